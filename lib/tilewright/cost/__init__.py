@@ -1,0 +1,1 @@
+"""The cost model: energy, latency and their breakdowns from one compiled kernel."""

@@ -1,0 +1,54 @@
+"""The cost model: one loop order to energy and latency (compiled). Batches, searches and breakdowns all call this."""
+
+from tilewright.compiled import kernel
+from tilewright.cost.energy_kernel import add_energy
+from tilewright.cost.latency_kernel import add_latency
+from tilewright.cost.reuse_kernel import count_cycles, merge_stationary_loops, record_data_movement, size_tiles
+from tilewright.cost.workspace import (
+    ENERGY,
+    FITS,
+    IDEAL_TEMPORAL,
+    LATENCY,
+    MEMORY_ENERGY,
+    NO_PORT,
+    OFFLOADING,
+    ONLOADING,
+    STALL,
+)
+from tilewright.mapping.allocation_kernel import OUTPUT_INDEX, allocate
+
+
+@kernel
+def evaluate_order(problem, ws, loop_dimension, loop_size, loop_count):
+    """Allocate one loop order (innermost first) and cost it; returns an outcome, results are in `ws`."""
+    outcome = allocate(problem, ws, loop_dimension, loop_size, loop_count)
+    if outcome != FITS:
+        return outcome
+    return evaluate_allocation(problem, ws, loop_dimension, loop_size)
+
+
+@kernel
+def evaluate_allocation(problem, ws, loop_dimension, loop_size):
+    """Cost the allocation in `ws.bound`."""
+    merge_stationary_loops(problem, ws, loop_dimension)
+    count_cycles(problem, ws, loop_dimension, loop_size)
+    size_tiles(problem, ws, 0, loop_dimension, loop_size)
+    record_data_movement(problem, ws, 0, loop_dimension, loop_size)
+    integer = 0
+    if problem.spatial_differs:
+        integer = 1
+        size_tiles(problem, ws, 1, loop_dimension, loop_size)
+        record_data_movement(problem, ws, 1, loop_dimension, loop_size)
+    memory_energy = add_energy(problem, ws)
+    if memory_energy < 0:
+        return NO_PORT
+    total_cycles = ws.cycles[OUTPUT_INDEX, problem.level_count[OUTPUT_INDEX]]
+    add_latency(problem, ws, integer, total_cycles)
+    totals = ws.totals
+    totals[MEMORY_ENERGY] = memory_energy
+    totals[ENERGY] = memory_energy + problem.mac_energy_pj
+    totals[IDEAL_TEMPORAL] = float(total_cycles)
+    totals[LATENCY] = (
+        totals[IDEAL_TEMPORAL] + totals[STALL] + totals[ONLOADING] + totals[OFFLOADING] + problem.drain_cycles
+    )
+    return FITS

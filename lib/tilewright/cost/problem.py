@@ -1,0 +1,341 @@
+"""A mapping problem, layer x core x spatial mapping, flattened once to the arrays that the compiled kernel reads."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tilewright.errors import MappingError
+from tilewright.hardware.core import DIRECTIONS, Core
+from tilewright.hardware.hierarchy import memory_hierarchy
+from tilewright.mapping.spatial import ConvertedSpatialMapping, OperandLevels, SpatialLoops
+from tilewright.profile import ModelProfile, switch_values
+from tilewright.workload.layer import FINAL_OUTPUT, Layer
+from tilewright.workload.relevancy import (
+    OperandRelevancy,
+    data_dimension_size,
+    operand_elements,
+    operand_relevancy,
+)
+
+NEUTRAL, RELEVANT, IRRELEVANT, PARTIAL = range(4)
+"""What a loop dimension is to an operand."""
+
+
+class Problem(NamedTuple):
+    """Arrays of one problem. Axes: o operand (equation order, 0 the output), m memory level of the operand
+    (0 innermost), a architecture level (0 the array, a = m + 1), d loop dimension, r relation, k memory of the core,
+    p port, s service of a port, x one of four directions (tl, fl, th, fh), v variant (0 fractional, 1 integer)."""
+
+    kind: np.ndarray  # [o, d] NEUTRAL | RELEVANT | IRRELEVANT | PARTIAL
+    relevant_dimensions: np.ndarray  # [o, i] d, padded with -1, in equation order
+    relation_used: np.ndarray  # [o, r] bool
+    relation_dimension: np.ndarray  # [r, 2] d
+    relation_coefficient: np.ndarray  # [r, 2]
+    relation_size: np.ndarray  # [r] full size of the data dimension
+    precision_bits: np.ndarray  # [o], output: partial sums
+    final_precision_bits: int
+    output_elements: int
+    level_count: np.ndarray  # [o]
+    level_memory: np.ndarray  # [o, m] k
+    memory_bits: np.ndarray  # [k]
+    read_energy_pj: np.ndarray  # [k]
+    write_energy_pj: np.ndarray  # [k]
+    force_double_buffering: np.ndarray  # [k] bool
+    memory_order: np.ndarray  # [i] k in topological order, only memories that hold an operand of the layer
+    memory_operands: np.ndarray  # [k, j] o in the memory's operand order, padded with -1
+    memory_levels: np.ndarray  # [k, j] m
+    bandwidth_max_bits: np.ndarray  # [o, m, x] 0 without port
+    bandwidth_min_bits: np.ndarray  # [o, m, x]
+    port_of: np.ndarray  # [o, m, x] p or -1
+    port_start: np.ndarray  # [p + 1] first service
+    service_operand: np.ndarray  # [s]
+    service_level: np.ndarray  # [s]
+    service_direction: np.ndarray  # [s]
+    port_shared_by_inputs: np.ndarray  # [p] bool
+    spatial_start: np.ndarray  # [o, a + 1] first spatial loop of a level
+    spatial_dimension: np.ndarray  # [o, i] d
+    spatial_factor: np.ndarray  # [v, o, i]
+    spatial_differs: bool
+    partial_above: np.ndarray  # [o, a] bool: a spatial loop at level >= a is over an irrelevant dimension
+    units: np.ndarray  # [o, a] active instances, fractional representation
+    boost: np.ndarray  # [v, o, a] distinct lower instances that one upper instance feeds
+    mac_energy_pj: float
+    ideal_cycles: int
+    drain_cycles: int
+    same_data_is_no_access: bool
+    even: bool
+    switches: np.ndarray  # bool, in the order of tilewright.profile.SWITCHES
+
+
+def build_problem(
+    layer: Layer,
+    core: Core,
+    links: tuple[tuple[str, str], ...],
+    spatial: ConvertedSpatialMapping,
+    profile: ModelProfile,
+    even: bool = False,
+    same_data_is_no_access: bool = True,
+) -> Problem:
+    """Flatten one problem.
+
+    Raises MappingError when an operand of the layer has no memory, or the operands do not agree on the number of
+    active array elements.
+    """
+    link = dict(links)
+    hierarchy = memory_hierarchy(core)
+    operands = layer.operands
+    dimensions = {dimension: i for i, (dimension, _) in enumerate(layer.loop_sizes)}
+    relevancy = {operand: operand_relevancy(layer, operand, profile) for operand in operands}
+    chains = {operand: hierarchy.memories_of(link[operand]) for operand in operands}
+    missing = [f"{operand} ({link[operand]})" for operand in operands if not chains[operand]]
+    if missing:
+        raise MappingError(f"core '{core.name}' has no memory for operand {', '.join(missing)}")
+    depth = max(len(chain) for chain in chains.values())
+    ports = _port_arrays(core, operands, link, chains, depth)
+    units, boost = _spatial_analysis(layer, spatial, relevancy, profile, depth)
+    array_units = math.prod(size for _, size in core.operational_array.dimensions)
+    return Problem(
+        **_relevancy_arrays(layer, relevancy, dimensions, profile),
+        precision_bits=np.array([layer.bits_of[operand] for operand in operands], np.int64),
+        final_precision_bits=layer.bits_of[FINAL_OUTPUT],
+        output_elements=operand_elements(layer, operands[0], profile),
+        **_memory_arrays(core, operands, link, chains, depth),
+        **ports,
+        **_spatial_arrays(spatial, operands, dimensions, relevancy, depth),
+        units=units,
+        boost=boost,
+        mac_energy_pj=float(core.operational_array.unit_energy_pj * layer.mac_count),
+        ideal_cycles=math.ceil(layer.mac_count / array_units),
+        drain_cycles=_drain_cycles(core, spatial),
+        same_data_is_no_access=same_data_is_no_access,
+        even=even,
+        switches=np.array([on for _, on in switch_values(profile)], np.bool_),
+    )
+
+
+def _relevancy_arrays(
+    layer: Layer, relevancy: dict[str, OperandRelevancy], dimensions: dict[str, int], profile: ModelProfile
+) -> dict[str, np.ndarray]:
+    operands = layer.operands
+    kind = np.full((len(operands), len(dimensions)), NEUTRAL, np.int64)
+    relevant = np.full((len(operands), len(dimensions) + 1), -1, np.int64)
+    used = np.zeros((len(operands), max(1, len(layer.relations))), np.bool_)
+    for o, operand in enumerate(operands):
+        entry = relevancy[operand]
+        known = [dimensions[d] for d in entry.relevant if d in dimensions]
+        relevant[o, : len(known)] = known
+        for r, relation in enumerate(layer.relations):
+            used[o, r] = relation in entry.relations
+            if used[o, r]:
+                kind[o, [dimensions[d] for d, _ in relation.terms if d in dimensions]] = PARTIAL
+        kind[o, known] = RELEVANT
+        kind[o, [dimensions[d] for d in entry.irrelevant]] = IRRELEVANT
+    relations = layer.relations
+    return {
+        "kind": kind,
+        "relevant_dimensions": relevant,
+        "relation_used": used,
+        "relation_dimension": np.array(
+            [[dimensions.get(d, -1) for d, _ in r.terms] for r in relations] or [[-1, -1]], np.int64
+        ),
+        "relation_coefficient": np.array([[c for _, c in r.terms] for r in relations] or [[1, 1]], np.int64),
+        "relation_size": np.array([data_dimension_size(layer, r, profile) for r in relations] or [1], np.int64),
+    }
+
+
+def _memory_arrays(
+    core: Core, operands: tuple[str, ...], link: dict[str, str], chains: dict[str, tuple[int, ...]], depth: int
+) -> dict[str, np.ndarray]:
+    level_memory = np.full((len(operands), depth), -1, np.int64)
+    for o, operand in enumerate(operands):
+        level_memory[o, : len(chains[operand])] = chains[operand]
+    layer_operand = {link[operand]: o for o, operand in enumerate(operands)}
+    memory_operands = np.full((len(core.memories), len(operands)), -1, np.int64)
+    memory_levels = np.full((len(core.memories), len(operands)), -1, np.int64)
+    for k, memory in enumerate(core.memories):
+        held = [layer_operand[name] for name in memory.operands if name in layer_operand]
+        memory_operands[k, : len(held)] = held
+        memory_levels[k, : len(held)] = [chains[operands[o]].index(k) for o in held]
+    order = [k for k in memory_hierarchy(core).topological_order if memory_operands[k, 0] >= 0]
+    return {
+        "level_count": np.array([len(chains[operand]) for operand in operands], np.int64),
+        "level_memory": level_memory,
+        "memory_bits": np.array([memory.size_bits for memory in core.memories], np.int64),
+        "read_energy_pj": np.array([memory.read_energy_pj for memory in core.memories], np.float64),
+        "write_energy_pj": np.array([memory.write_energy_pj for memory in core.memories], np.float64),
+        "force_double_buffering": np.array([memory.force_double_buffering for memory in core.memories], np.bool_),
+        "memory_order": np.array(order, np.int64),
+        "memory_operands": memory_operands,
+        "memory_levels": memory_levels,
+    }
+
+
+def port_services(core: Core) -> list[tuple[int, int, list[tuple[str, str]]]]:
+    """(memory, port, [(memory operand, direction), ...]) for each port that serves something.
+
+    Services come by operand of the memory, then by the order in which the file first names a direction; this order
+    breaks ties in the loading model.
+    """
+    result = []
+    for k, memory in enumerate(core.memories):
+        for p in range(len(memory.ports)):
+            served = [
+                (operand, direction)
+                for operand in memory.operands
+                for (owner, direction), port in memory.port_of.items()
+                if owner == operand and port == p
+            ]
+            if served:
+                result.append((k, p, served))
+    return result
+
+
+def _port_arrays(
+    core: Core, operands: tuple[str, ...], link: dict[str, str], chains: dict[str, tuple[int, ...]], depth: int
+) -> dict[str, np.ndarray]:
+    shape = (len(operands), depth, len(DIRECTIONS))
+    widest, narrowest, port_of = np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.full(shape, -1, np.int64)
+    layer_operand = {link[operand]: o for o, operand in enumerate(operands)}
+    starts, services, shared = [0], [], []
+    for index, (k, p, served) in enumerate(port_services(core)):
+        port = core.memories[k].ports[p]
+        for memory_operand, direction in served:
+            if memory_operand not in layer_operand:
+                continue
+            o = layer_operand[memory_operand]
+            place = (o, chains[operands[o]].index(k), DIRECTIONS.index(direction))
+            services.append(place)
+            widest[place], narrowest[place], port_of[place] = port.bandwidth_max_bits, port.bandwidth_min_bits, index
+        starts.append(len(services))
+        shared.append({"I1", "I2"} <= {memory_operand for memory_operand, _ in served})
+    columns = np.array(services, np.int64).reshape(-1, 3)
+    return {
+        "bandwidth_max_bits": widest,
+        "bandwidth_min_bits": narrowest,
+        "port_of": port_of,
+        "port_start": np.array(starts, np.int64),
+        "service_operand": columns[:, 0].copy(),
+        "service_level": columns[:, 1].copy(),
+        "service_direction": columns[:, 2].copy(),
+        "port_shared_by_inputs": np.array(shared, np.bool_),
+    }
+
+
+def _spatial_arrays(
+    spatial: ConvertedSpatialMapping,
+    operands: tuple[str, ...],
+    dimensions: dict[str, int],
+    relevancy: dict[str, OperandRelevancy],
+    depth: int,
+) -> dict[str, np.ndarray | bool]:
+    fractional, integer = dict(spatial.fractional), dict(spatial.integer)
+    longest = max(1, *(sum(len(level) for level in fractional[operand]) for operand in operands))
+    start = np.zeros((len(operands), depth + 2), np.int64)
+    dimension = np.full((len(operands), longest), -1, np.int64)
+    factor = np.ones((2, len(operands), longest), np.float64)
+    partial_above = np.zeros((len(operands), depth + 2), np.bool_)
+    for o, operand in enumerate(operands):
+        loops = [
+            (dimensions[d], fraction, whole)
+            for level, other in zip(fractional[operand], integer[operand], strict=True)
+            for (d, fraction), (_, whole) in zip(level, other, strict=True)
+        ]
+        for i, (d, fraction, whole) in enumerate(loops):
+            dimension[o, i], factor[0, o, i], factor[1, o, i] = d, fraction, whole
+        lengths = [len(level) for level in fractional[operand]]
+        start[o, 1 : len(lengths) + 1] = np.cumsum(lengths)
+        start[o, len(lengths) + 1 :] = len(loops)
+        irrelevant = set(relevancy[operand].irrelevant)
+        for a in range(len(lengths)):
+            partial_above[o, a] = any(d in irrelevant for level in fractional[operand][a:] for d, _ in level)
+    return {
+        "spatial_start": start,
+        "spatial_dimension": dimension,
+        "spatial_factor": factor,
+        "spatial_differs": bool((factor[0] != factor[1]).any()),
+        "partial_above": partial_above,
+    }
+
+
+def _spatial_analysis(
+    layer: Layer,
+    spatial: ConvertedSpatialMapping,
+    relevancy: dict[str, OperandRelevancy],
+    profile: ModelProfile,
+    depth: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Active instances per level (fractional) and boosts of both representations."""
+    units = np.ones((len(layer.operands), depth + 1), np.int64)
+    boost = np.ones((2, len(layer.operands), depth + 1), np.int64)
+    for variant, levels_of in enumerate((spatial.fractional, spatial.integer)):
+        array_units = set()
+        for o, (operand, levels) in enumerate(levels_of):
+            relevant, everything = _level_products(layer, levels, relevancy[operand], profile)
+            for a in range(len(levels)):
+                active = round(round(math.prod(everything[a:]), 3))
+                if variant == 0:
+                    units[o, a] = active
+                if a == 0:
+                    array_units.add(active)
+                if a + 1 < len(levels):
+                    boost[variant, o, a] = round(math.prod(relevant[a:]) / math.prod(relevant[a + 1 :]))
+        if len(array_units) > 1:
+            raise MappingError(f"operands disagree on the number of active array elements: {sorted(array_units)}")
+    return units, boost
+
+
+def _level_products(
+    layer: Layer, levels: tuple[SpatialLoops, ...], relevancy: OperandRelevancy, profile: ModelProfile
+) -> tuple[list[float], list[float]]:
+    """Per architecture level the product of relevant factors and of all factors, windows decoupled."""
+    from tilewright.workload.relevancy import distinct_positions
+
+    running = {relation: ([1, 1], [1.0, 1.0]) for relation in relevancy.relations}
+    relevant, everything = [], []
+    for loops in levels:
+        r_product, product = 1.0, 1.0
+        for dimension, factor in loops:
+            windows = [r for r in relevancy.relations if dimension in dict(r.terms)]
+            if dimension in relevancy.relevant or dimension in relevancy.irrelevant or not windows:
+                product *= factor
+                if dimension in relevancy.relevant:
+                    r_product *= factor
+                continue
+            for relation in windows:
+                sizes, previous = running[relation]
+                names = [name for name, _ in relation.terms]
+                sizes[names.index(dimension)] *= factor
+                c1, c2 = (c for _, c in relation.terms)
+                whole = [_whole(size, profile) for size in sizes]
+                distinct = min(
+                    data_dimension_size(layer, relation, profile),
+                    distinct_positions((c1, c2), whole[0], whole[1], profile.exact_window_sizes),
+                )
+                reuse = sizes[0] * sizes[1] / distinct
+                r_loop, ir_loop = distinct / previous[0], reuse / previous[1]
+                previous[0], previous[1] = distinct, reuse
+                r_product *= r_loop
+                product *= r_loop
+                product *= ir_loop
+        relevant.append(r_product)
+        everything.append(product)
+    return relevant, everything
+
+
+def _whole(size: float, profile: ModelProfile) -> int:
+    """A tile size in whole positions: truncated as in the reference, or rounded up (B12)."""
+    return math.ceil(size - 1e-9) if profile.exact_window_sizes else int(size)
+
+
+def _drain_cycles(core: Core, spatial: ConvertedSpatialMapping) -> int:
+    """Cycles to drain a systolic array: sum over its systolic dimensions of (mapped length - 1)."""
+    systolic = core.operational_array.systolic_dimensions
+    return sum(
+        max(math.ceil(math.prod(factor for _, factor in factors)) - 1, 0)
+        for name, factors in spatial.unrolling
+        if name in systolic
+    )
+
+
+__all__ = ["OperandLevels", "Problem", "build_problem", "port_services"]

@@ -1,0 +1,239 @@
+"""Mapping analysis: stationarity, tiles per level, and the data that moves over each link (compiled).
+
+Follows zigzag-dse 3.9.1, mapping analysis; links are (operand, memory level, direction).
+"""
+
+import numpy as np
+
+from tilewright.compiled import kernel
+from tilewright.cost.problem import IRRELEVANT, RELEVANT
+from tilewright.cost.tile_kernel import multiply_loop, start_windows
+from tilewright.hardware.core import FH, FL, TH, TL
+from tilewright.mapping.allocation_kernel import OUTPUT_INDEX
+from tilewright.profile import SWITCHES
+
+SKIP_FIRST_READ = SWITCHES.index("skip_first_accumulation_read")
+
+
+@kernel
+def merge_stationary_loops(problem, ws, loop_dimension):
+    """Move the innermost irrelevant loops of each level down to the level below: the data stays where it is.
+
+    One pass from the outermost level inwards is the fixed point: what is left at the head of a level is relevant.
+    """
+    for o in range(problem.level_count.shape[0]):
+        levels = problem.level_count[o]
+        for m in range(levels):
+            ws.merged[o, m] = ws.bound[o, m]
+        for m in range(levels - 1, 0, -1):
+            while ws.merged[o, m - 1] < ws.merged[o, m]:
+                if problem.kind[o, loop_dimension[ws.merged[o, m - 1]]] != IRRELEVANT:
+                    break
+                ws.merged[o, m - 1] += 1
+
+
+@kernel
+def count_cycles(problem, ws, loop_dimension, loop_size):
+    """Cycles below each level, innermost stationarity, and the relevant / irrelevant runs at the top of each level."""
+    for o in range(problem.level_count.shape[0]):
+        ws.cycles[o, 0] = 1
+        ws.top_relevant[o, 0] = 1
+        ws.top_irrelevant[o, 0] = 1
+        first = 0
+        for m in range(problem.level_count[o]):
+            end = ws.merged[o, m]
+            cycles = ws.cycles[o, m]
+            for i in range(first, end):
+                cycles *= loop_size[i]
+            ws.cycles[o, m + 1] = cycles
+            ws.top_relevant[o, m + 1] = top_run(problem, o, RELEVANT, first, end, loop_dimension, loop_size)
+            ws.top_irrelevant[o, m + 1] = top_run(problem, o, IRRELEVANT, first, end, loop_dimension, loop_size)
+            first = end
+        stationary = 1
+        for i in range(ws.merged[o, 0]):
+            if problem.kind[o, loop_dimension[i]] != IRRELEVANT:
+                break
+            stationary *= loop_size[i]
+        ws.stationary_cycles[o] = stationary
+
+
+@kernel
+def top_run(problem, o, kind, first, end, loop_dimension, loop_size):
+    """Product of the run of loops of one kind at the outer end of a level."""
+    product = 1
+    for i in range(end - 1, first - 1, -1):
+        if problem.kind[o, loop_dimension[i]] != kind:
+            break
+        product *= loop_size[i]
+    return product
+
+
+@kernel
+def size_tiles(problem, ws, v, loop_dimension, loop_size):
+    """Elements and precision of one instance's tile at each architecture level."""
+    mark_partial_sums(problem, ws, v, loop_dimension, loop_size)
+    for o in range(problem.level_count.shape[0]):
+        start_windows(ws)
+        ws.tile_elements[v, o, 0] = 1
+        elements = 1.0
+        first = 0
+        for m in range(problem.level_count[o]):
+            level = 1.0
+            unused = 1.0
+            for i in range(first, ws.merged[o, m]):
+                level, unused, _ = multiply_loop(
+                    problem, ws, o, loop_dimension[i], float(loop_size[i]), level, unused
+                )
+            for s in range(problem.spatial_start[o, m], problem.spatial_start[o, m + 1]):
+                level, unused, _ = multiply_loop(
+                    problem, ws, o, problem.spatial_dimension[o, s], problem.spatial_factor[v, o, s], level, unused
+                )
+            elements *= level
+            ws.tile_elements[v, o, m + 1] = np.int64(np.rint(elements))
+            first = ws.merged[o, m]
+        for a in range(problem.level_count[o] + 1):
+            bits = problem.precision_bits[o]
+            if o == OUTPUT_INDEX and not ws.partial_sum[v, a]:
+                bits = problem.final_precision_bits
+            ws.tile_precision[v, o, a] = bits
+
+
+@kernel
+def mark_partial_sums(problem, ws, v, loop_dimension, loop_size):
+    """Where outputs are still partial sums when handed upward, and how often each is accumulated above a level."""
+    o = OUTPUT_INDEX
+    levels = problem.level_count[o]
+    start_windows(ws)
+    first = 0
+    for a in range(levels + 1):
+        relevant = 1.0
+        irrelevant = 1.0
+        flag = False
+        end = ws.merged[o, a - 1] if a > 0 else 0
+        for i in range(first, end):
+            relevant, irrelevant, met = multiply_loop(
+                problem, ws, o, loop_dimension[i], float(loop_size[i]), relevant, irrelevant
+            )
+            flag = flag or met
+        for s in range(problem.spatial_start[o, a], problem.spatial_start[o, a + 1]):
+            relevant, irrelevant, met = multiply_loop(
+                problem, ws, o, problem.spatial_dimension[o, s], problem.spatial_factor[v, o, s], relevant, irrelevant
+            )
+            flag = flag or met
+        ws.reuse_above[v, a] = irrelevant
+        ws.partial_sum[v, a] = flag
+        first = end
+    ws.reuse_above[v, levels + 1] = 1.0
+    ws.reuse_above[v, levels + 2] = 1.0
+    above = False
+    for a in range(levels, -1, -1):
+        ws.reuse_above[v, a] *= ws.reuse_above[v, a + 1]
+        here = ws.partial_sum[v, a]
+        ws.partial_sum[v, a] = above
+        above = above or here
+
+
+@kernel
+def record_link(ws, v, o, m, x, amount, precision, period, total, bandwidth, top_irrelevant):
+    """Write one link's record: amount per period, precision, period and its count, bandwidth, transfer window."""
+    ws.amount[v, o, m, x] = amount
+    ws.precision[v, o, m, x] = precision
+    ws.period[v, o, m, x] = period
+    ws.count[v, o, m, x] = total // period
+    ws.bandwidth[v, o, m, x] = np.int64(bandwidth)
+    ws.exact_bandwidth[v, o, m, x] = bandwidth
+    ws.window[v, o, m, x] = np.int64(period / top_irrelevant)
+
+
+@kernel
+def clear_link(ws, v, o, m, x):
+    """No data moves over this link."""
+    ws.amount[v, o, m, x] = 0
+    ws.precision[v, o, m, x] = 0
+    ws.period[v, o, m, x] = 0
+    ws.count[v, o, m, x] = 0
+    ws.bandwidth[v, o, m, x] = 0
+    ws.exact_bandwidth[v, o, m, x] = 0.0
+    ws.window[v, o, m, x] = 0
+
+
+@kernel
+def record_data_movement(problem, ws, v, loop_dimension, loop_size):
+    """The data movement record of every link."""
+    for o in range(problem.level_count.shape[0]):
+        is_output = o == OUTPUT_INDEX
+        top = problem.level_count[o] - 1
+        total = ws.cycles[o, top + 1]
+        for m in range(top + 1):
+            low_period = ws.cycles[o, m]
+            if m == 0 and not is_output and problem.same_data_is_no_access:
+                low_period = ws.stationary_cycles[o]
+            low_tile = ws.tile_elements[v, o, m]
+            low_rate = low_tile * ws.tile_precision[v, o, m] / low_period
+            high_period = ws.cycles[o, m + 1]
+            high_tile = ws.tile_elements[v, o, m + 1]
+            high_rate = high_tile * ws.tile_precision[v, o, m + 1] / high_period
+            boost = problem.boost[v, o, m]
+            down = FL if is_output else TL
+            up = TH if is_output else FH
+            record_link(ws, v, o, m, down, low_tile * boost, problem.precision_bits[o], low_period, total,
+                        low_rate * boost, ws.top_irrelevant[o, m])  # fmt: skip
+            clear_link(ws, v, o, m, TL if is_output else FL)
+            clear_link(ws, v, o, m, FH if is_output else TH)
+            if m == top:
+                clear_link(ws, v, o, m, up)
+            else:
+                record_link(ws, v, o, m, up, high_tile, problem.precision_bits[o], high_period, total,
+                            high_rate, ws.top_irrelevant[o, m + 1])  # fmt: skip
+            if is_output:
+                record_partial_sums(problem, ws, v, m, m == top, loop_dimension, loop_size)
+
+
+@kernel
+def record_partial_sums(problem, ws, v, m, is_top, loop_dimension, loop_size):
+    """Output precision of a memory level, and the partial sums that come back over the opposite links."""
+    o = OUTPUT_INDEX
+    partial_low = np.int64(problem.output_elements * (ws.reuse_above[v, m + 1] - 1)) != 0
+    ws.precision[v, o, m, FL] = problem.precision_bits[o] if partial_low else problem.final_precision_bits
+    if ws.partial_sum[v, m]:
+        copy_link(ws, v, o, m, FL, TL)
+        ws.precision[v, o, m, TL] = problem.precision_bits[o] if partial_low else 0
+        skip_first_accumulation(problem, ws, v, m, TL, m, loop_dimension, loop_size)
+    if is_top:
+        return
+    partial_high = np.int64(problem.output_elements * (ws.reuse_above[v, m + 2] - 1)) != 0
+    ws.precision[v, o, m, TH] = problem.precision_bits[o] if partial_high else problem.final_precision_bits
+    if ws.partial_sum[v, m + 1]:
+        copy_link(ws, v, o, m, TH, FH)
+        ws.precision[v, o, m, FH] = problem.precision_bits[o] if partial_high else 0
+        skip_first_accumulation(problem, ws, v, m, FH, m + 1, loop_dimension, loop_size)
+
+
+@kernel
+def copy_link(ws, v, o, m, source, target):
+    """Partial sums come back in the same amounts and periods as they leave."""
+    ws.amount[v, o, m, target] = ws.amount[v, o, m, source]
+    ws.period[v, o, m, target] = ws.period[v, o, m, source]
+    ws.count[v, o, m, target] = ws.count[v, o, m, source]
+    ws.bandwidth[v, o, m, target] = ws.bandwidth[v, o, m, source]
+    ws.exact_bandwidth[v, o, m, target] = ws.exact_bandwidth[v, o, m, source]
+    ws.window[v, o, m, target] = ws.window[v, o, m, source]
+
+
+@kernel
+def skip_first_accumulation(problem, ws, v, m, x, level, loop_dimension, loop_size):
+    """Take the first accumulation of every output out of the read-backs (switch `skip_first_accumulation_read`).
+
+    Of Z periods Z/V start a new output, V being the temporal irrelevant loops of memory levels from `level` on.
+    """
+    if not problem.switches[SKIP_FIRST_READ]:
+        return
+    o = OUTPUT_INDEX
+    visits = 1
+    first = ws.merged[o, level - 1] if level > 0 else 0
+    for i in range(first, ws.merged[o, problem.level_count[o] - 1]):
+        if problem.kind[o, loop_dimension[i]] == IRRELEVANT:
+            visits *= loop_size[i]
+    ws.count[v, o, m, x] -= ws.count[v, o, m, x] // visits
+    if ws.count[v, o, m, x] == 0:
+        clear_link(ws, v, o, m, x)

@@ -1,0 +1,97 @@
+"""Tile sizes: elements of an operand for given loop sizes, and the split of sliding-window loops (compiled).
+
+Sliding windows: zigzag-dse 3.9.1, partially relevant loops and their decoupling into a relevant and an irrelevant part.
+"""
+
+import math
+
+import numpy as np
+
+from tilewright.compiled import kernel
+from tilewright.cost.problem import IRRELEVANT, PARTIAL, RELEVANT
+from tilewright.profile import SWITCHES
+
+EXACT_WINDOWS = SWITCHES.index("exact_window_sizes")
+
+
+@kernel
+def greatest_common_divisor(a, b):
+    """Greatest common divisor of two positive integers."""
+    while b:
+        a, b = b, a % b
+    return a
+
+
+@kernel
+def window_positions(problem, r, first, second):
+    """Distinct positions that window relation `r` touches for tile sizes (first, second), at most its full size.
+
+    Tile sizes are truncated to integers as in the reference, or rounded up under `exact_window_sizes`.
+    """
+    exact = problem.switches[EXACT_WINDOWS]
+    c1 = problem.relation_coefficient[r, 0]
+    c2 = problem.relation_coefficient[r, 1]
+    divisor = greatest_common_divisor(c1, c2)
+    a = np.int64(math.ceil(first - 1e-9)) if exact else np.int64(first)
+    b = np.int64(math.ceil(second - 1e-9)) if exact else np.int64(second)
+    outer = b - c1 // divisor
+    inner = a - c2 // divisor
+    if exact:
+        inner = max(0, inner)
+    return min(problem.relation_size[r], a * b - max(0, outer) * inner)
+
+
+@kernel
+def tile_elements_of(problem, o, sizes):
+    """Elements of operand `o` in a tile with loop sizes `sizes` [d]."""
+    elements = 1.0
+    i = 0
+    while problem.relevant_dimensions[o, i] >= 0:
+        elements *= sizes[problem.relevant_dimensions[o, i]]
+        i += 1
+    for r in range(problem.relation_size.shape[0]):
+        if problem.relation_used[o, r]:
+            d1 = problem.relation_dimension[r, 0]
+            d2 = problem.relation_dimension[r, 1]
+            first = sizes[d1] if d1 >= 0 else 1.0
+            second = sizes[d2] if d2 >= 0 else 1.0
+            elements *= window_positions(problem, r, first, second)
+    return elements
+
+
+@kernel
+def start_windows(ws):
+    """Forget the windows of the previous operand."""
+    ws.window_size[:] = 1.0
+    ws.window_before[:] = 1.0
+
+
+@kernel
+def multiply_loop(problem, ws, o, d, size, relevant, irrelevant):
+    """Multiply one loop into the products of relevant and irrelevant loops; windows are decoupled on the way.
+
+    Returns the two products and whether an irrelevant part above 1 was met.
+    """
+    kind = problem.kind[o, d]
+    if kind == RELEVANT:
+        return relevant * size, irrelevant, False
+    if kind == IRRELEVANT:
+        return relevant, irrelevant * size, size > 1.0
+    met = False
+    if kind == PARTIAL:
+        for r in range(problem.relation_size.shape[0]):
+            if not problem.relation_used[o, r]:
+                continue
+            first = problem.relation_dimension[r, 0] == d
+            if not first and problem.relation_dimension[r, 1] != d:
+                continue
+            ws.window_size[r, 0 if first else 1] *= size
+            positions = float(window_positions(problem, r, ws.window_size[r, 0], ws.window_size[r, 1]))
+            reuse = ws.window_size[r, 0] * ws.window_size[r, 1] / positions
+            reuse_loop = reuse / ws.window_before[r, 1]
+            relevant *= positions / ws.window_before[r, 0]
+            irrelevant *= reuse_loop
+            met = met or reuse_loop > 1.0
+            ws.window_before[r, 0] = positions
+            ws.window_before[r, 1] = reuse
+    return relevant, irrelevant, met

@@ -1,0 +1,1 @@
+"""Cores, memories, ports and arrays; readers for the hardware YAML."""

@@ -1,0 +1,94 @@
+"""A core: an operational array and a hierarchy of memories (zigzag-model.md 2.1-2.3). Sizes in bits, energy in pJ."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+MEMORY_OPERANDS = ("I1", "I2", "O")
+DIRECTIONS = ("tl", "fl", "th", "fh")
+"""Data directions of a memory, in the order used everywhere: read out to low, written by low, read out to high,
+written by high."""
+TL, FL, TH, FH = range(4)
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port of a memory and what it serves."""
+
+    name: str
+    port_type: str
+    """read, write or read_write."""
+    bandwidth_min_bits: int
+    """Smallest accessible part of a word, bits per cycle: the granularity of energy."""
+    bandwidth_max_bits: int
+    """Word width, bits per cycle."""
+    allocation: tuple[tuple[str, str], ...]
+    """(memory operand, direction) pairs as written."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A memory: one instance of it, which exists once for each set of array elements it does not serve."""
+
+    name: str
+    size_bits: int
+    read_energy_pj: float
+    """Energy of reading one full-width word."""
+    write_energy_pj: float
+    operands: tuple[str, ...]
+    """Memory operands held, as written."""
+    ports: tuple[Port, ...]
+    served_dimensions: tuple[str, ...]
+    """Array dimensions over which one instance multicasts or collects; () means one instance per array element."""
+    area_mm2: float = 0.0
+    latency_cycles: int = 1
+    """Read from the file; the model does not use it (B20)."""
+    memory_type: str = "sram"
+    force_double_buffering: bool = False
+
+    @cached_property
+    def port_of(self) -> dict[tuple[str, str], int]:
+        """(memory operand, direction) -> index of the port that serves it; a later claim overrides (spec 2.2)."""
+        return {
+            pair: index for index, port in enumerate(self.ports) for pair in port.allocation
+        }
+
+
+@dataclass(frozen=True)
+class OperationalArray:
+    """The array of multipliers (or other operational units)."""
+
+    dimensions: tuple[tuple[str, int], ...]
+    """(array dimension, size), as written."""
+    unit_energy_pj: float
+    unit_area_mm2: float = 0.0
+    systolic_dimensions: tuple[str, ...] = ()
+
+    @cached_property
+    def size_of(self) -> dict[str, int]:
+        """Array dimension -> size."""
+        return dict(self.dimensions)
+
+    @property
+    def unit_count(self) -> int:
+        """Number of operational units."""
+        return math.prod(size for _, size in self.dimensions)
+
+
+@dataclass(frozen=True)
+class Core:
+    """One core. Memories in file order, which is bottom-up for every operand."""
+
+    name: str
+    operational_array: OperationalArray
+    memories: tuple[Memory, ...]
+    dataflows: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
+    """Suggested unrollings (array dimension, ((loop dimension, factor), ...)); kept, not used by the model."""
+
+
+@dataclass(frozen=True)
+class Accelerator:
+    """One or more cores. The single-core flow uses exactly one."""
+
+    name: str
+    cores: tuple[Core, ...]

@@ -1,0 +1,66 @@
+"""The memory hierarchy of a core as each operand sees it (zigzag-dse 3.9.1: memory hierarchy)."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import networkx as nx
+
+from tilewright.hardware.core import Core
+
+
+@dataclass(frozen=True)
+class MemoryHierarchy:
+    """Memories by index into `Core.memories`."""
+
+    topological_order: tuple[int, ...]
+    levels_of: tuple[tuple[str, tuple[int, ...]], ...]
+    """(memory operand, its memories from innermost to outermost)."""
+    inner_memories: tuple[int, ...]
+    """Memories with nothing below them for every operand they hold."""
+
+    def memories_of(self, memory_operand: str) -> tuple[int, ...]:
+        """Memories that hold an operand, innermost first; () if none does."""
+        return dict(self.levels_of).get(memory_operand, ())
+
+
+@lru_cache(maxsize=256)
+def memory_hierarchy(core: Core) -> MemoryHierarchy:
+    """The hierarchy of `core`.
+
+    A memory is placed above those that already hold one of its operands and stand highest (highest level over all
+    the operands they hold). Ties of the topological order follow the file.
+    """
+    graph = nx.DiGraph()
+    highest_level: list[int] = []
+    operands = list(dict.fromkeys(operand for memory in core.memories for operand in memory.operands))
+    count = dict.fromkeys(operands, 0)
+    for index, memory in enumerate(core.memories):
+        graph.add_node(index)
+        for operand in memory.operands:
+            holders = [i for i in range(index) if operand in core.memories[i].operands]
+            if holders:
+                top = max(highest_level[i] for i in holders)
+                graph.add_edges_from((i, index) for i in holders if highest_level[i] == top)
+        highest_level.append(max((count[operand] for operand in memory.operands), default=0))
+        for operand in memory.operands:
+            count[operand] += 1
+    order = tuple(nx.topological_sort(graph))
+    levels = tuple((o, tuple(i for i in order if o in core.memories[i].operands)) for o in operands)
+    inner = tuple(i for i in graph.nodes if graph.in_degree(i) == 0)
+    return MemoryHierarchy(order, levels, inner)
+
+
+def instance_count(core: Core, memory_index: int) -> int:
+    """How many instances of a memory exist: one for each element of the array dimensions it does not serve."""
+    served = core.memories[memory_index].served_dimensions
+    return math.prod(size for name, size in core.operational_array.dimensions if name not in served)
+
+
+def core_area_mm2(core: Core) -> float:
+    """Area of the array and of all instances of all memories (the reference reports none for digital arrays)."""
+    array = core.operational_array
+    area = array.unit_area_mm2 * array.unit_count
+    for index, memory in enumerate(core.memories):
+        area += memory.area_mm2 * instance_count(core, index)
+    return area

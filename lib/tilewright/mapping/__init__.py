@@ -1,0 +1,1 @@
+"""Spatial mappings (given, generated), loop factors, temporal orders and their constraints."""

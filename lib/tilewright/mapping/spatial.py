@@ -1,0 +1,153 @@
+"""From a user-level spatial mapping to spatial loops per operand and architecture level (zigzag-dse 3.9.1: spatial
+mapping conversion).
+
+Two representations are made: *fractional* factors, which spread a non-dividing unrolling evenly and drive loop sizes,
+capacity and energy, and *integer* factors, which drive latency.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tilewright.errors import MappingError
+from tilewright.hardware.core import Core
+from tilewright.hardware.hierarchy import memory_hierarchy
+from tilewright.mapping.constraints import Unrolling
+from tilewright.mapping.reference_order import array_dimensions_in_set_order
+from tilewright.profile import ModelProfile
+from tilewright.workload.layer import Layer
+
+SpatialLoops = tuple[tuple[str, float], ...]
+OperandLevels = tuple[tuple[str, tuple[SpatialLoops, ...]], ...]
+"""(layer operand, loops of architecture levels 0..M); level 0 lies between the array and the innermost memory."""
+_ArrayFactors = list[tuple[str, list[tuple[str, Fraction | float]]]]
+
+
+@dataclass(frozen=True)
+class ConvertedSpatialMapping:
+    """A spatial mapping in every form the model needs."""
+
+    unrolling: Unrolling
+    """As given: array dimension -> loop dimension -> factor."""
+    fractional: OperandLevels
+    integer: OperandLevels
+    temporal_sizes: tuple[tuple[str, int], ...]
+    """What is left to iterate over, in layer order, sizes above 1 only."""
+
+
+def convert_spatial_mapping(
+    unrolling: Unrolling,
+    layer: Layer,
+    core: Core,
+    links: tuple[tuple[str, str], ...],
+    profile: ModelProfile,
+) -> ConvertedSpatialMapping:
+    """Convert `unrolling`.
+
+    Raises MappingError when a factor exceeds the size of its layer dimension.
+    """
+    fractional = _spread_factors(unrolling, layer, core, lambda quotient: quotient)
+    rounding = math.ceil if profile.round_up_spatial_factors else int
+    integer = _spread_factors(unrolling, layer, core, lambda quotient: rounding(quotient))
+    if profile.exact_temporal_sizes:
+        exact = _spread_factors(unrolling, layer, core, lambda quotient: quotient, exact=True)
+        temporal_sizes = _exact_temporal_sizes(layer, exact)
+    else:
+        first_input = layer.input_operands[0]
+        levels = dict(_distribute(fractional, layer, core, links))[first_input]
+        temporal_sizes = _temporal_sizes(layer, [loop for level in levels for loop in level])
+    return ConvertedSpatialMapping(
+        unrolling,
+        _distribute(fractional, layer, core, links),
+        _distribute(integer, layer, core, links),
+        temporal_sizes,
+    )
+
+
+def _spread_factors(unrolling, layer, core, finish, exact=False) -> _ArrayFactors:  # noqa: ANN001
+    """Per array dimension the converted factors, in mapping order.
+
+    The largest factor of a loop dimension is replaced by size / iterations, so that the work is spread evenly over
+    ceil(size / factor) iterations; `finish` makes it an integer where that is wanted.
+    """
+    sizes = layer.size_of
+    array_sizes = core.operational_array.size_of
+    largest: dict[str, int] = {}
+    for _, factors in unrolling:
+        for dimension, factor in factors:
+            largest[dimension] = max(largest.get(dimension, 0), factor)
+    adjusted: set[str] = set()
+    early: dict[str, Fraction | float] = {}
+    result: _ArrayFactors = []
+    for array_dimension, factors in unrolling:
+        converted: list[tuple[str, Fraction | float]] = []
+        for dimension, given in factors:
+            if dimension not in sizes:
+                continue
+            factor: Fraction | float = min(given, array_sizes[array_dimension])
+            size = sizes[dimension]
+            if factor > size:
+                raise MappingError(f"spatial factor {factor} of {dimension} exceeds the layer's size {size}")
+            if given == largest[dimension] and dimension not in adjusted:
+                adjusted.add(dimension)
+                before = early.get(dimension, 1)
+                iterations = math.ceil(Fraction(size) / (factor * before)) if exact else math.ceil(
+                    size / (factor * before)
+                )
+                factor = finish((Fraction(size) if exact else size) / iterations / before)
+            early[dimension] = early.get(dimension, 1) * factor
+            converted.append((dimension, factor))
+        result.append((array_dimension, converted))
+    return result
+
+
+def _distribute(
+    factors: _ArrayFactors, layer: Layer, core: Core, links: tuple[tuple[str, str], ...]
+) -> OperandLevels:
+    """Give each array dimension to the innermost memory of an operand that serves it; the rest lies above the top."""
+    hierarchy = memory_hierarchy(core)
+    link = dict(links)
+    by_array_dimension = dict(factors)
+    result = []
+    for operand in layer.operands:
+        unassigned = [name for name, _ in factors]
+        levels: list[SpatialLoops] = []
+        for memory_index in hierarchy.memories_of(link[operand]):
+            served = array_dimensions_in_set_order(core.memories[memory_index].served_dimensions)
+            here = [name for name in served if name in unassigned]
+            unassigned = [name for name in unassigned if name not in here]
+            levels.append(_merged(here, by_array_dimension))
+        levels.append(_merged(unassigned, by_array_dimension))
+        result.append((operand, tuple(levels)))
+    return tuple(result)
+
+
+def _merged(array_dimensions: list[str], factors: dict[str, list[tuple[str, Fraction | float]]]) -> SpatialLoops:
+    merged: dict[str, float] = {}
+    for name in array_dimensions:
+        for dimension, factor in factors[name]:
+            merged[dimension] = merged[dimension] * float(factor) if dimension in merged else float(factor)
+    return tuple(merged.items())
+
+
+def _temporal_sizes(layer: Layer, spatial_loops: list[tuple[str, float]]) -> tuple[tuple[str, int], ...]:
+    """Iterations left per dimension, by the reference's twice rounded division (B6)."""
+    sizes = dict(layer.loop_sizes)
+    for dimension, factor in spatial_loops:
+        if dimension in sizes:
+            quotient = math.ceil(sizes[dimension] / factor)
+            if quotient == 1:
+                del sizes[dimension]
+            else:
+                sizes[dimension] = quotient
+    return tuple((dimension, size) for dimension, size in sizes.items() if size != 1)
+
+
+def _exact_temporal_sizes(layer: Layer, factors: _ArrayFactors) -> tuple[tuple[str, int], ...]:
+    """Iterations left per dimension: ceil(size / product of its factors), in exact arithmetic."""
+    unrolled: dict[str, Fraction] = {}
+    for _, pairs in factors:
+        for dimension, factor in pairs:
+            unrolled[dimension] = unrolled.get(dimension, Fraction(1)) * Fraction(factor)
+    sizes = ((d, math.ceil(Fraction(size) / unrolled.get(d, Fraction(1)))) for d, size in layer.loop_sizes)
+    return tuple((dimension, size) for dimension, size in sizes if size != 1)

@@ -1,0 +1,89 @@
+"""Model profiles: the reference model to the last bit, or with its known faults repaired, switch by switch.
+
+Each switch repairs one fault of zigzag-dse 3.9.1; all off is the reference. Effects and examples: docs/model.md.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+
+from tilewright.errors import InputError, Problem, nearest_name
+
+
+@dataclass(frozen=True)
+class ModelProfile:
+    """Which faults of the reference model are repaired. The field order is the order of documentation."""
+
+    name: str = "zigzag-3.9.1"
+    skip_first_accumulation_read: bool = False
+    """B4: the first accumulation of an output reads no partial sum back, and a spatial reduction none at all."""
+    round_up_spatial_factors: bool = False
+    """B5: a non-dividing spatial factor counts as its ceiling in the latency analysis, not truncated."""
+    exact_temporal_sizes: bool = False
+    """B6: temporal loop sizes by exact division, without the extra iteration of a twice rounded quotient."""
+    onnx_height_is_y: bool = False
+    """B10: ONNX kernel, stride, dilation and padding index 0 is the height, hence Y."""
+    exact_window_sizes: bool = False
+    """B12: exact count of distinct input positions; only the operand's own sliding windows; tiles rounded up."""
+    serial_half_shared_loading: bool = False
+    """B16: loading over a port that both inputs share at one end is added up, not overwritten or overlapped."""
+    consistent_window_union: bool = False
+    """B17: the union of transfer windows excludes each link's first window, as the sum of windows does."""
+    per_level_loading_floor: bool = False
+    """B19: preloading floor by the first tile at each level; required bandwidth without truncation."""
+
+
+SWITCHES: tuple[str, ...] = tuple(f.name for f in fields(ModelProfile) if f.name != "name")
+REFERENCE = ModelProfile()
+CORRECTED = ModelProfile("corrected", *(True for _ in SWITCHES))
+PROFILES: dict[str, ModelProfile] = {profile.name: profile for profile in (REFERENCE, CORRECTED)}
+
+
+def profile_by_name(name: str) -> ModelProfile:
+    """The profile called `name`: a profile name, optionally followed by '+switch' or '-switch' terms.
+
+    `zigzag-3.9.1+exact_temporal_sizes` is the reference with one repair. Raises InputError for unknown names.
+    """
+    for base_name, base in PROFILES.items():
+        if name == base_name:
+            return base
+        if name.startswith(base_name) and name[len(base_name)] in "+-":
+            return _with_switches(base, name)
+    raise InputError(
+        [
+            Problem(
+                "unknown model profile",
+                path="model",
+                value=repr(name),
+                allowed=", ".join(PROFILES),
+                nearest=nearest_name(name, list(PROFILES)),
+            )
+        ]
+    )
+
+
+def _with_switches(base: ModelProfile, name: str) -> ModelProfile:
+    values = {switch: getattr(base, switch) for switch in SWITCHES}
+    terms = name[len(base.name) :].replace("-", " -").replace("+", " +").split()
+    problems = []
+    for term in terms:
+        switch = term[1:]
+        if switch not in values:
+            problems.append(
+                Problem(
+                    "unknown model switch",
+                    path="model",
+                    value=repr(switch),
+                    allowed=", ".join(SWITCHES),
+                    nearest=nearest_name(switch, SWITCHES),
+                )
+            )
+        else:
+            values[switch] = term[0] == "+"
+    if problems:
+        raise InputError(problems)
+    return ModelProfile(name, **values)
+
+
+def switch_values(profile: ModelProfile) -> Iterable[tuple[str, bool]]:
+    """(switch, on) pairs in documentation order."""
+    return ((switch, getattr(profile, switch)) for switch in SWITCHES)

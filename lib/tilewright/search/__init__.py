@@ -1,0 +1,1 @@
+"""Spatial candidates times temporal orders, objectives, and the content-addressed store."""

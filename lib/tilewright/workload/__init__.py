@@ -1,0 +1,1 @@
+"""Layers, operands, access relations and the network graph; readers for YAML and ONNX."""

@@ -1,0 +1,76 @@
+"""A layer: a loop nest over named dimensions with affine operand accesses (zigzag-model.md 1.1-1.5)."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+OUTPUT = "O"
+"""Name of the output operand; the partial-sum precision has the same key, the final one is `FINAL_OUTPUT`."""
+FINAL_OUTPUT = "O_final"
+
+
+@dataclass(frozen=True)
+class DimensionRelation:
+    """A sliding window: `data_dimension = c1 * loop1 + c2 * loop2`, for example IX = 2*OX + 1*FX."""
+
+    data_dimension: str
+    terms: tuple[tuple[str, int], tuple[str, int]]
+    """((loop dimension, coefficient), (loop dimension, coefficient)), as written, left to right."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer of a network. All names of dimensions are upper case; sizes are true sizes, never padded.
+
+    Tables are tuples of pairs, so that a layer is hashable and its text is canonical.
+    """
+
+    name: str
+    operator_type: str
+    operand_dimensions: tuple[tuple[str, tuple[str, ...]], ...]
+    """(operand, its dimensions) in equation order, the output first."""
+    loop_sizes: tuple[tuple[str, int], ...]
+    """(loop dimension, size) in the layer's order; dimensions of size 1 stay."""
+    relations: tuple[DimensionRelation, ...] = ()
+    precision_bits: tuple[tuple[str, int], ...] = ()
+    """Bits of each input operand, of partial sums (`O`) and of final outputs (`O_final`)."""
+    padding: tuple[tuple[str, tuple[int, int]], ...] = ()
+    """(data dimension, (before, after))."""
+    data_dimension_sizes: tuple[tuple[str, int], ...] = ()
+    """Explicit sizes of the data dimensions of relations; where given, padding is not used."""
+    constant_operands: tuple[str, ...] = ()
+    """Input operands known before run time (weights)."""
+
+    @cached_property
+    def size_of(self) -> dict[str, int]:
+        """Loop dimension -> size."""
+        return dict(self.loop_sizes)
+
+    @cached_property
+    def bits_of(self) -> dict[str, int]:
+        """Operand (or `O_final`) -> bits per element."""
+        return dict(self.precision_bits)
+
+    @cached_property
+    def operands(self) -> tuple[str, ...]:
+        """Operands in equation order, the output first."""
+        return tuple(operand for operand, _ in self.operand_dimensions)
+
+    @property
+    def input_operands(self) -> tuple[str, ...]:
+        """The operands that are read, in equation order."""
+        return self.operands[1:]
+
+    @cached_property
+    def mac_count(self) -> int:
+        """Multiply-accumulates (or operations) of the layer: the product of all loop sizes."""
+        return math.prod(size for _, size in self.loop_sizes)
+
+    @property
+    def equation(self) -> str:
+        """The equation as text, for people: O[b][k][oy][ox] += W[k][c][fy][fx] * I[b][c][iy][ix]."""
+        texts = [
+            operand + "".join(f"[{dimension.lower()}]" for dimension in dimensions)
+            for operand, dimensions in self.operand_dimensions
+        ]
+        return f"{texts[0]} += {' * '.join(texts[1:])}"
