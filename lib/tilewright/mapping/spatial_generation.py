@@ -1,0 +1,222 @@
+"""Spatial mapping candidates of a layer on a core: the user's mapping, cleaned, and generated unrollings where it
+leaves array dimensions open (zigzag-dse 3.9.1, spatial mapping generator)."""
+
+import itertools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from tilewright.errors import MappingError
+from tilewright.hardware.core import Core
+from tilewright.hardware.hierarchy import memory_hierarchy
+from tilewright.mapping.constraints import MappingConstraints, Unrolling
+from tilewright.mapping.reference_order import array_dimensions_in_set_order, layer_dimensions_in_set_order
+from tilewright.profile import ModelProfile
+from tilewright.workload.layer import OUTPUT, Layer
+from tilewright.workload.relevancy import operand_relevancy
+
+MaximumUnrolling = dict[str, dict[str, int]]
+"""Array dimension -> loop dimension -> largest factor."""
+_Draft = dict[str, dict[str, int]]
+
+
+def spatial_candidates(
+    layer: Layer,
+    core: Core,
+    constraints: MappingConstraints,
+    profile: ModelProfile,
+    count: int = 3,
+    mixed: bool = False,
+) -> list[Unrolling]:
+    """The spatial mappings to try: one if the user's mapping decides every array dimension, else the `count` best.
+
+    `count` 0 means all valid ones. Raises MappingError when nothing is valid.
+    """
+    limits = maximum_unrolling(layer, core, constraints, profile)
+    draft = clean_user_mapping(constraints.spatial_mapping, layer, core, limits)
+    open_dimensions = [name for name, _ in core.operational_array.dimensions if name not in draft]
+    if open_dimensions:
+        drafts = _generate(draft, open_dimensions, layer, core, constraints, limits, count, mixed)
+    else:
+        _check(draft, limits)
+        drafts = [draft]
+    limited = [limit_to_capacity(d, layer, core, constraints, profile) for d in drafts]
+    return [tuple((name, tuple(factors.items())) for name, factors in d.items()) for d in limited]
+
+
+def maximum_unrolling(
+    layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile
+) -> MaximumUnrolling:
+    """Largest factor of each loop dimension on each array dimension, by size and by inner memory bandwidth."""
+    limits = {
+        name: {dimension: min(size, array_size) for dimension, size in layer.loop_sizes}
+        for name, array_size in core.operational_array.dimensions
+    }
+    for operand, memory_index, served in _inner_operands(layer, core, constraints):
+        bits = layer.bits_of[operand]
+        memory = core.memories[memory_index]
+        memory_operand = dict(constraints.memory_operand_links)[operand]
+        port = memory.port_of.get((memory_operand, "fl" if operand == OUTPUT else "tl"))
+        if bits == 0 or port is None:
+            continue
+        ceiling = memory.ports[port].bandwidth_max_bits // bits
+        irrelevant = operand_relevancy(layer, operand, profile).irrelevant
+        for name in served:
+            for dimension in limits[name]:
+                if dimension not in irrelevant:
+                    limits[name][dimension] = min(limits[name][dimension], ceiling)
+    return limits
+
+
+def _inner_operands(
+    layer: Layer, core: Core, constraints: MappingConstraints
+) -> Iterator[tuple[str, int, tuple[str, ...]]]:
+    """(layer operand, memory, served array dimensions) for all inner memories."""
+    layer_operand = {m: o for o, m in constraints.memory_operand_links if o in layer.operands}
+    for index in memory_hierarchy(core).inner_memories:
+        memory = core.memories[index]
+        for memory_operand in memory.operands:
+            if memory_operand in layer_operand:
+                yield layer_operand[memory_operand], index, memory.served_dimensions
+
+
+def clean_user_mapping(given: Unrolling, layer: Layer, core: Core, limits: MaximumUnrolling) -> _Draft:
+    """The user's mapping without unknown loop dimensions, capped, and with what does not fit removed.
+
+    What is removed first follows the reference's set order. Raises MappingError for unknown array dimensions and for
+    loop dimensions that a memory's bandwidth forbids altogether.
+    """
+    array_size = core.operational_array.size_of
+    draft: _Draft = {}
+    for name, factors in given:
+        if name not in array_size:
+            raise MappingError(
+                f"core '{core.name}' has no array dimension {name} (it has {', '.join(array_size) or 'none'})"
+            )
+        known = {d: min(f, limits[name][d]) for d, f in factors if d in limits[name]}
+        forbidden = [d for d, f in known.items() if f == 0]
+        if forbidden:
+            raise MappingError(
+                f"unrolling {', '.join(forbidden)} over {name} is impossible: "
+                "an inner memory's port is narrower than one element"
+            )
+        while math.prod(known.values()) > array_size[name]:
+            del known[layer_dimensions_in_set_order(known)[0]]
+        draft[name] = known
+    for dimension in layer_dimensions_in_set_order(layer.size_of):
+        holders = array_dimensions_in_set_order([name for name in draft if dimension in draft[name]])
+        while math.prod(draft[name][dimension] for name in holders) > layer.size_of[dimension]:
+            del draft[holders.pop(0)][dimension]
+    return draft
+
+
+def _check(draft: _Draft, limits: MaximumUnrolling) -> None:
+    for name, factors in draft.items():
+        for dimension, factor in factors.items():
+            if factor > limits[name][dimension]:
+                raise MappingError(f"spatial factor {factor} of {dimension} over {name} exceeds the possible maximum")
+
+
+def _divisors(number: int) -> list[int]:
+    """Divisors in ascending order; [] for 0."""
+    return [d for d in range(1, number + 1) if number % d == 0]
+
+
+def _hinted_dimensions(name: str, layer: Layer, constraints: MappingConstraints) -> list[str]:
+    """Loop dimensions to unroll over an array dimension, in the reference's set order."""
+    hint = dict(constraints.spatial_mapping_hint).get(name, ())
+    if not any(dimension in layer.size_of for dimension in hint):
+        hint = tuple(layer.size_of)
+    return [d for d in layer_dimensions_in_set_order(hint) if d in layer.size_of]
+
+
+def _options(
+    name: str, array_size: int, layer: Layer, constraints: MappingConstraints, limits: MaximumUnrolling, mixed: bool
+) -> list[dict[str, int]]:
+    """Unrollings of one open array dimension, in the reference's order."""
+    hinted = _hinted_dimensions(name, layer, constraints)
+    table = limits[name]
+    options = [{d: factor} for d in hinted for factor in reversed(_divisors(table[d]))]
+    if mixed:
+        for length in range(2, len(hinted) + 1):
+            for group in itertools.combinations(hinted, length):
+                choices = itertools.product(*(_divisors(table[d])[1:] for d in group))
+                options += [
+                    dict(zip(group, factors, strict=True)) for factors in choices if math.prod(factors) <= array_size
+                ]
+    return options
+
+
+def _generate(
+    draft: _Draft,
+    open_dimensions: list[str],
+    layer: Layer,
+    core: Core,
+    constraints: MappingConstraints,
+    limits: MaximumUnrolling,
+    count: int,
+    mixed: bool,
+) -> list[_Draft]:
+    from tilewright.mapping.spatial_kernel import best_combinations
+
+    _check(draft, limits)
+    dimensions = list(layer.size_of)
+    sizes = np.array([layer.size_of[d] for d in dimensions], np.int64)
+    fixed = np.ones(len(dimensions), np.int64)
+    for factors in draft.values():
+        for dimension, factor in factors.items():
+            fixed[dimensions.index(dimension)] *= factor
+    array_size = core.operational_array.size_of
+    options = [_options(name, array_size[name], layer, constraints, limits, mixed) for name in open_dimensions]
+    rows = [[option.get(d, 1) for d in dimensions] for choices in options for option in choices]
+    table = np.array(rows, np.int64).reshape(-1, len(dimensions))
+    start = np.concatenate(([0], np.cumsum([len(choices) for choices in options]))).astype(np.int64)
+    if count == 0:
+        empty = np.zeros((0, len(options)), np.int64)
+        count = best_combinations(table, start, sizes, fixed, np.zeros(0), empty)
+    scores = np.full(count, -math.inf)
+    index = np.zeros((count, len(options)), np.int64)
+    best_combinations(table, start, sizes, fixed, scores, index)
+    chosen = [
+        draft | {name: options[a][row[a] - start[a]] for a, name in enumerate(open_dimensions)}
+        for row, score in zip(index, scores, strict=True)
+        if score > -math.inf
+    ]
+    if not chosen:
+        raise MappingError(
+            f"no spatial mapping of layer '{layer.name}' over {', '.join(open_dimensions)} is valid: "
+            "the given unrolling leaves no room, or a port is narrower than one element"
+        )
+    return [{name: dict(factors) for name, factors in entry.items()} for entry in chosen]
+
+
+def limit_to_capacity(
+    draft: _Draft, layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile
+) -> _Draft:
+    """Reduce factors so that each inner memory holds the elements that its array dimensions need at once.
+
+    The first largest factor loses one until the product fits; equal factors then change together, as in the
+    reference, and never below 1.
+    """
+    for operand, memory_index, served in _inner_operands(layer, core, constraints):
+        bits = layer.bits_of[operand]
+        if bits == 0:
+            continue
+        limit = core.memories[memory_index].size_bits / bits
+        irrelevant = operand_relevancy(layer, operand, profile).irrelevant
+        names = [name for name in array_dimensions_in_set_order(served) if name in draft]
+        dimensions = layer_dimensions_in_set_order(
+            d for name in names for d in draft[name] if d not in irrelevant
+        )
+        places = [(name, d) for d in dimensions for name in names if d in draft[name]]
+        old = [draft[name][d] for name, d in places]
+        if math.prod(old) <= limit:
+            continue
+        new = list(old)
+        while math.prod(new) > limit and max(new) > 1:
+            new[new.index(max(new))] -= 1
+        replacement = dict(zip(old, new, strict=True))
+        for name, dimension in places:
+            draft[name][dimension] = replacement[draft[name][dimension]]
+    return draft

@@ -1,0 +1,103 @@
+"""Checks across the fields of a mapping file, and of a mapping against the core it is used with."""
+
+from pathlib import Path
+from typing import Any
+
+from tilewright.errors import InputError, Problem
+from tilewright.hardware.core import Core
+from tilewright.hardware.yaml_schema import parse_unrolling
+from tilewright.mapping.constraints import Mapping
+from tilewright.validation import Findings, items, parsed, table
+from tilewright.yamlfile import KeyPath, YamlDocument, load_yaml
+
+_MULTI_CORE_KEYS = (
+    "core_allocation",
+    "core_allocation_is_fixed",
+    "intra_core_tiling",
+    "inter_core_tiling",
+    "layer_dimension_names",
+    "kernel",
+    "layers",
+    "fused_groups",
+)
+
+
+def refuse_multi_core(findings: Findings) -> bool:
+    """True, with problems recorded, if the file uses keys of the multi-core dialect."""
+    data = findings.document.data
+    entries = [((), data)] if isinstance(data, dict) else [((index,), entry) for index, entry in enumerate(items(data))]
+    for path, entry in entries:
+        for key in table(entry):
+            if key in _MULTI_CORE_KEYS:
+                findings.problem((*path, key), "mapping over several cores is not supported yet")
+    return bool(findings.problems)
+
+
+def check_mapping(findings: Findings) -> None:
+    """Record every problem across fields, and notices of what is unusual."""
+    entries = [table(entry) for entry in items(findings.document.data)]
+    names = [name if isinstance(name := entry.get("name"), str) else None for entry in entries]
+    for index, name in enumerate(names):
+        if name is not None and name in names[:index]:
+            findings.problem((index, "name"), "another entry has the same name", name)
+    if entries and "default" not in names:
+        findings.problem((), "an entry with `name: default` is required, for layers that no other entry selects")
+    for index, entry in enumerate(entries):
+        _check_links((index, "memory_operand_links"), table(entry.get("memory_operand_links")), findings)
+        _note_repeated_dimensions((index, "spatial_mapping"), table(entry.get("spatial_mapping")), findings)
+
+
+def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = "") -> list[Problem]:
+    """What in a mapping does not exist on the core: array dimensions and memory operands.
+
+    `file` is the file that the mapping was read from; problems then carry its lines. A factor larger than the array
+    is no problem (it is capped), and hints for other arrays are never read.
+    """
+    document = _document_behind(mapping, str(file))
+    findings = Findings(document)
+    dimensions = [name for name, _ in core.operational_array.dimensions]
+    held = sorted({operand for memory in core.memories for operand in memory.operands})
+    for index, entry in enumerate(mapping.entries):
+        for dimension, _ in entry.spatial_mapping:
+            if dimension not in dimensions:
+                path: KeyPath = (index, "spatial_mapping", dimension)
+                message = f"core {core.name} has no such array dimension"
+                findings.unknown_name(path, message, dimension, dimensions)
+        for operand, memory_operand in entry.memory_operand_links:
+            if memory_operand not in held:
+                path = (index, "memory_operand_links", operand)
+                message = f"core {core.name} has no memory for this memory operand"
+                findings.unknown_name(path, message, memory_operand, held)
+    return findings.problems
+
+
+def _document_behind(mapping: Mapping, file: str) -> YamlDocument:
+    names = [{"name": entry.name} for entry in mapping.entries]
+    try:
+        document = load_yaml(file) if file else YamlDocument("", names)
+    except InputError:
+        return YamlDocument(file, names)
+    read_names = [{"name": table(entry).get("name")} for entry in items(document.data)]
+    return document if read_names == names else YamlDocument(file, names)
+
+
+def _check_links(path: KeyPath, links: dict[Any, Any], findings: Findings) -> None:
+    used: dict[str, str] = {}
+    for operand, memory_operand in links.items():
+        if not isinstance(memory_operand, str):
+            continue
+        if memory_operand in used:
+            message = f"is linked to operand {used[memory_operand]} too; links must be one to one"
+            findings.problem((*path, operand), message, memory_operand)
+        used.setdefault(memory_operand, str(operand))
+
+
+def _note_repeated_dimensions(path: KeyPath, unrollings: dict[Any, Any], findings: Findings) -> None:
+    for array_dimension, texts in unrollings.items():
+        seen = set()
+        for index, text in enumerate(items(texts)):
+            pair = parsed(parse_unrolling, text) if isinstance(text, str) else None
+            if pair is not None and pair[0] in seen:
+                findings.notice((*path, array_dimension, index), f"{pair[0]} is given twice here, the last one counts")
+            if pair is not None:
+                seen.add(pair[0])

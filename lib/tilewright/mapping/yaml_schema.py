@@ -1,0 +1,87 @@
+"""The mapping file: entries, each for the layers it selects, in the dialect of zigzag-dse 3.9.1 plus selectors."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+from pydantic import WithJsonSchema as JsonSchema
+
+from tilewright.hardware.yaml_schema import ArrayDimension, UnrollingText
+from tilewright.mapping.constraints import WILDCARD, TemporalOrderingEntry
+from tilewright.units import LARGEST_WHOLE_NUMBER, FieldError
+from tilewright.validation import Entry, Name, TextForm, json_schema
+from tilewright.workload.equation import LOOP_DIMENSION, check_loop_dimension
+
+_ORDERING_FORM = '[DIMENSION, size], [DIMENSION, "*"] or ["*", "*"]'
+
+
+def parse_ordering_entry(value: Any) -> TemporalOrderingEntry:
+    """One loop of a temporal ordering from [DIMENSION, size], [DIMENSION, "*"], ["*", "*"]. Raises FieldError."""
+    if not isinstance(value, list) or len(value) != 2 or not isinstance(value[0], str):
+        raise FieldError("must be a loop dimension and a size", _ORDERING_FORM)
+    dimension, size = value
+    if size == WILDCARD:
+        return TemporalOrderingEntry(WILDCARD if dimension == WILDCARD else check_loop_dimension(dimension))
+    if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= LARGEST_WHOLE_NUMBER:
+        raise FieldError('the size of a loop must be a whole number of at least 1, or "*"', _ORDERING_FORM)
+    if dimension == WILDCARD:
+        raise FieldError("a gap has no size", '["*", "*"]')
+    return TemporalOrderingEntry(check_loop_dimension(dimension), size)
+
+
+def _keep_ordering_entry(value: Any) -> Any:
+    parse_ordering_entry(value)
+    return value
+
+
+OrderingEntry = Annotated[
+    Any,
+    AfterValidator(_keep_ordering_entry),
+    JsonSchema(
+        {
+            "type": "array",
+            "prefixItems": [
+                {"type": "string", "pattern": rf"^({LOOP_DIMENSION.pattern}|\*)$"},
+                {"anyOf": [{"type": "integer", "exclusiveMinimum": 0}, {"const": WILDCARD}]},
+            ],
+            "minItems": 2,
+            "maxItems": 2,
+        }
+    ),
+]
+LoopDimension = Annotated[str, TextForm(check_loop_dimension, LOOP_DIMENSION.pattern)]
+MemoryOperand = Literal["I1", "I2", "O"]
+
+
+class LinksEntry(Entry):
+    """The memory operand that each layer operand uses. The order of writing is the order of processing."""
+
+    O: MemoryOperand  # noqa: E741
+    """Memory operand of the layer's output."""
+    W: MemoryOperand
+    """Memory operand of the layer's weights."""
+    I: MemoryOperand  # noqa: E741
+    """Memory operand of the layer's input."""
+
+
+class MappingEntry(Entry):
+    """Constraints for the layers that the entry's name selects."""
+
+    name: Name
+    """Which layers: a layer name, an operator type, `@depthwise`, a glob over layer names, or `default`. For each
+    layer the first of these kinds that matches counts. An entry called `default` is required."""
+    spatial_mapping: dict[ArrayDimension, list[UnrollingText]] | None = None
+    """Loops unrolled over each array dimension, as `K, 32`; array dimensions left out are searched."""
+    spatial_mapping_hint: dict[ArrayDimension, list[LoopDimension]] | None = None
+    """For array dimensions that are searched: the loop dimensions to try there."""
+    memory_operand_links: LinksEntry | None = None
+    """Layer operand to memory operand, one to one; by default O: O, W: I2, I: I1."""
+    temporal_ordering: list[OrderingEntry] | None = None
+    """Loops from innermost to outermost, as [OX, 112], [OX, "*"] for any size, ["*", "*"] for any loops between."""
+
+
+MappingFile = Annotated[list[MappingEntry], Field(min_length=1)]
+
+
+def mapping_schema() -> dict[str, Any]:
+    """The JSON Schema of a mapping file."""
+    return json_schema(MappingFile, "tilewright mapping", "Spatial and temporal mapping constraints by layer.")

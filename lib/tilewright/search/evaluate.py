@@ -1,0 +1,144 @@
+"""Evaluating a given mapping, and saying in words why one does not fit."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.cost.kernel import evaluate_order
+from tilewright.cost.problem import Problem, build_problem
+from tilewright.cost.record import LoopOrder, Record, breakdown
+from tilewright.cost.workspace import (
+    ENERGY,
+    FITS,
+    LATENCY,
+    NO_PORT,
+    TOO_SMALL,
+    TOO_SMALL_TOGETHER,
+    Workspace,
+    new_workspace,
+)
+from tilewright.errors import MappingError
+from tilewright.hardware.core import DIRECTIONS, Core
+from tilewright.mapping.constraints import Unrolling
+from tilewright.mapping.spatial import ConvertedSpatialMapping, convert_spatial_mapping
+from tilewright.profile import CORRECTED
+from tilewright.search.options import SearchOptions
+from tilewright.workload.layer import Layer
+
+Links = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class PreparedProblem:
+    """A layer on a core with a spatial mapping, ready for the kernel."""
+
+    layer: Layer
+    core: Core
+    links: Links
+    spatial: ConvertedSpatialMapping
+    arrays: Problem
+    dimensions: tuple[str, ...]
+
+
+def prepare(
+    layer: Layer, core: Core, links: Links, unrolling: Unrolling, options: SearchOptions
+) -> PreparedProblem:
+    """Convert the spatial mapping and flatten the problem. Raises MappingError if the spatial mapping is impossible."""
+    spatial = convert_spatial_mapping(unrolling, layer, core, links, options.profile)
+    arrays = build_problem(
+        layer, core, links, spatial, options.profile, even=options.temporal_mapping_type == "even"
+    )
+    return PreparedProblem(layer, core, links, spatial, arrays, tuple(layer.size_of))
+
+
+def evaluate(
+    layer: Layer,
+    core: Core,
+    links: Links,
+    unrolling: Unrolling,
+    loop_order: LoopOrder,
+    options: SearchOptions = SearchOptions(),  # noqa: B008  frozen
+) -> Record:
+    """The full breakdown of a given spatial mapping and loop order (innermost first).
+
+    Raises MappingError if the order does not cover what the spatial mapping leaves, or does not fit the core.
+    """
+    prepared = prepare(layer, core, links, unrolling, options)
+    _check_order(prepared, loop_order)
+    record = evaluate_prepared(prepared, loop_order)
+    record |= {"objective": options.objective, "model": options.model}
+    record["corrected"] = corrected_figures(prepared, loop_order)
+    return record
+
+
+def _check_order(prepared: PreparedProblem, loop_order: LoopOrder) -> None:
+    """An order must iterate each dimension at least as often as the spatial mapping leaves, and know its names."""
+    unknown = sorted({d for d, _ in loop_order if d not in prepared.dimensions})
+    if unknown:
+        raise MappingError(f"layer '{prepared.layer.name}' has no loop dimension {', '.join(unknown)}")
+    if any(size < 1 for _, size in loop_order):
+        raise MappingError("loop sizes are integers from 1")
+    needed = dict(prepared.spatial.temporal_sizes)
+    covered = dict.fromkeys(needed, 1)
+    for dimension, size in loop_order:
+        covered[dimension] = covered.get(dimension, 1) * size
+    wrong = [
+        f"{d} {covered[d]} instead of {needed.get(d, 1)}" for d in covered if covered[d] != needed.get(d, 1)
+    ]
+    if wrong:
+        raise MappingError(f"the temporal order iterates {', '.join(wrong)} times after the spatial mapping")
+
+
+def evaluate_prepared(prepared: PreparedProblem, loop_order: LoopOrder) -> Record:
+    """The breakdown of one order; raises MappingError if it does not fit."""
+    ws, outcome = _run(prepared.arrays, prepared.dimensions, loop_order)
+    if outcome != FITS:
+        raise MappingError(failure_text(prepared, outcome, ws.failure, ws.failure_bits))
+    return breakdown(
+        prepared.layer, prepared.core, prepared.links, prepared.spatial, loop_order, prepared.arrays, ws
+    )
+
+
+def corrected_figures(prepared: PreparedProblem, loop_order: LoopOrder) -> Record:
+    """Energy and latency of the same mapping under the profile `corrected`; None where it does not fit there."""
+    layer, core, links = prepared.layer, prepared.core, prepared.links
+    try:
+        spatial = convert_spatial_mapping(prepared.spatial.unrolling, layer, core, links, CORRECTED)
+        arrays = build_problem(layer, core, links, spatial, CORRECTED, even=bool(prepared.arrays.even))
+    except MappingError:
+        return {"energy_pj": None, "latency_cycles": None}
+    ws, outcome = _run(arrays, prepared.dimensions, loop_order)
+    if outcome != FITS:
+        return {"energy_pj": None, "latency_cycles": None}
+    return {"energy_pj": float(ws.totals[ENERGY]), "latency_cycles": float(ws.totals[LATENCY])}
+
+
+def _run(arrays: Problem, dimensions: tuple[str, ...], loop_order: LoopOrder) -> tuple[Workspace, int]:
+    ws = new_workspace(arrays, len(loop_order))
+    index = np.array([dimensions.index(d) for d, _ in loop_order], np.int64)
+    size = np.array([s for _, s in loop_order], np.int64)
+    return ws, evaluate_order(arrays, ws, index, size, len(loop_order))
+
+
+def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bits: np.ndarray) -> str:
+    """Why an order does not fit: operand, memory, what was needed, against what limit."""
+    k, o, m = (int(value) for value in place)
+    memory = prepared.core.memories[k].name
+    operand = prepared.layer.operands[o]
+    needed, limit = float(bits[0]), float(bits[1])
+    if outcome == NO_PORT:
+        return f"operand {operand} moves data '{DIRECTIONS[int(needed)]}' at memory '{memory}', which has no port for it"
+    if outcome == TOO_SMALL:
+        return (
+            f"memory '{memory}' is too small for the spatial tile of operand {operand}: "
+            f"needs {needed:.15g} bits, has {limit:.15g}"
+        )
+    if outcome == TOO_SMALL_TOGETHER:
+        return (
+            f"memory '{memory}' is too small for the tiles of all its operands together: "
+            f"needs {needed:.15g} bits, has {limit:.15g}"
+        )
+    return (
+        f"memory '{memory}' is the topmost of operand {operand} and cannot hold it whole: "
+        f"needs at least {needed:.15g} bits, has {limit:.15g}"
+    )

@@ -1,0 +1,126 @@
+"""LOMA: all orders of the loop factors, in a stream of blocks (Symons et al., "LOMA", AICAS 2021)."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.cost.record import LoopOrder
+from tilewright.cost.workspace import new_workspace
+from tilewright.errors import MappingError
+from tilewright.mapping.constraints import TemporalOrderingEntry
+from tilewright.mapping.loop_factors import loop_multiset
+from tilewright.mapping.temporal_ordering import applicable_ordering, complete_order, order_pattern
+from tilewright.search.evaluate import PreparedProblem, failure_text
+from tilewright.search.loma_kernel import (
+    BEST_INDEX,
+    FITTING,
+    MATCHING,
+    STATE_COUNT,
+    VISITED,
+    search_block,
+)
+from tilewright.search.options import OBJECTIVES, SearchOptions
+
+BLOCK_ORDERS = 16384
+"""Orders evaluated between two looks at the clock and at requests to stop."""
+
+
+class SearchStopped(Exception):
+    """The search was asked to stop before it was done."""
+
+
+@dataclass(frozen=True)
+class OrderSearchResult:
+    """Outcome of the search over temporal orders for one spatial mapping."""
+
+    orders: int
+    """Orders visited."""
+    feasible: int
+    """Orders that match the constraints and fit the core."""
+    best_order: LoopOrder | None
+    best_index: int
+    """Position of the best among the feasible ones, in enumeration order."""
+    energy_pj: float | None
+    latency_cycles: float | None
+    reason: str
+    """Why nothing fits; '' if something does."""
+
+
+def search_orders(
+    prepared: PreparedProblem,
+    ordering: tuple[TemporalOrderingEntry, ...],
+    options: SearchOptions,
+    progress: Callable[[int], None] | None = None,
+    stop: threading.Event | None = None,
+) -> OrderSearchResult:
+    """The best order under the run's objective.
+
+    A complete `ordering` is evaluated as it is. `progress` is told the number of orders of each finished block.
+    Raises MappingError for impossible constraints, SearchStopped when `stop` is set.
+    """
+    sizes = prepared.spatial.temporal_sizes
+    entries = applicable_ordering(ordering, prepared.layer)
+    given = complete_order(entries, sizes)
+    if given is not None:
+        symbols = list(given)
+        order = np.arange(len(given), dtype=np.int64)
+        count = 1
+        pattern = order_pattern((), prepared.dimensions)
+    else:
+        multiset = loop_multiset(sizes, options.lpf_limit, entries)
+        symbols = [loop for loop, _ in multiset.loops]
+        ascending = [index for index, (_, repeats) in enumerate(multiset.loops) for _ in range(repeats)]
+        order = np.array(ascending[::-1], np.int64)
+        count = multiset.order_count
+        pattern = order_pattern(entries, prepared.dimensions)
+    return _stream(prepared, symbols, order, count, pattern, options, progress, stop)
+
+
+def count_orders(
+    prepared: PreparedProblem, ordering: tuple[TemporalOrderingEntry, ...], options: SearchOptions
+) -> int:
+    """How many orders `search_orders` will visit; 0 if the constraints are impossible."""
+    entries = applicable_ordering(ordering, prepared.layer)
+    sizes = prepared.spatial.temporal_sizes
+    if complete_order(entries, sizes) is not None:
+        return 1
+    try:
+        return loop_multiset(sizes, options.lpf_limit, entries).order_count
+    except MappingError:
+        return 0
+
+
+def _stream(prepared, symbols, order, count, pattern, options, progress, stop) -> OrderSearchResult:  # noqa: ANN001
+    """Run the kernel block by block; memory does not grow with the number of orders."""
+    length = len(order)
+    ws = new_workspace(prepared.arrays, length)
+    dimension = np.array([prepared.dimensions.index(d) for d, _ in symbols], np.int64)
+    size = np.array([s for _, s in symbols], np.int64)
+    state = np.zeros(STATE_COUNT, np.int64)
+    best, best_order = np.zeros(2), order.copy()
+    closest, closest_place = np.array([np.inf, 0.0, 0.0]), np.zeros(4, np.int64)
+    scratch = np.zeros(length, np.int64), np.zeros(length, np.int64)
+    objective = OBJECTIVES.index(options.objective)
+    while state[VISITED] < count:
+        if stop is not None and stop.is_set():
+            raise SearchStopped
+        block = int(min(BLOCK_ORDERS, count - state[VISITED]))
+        search_block(
+            prepared.arrays, ws, objective, dimension, size, pattern.dimension, pattern.size,
+            order, scratch[0], scratch[1], block, state, best, best_order, closest, closest_place,
+        )  # fmt: skip
+        if progress is not None:
+            progress(block)
+    feasible = int(state[FITTING])
+    if feasible == 0:
+        if state[MATCHING] == 0:
+            reason = "no loop order matches temporal_ordering"
+        else:
+            reason = failure_text(prepared, int(closest_place[0]), closest_place[1:], closest[1:])
+        return OrderSearchResult(int(count), 0, None, -1, None, None, reason)
+    loops = tuple(symbols[index] for index in best_order)
+    return OrderSearchResult(
+        int(count), feasible, loops, int(state[BEST_INDEX]), float(best[0]), float(best[1]), ""
+    )

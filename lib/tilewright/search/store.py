@@ -1,0 +1,62 @@
+"""The content-addressed store of mapped layers: keyed by what was asked, not by names.
+
+Key: canonical layer (name-free) x canonical core (name-free) x constraints x options x digest of the code. An entry is
+written once, atomically, and verified when read; a damaged one counts as absent. Deleting the store costs only time.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tilewright.artifacts.canonical import canonical_text, write_atomically
+from tilewright.artifacts.codec import encode
+from tilewright.artifacts.digests import code_digest, content_digest
+from tilewright.cost.record import Record
+from tilewright.hardware.core import Core
+from tilewright.mapping.constraints import MappingConstraints
+from tilewright.search.options import SearchOptions
+from tilewright.workload.layer import Layer
+
+SCHEMA = "tilewright/mapped-layer/1"
+
+
+def problem_key(layer: Layer, core: Core, constraints: MappingConstraints, options: SearchOptions) -> str:
+    """Digest of a mapping problem. Names of the layer, of the core and of the mapping entry do not count."""
+    return content_digest([SCHEMA, *_name_free(layer, core, constraints), options.as_dict(), code_digest("map")])
+
+
+def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> list[dict[str, Any]]:
+    return [{**encode(value), "name": ""} for value in (layer, core, constraints)]
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder of entries, `ab/abcdef….json`."""
+
+    directory: Path
+
+    def path_of(self, key: str) -> Path:
+        """Where the entry of `key` lies."""
+        return Path(self.directory) / key[:2] / f"{key}.json"
+
+    def get(self, key: str) -> Record | None:
+        """The stored record, or None if there is none or it is damaged."""
+        try:
+            entry = json.loads(self.path_of(key).read_text())
+            record = entry["record"]
+            intact = entry["key"] == key and entry["digest"] == content_digest(record)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return record if intact else None
+
+    def put(self, key: str, record: Record) -> None:
+        """Store a record; one that is there already is left alone."""
+        path = self.path_of(key)
+        if self.get(key) is None:
+            entry = {"key": key, "digest": content_digest(record), "record": record}
+            write_atomically(path, canonical_text(entry) + "\n")
+
+    def entries(self) -> list[Path]:
+        """All entry files, sorted."""
+        return sorted(Path(self.directory).glob("??/*.json"))

@@ -1,0 +1,70 @@
+"""Totals of a network from the records of its layers, which run one after another (zigzag-dse 3.9.1, sums)."""
+
+from typing import Any
+
+from tilewright.cost.record import Record, number
+from tilewright.hardware.core import Core
+from tilewright.search.options import SearchOptions
+from tilewright.workload.graph import Workload
+
+NOTABLE_DIFFERENCE = 0.05
+"""Relative difference to the profile `corrected` from which a layer is named."""
+
+
+def summarize(
+    workload: Workload, core: Core, options: SearchOptions, records: tuple[Record, ...]
+) -> dict[str, Any]:
+    """The summary of a mapped network; sums run in execution order."""
+    index_of = {name: i for i, record in enumerate(records) for name in record["layer_names"]}
+    names = [node.layer.name for node in workload.layers_in_order if node.layer is not None]
+    in_order = [records[index_of[name]] for name in names]
+    energy, latency = _total(in_order, "energy_pj"), _total(in_order, "latency_cycles")
+    parts = in_order[0]["latency_breakdown_cycles"] if in_order else {}
+    return {
+        "workload": workload.name,
+        "core": core.name,
+        "objective": options.objective,
+        "model": options.model,
+        "layers": len(names),
+        "distinct_layers": len(records),
+        "energy_pj": energy,
+        "latency_cycles": latency,
+        "edp_pj_cycles": energy * latency,
+        "mac_energy_pj": _total(in_order, "mac_energy_pj"),
+        "memory_energy_pj": _total(in_order, "memory_energy_pj"),
+        "mac_count": sum(record["layer"]["mac_count"] for record in in_order),
+        "area_mm2": in_order[0]["area_mm2"] if in_order else 0.0,
+        "latency_breakdown_cycles": {
+            part: number(sum(record["latency_breakdown_cycles"][part] for record in in_order)) for part in parts
+        },
+        "evaluations": sum(record["evaluations"] for record in records),
+        "corrected": {
+            "energy_pj": _corrected_total(in_order, "energy_pj"),
+            "latency_cycles": _corrected_total(in_order, "latency_cycles"),
+        },
+        "layers_differing_over_5_percent": [
+            name for name, record in zip(names, in_order, strict=True) if differs_notably(record)
+        ],
+        "layer_index": [[name, index_of[name]] for name in names],
+    }
+
+
+def _total(records: list[Record], column: str) -> float:
+    total = 0.0
+    for record in records:
+        total += record[column]
+    return total
+
+
+def _corrected_total(records: list[Record], column: str) -> float | None:
+    values = [record["corrected"][column] for record in records]
+    return None if None in values else float(sum(values))
+
+
+def differs_notably(record: Record) -> bool:
+    """True if energy or latency under `corrected` differs by more than 5 %, or the mapping does not fit there."""
+    for column in ("energy_pj", "latency_cycles"):
+        corrected = record["corrected"][column]
+        if corrected is None or abs(corrected - record[column]) > NOTABLE_DIFFERENCE * record[column]:
+            return True
+    return False
