@@ -9,14 +9,16 @@ import os
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
-_KERNEL_FOLDERS = ("cost", "mapping", "search")
+_KERNEL_SOURCES = (
+    "compiled.py", "profile.py", "hardware/core.py", "cost/*.py", "mapping/temporal_ordering.py", "*/*_kernel.py",
+)  # fmt: skip
+"""Files with kernels, and those whose constants kernels take in when they are compiled."""
 
 
 def _kernel_digest() -> str:
     digest = hashlib.blake2b(digest_size=8)
-    for folder in _KERNEL_FOLDERS:
-        for path in sorted((_PACKAGE / folder).glob("*kernel*.py")):
-            digest.update(path.name.encode() + path.read_bytes())
+    for path in sorted({path for pattern in _KERNEL_SOURCES for path in _PACKAGE.glob(pattern)}):
+        digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
 
 

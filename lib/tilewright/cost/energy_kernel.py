@@ -29,7 +29,7 @@ def add_energy(problem, ws):
     Summed over operands in equation order, levels from the inside out, reads before writes.
     """
     memory_energy = 0.0
-    for o in range(problem.level_count.shape[0]):
+    for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             k = problem.level_memory[o, m]
             for x in range(4):

@@ -25,22 +25,22 @@ def measure_utilization(problem, ws):
 
     Effective: without the part that outer relevant loops replace while the memory is in use.
     """
-    for o in range(problem.level_count.shape[0]):
+    for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             size = problem.memory_bits[problem.level_memory[o, m]]
             bits = ws.tile_elements[0, o, m + 1] * ws.tile_precision[0, o, m + 1]
             ws.utilization[o, m] = bits / size
             ws.effective[o, m] = (bits // ws.top_relevant[o, m + 1]) / size
-    for i in range(problem.memory_order.shape[0]):
+    for i in range(problem.held_memory_count):
         k = problem.memory_order[i]
         shared = 0.0
         effective = 0.0
-        for j in range(problem.memory_operands.shape[1]):
+        for j in range(problem.operand_count):
             o = problem.memory_operands[k, j]
             if o >= 0:
                 shared += ws.utilization[o, problem.memory_levels[k, j]]
                 effective += ws.effective[o, problem.memory_levels[k, j]]
-        for j in range(problem.memory_operands.shape[1]):
+        for j in range(problem.operand_count):
             o = problem.memory_operands[k, j]
             if o >= 0:
                 ws.shared_utilization[o, problem.memory_levels[k, j]] = shared
@@ -50,7 +50,7 @@ def measure_utilization(problem, ws):
 @kernel
 def decide_double_buffers(problem, ws):
     """Where the next tile can be written while the present one is in use; room once promised is taken."""
-    for o in range(problem.level_count.shape[0]):
+    for o in range(problem.operand_count):
         ws.double_buffered[o, 0] = False
         for m in range(problem.level_count[o]):
             room_taken = ws.shared_effective[o, m]
@@ -59,7 +59,7 @@ def decide_double_buffers(problem, ws):
             elif ws.effective[o, m] <= 1 - room_taken:
                 ws.double_buffered[o, m + 1] = True
                 k = problem.level_memory[o, m]
-                for j in range(problem.memory_operands.shape[1]):
+                for j in range(problem.operand_count):
                     other = problem.memory_operands[k, j]
                     if other >= 0:
                         ws.shared_effective[other, problem.memory_levels[k, j]] += ws.effective[o, m]
@@ -70,21 +70,21 @@ def decide_double_buffers(problem, ws):
 @kernel
 def time_links(problem, ws, v):
     """Cycles that one transfer of each link takes, and cycles it may take without stopping the array."""
-    for o in range(problem.level_count.shape[0]):
+    for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             for x in range(4):
                 wide = problem.bandwidth_max_bits[o, m, x]
                 bits = ws.amount[v, o, m, x] * ws.precision[v, o, m, x]
-                ws.real[o, m, x] = np.int64(math.ceil(bits / wide)) if wide > 0 else 0
+                ws.transfer_cycles[o, m, x] = np.int64(math.ceil(bits / wide)) if wide > 0 else 0
                 buffered = ws.double_buffered[o, m] if x == TL or x == FL else ws.double_buffered[o, m + 1]
-                ws.allowed[o, m, x] = ws.period[v, o, m, x] if buffered else ws.window[v, o, m, x]
+                ws.allowed_cycles[o, m, x] = ws.period[v, o, m, x] if buffered else ws.window[v, o, m, x]
 
 
 @kernel
 def stall_of_ports(problem, ws, v):
     """Stall of the worst port; each port's own stall or slack goes to `ws.port_stall`. Returns the stall."""
     stall = 0
-    for p in range(problem.port_shared_by_inputs.shape[0]):
+    for p in range(problem.port_count):
         count = 0
         positive = 0
         negative = 0
@@ -96,13 +96,13 @@ def stall_of_ports(problem, ws, v):
             periods = ws.count[v, o, m, x]
             if periods <= 0:
                 continue
-            slack = (ws.real[o, m, x] - ws.allowed[o, m, x]) * (periods - 1)
+            slack = (ws.transfer_cycles[o, m, x] - ws.allowed_cycles[o, m, x]) * (periods - 1)
             if slack > 0:
                 positive += slack
             else:
                 negative += slack
-            windows += ws.allowed[o, m, x] * (periods - 1)
-            insert_activity(ws, count, ws.allowed[o, m, x], ws.period[v, o, m, x], periods)
+            windows += ws.allowed_cycles[o, m, x] * (periods - 1)
+            insert_activity(ws, count, ws.allowed_cycles[o, m, x], ws.period[v, o, m, x], periods)
             count += 1
         union = 0
         value = positive + negative
@@ -182,7 +182,7 @@ def load_ports(problem, ws, v, busy_cycles):
     part without which the computation cannot begin; larger loads first.
     """
     ws.load[:] = 0.0
-    for p in range(problem.port_shared_by_inputs.shape[0]):
+    for p in range(problem.port_count):
         whole = 0
         required = 0.0
         wide = 0
@@ -194,13 +194,13 @@ def load_ports(problem, ws, v, busy_cycles):
             if o == OUTPUT_INDEX and (x == TL or x == FH):
                 continue
             if ws.count[v, o, m, x] > 1:
-                ws.load[o, m, x] = ws.real[o, m, x]
+                ws.load[o, m, x] = ws.transfer_cycles[o, m, x]
                 if problem.switches[LEVEL_FLOOR]:
                     required += ws.exact_bandwidth[v, o, m, x]
                 else:
                     required += ws.bandwidth[v, o, m, x]
             elif ws.count[v, o, m, x] == 1:
-                insert_load(ws, whole, float(ws.real[o, m, x]), float(loading_floor(problem, ws, v, o, m, x)), s)
+                insert_load(ws, whole, float(ws.transfer_cycles[o, m, x]), float(loading_floor(problem, ws, v, o, m, x)), s)
                 whole += 1
         if whole == 0:
             continue
@@ -273,7 +273,7 @@ def onloading_of_input(problem, ws, o):
 @kernel
 def onloading(problem, ws):
     """On-loading cycles: shared links of two inputs take turns, their other links work at the same time."""
-    if problem.level_count.shape[0] == 2:
+    if problem.operand_count == 2:
         return onloading_of_input(problem, ws, 1)[2]
     sx, hx, ix = onloading_of_input(problem, ws, 1)
     sy, hy, iy = onloading_of_input(problem, ws, 2)

@@ -1,19 +1,19 @@
 """A mapping problem, layer x core x spatial mapping, flattened once to the arrays that the compiled kernel reads."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from tilewright.errors import MappingError
 from tilewright.hardware.core import DIRECTIONS, Core
 from tilewright.hardware.hierarchy import memory_hierarchy
-from tilewright.mapping.spatial import ConvertedSpatialMapping, OperandLevels, SpatialLoops
-from tilewright.profile import ModelProfile, switch_values
+from tilewright.mapping.spatial import ConvertedSpatialMapping, SpatialLoops
+from tilewright.profile import SWITCHES, ModelProfile, switch_values
 from tilewright.workload.layer import FINAL_OUTPUT, Layer
 from tilewright.workload.relevancy import (
     OperandRelevancy,
     data_dimension_size,
+    distinct_positions,
     operand_elements,
     operand_relevancy,
 )
@@ -22,50 +22,89 @@ NEUTRAL, RELEVANT, IRRELEVANT, PARTIAL = range(4)
 """What a loop dimension is to an operand."""
 
 
-class Problem(NamedTuple):
-    """Arrays of one problem. Axes: o operand (equation order, 0 the output), m memory level of the operand
-    (0 innermost), a architecture level (0 the array, a = m + 1), d loop dimension, r relation, k memory of the core,
-    p port, s service of a port, x one of four directions (tl, fl, th, fh), v variant (0 fractional, 1 integer)."""
+# Largest problem. Fixed sizes let the compiler turn every index into a constant offset.
+MAX_OPERANDS = 3
+MAX_DIMENSIONS = 16
+MAX_RELATIONS = 4
+MAX_LEVELS = 10
+MAX_MEMORIES = 24
+MAX_PORTS = 64
+MAX_SERVICES = MAX_OPERANDS * MAX_LEVELS * 4
+MAX_SPATIAL_LOOPS = 32
+MAX_LOOPS = 96
 
-    kind: np.ndarray  # [o, d] NEUTRAL | RELEVANT | IRRELEVANT | PARTIAL
-    relevant_dimensions: np.ndarray  # [o, i] d, padded with -1, in equation order
-    relation_used: np.ndarray  # [o, r] bool
-    relation_dimension: np.ndarray  # [r, 2] d
-    relation_coefficient: np.ndarray  # [r, 2]
-    relation_size: np.ndarray  # [r] full size of the data dimension
-    precision_bits: np.ndarray  # [o], output: partial sums
-    final_precision_bits: int
-    output_elements: int
-    level_count: np.ndarray  # [o]
-    level_memory: np.ndarray  # [o, m] k
-    memory_bits: np.ndarray  # [k]
-    read_energy_pj: np.ndarray  # [k]
-    write_energy_pj: np.ndarray  # [k]
-    force_double_buffering: np.ndarray  # [k] bool
-    memory_order: np.ndarray  # [i] k in topological order, only memories that hold an operand of the layer
-    memory_operands: np.ndarray  # [k, j] o in the memory's operand order, padded with -1
-    memory_levels: np.ndarray  # [k, j] m
-    bandwidth_max_bits: np.ndarray  # [o, m, x] 0 without port
-    bandwidth_min_bits: np.ndarray  # [o, m, x]
-    port_of: np.ndarray  # [o, m, x] p or -1
-    port_start: np.ndarray  # [p + 1] first service
-    service_operand: np.ndarray  # [s]
-    service_level: np.ndarray  # [s]
-    service_direction: np.ndarray  # [s]
-    port_shared_by_inputs: np.ndarray  # [p] bool
-    spatial_start: np.ndarray  # [o, a + 1] first spatial loop of a level
-    spatial_dimension: np.ndarray  # [o, i] d
-    spatial_factor: np.ndarray  # [v, o, i]
-    spatial_differs: bool
-    partial_above: np.ndarray  # [o, a] bool: a spatial loop at level >= a is over an irrelevant dimension
-    units: np.ndarray  # [o, a] active instances, fractional representation
-    boost: np.ndarray  # [v, o, a] distinct lower instances that one upper instance feeds
-    mac_energy_pj: float
-    ideal_cycles: int
-    drain_cycles: int
-    same_data_is_no_access: bool
-    even: bool
-    switches: np.ndarray  # bool, in the order of tilewright.profile.SWITCHES
+_O, _D, _R, _M, _A, _K = MAX_OPERANDS, MAX_DIMENSIONS, MAX_RELATIONS, MAX_LEVELS, MAX_LEVELS + 2, MAX_MEMORIES
+
+PROBLEM_DTYPE = np.dtype(
+    [
+        ("operand_count", np.int64),
+        ("relation_count", np.int64),
+        ("held_memory_count", np.int64),
+        ("port_count", np.int64),
+        ("kind", np.int64, (_O, _D)),  # NEUTRAL | RELEVANT | IRRELEVANT | PARTIAL
+        ("relevant_dimensions", np.int64, (_O, _D + 1)),  # d in equation order, padded with -1
+        ("relation_used", np.int8, (_O, _R)),
+        ("relation_dimension", np.int64, (_R, 2)),  # d, or -1
+        ("relation_coefficient", np.int64, (_R, 2)),
+        ("relation_size", np.int64, (_R,)),  # full size of the data dimension
+        ("precision_bits", np.int64, (_O,)),  # output: partial sums
+        ("final_precision_bits", np.int64),
+        ("output_elements", np.int64),
+        ("level_count", np.int64, (_O,)),
+        ("level_memory", np.int64, (_O, _M)),  # k
+        ("memory_bits", np.int64, (_K,)),
+        ("read_energy_pj", np.float64, (_K,)),
+        ("write_energy_pj", np.float64, (_K,)),
+        ("force_double_buffering", np.int8, (_K,)),
+        ("memory_order", np.int64, (_K,)),  # k in topological order, only memories that hold an operand of the layer
+        ("memory_operands", np.int64, (_K, _O)),  # o in the memory's operand order, padded with -1
+        ("memory_levels", np.int64, (_K, _O)),  # m
+        ("bandwidth_max_bits", np.int64, (_O, _M, 4)),  # 0 without port
+        ("bandwidth_min_bits", np.int64, (_O, _M, 4)),
+        ("port_of", np.int64, (_O, _M, 4)),  # p or -1
+        ("port_start", np.int64, (MAX_PORTS + 1,)),  # first service of a port
+        ("service_operand", np.int64, (MAX_SERVICES,)),
+        ("service_level", np.int64, (MAX_SERVICES,)),
+        ("service_direction", np.int64, (MAX_SERVICES,)),
+        ("port_shared_by_inputs", np.int8, (MAX_PORTS,)),
+        ("spatial_start", np.int64, (_O, _A + 1)),  # first spatial loop of an architecture level
+        ("spatial_dimension", np.int64, (_O, MAX_SPATIAL_LOOPS)),  # d
+        ("spatial_factor", np.float64, (2, _O, MAX_SPATIAL_LOOPS)),
+        ("spatial_differs", np.int8),
+        ("partial_above", np.int8, (_O, _A)),  # a spatial loop at this level or above is over an irrelevant dimension
+        ("units", np.int64, (_O, _A)),  # active instances, fractional representation
+        ("boost", np.int64, (2, _O, _A)),  # distinct lower instances that one upper instance feeds
+        ("mac_energy_pj", np.float64),
+        ("ideal_cycles", np.int64),
+        ("drain_cycles", np.int64),
+        ("same_data_is_no_access", np.int8),
+        ("even", np.int8),
+        ("switches", np.int8, (len(SWITCHES),)),
+    ]
+)
+"""One problem. Axes: o operand (equation order, 0 the output), m memory level of the operand (0 innermost),
+a architecture level (0 the array, a = m + 1), d loop dimension, r relation, k memory of the core, p port, s service of
+a port, x one of four directions (tl, fl, th, fh), v variant (0 fractional, 1 integer spatial factors)."""
+
+Problem = np.record
+"""A record of `PROBLEM_DTYPE`."""
+
+
+def new_record(dtype: np.dtype) -> np.record:
+    """A zeroed record, which kernels read and write in place."""
+    return np.zeros(1, dtype).view(np.recarray)[0]
+
+
+def _fill(record: np.record, values: dict[str, object]) -> None:
+    """Write values into the leading part of each field; raises MappingError where one is larger than its field."""
+    for name, value in values.items():
+        field = record[name]
+        if isinstance(value, np.ndarray):
+            if any(size > room for size, room in zip(value.shape, field.shape, strict=True)):
+                raise MappingError(f"the problem is too large: {name} has {value.shape}, room is {field.shape}")
+            field[tuple(slice(size) for size in value.shape)] = value
+        else:
+            record[name] = value
 
 
 def build_problem(
@@ -92,47 +131,54 @@ def build_problem(
     if missing:
         raise MappingError(f"core '{core.name}' has no memory for operand {', '.join(missing)}")
     depth = max(len(chain) for chain in chains.values())
-    ports = _port_arrays(core, operands, link, chains, depth)
     units, boost = _spatial_analysis(layer, spatial, relevancy, profile, depth)
     array_units = math.prod(size for _, size in core.operational_array.dimensions)
-    return Problem(
-        **_relevancy_arrays(layer, relevancy, dimensions, profile),
-        precision_bits=np.array([layer.bits_of[operand] for operand in operands], np.int64),
-        final_precision_bits=layer.bits_of[FINAL_OUTPUT],
-        output_elements=operand_elements(layer, operands[0], profile),
-        **_memory_arrays(core, operands, link, chains, depth),
-        **ports,
-        **_spatial_arrays(spatial, operands, dimensions, relevancy, depth),
-        units=units,
-        boost=boost,
-        mac_energy_pj=float(core.operational_array.unit_energy_pj * layer.mac_count),
-        ideal_cycles=math.ceil(layer.mac_count / array_units),
-        drain_cycles=_drain_cycles(core, spatial),
-        same_data_is_no_access=same_data_is_no_access,
-        even=even,
-        switches=np.array([on for _, on in switch_values(profile)], np.bool_),
+    problem = new_record(PROBLEM_DTYPE)
+    for name in ("relevant_dimensions", "relation_dimension", "memory_operands", "memory_levels", "port_of"):
+        problem[name][...] = -1
+    _fill(problem, _relevancy_arrays(layer, relevancy, dimensions, profile))
+    _fill(problem, _memory_arrays(core, operands, link, chains, depth))
+    _fill(problem, _port_arrays(core, operands, link, chains, depth))
+    _fill(problem, _spatial_arrays(spatial, operands, dimensions, relevancy, depth))
+    _fill(
+        problem,
+        {
+            "operand_count": len(operands),
+            "precision_bits": np.array([layer.bits_of[operand] for operand in operands], np.int64),
+            "final_precision_bits": layer.bits_of[FINAL_OUTPUT],
+            "output_elements": operand_elements(layer, operands[0], profile),
+            "units": units,
+            "boost": boost,
+            "mac_energy_pj": float(core.operational_array.unit_energy_pj * layer.mac_count),
+            "ideal_cycles": math.ceil(layer.mac_count / array_units),
+            "drain_cycles": _drain_cycles(core, spatial),
+            "same_data_is_no_access": same_data_is_no_access,
+            "even": even,
+            "switches": np.array([on for _, on in switch_values(profile)], np.int8),
+        },
     )
+    return problem
 
 
 def _relevancy_arrays(
     layer: Layer, relevancy: dict[str, OperandRelevancy], dimensions: dict[str, int], profile: ModelProfile
-) -> dict[str, np.ndarray]:
-    operands = layer.operands
+) -> dict[str, object]:
+    operands, relations = layer.operands, layer.relations
     kind = np.full((len(operands), len(dimensions)), NEUTRAL, np.int64)
     relevant = np.full((len(operands), len(dimensions) + 1), -1, np.int64)
-    used = np.zeros((len(operands), max(1, len(layer.relations))), np.bool_)
+    used = np.zeros((len(operands), max(1, len(relations))), np.bool_)
     for o, operand in enumerate(operands):
         entry = relevancy[operand]
         known = [dimensions[d] for d in entry.relevant if d in dimensions]
         relevant[o, : len(known)] = known
-        for r, relation in enumerate(layer.relations):
+        for r, relation in enumerate(relations):
             used[o, r] = relation in entry.relations
             if used[o, r]:
                 kind[o, [dimensions[d] for d, _ in relation.terms if d in dimensions]] = PARTIAL
         kind[o, known] = RELEVANT
         kind[o, [dimensions[d] for d in entry.irrelevant]] = IRRELEVANT
-    relations = layer.relations
     return {
+        "relation_count": len(relations),
         "kind": kind,
         "relevant_dimensions": relevant,
         "relation_used": used,
@@ -146,7 +192,7 @@ def _relevancy_arrays(
 
 def _memory_arrays(
     core: Core, operands: tuple[str, ...], link: dict[str, str], chains: dict[str, tuple[int, ...]], depth: int
-) -> dict[str, np.ndarray]:
+) -> dict[str, object]:
     level_memory = np.full((len(operands), depth), -1, np.int64)
     for o, operand in enumerate(operands):
         level_memory[o, : len(chains[operand])] = chains[operand]
@@ -159,6 +205,7 @@ def _memory_arrays(
         memory_levels[k, : len(held)] = [chains[operands[o]].index(k) for o in held]
     order = [k for k in memory_hierarchy(core).topological_order if memory_operands[k, 0] >= 0]
     return {
+        "held_memory_count": len(order),
         "level_count": np.array([len(chains[operand]) for operand in operands], np.int64),
         "level_memory": level_memory,
         "memory_bits": np.array([memory.size_bits for memory in core.memories], np.int64),
@@ -193,7 +240,7 @@ def port_services(core: Core) -> list[tuple[int, int, list[tuple[str, str]]]]:
 
 def _port_arrays(
     core: Core, operands: tuple[str, ...], link: dict[str, str], chains: dict[str, tuple[int, ...]], depth: int
-) -> dict[str, np.ndarray]:
+) -> dict[str, object]:
     shape = (len(operands), depth, len(DIRECTIONS))
     widest, narrowest, port_of = np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.full(shape, -1, np.int64)
     layer_operand = {link[operand]: o for o, operand in enumerate(operands)}
@@ -211,6 +258,7 @@ def _port_arrays(
         shared.append({"I1", "I2"} <= {memory_operand for memory_operand, _ in served})
     columns = np.array(services, np.int64).reshape(-1, 3)
     return {
+        "port_count": len(shared),
         "bandwidth_max_bits": widest,
         "bandwidth_min_bits": narrowest,
         "port_of": port_of,
@@ -228,7 +276,7 @@ def _spatial_arrays(
     dimensions: dict[str, int],
     relevancy: dict[str, OperandRelevancy],
     depth: int,
-) -> dict[str, np.ndarray | bool]:
+) -> dict[str, object]:
     fractional, integer = dict(spatial.fractional), dict(spatial.integer)
     longest = max(1, *(sum(len(level) for level in fractional[operand]) for operand in operands))
     start = np.zeros((len(operands), depth + 2), np.int64)
@@ -289,8 +337,6 @@ def _level_products(
     layer: Layer, levels: tuple[SpatialLoops, ...], relevancy: OperandRelevancy, profile: ModelProfile
 ) -> tuple[list[float], list[float]]:
     """Per architecture level the product of relevant factors and of all factors, windows decoupled."""
-    from tilewright.workload.relevancy import distinct_positions
-
     running = {relation: ([1, 1], [1.0, 1.0]) for relation in relevancy.relations}
     relevant, everything = [], []
     for loops in levels:
@@ -336,6 +382,3 @@ def _drain_cycles(core: Core, spatial: ConvertedSpatialMapping) -> int:
         for name, factors in spatial.unrolling
         if name in systolic
     )
-
-
-__all__ = ["OperandLevels", "Problem", "build_problem", "port_services"]

@@ -62,7 +62,7 @@ def breakdown(
             for memory in core.memories
         },
         "energy_pj": energy,
-        "mac_energy_pj": problem.mac_energy_pj,
+        "mac_energy_pj": float(problem.mac_energy_pj),
         "memory_energy_pj": float(ws.totals[MEMORY_ENERGY]),
         "latency_cycles": latency,
         "edp_pj_cycles": latency * energy,
@@ -107,12 +107,12 @@ def _temporal_levels(layer: Layer, order: LoopOrder, problem: Problem, ws: Works
 
 def _latency_breakdown(problem: Problem, ws: Workspace) -> Record:
     return {
-        "ideal": problem.ideal_cycles,
+        "ideal": int(problem.ideal_cycles),
         "spatial_stall": number(ws.totals[IDEAL_TEMPORAL] - problem.ideal_cycles),
         "temporal_stall": number(ws.totals[STALL]),
         "onloading": number(ws.totals[ONLOADING]),
         "offloading": number(ws.totals[OFFLOADING]),
-        "drain": problem.drain_cycles,
+        "drain": int(problem.drain_cycles),
     }
 
 
@@ -150,7 +150,7 @@ def _port_records(layer: Layer, core: Core, problem: Problem, ws: Workspace) -> 
             count = int(ws.count[(v, *place)])
             if count == 0:
                 continue
-            real, allowed = int(ws.real[place]), int(ws.allowed[place])
+            real, allowed = int(ws.transfer_cycles[place]), int(ws.allowed_cycles[place])
             activities.append(
                 {
                     "operand": layer.operands[place[0]],

@@ -21,7 +21,7 @@ def merge_stationary_loops(problem, ws, loop_dimension):
 
     One pass from the outermost level inwards is the fixed point: what is left at the head of a level is relevant.
     """
-    for o in range(problem.level_count.shape[0]):
+    for o in range(problem.operand_count):
         levels = problem.level_count[o]
         for m in range(levels):
             ws.merged[o, m] = ws.bound[o, m]
@@ -35,7 +35,7 @@ def merge_stationary_loops(problem, ws, loop_dimension):
 @kernel
 def count_cycles(problem, ws, loop_dimension, loop_size):
     """Cycles below each level, innermost stationarity, and the relevant / irrelevant runs at the top of each level."""
-    for o in range(problem.level_count.shape[0]):
+    for o in range(problem.operand_count):
         ws.cycles[o, 0] = 1
         ws.top_relevant[o, 0] = 1
         ws.top_irrelevant[o, 0] = 1
@@ -72,7 +72,7 @@ def top_run(problem, o, kind, first, end, loop_dimension, loop_size):
 def size_tiles(problem, ws, v, loop_dimension, loop_size):
     """Elements and precision of one instance's tile at each architecture level."""
     mark_partial_sums(problem, ws, v, loop_dimension, loop_size)
-    for o in range(problem.level_count.shape[0]):
+    for o in range(problem.operand_count):
         start_windows(ws)
         ws.tile_elements[v, o, 0] = 1
         elements = 1.0
@@ -160,7 +160,7 @@ def clear_link(ws, v, o, m, x):
 @kernel
 def record_data_movement(problem, ws, v, loop_dimension, loop_size):
     """The data movement record of every link."""
-    for o in range(problem.level_count.shape[0]):
+    for o in range(problem.operand_count):
         is_output = o == OUTPUT_INDEX
         top = problem.level_count[o] - 1
         total = ws.cycles[o, top + 1]

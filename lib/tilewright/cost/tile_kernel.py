@@ -49,7 +49,7 @@ def tile_elements_of(problem, o, sizes):
     while problem.relevant_dimensions[o, i] >= 0:
         elements *= sizes[problem.relevant_dimensions[o, i]]
         i += 1
-    for r in range(problem.relation_size.shape[0]):
+    for r in range(problem.relation_count):
         if problem.relation_used[o, r]:
             d1 = problem.relation_dimension[r, 0]
             d2 = problem.relation_dimension[r, 1]
@@ -79,7 +79,7 @@ def multiply_loop(problem, ws, o, d, size, relevant, irrelevant):
         return relevant, irrelevant * size, size > 1.0
     met = False
     if kind == PARTIAL:
-        for r in range(problem.relation_size.shape[0]):
+        for r in range(problem.relation_count):
             if not problem.relation_used[o, r]:
                 continue
             first = problem.relation_dimension[r, 0] == d

@@ -1,10 +1,17 @@
 """The arrays a kernel writes while it evaluates one loop order; after a batch of one they are the full breakdown."""
 
-from typing import NamedTuple
-
 import numpy as np
 
-from tilewright.cost.problem import Problem
+from tilewright.cost.problem import (
+    MAX_DIMENSIONS,
+    MAX_LEVELS,
+    MAX_LOOPS,
+    MAX_OPERANDS,
+    MAX_PORTS,
+    MAX_RELATIONS,
+    MAX_SERVICES,
+    new_record,
+)
 
 # Where `totals` holds what. Energies in pJ, the rest in cycles.
 (
@@ -22,110 +29,60 @@ from tilewright.cost.problem import Problem
 FITS, TOO_SMALL, TOO_SMALL_TOGETHER, LOOPS_LEFT, NO_PORT = range(5)
 
 
-class Workspace(NamedTuple):
-    """Axes as in `Problem`; `v` is 0 for the fractional and 1 for the integer spatial representation."""
+_O, _D, _R, _M, _A = MAX_OPERANDS, MAX_DIMENSIONS, MAX_RELATIONS, MAX_LEVELS, MAX_LEVELS + 2
 
-    bound: np.ndarray  # [o, m] temporal loops allocated up to and including level m
-    merged: np.ndarray  # [o, m] the same after merging stationary loops down
-    dimension_size: np.ndarray  # [o, d] running tile sizes of the allocation
-    slice_dimension_size: np.ndarray  # [d] scratch: the same while slices of one operand are tried
-    slice_bits: np.ndarray  # [j, i] size of operand j of a memory with i more loops
-    slice_cost: np.ndarray  # [j, i]
-    window_size: np.ndarray  # [r, 2] running sizes of sliding windows
-    window_before: np.ndarray  # [r, 2] distinct positions and reuse so far
-    stationary_cycles: np.ndarray  # [o] innermost stationarity at the array
-    cycles: np.ndarray  # [o, a] cycles in which the loops below arch level a run once
-    top_relevant: np.ndarray  # [o, a]
-    top_irrelevant: np.ndarray  # [o, a]
-    tile_elements: np.ndarray  # [v, o, a]
-    tile_precision: np.ndarray  # [v, o, a]
-    partial_sum: np.ndarray  # [v, a] bool, of the output
-    reuse_above: np.ndarray  # [v, a] output accumulations at level a and above
-    amount: np.ndarray  # [v, o, m, x] elements per period
-    precision: np.ndarray  # [v, o, m, x] bits
-    period: np.ndarray  # [v, o, m, x] cycles
-    count: np.ndarray  # [v, o, m, x] periods
-    bandwidth: np.ndarray  # [v, o, m, x] average bits per cycle, truncated
-    exact_bandwidth: np.ndarray  # [v, o, m, x] average bits per cycle
-    window: np.ndarray  # [v, o, m, x] cycles a transfer may take without double buffering
-    words: np.ndarray  # [o, m, x] word accesses
-    energy: np.ndarray  # [o, m, x] pJ
-    utilization: np.ndarray  # [o, m] own share of the memory
-    shared_utilization: np.ndarray  # [o, m] with the operands it shares the memory with
-    effective: np.ndarray  # [o, m] own effective share
-    shared_effective: np.ndarray  # [o, m]
-    double_buffered: np.ndarray  # [o, a] bool
-    real: np.ndarray  # [o, m, x] cycles of one transfer
-    allowed: np.ndarray  # [o, m, x] cycles it may take
-    port_stall: np.ndarray  # [p] stall (positive) or slack
-    port_union: np.ndarray  # [p] union of transfer windows
-    activity: np.ndarray  # [j, 4] scratch: allowed, period, count, union per period
-    loading: np.ndarray  # [j] scratch
-    loading_floor: np.ndarray  # [j] scratch
-    loading_service: np.ndarray  # [j] scratch
-    load: np.ndarray  # [o, m, x] cycles of loading before or after the steady state
-    totals: np.ndarray  # [TOTAL_COUNT]
-    failure: np.ndarray  # [memory, operand, level]
-    failure_bits: np.ndarray  # [needed, limit]
+WORKSPACE_DTYPE = np.dtype(
+    [
+        ("bound", np.int64, (_O, _M)),  # [o, m] temporal loops allocated up to and including level m
+        ("merged", np.int64, (_O, _M)),  # [o, m] the same after merging stationary loops down
+        ("dimension_size", np.float64, (_O, _D)),  # [o, d] running tile sizes of the allocation
+        ("slice_dimension_size", np.float64, (_D,)),  # [d] scratch: the same while slices of one operand are tried
+        ("slice_bits", np.float64, (_O, MAX_LOOPS + 2)),  # [j, i] size of operand j of a memory with i more loops
+        ("slice_cost", np.float64, (_O, MAX_LOOPS + 2)),  # [j, i]
+        ("window_size", np.float64, (_R, 2)),  # [r, 2] running sizes of sliding windows
+        ("window_before", np.float64, (_R, 2)),  # [r, 2] distinct positions and reuse so far
+        ("stationary_cycles", np.int64, (_O,)),  # [o] innermost stationarity at the array
+        ("cycles", np.int64, (_O, _A)),  # [o, a] cycles in which the loops below arch level a run once
+        ("top_relevant", np.int64, (_O, _A)),  # [o, a]
+        ("top_irrelevant", np.int64, (_O, _A)),  # [o, a]
+        ("tile_elements", np.int64, (2, _O, _A)),  # [v, o, a]
+        ("tile_precision", np.int64, (2, _O, _A)),  # [v, o, a]
+        ("partial_sum", np.int8, (2, _A)),  # [v, a] bool, of the output
+        ("reuse_above", np.float64, (2, _A + 2)),  # [v, a] output accumulations at level a and above
+        ("amount", np.int64, (2, _O, _M, 4)),  # [v, o, m, x] elements per period
+        ("precision", np.int64, (2, _O, _M, 4)),  # [v, o, m, x] bits
+        ("period", np.int64, (2, _O, _M, 4)),  # [v, o, m, x] cycles
+        ("count", np.int64, (2, _O, _M, 4)),  # [v, o, m, x] periods
+        ("bandwidth", np.int64, (2, _O, _M, 4)),  # [v, o, m, x] average bits per cycle, truncated
+        ("exact_bandwidth", np.float64, (2, _O, _M, 4)),  # [v, o, m, x] average bits per cycle
+        ("window", np.int64, (2, _O, _M, 4)),  # [v, o, m, x] cycles a transfer may take without double buffering
+        ("words", np.int64, (_O, _M, 4)),  # [o, m, x] word accesses
+        ("energy", np.float64, (_O, _M, 4)),  # [o, m, x] pJ
+        ("utilization", np.float64, (_O, _M)),  # [o, m] own share of the memory
+        ("shared_utilization", np.float64, (_O, _M)),  # [o, m] with the operands it shares the memory with
+        ("effective", np.float64, (_O, _M)),  # [o, m] own effective share
+        ("shared_effective", np.float64, (_O, _M)),  # [o, m]
+        ("double_buffered", np.int8, (_O, _A)),  # [o, a] bool
+        ("transfer_cycles", np.int64, (_O, _M, 4)),  # [o, m, x] cycles of one transfer
+        ("allowed_cycles", np.int64, (_O, _M, 4)),  # [o, m, x] cycles it may take
+        ("port_stall", np.int64, (MAX_PORTS,)),  # [p] stall (positive) or slack
+        ("port_union", np.int64, (MAX_PORTS,)),  # [p] union of transfer windows
+        ("activity", np.int64, (MAX_SERVICES, 4)),  # [j, 4] scratch: allowed, period, count, union per period
+        ("loading", np.float64, (MAX_SERVICES,)),  # [j] scratch
+        ("loading_floor", np.float64, (MAX_SERVICES,)),  # [j] scratch
+        ("loading_service", np.int64, (MAX_SERVICES,)),  # [j] scratch
+        ("load", np.float64, (_O, _M, 4)),  # [o, m, x] cycles of loading before or after the steady state
+        ("totals", np.float64, (TOTAL_COUNT,)),  # [TOTAL_COUNT]
+        ("failure", np.int64, (3,)),  # [memory, operand, level]
+        ("failure_bits", np.float64, (2,)),  # [needed, limit]
+    ]
+)
+"""Axes as in `PROBLEM_DTYPE`; `v` is 0 for the fractional and 1 for the integer spatial representation."""
+
+Workspace = np.record
+"""A record of `WORKSPACE_DTYPE`."""
 
 
-def new_workspace(problem: Problem, loop_count: int) -> Workspace:
-    """A workspace for `problem` and up to `loop_count` temporal loops."""
-    operands, depth, _ = problem.port_of.shape
-    dimensions = problem.kind.shape[1]
-    relations = problem.relation_size.shape[0]
-    ports = max(1, problem.port_shared_by_inputs.shape[0])
-    services = max(1, problem.service_operand.shape[0])
-    arch = depth + 2
-
-    def whole(*shape: int) -> np.ndarray:
-        return np.zeros(shape, np.int64)
-
-    def real(*shape: int) -> np.ndarray:
-        return np.zeros(shape, np.float64)
-
-    link = (2, operands, depth, 4)
-    return Workspace(
-        bound=whole(operands, depth),
-        merged=whole(operands, depth),
-        dimension_size=real(operands, dimensions),
-        slice_dimension_size=real(dimensions),
-        slice_bits=real(3, loop_count + 2),
-        slice_cost=real(3, loop_count + 2),
-        window_size=real(relations, 2),
-        window_before=real(relations, 2),
-        stationary_cycles=whole(operands),
-        cycles=whole(operands, arch),
-        top_relevant=whole(operands, arch),
-        top_irrelevant=whole(operands, arch),
-        tile_elements=whole(2, operands, arch),
-        tile_precision=whole(2, operands, arch),
-        partial_sum=np.zeros((2, arch), np.bool_),
-        reuse_above=real(2, arch + 2),
-        amount=whole(*link),
-        precision=whole(*link),
-        period=whole(*link),
-        count=whole(*link),
-        bandwidth=whole(*link),
-        exact_bandwidth=real(*link),
-        window=whole(*link),
-        words=whole(operands, depth, 4),
-        energy=real(operands, depth, 4),
-        utilization=real(operands, depth),
-        shared_utilization=real(operands, depth),
-        effective=real(operands, depth),
-        shared_effective=real(operands, depth),
-        double_buffered=np.zeros((operands, arch), np.bool_),
-        real=whole(operands, depth, 4),
-        allowed=whole(operands, depth, 4),
-        port_stall=whole(ports),
-        port_union=whole(ports),
-        activity=whole(services, 4),
-        loading=real(services),
-        loading_floor=real(services),
-        loading_service=whole(services),
-        load=real(operands, depth, 4),
-        totals=real(TOTAL_COUNT),
-        failure=whole(3),
-        failure_bits=real(2),
-    )
+def new_workspace() -> Workspace:
+    """A workspace for any problem."""
+    return new_record(WORKSPACE_DTYPE)

@@ -17,9 +17,9 @@ OUTPUT_INDEX = 0
 def allocate(problem, ws, loop_dimension, loop_size, loop_count):
     """Fill `ws.bound`; returns an outcome, with `ws.failure` set unless it fits."""
     ws.dimension_size[:] = 1.0
-    for o in range(problem.level_count.shape[0]):
+    for o in range(problem.operand_count):
         multiply_spatial_level(problem, ws, o, 0)
-    for i in range(problem.memory_order.shape[0]):
+    for i in range(problem.held_memory_count):
         outcome = allocate_memory(problem, ws, problem.memory_order[i], loop_dimension, loop_size, loop_count)
         if outcome != FITS:
             return outcome
@@ -98,7 +98,7 @@ def allocate_memory(problem, ws, k, loop_dimension, loop_size, loop_count):
     limit = float(problem.memory_bits[k])
     held = 0
     low0 = low1 = low2 = high0 = high1 = high2 = 0
-    for j in range(problem.memory_operands.shape[1]):
+    for j in range(problem.operand_count):
         o = problem.memory_operands[k, j]
         if o < 0:
             break

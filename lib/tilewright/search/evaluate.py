@@ -114,7 +114,7 @@ def corrected_figures(prepared: PreparedProblem, loop_order: LoopOrder) -> Recor
 
 
 def _run(arrays: Problem, dimensions: tuple[str, ...], loop_order: LoopOrder) -> tuple[Workspace, int]:
-    ws = new_workspace(arrays, len(loop_order))
+    ws = new_workspace()
     index = np.array([dimensions.index(d) for d, _ in loop_order], np.int64)
     size = np.array([s for _, s in loop_order], np.int64)
     return ws, evaluate_order(arrays, ws, index, size, len(loop_order))

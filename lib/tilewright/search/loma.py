@@ -95,7 +95,7 @@ def count_orders(
 def _stream(prepared, symbols, order, count, pattern, options, progress, stop) -> OrderSearchResult:  # noqa: ANN001
     """Run the kernel block by block; memory does not grow with the number of orders."""
     length = len(order)
-    ws = new_workspace(prepared.arrays, length)
+    ws = new_workspace()
     dimension = np.array([prepared.dimensions.index(d) for d, _ in symbols], np.int64)
     size = np.array([s for _, s in symbols], np.int64)
     state = np.zeros(STATE_COUNT, np.int64)
