@@ -19,26 +19,26 @@ from tilewright.mapping.allocation_kernel import OUTPUT_INDEX, allocate
 
 
 @kernel
-def evaluate_order(problem, ws, loop_dimension, loop_size, loop_count):
+def evaluate_order(problem, ws):
     """Allocate one loop order (innermost first) and cost it; returns an outcome, results are in `ws`."""
-    outcome = allocate(problem, ws, loop_dimension, loop_size, loop_count)
+    outcome = allocate(problem, ws)
     if outcome != FITS:
         return outcome
-    return evaluate_allocation(problem, ws, loop_dimension, loop_size)
+    return evaluate_allocation(problem, ws)
 
 
 @kernel
-def evaluate_allocation(problem, ws, loop_dimension, loop_size):
+def evaluate_allocation(problem, ws):
     """Cost the allocation in `ws.bound`."""
-    merge_stationary_loops(problem, ws, loop_dimension)
-    count_cycles(problem, ws, loop_dimension, loop_size)
-    size_tiles(problem, ws, 0, loop_dimension, loop_size)
-    record_data_movement(problem, ws, 0, loop_dimension, loop_size)
+    merge_stationary_loops(problem, ws)
+    count_cycles(problem, ws)
+    size_tiles(problem, ws, 0)
+    record_data_movement(problem, ws, 0)
     integer = 0
     if problem.spatial_differs:
         integer = 1
-        size_tiles(problem, ws, 1, loop_dimension, loop_size)
-        record_data_movement(problem, ws, 1, loop_dimension, loop_size)
+        size_tiles(problem, ws, 1)
+        record_data_movement(problem, ws, 1)
     memory_energy = add_energy(problem, ws)
     if memory_energy < 0:
         return NO_PORT

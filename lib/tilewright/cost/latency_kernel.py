@@ -120,7 +120,8 @@ def insert_activity(ws, count, allowed, period, periods):
     """Insert one activity into the scratch list, sorted by period, first come first on ties."""
     i = count
     while i > 0 and ws.activity[i - 1, 1] > period:
-        ws.activity[i] = ws.activity[i - 1]
+        for column in range(4):
+            ws.activity[i, column] = ws.activity[i - 1, column]
         i -= 1
     ws.activity[i, 0] = allowed
     ws.activity[i, 1] = period
@@ -181,7 +182,10 @@ def load_ports(problem, ws, v, busy_cycles):
     A tensor that moves as a whole once may move during the computation in the spare time of its port, down to the
     part without which the computation cannot begin; larger loads first.
     """
-    ws.load[:] = 0.0
+    for o in range(problem.operand_count):
+        for m in range(problem.level_count[o]):
+            for x in range(4):
+                ws.load[o, m, x] = 0.0
     for p in range(problem.port_count):
         whole = 0
         required = 0.0

@@ -38,6 +38,7 @@ _O, _D, _R, _M, _A, _K = MAX_OPERANDS, MAX_DIMENSIONS, MAX_RELATIONS, MAX_LEVELS
 PROBLEM_DTYPE = np.dtype(
     [
         ("operand_count", np.int64),
+        ("dimension_count", np.int64),
         ("relation_count", np.int64),
         ("held_memory_count", np.int64),
         ("port_count", np.int64),
@@ -45,7 +46,7 @@ PROBLEM_DTYPE = np.dtype(
         ("relevant_dimensions", np.int64, (_O, _D + 1)),  # d in equation order, padded with -1
         ("relation_used", np.int8, (_O, _R)),
         ("relation_dimension", np.int64, (_R, 2)),  # d, or -1
-        ("relation_coefficient", np.int64, (_R, 2)),
+        ("relation_period", np.int64, (_R, 2)),  # coefficients over their greatest common divisor
         ("relation_size", np.int64, (_R,)),  # full size of the data dimension
         ("precision_bits", np.int64, (_O,)),  # output: partial sums
         ("final_precision_bits", np.int64),
@@ -80,7 +81,8 @@ PROBLEM_DTYPE = np.dtype(
         ("same_data_is_no_access", np.int8),
         ("even", np.int8),
         ("switches", np.int8, (len(SWITCHES),)),
-    ]
+    ],
+    align=True,
 )
 """One problem. Axes: o operand (equation order, 0 the output), m memory level of the operand (0 innermost),
 a architecture level (0 the array, a = m + 1), d loop dimension, r relation, k memory of the core, p port, s service of
@@ -178,6 +180,7 @@ def _relevancy_arrays(
         kind[o, known] = RELEVANT
         kind[o, [dimensions[d] for d in entry.irrelevant]] = IRRELEVANT
     return {
+        "dimension_count": len(dimensions),
         "relation_count": len(relations),
         "kind": kind,
         "relevant_dimensions": relevant,
@@ -185,7 +188,9 @@ def _relevancy_arrays(
         "relation_dimension": np.array(
             [[dimensions.get(d, -1) for d, _ in r.terms] for r in relations] or [[-1, -1]], np.int64
         ),
-        "relation_coefficient": np.array([[c for _, c in r.terms] for r in relations] or [[1, 1]], np.int64),
+        "relation_period": np.array(
+            [[c // math.gcd(*(c for _, c in r.terms)) for _, c in r.terms] for r in relations] or [[1, 1]], np.int64
+        ),
         "relation_size": np.array([data_dimension_size(layer, r, profile) for r in relations] or [1], np.int64),
     }
 

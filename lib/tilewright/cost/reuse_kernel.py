@@ -7,7 +7,7 @@ import numpy as np
 
 from tilewright.compiled import kernel
 from tilewright.cost.problem import IRRELEVANT, RELEVANT
-from tilewright.cost.tile_kernel import multiply_loop, start_windows
+from tilewright.cost.tile_kernel import multiply_loop, multiply_relevant, start_windows
 from tilewright.hardware.core import FH, FL, TH, TL
 from tilewright.mapping.allocation_kernel import OUTPUT_INDEX
 from tilewright.profile import SWITCHES
@@ -16,7 +16,7 @@ SKIP_FIRST_READ = SWITCHES.index("skip_first_accumulation_read")
 
 
 @kernel
-def merge_stationary_loops(problem, ws, loop_dimension):
+def merge_stationary_loops(problem, ws):
     """Move the innermost irrelevant loops of each level down to the level below: the data stays where it is.
 
     One pass from the outermost level inwards is the fixed point: what is left at the head of a level is relevant.
@@ -27,14 +27,19 @@ def merge_stationary_loops(problem, ws, loop_dimension):
             ws.merged[o, m] = ws.bound[o, m]
         for m in range(levels - 1, 0, -1):
             while ws.merged[o, m - 1] < ws.merged[o, m]:
-                if problem.kind[o, loop_dimension[ws.merged[o, m - 1]]] != IRRELEVANT:
+                if problem.kind[o, ws.loop_dimension[ws.merged[o, m - 1]]] != IRRELEVANT:
                     break
                 ws.merged[o, m - 1] += 1
 
 
 @kernel
-def count_cycles(problem, ws, loop_dimension, loop_size):
+def count_cycles(problem, ws):
     """Cycles below each level, innermost stationarity, and the relevant / irrelevant runs at the top of each level."""
+    iterations = 1
+    ws.iterations[0] = 1
+    for i in range(ws.loop_count):
+        iterations *= ws.loop_size[i]
+        ws.iterations[i + 1] = iterations
     for o in range(problem.operand_count):
         ws.cycles[o, 0] = 1
         ws.top_relevant[o, 0] = 1
@@ -42,51 +47,45 @@ def count_cycles(problem, ws, loop_dimension, loop_size):
         first = 0
         for m in range(problem.level_count[o]):
             end = ws.merged[o, m]
-            cycles = ws.cycles[o, m]
-            for i in range(first, end):
-                cycles *= loop_size[i]
-            ws.cycles[o, m + 1] = cycles
-            ws.top_relevant[o, m + 1] = top_run(problem, o, RELEVANT, first, end, loop_dimension, loop_size)
-            ws.top_irrelevant[o, m + 1] = top_run(problem, o, IRRELEVANT, first, end, loop_dimension, loop_size)
+            ws.cycles[o, m + 1] = ws.iterations[end]
+            ws.top_relevant[o, m + 1] = top_run(problem, ws, o, RELEVANT, first, end)
+            ws.top_irrelevant[o, m + 1] = top_run(problem, ws, o, IRRELEVANT, first, end)
             first = end
         stationary = 1
         for i in range(ws.merged[o, 0]):
-            if problem.kind[o, loop_dimension[i]] != IRRELEVANT:
+            if problem.kind[o, ws.loop_dimension[i]] != IRRELEVANT:
                 break
-            stationary *= loop_size[i]
+            stationary *= ws.loop_size[i]
         ws.stationary_cycles[o] = stationary
 
 
 @kernel
-def top_run(problem, o, kind, first, end, loop_dimension, loop_size):
+def top_run(problem, ws, o, kind, first, end):
     """Product of the run of loops of one kind at the outer end of a level."""
     product = 1
     for i in range(end - 1, first - 1, -1):
-        if problem.kind[o, loop_dimension[i]] != kind:
+        if problem.kind[o, ws.loop_dimension[i]] != kind:
             break
-        product *= loop_size[i]
+        product *= ws.loop_size[i]
     return product
 
 
 @kernel
-def size_tiles(problem, ws, v, loop_dimension, loop_size):
+def size_tiles(problem, ws, v):
     """Elements and precision of one instance's tile at each architecture level."""
-    mark_partial_sums(problem, ws, v, loop_dimension, loop_size)
+    mark_partial_sums(problem, ws, v)
     for o in range(problem.operand_count):
-        start_windows(ws)
+        start_windows(problem, ws)
         ws.tile_elements[v, o, 0] = 1
         elements = 1.0
         first = 0
         for m in range(problem.level_count[o]):
             level = 1.0
-            unused = 1.0
             for i in range(first, ws.merged[o, m]):
-                level, unused, _ = multiply_loop(
-                    problem, ws, o, loop_dimension[i], float(loop_size[i]), level, unused
-                )
+                level = multiply_relevant(problem, ws, o, ws.loop_dimension[i], float(ws.loop_size[i]), level)
             for s in range(problem.spatial_start[o, m], problem.spatial_start[o, m + 1]):
-                level, unused, _ = multiply_loop(
-                    problem, ws, o, problem.spatial_dimension[o, s], problem.spatial_factor[v, o, s], level, unused
+                level = multiply_relevant(
+                    problem, ws, o, problem.spatial_dimension[o, s], problem.spatial_factor[v, o, s], level
                 )
             elements *= level
             ws.tile_elements[v, o, m + 1] = np.int64(np.rint(elements))
@@ -99,11 +98,11 @@ def size_tiles(problem, ws, v, loop_dimension, loop_size):
 
 
 @kernel
-def mark_partial_sums(problem, ws, v, loop_dimension, loop_size):
+def mark_partial_sums(problem, ws, v):
     """Where outputs are still partial sums when handed upward, and how often each is accumulated above a level."""
     o = OUTPUT_INDEX
     levels = problem.level_count[o]
-    start_windows(ws)
+    start_windows(problem, ws)
     first = 0
     for a in range(levels + 1):
         relevant = 1.0
@@ -112,7 +111,7 @@ def mark_partial_sums(problem, ws, v, loop_dimension, loop_size):
         end = ws.merged[o, a - 1] if a > 0 else 0
         for i in range(first, end):
             relevant, irrelevant, met = multiply_loop(
-                problem, ws, o, loop_dimension[i], float(loop_size[i]), relevant, irrelevant
+                problem, ws, o, ws.loop_dimension[i], float(ws.loop_size[i]), relevant, irrelevant
             )
             flag = flag or met
         for s in range(problem.spatial_start[o, a], problem.spatial_start[o, a + 1]):
@@ -139,7 +138,7 @@ def record_link(ws, v, o, m, x, amount, precision, period, total, bandwidth, top
     ws.amount[v, o, m, x] = amount
     ws.precision[v, o, m, x] = precision
     ws.period[v, o, m, x] = period
-    ws.count[v, o, m, x] = total // period
+    ws.count[v, o, m, x] = np.int64(total / period)  # exact: every period divides the total
     ws.bandwidth[v, o, m, x] = np.int64(bandwidth)
     ws.exact_bandwidth[v, o, m, x] = bandwidth
     ws.window[v, o, m, x] = np.int64(period / top_irrelevant)
@@ -158,7 +157,7 @@ def clear_link(ws, v, o, m, x):
 
 
 @kernel
-def record_data_movement(problem, ws, v, loop_dimension, loop_size):
+def record_data_movement(problem, ws, v):
     """The data movement record of every link."""
     for o in range(problem.operand_count):
         is_output = o == OUTPUT_INDEX
@@ -186,11 +185,11 @@ def record_data_movement(problem, ws, v, loop_dimension, loop_size):
                 record_link(ws, v, o, m, up, high_tile, problem.precision_bits[o], high_period, total,
                             high_rate, ws.top_irrelevant[o, m + 1])  # fmt: skip
             if is_output:
-                record_partial_sums(problem, ws, v, m, m == top, loop_dimension, loop_size)
+                record_partial_sums(problem, ws, v, m, m == top)
 
 
 @kernel
-def record_partial_sums(problem, ws, v, m, is_top, loop_dimension, loop_size):
+def record_partial_sums(problem, ws, v, m, is_top):
     """Output precision of a memory level, and the partial sums that come back over the opposite links."""
     o = OUTPUT_INDEX
     partial_low = np.int64(problem.output_elements * (ws.reuse_above[v, m + 1] - 1)) != 0
@@ -198,7 +197,7 @@ def record_partial_sums(problem, ws, v, m, is_top, loop_dimension, loop_size):
     if ws.partial_sum[v, m]:
         copy_link(ws, v, o, m, FL, TL)
         ws.precision[v, o, m, TL] = problem.precision_bits[o] if partial_low else 0
-        skip_first_accumulation(problem, ws, v, m, TL, m, loop_dimension, loop_size)
+        skip_first_accumulation(problem, ws, v, m, TL, m)
     if is_top:
         return
     partial_high = np.int64(problem.output_elements * (ws.reuse_above[v, m + 2] - 1)) != 0
@@ -206,7 +205,7 @@ def record_partial_sums(problem, ws, v, m, is_top, loop_dimension, loop_size):
     if ws.partial_sum[v, m + 1]:
         copy_link(ws, v, o, m, TH, FH)
         ws.precision[v, o, m, FH] = problem.precision_bits[o] if partial_high else 0
-        skip_first_accumulation(problem, ws, v, m, FH, m + 1, loop_dimension, loop_size)
+        skip_first_accumulation(problem, ws, v, m, FH, m + 1)
 
 
 @kernel
@@ -221,7 +220,7 @@ def copy_link(ws, v, o, m, source, target):
 
 
 @kernel
-def skip_first_accumulation(problem, ws, v, m, x, level, loop_dimension, loop_size):
+def skip_first_accumulation(problem, ws, v, m, x, level):
     """Take the first accumulation of every output out of the read-backs (switch `skip_first_accumulation_read`).
 
     Of Z periods Z/V start a new output, V being the temporal irrelevant loops of memory levels from `level` on.
@@ -232,8 +231,8 @@ def skip_first_accumulation(problem, ws, v, m, x, level, loop_dimension, loop_si
     visits = 1
     first = ws.merged[o, level - 1] if level > 0 else 0
     for i in range(first, ws.merged[o, problem.level_count[o] - 1]):
-        if problem.kind[o, loop_dimension[i]] == IRRELEVANT:
-            visits *= loop_size[i]
+        if problem.kind[o, ws.loop_dimension[i]] == IRRELEVANT:
+            visits *= ws.loop_size[i]
     ws.count[v, o, m, x] -= ws.count[v, o, m, x] // visits
     if ws.count[v, o, m, x] == 0:
         clear_link(ws, v, o, m, x)

@@ -15,55 +15,66 @@ EXACT_WINDOWS = SWITCHES.index("exact_window_sizes")
 
 
 @kernel
-def greatest_common_divisor(a, b):
-    """Greatest common divisor of two positive integers."""
-    while b:
-        a, b = b, a % b
-    return a
-
-
-@kernel
 def window_positions(problem, r, first, second):
     """Distinct positions that window relation `r` touches for tile sizes (first, second), at most its full size.
 
     Tile sizes are truncated to integers as in the reference, or rounded up under `exact_window_sizes`.
     """
     exact = problem.switches[EXACT_WINDOWS]
-    c1 = problem.relation_coefficient[r, 0]
-    c2 = problem.relation_coefficient[r, 1]
-    divisor = greatest_common_divisor(c1, c2)
     a = np.int64(math.ceil(first - 1e-9)) if exact else np.int64(first)
     b = np.int64(math.ceil(second - 1e-9)) if exact else np.int64(second)
-    outer = b - c1 // divisor
-    inner = a - c2 // divisor
+    outer = b - problem.relation_period[r, 0]
+    inner = a - problem.relation_period[r, 1]
     if exact:
         inner = max(0, inner)
     return min(problem.relation_size[r], a * b - max(0, outer) * inner)
 
 
 @kernel
-def tile_elements_of(problem, o, sizes):
-    """Elements of operand `o` in a tile with loop sizes `sizes` [d]."""
+def tile_elements_of(problem, ws, o, row):
+    """Elements of operand `o` in a tile with the loop sizes of row `row` of `ws.dimension_size`."""
     elements = 1.0
     i = 0
     while problem.relevant_dimensions[o, i] >= 0:
-        elements *= sizes[problem.relevant_dimensions[o, i]]
+        elements *= ws.dimension_size[row, problem.relevant_dimensions[o, i]]
         i += 1
     for r in range(problem.relation_count):
         if problem.relation_used[o, r]:
             d1 = problem.relation_dimension[r, 0]
             d2 = problem.relation_dimension[r, 1]
-            first = sizes[d1] if d1 >= 0 else 1.0
-            second = sizes[d2] if d2 >= 0 else 1.0
+            first = ws.dimension_size[row, d1] if d1 >= 0 else 1.0
+            second = ws.dimension_size[row, d2] if d2 >= 0 else 1.0
             elements *= window_positions(problem, r, first, second)
     return elements
 
 
 @kernel
-def start_windows(ws):
+def start_windows(problem, ws):
     """Forget the windows of the previous operand."""
-    ws.window_size[:] = 1.0
-    ws.window_before[:] = 1.0
+    for r in range(problem.relation_count):
+        for i in range(2):
+            ws.window_size[r, i] = 1.0
+            ws.window_before[r, i] = 1.0
+
+
+@kernel
+def multiply_relevant(problem, ws, o, d, size, relevant):
+    """Multiply one loop into the product of relevant loops; windows are decoupled on the way."""
+    kind = problem.kind[o, d]
+    if kind == RELEVANT:
+        return relevant * size
+    if kind == PARTIAL:
+        for r in range(problem.relation_count):
+            if not problem.relation_used[o, r]:
+                continue
+            first = problem.relation_dimension[r, 0] == d
+            if not first and problem.relation_dimension[r, 1] != d:
+                continue
+            ws.window_size[r, 0 if first else 1] *= size
+            positions = float(window_positions(problem, r, ws.window_size[r, 0], ws.window_size[r, 1]))
+            relevant *= positions / ws.window_before[r, 0]
+            ws.window_before[r, 0] = positions
+    return relevant
 
 
 @kernel

@@ -1,5 +1,7 @@
 """The arrays a kernel writes while it evaluates one loop order; after a batch of one they are the full breakdown."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tilewright.cost.problem import (
@@ -25,6 +27,8 @@ from tilewright.cost.problem import (
     TOTAL_COUNT,
 ) = range(8)
 
+SLICE_ROW = MAX_OPERANDS
+
 # Outcome of an evaluation, and (in `failure`) the memory and the operand concerned.
 FITS, TOO_SMALL, TOO_SMALL_TOGETHER, LOOPS_LEFT, NO_PORT = range(5)
 
@@ -33,14 +37,17 @@ _O, _D, _R, _M, _A = MAX_OPERANDS, MAX_DIMENSIONS, MAX_RELATIONS, MAX_LEVELS, MA
 
 WORKSPACE_DTYPE = np.dtype(
     [
+        ("loop_count", np.int64),
+        ("loop_dimension", np.int64, (MAX_LOOPS,)),  # [i] the order that is evaluated, innermost loop first
+        ("loop_size", np.int64, (MAX_LOOPS,)),  # [i]
         ("bound", np.int64, (_O, _M)),  # [o, m] temporal loops allocated up to and including level m
         ("merged", np.int64, (_O, _M)),  # [o, m] the same after merging stationary loops down
-        ("dimension_size", np.float64, (_O, _D)),  # [o, d] running tile sizes of the allocation
-        ("slice_dimension_size", np.float64, (_D,)),  # [d] scratch: the same while slices of one operand are tried
+        ("dimension_size", np.float64, (_O + 1, _D)),  # [o, d] running tile sizes; last row: scratch for slices
         ("slice_bits", np.float64, (_O, MAX_LOOPS + 2)),  # [j, i] size of operand j of a memory with i more loops
         ("slice_cost", np.float64, (_O, MAX_LOOPS + 2)),  # [j, i]
         ("window_size", np.float64, (_R, 2)),  # [r, 2] running sizes of sliding windows
         ("window_before", np.float64, (_R, 2)),  # [r, 2] distinct positions and reuse so far
+        ("iterations", np.int64, (MAX_LOOPS + 1,)),  # product of the innermost loops
         ("stationary_cycles", np.int64, (_O,)),  # [o] innermost stationarity at the array
         ("cycles", np.int64, (_O, _A)),  # [o, a] cycles in which the loops below arch level a run once
         ("top_relevant", np.int64, (_O, _A)),  # [o, a]
@@ -75,7 +82,8 @@ WORKSPACE_DTYPE = np.dtype(
         ("totals", np.float64, (TOTAL_COUNT,)),  # [TOTAL_COUNT]
         ("failure", np.int64, (3,)),  # [memory, operand, level]
         ("failure_bits", np.float64, (2,)),  # [needed, limit]
-    ]
+    ],
+    align=True,
 )
 """Axes as in `PROBLEM_DTYPE`; `v` is 0 for the fractional and 1 for the integer spatial representation."""
 
@@ -86,3 +94,15 @@ Workspace = np.record
 def new_workspace() -> Workspace:
     """A workspace for any problem."""
     return new_record(WORKSPACE_DTYPE)
+
+
+def set_order(ws: Workspace, dimensions: Sequence[int], sizes: Sequence[int]) -> None:
+    """Put the order to evaluate into `ws`: dimension indices and sizes, innermost loop first.
+
+    Raises ValueError for more than MAX_LOOPS loops.
+    """
+    if len(sizes) > MAX_LOOPS:
+        raise ValueError(f"{len(sizes)} temporal loops, at most {MAX_LOOPS} are possible")
+    ws.loop_count = len(sizes)
+    ws.loop_dimension[: len(sizes)] = dimensions
+    ws.loop_size[: len(sizes)] = sizes

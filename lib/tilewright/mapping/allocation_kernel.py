@@ -8,22 +8,30 @@ import math
 from tilewright.compiled import kernel
 from tilewright.cost.problem import IRRELEVANT
 from tilewright.cost.tile_kernel import tile_elements_of
-from tilewright.cost.workspace import FITS, LOOPS_LEFT, TOO_SMALL, TOO_SMALL_TOGETHER
+from tilewright.cost.workspace import FITS, LOOPS_LEFT, SLICE_ROW, TOO_SMALL, TOO_SMALL_TOGETHER
 
 OUTPUT_INDEX = 0
 
 
 @kernel
-def allocate(problem, ws, loop_dimension, loop_size, loop_count):
+def allocate(problem, ws):
     """Fill `ws.bound`; returns an outcome, with `ws.failure` set unless it fits."""
-    ws.dimension_size[:] = 1.0
     for o in range(problem.operand_count):
+        for d in range(problem.dimension_count):
+            ws.dimension_size[o, d] = 1.0
         multiply_spatial_level(problem, ws, o, 0)
     for i in range(problem.held_memory_count):
-        outcome = allocate_memory(problem, ws, problem.memory_order[i], loop_dimension, loop_size, loop_count)
+        outcome = allocate_memory(problem, ws, problem.memory_order[i])
         if outcome != FITS:
             return outcome
     return FITS
+
+
+@kernel
+def copy_tile(problem, ws, o):
+    """Copy the running tile of operand `o` to the scratch row, on which slices are tried."""
+    for d in range(problem.dimension_count):
+        ws.dimension_size[SLICE_ROW, d] = ws.dimension_size[o, d]
 
 
 @kernel
@@ -45,7 +53,7 @@ def fail(ws, outcome, k, o, m, needed, limit):
 
 
 @kernel
-def storage_precision(problem, o, m, loop_dimension, first, loop_count):
+def storage_precision(problem, ws, o, m, first):
     """Bits per element of operand `o` in its memory level `m`, when loops from `first` on are still to be placed.
 
     An output is kept at partial-sum precision while an irrelevant loop remains.
@@ -54,46 +62,71 @@ def storage_precision(problem, o, m, loop_dimension, first, loop_count):
         return problem.precision_bits[o]
     if problem.partial_above[o, m + 1]:
         return problem.precision_bits[o]
-    for i in range(first, loop_count):
-        if problem.kind[o, loop_dimension[i]] == IRRELEVANT:
+    for i in range(first, ws.loop_count):
+        if problem.kind[o, ws.loop_dimension[i]] == IRRELEVANT:
             return problem.precision_bits[o]
     return problem.final_precision_bits
 
 
 @kernel
-def slice_sizes(problem, ws, k, j, o, m, first, loop_dimension, loop_size, loop_count):
+def whole_size(problem, ws, k, j, o, m, first):
+    """Number of slices if operand `o` fits whole into its topmost memory, else 0. Only the last size is stored."""
+    precision = storage_precision(problem, ws, o, m, first)
+    copy_tile(problem, ws, o)
+    for i in range(first, ws.loop_count):
+        ws.dimension_size[SLICE_ROW, ws.loop_dimension[i]] *= ws.loop_size[i]
+    bits = tile_elements_of(problem, ws, o, SLICE_ROW) * precision
+    if bits > problem.memory_bits[k]:
+        return 0
+    ws.slice_bits[j, ws.loop_count - first] = bits
+    return ws.loop_count - first + 1
+
+
+@kernel
+def cost_slices(ws, j, first, kept):
+    """Bits that move over the boundary above for each slice: its size times the loops that stay above."""
+    remaining = 1.0
+    for i in range(ws.loop_count - 1, first + kept - 2, -1):
+        remaining *= ws.loop_size[i]
+    for i in range(kept - 1, -1, -1):
+        ws.slice_cost[j, i] = remaining * ws.slice_bits[j, i]
+        if i > 0:
+            remaining *= ws.loop_size[first + i - 1]
+
+
+@kernel
+def slice_sizes(problem, ws, k, j, o, m, first):
     """Sizes of operand `o` in memory `k` with 0, 1, .. more loops; returns how many sizes fit from the start.
 
     With forced double buffering a slice that is not the whole operand
     counts twice.
     """
     limit = float(problem.memory_bits[k])
-    precision = storage_precision(problem, o, m, loop_dimension, first, loop_count)
+    precision = storage_precision(problem, ws, o, m, first)
     doubled = problem.force_double_buffering[k]
     whole = 0.0
-    size = ws.slice_dimension_size
     if doubled:
-        size[:] = ws.dimension_size[o]
-        for i in range(first, loop_count):
-            size[loop_dimension[i]] *= loop_size[i]
-        whole = tile_elements_of(problem, o, size) * precision
-    size[:] = ws.dimension_size[o]
+        copy_tile(problem, ws, o)
+        for i in range(first, ws.loop_count):
+            ws.dimension_size[SLICE_ROW, ws.loop_dimension[i]] *= ws.loop_size[i]
+        whole = tile_elements_of(problem, ws, o, SLICE_ROW) * precision
+    copy_tile(problem, ws, o)
     kept = 0
-    for i in range(first, loop_count + 1):
-        bits = tile_elements_of(problem, o, size) * precision
-        if doubled and i < loop_count and bits < whole:
+    for i in range(first, ws.loop_count + 1):
+        bits = tile_elements_of(problem, ws, o, SLICE_ROW) * precision
+        if doubled and i < ws.loop_count and bits < whole:
             bits *= 2
         ws.slice_bits[j, i - first] = bits
         if bits > limit:
             break
         kept += 1
-        if i < loop_count:
-            size[loop_dimension[i]] *= loop_size[i]
+        if i < ws.loop_count:
+            ws.dimension_size[SLICE_ROW, ws.loop_dimension[i]] *= ws.loop_size[i]
     return kept
 
 
 @kernel
-def allocate_memory(problem, ws, k, loop_dimension, loop_size, loop_count):
+def allocate_memory(problem, ws, k):
     """Choose the loops that memory `k` keeps for each of its operands."""
     limit = float(problem.memory_bits[k])
     held = 0
@@ -105,18 +138,19 @@ def allocate_memory(problem, ws, k, loop_dimension, loop_size, loop_count):
         held += 1
         m = problem.memory_levels[k, j]
         first = ws.bound[o, m - 1] if m > 0 else 0
-        kept = slice_sizes(problem, ws, k, j, o, m, first, loop_dimension, loop_size, loop_count)
+        top = m == problem.level_count[o] - 1
+        kept = 0
+        if top and not problem.force_double_buffering[k]:
+            kept = whole_size(problem, ws, k, j, o, m, first)
+        if kept == 0:
+            kept = slice_sizes(problem, ws, k, j, o, m, first)
         if kept == 0:
             return fail(ws, TOO_SMALL, k, o, m, ws.slice_bits[j, 0], limit)
-        top = m == problem.level_count[o] - 1
-        remaining = 1.0
-        for i in range(first, loop_count):
-            remaining *= loop_size[i]
-        for i in range(kept):
-            ws.slice_cost[j, i] = 0.0 if top else remaining * ws.slice_bits[j, i]
-            if first + i < loop_count:
-                remaining /= loop_size[first + i]
         low = kept - 1 if top else 0
+        if top:
+            ws.slice_cost[j, low] = 0.0
+        else:
+            cost_slices(ws, j, first, kept)
         if j == 0:
             low0, high0 = low, kept
         elif j == 1:
@@ -143,7 +177,7 @@ def allocate_memory(problem, ws, k, loop_dimension, loop_size, loop_count):
                 if bits01 + ws.slice_bits[2, i2] > limit:
                     continue
                 cost = cost01 + ws.slice_cost[2, i2]
-                if cost <= best_cost and (not problem.even or is_even(problem, ws, k, held, i0, i1, i2, loop_count)):
+                if cost <= best_cost and (not problem.even or is_even(problem, ws, k, held, i0, i1, i2)):
                     best_cost = cost
                     best0, best1, best2 = i0, i1, i2
     if best0 < 0:
@@ -154,16 +188,16 @@ def allocate_memory(problem, ws, k, loop_dimension, loop_size, loop_count):
         first = ws.bound[o, m - 1] if m > 0 else 0
         chosen = best0 if j == 0 else (best1 if j == 1 else best2)
         ws.bound[o, m] = first + chosen
-        if m == problem.level_count[o] - 1 and first + chosen < loop_count:
+        if m == problem.level_count[o] - 1 and first + chosen < ws.loop_count:
             return fail(ws, LOOPS_LEFT, k, o, m, ws.slice_bits[j, chosen + 1], limit)
         for i in range(first, first + chosen):
-            ws.dimension_size[o, loop_dimension[i]] *= loop_size[i]
+            ws.dimension_size[o, ws.loop_dimension[i]] *= ws.loop_size[i]
         multiply_spatial_level(problem, ws, o, m + 1)
     return FITS
 
 
 @kernel
-def is_even(problem, ws, k, held, i0, i1, i2, loop_count):
+def is_even(problem, ws, k, held, i0, i1, i2):
     """True if no loop that one operand keeps in memory `k` stays above it for another operand of `k`."""
     for j in range(held):
         o = problem.memory_operands[k, j]
@@ -176,6 +210,6 @@ def is_even(problem, ws, k, held, i0, i1, i2, loop_count):
             p = problem.memory_operands[k, other]
             n = problem.memory_levels[k, other]
             other_end = (ws.bound[p, n - 1] if n > 0 else 0) + (i0 if other == 0 else (i1 if other == 1 else i2))
-            if end > first and end > other_end and other_end < loop_count:
+            if end > first and end > other_end and other_end < ws.loop_count:
                 return False
     return True

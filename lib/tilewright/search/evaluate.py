@@ -16,6 +16,7 @@ from tilewright.cost.workspace import (
     TOO_SMALL_TOGETHER,
     Workspace,
     new_workspace,
+    set_order,
 )
 from tilewright.errors import MappingError
 from tilewright.hardware.core import DIRECTIONS, Core
@@ -115,9 +116,8 @@ def corrected_figures(prepared: PreparedProblem, loop_order: LoopOrder) -> Recor
 
 def _run(arrays: Problem, dimensions: tuple[str, ...], loop_order: LoopOrder) -> tuple[Workspace, int]:
     ws = new_workspace()
-    index = np.array([dimensions.index(d) for d, _ in loop_order], np.int64)
-    size = np.array([s for _, s in loop_order], np.int64)
-    return ws, evaluate_order(arrays, ws, index, size, len(loop_order))
+    set_order(ws, [dimensions.index(d) for d, _ in loop_order], [s for _, s in loop_order])
+    return ws, evaluate_order(arrays, ws)
 
 
 def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bits: np.ndarray) -> str:

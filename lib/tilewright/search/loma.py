@@ -94,14 +94,12 @@ def count_orders(
 
 def _stream(prepared, symbols, order, count, pattern, options, progress, stop) -> OrderSearchResult:  # noqa: ANN001
     """Run the kernel block by block; memory does not grow with the number of orders."""
-    length = len(order)
     ws = new_workspace()
     dimension = np.array([prepared.dimensions.index(d) for d, _ in symbols], np.int64)
     size = np.array([s for _, s in symbols], np.int64)
     state = np.zeros(STATE_COUNT, np.int64)
     best, best_order = np.zeros(2), order.copy()
     closest, closest_place = np.array([np.inf, 0.0, 0.0]), np.zeros(4, np.int64)
-    scratch = np.zeros(length, np.int64), np.zeros(length, np.int64)
     objective = OBJECTIVES.index(options.objective)
     while state[VISITED] < count:
         if stop is not None and stop.is_set():
@@ -109,7 +107,7 @@ def _stream(prepared, symbols, order, count, pattern, options, progress, stop) -
         block = int(min(BLOCK_ORDERS, count - state[VISITED]))
         search_block(
             prepared.arrays, ws, objective, dimension, size, pattern.dimension, pattern.size,
-            order, scratch[0], scratch[1], block, state, best, best_order, closest, closest_place,
+            order, block, state, best, best_order, closest, closest_place,
         )  # fmt: skip
         if progress is not None:
             progress(block)

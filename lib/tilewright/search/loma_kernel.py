@@ -32,19 +32,19 @@ def next_order(order):
 
 
 @kernel
-def matches(pattern_dimension, pattern_size, loop_dimension, loop_size, loop_count):
+def matches(ws, pattern_dimension, pattern_size):
     """True if the order matches the pattern; GAP stands for any run of loops (greedy, first gap from inside)."""
     p = i = 0
     gap = resume = -1
-    while i < loop_count:
+    while i < ws.loop_count:
         if p < pattern_dimension.shape[0] and pattern_dimension[p] == GAP:
             gap = p
             resume = i
             p += 1
         elif (
             p < pattern_dimension.shape[0]
-            and pattern_dimension[p] == loop_dimension[i]
-            and (pattern_size[p] == ANY or pattern_size[p] == loop_size[i])
+            and pattern_dimension[p] == ws.loop_dimension[i]
+            and (pattern_size[p] == ANY or pattern_size[p] == ws.loop_size[i])
         ):
             p += 1
             i += 1
@@ -70,6 +70,13 @@ def is_better(objective, energy, latency, best_energy, best_latency):
 
 
 @kernel
+def copy_order(source, target):
+    """Copy an order."""
+    for i in range(source.shape[0]):
+        target[i] = source[i]
+
+
+@kernel
 def keep_closest_failure(ws, outcome, closest, closest_place):
     """Keep the failure with the smallest ratio of what was needed to what there is."""
     limit = ws.failure_bits[1]
@@ -79,13 +86,14 @@ def keep_closest_failure(ws, outcome, closest, closest_place):
         closest[1] = ws.failure_bits[0]
         closest[2] = limit
         closest_place[0] = outcome
-        closest_place[1:] = ws.failure
+        for i in range(3):
+            closest_place[i + 1] = ws.failure[i]
 
 
 @kernel
 def search_block(
     problem, ws, objective, symbol_dimension, symbol_size, pattern_dimension, pattern_size,
-    order, scratch_dimension, scratch_size, count, state, best, best_order, closest, closest_place,
+    order, count, state, best, best_order, closest, closest_place,
 ):  # fmt: skip
     """Evaluate `count` orders from `order` on, leaving `order` at the next one.
 
@@ -93,22 +101,23 @@ def search_block(
     needed, limit) and `closest_place` (outcome, memory, operand, level) keep the failure that missed by least.
     """
     n = order.shape[0]
+    ws.loop_count = n
     constrained = pattern_dimension.shape[0] > 0
     for _ in range(count):
         for i in range(n):
-            scratch_dimension[i] = symbol_dimension[order[i]]
-            scratch_size[i] = symbol_size[order[i]]
+            ws.loop_dimension[i] = symbol_dimension[order[i]]
+            ws.loop_size[i] = symbol_size[order[i]]
         state[VISITED] += 1
-        if not constrained or matches(pattern_dimension, pattern_size, scratch_dimension, scratch_size, n):
+        if not constrained or matches(ws, pattern_dimension, pattern_size):
             state[MATCHING] += 1
-            outcome = evaluate_order(problem, ws, scratch_dimension, scratch_size, n)
+            outcome = evaluate_order(problem, ws)
             if outcome == FITS:
                 energy = ws.totals[ENERGY]
                 latency = ws.totals[LATENCY]
                 if state[FITTING] == 0 or is_better(objective, energy, latency, best[0], best[1]):
                     best[0] = energy
                     best[1] = latency
-                    best_order[:] = order
+                    copy_order(order, best_order)
                     state[BEST_INDEX] = state[FITTING]
                 state[FITTING] += 1
             elif state[FITTING] == 0:
