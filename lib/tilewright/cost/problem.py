@@ -14,6 +14,7 @@ from tilewright.workload.relevancy import (
     OperandRelevancy,
     data_dimension_size,
     distinct_positions,
+    operand_bits,
     operand_elements,
     operand_relevancy,
 )
@@ -32,6 +33,8 @@ MAX_PORTS = 64
 MAX_SERVICES = MAX_OPERANDS * MAX_LEVELS * 4
 MAX_SPATIAL_LOOPS = 32
 MAX_LOOPS = 96
+
+_ROOMY_MARGIN = 128
 
 _O, _D, _R, _M, _A, _K = MAX_OPERANDS, MAX_DIMENSIONS, MAX_RELATIONS, MAX_LEVELS, MAX_LEVELS + 2, MAX_MEMORIES
 
@@ -57,6 +60,7 @@ PROBLEM_DTYPE = np.dtype(
         ("read_energy_pj", np.float64, (_K,)),
         ("write_energy_pj", np.float64, (_K,)),
         ("force_double_buffering", np.int8, (_K,)),
+        ("holds_everything", np.int8, (_K,)),  # topmost for all it holds, and far larger than all of it
         ("memory_order", np.int64, (_K,)),  # k in topological order, only memories that hold an operand of the layer
         ("memory_operands", np.int64, (_K, _O)),  # o in the memory's operand order, padded with -1
         ("memory_levels", np.int64, (_K, _O)),  # m
@@ -142,6 +146,7 @@ def build_problem(
     _fill(problem, _memory_arrays(core, operands, link, chains, depth))
     _fill(problem, _port_arrays(core, operands, link, chains, depth))
     _fill(problem, _spatial_arrays(spatial, operands, dimensions, relevancy, depth))
+    problem.holds_everything[: len(core.memories)] = _roomy_memories(layer, core, link, chains, profile)
     _fill(
         problem,
         {
@@ -221,6 +226,22 @@ def _memory_arrays(
         "memory_operands": memory_operands,
         "memory_levels": memory_levels,
     }
+
+
+def _roomy_memories(
+    layer: Layer, core: Core, link: dict[str, str], chains: dict[str, tuple[int, ...]], profile: ModelProfile
+) -> list[bool]:
+    """Memories for which the allocator has nothing to decide or to check.
+
+    The margin covers doubled slices and orders that iterate more often than the layer needs.
+    """
+    roomy = []
+    for k, memory in enumerate(core.memories):
+        held = [operand for operand in layer.operands if link[operand] in memory.operands]
+        bits = sum(operand_bits(layer, operand, profile) for operand in held)
+        topmost = all(chains[operand][-1] == k for operand in held)
+        roomy.append(topmost and bits * _ROOMY_MARGIN <= memory.size_bits)
+    return roomy
 
 
 def port_services(core: Core) -> list[tuple[int, int, list[tuple[str, str]]]]:

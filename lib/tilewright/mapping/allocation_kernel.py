@@ -112,22 +112,29 @@ def slice_sizes(problem, ws, k, j, o, m, first):
         whole = tile_elements_of(problem, ws, o, SLICE_ROW) * precision
     copy_tile(problem, ws, o)
     kept = 0
+    elements = tile_elements_of(problem, ws, o, SLICE_ROW)
     for i in range(first, ws.loop_count + 1):
-        bits = tile_elements_of(problem, ws, o, SLICE_ROW) * precision
+        bits = elements * precision
         if doubled and i < ws.loop_count and bits < whole:
             bits *= 2
         ws.slice_bits[j, i - first] = bits
         if bits > limit:
             break
         kept += 1
-        if i < ws.loop_count:
+        if i < ws.loop_count and problem.kind[o, ws.loop_dimension[i]] != IRRELEVANT:
             ws.dimension_size[SLICE_ROW, ws.loop_dimension[i]] *= ws.loop_size[i]
+            elements = tile_elements_of(problem, ws, o, SLICE_ROW)
     return kept
 
 
 @kernel
 def allocate_memory(problem, ws, k):
     """Choose the loops that memory `k` keeps for each of its operands."""
+    if problem.holds_everything[k]:
+        for j in range(problem.operand_count):
+            if problem.memory_operands[k, j] >= 0:
+                ws.bound[problem.memory_operands[k, j], problem.memory_levels[k, j]] = ws.loop_count
+        return FITS
     limit = float(problem.memory_bits[k])
     held = 0
     low0 = low1 = low2 = high0 = high1 = high2 = 0
@@ -175,7 +182,9 @@ def allocate_memory(problem, ws, k):
             cost01 = ws.slice_cost[0, i0] + ws.slice_cost[1, i1]
             for i2 in range(low2, high2):
                 if bits01 + ws.slice_bits[2, i2] > limit:
-                    continue
+                    if problem.force_double_buffering[k]:
+                        continue
+                    break  # without doubling, slices only grow
                 cost = cost01 + ws.slice_cost[2, i2]
                 if cost <= best_cost and (not problem.even or is_even(problem, ws, k, held, i0, i1, i2)):
                     best_cost = cost
