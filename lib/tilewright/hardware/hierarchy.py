@@ -3,8 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-
-import networkx as nx
+from graphlib import TopologicalSorter
 
 from tilewright.hardware.core import Core
 
@@ -31,23 +30,23 @@ def memory_hierarchy(core: Core) -> MemoryHierarchy:
     A memory is placed above those that already hold one of its operands and stand highest (highest level over all
     the operands they hold). Ties of the topological order follow the file.
     """
-    graph = nx.DiGraph()
+    below: dict[int, list[int]] = {}
     highest_level: list[int] = []
     operands = list(dict.fromkeys(operand for memory in core.memories for operand in memory.operands))
     count = dict.fromkeys(operands, 0)
     for index, memory in enumerate(core.memories):
-        graph.add_node(index)
+        below[index] = []
         for operand in memory.operands:
             holders = [i for i in range(index) if operand in core.memories[i].operands]
             if holders:
                 top = max(highest_level[i] for i in holders)
-                graph.add_edges_from((i, index) for i in holders if highest_level[i] == top)
+                below[index] += [i for i in holders if highest_level[i] == top and i not in below[index]]
         highest_level.append(max((count[operand] for operand in memory.operands), default=0))
         for operand in memory.operands:
             count[operand] += 1
-    order = tuple(nx.topological_sort(graph))
+    order = tuple(TopologicalSorter(below).static_order())
     levels = tuple((o, tuple(i for i in order if o in core.memories[i].operands)) for o in operands)
-    inner = tuple(i for i in graph.nodes if graph.in_degree(i) == 0)
+    inner = tuple(i for i, lower in below.items() if not lower)
     return MemoryHierarchy(order, levels, inner)
 
 

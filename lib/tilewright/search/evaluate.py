@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.cost.kernel import evaluate_order
 from tilewright.cost.problem import Problem, build_problem
 from tilewright.cost.record import LoopOrder, Record, breakdown
 from tilewright.cost.workspace import (
@@ -15,14 +14,13 @@ from tilewright.cost.workspace import (
     TOO_SMALL,
     TOO_SMALL_TOGETHER,
     Workspace,
-    new_workspace,
-    set_order,
 )
 from tilewright.errors import MappingError
 from tilewright.hardware.core import DIRECTIONS, Core
 from tilewright.mapping.constraints import Unrolling
 from tilewright.mapping.spatial import ConvertedSpatialMapping, convert_spatial_mapping
 from tilewright.profile import CORRECTED
+from tilewright.search.batch import LAST_OUTCOME, OrderBatch
 from tilewright.search.options import SearchOptions
 from tilewright.workload.layer import Layer
 
@@ -115,9 +113,12 @@ def corrected_figures(prepared: PreparedProblem, loop_order: LoopOrder) -> Recor
 
 
 def _run(arrays: Problem, dimensions: tuple[str, ...], loop_order: LoopOrder) -> tuple[Workspace, int]:
-    ws = new_workspace()
-    set_order(ws, [dimensions.index(d) for d, _ in loop_order], [s for _, s in loop_order])
-    return ws, evaluate_order(arrays, ws)
+    """A batch of one order; the workspace then holds its breakdown."""
+    batch = OrderBatch(
+        arrays, [dimensions.index(d) for d, _ in loop_order], [s for _, s in loop_order], range(len(loop_order))
+    )
+    batch.run(1)
+    return batch.ws, int(batch.state[LAST_OUTCOME])
 
 
 def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bits: np.ndarray) -> str:

@@ -4,23 +4,13 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from tilewright.cost.record import LoopOrder
-from tilewright.cost.workspace import new_workspace
 from tilewright.errors import MappingError
 from tilewright.mapping.constraints import TemporalOrderingEntry
 from tilewright.mapping.loop_factors import loop_multiset
 from tilewright.mapping.temporal_ordering import applicable_ordering, complete_order, order_pattern
+from tilewright.search.batch import BEST_INDEX, FITTING, MATCHING, VISITED, OrderBatch
 from tilewright.search.evaluate import PreparedProblem, failure_text
-from tilewright.search.loma_kernel import (
-    BEST_INDEX,
-    FITTING,
-    MATCHING,
-    STATE_COUNT,
-    VISITED,
-    search_block,
-)
 from tilewright.search.options import OBJECTIVES, SearchOptions
 
 BLOCK_ORDERS = 16384
@@ -64,18 +54,22 @@ def search_orders(
     entries = applicable_ordering(ordering, prepared.layer)
     given = complete_order(entries, sizes)
     if given is not None:
-        symbols = list(given)
-        order = np.arange(len(given), dtype=np.int64)
-        count = 1
-        pattern = order_pattern((), prepared.dimensions)
+        symbols, order, count, entries = list(given), list(range(len(given))), 1, ()
     else:
         multiset = loop_multiset(sizes, options.lpf_limit, entries)
         symbols = [loop for loop, _ in multiset.loops]
         ascending = [index for index, (_, repeats) in enumerate(multiset.loops) for _ in range(repeats)]
-        order = np.array(ascending[::-1], np.int64)
-        count = multiset.order_count
-        pattern = order_pattern(entries, prepared.dimensions)
-    return _stream(prepared, symbols, order, count, pattern, options, progress, stop)
+        order, count = ascending[::-1], multiset.order_count
+    pattern = order_pattern(entries, prepared.dimensions)
+    batch = OrderBatch(
+        prepared.arrays,
+        [prepared.dimensions.index(d) for d, _ in symbols],
+        [size for _, size in symbols],
+        order,
+        OBJECTIVES.index(options.objective),
+        (pattern.dimension, pattern.size),
+    )
+    return _stream(batch, count, symbols, prepared, progress, stop)
 
 
 def count_orders(
@@ -92,23 +86,21 @@ def count_orders(
         return 0
 
 
-def _stream(prepared, symbols, order, count, pattern, options, progress, stop) -> OrderSearchResult:  # noqa: ANN001
+def _stream(
+    batch: OrderBatch,
+    count: int,
+    symbols: list[tuple[str, int]],
+    prepared: PreparedProblem,
+    progress: Callable[[int], None] | None,
+    stop: threading.Event | None,
+) -> OrderSearchResult:
     """Run the kernel block by block; memory does not grow with the number of orders."""
-    ws = new_workspace()
-    dimension = np.array([prepared.dimensions.index(d) for d, _ in symbols], np.int64)
-    size = np.array([s for _, s in symbols], np.int64)
-    state = np.zeros(STATE_COUNT, np.int64)
-    best, best_order = np.zeros(2), order.copy()
-    closest, closest_place = np.array([np.inf, 0.0, 0.0]), np.zeros(4, np.int64)
-    objective = OBJECTIVES.index(options.objective)
+    state = batch.state
     while state[VISITED] < count:
         if stop is not None and stop.is_set():
             raise SearchStopped
         block = int(min(BLOCK_ORDERS, count - state[VISITED]))
-        search_block(
-            prepared.arrays, ws, objective, dimension, size, pattern.dimension, pattern.size,
-            order, block, state, best, best_order, closest, closest_place,
-        )  # fmt: skip
+        batch.run(block)
         if progress is not None:
             progress(block)
     feasible = int(state[FITTING])
@@ -116,9 +108,8 @@ def _stream(prepared, symbols, order, count, pattern, options, progress, stop) -
         if state[MATCHING] == 0:
             reason = "no loop order matches temporal_ordering"
         else:
-            reason = failure_text(prepared, int(closest_place[0]), closest_place[1:], closest[1:])
+            reason = failure_text(prepared, int(batch.closest_place[0]), batch.closest_place[1:], batch.closest[1:])
         return OrderSearchResult(int(count), 0, None, -1, None, None, reason)
-    loops = tuple(symbols[index] for index in best_order)
-    return OrderSearchResult(
-        int(count), feasible, loops, int(state[BEST_INDEX]), float(best[0]), float(best[1]), ""
-    )
+    loops = tuple(symbols[index] for index in batch.best_order)
+    energy_pj, latency_cycles = batch.best.tolist()
+    return OrderSearchResult(int(count), feasible, loops, int(state[BEST_INDEX]), energy_pj, latency_cycles, "")

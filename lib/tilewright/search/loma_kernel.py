@@ -10,8 +10,8 @@ from tilewright.cost.workspace import ENERGY, FITS, LATENCY
 from tilewright.mapping.temporal_ordering import ANY, GAP
 
 # `state` columns: orders visited, orders that match the constraints, orders that fit, index among the fitting of the
-# best one (0-based).
-VISITED, MATCHING, FITTING, BEST_INDEX, STATE_COUNT = range(5)
+# best one (0-based), outcome of the last one evaluated.
+VISITED, MATCHING, FITTING, BEST_INDEX, LAST_OUTCOME, STATE_COUNT = range(6)
 LATENCY_OBJECTIVE, ENERGY_OBJECTIVE, EDP_OBJECTIVE = range(3)
 
 
@@ -111,6 +111,7 @@ def search_block(
         if not constrained or matches(ws, pattern_dimension, pattern_size):
             state[MATCHING] += 1
             outcome = evaluate_order(problem, ws)
+            state[LAST_OUTCOME] = outcome
             if outcome == FITS:
                 energy = ws.totals[ENERGY]
                 latency = ws.totals[LATENCY]

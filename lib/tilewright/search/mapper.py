@@ -13,7 +13,8 @@ from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.spatial_generation import spatial_candidates
 from tilewright.search.evaluate import PreparedProblem, corrected_figures, evaluate_prepared, prepare
 from tilewright.search.loma import OrderSearchResult, SearchStopped, count_orders, search_orders
-from tilewright.search.options import SearchOptions
+from tilewright.search.loma_kernel import is_better
+from tilewright.search.options import OBJECTIVES, SearchOptions
 from tilewright.search.progress import Advance, search_progress
 from tilewright.search.store import Store, problem_key
 from tilewright.search.summary import summarize
@@ -99,19 +100,10 @@ def _best_record(prepared: PreparedProblem, order: LoopOrder, options: SearchOpt
 
 
 def _beats(result: OrderSearchResult, best: OrderSearchResult, objective: str) -> bool:
-    """The rule of the kernel's `is_better`, between the winners of two spatial candidates."""
-    from tilewright.search.loma_kernel import is_better
-    from tilewright.search.options import OBJECTIVES
-
-    return bool(
-        is_better(
-            OBJECTIVES.index(objective),
-            result.energy_pj,
-            result.latency_cycles,
-            best.energy_pj,
-            best.latency_cycles,
-        )
-    )
+    """The rule of the kernel's `is_better`, run as plain Python, between the winners of two spatial candidates."""
+    index = OBJECTIVES.index(objective)
+    rule = is_better.py_func
+    return bool(rule(index, result.energy_pj, result.latency_cycles, best.energy_pj, best.latency_cycles))
 
 
 def _nothing_fits(layer: Layer, core: Core, rows: list[Record]) -> str:
