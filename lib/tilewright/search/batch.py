@@ -4,61 +4,43 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tilewright.cost.problem import Problem
-from tilewright.cost.workspace import MAX_LOOPS, new_workspace
+from tilewright.compiled import native_function
+from tilewright.cost.problem import PROBLEM_DTYPE, Problem, new_record
+from tilewright.cost.workspace import MAX_LOOPS, WORKSPACE_DTYPE, Workspace, new_workspace
 from tilewright.errors import MappingError
-from tilewright.search.loma_kernel import (
-    BEST_INDEX,
-    FITTING,
-    LAST_OUTCOME,
-    MATCHING,
-    STATE_COUNT,
-    VISITED,
-    search_block,
-)
+from tilewright.search.loma_kernel import STREAM_DTYPE, search_block
 
 NO_PATTERN = np.zeros(0, np.int64)
 
 
-class OrderBatch:
-    """Orders of a multiset of loops, from a first one on, and the best of those evaluated so far.
+def new_stream(
+    dimension: Sequence[int],
+    size: Sequence[int],
+    first_order: Sequence[int],
+    objective: int = 0,
+    pattern: tuple[np.ndarray, np.ndarray] = (NO_PATTERN, NO_PATTERN),
+) -> np.record:
+    """A stream over the orders of loops given by symbol, from `first_order` (symbols, innermost first) on.
 
-    `dimension` and `size` give the loops by symbol; an order is a list of symbols, innermost first. `objective` is an
-    index into OBJECTIVES; `pattern` (dimension, size) is what orders must match. After a run `state` [STATE_COUNT],
-    `best` (energy_pj, latency_cycles), `best_order` and, if nothing fits, `closest` (ratio, needed bits, limit) with
-    `closest_place` (outcome, memory, operand, level) hold the results, and `ws` the breakdown of the last order.
+    `objective` is an index into OBJECTIVES; `pattern` (dimension, size) is what orders must match.
+    Raises MappingError for more than MAX_LOOPS loops.
     """
-
-    def __init__(
-        self,
-        problem: Problem,
-        dimension: Sequence[int],
-        size: Sequence[int],
-        first_order: Sequence[int],
-        objective: int = 0,
-        pattern: tuple[np.ndarray, np.ndarray] = (NO_PATTERN, NO_PATTERN),
-    ) -> None:
-        if len(first_order) > MAX_LOOPS:
-            raise MappingError(f"an order of {len(first_order)} temporal loops, at most {MAX_LOOPS} are possible")
-        self.problem = problem
-        self.dimension = np.array(dimension, np.int64)
-        self.size = np.array(size, np.int64)
-        self.order = np.array(first_order, np.int64)
-        self.objective = objective
-        self.pattern = pattern
-        self.ws = new_workspace()
-        self.state = np.zeros(STATE_COUNT, np.int64)
-        self.best = np.zeros(2)
-        self.best_order = self.order.copy()
-        self.closest = np.array([np.inf, 0.0, 0.0])
-        self.closest_place = np.zeros(4, np.int64)
-
-    def run(self, count: int) -> None:
-        """Evaluate the next `count` orders."""
-        search_block(
-            self.problem, self.ws, self.objective, self.dimension, self.size, self.pattern[0], self.pattern[1],
-            self.order, count, self.state, self.best, self.best_order, self.closest, self.closest_place,
-        )  # fmt: skip
+    for length in (len(first_order), len(pattern[0])):
+        if length > MAX_LOOPS:
+            raise MappingError(f"an order of {length} temporal loops, at most {MAX_LOOPS} are possible")
+    stream = new_record(STREAM_DTYPE)
+    stream.objective = objective
+    stream.length, stream.pattern_length = len(first_order), len(pattern[0])
+    stream.symbol_dimension[: len(dimension)], stream.symbol_size[: len(size)] = dimension, size
+    stream.order[: len(first_order)] = first_order
+    stream.pattern_dimension[: len(pattern[0])], stream.pattern_size[: len(pattern[1])] = pattern
+    stream.closest_ratio = np.inf
+    return stream
 
 
-__all__ = ["BEST_INDEX", "FITTING", "LAST_OUTCOME", "MATCHING", "VISITED", "OrderBatch"]
+def run_stream(problem: Problem, workspace: Workspace, stream: np.record, count: int) -> None:
+    """Evaluate the next `count` orders; `workspace` then holds the breakdown of the last one."""
+    native_function(search_block, (PROBLEM_DTYPE, WORKSPACE_DTYPE, STREAM_DTYPE))(problem, workspace, stream, count)
+
+
+__all__ = ["new_stream", "new_workspace", "run_stream"]

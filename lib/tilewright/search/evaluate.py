@@ -20,7 +20,7 @@ from tilewright.hardware.core import DIRECTIONS, Core
 from tilewright.mapping.constraints import Unrolling
 from tilewright.mapping.spatial import ConvertedSpatialMapping, convert_spatial_mapping
 from tilewright.profile import CORRECTED
-from tilewright.search.batch import LAST_OUTCOME, OrderBatch
+from tilewright.search.batch import new_stream, new_workspace, run_stream
 from tilewright.search.options import SearchOptions
 from tilewright.workload.layer import Layer
 
@@ -114,11 +114,12 @@ def corrected_figures(prepared: PreparedProblem, loop_order: LoopOrder) -> Recor
 
 def _run(arrays: Problem, dimensions: tuple[str, ...], loop_order: LoopOrder) -> tuple[Workspace, int]:
     """A batch of one order; the workspace then holds its breakdown."""
-    batch = OrderBatch(
-        arrays, [dimensions.index(d) for d, _ in loop_order], [s for _, s in loop_order], range(len(loop_order))
+    ws = new_workspace()
+    stream = new_stream(
+        [dimensions.index(d) for d, _ in loop_order], [s for _, s in loop_order], range(len(loop_order))
     )
-    batch.run(1)
-    return batch.ws, int(batch.state[LAST_OUTCOME])
+    run_stream(arrays, ws, stream, 1)
+    return ws, int(stream.last_outcome)
 
 
 def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bits: np.ndarray) -> str:

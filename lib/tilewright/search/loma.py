@@ -4,12 +4,14 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from tilewright.cost.record import LoopOrder
 from tilewright.errors import MappingError
 from tilewright.mapping.constraints import TemporalOrderingEntry
 from tilewright.mapping.loop_factors import loop_multiset
 from tilewright.mapping.temporal_ordering import applicable_ordering, complete_order, order_pattern
-from tilewright.search.batch import BEST_INDEX, FITTING, MATCHING, VISITED, OrderBatch
+from tilewright.search.batch import new_stream, new_workspace, run_stream
 from tilewright.search.evaluate import PreparedProblem, failure_text
 from tilewright.search.options import OBJECTIVES, SearchOptions
 
@@ -61,15 +63,14 @@ def search_orders(
         ascending = [index for index, (_, repeats) in enumerate(multiset.loops) for _ in range(repeats)]
         order, count = ascending[::-1], multiset.order_count
     pattern = order_pattern(entries, prepared.dimensions)
-    batch = OrderBatch(
-        prepared.arrays,
+    stream = new_stream(
         [prepared.dimensions.index(d) for d, _ in symbols],
         [size for _, size in symbols],
         order,
         OBJECTIVES.index(options.objective),
         (pattern.dimension, pattern.size),
     )
-    return _stream(batch, count, symbols, prepared, progress, stop)
+    return _run(stream, count, symbols, prepared, progress, stop)
 
 
 def count_orders(
@@ -86,8 +87,8 @@ def count_orders(
         return 0
 
 
-def _stream(
-    batch: OrderBatch,
+def _run(
+    stream: np.record,
     count: int,
     symbols: list[tuple[str, int]],
     prepared: PreparedProblem,
@@ -95,21 +96,28 @@ def _stream(
     stop: threading.Event | None,
 ) -> OrderSearchResult:
     """Run the kernel block by block; memory does not grow with the number of orders."""
-    state = batch.state
-    while state[VISITED] < count:
+    ws = new_workspace()
+    while stream.visited < count:
         if stop is not None and stop.is_set():
             raise SearchStopped
-        block = int(min(BLOCK_ORDERS, count - state[VISITED]))
-        batch.run(block)
+        block = int(min(BLOCK_ORDERS, count - stream.visited))
+        run_stream(prepared.arrays, ws, stream, block)
         if progress is not None:
             progress(block)
-    feasible = int(state[FITTING])
+    feasible = int(stream.fitting)
     if feasible == 0:
-        if state[MATCHING] == 0:
+        if stream.matching == 0:
             reason = "no loop order matches temporal_ordering"
         else:
-            reason = failure_text(prepared, int(batch.closest_place[0]), batch.closest_place[1:], batch.closest[1:])
+            reason = failure_text(prepared, int(stream.closest_outcome), stream.closest_place, stream.closest_bits)
         return OrderSearchResult(int(count), 0, None, -1, None, None, reason)
-    loops = tuple(symbols[index] for index in batch.best_order)
-    energy_pj, latency_cycles = batch.best.tolist()
-    return OrderSearchResult(int(count), feasible, loops, int(state[BEST_INDEX]), energy_pj, latency_cycles, "")
+    loops = tuple(symbols[index] for index in stream.best_order[: stream.length])
+    return OrderSearchResult(
+        int(count),
+        feasible,
+        loops,
+        int(stream.best_index),
+        float(stream.best_energy_pj),
+        float(stream.best_latency_cycles),
+        "",
+    )
