@@ -160,10 +160,10 @@ def _read(path: Path | None) -> tuple[str, bytes] | None:
     """The stored symbol and object code; a damaged file counts as absent."""
     if path is None or not path.is_file():
         return None
-    digest, symbol, code = path.read_bytes().split(b"\n", 2)
-    if hashlib.blake2b(symbol + code, digest_size=16).hexdigest().encode() != digest:
+    parts = path.read_bytes().split(b"\n", 2)
+    if len(parts) != 3 or hashlib.blake2b(parts[1] + parts[2], digest_size=16).hexdigest().encode() != parts[0]:
         return None
-    return symbol.decode(), code
+    return parts[1].decode(), parts[2]
 
 
 def _store(path: Path | None, symbol: str, code: bytes) -> None:

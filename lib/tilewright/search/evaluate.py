@@ -40,12 +40,28 @@ class PreparedProblem:
 
 
 def prepare(
-    layer: Layer, core: Core, links: Links, unrolling: Unrolling, options: SearchOptions
+    layer: Layer,
+    core: Core,
+    links: Links,
+    unrolling: Unrolling,
+    options: SearchOptions,
+    *,
+    same_data_is_no_access: bool = True,
 ) -> PreparedProblem:
-    """Convert the spatial mapping and flatten the problem. Raises MappingError if the spatial mapping is impossible."""
+    """Convert the spatial mapping and flatten the problem.
+
+    `same_data_is_no_access`: an input that the array uses again in the next cycle is not read again (the reference's
+    default). Raises MappingError if the spatial mapping is impossible.
+    """
     spatial = convert_spatial_mapping(unrolling, layer, core, links, options.profile)
     arrays = build_problem(
-        layer, core, links, spatial, options.profile, even=options.temporal_mapping_type == "even"
+        layer,
+        core,
+        links,
+        spatial,
+        options.profile,
+        even=options.temporal_mapping_type == "even",
+        same_data_is_no_access=same_data_is_no_access,
     )
     return PreparedProblem(layer, core, links, spatial, arrays, tuple(layer.size_of))
 

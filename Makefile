@@ -1,0 +1,60 @@
+# `make run` and `make test` are all a fresh clone needs; each sets up .venv when it is missing or out of date.
+# make help lists the verbs.
+.PHONY: help run test lint docs bench conformance clean
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+
+PYTHON ?= python3
+CORES ?= all
+CONFIG ?= config/config.yaml
+ARGS ?=
+READY := .venv/.ready
+REPORT := results/report.html
+
+# Nothing is written outside this folder, and bytecode is: without it every command starts seconds later.
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export PYTHONDONTWRITEBYTECODE :=
+export XDG_CACHE_HOME := $(CURDIR)/.cache
+export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
+
+help: ## this list
+	@sed -nE 's/^([a-z]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 20
+
+run: $(READY) ## compute CONFIG (default config/config.yaml), print the summary, write results/report.html
+	@workflow/run.sh "$(CONFIG)" --cores $(CORES) $(ARGS)
+
+test: $(READY) ## all tests; ARGS="-k name" chooses
+	@python -m pytest -n auto tests $(ARGS)
+
+lint: $(READY) ## style, format, types, rules
+	@ruff check --config lib/pyproject.toml . && ruff format --config lib/pyproject.toml --check .
+	@snakefmt --check Snakefile workflow
+	@mypy --config-file lib/pyproject.toml lib/tilewright
+	@snakemake --lint
+
+docs: $(READY) ## check the documentation: links, generated tables, examples
+	@python docs/check_docs.py --run $(ARGS)
+
+bench: $(READY) ## measure against pinned peers; see benchmarks/README.md
+	@python benchmarks/run_benchmarks.py $(ARGS)
+
+conformance: $(READY) ## compare with reference numbers
+	@python -m pytest -n auto tests/conformance $(ARGS)
+
+clean: ## delete everything that was made, also .venv
+	rm -rf .venv .cache .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis results logs
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Set-up. The package itself is found through a path file, so that its sources are what runs; no build is needed.
+$(READY): lib/requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo 'tilewright needs Python 3.11 or later: make PYTHON=/path/to/python3.11 ...' >&2; exit 1; }
+	@echo 'Setting up .venv (once; a few minutes)'
+	@test -x .venv/bin/python || $(PYTHON) -m venv .venv
+	@python -m pip install --quiet --disable-pip-version-check --no-cache-dir -r lib/requirements.lock
+	@python -c 'import site; print(site.getsitepackages()[0])' | { read -r place && echo "$(CURDIR)/lib" > "$$place/tilewright.pth"; }
+	@printf '#!/bin/sh\nexec "$$(dirname "$$0")/python" -m tilewright "$$@"\n' > .venv/bin/tilewright && chmod +x .venv/bin/tilewright
+	@python -m compileall -q -j 0 .venv/lib lib > /dev/null || true
+	@echo 'Compiling the cost model (once; about a minute)'
+	@python -m tilewright warm-up > /dev/null
+	@touch $@

@@ -1,0 +1,33 @@
+# Results are named results/<stage>/<name>/<artifact>; names are those of files and runs in the configuration.
+from snakemake.utils import min_version
+
+min_version("9.13")
+
+
+if not workflow.configfiles:
+
+    configfile: "config/config.yaml"
+
+
+report: "workflow/report/workflow.rst"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/parse.smk"
+include: "workflow/rules/single.smk"
+include: "workflow/rules/summary.smk"
+
+
+rule all:
+    """Every run of the configuration: mapped, costed, checked, drawn and summarised."""
+    default_target: True
+    input:
+        "results/summary.csv",
+        "results/summary.parquet",
+        ARTIFACTS,
+        expand(
+            "results/single/{run}/{artifact}",
+            run=RUNS,
+            artifact=["layers.jsonl", "summary.json", "checks.json"],
+        ),
+        expand("results/single/{run}/report/{figure}.svg", run=RUNS, figure=FIGURES),

@@ -1,0 +1,90 @@
+"""Measurements inside tilewright's process; prints one JSON object. Run by `benchmarks/run_benchmarks.py`.
+
+ours.py rate HARDWARE WORKLOAD MAPPING --lpf-limit 6
+ours.py one  HARDWARE WORKLOAD MAPPING --lpf-limit 10 --layer NAME
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from tilewright.hardware.core import Core
+from tilewright.hardware.yaml_reader import read_accelerator
+from tilewright.mapping.constraints import Mapping
+from tilewright.mapping.yaml_reader import read_mapping
+from tilewright.profile import profile_by_name
+from tilewright.search.mapper import map_layer
+from tilewright.search.options import SearchOptions
+from tilewright.workload.graph import Workload
+from tilewright.workload.layer import Layer
+from tilewright.workload.onnx import read_onnx
+from tilewright.workload.yaml_reader import read_workload_yaml
+
+MINIMUM_CPU_SECONDS = 0.05
+"""A layer is mapped again and again until this much CPU time was used, so a short search is timed well."""
+
+
+def read_inputs(arguments: argparse.Namespace) -> tuple[Workload, Core, Mapping]:
+    """Workload, the only core, mapping file."""
+    if arguments.workload.suffix == ".onnx":
+        workload = read_onnx(arguments.workload, profile_by_name(SearchOptions().model)).workload
+    else:
+        workload = read_workload_yaml(arguments.workload)
+    return workload, read_accelerator(arguments.hardware).cores[0], read_mapping(arguments.mapping)
+
+
+def distinct_layers(workload: Workload) -> list[Layer]:
+    """One of each set of layers that differ by name only, in execution order."""
+    first: dict[Layer, Layer] = {}
+    for node in workload.layers_in_order:
+        assert node.layer is not None
+        first.setdefault(dataclasses.replace(node.layer, name=""), node.layer)
+    return list(first.values())
+
+
+def measure_rate(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Per distinct layer: loop orders evaluated and the process CPU seconds it took, compilation excluded."""
+    workload, core, mapping = read_inputs(arguments)
+    options = SearchOptions(lpf_limit=arguments.lpf_limit)
+    layers = distinct_layers(workload)
+    for layer in layers:  # warm-up: compiles or loads every kernel
+        map_layer(layer, core, mapping.constraints_for(layer), SearchOptions(lpf_limit=3))
+    rows = []
+    for layer in layers:
+        constraints = mapping.constraints_for(layer)
+        evaluations, start = 0, time.process_time()
+        while (used := time.process_time() - start) < MINIMUM_CPU_SECONDS:
+            evaluations += map_layer(layer, core, constraints, options)["evaluations"]
+        rows.append({"layer": layer.name, "orders": evaluations, "cpu_seconds": used})
+    return {"measured": rows}
+
+
+def measure_one(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Map one layer; the caller looks at the memory of the process."""
+    workload, core, mapping = read_inputs(arguments)
+    layer = next(node.layer for node in workload.layers_in_order if node.name == arguments.layer)
+    assert layer is not None
+    start = time.process_time()
+    record = map_layer(layer, core, mapping.constraints_for(layer), SearchOptions(lpf_limit=arguments.lpf_limit))
+    return {"layer": layer.name, "orders": record["evaluations"], "cpu_seconds": time.process_time() - start}
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("rate", "one"))
+    for name in ("hardware", "workload", "mapping"):
+        parser.add_argument(name, type=Path)
+    parser.add_argument("--lpf-limit", type=int, default=6)
+    parser.add_argument("--layer", help="name of the layer to map")
+    arguments = parser.parse_args()
+    print(json.dumps({"rate": measure_rate, "one": measure_one}[arguments.what](arguments)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""Measure tilewright side by side with the pinned peer (zigzag-dse 3.9.1), in one run on one machine.
+
+    .venv/bin/python benchmarks/run_benchmarks.py [--quick]
+
+Prints a table and writes `results/benchmarks.json`. It reports; it never fails because something is slow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+HERE = Path(__file__).resolve().parent
+PROJECT = HERE.parent
+sys.path[:0] = [str(HERE), str(HERE / "reference")]
+
+from measurements import Case, Settings, measure_peak_memory, measure_rate, measure_whole  # noqa: E402
+from setup_environment import ensure_reference  # noqa: E402
+
+ACCELERATORS = ("tpu_like", "eyeriss_like")
+WHOLE_LIMITS = (6, 8)
+PEAK_LIMIT = 10
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line; every default is a file of `config/`."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="measure the peer on samples of two layers and scale")
+    parser.add_argument("--hardware-dir", type=Path, default=PROJECT / "config" / "hardware")
+    parser.add_argument("--mapping-dir", type=Path, default=PROJECT / "config" / "mapping")
+    parser.add_argument("--workload", type=Path, default=PROJECT / "config" / "workload" / "resnet18.onnx")
+    parser.add_argument("--accelerators", nargs="+", default=list(ACCELERATORS), help="names of hardware files")
+    parser.add_argument("--rate-lpf-limits", nargs="+", type=int, default=[6, 8])
+    parser.add_argument("--only", choices=("rate", "whole", "memory"), nargs="+", default=["rate", "whole", "memory"])
+    parser.add_argument("--repeats", type=int, default=3, help="processes of ours per number (median)")
+    parser.add_argument("--sample", type=int, default=60, help="orders per layer the peer is timed on")
+    parser.add_argument("--output", type=Path, default=PROJECT / "results" / "benchmarks.json")
+    return parser.parse_args()
+
+
+def find_case(arguments: argparse.Namespace, accelerator: str) -> Case:
+    """The input files of one accelerator; its mapping file has its name, else `default.yaml`."""
+    mapping = arguments.mapping_dir / f"{accelerator}.yaml"
+    case = Case(
+        hardware=(arguments.hardware_dir / f"{accelerator}.yaml").resolve(),
+        mapping=(mapping if mapping.exists() else arguments.mapping_dir / "default.yaml").resolve(),
+        workload=arguments.workload.resolve(),
+    )
+    missing = [str(path) for path in (case.hardware, case.mapping, case.workload) if not path.exists()]
+    if missing:
+        sys.exit("no such file: " + ", ".join(missing))
+    return case
+
+
+def measure(arguments: argparse.Namespace, settings: Settings, console: Console) -> dict[str, list[dict[str, Any]]]:
+    """All requested measurements, one after the other: nothing else of ours runs meanwhile."""
+    cases = [find_case(arguments, name) for name in arguments.accelerators]
+    results: dict[str, list[dict[str, Any]]] = {"rate": [], "whole": [], "memory": []}
+    with console.status("") as status:
+        for case in cases if "rate" in arguments.only else []:
+            for limit in arguments.rate_lpf_limits:
+                status.update(f"rate: {case.name}, lpf_limit {limit}")
+                results["rate"].append(measure_rate(case, limit, settings))
+        for case in cases if "whole" in arguments.only else []:
+            for limit in WHOLE_LIMITS:
+                status.update(f"whole command: {case.name}, lpf_limit {limit}")
+                results["whole"].append(measure_whole(case, limit, settings))
+        for case in cases if "memory" in arguments.only else []:
+            status.update(f"peak memory: {case.name}, lpf_limit {PEAK_LIMIT}")
+            results["memory"].append(measure_peak_memory(case, PEAK_LIMIT, settings))
+    return results
+
+
+def rows_of(results: dict[str, list[dict[str, Any]]]) -> list[tuple[str, ...]]:
+    """Table rows: what, tilewright, zigzag-dse, ratio, target, how."""
+    rows: list[tuple[str, ...]] = []
+    for row in results["rate"]:
+        what = f"orders per second and core\n{row['case']}, lpf_limit {row['lpf_limit']}"
+        ours, theirs = f"{row['ours_orders_per_second']:,.0f}", f"{row['reference_orders_per_second']:,.0f}"
+        rows.append((what, ours, theirs, f"{row['ratio']:,.0f}x", f"{row['target_ratio']:,.0f}x", row["how"]))
+    for row in results["whole"]:
+        what = f"whole command\n{row['case']}, lpf_limit {row['lpf_limit']}"
+        ours, theirs = f"{row['ours']['wall_seconds']:.2f} s", f"{row['reference']['wall_seconds']:,.1f} s"
+        target = f"{row['target_ratio']:,.0f}x" if row["target_ratio"] else ""
+        rows.append((what, ours, theirs, f"{row['ratio']:,.0f}x", target, row["how"] + totals_note(row)))
+    for row in results["memory"]:
+        what = f"peak memory\n{row['case']}, lpf_limit {row['lpf_limit']}"
+        rows.append((what, f"{row['peak_memory_mb']:.0f} MB", "", "", f"< {row['target_mb']:.0f} MB", row["how"]))
+    return rows
+
+
+def totals_note(row: dict[str, Any]) -> str:
+    """Whether both sides found the same network energy and latency, where both ran whole."""
+    ours, theirs = row["ours"]["totals"], row["reference"]["totals"]
+    if not ours or not theirs:
+        return ""
+    worst = max(abs(ours[key] - theirs[key]) / theirs[key] for key in theirs)
+    return "; same energy and latency" if worst < 1e-9 else f"; RESULTS DIFFER by {worst:.1e} relative"
+
+
+def print_table(results: dict[str, list[dict[str, Any]]], console: Console) -> None:
+    """Show the rows."""
+    table = Table(title="tilewright beside zigzag-dse 3.9.1", show_lines=True)
+    table.add_column("measured", min_width=26)
+    for heading in ("tilewright", "zigzag-dse", "ratio", "target"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("how", min_width=30)
+    for row in rows_of(results):
+        table.add_row(*row)
+    console.print(table)
+
+
+def main() -> None:
+    """Set the peer up when needed, measure, print, write."""
+    arguments = parse_arguments()
+    console = Console()
+    with console.status("the peer's environment (.cache/reference-venv)"):
+        python = ensure_reference()
+    with tempfile.TemporaryDirectory() as scratch:
+        settings = Settings(python, Path(scratch), arguments.quick, arguments.repeats, arguments.sample)
+        try:
+            results = measure(arguments, settings, console)
+        except RuntimeError as failure:  # a measured command failed; its own message says why
+            sys.exit(str(failure))
+    print_table(results, console)
+    machine = {"machine": platform.machine(), "python": platform.python_version(), "quick": arguments.quick}
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    arguments.output.write_text(json.dumps(machine | results, indent=1) + "\n")
+    console.print(f"written: {arguments.output}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""Checks the pages in docs/: links lead somewhere, and marked examples run.
+
+A fenced block that opens with ```bash run is executed in the project root, the blocks of a page one after another in
+the order of the page. Usage: python docs/check_docs.py [--run] [PAGE ...]
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+FENCE = re.compile(r"^(?P<indent> *)(?P<marks>`{3,}|~{3,})(?P<info>.*)$")
+LINK = re.compile(r"(?<!\\)\[[^\]]*\]\((?P<target>[^()\s]+(?:\([^()]*\))?)(?:\s+\"[^\"]*\")?\)")
+RUN = "bash run"
+MINUTES_A_BLOCK = 10
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    line: int
+    """Line of the opening fence, from 1."""
+    info: str
+    text: str
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """The fenced blocks of a page. Raises ValueError for one that is not closed."""
+    opened: re.Match[str] | None = None
+    start, content = 0, list[str]()
+    for number, line in enumerate(text.splitlines(), 1):
+        match = FENCE.match(line)
+        if opened is None:
+            if match:
+                opened, start, content = match, number, []
+        elif match and match["marks"].startswith(opened["marks"]) and not match["info"].strip():
+            yield Block(start, opened["info"].strip(), "".join(f"{row}\n" for row in content))
+            opened = None
+        else:
+            content.append(line.removeprefix(opened["indent"]))
+    if opened is not None:
+        raise ValueError(f"the block that opens on line {start} is not closed")
+
+
+def prose(text: str) -> list[str]:
+    """The lines of a page, those inside fenced blocks and inline code blanked."""
+    lines = text.splitlines()
+    for block in blocks(text):
+        for index in range(block.line - 1, block.line + 1 + block.text.count("\n")):
+            lines[index] = ""
+    return [re.sub(r"`[^`]*`", "", line) for line in lines]
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of a page's headings, formed as GitHub forms them."""
+    found: set[str] = set()
+    # Headings keep their inline code, which `prose` blanks.
+    for shown, line in zip(prose(text), text.splitlines(), strict=True):
+        if shown.startswith("#"):
+            title = line.lstrip("#").strip().lower()
+            name = re.sub(r"[^\w\- ]", "", title).replace(" ", "-")
+            repeats = (f"{name}-{number}" for number in range(1, len(found) + 2))
+            found.add(name if name not in found else next(other for other in repeats if other not in found))
+    return found
+
+
+def broken_links(page: Path) -> list[str]:
+    """One sentence for each relative link of a page that leads nowhere."""
+    found = []
+    for number, line in enumerate(prose(page.read_text("utf-8")), 1):
+        for match in LINK.finditer(line):
+            path, _, anchor = match["target"].partition("#")
+            if re.match(r"[a-z][a-z0-9+.-]*:", path):
+                continue
+            target = (page.parent / path).resolve() if path else page
+            if not target.exists():
+                found.append(f"{page.name}:{number}: no such file: {path}")
+            elif anchor and target.suffix == ".md" and anchor not in anchors(target.read_text("utf-8")):
+                found.append(f"{page.name}:{number}: no such heading: {match['target']}")
+    return found
+
+
+def run_blocks(page: Path) -> list[str]:
+    """Execute the marked blocks of a page; one message for each that fails."""
+    failures = []
+    with tempfile.TemporaryDirectory() as folder:
+        environment = _environment(Path(folder))
+        for block in blocks(page.read_text("utf-8")):
+            if block.info == RUN:
+                failures += _failure(page, block, environment)
+    return failures
+
+
+def _failure(page: Path, block: Block, environment: dict[str, str]) -> list[str]:
+    command = ["bash", "-euo", "pipefail", "-c", block.text]
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60 * MINUTES_A_BLOCK
+        )
+    except subprocess.TimeoutExpired:
+        return [f"{page.name}:{block.line}: took longer than {MINUTES_A_BLOCK} minutes"]
+    if done.returncode == 0:
+        return []
+    output = (done.stdout + done.stderr).strip()
+    return [f"{page.name}:{block.line}: exit code {done.returncode}\n{block.text}{output}"]
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """`tilewright` in the examples is this checkout, run by this interpreter."""
+    command = folder / "tilewright"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tilewright "$@"\n')
+    command.chmod(0o755)
+    path = os.pathsep.join((str(folder), str(Path(sys.executable).parent), os.environ.get("PATH", "")))
+    return os.environ | {"PATH": path, "PYTHONPATH": str(ROOT / "lib")}
+
+
+def pages() -> list[Path]:
+    """All pages, in order of their names."""
+    return sorted(DOCS.rglob("*.md"))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check the pages given, or all; returns 1 if something is wrong."""
+    parser = argparse.ArgumentParser(description="Check the documentation.")
+    parser.add_argument("pages", nargs="*", type=Path)
+    parser.add_argument("--run", action="store_true", help="also execute the blocks marked ```bash run")
+    options = parser.parse_args(arguments)
+    problems = []
+    for page in options.pages or pages():
+        problems += broken_links(page)
+        if options.run:
+            problems += run_blocks(page)
+    print("\n".join(problems) or "documentation: no problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""The Python interface: the verbs of the command line on paths, dicts, lists, models in memory and dataclasses.
+
+Everything that takes a description also takes the object that was parsed from it, or the path of its artifact.
+"""
+
+from collections.abc import Mapping as Table
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tilewright.hardware.core import Core
+from tilewright.mapping.constraints import MappingConstraints, Unrolling
+from tilewright.sources import (
+    AcceleratorSource,
+    MappingSource,
+    WorkloadSource,
+    parse_accelerator,
+    parse_mapping,
+    parse_workload,
+    single_core,
+)
+from tilewright.workload.layer import Layer
+
+if TYPE_CHECKING:
+    from tilewright.search.mapper import MappedWorkload
+    from tilewright.search.options import SearchOptions
+    from tilewright.search.store import Store
+
+Loops = Sequence[tuple[str, int]]
+
+
+def map_layer(
+    layer: Layer, core: Core, constraints: MappingConstraints, options: "SearchOptions | None" = None
+) -> dict[str, Any]:
+    """The best mapping of one layer on one core, as a record. Raises MappingError where nothing fits."""
+    from tilewright.search import mapper
+    from tilewright.search.options import SearchOptions
+
+    return mapper.map_layer(layer, core, constraints, options or SearchOptions())
+
+
+def map_workload(
+    workload: WorkloadSource,
+    hardware: AcceleratorSource,
+    mapping: MappingSource,
+    options: "SearchOptions | None" = None,
+    *,
+    threads: int = 1,
+    store: "Store | None" = None,
+) -> "MappedWorkload":
+    """The best mapping of every layer of a network on the core of `hardware`: records and a summary.
+
+    Raises InputError for wrong descriptions, MappingError where nothing fits.
+    """
+    from tilewright.search import mapper
+    from tilewright.search.options import SearchOptions
+
+    chosen = options or SearchOptions()
+    return mapper.map_workload(
+        parse_workload(workload, chosen.model),
+        single_core(parse_accelerator(hardware)),
+        parse_mapping(mapping),
+        chosen,
+        threads=threads,
+        store=store,
+    )
+
+
+def evaluate(
+    layer: Layer,
+    core: Core,
+    spatial_mapping: Table[str, Table[str, int]] | Unrolling,
+    loop_order: Loops,
+    *,
+    memory_operand_links: Sequence[tuple[str, str]] = MappingConstraints.memory_operand_links,
+    options: "SearchOptions | None" = None,
+) -> dict[str, Any]:
+    """The cost of one given mapping, loops innermost first, as a record. Raises MappingError where it does not fit."""
+    from tilewright.search import evaluate as engine
+    from tilewright.search.options import SearchOptions
+
+    links = tuple((operand, memory) for operand, memory in memory_operand_links)
+    order = tuple((dimension, size) for dimension, size in loop_order)
+    return engine.evaluate(layer, core, links, as_unrolling(spatial_mapping), order, options or SearchOptions())
+
+
+def export_mapping(records: Sequence[Table[str, Any]], hardware: AcceleratorSource | None = None) -> str:
+    """The mappings of records as the text of a mapping file that reads back to the same numbers."""
+    from tilewright.report.export import mapping_yaml
+
+    core = single_core(parse_accelerator(hardware)) if hardware is not None else None
+    return mapping_yaml(records, tuple(core.operational_array.size_of) if core else ())
+
+
+def export_loop_nests(records: Sequence[Table[str, Any]]) -> str:
+    """The mappings of records as loop nests that a person can read."""
+    from tilewright.report.loop_nest import network_loop_nests
+
+    return network_loop_nests(records)
+
+
+def as_unrolling(spatial_mapping: Table[str, Table[str, int]] | Unrolling) -> Unrolling:
+    """A spatial mapping as nested tuples, from nested dicts or from itself."""
+    if not isinstance(spatial_mapping, Table):
+        return spatial_mapping
+    return tuple((array_dimension, tuple(factors.items())) for array_dimension, factors in spatial_mapping.items())

@@ -1,0 +1,86 @@
+"""Frozen dataclasses as JSON and back without loss, driven by their type hints.
+
+Tuples become lists; numbers keep being integers or floats, because the reference model computes them differently.
+"""
+
+import types
+import typing
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, TypeVar, Union
+
+T = TypeVar("T")
+
+
+def encode(value: Any) -> Any:
+    """Plain JSON data of a dataclass, or of a tuple, list, dict or scalar that holds dataclasses."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: encode(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple | list):
+        return [encode(item) for item in value]
+    if isinstance(value, dict):
+        return {key: encode(item) for key, item in value.items()}
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise TypeError(f"{type(value).__name__} has no form in an artifact")
+
+
+def decode(kind: type[T], data: Any) -> T:
+    """The dataclass `kind` from what `encode` made of it. Raises ValueError where the data does not fit the type."""
+    return typing.cast(T, _decode(kind, data, kind.__name__))
+
+
+def _decode(hint: Any, data: Any, place: str) -> Any:
+    if isinstance(hint, type) and is_dataclass(hint):
+        return _decode_dataclass(hint, data, place)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (Union, types.UnionType):
+        return _decode_union(arguments, data, place)
+    if origin is tuple:
+        return _decode_tuple(arguments, data, place)
+    if hint is Any or _is_scalar(hint, data):
+        return data
+    raise ValueError(f"{place}: expected {hint}, got {data!r}")
+
+
+def _decode_dataclass(kind: Any, data: Any, place: str) -> Any:
+    hints = _hints(kind)
+    if not isinstance(data, dict) or set(data) != set(hints):
+        raise ValueError(f"{place}: expected an object with {', '.join(hints)}")
+    return kind(**{name: _decode(hint, data[name], f"{place}.{name}") for name, hint in hints.items()})
+
+
+def _decode_union(arguments: tuple[Any, ...], data: Any, place: str) -> Any:
+    for argument in arguments:
+        try:
+            return _decode(argument, data, place)
+        except ValueError:
+            continue
+    raise ValueError(f"{place}: {data!r} fits none of the allowed types")
+
+
+def _decode_tuple(arguments: tuple[Any, ...], data: Any, place: str) -> Any:
+    if not isinstance(data, list):
+        raise ValueError(f"{place}: expected a list, got {data!r}")
+    if len(arguments) == 2 and arguments[1] is Ellipsis:
+        return tuple(_decode(arguments[0], item, f"{place}[{index}]") for index, item in enumerate(data))
+    if len(arguments) != len(data):
+        raise ValueError(f"{place}: expected {len(arguments)} items, got {len(data)}")
+    pairs = zip(arguments, data, strict=True)
+    return tuple(_decode(hint, item, f"{place}[{index}]") for index, (hint, item) in enumerate(pairs))
+
+
+def _is_scalar(hint: Any, data: Any) -> bool:
+    if hint in (None, type(None)):
+        return data is None
+    if hint is float:
+        return isinstance(data, int | float) and not isinstance(data, bool)
+    if hint is int:
+        return isinstance(data, int) and not isinstance(data, bool)
+    return hint in (str, bool) and isinstance(data, hint)
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    hints = typing.get_type_hints(kind)
+    return {field.name: hints[field.name] for field in fields(kind)}

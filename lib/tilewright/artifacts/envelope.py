@@ -1,0 +1,126 @@
+"""File artifacts: a single object in an envelope, or a table of rows between a header and a footer.
+
+Both say what they are (schema, version), where they come from (provenance: versions and digests, never times or
+paths) and carry a digest of their content, so that a truncated or edited file is noticed when it is read.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tilewright.artifacts.canonical import canonical_text, document_text, write_atomically
+from tilewright.artifacts.digests import content_digest
+from tilewright.errors import ArtifactError, Problem
+
+SCHEMA_VERSIONS: dict[str, int] = {
+    "tilewright/accelerator": 1,
+    "tilewright/workload": 1,
+    "tilewright/coverage": 1,
+    "tilewright/mapping": 1,
+    "tilewright/layers": 1,
+    "tilewright/single-summary": 1,
+    "tilewright/checks": 1,
+}
+"""Every artifact schema with the version that this code writes, which is the only one it reads."""
+REMEDY = "delete it and run again: it will be rebuilt"
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A verified artifact as read from a file."""
+
+    schema: str
+    provenance: dict[str, Any]
+    digest: str
+    payload: Any
+    """The object, or the tuple of rows of a table."""
+
+
+def write_document(path: Path | str, schema: str, payload: Any, provenance: dict[str, Any]) -> str:
+    """Write one object atomically; returns the digest of its payload."""
+    digest = content_digest(payload)
+    head = {"schema": schema, "version": SCHEMA_VERSIONS[schema], "provenance": provenance, "digest": digest}
+    write_atomically(path, document_text({**head, "payload": payload}))
+    return digest
+
+
+def write_rows(path: Path | str, schema: str, rows: Iterable[Any], provenance: dict[str, Any]) -> str:
+    """Write a table, one JSON object a line, atomically; returns the digest of the rows."""
+    lines = [canonical_text(row) for row in rows]
+    header = {"schema": schema, "version": SCHEMA_VERSIONS[schema], "provenance": provenance}
+    digest = content_digest(lines)
+    footer = {"rows": len(lines), "digest": digest}
+    write_atomically(path, "".join(f"{line}\n" for line in (canonical_text(header), *lines, canonical_text(footer))))
+    return digest
+
+
+def read_artifact(path: Path | str, schema: str = "") -> Artifact:
+    """Read and verify an artifact of either form.
+
+    Raises ArtifactError if the file is missing, damaged, or of another schema or version than `schema` ('' = any).
+    """
+    text = _read_text(path)
+    try:
+        artifact, version = _parse_rows(text) if _is_table(path) else _parse_document(text)
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise _damaged(path, "it is cut off or not JSON of the expected form") from error
+    if schema and artifact.schema != schema:
+        raise ArtifactError([Problem("wrong kind of artifact", str(path), value=artifact.schema, allowed=schema)])
+    expected = SCHEMA_VERSIONS.get(artifact.schema)
+    if version != expected:
+        message = f"{artifact.schema} version {version} was written by another tilewright, this one reads {expected}"
+        raise ArtifactError([Problem(f"{message}; {REMEDY}", str(path))])
+    _verify_digest(path, artifact)
+    return artifact
+
+
+def is_artifact(path: Path | str) -> bool:
+    """True if the file starts like an artifact (it may still be damaged)."""
+    try:
+        with Path(path).open("rb") as stream:
+            start = stream.read(64)
+    except OSError:
+        return False
+    return b'"schema"' in start and b'"tilewright/' in start
+
+
+def _is_table(path: Path | str) -> bool:
+    return Path(path).suffix == ".jsonl"
+
+
+def _read_text(path: Path | str) -> str:
+    try:
+        return Path(path).read_text("utf-8")
+    except FileNotFoundError as error:
+        raise ArtifactError([Problem("no such artifact", str(path))]) from error
+    except UnicodeDecodeError as error:
+        raise _damaged(path, "it is not text") from error
+    except OSError as error:
+        raise ArtifactError([Problem(f"cannot be read: {error.strerror}", str(path))]) from error
+
+
+def _parse_document(text: str) -> tuple[Artifact, int]:
+    document = json.loads(text)
+    artifact = Artifact(document["schema"], document["provenance"], document["digest"], document["payload"])
+    return artifact, document["version"]
+
+
+def _parse_rows(text: str) -> tuple[Artifact, int]:
+    lines = text.splitlines()
+    header, footer = json.loads(lines[0]), json.loads(lines[-1])
+    rows = tuple(json.loads(line) for line in lines[1:-1])
+    if footer["rows"] != len(rows) or not text.endswith("\n"):
+        raise ValueError("rows are missing")
+    return Artifact(header["schema"], header["provenance"], footer["digest"], rows), header["version"]
+
+
+def _verify_digest(path: Path | str, artifact: Artifact) -> None:
+    content = [canonical_text(row) for row in artifact.payload] if _is_table(path) else artifact.payload
+    if content_digest(content) != artifact.digest:
+        raise _damaged(path, "its digest does not match its content")
+
+
+def _damaged(path: Path | str, reason: str) -> ArtifactError:
+    return ArtifactError([Problem(f"artifact is damaged: {reason}; {REMEDY}", str(path))])

@@ -1,0 +1,11 @@
+"""Where an artifact comes from: the version and the code of tilewright, and digests of what went in."""
+
+from typing import Any
+
+from tilewright import __version__
+from tilewright.artifacts.digests import code_digest
+
+
+def provenance(step: str, inputs: dict[str, str], options: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Provenance of an artifact that a step of the pipeline made; never times, paths or names of machines."""
+    return {"tilewright": __version__, "code": code_digest(step), "inputs": inputs, "options": options or {}}

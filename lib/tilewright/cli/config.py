@@ -1,0 +1,231 @@
+"""What config/config.yaml asks for: the runs, with the files and options of each, or everything that is wrong with it.
+
+The Snakefile imports this at every parse: nothing heavier than YAML here.
+"""
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.search.options import SearchOptions
+from tilewright.yamlfile import YamlDocument, load_yaml
+
+FLOWS = ("single",)
+OPTION_NAMES = tuple(option.name for option in fields(SearchOptions))
+DESCRIPTIONS: dict[str, tuple[str, ...]] = {
+    "hardware": (".yaml", ".yml"),
+    "workload": (".onnx", ".yaml", ".yml"),
+    "mapping": (".yaml", ".yml"),
+}
+"""Kind of file that a run names -> suffixes tried for a bare name in config/<kind>/."""
+RUN_KEYS = ("flow", *DESCRIPTIONS, *OPTION_NAMES)
+TOP_KEYS = ("runs", "sweeps", "dims", *OPTION_NAMES)
+NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9_.+-]*"
+"""Names of runs and files: they become folders of results. The Snakefile constrains its wildcards with it."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One entry of `runs`, or one combination of a sweep; hardware, workload and mapping are names of files."""
+
+    name: str
+    flow: str
+    hardware: str
+    workload: str
+    mapping: str
+    options: SearchOptions
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All runs, in the order of the configuration, and the file behind each name."""
+
+    runs: tuple[Run, ...]
+    files: dict[str, dict[str, str]]
+    """Kind -> name -> path."""
+    dims: dict[str, tuple[str, ...]]
+    """Workload name -> sizes of its dynamic dimensions as NAME=SIZE."""
+
+
+def read_config(path: Path | str) -> Plan:
+    """The plan of a configuration file. Raises InputError with every problem."""
+    document = load_yaml(path)
+    return plan_of(document.data, [document])
+
+
+def plan_of(config: Any, documents: Sequence[YamlDocument] = ()) -> Plan:
+    """The plan of a loaded configuration; `documents` say on which line a key stands. Raises InputError."""
+    reader = _Reader(list(documents))
+    plan = reader.read(config)
+    if reader.problems:
+        raise InputError(reader.problems)
+    return plan
+
+
+@dataclass
+class _Reader:
+    documents: list[YamlDocument]
+    problems: list[Problem] = field(default_factory=list)
+    files: dict[str, dict[str, str]] = field(default_factory=lambda: {kind: {} for kind in DESCRIPTIONS})
+
+    def read(self, config: Any) -> Plan:
+        if not self._is_table(config, ()):
+            return Plan((), {}, {})
+        self._check_keys(config, (), TOP_KEYS)
+        defaults = {key: config[key] for key in OPTION_NAMES if key in config}
+        runs: dict[str, Run] = {}
+        for path, name, entry in self._entries(config):
+            run = self._run(path, name, entry, defaults)
+            if name in runs:
+                self._note("two runs have this name", path, value=repr(name))
+            elif run:
+                runs[name] = run
+        if not runs and not self.problems:
+            self._note("no runs: give at least one entry under runs or sweeps", ())
+        return Plan(tuple(runs.values()), self.files, self._dims(config.get("dims") or {}))
+
+    def _entries(self, config: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], str, dict[str, Any]]]:
+        for section in ("runs", "sweeps"):
+            table = config.get(section)
+            if table is None or not self._is_table(table, (section,)):
+                continue
+            for name, entry in table.items():
+                path = (section, str(name))
+                if not self._is_table(entry, path) or not self._check_keys(entry, path, RUN_KEYS):
+                    continue
+                if section == "runs":
+                    yield path, str(name), entry
+                else:
+                    yield from ((path, run_name, combination) for run_name, combination in expand_sweep(entry))
+
+    def _run(self, path: tuple[str, ...], name: str, entry: dict[str, Any], defaults: dict[str, Any]) -> Run | None:
+        before = len(self.problems)
+        if not re.fullmatch(NAME_PATTERN, name):
+            self._note("not a name", path, value=repr(name), allowed="letters, digits, _ . + -")
+        flow = entry.get("flow", "single")
+        if flow not in FLOWS:
+            self._note("unknown flow", (*path, "flow"), value=repr(flow), allowed=", ".join(FLOWS))
+        names = {kind: self._file(kind, path, entry) for kind in DESCRIPTIONS}
+        options = self._options(path, {**defaults, **{key: entry[key] for key in OPTION_NAMES if key in entry}})
+        if len(self.problems) > before or options is None:
+            return None
+        return Run(name, flow, names["hardware"], names["workload"], names["mapping"], options)
+
+    def _file(self, kind: str, path: tuple[str, ...], entry: dict[str, Any]) -> str:
+        """The name of a described file, which is noted in `files`; a bare name means a file in config/<kind>/."""
+        value = entry.get(kind)
+        if value is None and kind == "mapping" and isinstance(entry.get("hardware"), str):
+            value = Path(entry["hardware"]).stem
+        if not isinstance(value, str) or not value:
+            self._note("required key is missing" if value is None else "must be a name or a path", (*path, kind))
+            return ""
+        file = find_file(kind, value)
+        if not file.is_file():
+            place = Path(value).parent if _is_path(kind, value) else Path("config") / kind
+            known = sorted(p.name for p in place.glob("*") if p.suffix in DESCRIPTIONS[kind]) if place.is_dir() else []
+            known = known if _is_path(kind, value) else [Path(name).stem for name in known]
+            near = nearest_name(Path(value).name, known)
+            self._note(f"no such {kind} file in {place}", (*path, kind), value=repr(value), nearest=near)
+        elif not re.fullmatch(NAME_PATTERN, file.stem):
+            self._note(
+                "not a name for a file", (*path, kind), value=repr(file.stem), allowed="letters, digits, _ . + -"
+            )
+        elif self.files[kind].setdefault(file.stem, str(file)) != str(file):
+            other = self.files[kind][file.stem]
+            self._note(f"two files of the same name, {other} and {file}: rename one", (*path, kind))
+        return file.stem
+
+    def _options(self, path: tuple[str, ...], values: dict[str, Any]) -> SearchOptions | None:
+        before = len(self.problems)
+        for name, value in values.items():
+            kind, allowed = _OPTION_TYPES[name]
+            if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+                self._note("wrong kind of value", (*path, name), value=repr(value), allowed=allowed)
+        if len(self.problems) > before:
+            return None
+        try:
+            return SearchOptions(**values)
+        except InputError as error:
+            for problem in error.problems:
+                place = (*path, problem.path)
+                self._note(problem.message, place, problem.value, problem.allowed, problem.nearest)
+        return None
+
+    def _dims(self, table: Any) -> dict[str, tuple[str, ...]]:
+        found = {}
+        for workload, sizes in table.items() if self._is_table(table, ("dims",)) else ():
+            path = ("dims", str(workload))
+            if workload not in self.files["workload"]:
+                near = nearest_name(str(workload), list(self.files["workload"]))
+                self._note("no run has this workload", path, nearest=near)
+            if not self._is_table(sizes, path):
+                continue
+            for name, size in sizes.items():
+                if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+                    self._note("must be a whole number above 0", (*path, str(name)), value=repr(size))
+            found[str(workload)] = tuple(f"{name}={size}" for name, size in sizes.items())
+        return found
+
+    def _is_table(self, value: Any, path: tuple[str, ...]) -> bool:
+        if not isinstance(value, Mapping):
+            self._note("must be a table of keys", path, value=repr(value)[:40])
+        return isinstance(value, Mapping)
+
+    def _check_keys(self, table: Mapping[str, Any], path: tuple[str, ...], known: tuple[str, ...]) -> bool:
+        unknown = [str(key) for key in table if key not in known]
+        for key in unknown:
+            near = nearest_name(key, known)
+            self._note("unknown key", (*path, key), allowed="" if near else ", ".join(known), nearest=near)
+        return not unknown
+
+    def _note(self, message: str, path: tuple[str, ...], value: str = "", allowed: str = "", nearest: str = "") -> None:
+        file, line = "config", 0
+        for document in self.documents:
+            if not line:
+                file, line = document.file, document.line_of(path)
+        problem = Problem(message, file, line, ".".join(path), value, allowed, nearest)
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+
+_OPTION_TYPES: dict[str, tuple[Any, str]] = {
+    "objective": (str, "text"),
+    "model": (str, "text"),
+    "lpf_limit": (int | None, "a whole number, or null for no limit"),
+    "temporal_mapping_type": (str, "text"),
+    "nb_spatial_mappings_generated": (int, "a whole number, 0 for all"),
+    "enable_mix_spatial_mapping": (bool, "true or false"),
+}
+
+
+def expand_sweep(entry: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(name, run) of every combination of the lists of a sweep.
+
+    The name is workload-hardware, followed by what else is swept: resnet18-tpu_like-objective-energy.
+    """
+    keys = list(entry)
+    choices = [value if isinstance(value, list) else [value] for value in entry.values()]
+    swept = [key for key, value in entry.items() if isinstance(value, list) and key not in ("workload", "hardware")]
+    for values in itertools.product(*choices):
+        combination = dict(zip(keys, values, strict=True))
+        parts = [Path(str(combination.get(key))).stem for key in ("workload", "hardware")]
+        parts += [
+            f"{key}-{Path(str(combination[key])).stem if key == 'mapping' else combination[key]}" for key in swept
+        ]
+        yield "-".join(parts), combination
+
+
+def find_file(kind: str, value: str) -> Path:
+    """The file that a run names: a path as it is, a bare name in config/<kind>/ with the first suffix that exists."""
+    if _is_path(kind, value):
+        return Path(value)
+    candidates = [Path("config") / kind / f"{value}{suffix}" for suffix in DESCRIPTIONS[kind]]
+    return next((path for path in candidates if path.is_file()), candidates[0])
+
+
+def _is_path(kind: str, value: str) -> bool:
+    return "/" in value or value.endswith(DESCRIPTIONS[kind])

@@ -1,0 +1,141 @@
+"""`tilewright evaluate`: the cost of given mappings."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tilewright.cli.options import FILE, common_options, dims_option, model_option, parse_dims
+from tilewright.errors import InputError, MappingError, Problem, nearest_name
+from tilewright.mapping.constraints import WILDCARD, Mapping, MappingConstraints, Unrolling
+from tilewright.workload.graph import Workload
+from tilewright.workload.layer import Layer
+
+Loops = tuple[tuple[str, int], ...]
+Links = tuple[tuple[str, str], ...]
+Point = tuple[Layer, Unrolling, Loops, Links]
+
+
+@click.command()
+@click.option("--hardware", required=True, type=FILE, help="Hardware file or artifact.")
+@click.option("--workload", required=True, type=FILE, help="ONNX or YAML file, or artifact.")
+@click.option("--mapping", type=FILE, help="Mapping file whose entries fix spatial mapping and complete loop order.")
+@click.option("--points", type=FILE, help="JSON lines: {layer, spatial_mapping, loop_order, [memory_operand_links]}.")
+@click.option("--layer", "layer_name", default="", help="Only this layer; default: all.")
+@click.option("--temporal-mapping-type", type=click.Choice(["uneven", "even"]), default="uneven", show_default=True)
+@dims_option
+@model_option
+@common_options
+def command(
+    hardware: Path,
+    workload: Path,
+    mapping: Path | None,
+    points: Path | None,
+    layer_name: str,
+    temporal_mapping_type: str,
+    dims: tuple[str, ...],
+    model: str,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Cost of given mappings: loop orders are innermost first. With --json, one record a line.
+
+    Example: tilewright evaluate --hardware config/hardware/tpu_like.yaml --workload config/workload/resnet18.onnx
+    --mapping found.yaml --layer conv1
+    """
+    from tilewright.search.evaluate import evaluate
+    from tilewright.search.options import SearchOptions
+    from tilewright.sources import parse_accelerator, parse_mapping, parse_workload, single_core
+
+    options = SearchOptions(model=model, temporal_mapping_type=temporal_mapping_type)
+    network = parse_workload(workload, model, parse_dims(dims))
+    core = single_core(parse_accelerator(hardware))
+    if (mapping is None) == (points is None):
+        raise InputError("give either --mapping or --points")
+    found = _points_of_mapping(network, parse_mapping(mapping)) if mapping else _points_of_file(network, points)
+    chosen = _chosen(list(found), layer_name, network)
+    refused = 0
+    for layer, spatial, order, links in chosen:
+        try:
+            record = evaluate(layer, core, links, spatial, order, options)
+        except MappingError as error:
+            refused += 1
+            click.echo(_refusal(layer, error, as_json), err=not as_json)
+            continue
+        click.echo(json.dumps(record) if as_json else _text(record, verbose))
+    if refused:
+        raise MappingError(f"{refused} of {len(chosen)} mappings do not fit")
+
+
+def _chosen(points: list[Point], layer_name: str, network: Workload) -> list[Point]:
+    chosen = [point for point in points if layer_name in ("", point[0].name)]
+    if not chosen:
+        names = [node.layer.name for node in network.nodes if node.layer]
+        raise InputError(
+            [Problem("no such layer", path="layer", value=repr(layer_name), nearest=nearest_name(layer_name, names))]
+        )
+    return chosen
+
+
+def _points_of_mapping(network: Workload, mapping: Mapping) -> Iterator[Point]:
+    for node in network.layers_in_order:
+        if node.layer:
+            entry = mapping.constraints_for(node.layer)
+            yield node.layer, entry.spatial_mapping, _complete_order(entry), entry.memory_operand_links
+
+
+def _complete_order(entry: MappingConstraints) -> Loops:
+    order = tuple((loop.dimension, loop.size) for loop in entry.temporal_ordering if loop.size is not None)
+    if len(order) < len(entry.temporal_ordering) or any(dimension == WILDCARD for dimension, _ in order):
+        message = "temporal_ordering leaves loops open; give every loop with its size, or use `tilewright map`"
+        raise InputError([Problem(message, path=entry.name)])
+    return order
+
+
+def _points_of_file(network: Workload, path: Path | None) -> Iterator[Point]:
+    from tilewright.api import as_unrolling
+    from tilewright.sources import existing_file
+
+    layers = {node.layer.name: node.layer for node in network.nodes if node.layer}
+    file = existing_file(path or "", "points")
+    problems = []
+    for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            point: dict[str, Any] = json.loads(line)
+            layer = layers[point["layer"]]
+            spatial = as_unrolling(
+                {d: {n: int(f) for n, f in factors.items()} for d, factors in point["spatial_mapping"].items()}
+            )
+            order = tuple((str(dimension), int(size)) for dimension, size in point["loop_order"])
+            links = tuple(point.get("memory_operand_links", dict(MappingConstraints.memory_operand_links)).items())
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            problems.append(Problem(f"not a point: {type(error).__name__}: {error}", str(file), number))
+            continue
+        yield layer, spatial, order, links
+    if problems:
+        raise InputError(problems)
+
+
+def _refusal(layer: Layer, error: MappingError, as_json: bool) -> str:
+    return json.dumps({"layer": {"name": layer.name}, "error": str(error)}) if as_json else f"{layer.name}: {error}"
+
+
+def _text(record: dict[str, Any], verbose: bool) -> str:
+    from tilewright.report.loop_nest import loop_nest_text
+
+    parts = ", ".join(f"{name} {cycles:g}" for name, cycles in record["latency_breakdown_cycles"].items())
+    lines = [
+        f"{record['layer']['name']}: {record['energy_pj']:.10g} pJ, {record['latency_cycles']:.10g} cycles",
+        f"  cycles: {parts}",
+        f"  MAC energy {record['mac_energy_pj']:.6g} pJ",
+    ]
+    for operand, levels in record["energy_breakdown_pj"].items():
+        for level, directions in enumerate(levels):
+            total = sum(directions.values())
+            split = ", ".join(f"{direction} {value:.6g}" for direction, value in directions.items())
+            lines.append(f"  {operand} at {record['memory_levels'][operand][level]}: {total:.6g} pJ ({split})")
+    return "\n".join(lines) + ("\n" + loop_nest_text(record) if verbose else "")

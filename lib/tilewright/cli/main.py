@@ -1,0 +1,117 @@
+"""Dispatch, error messages and exit codes: 0 done, 2 the user's input is wrong, 1 our bug, 130 interrupted."""
+
+import importlib
+import importlib.util
+import os
+import sys
+import traceback
+from typing import Any
+
+import click
+
+from tilewright import __version__
+from tilewright.errors import TilewrightError
+
+USER_ERROR, OUR_BUG, INTERRUPTED = 2, 1, 130
+VERBS: dict[str, tuple[str, str]] = {
+    "validate": ("tilewright.cli.validate", "Check files and say everything that is wrong with them."),
+    "parse": ("tilewright.cli.parse", "Read hardware, a workload or a mapping; write its artifact."),
+    "map": ("tilewright.cli.map", "Find the best mapping of every layer of a network on a core."),
+    "evaluate": ("tilewright.cli.evaluate", "Cost of given mappings, with the full breakdown."),
+    "export": ("tilewright.cli.export", "Mappings of a run as a mapping file or as loop nests."),
+    "report": ("tilewright.cli.report", "Figures, tables and loop nests of one run."),
+    "check": ("tilewright.cli.check", "Verify physical invariants on the artifacts of one run."),
+    "summarize": ("tilewright.cli.summarize", "One table of many runs."),
+    "store": ("tilewright.cli.store", "Look after stored results and artifacts."),
+    "conformance": ("tilewright.cli.conformance", "Compare with numbers of the reference tool."),
+    "warm-up": ("tilewright.cli.warm_up", "Compile the cost model now instead of in the first run."),
+}
+"""Verb -> (module with a click command called `command`, one line of help)."""
+
+
+class InterruptedRunError(Exception):
+    """Ctrl-C, with one line that says what was kept."""
+
+
+class _LazyGroup(click.Group):
+    """Imports the module of a verb when it is asked for; the list of verbs needs no import."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [verb for verb, (module, _) in VERBS.items() if importlib.util.find_spec(module)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = importlib.import_module(VERBS[cmd_name][0]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl([(verb, VERBS[verb][1]) for verb in self.list_commands(ctx)])
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        from tilewright.errors import nearest_name
+
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            near = nearest_name(args[0], list(VERBS))
+            ctx.fail(f"No such verb '{args[0]}'." + (f" Did you mean '{near}'?" if near else ""))
+        return super().resolve_command(ctx, args)
+
+
+@click.command(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="tilewright")
+def cli() -> None:
+    """Find how to run neural networks on accelerators, and what it costs.
+
+    Example: tilewright map --hardware config/hardware/tpu_like.yaml --workload config/workload/resnet18.onnx
+    --mapping config/mapping/tpu_like.yaml -o out
+    """
+
+
+def run(arguments: list[str] | None = None) -> None:
+    """The entry point: runs a verb and exits."""
+    sys.exit(main(arguments))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a verb; returns the exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    verbose = "-v" in given or "--verbose" in given
+    try:
+        result = cli.main(given, prog_name="tilewright", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return USER_ERROR
+    except TilewrightError as error:
+        _say_user_error(error, verbose)
+        return USER_ERROR
+    except InterruptedRunError as error:
+        click.echo(f"interrupted: {error}", err=True)
+        return INTERRUPTED
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted: files written before are kept, nothing is half-written", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        _say_our_bug(error, verbose)
+        return OUR_BUG
+
+
+def _say_user_error(error: TilewrightError, verbose: bool) -> None:
+    if verbose:
+        traceback.print_exc()
+    for line in str(error).splitlines() or [type(error).__name__]:
+        click.echo(f"error: {line}", err=True)
+
+
+def _say_our_bug(error: Exception, verbose: bool) -> None:
+    if verbose:
+        traceback.print_exc()
+    click.echo(f"internal error: {type(error).__name__}: {error}", err=True)
+    hint = "" if verbose else " Run again with -v for the traceback."
+    click.echo(f"This is a fault of tilewright {__version__}, please report it.{hint}", err=True)

@@ -1,0 +1,96 @@
+"""Options and output that verbs share."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from tilewright.artifacts.canonical import canonical_text
+from tilewright.errors import InputError, Problem
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+OBJECTIVES = ("latency", "energy", "EDP")
+TEMPORAL_MAPPING_TYPES = ("uneven", "even")
+DEFAULT_STORE = Path("results/.store")
+FILE = click.Path(path_type=Path)
+
+
+def common_options(function: Function) -> Function:
+    """-v and --json. `main` looks for -v itself; verbs that say more with it take `verbose`."""
+    function = click.option("-v", "--verbose", is_flag=True, help="Say more; tracebacks of errors.")(function)
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON value instead of text.")(function)
+
+
+def model_option(function: Function) -> Function:
+    """--model, the profile of the cost model."""
+    text = "Model profile: zigzag-3.9.1, corrected, or a profile with switches such as zigzag-3.9.1+exact_window_sizes."
+    return click.option("--model", default="zigzag-3.9.1", show_default=True, help=text)(function)
+
+
+def search_options(function: Function) -> Function:
+    """The options of a search, those of `SearchOptions`."""
+    options = (
+        click.option("--objective", type=click.Choice(OBJECTIVES), default="latency", show_default=True),
+        model_option,
+        click.option(
+            "--lpf-limit",
+            default="6",
+            show_default=True,
+            help="Most loop prime factors to permute; more are merged. 'none': permute all.",
+        ),
+        click.option(
+            "--temporal-mapping-type", type=click.Choice(TEMPORAL_MAPPING_TYPES), default="uneven", show_default=True
+        ),
+        click.option(
+            "--nb-spatial-mappings-generated",
+            type=click.IntRange(min=0),
+            default=3,
+            show_default=True,
+            help="Spatial mappings to try where the mapping file leaves array dimensions open; 0: all.",
+        ),
+        click.option("--enable-mix-spatial-mapping", is_flag=True, help="Also several loops on one array dimension."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def dims_option(function: Function) -> Function:
+    """--dim NAME=SIZE, sizes of dynamic ONNX dimensions."""
+    text = "Size of a dynamic ONNX dimension, by symbol (sequence=128) or by place (input_ids[1]=128); repeatable."
+    return click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help=text)(function)
+
+
+def parse_lpf_limit(text: str) -> int | None:
+    """The number, or None for 'none'. Raises InputError."""
+    if text.lower() in ("none", "null"):
+        return None
+    if text.isdecimal() and int(text) >= 1:
+        return int(text)
+    raise InputError([Problem("wrong limit", path="lpf-limit", value=repr(text), allowed="1, 2, ... or none")])
+
+
+def parse_dims(dims: tuple[str, ...]) -> dict[str, int]:
+    """NAME=SIZE texts as a dict. Raises InputError with all that are wrong."""
+    sizes, problems = {}, []
+    for text in dims:
+        name, _, size = text.rpartition("=")
+        if name and size.isdecimal() and int(size) >= 1:
+            sizes[name] = int(size)
+        else:
+            problems.append(Problem("wrong dimension size", path="dim", value=repr(text), allowed="NAME=SIZE"))
+    if problems:
+        raise InputError(problems)
+    return sizes
+
+
+def echo_json(value: Any) -> None:
+    """Print a JSON value on one line."""
+    click.echo(canonical_text(value))
+
+
+def echo_notices(notices: list[str]) -> None:
+    """Remarks on what is legal but unusual, on standard error."""
+    for notice in notices:
+        click.echo(f"note: {notice}", err=True)

@@ -1,0 +1,44 @@
+"""`tilewright parse mapping`."""
+
+from pathlib import Path
+
+import click
+
+from tilewright.artifacts.codec import encode
+from tilewright.artifacts.digests import input_digest
+from tilewright.artifacts.envelope import write_document
+from tilewright.artifacts.provenance import provenance
+from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
+from tilewright.mapping.constraints import MappingConstraints
+
+
+@click.command()
+@click.argument("file", type=FILE)
+@click.option("-o", "--output", type=FILE, help="Artifact to write (mapping.json).")
+@common_options
+def mapping(file: Path, output: Path | None, verbose: bool, as_json: bool) -> None:
+    """Read a mapping FILE.
+
+    Example: tilewright parse mapping config/mapping/tpu_like.yaml -o mapping.json
+    """
+    from tilewright.mapping.yaml_reader import read_mapping
+
+    notices: list[str] = []
+    parsed = read_mapping(file, notices)
+    echo_notices(notices)
+    if output:
+        made_by = provenance("parse_mapping", {"mapping": input_digest(file)})
+        write_document(output, "tilewright/mapping", encode(parsed), made_by)
+    if as_json:
+        echo_json(encode(parsed))
+    elif verbose or not output:
+        click.echo("\n".join(_text(entry) for entry in parsed.entries))
+
+
+def _text(entry: MappingConstraints) -> str:
+    unrollings = "; ".join(
+        f"{array_dimension}: " + (", ".join(f"{dimension} {factor}" for dimension, factor in factors) or "-")
+        for array_dimension, factors in entry.spatial_mapping
+    )
+    order = ", ".join(f"{loop.dimension} {loop.size or '*'}" for loop in entry.temporal_ordering)
+    return f"{entry.name}: {unrollings or 'generated'}" + (f"; order {order}" if order else "")

@@ -1,0 +1,47 @@
+"""`tilewright report`: figures, tables and loop nests of one run."""
+
+import os
+from pathlib import Path
+
+import click
+
+from tilewright.artifacts.canonical import write_atomically
+from tilewright.cli.options import FILE, common_options, echo_json
+from tilewright.cli.runs import read_records, read_summary
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+
+
+@click.command()
+@click.argument("run", type=FILE)
+@click.option("-o", "--output", type=FILE, help="Folder to write; default: RUN/report.")
+@common_options
+def command(run: Path, output: Path | None, verbose: bool, as_json: bool) -> None:
+    """Write figures (energy, latency), layers.csv and loop_nests.txt of the folder RUN that `tilewright map` wrote.
+
+    Example: tilewright report results/single/resnet18-tpu_like -o report
+    """
+    _keep_font_cache_here()
+    from tilewright.report.figures import write_figures
+    from tilewright.report.loop_nest import network_loop_nests
+    from tilewright.report.tables import layer_table, layers_text, write_csv
+
+    records, summary = read_records(run), read_summary(run)
+    directory = output or run / "report"
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = list(write_figures(records, summary, directory))
+    write_csv(layer_table(records, summary), directory / "layers.csv")
+    write_atomically(directory / "loop_nests.txt", network_loop_nests(records, summary))
+    paths += [directory / "layers.csv", directory / "loop_nests.txt"]
+    if as_json:
+        echo_json([str(path) for path in paths])
+        return
+    if verbose:
+        click.echo(layers_text(records, summary))
+    click.echo("\n".join(str(path) for path in paths))
+
+
+def _keep_font_cache_here() -> None:
+    """In a checkout, matplotlib's list of fonts belongs into its cache folder, not into the home of the user."""
+    if (CHECKOUT / "Snakefile").is_file():
+        os.environ.setdefault("MPLCONFIGDIR", str(CHECKOUT / ".cache" / "matplotlib"))

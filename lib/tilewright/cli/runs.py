@@ -1,0 +1,35 @@
+"""Reading back what `tilewright map` wrote: the records and the summary of a run."""
+
+from pathlib import Path
+from typing import Any
+
+from tilewright.artifacts.envelope import read_artifact
+from tilewright.errors import ArtifactError, Problem
+
+LAYERS_FILE, SUMMARY_FILE = "layers.jsonl", "summary.json"
+
+
+def read_records(directory: Path) -> tuple[dict[str, Any], ...]:
+    """The records of a run's folder. Raises ArtifactError."""
+    rows: tuple[dict[str, Any], ...] = read_artifact(directory / LAYERS_FILE, "tilewright/layers").payload
+    return rows
+
+
+def read_summary(directory: Path) -> dict[str, Any]:
+    """The summary of a run's folder. Raises ArtifactError."""
+    summary: dict[str, Any] = read_artifact(directory / SUMMARY_FILE, "tilewright/single-summary").payload
+    return summary
+
+
+def run_directories(directories: tuple[Path, ...]) -> list[Path]:
+    """The folders that hold a run, those given or one level below. Raises ArtifactError if there are none."""
+    found = []
+    for directory in directories:
+        if (directory / SUMMARY_FILE).is_file():
+            found.append(directory)
+        else:
+            found += sorted(path.parent for path in directory.glob(f"*/{SUMMARY_FILE}"))
+    if not found:
+        places = ", ".join(map(str, directories))
+        raise ArtifactError([Problem(f"no finished run ({SUMMARY_FILE}) in {places}")])
+    return found

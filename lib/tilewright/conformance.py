@@ -1,0 +1,258 @@
+"""Comparison with numbers of the reference tool: fixed mappings and whole searches.
+
+A points file holds one JSON object a line: a layer, a core, a spatial mapping, a loop order, and what zigzag-dse 3.9.1
+returned or that it refused (tests/conformance/data/README.md). A flow file holds the winners of its own search.
+"""
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tilewright.errors import MappingError
+from tilewright.hardware.core import Core
+from tilewright.hardware.yaml_reader import read_accelerator
+from tilewright.mapping.constraints import MappingConstraints, TemporalOrderingEntry, Unrolling
+from tilewright.search.evaluate import evaluate_prepared, prepare
+from tilewright.search.mapper import map_layer
+from tilewright.search.options import SearchOptions
+from tilewright.workload.equation import parse_equation, parse_relation
+from tilewright.workload.layer import Layer
+
+TOLERANCE = 1e-9
+"""Relative difference up to which a point counts as close."""
+SUM_TOLERANCE = 1e-12
+"""The same for shares of memories and totals of networks: the reference adds them with Python's `sum`, whose last bit
+differs between Python 3.11 and 3.12, so a difference this small says nothing and does not make a point unequal."""
+_SUMS = ("utilization", "network")
+
+
+@dataclass
+class ConformanceReport:
+    """What a comparison found; filled while it runs."""
+
+    name: str
+    points: int = 0
+    equal: int = 0
+    """Points with every value equal bit for bit, or rejected by both."""
+    close: int = 0
+    """Points with every value within TOLERANCE, but not all equal."""
+    rejected: int = 0
+    """Points that both reject (counted in `equal`)."""
+    worst_relative_difference: float = 0.0
+    mismatches: list[str] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        """True if every point is equal or close."""
+        return self.points > 0 and self.equal + self.close == self.points
+
+    def add(self, identity: str, pairs: Iterable[tuple[str, Any, Any]]) -> None:
+        """Count one point from (what, ours, theirs)."""
+        self.points += 1
+        unequal = [(what, ours, theirs) for what, ours, theirs in pairs if ours != theirs]
+        worst = max((relative_difference(ours, theirs) for _, ours, theirs in unequal), default=0.0)
+        differences = [
+            (what, ours, theirs)
+            for what, ours, theirs in unequal
+            if not (what.startswith(_SUMS) and relative_difference(ours, theirs) <= SUM_TOLERANCE)
+        ]
+        self.worst_relative_difference = max(self.worst_relative_difference, worst)
+        if not differences:
+            self.equal += 1
+        elif worst <= TOLERANCE:
+            self.close += 1
+        else:
+            told = ", ".join(f"{what} {ours!r} instead of {theirs!r}" for what, ours, theirs in differences[:4])
+            self.mismatches.append(f"{identity}: {told}")
+
+
+def relative_difference(ours: Any, theirs: Any) -> float:
+    """|ours - theirs| / |theirs| of two numbers; infinite where one is not a number or the structure differs."""
+    if isinstance(ours, int | float) and isinstance(theirs, int | float):
+        return abs(ours - theirs) / max(abs(theirs), 1e-300)
+    return float("inf")
+
+
+def compare_points(path: Path | str, hardware_directory: Path | str) -> ConformanceReport:
+    """Evaluate every point of a file of fixed mappings and compare energy, latency and their breakdowns."""
+    report = ConformanceReport(Path(path).name)
+    cores: dict[str, Core] = {}
+    for point in read_points(path):
+        name = point["hardware"]
+        if name not in cores:
+            cores[name] = read_accelerator(Path(hardware_directory) / f"{name}.yaml").cores[0]
+        _compare_point(report, point, cores[name])
+    return report
+
+
+def read_points(path: Path | str) -> Iterator[dict[str, Any]]:
+    """The points of a JSON-lines file, gzipped or not."""
+    opened = gzip.open(path, "rt") if str(path).endswith(".gz") else Path(path).open()  # noqa: SIM115
+    with opened as stream:
+        for line in stream:
+            yield json.loads(line)
+
+
+def _compare_point(report: ConformanceReport, point: dict[str, Any], core: Core) -> None:
+    expected = point.get("result")
+    try:
+        record = _evaluate_point(point, core)
+    except MappingError as error:
+        if expected is None:
+            report.rejected += 1
+            report.add(point["id"], [])
+        else:
+            report.add(point["id"], [("outcome", f"rejected: {error}", "accepted")])
+        return
+    if expected is None:
+        report.add(point["id"], [("outcome", "accepted", f"rejected: {point['error']}")])
+    else:
+        report.add(point["id"], _value_pairs(record, expected))
+
+
+def _evaluate_point(point: dict[str, Any], core: Core) -> dict[str, Any]:
+    layer = reference_layer(point["layer"])
+    links = tuple(point["layer"]["memory_operand_links"].items())
+    unrolling = as_unrolling(point.get("spatial_mapping") or point["spatial_mapping_requested"])
+    options = SearchOptions(temporal_mapping_type=point.get("temporal_mapping_type") or "uneven")
+    same_data = point.get("access_same_data_considered_as_no_access", True)
+    prepared = prepare(layer, core, links, unrolling, options, same_data_is_no_access=same_data)
+    order = point.get("loop_order_inner_to_outer")
+    if order is None:
+        raise MappingError("no loop order")
+    return evaluate_prepared(prepared, tuple((dimension, size) for dimension, size in order))
+
+
+def _value_pairs(record: dict[str, Any], expected: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """(what, ours, theirs) of everything that both know."""
+    parts = record["latency_breakdown_cycles"]
+    computing = parts["ideal"] + parts["spatial_stall"]
+    stalled = computing + parts["temporal_stall"]
+    ours = {
+        "energy_total": record["energy_pj"],
+        "mac_energy": record["mac_energy_pj"],
+        "mem_energy": record["memory_energy_pj"],
+        "latency_total0": stalled,
+        "latency_total1": stalled + parts["onloading"],
+        "latency_total2": record["latency_cycles"],
+        "ideal_cycle": parts["ideal"],
+        "ideal_temporal_cycle": computing,
+        "temporal_stall": parts["temporal_stall"],
+        "onloading": parts["onloading"],
+        "offloading": parts["offloading"],
+        "systolic_drain": parts["drain"],
+    }
+    yield from ((what, value, expected[what]) for what, value in ours.items() if what in expected)
+    for operand, levels in expected.get("word_accesses", {}).items():
+        for level, directions in enumerate(levels):
+            for direction, words in directions.items():
+                place = f"{operand} level {level} {direction}"
+                yield f"words {place}", record["word_accesses"][operand][level][direction], words
+                if "energy_breakdown_dirs" in expected:
+                    energy = expected["energy_breakdown_dirs"][operand][level][direction]
+                    yield f"energy {place}", record["energy_breakdown_pj"][operand][level][direction], energy
+    for operand, shares in expected.get("mem_utilization_shared", {}).items():
+        for level, share in enumerate(shares):
+            yield f"utilization {operand} {level}", record["memory_utilization"][operand][level], share
+    merged = expected.get("temporal_levels_stationary")
+    if merged is not None:
+        yield "temporal mapping", record["temporal_mapping"], merged
+
+
+def compare_flow(path: Path | str, hardware_directory: Path | str) -> ConformanceReport:
+    """Search every layer of a flow file and compare its winner, and the totals of the network."""
+    flow = json.loads(Path(path).read_text())
+    report = ConformanceReport(Path(path).name)
+    core = read_accelerator(Path(hardware_directory) / f"{flow['hardware']}.yaml").cores[0]
+    options = SearchOptions(
+        objective=flow["objective"],
+        lpf_limit=flow["lpf_limit"],
+        temporal_mapping_type=flow["temporal_mapping_type"],
+        nb_spatial_mappings_generated=flow["nb_spatial_mappings"],
+        enable_mix_spatial_mapping=flow["mixed_spatial_mapping"],
+    )
+    found = []
+    for entry in flow["unique_layers"]:
+        record = _search(entry, core, options)
+        found.append(record)
+        expected = entry.get("result")
+        if record is None or expected is None:
+            outcome = [("outcome", record is not None, expected is not None)]
+            report.add(entry["layer"]["name"], outcome if (record is None) != (expected is None) else [])
+        else:
+            report.add(entry["layer"]["name"], _value_pairs(record, expected))
+    if "network_energy" in flow:
+        in_order = [found[index] for _, index in flow["layers"]]
+        energy = sum(record["energy_pj"] for record in in_order if record)
+        latency = sum(record["latency_cycles"] for record in in_order if record)
+        totals = [("network energy", energy, flow["network_energy"]), ("network latency", latency, flow["network_latency"])]
+        report.add("network", totals)
+    return report
+
+
+def _search(entry: dict[str, Any], core: Core, options: SearchOptions) -> dict[str, Any] | None:
+    spatial, hints, ordering, _ = entry["spatial_mapping_requested"]
+    constraints = MappingConstraints(
+        "reference",
+        as_unrolling(spatial or {}),
+        tuple((name, tuple(dimensions)) for name, dimensions in hints.items()),
+        tuple(entry["layer"]["memory_operand_links"].items()),
+        _ordering(ordering),
+    )
+    try:
+        return map_layer(reference_layer(entry["layer"]), core, constraints, options)
+    except MappingError:
+        return None
+
+
+def _ordering(text: str) -> tuple[TemporalOrderingEntry, ...]:
+    """The printed form of a temporal ordering, `[(D1, None), (K, 2)]`."""
+    entries = []
+    for pair in text.strip("[]").replace("(", "").split(")"):
+        words = [word.strip() for word in pair.split(",") if word.strip()]
+        if words:
+            entries.append(TemporalOrderingEntry(words[0], None if words[1] == "None" else int(words[1])))
+    return tuple(entries)
+
+
+def as_unrolling(spatial_mapping: dict[str, dict[str, int]]) -> Unrolling:
+    """A user-level spatial mapping from nested tables."""
+    return tuple((name, tuple(factors.items())) for name, factors in spatial_mapping.items())
+
+
+def reference_layer(entry: dict[str, Any]) -> Layer:
+    """The layer of a point."""
+    return Layer(
+        name=entry["name"],
+        operator_type=entry["type"],
+        operand_dimensions=parse_equation(entry["equation"]),
+        loop_sizes=tuple(zip(entry["loop_dims"], entry["loop_sizes"], strict=True)),
+        relations=tuple(parse_relation(text) for text in entry["dimension_relations"]),
+        precision_bits=tuple(entry["operand_precision"].items()),
+        data_dimension_sizes=tuple(entry["pr_layer_dim_sizes"].items()),
+        constant_operands=tuple(entry["constant_operands"]),
+    )
+
+
+def report_text(reports: Iterable[ConformanceReport]) -> str:
+    """A table of reports: points, equal, within tolerance, worst relative difference; then what differs."""
+    lines = [f"{'set':<58}{'points':>8}{'equal':>8}{'close':>8}{'differ':>8}{'rejected':>10}  worst difference"]
+    rows = list(reports)
+    for row in rows:
+        differ = row.points - row.equal - row.close
+        lines.append(
+            f"{row.name:<58}{row.points:>8}{row.equal:>8}{row.close:>8}{differ:>8}{row.rejected:>10}"
+            f"  {row.worst_relative_difference:.2e}"
+        )
+    total = (sum(row.points for row in rows), sum(row.equal for row in rows), sum(row.close for row in rows))
+    worst = max((row.worst_relative_difference for row in rows), default=0.0)
+    differ = total[0] - total[1] - total[2]
+    rejected = sum(row.rejected for row in rows)
+    lines.append(
+        f"{'total':<58}{total[0]:>8}{total[1]:>8}{total[2]:>8}{differ:>8}{rejected:>10}  {worst:.2e}"
+    )
+    lines += [f"  {row.name} {mismatch}" for row in rows for mismatch in row.mismatches[:10]]
+    return "\n".join(lines)

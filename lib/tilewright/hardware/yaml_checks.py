@@ -1,0 +1,160 @@
+"""Checks across the fields of a hardware file, on raw data: they run also when other fields are broken."""
+
+from typing import Any
+
+from tilewright.hardware.core import DIRECTIONS, MEMORY_OPERANDS
+from tilewright.hardware.yaml_schema import parse_allocation
+from tilewright.units import parse_bandwidth_bits
+from tilewright.validation import Findings, items, parsed, table, texts
+from tilewright.yamlfile import KeyPath
+
+NOT_YET = "not supported yet"
+_FORBIDDEN_DIRECTIONS = {"read": ("fh", "fl"), "write": ("th", "tl")}
+
+
+def check_hardware(findings: Findings) -> None:
+    """Record every problem across fields, and notices of what is unusual."""
+    data = table(findings.document.data)
+    array = table(data.get("operational_array"))
+    _check_array(findings, array)
+    dimensions = [name for name in texts(array.get("dimensions")) if name is not None]
+    memories = table(data.get("memories"))
+    for name, memory in memories.items():
+        if isinstance(name, str):
+            _check_memory(findings, ("memories", name), table(memory), dimensions)
+    _check_operands_have_memories(findings, memories)
+    _note_narrowing_memories(findings, memories)
+    if isinstance(array.get("dimensions"), list):
+        for name in table(data.get("dataflows")):
+            if isinstance(name, str) and name not in dimensions:
+                findings.unknown_name(("dataflows", name), "no such array dimension", name, dimensions)
+
+
+def refuse_multi_core(findings: Findings) -> bool:
+    """True, with a problem recorded, if the file describes an accelerator of several cores."""
+    data = table(findings.document.data)
+    if "cores" not in data:
+        return False
+    findings.problem(("cores",), f"accelerators of several cores are {NOT_YET}; give the file of one core")
+    return True
+
+
+def _check_array(findings: Findings, array: dict[Any, Any]) -> None:
+    path: KeyPath = ("operational_array",)
+    dimensions, sizes = array.get("dimensions"), array.get("sizes")
+    if isinstance(dimensions, list) and isinstance(sizes, list) and len(dimensions) != len(sizes):
+        findings.problem((*path, "sizes"), "needs one size for each of `dimensions`", sizes, f"{len(dimensions)} items")
+    names = texts(dimensions)
+    findings.repeated((*path, "dimensions"), names, "the array dimension is given twice")
+    known = [name for name in names if name is not None]
+    for index, name in enumerate(texts(array.get("systolic_dimensions"))):
+        if name is not None and name not in known:
+            findings.unknown_name((*path, "systolic_dimensions", index), "no such array dimension", name, known)
+    if array.get("is_imc") is True:
+        findings.problem((*path, "is_imc"), f"in-memory computing arrays are {NOT_YET}", True, "false")
+    for key in ("imc_type", "adc_resolution", "bit_serial_precision"):
+        if array.get(key) not in (None, 0, False):
+            findings.problem((*path, key), f"in-memory computing arrays are {NOT_YET}", array[key], "leave the key out")
+
+
+def _check_memory(findings: Findings, path: KeyPath, memory: dict[Any, Any], dimensions: list[str]) -> None:
+    if memory.get("auto_cost_extraction") is True:
+        message = f"cost extraction with CACTI is {NOT_YET}; give r_cost, w_cost and area"
+        findings.problem((*path, "auto_cost_extraction"), message, True, "false")
+    else:
+        for key in ("r_cost", "w_cost"):
+            if memory and memory.get(key) is None:
+                findings.problem((*path, key), "required key is missing")
+    findings.repeated((*path, "operands"), texts(memory.get("operands")), "the operand is given twice")
+    served = texts(memory.get("served_dimensions"))
+    findings.repeated((*path, "served_dimensions"), served, "the array dimension is given twice")
+    for index, name in enumerate(served):
+        if name is not None and dimensions and name not in dimensions:
+            findings.unknown_name((*path, "served_dimensions", index), "no such array dimension", name, dimensions)
+    _check_ports(findings, (*path, "ports"), memory)
+
+
+def _check_ports(findings: Findings, path: KeyPath, memory: dict[Any, Any]) -> None:
+    ports = [table(port) for port in items(memory.get("ports"))]
+    names = [name if isinstance(name := port.get("name"), str) else None for port in ports]
+    for index, name in enumerate(names):
+        if name is not None and name in names[:index]:
+            findings.problem((*path, index, "name"), "another port of this memory has the same name", name)
+    owners: dict[tuple[str, str], str] = {}
+    for index, port in enumerate(ports):
+        _check_bandwidths(findings, (*path, index), port)
+        _check_allocation(findings, (*path, index), port, memory, owners)
+    _note_missing_directions(findings, path, memory, owners)
+
+
+def _check_bandwidths(findings: Findings, path: KeyPath, port: dict[Any, Any]) -> None:
+    smallest = parsed(parse_bandwidth_bits, port.get("bandwidth_min"))
+    largest = parsed(parse_bandwidth_bits, port.get("bandwidth_max"))
+    if smallest is not None and largest is not None and smallest > largest:
+        message = f"is greater than bandwidth_max ({largest} bits per cycle)"
+        findings.problem((*path, "bandwidth_min"), message, port["bandwidth_min"], f"1 to {largest}")
+
+
+def _check_allocation(
+    findings: Findings,
+    path: KeyPath,
+    port: dict[Any, Any],
+    memory: dict[Any, Any],
+    owners: dict[tuple[str, str], str],
+) -> None:
+    held = [name for name in texts(memory.get("operands")) if name is not None]
+    kind = port.get("type")
+    forbidden = _FORBIDDEN_DIRECTIONS.get(kind, ()) if isinstance(kind, str) else ()
+    for index, text in enumerate(texts(port.get("allocation"))):
+        pair = parsed(parse_allocation, text) if text is not None else None
+        if pair is None:
+            continue
+        place = (*path, "allocation", index)
+        if isinstance(memory.get("operands"), list) and pair[0] not in held:
+            findings.unknown_name(place, "the memory does not hold this operand", pair[0], held)
+        if pair[1] in forbidden:
+            allowed = ", ".join(direction for direction in DIRECTIONS if direction not in forbidden)
+            findings.problem(place, f"a {kind} port cannot carry this direction", pair[1], allowed)
+        owner = str(port.get("name"))
+        if owners.get(pair, owner) != owner:
+            findings.notice(place, f"'{', '.join(pair)}' is taken over from port {owners[pair]}, which comes earlier")
+        owners[pair] = owner
+
+
+def _note_missing_directions(
+    findings: Findings, path: KeyPath, memory: dict[Any, Any], owners: dict[tuple[str, str], str]
+) -> None:
+    """Note directions that data of an operand will move in, judged from the memories above and below."""
+    memories = table(table(findings.document.data).get("memories"))
+    for operand in dict.fromkeys(name for name in texts(memory.get("operands")) if name in MEMORY_OPERANDS):
+        holders = [entry for entry in memories.values() if operand in texts(table(entry).get("operands"))]
+        is_top = bool(holders) and holders[-1] is memory
+        needed = ["tl"] + ["fl"] * (operand == "O")
+        needed += [] if is_top else ["fh"] + ["th"] * (operand == "O")
+        missing = [direction for direction in needed if (operand, direction) not in owners]
+        if missing:
+            listed = ", ".join(f"'{operand}, {direction}'" for direction in missing)
+            findings.notice(path, f"no port carries {listed}; a mapping that moves such data will be refused")
+
+
+def _check_operands_have_memories(findings: Findings, memories: dict[Any, Any]) -> None:
+    held = {operand for memory in memories.values() for operand in texts(table(memory).get("operands"))}
+    if not memories or any(not isinstance(table(memory).get("operands"), list) for memory in memories.values()):
+        return
+    for operand in MEMORY_OPERANDS:
+        if operand not in held:
+            findings.problem(("memories",), f"no memory holds operand {operand}", allowed="every operand needs one")
+
+
+def _note_narrowing_memories(findings: Findings, memories: dict[Any, Any]) -> None:
+    """Note a memory of which more instances exist than of the one below it: the levels may be in the wrong order."""
+    for operand in MEMORY_OPERANDS:
+        below: tuple[Any, set[str | None]] | None = None
+        for name, memory in memories.items():
+            if operand not in texts(table(memory).get("operands")):
+                continue
+            served = set(texts(table(memory).get("served_dimensions")))
+            if below is not None and not served >= below[1]:
+                message = f"serves fewer array dimensions than {below[0]}, which is below it for operand {operand}"
+                findings.notice(("memories", name, "served_dimensions"), message)
+            below = (name, served)

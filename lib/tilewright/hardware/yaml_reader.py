@@ -1,0 +1,87 @@
+"""Reads the hardware YAML of one core (zigzag-dse 3.9.1: hardware description)."""
+
+from pathlib import Path
+from typing import Any
+
+from tilewright.hardware.core import Accelerator, Core, Memory, OperationalArray, Port
+from tilewright.hardware.yaml_checks import check_hardware, refuse_multi_core
+from tilewright.hardware.yaml_schema import (
+    ArrayEntry,
+    HardwareFile,
+    MemoryEntry,
+    PortEntry,
+    parse_allocation,
+    parse_unrolling,
+)
+from tilewright.validation import Findings, validate
+from tilewright.yamlfile import YamlDocument, document_of, load_yaml
+
+
+def read_accelerator(source: str | Path | dict[str, Any], notices: list[str] | None = None) -> Accelerator:
+    """The accelerator of a hardware file (or of the same data as a dict): one core, both named by `name`.
+
+    Raises InputError with every problem of the file. Remarks on what is legal but unusual are appended to `notices`.
+    """
+    document = document_of(source) if isinstance(source, dict) else load_yaml(source, notices)
+    return accelerator_of(document, notices)
+
+
+def accelerator_of(document: YamlDocument, notices: list[str] | None = None) -> Accelerator:
+    """The accelerator of a loaded document. Raises InputError."""
+    findings = Findings(document)
+    if refuse_multi_core(findings):
+        findings.finish(notices)
+    entry: HardwareFile = validate(HardwareFile, findings)
+    check_hardware(findings)
+    findings.finish(notices)
+    return Accelerator(entry.name, (_core(entry),))
+
+
+def _core(entry: HardwareFile) -> Core:
+    return Core(
+        name=entry.name,
+        operational_array=_array(entry.operational_array),
+        memories=tuple(_memory(name, memory) for name, memory in entry.memories.items()),
+        dataflows=tuple(
+            (dimension, tuple(parse_unrolling(text) for text in unrollings))
+            for dimension, unrollings in (entry.dataflows or {}).items()
+        ),
+    )
+
+
+def _array(entry: ArrayEntry) -> OperationalArray:
+    return OperationalArray(
+        dimensions=tuple(zip(entry.dimensions, entry.sizes, strict=True)),
+        unit_energy_pj=entry.unit_energy,
+        unit_area_mm2=entry.unit_area,
+        systolic_dimensions=tuple(entry.systolic_dimensions),
+    )
+
+
+def _memory(name: str, entry: MemoryEntry) -> Memory:
+    # check_hardware requires both.
+    assert entry.r_cost is not None
+    assert entry.w_cost is not None
+    return Memory(
+        name=name,
+        size_bits=entry.size,
+        read_energy_pj=entry.r_cost,
+        write_energy_pj=entry.w_cost,
+        operands=tuple(entry.operands),
+        ports=tuple(_port(port) for port in entry.ports),
+        served_dimensions=tuple(entry.served_dimensions),
+        area_mm2=entry.area or 0.0,
+        latency_cycles=entry.latency,
+        memory_type=entry.mem_type,
+        force_double_buffering=entry.force_double_buffering,
+    )
+
+
+def _port(entry: PortEntry) -> Port:
+    return Port(
+        name=entry.name,
+        port_type=entry.type,
+        bandwidth_min_bits=entry.bandwidth_min,
+        bandwidth_max_bits=entry.bandwidth_max,
+        allocation=tuple(parse_allocation(text) for text in entry.allocation),
+    )

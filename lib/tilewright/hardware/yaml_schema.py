@@ -1,0 +1,149 @@
+"""The hardware file: its tables and fields, in the single-core dialect of zigzag-dse 3.9.1 plus units in values."""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from tilewright.hardware.core import DIRECTIONS, MEMORY_OPERANDS
+from tilewright.units import FieldError
+from tilewright.validation import (
+    AreaMm2,
+    BandwidthBits,
+    Count,
+    EnergyPj,
+    Entry,
+    Name,
+    PositiveCount,
+    SizeBits,
+    TextForm,
+    json_schema,
+)
+
+_ALLOCATION = re.compile(r"\s*(\w+)\s*,\s*(\w+)\s*")
+_UNROLLING = re.compile(r"\s*([A-Za-z][A-Za-z0-9]*)\s*,\s*([0-9]{1,15})\s*")
+_ARRAY_DIMENSION = re.compile(r"D[0-9]{1,2}")
+
+
+def parse_allocation(text: str) -> tuple[str, str]:
+    """(memory operand, direction) of "I1, tl". Raises FieldError."""
+    match = _ALLOCATION.fullmatch(text)
+    allowed = f"'<operand>, <direction>' with {'/'.join(MEMORY_OPERANDS)} and {'/'.join(DIRECTIONS)}, as 'I1, tl'"
+    if match is None:
+        raise FieldError("must be an operand and a direction", allowed)
+    operand, direction = match.groups()
+    if operand not in MEMORY_OPERANDS:
+        raise FieldError(f"unknown memory operand '{operand}'", ", ".join(MEMORY_OPERANDS))
+    if direction not in DIRECTIONS:
+        raise FieldError(f"unknown direction '{direction}'", ", ".join(DIRECTIONS))
+    return operand, direction
+
+
+def parse_unrolling(text: str) -> tuple[str, int]:
+    """(loop dimension in upper case, factor) of "K, 32". Raises FieldError."""
+    match = _UNROLLING.fullmatch(text)
+    if match is None:
+        raise FieldError("must be a loop dimension and a factor", "'<DIMENSION>, <factor>', as 'K, 32'")
+    if int(match[2]) == 0:
+        raise FieldError("a spatial factor must be at least 1")
+    return match[1].upper(), int(match[2])
+
+
+def check_array_dimension(text: str) -> str:
+    """`text` if it can name an array dimension. Raises FieldError."""
+    if _ARRAY_DIMENSION.fullmatch(text) is None:
+        raise FieldError("is not the name of an array dimension", "D1, D2, D3, ...")
+    return text
+
+
+ArrayDimension = Annotated[str, TextForm(check_array_dimension, _ARRAY_DIMENSION.pattern)]
+Allocation = Annotated[
+    str, TextForm(parse_allocation, rf"\s*({'|'.join(MEMORY_OPERANDS)})\s*,\s*({'|'.join(DIRECTIONS)})\s*")
+]
+UnrollingText = Annotated[str, TextForm(parse_unrolling, _UNROLLING.pattern)]
+
+
+class PortEntry(Entry):
+    """One port of a memory."""
+
+    name: Name
+    """Name of the port, for example `r_port_1`."""
+    type: Literal["read", "write", "read_write"]
+    """What the port can do; a read port cannot carry fh or fl, a write port cannot carry tl or th."""
+    bandwidth_min: BandwidthBits
+    """Smallest part of a word that can be accessed, in bits per cycle (or `8 B/cycle`): granularity of energy."""
+    bandwidth_max: BandwidthBits
+    """Word width, in bits per cycle (or `8 B/cycle`)."""
+    allocation: list[Allocation]
+    """What the port carries, as `I1, tl`: tl read out to the lower level, fl written by the lower level, th read out
+    to the higher level, fh written by the higher level. A later port takes over what an earlier one claimed."""
+
+
+class MemoryEntry(Entry):
+    """One memory. Memories are written from innermost to outermost."""
+
+    size: SizeBits
+    """Capacity of one instance, in bits (or `2 KiB`)."""
+    r_cost: EnergyPj | None = None
+    """Energy of reading one word of `bandwidth_max` bits, in pJ (or `1 nJ`). Required."""
+    w_cost: EnergyPj | None = None
+    """Energy of writing one word of `bandwidth_max` bits, in pJ (or `1 nJ`). Required."""
+    area: AreaMm2 | None = None
+    """Area of one instance, in mm2 (or `1200 um2`)."""
+    latency: Count = 1
+    """Access latency in cycles; read and kept, the model does not use it."""
+    mem_type: Literal["sram", "dram", "rf"] = "sram"
+    """Technology; only cost extraction looks at it."""
+    auto_cost_extraction: bool = False
+    """Compute the costs with CACTI. Not supported yet: give r_cost, w_cost and area."""
+    operands: Annotated[list[Literal["I1", "I2", "O"]], Field(min_length=1)]
+    """Memory operands that the memory holds."""
+    ports: Annotated[list[PortEntry], Field(min_length=1)]
+    """Ports of one instance."""
+    served_dimensions: list[ArrayDimension]
+    """Array dimensions over which one instance multicasts or collects; [] means one instance per array element."""
+    force_double_buffering: bool = False
+    """Halve the usable size, so that the next tile can be loaded during the current one."""
+
+
+class ArrayEntry(Entry):
+    """The array of multipliers (or other operational units)."""
+
+    dimensions: Annotated[list[ArrayDimension], Field(min_length=1)]
+    """Names of the array dimensions: D1, D2, ..."""
+    sizes: list[PositiveCount]
+    """Number of units along each dimension."""
+    unit_energy: EnergyPj
+    """Energy of one operation, in pJ (or `40 fJ`)."""
+    unit_area: AreaMm2 = 0.0
+    """Area of one unit, in mm2."""
+    systolic_dimensions: list[ArrayDimension] = Field(default=[])
+    """Array dimensions along which data moves from unit to unit, which adds cycles to drain the array."""
+    input_precision: Annotated[list[Count], Field(min_length=2, max_length=2)] | None = None
+    """[activation bits, weight bits]; only in-memory computing uses it."""
+    is_imc: bool = False
+    """The array computes in memory. Not supported yet."""
+    imc_type: Literal["analog", "digital"] | None = None
+    """Kind of in-memory computing. Not supported yet."""
+    adc_resolution: Count | None = 0
+    """Bits of the converters of an analog in-memory array. Not supported yet: 0."""
+    bit_serial_precision: Count | None = None
+    """Input bits that an in-memory array takes at a time. Not supported yet."""
+
+
+class HardwareFile(Entry):
+    """A core: an operational array and its memories."""
+
+    name: Name
+    """Name of the core."""
+    memories: Annotated[dict[Name, MemoryEntry], Field(min_length=1)]
+    """Memories by name, from innermost to outermost."""
+    operational_array: ArrayEntry
+    """The array of operational units."""
+    dataflows: dict[ArrayDimension, list[UnrollingText]] | None = None
+    """Suggested unrolling for each array dimension; kept, the model does not use it."""
+
+
+def hardware_schema() -> dict[str, Any]:
+    """The JSON Schema of a hardware file."""
+    return json_schema(HardwareFile, "tilewright hardware", "One core: operational array and memory hierarchy.")

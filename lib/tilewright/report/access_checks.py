@@ -1,0 +1,106 @@
+"""Invariants of accesses and energies that need the core: word widths, access costs, double-buffered memories."""
+
+import math
+import re
+from collections.abc import Callable, Iterator
+
+from tilewright.hardware.core import DIRECTIONS, Core, Memory
+from tilewright.report.records import Record, loop_products, memory_levels, used_unrolling
+
+RELATIVE_TOLERANCE = 1e-9
+CoreCheck = Callable[[Record, Core], Iterator[str]]
+
+
+def _compulsory(record: Record, core: Core) -> Iterator[str]:
+    """Each input leaves its outermost memory, and the output reaches it, at least once, whole."""
+    memories = _memories(core)
+    for operand, names in record["memory_levels"].items():
+        level, memory = len(names) - 1, memories[names[-1]]
+        direction = "fl" if operand == "O" else "tl"
+        port = memory.port_of.get((record["memory_operand_links"][operand], direction))
+        needed_bits = covered_elements(record, operand) * _least_bits(record, operand)
+        if needed_bits == 0:
+            continue
+        if port is None:
+            yield f"{operand} has {needed_bits} bits to move and {memory.name} no port for {direction}"
+            continue
+        width_bits = memory.ports[port].bandwidth_max_bits
+        words = record["word_accesses"][operand][level][direction]
+        # The model drops the fraction of a last word, and rounding may drop a whole one.
+        if (words + 1) * width_bits < needed_bits:
+            yield f"{words} words of {width_bits} bits of {operand} at {memory.name}, {needed_bits} bits needed"
+
+
+def covered_elements(record: Record, operand: str) -> int:
+    """A lower bound, in elements, of what of an operand has to cross its outermost memory.
+
+    Only the dimensions that the operand names itself count: the positions of a sliding window depend on strides and
+    padding, which a record does not hold. A dimension counts as far as passes times whole lanes cover it, which is
+    what the reference model moves (its lanes are truncated).
+    """
+    passes = loop_products(record["loop_order"])
+    lanes: dict[str, int] = {}
+    for _, dimension, _, used in used_unrolling(record):
+        lanes[dimension] = lanes.get(dimension, 1) * max(1, math.floor(used))
+    return math.prod(
+        int(min(size, passes.get(dimension, 1) * lanes.get(dimension, 1)))
+        for dimension, size in record["layer"]["loop_sizes"].items()
+        if dimension in own_dimensions(record["layer"]["equation"], operand)
+    )
+
+
+def own_dimensions(equation: str, operand: str) -> set[str]:
+    """Dimensions of an operand in an equation such as O[b][k] += W[k][c] * I[b][c], upper case."""
+    found = re.search(rf"(?<!\w){re.escape(operand)}((?:\s*\[\w+\])+)", equation)
+    return {name.upper() for name in re.findall(r"\w+", found.group(1))} if found else set()
+
+
+def _least_bits(record: Record, operand: str) -> int:
+    bits = record["layer"]["precision_bits"]
+    return min(bits[operand], bits.get("O_final", bits[operand])) if operand == "O" else int(bits[operand])
+
+
+def _energies(record: Record, core: Core) -> Iterator[str]:
+    """Energy is words times the cost of a word, and MACs times the cost of a MAC."""
+    memories = _memories(core)
+    for operand, level, name in memory_levels(record):
+        memory = memories[name]
+        for direction in DIRECTIONS:
+            cost = memory.read_energy_pj if direction in ("tl", "th") else memory.write_energy_pj
+            words = record["word_accesses"][operand][level][direction]
+            energy = record["energy_breakdown_pj"][operand][level][direction]
+            if not math.isclose(energy, words * cost, rel_tol=RELATIVE_TOLERANCE, abs_tol=RELATIVE_TOLERANCE):
+                yield f"{energy} pJ for {words} words at {cost} pJ, {operand} at {name} {direction}"
+    macs = record["layer"]["mac_count"] * core.operational_array.unit_energy_pj
+    if not math.isclose(record["mac_energy_pj"], macs, rel_tol=RELATIVE_TOLERANCE):
+        yield f"MAC energy is {record['mac_energy_pj']} pJ, the MACs give {macs}"
+
+
+def _double_buffers(record: Record, core: Core) -> Iterator[str]:
+    """A memory that must double-buffer has room for two of each tile that is replaced while the layer runs."""
+    memories = _memories(core)
+    filled: dict[str, float] = {}
+    for operand, level, name in memory_levels(record):
+        share = record["memory_utilization_individual"][operand][level]
+        copies = 2 if _tile_is_replaced(record, operand, level) else 1
+        filled[name] = filled.get(name, 0.0) + copies * share
+    for name, share in filled.items():
+        if memories[name].force_double_buffering and share > 1 + RELATIVE_TOLERANCE:
+            yield f"{name} would need {share:.6g} of its capacity to double-buffer"
+
+
+def _tile_is_replaced(record: Record, operand: str, level: int) -> bool:
+    own = own_dimensions(record["layer"]["equation"], operand)
+    above = record["temporal_mapping"][operand][level + 1 :]
+    return any(dimension in own and size > 1 for loops in above for dimension, size in loops)
+
+
+def _memories(core: Core) -> dict[str, Memory]:
+    return {memory.name: memory for memory in core.memories}
+
+
+CORE_CHECKS: tuple[tuple[str, str, CoreCheck], ...] = (
+    ("accesses_at_least_compulsory", "every operand crosses its outermost memory at least once", _compulsory),
+    ("energy_follows_accesses", "energy is words times cost a word, MACs times cost a MAC", _energies),
+    ("double_buffers_fit", "memories that must double-buffer hold two tiles", _double_buffers),
+)

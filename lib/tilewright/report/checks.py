@@ -1,0 +1,229 @@
+"""Physical invariants of a run, verified on its artifacts: what no correct result can break.
+
+Each check says in its detail what was verified, or names the layers that break it with the numbers. The functions
+return, they do not raise: whoever runs them decides what a failed check stops.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+from tilewright.hardware.core import Core
+from tilewright.report import access_checks
+from tilewright.report.records import (
+    LATENCY_PARTS,
+    Record,
+    Summary,
+    layer_names,
+    layers_in_order,
+    loop_products,
+    memory_energies_pj,
+    memory_levels,
+)
+
+RELATIVE_TOLERANCE = 1e-9
+SHOWN_FAILURES = 5
+TOTALS = ("energy_pj", "mac_energy_pj", "memory_energy_pj", "latency_cycles")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One verified invariant; `detail` is a sentence for people."""
+
+    name: str
+    passed: bool
+    detail: str
+
+
+RecordCheck = Callable[[Record], Iterator[str]]
+"""Yields one sentence for each violation."""
+
+
+def check_run(records: Sequence[Record], summary: Summary | None = None, core: Core | None = None) -> list[Check]:
+    """All checks of a run: those of every record, and with a summary that the layers add up to it.
+
+    With the core, word widths and access costs are known, and accesses and energies are checked against them.
+    """
+    checks = [_over_records(name, what, check, records) for name, what, check in RECORD_CHECKS]
+    if core is not None:
+        for name, what, core_check in access_checks.CORE_CHECKS:
+            checks.append(_over_records(name, what, _with_core(core_check, core), records))
+    if summary is not None:
+        checks.append(_result("layers_add_up_to_network", "sums over layers", _network_violations(records, summary)))
+    return checks
+
+
+def checks_document(checks: Sequence[Check]) -> dict[str, object]:
+    """The content of `checks.json`: {"passed": all of them, "checks": [{"name", "passed", "detail"}, ...]}."""
+    return {"passed": all(check.passed for check in checks), "checks": [asdict(check) for check in checks]}
+
+
+def failure_message(checks: Sequence[Check]) -> str:
+    """The failed checks, one a line, or '' when all passed."""
+    return "\n".join(f"check failed: {check.name}: {check.detail}" for check in checks if not check.passed)
+
+
+def _with_core(check: access_checks.CoreCheck, core: Core) -> RecordCheck:
+    return lambda record: check(record, core)
+
+
+def _over_records(name: str, what: str, check: RecordCheck, records: Sequence[Record]) -> Check:
+    violations = [f"{record['layer']['name']}: {text}" for record in records for text in check(record)]
+    return _result(name, f"{what}, {len(records)} distinct layers", violations)
+
+
+def _result(name: str, verified: str, violations: Sequence[str]) -> Check:
+    if not violations:
+        return Check(name, True, verified)
+    shown = "; ".join(violations[:SHOWN_FAILURES])
+    more = len(violations) - SHOWN_FAILURES
+    return Check(name, False, shown + (f"; and {more} more" if more > 0 else ""))
+
+
+def _same(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=RELATIVE_TOLERANCE, abs_tol=RELATIVE_TOLERANCE)
+
+
+def _same_or_both_unknown(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return _same(one, other)
+
+
+def _values(record: Record) -> Iterator[tuple[str, float]]:
+    for key in (*TOTALS, "edp_pj_cycles", "area_mm2"):
+        yield key, record[key]
+    for part, cycles in record["latency_breakdown_cycles"].items():
+        yield f"latency part {part}", cycles
+    for use, fraction in record["mac_utilization"].items():
+        yield f"MAC utilization {use}", fraction
+    for operand, level, memory in memory_levels(record):
+        yield f"utilization of {memory} by {operand}", record["memory_utilization"][operand][level]
+        for table, what in (("energy_breakdown_pj", "energy"), ("word_accesses", "accesses")):
+            for direction, value in record[table][operand][level].items():
+                yield f"{what} of {operand} at {memory} {direction}", value
+
+
+def _negative(record: Record) -> Iterator[str]:
+    for what, value in _values(record):
+        if not math.isfinite(value) or value < 0:
+            yield f"{what} is {value}"
+
+
+def _mac_count(record: Record) -> Iterator[str]:
+    layer = record["layer"]
+    expected = math.prod(layer["loop_sizes"].values())
+    if layer["mac_count"] != expected:
+        yield f"{layer['mac_count']} MACs reported, the loop sizes give {expected}"
+    for use, fraction in record["mac_utilization"].items():
+        if fraction > 1 + RELATIVE_TOLERANCE:
+            yield f"MAC utilization {use} is {fraction}, more MACs than the array can do"
+
+
+def _coverage(record: Record) -> Iterator[str]:
+    unrolled = loop_products([loop for factors in record["spatial_mapping"].values() for loop in factors.items()])
+    temporal = loop_products(record["loop_order"])
+    for dimension, size in record["layer"]["loop_sizes"].items():
+        passes, lanes = temporal.get(dimension, 1), unrolled.get(dimension, 1)
+        if passes * lanes < size:
+            yield f"{passes} passes over {lanes} lanes do not cover {dimension} of size {size}"
+    # Loops of size 1 move no data and take no time; a mapping may leave them out.
+    searched = {dimension: size for dimension, size in temporal.items() if size != 1}
+    for operand, levels in record["temporal_mapping"].items():
+        mapped = loop_products([loop for level in levels for loop in level])
+        if {dimension: size for dimension, size in mapped.items() if size != 1} != searched:
+            yield f"the temporal loops of {operand} are not those of the loop order"
+
+
+def _capacity(record: Record) -> Iterator[str]:
+    shares: dict[str, float] = {}
+    for operand, level, memory in memory_levels(record):
+        shares[memory] = shares.get(memory, 0.0) + record["memory_utilization_individual"][operand][level]
+    for operand, level, memory in memory_levels(record):
+        shared = record["memory_utilization"][operand][level]
+        if shared > 1 + RELATIVE_TOLERANCE:
+            yield f"{memory} is filled to {shared:.6g} of its capacity"
+        if not _same(shared, shares[memory]):
+            yield f"{memory} is filled to {shared:.6g}, its operands add up to {shares[memory]:.6g}"
+
+
+def _breakdowns(record: Record) -> Iterator[str]:
+    memory = math.fsum(pj for parts in memory_energies_pj(record).values() for pj in parts.values())
+    latency = math.fsum(record["latency_breakdown_cycles"][part] for part, _ in LATENCY_PARTS)
+    sums = (
+        ("memory energy", record["memory_energy_pj"], memory),
+        ("energy", record["energy_pj"], record["mac_energy_pj"] + record["memory_energy_pj"]),
+        ("latency", record["latency_cycles"], latency),
+        ("energy-delay product", record["edp_pj_cycles"], record["energy_pj"] * record["latency_cycles"]),
+    )
+    for what, total, parts in sums:
+        if not _same(total, parts):
+            yield f"{what} is {total}, its parts give {parts}"
+
+
+def _cycles(record: Record) -> Iterator[str]:
+    parts = record["latency_breakdown_cycles"]
+    passes = math.prod(size for _, size in record["loop_order"]) * record.get("cycles_per_operation", 1)
+    if not _same(parts["ideal"] + parts["spatial_stall"], passes):
+        yield f"{parts['ideal']} ideal and {parts['spatial_stall']} spatial-stall cycles for {passes} passes"
+    stalls = [port["stall_slack_cycles"] for port in record["ports"]]
+    if stalls and not _same(parts["temporal_stall"], max(0, *stalls)):
+        yield f"temporal stall is {parts['temporal_stall']} cycles, the worst port has {max(0, *stalls)}"
+
+
+def _corrected(record: Record) -> Iterator[str]:
+    for key in ("energy_pj", "latency_cycles"):
+        value = record["corrected"][key]
+        # None says that the mapping does not fit under that model, which the summary names.
+        if value is not None and (not math.isfinite(value) or value < 0):
+            yield f"corrected {key} is {value}"
+
+
+RECORD_CHECKS: tuple[tuple[str, str, RecordCheck], ...] = (
+    ("no_negative_values", "every cycle, energy, access count and utilization is finite and not negative", _negative),
+    ("macs_conserved", "MACs are the product of the loop sizes and no more than the array can do", _mac_count),
+    ("loops_cover_layer", "passes times lanes cover every dimension, for every operand", _coverage),
+    ("capacity_respected", "no memory is filled beyond its capacity", _capacity),
+    ("breakdowns_sum_to_totals", "energy and latency are the sums of their parts", _breakdowns),
+    ("cycles_follow_loops", "cycles without stalls are the passes, the stall is that of the worst port", _cycles),
+    (
+        "corrected_finite",
+        "energy and latency under the corrected model, where the mapping fits it, are finite",
+        _corrected,
+    ),
+)
+
+
+def _network_violations(records: Sequence[Record], summary: Summary) -> list[str]:
+    placed = [layer.record for layer in layers_in_order(records, summary)]
+    rows: list[tuple[str, float | None, float | None]] = [
+        (key, summary[key], math.fsum(record[key] for record in placed)) for key in TOTALS
+    ]
+    rows.append(("mac_count", summary["mac_count"], sum(record["layer"]["mac_count"] for record in placed)))
+    rows.append(("edp_pj_cycles", summary["edp_pj_cycles"], summary["energy_pj"] * summary["latency_cycles"]))
+    parts = summary["latency_breakdown_cycles"]
+    for part, words in LATENCY_PARTS:
+        cycles = [record["latency_breakdown_cycles"][part] for record in placed]
+        rows.append((words, parts.get(part, 0), math.fsum(cycles)))
+    for key in ("energy_pj", "latency_cycles"):
+        values = [record["corrected"][key] for record in placed]
+        rows.append((f"corrected {key}", summary["corrected"][key], None if None in values else math.fsum(values)))
+    violations = _layer_index_violations(records, summary)
+    for what, reported, total in rows:
+        if not _same_or_both_unknown(reported, total):
+            violations.append(f"{what} is {reported} in the summary, its layers give {total}")
+    return violations
+
+
+def _layer_index_violations(records: Sequence[Record], summary: Summary) -> list[str]:
+    layers = layers_in_order(records, summary)
+    violations = []
+    if summary["layers"] != len(layers):
+        violations.append(f"the summary counts {summary['layers']} layers and lists {len(layers)}")
+    if summary["distinct_layers"] != len(records):
+        violations.append(f"the summary counts {summary['distinct_layers']} distinct layers, there are {len(records)}")
+    for layer in layers:
+        if layer.name not in layer_names(layer.record):
+            violations.append(f"layer {layer.name} points to the record of {layer.record['layer']['name']}")
+    unused = sorted(set(range(len(records))) - {layer.record_index for layer in layers})
+    return violations + [f"no layer has the record of {records[index]['layer']['name']}" for index in unused]

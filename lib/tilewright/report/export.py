@@ -1,0 +1,84 @@
+"""The mappings of a run as a mapping file that reads back to the same numbers (the ZigZag mapping dialect)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+from tilewright.errors import InputError, Problem
+from tilewright.report.records import Record, layer_names
+
+DEFAULT = "default"
+Entry = dict[str, Any]
+
+
+def mapping_entries(records: Sequence[Record], array_dimensions: Sequence[str] = ()) -> list[Entry]:
+    """One entry per layer name, and `default`, as lists and dicts of a mapping file.
+
+    Every entry fixes the whole spatial mapping and the complete temporal ordering. Pass the core's array dimensions
+    so that those a mapping leaves out stay out when it is read back, instead of being filled by the generator.
+    Raises InputError where two layers of one name have different mappings, which no mapping file can say.
+    """
+    entries: dict[str, Entry] = {}
+    problems = []
+    for record in records:
+        for name in layer_names(record):
+            entry = _entry(name, record, array_dimensions)
+            if entries.setdefault(name, entry) != entry:
+                problems.append(Problem("two layers of this name have different mappings", path=name))
+    if problems:
+        raise InputError(problems)
+    if DEFAULT not in entries:
+        entries[DEFAULT] = _default_entry(records)
+    return list(entries.values())
+
+
+def mapping_yaml(records: Sequence[Record], array_dimensions: Sequence[str] = ()) -> str:
+    """The text of a mapping file with the entries of `mapping_entries`."""
+    head = "# Made by tilewright from the mappings of a run; loops of temporal_ordering are innermost first.\n"
+    entries = [_with_flow_pairs(entry) for entry in mapping_entries(records, array_dimensions)]
+    texts = [yaml.dump([entry], Dumper=_Dumper, sort_keys=False, width=1000) for entry in entries]
+    return head + "\n".join(texts)
+
+
+def _entry(name: str, record: Record, array_dimensions: Sequence[str]) -> Entry:
+    factors_of = {dimension: record["spatial_mapping"].get(dimension, {}) for dimension in array_dimensions}
+    # The order of the record decides which factor is adjusted, so dimensions left out come last.
+    factors_of = {**record["spatial_mapping"], **{d: f for d, f in factors_of.items() if not f}}
+    return {
+        "name": name,
+        "spatial_mapping": {
+            array_dimension: [f"{dimension}, {factor}" for dimension, factor in factors.items()]
+            for array_dimension, factors in factors_of.items()
+        },
+        "memory_operand_links": dict(record["memory_operand_links"]),
+        # A loop of size 1 does nothing, and the dialect has no complete ordering with one.
+        "temporal_ordering": [[dimension, size] for dimension, size in record["loop_order"] if size != 1],
+    }
+
+
+def _default_entry(records: Sequence[Record]) -> Entry:
+    entry: Entry = {"name": DEFAULT}
+    if records:
+        entry["memory_operand_links"] = dict(records[0]["memory_operand_links"])
+    return entry
+
+
+class _FlowPair(list[Any]):
+    """A loop of a temporal ordering, written on one line."""
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+_Dumper.add_representer(
+    _FlowPair, lambda dumper, pair: dumper.represent_sequence("tag:yaml.org,2002:seq", pair, flow_style=True)
+)
+
+
+def _with_flow_pairs(entry: Entry) -> Entry:
+    if "temporal_ordering" not in entry:
+        return entry
+    return {**entry, "temporal_ordering": [_FlowPair(loop) for loop in entry["temporal_ordering"]]}

@@ -1,0 +1,174 @@
+"""Tables of a run and across runs: CSV and Parquet for programs, text for the terminal. Units stand in the names."""
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from tilewright.report.records import LATENCY_PARTS, PlacedLayer, Record, Summary, layers_in_order
+from tilewright.report.short_names import short_layer_name
+
+TERMINAL_WIDTH = 120
+TOTAL_HEADINGS = ("MACs\n[10⁶]", "energy\n[µJ]", "latency\n[cycles]", "MAC\nuse")
+
+
+def layer_table(records: Sequence[Record], summary: Summary | None = None) -> pandas.DataFrame:
+    """One row per layer of the network in execution order; `record` is its line (from 0) in `layers.jsonl`."""
+    return pandas.DataFrame([_layer_row(layer) for layer in layers_in_order(records, summary)])
+
+
+def summary_row(run: str, summary: Summary) -> dict[str, Any]:
+    """The totals of one run as one flat row."""
+    energy_pj, latency_cycles = summary["energy_pj"], summary["latency_cycles"]
+    corrected = summary["corrected"]
+    row = {
+        "run": run,
+        "workload": summary["workload"],
+        "core": summary["core"],
+        "objective": summary["objective"],
+        "model": summary["model"],
+        "layers": summary["layers"],
+        "distinct_layers": summary["distinct_layers"],
+        "mac_count": summary["mac_count"],
+        "energy_pj": energy_pj,
+        "latency_cycles": latency_cycles,
+        "edp_pj_cycles": summary["edp_pj_cycles"],
+        "mac_energy_pj": summary["mac_energy_pj"],
+        "memory_energy_pj": summary["memory_energy_pj"],
+    }
+    # A network without layers has no parts.
+    row |= {f"{part}_cycles": summary["latency_breakdown_cycles"].get(part, 0) for part, _ in LATENCY_PARTS}
+    return row | {
+        "mac_utilization": _ratio(row["ideal_cycles"], latency_cycles),
+        "area_mm2": summary["area_mm2"],
+        "corrected_energy_pj": corrected["energy_pj"],
+        "corrected_latency_cycles": corrected["latency_cycles"],
+        "layers_differing_over_5_percent": len(summary["layers_differing_over_5_percent"]),
+        "evaluations": summary["evaluations"],
+    }
+
+
+def summary_table(summaries: Mapping[str, Summary]) -> pandas.DataFrame:
+    """One row per run, in the order given."""
+    return pandas.DataFrame([summary_row(run, summary) for run, summary in summaries.items()])
+
+
+def write_csv(table: pandas.DataFrame, path: Path) -> None:
+    """Write a table with full precision: every number reads back to the same double."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table.to_csv(path, index=False, lineterminator="\n", encoding="utf-8")
+
+
+def write_parquet(table: pandas.DataFrame, path: Path) -> None:
+    """Write a table as Parquet."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table.to_parquet(path, index=False)
+
+
+def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
+    """The runs as a text table for the terminal; the last two columns say what the corrected model changes."""
+    headings = ("layers", *TOTAL_HEADINGS, "corrected\nenergy", "corrected\nlatency")
+    table = _table("", ("run",), headings)
+    for run, summary in summaries.items():
+        row = summary_row(run, summary)
+        table.add_row(
+            run,
+            str(row["layers"]),
+            *_totals(row),
+            _change(row["corrected_energy_pj"], row["energy_pj"]),
+            _change(row["corrected_latency_cycles"], row["latency_cycles"]),
+        )
+    return render(table, width)
+
+
+def layers_text(records: Sequence[Record], summary: Summary | None = None, width: int = TERMINAL_WIDTH) -> str:
+    """The layers of a run as a text table for the terminal; the last columns are shares of the layer's latency."""
+    title = f"{summary['workload']} on {summary['core']}" if summary else ""
+    parts = [(part, words) for part, words in LATENCY_PARTS if part != "ideal"]
+    table = _table(title, ("layer",), (*TOTAL_HEADINGS, *(words.replace(" ", "\n") for _, words in parts)))
+    for row in (_layer_row(layer) for layer in layers_in_order(records, summary)):
+        shares = (f"{_ratio(row[f'{part}_cycles'], row['latency_cycles']):.1%}" for part, _ in parts)
+        table.add_row(short_layer_name(row["layer"], row["operator_type"], 40), *_totals(row), *shares)
+    return render(table, width)
+
+
+def render(table: Table, width: int = TERMINAL_WIDTH) -> str:
+    """A rich table as plain text of at most `width` columns, the same on every terminal."""
+    buffer = io.StringIO()
+    # Layer names are text, even where they look like markup; the terminal of the moment plays no part.
+    console = Console(
+        file=buffer, width=width, color_system=None, markup=False, emoji=False, highlight=False, _environ={}
+    )
+    console.print(table)
+    return "".join(line.rstrip() + "\n" for line in buffer.getvalue().splitlines() if line.strip())
+
+
+def _table(title: str, names: Sequence[str], numbers: Sequence[str]) -> Table:
+    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in names:
+        table.add_column(name, overflow="fold")
+    for name in numbers:
+        table.add_column(name, justify="right")
+    return table
+
+
+def _totals(row: dict[str, Any]) -> tuple[str, str, str, str]:
+    use = _ratio(row["ideal_cycles"], row["latency_cycles"])
+    millions = (_millions(row["mac_count"]), _millions(row["energy_pj"]))
+    return (*millions, f"{row['latency_cycles']:,.0f}", f"{use:.1%}")
+
+
+def spatial_text(record: Record) -> str:
+    """The spatial mapping of a record on one line: D1: K 32, C 2; D2: OX 4."""
+    return "; ".join(
+        f"{array_dimension}: " + (", ".join(f"{dimension} {factor}" for dimension, factor in factors.items()) or "-")
+        for array_dimension, factors in record["spatial_mapping"].items()
+    )
+
+
+def order_text(record: Record) -> str:
+    """The loop order of a record on one line, innermost first: OX 112, OY 7."""
+    return ", ".join(f"{dimension} {size}" for dimension, size in record["loop_order"])
+
+
+def _layer_row(placed: PlacedLayer) -> dict[str, Any]:
+    record = placed.record
+    layer, corrected = record["layer"], record["corrected"]
+    row = {
+        "layer": placed.name,
+        "operator_type": layer["operator_type"],
+        "record": placed.record_index,
+        "mac_count": layer["mac_count"],
+        "energy_pj": record["energy_pj"],
+        "latency_cycles": record["latency_cycles"],
+        "edp_pj_cycles": record["edp_pj_cycles"],
+        "mac_energy_pj": record["mac_energy_pj"],
+        "memory_energy_pj": record["memory_energy_pj"],
+    }
+    row |= {f"{part}_cycles": record["latency_breakdown_cycles"][part] for part, _ in LATENCY_PARTS}
+    row |= {f"mac_utilization_{use}": fraction for use, fraction in record["mac_utilization"].items()}
+    return row | {
+        "corrected_energy_pj": corrected["energy_pj"],
+        "corrected_latency_cycles": corrected["latency_cycles"],
+        "spatial_mapping": spatial_text(record),
+        "loop_order_innermost_first": order_text(record),
+        "evaluations": record["evaluations"],
+    }
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
+
+
+def _millions(value: float) -> str:
+    scaled = value / 1e6
+    return f"{scaled:,.1f}" if scaled >= 10 else f"{scaled:.3g}"
+
+
+def _change(corrected: float | None, reported: float) -> str:
+    return "does not fit" if corrected is None else f"{_ratio(corrected - reported, reported):+.1%}"

@@ -1,0 +1,121 @@
+"""Numbers with units, as people write them in YAML: sizes, bandwidths, energies, areas.
+
+A plain number means the unit of the reference dialect (zigzag-dse 3.9.1): bits, bits per cycle, pJ, mm2. Prefixes are
+the standard ones: `k`, `M`, `G` are powers of 1000, `Ki`, `Mi`, `Gi` powers of 1024; `b` is a bit, `B` is a byte.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+
+from tilewright.errors import nearest_name
+
+LARGEST_WHOLE_NUMBER = 2**53
+"""Whole numbers up to here are exact as doubles, which the cost model computes with."""
+
+_DECIMAL_PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_BINARY_PREFIXES = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+_BIT_NAMES = {"b": 1, "bit": 1, "bits": 1, "B": 8, "byte": 8, "bytes": 8}
+_CYCLE_NAMES = ("cycle", "clk")
+
+SIZE_UNITS: dict[str, Fraction] = {
+    prefix + name: Fraction(scale * bits)
+    for prefix, scale in {**_DECIMAL_PREFIXES, **_BINARY_PREFIXES}.items()
+    for name, bits in _BIT_NAMES.items()
+}
+BANDWIDTH_UNITS: dict[str, Fraction] = {
+    f"{unit}/{cycle}": bits for cycle in _CYCLE_NAMES for unit, bits in SIZE_UNITS.items()
+}
+ENERGY_UNITS: dict[str, Fraction] = {
+    "aJ": Fraction(1, 10**6),
+    "fJ": Fraction(1, 10**3),
+    "pJ": Fraction(1),
+    "nJ": Fraction(10**3),
+    "uJ": Fraction(10**6),
+    "µJ": Fraction(10**6),
+    "mJ": Fraction(10**9),
+    "J": Fraction(10**12),
+}
+AREA_UNITS: dict[str, Fraction] = {"um2": Fraction(1, 10**6), "µm2": Fraction(1, 10**6), "mm2": Fraction(1)}
+
+NUMBER_PATTERN = r"[+-]?(?:[0-9][0-9_]{0,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,3})?"
+_QUANTITY = re.compile(rf"\s*({NUMBER_PATTERN})\s*(\S*)\s*")
+
+
+class FieldError(ValueError):
+    """A value that a field does not accept, with what it does accept and the nearest valid name."""
+
+    def __init__(self, message: str, allowed: str = "", nearest: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.allowed = allowed
+        self.nearest = nearest
+
+
+def parse_size_bits(value: object) -> int:
+    """A memory size in bits from `16384`, "2 KiB", "64 kB", "128 bits". Raises FieldError unless whole and > 0."""
+    return _whole(_quantity(value, SIZE_UNITS, "bits", "2 KiB, 64 kB, 1 MiB, 128 b"), "bits")
+
+
+def parse_bandwidth_bits(value: object) -> int:
+    """A port width in bits per cycle from `64`, "8 B/cycle", "64 b/cycle". Raises FieldError unless whole and > 0."""
+    if isinstance(value, str) and re.search(r"/s(ec)?\s*$", value):
+        raise FieldError("a bandwidth per second needs a clock, give it per cycle", "512 b/cycle, 64 B/cycle")
+    return _whole(_quantity(value, BANDWIDTH_UNITS, "bits per cycle", "512 b/cycle, 64 B/cycle"), "bits per cycle")
+
+
+def parse_energy_pj(value: object) -> float:
+    """An energy in pJ from `0.5`, "0.5 pJ", "1 nJ". Raises FieldError if negative or not finite."""
+    return _not_negative(_quantity(value, ENERGY_UNITS, "pJ", "0.5 pJ, 120 fJ, 1 nJ"))
+
+
+def parse_area_mm2(value: object) -> float:
+    """An area in mm2 from `0.25`, "0.25 mm2", "1200 um2". Raises FieldError if negative or not finite."""
+    return _not_negative(_quantity(value, AREA_UNITS, "mm2", "0.25 mm2, 1200 um2"))
+
+
+def _quantity(value: object, units: Mapping[str, Fraction], plain_unit: str, examples: str) -> Fraction:
+    allowed = f"a number of {plain_unit}, or with a unit: {examples}"
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise FieldError("must be a number", allowed)
+    if isinstance(value, int):
+        return Fraction(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise FieldError("must be a finite number", allowed)
+        return Fraction(value)
+    match = _QUANTITY.fullmatch(value)
+    if match is None:
+        raise FieldError("must be a number, with or without a unit", allowed)
+    number, unit = match.groups()
+    if unit and unit not in units:
+        raise FieldError(f"unknown unit '{unit}'", allowed, nearest_unit(unit, units))
+    return Fraction(number.replace("_", "")) * (units[unit] if unit else 1)
+
+
+def nearest_unit(unit: str, units: Mapping[str, Fraction]) -> str:
+    """The unit a person most likely meant: `KB` is read as 1024 bytes by most, so it suggests `KiB`."""
+    kilo_by_habit = re.fullmatch(r"K(b|B)(.*)", unit)
+    if kilo_by_habit and "Ki" + "".join(kilo_by_habit.groups()) in units:
+        return "Ki" + "".join(kilo_by_habit.groups())
+    return nearest_name(unit, list(units))
+
+
+def _whole(quantity: Fraction, unit: str) -> int:
+    if quantity <= 0:
+        raise FieldError("must be greater than 0")
+    if quantity.denominator != 1:
+        raise FieldError(f"must be a whole number of {unit}")
+    if quantity > LARGEST_WHOLE_NUMBER:
+        raise FieldError(f"must not be greater than 2^53 {unit}")
+    return int(quantity)
+
+
+def _not_negative(quantity: Fraction) -> float:
+    if quantity < 0:
+        raise FieldError("must not be negative")
+    try:
+        return float(quantity)
+    except OverflowError:
+        raise FieldError("must be a finite number") from None

@@ -1,0 +1,88 @@
+"""Validates files of any kind, found out from their content, and writes the JSON Schemas for editors."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tilewright.errors import InputError, Problem
+from tilewright.hardware.yaml_reader import accelerator_of
+from tilewright.hardware.yaml_schema import HardwareFile, hardware_schema
+from tilewright.mapping.yaml_reader import mapping_of
+from tilewright.mapping.yaml_schema import MappingEntry, mapping_schema
+from tilewright.profile import REFERENCE
+from tilewright.workload.yaml_reader import workload_of
+from tilewright.workload.yaml_schema import LayerEntry, workload_schema
+from tilewright.yamlfile import YamlDocument, load_yaml
+
+SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
+    "hardware": hardware_schema,
+    "workload": workload_schema,
+    "mapping": mapping_schema,
+}
+"""File kind -> function that returns its JSON Schema."""
+
+
+def validate_file(path: str | Path) -> tuple[str, list[Problem], list[str]]:
+    """(kind, problems, notices) of a file; kind is hardware, workload, mapping, onnx, or '' if it cannot be told."""
+    if Path(path).suffix.lower() == ".onnx":
+        return _validate_onnx(path)
+    notices: list[str] = []
+    kind = ""
+    try:
+        document = load_yaml(path, notices)
+        kind = kind_of(document)
+        if kind == "hardware":
+            accelerator_of(document, notices)
+        elif kind == "workload":
+            workload_of(document, Path(path).stem, notices)
+        elif kind == "mapping":
+            mapping_of(document, notices)
+        else:
+            allowed = "a table with `memories`, or a list of layers or of mapping entries"
+            problem = Problem("is neither hardware nor workload nor mapping", str(path), 1, allowed=allowed)
+            return kind, [problem], notices
+    except InputError as error:
+        return kind, list(error.problems), notices
+    return kind, [], notices
+
+
+def kind_of(document: YamlDocument) -> str:
+    """The kind of a YAML file by the keys it holds: hardware, workload, mapping, or '' if it cannot be told."""
+    data = document.data
+    if isinstance(data, dict):
+        return "hardware" if set(data) & {*HardwareFile.model_fields, "cores"} - {"name"} else ""
+    keys = [key for entry in data if isinstance(entry, dict) for key in entry] if isinstance(data, list) else []
+    layer_keys = sum(key in LayerEntry.model_fields and key not in MappingEntry.model_fields for key in keys)
+    mapping_keys = sum(key in MappingEntry.model_fields for key in keys)
+    if not layer_keys and not mapping_keys:
+        return ""
+    # A layer has a name too, but many keys that no mapping entry has.
+    return "workload" if layer_keys >= mapping_keys else "mapping"
+
+
+def schema_text(kind: str) -> str:
+    """The JSON Schema of a file kind, as it stands in its file."""
+    return json.dumps(SCHEMAS[kind](), indent=2, ensure_ascii=False) + "\n"
+
+
+def write_schemas(directory: str | Path) -> None:
+    """Write `<kind>.schema.json` for each file kind."""
+    Path(directory).mkdir(parents=True, exist_ok=True)
+    for kind in SCHEMAS:
+        (Path(directory) / f"{kind}.schema.json").write_text(schema_text(kind), encoding="utf-8")
+
+
+def _validate_onnx(path: str | Path) -> tuple[str, list[Problem], list[str]]:
+    # Imported here: onnx takes a noticeable part of a second to import, and YAML files do not need it.
+    from tilewright.workload.onnx import read_onnx
+
+    try:
+        read_onnx(path, REFERENCE)
+    except InputError as error:
+        return "onnx", list(error.problems), []
+    return "onnx", [], []
+
+
+if __name__ == "__main__":
+    write_schemas(Path("workflow/schemas"))

@@ -1,0 +1,272 @@
+"""Validation shared by the readers: strict pydantic models and cross-field checks into one list of `Problem`s.
+
+A file kind is a pydantic model (its shape, its JSON Schema, its field descriptions) and a list of checks that look
+across fields. The checks work on the raw data, so that they also run when some other field is broken.
+"""
+
+import functools
+import reprlib
+import types
+import typing
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar, Union
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic import WithJsonSchema as JsonSchema
+from pydantic_core import CoreSchema, core_schema
+
+from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.units import (
+    LARGEST_WHOLE_NUMBER,
+    NUMBER_PATTERN,
+    FieldError,
+    parse_area_mm2,
+    parse_bandwidth_bits,
+    parse_energy_pj,
+    parse_size_bits,
+)
+from tilewright.yamlfile import KeyPath, YamlDocument
+
+Parsed = TypeVar("Parsed")
+_KEY_MARK = "[key]"
+_MESSAGES = {
+    "missing": "required key is missing",
+    "string_type": "must be text",
+    "string_too_short": "must not be empty",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "finite_number": "must be a finite number",
+    "list_type": "must be a list",
+    "dict_type": "must be a table of keys",
+    "model_type": "must be a table of keys",
+    "model_attributes_type": "must be a table of keys",
+    "literal_error": "not one of the known values",
+    "invalid_key": "a key must be text",
+    "too_short": "too few items",
+    "too_long": "too many items",
+    "greater_than": "must be greater than {gt}",
+    "greater_than_equal": "must not be less than {ge}",
+    "less_than_equal": "must not be greater than {le}",
+}
+
+
+class Entry(BaseModel):
+    """A table in a user's file: unknown keys refused, no silent conversion of types."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
+
+
+def _number_schema(units: str, exclusive: bool) -> JsonSchema:
+    number = {"type": "number", "exclusiveMinimum" if exclusive else "minimum": 0}
+    return JsonSchema({"anyOf": [number, {"type": "string", "pattern": rf"^\s*{NUMBER_PATTERN}\s*({units})?\s*$"}]})
+
+
+_SIZE = "([kMGT]|[KMGT]i)?(b|bit|bits|B|byte|bytes)"
+Name = Annotated[str, Field(min_length=1)]
+SizeBits = Annotated[int, BeforeValidator(parse_size_bits), _number_schema(_SIZE, True)]
+BandwidthBits = Annotated[int, BeforeValidator(parse_bandwidth_bits), _number_schema(f"{_SIZE}/(cycle|clk)", True)]
+EnergyPj = Annotated[float, BeforeValidator(parse_energy_pj), _number_schema("[afpnuµm]?J", False)]
+AreaMm2 = Annotated[float, BeforeValidator(parse_area_mm2), _number_schema("[uµm]m2", False)]
+PositiveCount = Annotated[int, Field(gt=0, le=LARGEST_WHOLE_NUMBER)]
+Count = Annotated[int, Field(ge=0, le=LARGEST_WHOLE_NUMBER)]
+
+
+@dataclass(frozen=True)
+class TextForm:
+    """Marks a text type, `Annotated[str, TextForm(...)]`, whose values `check` accepts (it raises FieldError)."""
+
+    check: Callable[[str], object]
+    pattern: str
+    """The form of the text in the JSON Schema."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._keep, handler(source))
+
+    def __get_pydantic_json_schema__(self, _: CoreSchema, __: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"type": "string", "pattern": f"^{self.pattern}$"}
+
+    def _keep(self, value: str) -> str:
+        self.check(value)
+        return value
+
+
+class Findings:
+    """The problems and notices of one document."""
+
+    def __init__(self, document: YamlDocument) -> None:
+        self.document = document
+        self.problems: list[Problem] = []
+        self.notices: list[str] = []
+
+    def problem(
+        self, path: KeyPath, message: str, value: object = None, allowed: str = "", nearest: str = "", at: KeyPath = ()
+    ) -> None:
+        """Record a problem at `path`; its line is that of `at` where given."""
+        self.problems.append(
+            Problem(
+                message,
+                self.document.file,
+                self.document.line_of(at or path),
+                self.document.dotted(path),
+                "" if value is None else shown(value),
+                allowed,
+                nearest,
+            )
+        )
+
+    def unknown_name(self, path: KeyPath, message: str, name: str, known: Sequence[str]) -> None:
+        """Record a name that refers to nothing, with the names it could have been."""
+        self.problem(path, message, name, ", ".join(known) or "none", nearest_name(name, known))
+
+    def repeated(self, path: KeyPath, names: Sequence[Any], message: str) -> None:
+        """Record each item of a list that stood in it before."""
+        for index, name in enumerate(names):
+            if name is not None and name in names[:index]:
+                self.problem((*path, index), message, name)
+
+    def notice(self, path: KeyPath, message: str) -> None:
+        """Record something the user should know that is not wrong."""
+        line = self.document.line_of(path)
+        place = self.document.file + (f":{line}" if line else "")
+        self.notices.append(f"{place} {self.document.dotted(path)}: {message}".lstrip())
+
+    def finish(self, notices: list[str] | None) -> None:
+        """Hand on the notices and raise InputError if there are problems, in the order of lines."""
+        if self.problems:
+            raise InputError(sorted(dict.fromkeys(self.problems), key=lambda problem: problem.line))
+        if notices is not None:
+            notices.extend(self.notices)
+
+
+def validate(model: Any, findings: Findings) -> Any:
+    """Build `model` (any type pydantic knows) from the document's data; None, with problems recorded, if it fails."""
+    try:
+        return _adapter(model).validate_python(findings.document.data)
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        misspelt = {_meant(detail, model) for detail in details if detail["type"] == "extra_forbidden"}
+        for detail in details:
+            # A misspelt key says what was meant; that the right key is missing then goes without saying.
+            if detail["type"] != "missing" or detail["loc"] not in misspelt:
+                _record(detail, model, findings)
+        return None
+
+
+def _meant(detail: Any, model: Any) -> KeyPath:
+    *table_path, key = detail["loc"]
+    return (*table_path, nearest_name(str(key), _keys_of(_type_at(model, tuple(table_path)))))
+
+
+@functools.cache
+def _adapter(model: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(model)
+
+
+def json_schema(model: Any, title: str, description: str) -> dict[str, Any]:
+    """The JSON Schema of a file kind, for editors."""
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return head | _adapter(model).json_schema() | {"title": title, "description": description}
+
+
+def _record(detail: Any, model: Any, findings: Findings) -> None:
+    path = tuple(step for step in detail["loc"] if step != _KEY_MARK)
+    context = detail.get("ctx", {})
+    kind = detail["type"]
+    if kind == "extra_forbidden":
+        known = _keys_of(_type_at(model, path[:-1]))
+        nearest = nearest_name(str(path[-1]), known)
+        findings.problem(path, "unknown key", allowed="" if nearest else ", ".join(known), nearest=nearest)
+    elif kind == "missing":
+        findings.problem(path, _MESSAGES[kind])
+    elif isinstance(context.get("error"), FieldError):
+        error = context["error"]
+        findings.problem(path, error.message, _given(detail), error.allowed, error.nearest)
+    elif kind == "literal_error":
+        known = list(typing.get_args(_type_at(model, path)))
+        nearest = nearest_name(str(detail["input"]), known)
+        findings.problem(path, _MESSAGES[kind], _given(detail), ", ".join(known), nearest)
+    else:
+        message = _MESSAGES.get(kind, detail["msg"]).format(**context)
+        allowed = _length_allowed(context) if kind in ("too_short", "too_long") else ""
+        findings.problem(path, message, _given(detail), allowed)
+
+
+def _given(detail: Any) -> object:
+    return "nothing" if detail["input"] is None else detail["input"]
+
+
+def _length_allowed(context: dict[str, Any]) -> str:
+    if "min_length" in context:
+        return f"at least {context['min_length']} items"
+    return f"at most {context['max_length']} items"
+
+
+def _type_at(annotation: Any, location: KeyPath) -> Any:
+    """The type that a place in a model was validated as, with Optional and Annotated taken off."""
+    annotation = _bare(annotation)
+    if not location:
+        return annotation
+    step, rest = location[0], location[1:]
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        field = annotation.model_fields.get(str(step))
+        return _type_at(field.annotation, rest) if field is not None else None
+    arguments = typing.get_args(annotation)
+    return _type_at(arguments[-1], rest) if arguments else None
+
+
+def _bare(annotation: Any) -> Any:
+    while True:
+        origin = typing.get_origin(annotation)
+        if origin is Annotated:
+            annotation = typing.get_args(annotation)[0]
+        elif origin in (Union, types.UnionType):
+            annotation = next(part for part in typing.get_args(annotation) if part is not type(None))
+        else:
+            return annotation
+
+
+def _keys_of(annotation: Any) -> list[str]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return list(annotation.model_fields)
+    return []
+
+
+def shown(value: object) -> str:
+    """A value as a problem shows it: short, text in quotes."""
+    short = reprlib.Repr()
+    short.maxstring = short.maxother = 60
+    return "nothing" if value == "nothing" else short.repr(value)
+
+
+def table(value: Any) -> dict[Any, Any]:
+    """`value` if it is a table, else an empty one: for checks on raw data, whose shape is checked elsewhere."""
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: Any) -> list[Any]:
+    """`value` if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def texts(value: Any) -> list[str | None]:
+    """The items of a list, with None in the place of each that is not text."""
+    return [item if isinstance(item, str) else None for item in items(value)]
+
+
+def parsed(parse: Callable[[Any], Parsed], value: Any) -> Parsed | None:
+    """`parse(value)`, or None if it is refused (which the model has reported)."""
+    try:
+        return parse(value)
+    except FieldError:
+        return None

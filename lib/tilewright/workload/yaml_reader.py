@@ -1,0 +1,66 @@
+"""Reads the workload YAML, or the same data as a list of dicts (zigzag-dse 3.9.1: workload file)."""
+
+from pathlib import Path
+from typing import Any
+
+from tilewright.validation import Findings, validate
+from tilewright.workload.equation import parse_equation, parse_relation
+from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
+from tilewright.workload.yaml_checks import check_workload
+from tilewright.workload.yaml_schema import LayerEntry, WorkloadFile
+from tilewright.yamlfile import YamlDocument, document_of, load_yaml
+
+
+def read_workload_yaml(source: str | Path | list[dict[str, Any]], notices: list[str] | None = None) -> Workload:
+    """The workload of a workload file, named after it, or of the same data as a list of dicts, named `workload`.
+
+    Raises InputError with every problem of the file. Remarks on what is legal but unusual are appended to `notices`.
+    """
+    if isinstance(source, (list, tuple)):
+        return workload_of(document_of(source), "workload", notices)
+    return workload_of(load_yaml(source, notices), Path(source).stem, notices)
+
+
+def workload_of(document: YamlDocument, name: str, notices: list[str] | None = None) -> Workload:
+    """The workload of a loaded document. Raises InputError."""
+    findings = Findings(document)
+    entries = validate(WorkloadFile, findings)
+    check_workload(findings)
+    findings.finish(notices)
+    nodes = (_node(entry, written) for entry, written in zip(entries, document.data, strict=True))
+    return Workload(name, tuple(nodes))
+
+
+def _node(entry: LayerEntry, written: dict[str, Any]) -> WorkloadNode:
+    # The written order of sources is the order of graph edges, hence of execution.
+    sources: dict[str, int | None] = written.get("operand_source") or {}
+    name = entry.name or f"Layer{entry.id}"
+    constants = tuple(operand for operand, source in sources.items() if source == entry.id)
+    return WorkloadNode(
+        node_id=entry.id,
+        name=name,
+        operator_type=entry.operator_type,
+        layer=_layer(entry, name, constants),
+        sources=tuple((operand, source) for operand, source in sources.items() if source not in (None, entry.id)),
+    )
+
+
+def _layer(entry: LayerEntry, name: str, constants: tuple[str, ...]) -> Layer:
+    operands = parse_equation(entry.equation)
+    precisions = entry.operand_precision.model_dump()
+    order = (OUTPUT, FINAL_OUTPUT, *(operand for operand, _ in operands[1:]))
+    windows = [dimension.upper() for dimension in entry.pr_loop_dims or ()]
+    return Layer(
+        name=name,
+        operator_type=entry.operator_type,
+        operand_dimensions=operands,
+        loop_sizes=tuple(zip((name.upper() for name in entry.loop_dims), entry.loop_sizes, strict=True)),
+        relations=tuple(parse_relation(text) for text in entry.dimension_relations or ()),
+        precision_bits=tuple((operand, precisions[operand]) for operand in order),
+        padding=tuple(
+            (name, (before, after)) for name, (before, after) in zip(windows, entry.padding or (), strict=False)
+        ),
+        data_dimension_sizes=tuple(zip(windows, entry.pr_loop_sizes or (), strict=False)),
+        constant_operands=constants,
+    )

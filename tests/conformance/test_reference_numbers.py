@@ -1,0 +1,99 @@
+"""Our numbers against those of the reference tool, zigzag-dse 3.9.1: the project's own set, and a larger one if there."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tilewright.mapping.yaml_reader import read_mapping
+from tilewright.hardware.yaml_reader import read_accelerator
+from tilewright.conformance import ConformanceReport, compare_flow, compare_points, report_text
+from tilewright.search.mapper import map_workload
+from tilewright.search.options import SearchOptions
+from tilewright.workload.yaml_reader import read_workload_yaml
+
+DATA = Path(__file__).parent / "data"
+LARGE_SET = Path(__file__).resolve().parents[3] / "shared" / "conformance"
+needs_large_set = pytest.mark.skipif(
+    not LARGE_SET.is_dir(), reason="the larger reference set ../shared/conformance is not beside this checkout"
+)
+OWN_FLOWS = sorted(path.name for path in DATA.glob("flow-*.json"))
+LARGE_FLOWS = sorted(path.name for path in (LARGE_SET / "flow").glob("*.json"))
+
+
+def test_own_points_are_equal_bit_for_bit() -> None:
+    """Every committed fixed mapping gives the reference's energy, latency and word accesses exactly, or is refused."""
+    report = compare_points(DATA / "reference-points.jsonl.gz", DATA / "hardware")
+    assert report.points >= 600
+    assert report.points - report.rejected >= 500
+    assert report.equal == report.points, report_text([report])
+
+
+@pytest.mark.parametrize("name", OWN_FLOWS)
+def test_own_searches_find_the_same_winners(name: str) -> None:
+    """Mapping a small network end to end from its files finds the reference's winner of every layer, and its totals."""
+    flow = json.loads((DATA / name).read_text())
+    options = SearchOptions(
+        objective=flow["objective"],
+        lpf_limit=flow["lpf_limit"],
+        temporal_mapping_type=flow["temporal_mapping_type"],
+        nb_spatial_mappings_generated=flow["nb_spatial_mappings"],
+        enable_mix_spatial_mapping=flow["mixed_spatial_mapping"],
+    )
+    mapped = map_workload(
+        read_workload_yaml(DATA / "workload" / f"{flow['workload']}.yaml"),
+        read_accelerator(DATA / "hardware" / f"{flow['hardware']}.yaml").cores[0],
+        read_mapping(DATA / "mapping" / f"{flow['mapping']}.yaml"),
+        options,
+    )
+    records = {name: mapped.records[index] for name, index in mapped.summary["layer_index"]}
+    assert set(records) == {entry["layer"]["name"] for entry in flow["layers"]}
+    for entry in flow["layers"]:
+        record, expected = records[entry["layer"]["name"]], entry["result"]
+        assert record["spatial_mapping"] == entry["spatial_mapping"]
+        assert record["energy_pj"] == expected["energy_total"]
+        assert record["latency_cycles"] == expected["latency_total2"]
+        assert record["word_accesses"] == expected["word_accesses"]
+    assert mapped.summary["energy_pj"] == pytest.approx(flow["network_energy"], rel=1e-12)
+    assert mapped.summary["latency_cycles"] == flow["network_latency"]
+
+
+@needs_large_set
+def test_large_set_of_points() -> None:
+    """All points of the large set are equal bit for bit, infeasible ones refused."""
+    report = compare_points(LARGE_SET / "fixed-core.jsonl.gz", LARGE_SET / "hardware")
+    assert report.points > 6000
+    assert report.equal == report.points, report_text([report])
+
+
+@needs_large_set
+@pytest.mark.parametrize("name", LARGE_FLOWS)
+def test_large_set_of_searches(name: str) -> None:
+    """Every search of the large set ends with the reference's winner in every layer, and its totals."""
+    report = compare_flow(LARGE_SET / "flow" / name, LARGE_SET / "hardware")
+    assert report.equal == report.points, report_text([report])
+
+
+def test_a_difference_is_reported() -> None:
+    """A report counts equal, close and different points, keeps the worst difference and names what differs."""
+    report = ConformanceReport("demo")
+    report.add("same", [("energy", 2.0, 2)])
+    report.add("close", [("energy", 1.0 + 1e-12, 1.0)])
+    report.add("wrong", [("latency", 3, 2), ("energy", 1.0, 1.0)])
+    assert (report.points, report.equal, report.close) == (3, 1, 1)
+    assert report.worst_relative_difference == 0.5
+    assert not report.passed
+    assert "wrong: latency 3 instead of 2" in report_text([report])
+
+
+def test_a_wrong_number_fails_the_comparison(tmp_path: Path) -> None:
+    """A point whose expected latency is off by one cycle is found: the comparison can fail."""
+    import gzip
+
+    with gzip.open(DATA / "reference-points.jsonl.gz", "rt") as stream:
+        points = [json.loads(line) for line in stream]
+    point = next(point for point in points if "result" in point)
+    point["result"]["latency_total2"] += 1
+    (tmp_path / "points.jsonl").write_text(json.dumps(point) + "\n")
+    report = compare_points(tmp_path / "points.jsonl", DATA / "hardware")
+    assert not report.passed
+    assert "latency_total2" in report.mismatches[0]

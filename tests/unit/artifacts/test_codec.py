@@ -1,0 +1,61 @@
+"""Dataclasses to JSON and back."""
+
+import json
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tilewright import parse_accelerator, parse_mapping, parse_workload
+from tilewright.artifacts.codec import decode, encode
+from tilewright.hardware.core import Memory, OperationalArray
+from tilewright.mapping.constraints import Mapping, MappingConstraints
+from tilewright.workload.graph import WorkloadNode
+from tilewright.workload.layer import Layer
+
+CONFIG = Path(__file__).resolve().parents[3] / "config"
+
+
+@pytest.mark.parametrize("kind", [Layer, WorkloadNode, Memory, OperationalArray, MappingConstraints])
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_every_value_comes_back(kind: Any, data: st.DataObject) -> None:
+    """Encoding, writing as JSON, reading and decoding gives an equal value, whatever the value."""
+    value = data.draw(st.from_type(kind).map(without_odd_floats))
+    assert decode(kind, json.loads(json.dumps(encode(value)))) == value
+
+
+def test_whole_descriptions_come_back() -> None:
+    """A real accelerator, network and mapping survive the way through JSON."""
+    for value in (
+        parse_accelerator(CONFIG / "hardware" / "cube_3d.yaml"),
+        parse_workload(CONFIG / "workload" / "mobilenetv2.onnx"),
+        parse_mapping(CONFIG / "mapping" / "cube_3d.yaml"),
+    ):
+        assert decode(type(value), json.loads(json.dumps(encode(value)))) == value
+
+
+def without_odd_floats(value: Any) -> Any:
+    """The same dataclass with NaN and infinities replaced by 0, which is what readers let through."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return type(value)(**{f.name: without_odd_floats(getattr(value, f.name)) for f in fields(value)})
+    if isinstance(value, tuple):
+        return tuple(without_odd_floats(item) for item in value)
+    if isinstance(value, float) and not abs(value) < 1e300:
+        return 0.0
+    return value
+
+
+def test_integers_in_float_fields_stay_integers() -> None:
+    """A cost written as 1 comes back as the integer 1, since the model computes integers exactly."""
+    array = OperationalArray((("D1", 2),), 1)
+    assert type(decode(OperationalArray, encode(array)).unit_energy_pj) is int
+
+
+@pytest.mark.parametrize("data", [{}, [], {"entries": 1}, {"entries": [], "more": 1}, {"entries": [{"name": 1}]}])
+def test_wrong_shape_is_told(data: Any) -> None:
+    """Data that does not fit the type is a ValueError, never half an object."""
+    with pytest.raises(ValueError, match="expected"):
+        decode(Mapping, data)

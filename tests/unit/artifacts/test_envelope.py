@@ -1,0 +1,79 @@
+"""Writing, reading and verifying artifacts."""
+
+from pathlib import Path
+
+import pytest
+from tilewright.artifacts.envelope import read_artifact, write_document, write_rows
+from tilewright.errors import ArtifactError
+
+ROWS = [{"a": 1}, {"a": 2.5}, {"a": "ü"}]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A table artifact."""
+    path = tmp_path / "layers.jsonl"
+    write_rows(path, "tilewright/layers", ROWS, {"tilewright": "0"})
+    return path
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    """A single-object artifact."""
+    path = tmp_path / "summary.json"
+    write_document(path, "tilewright/single-summary", {"a": 1, "b": [1.5]}, {"tilewright": "0"})
+    return path
+
+
+def test_what_was_written_is_read(table: Path, document: Path) -> None:
+    """Payload, schema and provenance come back."""
+    assert list(read_artifact(table, "tilewright/layers").payload) == ROWS
+    assert read_artifact(document).payload == {"a": 1, "b": [1.5]}
+    assert read_artifact(document).provenance == {"tilewright": "0"}
+
+
+def test_every_changed_byte_is_noticed(table: Path, document: Path) -> None:
+    """Whichever byte of the content changes, reading fails with a message that says what to do."""
+    for path in (table, document):
+        good = path.read_bytes()
+        begin = good.index(b'"a"')
+        for index in range(begin, len(good), 3):
+            if good[index : index + 1].isspace():
+                continue
+            path.write_bytes(good[:index] + b"7" + good[index + 1 :])
+            if path.read_bytes() != good:
+                with pytest.raises(ArtifactError, match=r"damaged.*delete it and run again"):
+                    read_artifact(path)
+
+
+def test_every_truncation_is_noticed(table: Path, document: Path) -> None:
+    """A file that was cut off anywhere is refused."""
+    for path in (table, document):
+        good = path.read_bytes()
+        for length in range(0, len(good) - 1, 5):
+            path.write_bytes(good[:length])
+            with pytest.raises(ArtifactError):
+                read_artifact(path)
+
+
+def test_missing_row_is_noticed(table: Path) -> None:
+    """A line that was taken out is noticed by the footer."""
+    lines = table.read_text().splitlines(keepends=True)
+    table.write_text("".join(lines[:2] + lines[3:]))
+    with pytest.raises(ArtifactError, match="damaged"):
+        read_artifact(table)
+
+
+def test_other_schema_or_version_is_refused(document: Path) -> None:
+    """An artifact of another kind or version is not taken for the one expected."""
+    with pytest.raises(ArtifactError, match="wrong kind"):
+        read_artifact(document, "tilewright/layers")
+    document.write_text(document.read_text().replace('"version": 1', '"version": 99'))
+    with pytest.raises(ArtifactError, match="version 99"):
+        read_artifact(document)
+
+
+def test_missing_file_is_told(tmp_path: Path) -> None:
+    """A missing artifact is an ArtifactError with its path."""
+    with pytest.raises(ArtifactError, match=r"none\.json no such artifact"):
+        read_artifact(tmp_path / "none.json")

@@ -1,0 +1,118 @@
+"""The configuration: runs, sweeps, and everything that is wrong, at once."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tilewright.cli.config import Plan, plan_of, read_config
+from tilewright.errors import InputError
+
+PROJECT = Path(__file__).resolve().parents[3]
+RUN = {"workload": "resnet18", "hardware": "tpu_like"}
+
+
+@pytest.fixture(autouse=True)
+def _in_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(PROJECT)
+
+
+def problems_of(config: Any) -> str:
+    """What is said about a wrong configuration."""
+    with pytest.raises(InputError) as caught:
+        plan_of(config)
+    return str(caught.value)
+
+
+def names(plan: Plan) -> list[str]:
+    """Names of the runs."""
+    return [run.name for run in plan.runs]
+
+
+def test_default_configuration() -> None:
+    """The default is three networks on four accelerators, each with the mapping of its name."""
+    plan = read_config("config/config.yaml")
+    assert len(plan.runs) == 12
+    assert plan.runs[0].name == "resnet18-tpu_like"
+    assert all(run.mapping == run.hardware for run in plan.runs)
+    assert plan.files["workload"]["bert_tiny"] == "config/workload/bert_tiny.onnx"
+
+
+def test_run_overrides_defaults() -> None:
+    """Options at the top hold for every run that does not say otherwise."""
+    plan = plan_of({"objective": "energy", "runs": {"a": RUN, "b": {**RUN, "objective": "EDP", "lpf_limit": None}}})
+    assert [run.options.objective for run in plan.runs] == ["energy", "EDP"]
+    assert [run.options.lpf_limit for run in plan.runs] == [6, None]
+
+
+def test_sweep_is_every_combination() -> None:
+    """A sweep names its runs by what it sweeps."""
+    sweep = {"workload": ["resnet18", "bert_tiny"], "hardware": "tpu_like", "objective": ["energy", "latency"]}
+    assert names(plan_of({"sweeps": {"s": sweep}})) == [
+        "resnet18-tpu_like-objective-energy",
+        "resnet18-tpu_like-objective-latency",
+        "bert_tiny-tpu_like-objective-energy",
+        "bert_tiny-tpu_like-objective-latency",
+    ]
+
+
+def test_paths_are_named_by_their_stem(tmp_path: Path) -> None:
+    """A description may lie anywhere."""
+    path = tmp_path / "mine.yaml"
+    path.write_text("name: mine\n")
+    plan = plan_of({"runs": {"a": {**RUN, "hardware": str(path), "mapping": "tpu_like"}}})
+    assert plan.runs[0].hardware == "mine"
+    assert plan.files["hardware"]["mine"] == str(path)
+
+
+def test_two_files_of_one_name(tmp_path: Path) -> None:
+    """Two files that would share a folder of results are refused."""
+    path = tmp_path / "tpu_like.yaml"
+    path.write_text("name: mine\n")
+    said = problems_of({"runs": {"a": RUN, "b": {**RUN, "hardware": str(path)}}})
+    assert "two files of the same name" in said
+
+
+def test_all_problems_at_once() -> None:
+    """Every mistake is told, with its place and the nearest valid name."""
+    said = problems_of(
+        {
+            "objektive": "latency",
+            "runs": {
+                "a": {"workload": "resnet81", "hardware": "tpu_like", "objective": "enrgy"},
+                "b/c": {"workload": "resnet18", "hardware": "tpu_lik"},
+                "d": {"workload": "resnet18", "hardware": "tpu_like", "lpf_limit": "six", "flow": "multi"},
+                "e": {"hardware": "tpu_like"},
+                "f": {**RUN, "hardwear": "x"},
+                "g": 3,
+            },
+            "dims": {"bert": {"sequence": 0}},
+        }
+    )
+    for part in (
+        "objektive: unknown key (did you mean 'objective'?)",
+        "runs.a.workload: no such workload file in config/workload, got 'resnet81' (did you mean 'resnet18'?)",
+        "runs.a.objective: unknown value, got 'enrgy'",
+        "(did you mean 'energy'?)",
+        "runs.b/c: not a name",
+        "(did you mean 'tpu_like'?)",
+        "runs.d.lpf_limit: wrong kind of value, got 'six'",
+        "runs.d.flow: unknown flow",
+        "runs.e.workload: required key is missing",
+        "runs.f.hardwear: unknown key (did you mean 'hardware'?)",
+        "runs.g: must be a table of keys",
+        "dims.bert: no run has this workload",
+        "dims.bert.sequence: must be a whole number above 0",
+    ):
+        assert part in said
+
+
+@pytest.mark.parametrize("config", [None, [], 3, "text", {}, {"runs": {}}, {"runs": []}])
+def test_empty_or_odd_configurations(config: Any) -> None:
+    """Whatever stands in the file, the answer is a list of problems."""
+    assert problems_of(config)
+
+
+def test_same_run_twice() -> None:
+    """Two sweeps that make the same run are told."""
+    sweep = {"workload": "resnet18", "hardware": ["tpu_like"]}
+    assert "two runs have this name" in problems_of({"sweeps": {"a": sweep, "b": sweep}})

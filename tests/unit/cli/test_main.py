@@ -1,0 +1,138 @@
+"""The command line: help, exit codes, messages, output."""
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+from tilewright.cli import main as dispatch
+from tilewright.cli.main import VERBS, cli, main
+
+PROJECT = Path(__file__).resolve().parents[3]
+HARDWARE = str(PROJECT / "config" / "hardware" / "tpu_like.yaml")
+MAPPING = str(PROJECT / "config" / "mapping" / "tpu_like.yaml")
+TINY = PROJECT / "tests" / "workflow" / "tiny"
+TINY_NETWORK = str(TINY / "workload" / "two_layers.yaml")
+TINY_CORE = str(TINY / "hardware" / "narrow.yaml")
+TINY_MAPPING = str(TINY / "mapping" / "free.yaml")
+DESCRIBED = ["--hardware", TINY_CORE, "--workload", TINY_NETWORK]
+
+
+def commands(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """All commands with the verbs that lead to them."""
+    found = []
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
+        found += commands(command, (*path, name)) if isinstance(command, click.Group) else [(*path, name)]
+    return found
+
+
+@pytest.mark.parametrize("verbs", commands(cli))
+def test_every_command_explains_itself(verbs: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    """Every command has help with an example, -v and --json."""
+    assert main([*verbs, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert f"Example: tilewright {verbs[0]}" in text
+    assert "--verbose" in text
+    assert "--json" in text
+
+
+def test_all_verbs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """The list of verbs is complete."""
+    assert main(["--help"]) == 0
+    assert all(f"  {verb} " in capsys.readouterr().out for verb in list(VERBS)[:1])
+
+
+def test_unknown_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    """A misspelt verb is a user error with the nearest one."""
+    assert main(["prase"]) == 2
+    assert "Did you mean 'parse'?" in capsys.readouterr().err
+
+
+def test_user_errors_come_all_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Problems of several files are told together, one a line, without traceback, with exit code 2."""
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(Path(TINY_CORE).read_text().replace("r_cost", "r_cots"))
+    assert main(["validate", str(wrong), str(tmp_path / "none.yaml"), MAPPING]) == 2
+    said = capsys.readouterr()
+    assert said.err.count("did you mean 'r_cost'?") == 2
+    assert "none.yaml no such given file" in said.err
+    assert "Traceback" not in said.err
+    assert "tpu_like.yaml: mapping, no problems" in said.out
+
+
+def test_our_bugs_are_told_apart(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """An unexpected exception is exit code 1, asks for a report and shows its traceback with -v only."""
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr("tilewright.hardware.yaml_reader.read_accelerator", fail)
+    assert main(["parse", "hardware", HARDWARE]) == 1
+    said = capsys.readouterr().err
+    assert "please report" in said
+    assert "Traceback" not in said
+    assert main(["parse", "hardware", HARDWARE, "-v"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_interrupt_says_what_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C during a search is exit code 130 and one line."""
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tilewright.search.mapper.map_workload", interrupt)
+    assert main(["map", *DESCRIBED, "--mapping", TINY_MAPPING, "--store", str(tmp_path)]) == dispatch.INTERRUPTED
+    said = capsys.readouterr().err.strip()
+    assert said.startswith("interrupted: 0 finished layers are kept in")
+    assert "\n" not in said
+
+
+def test_broken_options_are_user_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    """Wrong values of options are exit code 2 with what is allowed."""
+    assert main(["map", *DESCRIBED, "--mapping", TINY_MAPPING, "--lpf-limit", "0"]) == 2
+    assert main(["map", *DESCRIBED, "--mapping", TINY_MAPPING, "--objective", "speed"]) == 2
+    assert main(["map", *DESCRIBED, "--mapping", TINY_MAPPING, "--model", "zigzag-3.9.0"]) == 2
+    said = capsys.readouterr().err
+    assert "1, 2, ... or none" in said
+    assert "did you mean 'zigzag-3.9.1'?" in said
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small run."""
+    folder = tmp_path_factory.mktemp("run")
+    assert main(["map", *DESCRIBED, "--mapping", TINY_MAPPING, "-o", str(folder), "--no-store"]) == 0
+    return folder
+
+
+def test_export_reads_back_to_the_same_numbers(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exported mappings give, evaluated or mapped again, exactly the energy and latency of the run."""
+    found = str(tmp_path / "found.yaml")
+    assert main(["export", str(run), "--hardware", TINY_CORE, "-o", found]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", *DESCRIBED, "--mapping", found, "--json"]) == 0
+    evaluated = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert main(["map", *DESCRIBED, "--mapping", found, "--no-store", "--json"]) == 0
+    mapped = json.loads(capsys.readouterr().out)["records"]
+    rows = [json.loads(line) for line in (run / "layers.jsonl").read_text().splitlines()[1:-1]]
+    for key in ("energy_pj", "latency_cycles", "energy_breakdown_pj", "latency_breakdown_cycles"):
+        assert [row[key] for row in evaluated] == [row[key] for row in rows] == [row[key] for row in mapped]
+
+
+def test_evaluate_refuses_open_orders(capsys: pytest.CaptureFixture[str]) -> None:
+    """A mapping that leaves loops open cannot be evaluated; the message says what to do."""
+    assert main(["evaluate", *DESCRIBED, "--mapping", TINY_MAPPING]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_check_and_summary_of_a_run(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The verbs of the rules work on a folder of their own, and their artifacts can be verified."""
+    assert main(["check", str(run), "--hardware", TINY_CORE, "-o", str(tmp_path / "checks.json")]) == 0
+    assert main(["summarize", str(run), "--csv", str(tmp_path / "s.csv")]) == 0
+    assert main(["validate", str(run / "layers.jsonl"), str(tmp_path / "checks.json")]) == 0
+    assert main(["summarize", str(tmp_path)]) == 2
+    assert "no finished run" in capsys.readouterr().err

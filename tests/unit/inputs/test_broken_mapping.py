@@ -1,0 +1,172 @@
+"""Broken mapping files, and mappings that do not go with their core."""
+
+from pathlib import Path
+
+import pytest
+from tilewright.errors import InputError
+from tilewright.hardware.core import Core, Memory, OperationalArray
+from tilewright.mapping.constraints import TemporalOrderingEntry
+from tilewright.mapping.yaml_reader import check_mapping_against_core, read_mapping
+
+VALID = """\
+- name: default
+  spatial_mapping:
+    D1:
+      - K, 32
+    D2:
+      - C, 2
+      - FX, 3
+  memory_operand_links:
+    O: O
+    W: I2
+    I: I1
+- name: Add
+  spatial_mapping:
+  spatial_mapping_hint:
+    D1: [G, k]
+  temporal_ordering:
+    - [OX, 112]
+    - [OY, "*"]
+    - ["*", "*"]
+"""
+
+CASES = {
+    "no default": ("name: default", "name: Conv", "- name: Conv", "", ["`name: default` is required"]),
+    "name twice": ("name: Add", "name: default", "- name: default", "[1].name", ["same name"]),
+    "no name": ("- name: Add\n  spatial", "- spatial", "- spatial", "[1].name", ["required key is missing"]),
+    "misspelt key": (
+        "spatial_mapping_hint",
+        "spatial_maping_hint",
+        "  spatial_maping",
+        "Add.spatial_maping_hint",
+        ["'spatial_mapping_hint'"],
+    ),
+    "multi-core key": (
+        "  temporal_ordering:\n",
+        "  core_allocation:\n",
+        "  core_allo",
+        "Add.core_allocation",
+        ["not supported yet"],
+    ),
+    "array dimension": ("    D2:", "    X2:", "    X2", "default.spatial_mapping.X2", ["array dimension", "D1, D2"]),
+    "factor zero": ("K, 32", "K, 0", "      - K, 0", "default.spatial_mapping.D1[0]", ["at least 1", "'K, 0'"]),
+    "no factor": ("K, 32", "K", "      - K", "default.spatial_mapping.D1[0]", ["dimension and a factor", "'K, 32'"]),
+    "part factor": ("K, 32", "K, 1.5", "      - K, 1.5", "default.spatial_mapping.D1[0]", ["dimension and a factor"]),
+    "odd dimension": ("K, 32", "K_1, 2", "      - K_1", "default.spatial_mapping.D1[0]", ["dimension and a factor"]),
+    "text, not list": (
+        "    D1:\n      - K, 32",
+        "    D1: K, 32",
+        "    D1: K",
+        "default.spatial_mapping.D1",
+        ["must be a list"],
+    ),
+    "hint dimension": ("[G, k]", "[G, 3]", "    D1: [G, 3]", "Add.spatial_mapping_hint.D1[1]", ["must be text"]),
+    "hint form": ("[G, k]", "['G, 3']", "    D1: ['G", "Add.spatial_mapping_hint.D1[0]", ["loop dimension", "OX"]),
+    "link missing": ("    I: I1\n", "", "  memory_operand", "default.memory_operand_links.I", ["missing"]),
+    "link target": ("W: I2", "W: I3", "    W: I3", "default.memory_operand_links.W", ["I1, I2, O", "'I3'"]),
+    "link operand": ("W: I2", "w: I2", "    w: I2", "default.memory_operand_links.w", ["did you mean 'W'?"]),
+    "links not one to one": (
+        "W: I2",
+        "W: O",
+        "    W: O",
+        "default.memory_operand_links.W",
+        ["one to one", "operand O"],
+    ),
+    "ordering size": ("[OX, 112]", "[OX, 0]", "    - [OX, 0]", "Add.temporal_ordering[0]", ["at least 1", '"*"']),
+    "ordering text": ("[OX, 112]", "[OX, all]", "    - [OX, all]", "Add.temporal_ordering[0]", ["at least 1"]),
+    "ordering form": (
+        "[OX, 112]",
+        "OX",
+        "    - OX",
+        "Add.temporal_ordering[0]",
+        ["must be a loop dimension and a size"],
+    ),
+    "gap with size": ('["*", "*"]', '["*", 4]', '    - ["*", 4]', "Add.temporal_ordering[2]", ["a gap has no size"]),
+    "bare star": ('[OY, "*"]', "[OY, *]", "    - [OY, *]", "", ["not valid YAML", 'write "*" in quotes']),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_each_fault_is_told_where_and_how_to_mend_it(case: str, tmp_path: Path) -> None:
+    """One fault gives one problem at its path, with the line and the hint that mends it."""
+    old, new, line_start, path, parts = CASES[case]
+    assert VALID.count(old) >= 1
+    text = VALID.replace(old, new, 1)
+    file = tmp_path / "mapping.yaml"
+    file.write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_mapping(file)
+    matching = [problem for problem in caught.value.problems if problem.path == path]
+    assert len(matching) == 1, caught.value.problems
+    assert matching[0].file == str(file)
+    lines = [number for number, line in enumerate(text.split("\n"), 1) if line.startswith(line_start)]
+    assert matching[0].line == lines[-1]
+    for part in parts:
+        assert part in str(matching[0])
+
+
+def test_a_valid_mapping_reads_in_written_order(tmp_path: Path) -> None:
+    """Array dimensions, mixed unrollings, links, hints and orderings keep the order of the file."""
+    file = tmp_path / "mapping.yaml"
+    file.write_text(VALID)
+    default, add = read_mapping(file).entries
+    assert default.spatial_mapping == (("D1", (("K", 32),)), ("D2", (("C", 2), ("FX", 3))))
+    assert default.memory_operand_links == (("O", "O"), ("W", "I2"), ("I", "I1"))
+    assert add.spatial_mapping == ()
+    assert add.spatial_mapping_hint == (("D1", ("G", "K")),)
+    assert add.memory_operand_links == (("O", "O"), ("W", "I2"), ("I", "I1"))
+    assert add.temporal_ordering == (
+        TemporalOrderingEntry("OX", 112),
+        TemporalOrderingEntry("OY", None),
+        TemporalOrderingEntry("*", None),
+    )
+
+
+def test_the_order_of_links_is_the_written_one() -> None:
+    """Links keep their order, which is the processing order of operands."""
+    links = {"I": "I1", "O": "O", "W": "I2"}
+    mapping = read_mapping([{"name": "default", "memory_operand_links": links}])
+    assert mapping.entries[0].memory_operand_links == tuple(links.items())
+
+
+def test_an_array_dimension_without_entries_stays_defined() -> None:
+    """`D1: []` fixes D1 to no unrolling, which differs from leaving it to the search."""
+    mapping = read_mapping([{"name": "default", "spatial_mapping": {"D1": []}}])
+    assert mapping.entries[0].spatial_mapping == (("D1", ()),)
+
+
+def test_of_a_repeated_dimension_the_last_counts() -> None:
+    """Two factors of one dimension in one array dimension: the last counts, with a notice."""
+    notices: list[str] = []
+    mapping = read_mapping([{"name": "default", "spatial_mapping": {"D1": ["K, 2", "C, 3", "K, 4"]}}], notices)
+    assert mapping.entries[0].spatial_mapping == (("D1", (("K", 4), ("C", 3))),)
+    assert len(notices) == 1
+
+
+def small_core() -> Core:
+    """A core with one array dimension and a memory without operand I2."""
+    memory = Memory("m", 8, 1.0, 1.0, ("I1", "O"), (), ("D1",))
+    return Core("small", OperationalArray((("D1", 4),), 1.0), (memory,))
+
+
+def test_a_mapping_is_checked_against_its_core(tmp_path: Path) -> None:
+    """Array dimensions and memory operands the core lacks are told with their lines; large factors are no fault."""
+    file = tmp_path / "mapping.yaml"
+    file.write_text(VALID)
+    problems = check_mapping_against_core(read_mapping(file), small_core(), file)
+    assert [(problem.line, problem.path) for problem in problems] == [
+        (5, "default.spatial_mapping.D2"),
+        (10, "default.memory_operand_links.W"),
+        (12, "Add.memory_operand_links.W"),
+    ]
+    assert "D1" in str(problems[0])
+
+
+def test_a_mapping_without_file_is_checked_too() -> None:
+    """The check works on mappings that were built from data."""
+    mapping = read_mapping([{"name": "default", "spatial_mapping": {"D3": ["K, 2"]}}])
+    problems = check_mapping_against_core(mapping, small_core())
+    assert [problem.path for problem in problems] == [
+        "default.spatial_mapping.D3",
+        "default.memory_operand_links.W",
+    ]

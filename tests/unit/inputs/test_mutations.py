@@ -1,0 +1,157 @@
+"""Whatever is done to a valid file, the readers read it or raise InputError."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tilewright.errors import InputError, Problem
+from tilewright.hardware.yaml_reader import accelerator_of, read_accelerator
+from tilewright.mapping.yaml_reader import check_mapping_against_core, mapping_of, read_mapping
+from tilewright.workload.yaml_reader import read_workload_yaml, workload_of
+from tilewright.yamlfile import parse_yaml
+
+HARDWARE = """\
+name: small
+memories:
+  rf:
+    size: 64
+    r_cost: 0.1
+    w_cost: 0.2 pJ
+    operands: [I1, I2]
+    ports:
+      - {name: r, type: read, bandwidth_min: 8, bandwidth_max: 2 B/cycle, allocation: ["I1, tl", "I2, tl"]}
+      - {name: w, type: write, bandwidth_min: 8, bandwidth_max: 16, allocation: ["I1, fh", "I2, fh"]}
+    served_dimensions: []
+  sram:
+    size: 2 KiB
+    r_cost: 10
+    w_cost: 11
+    operands: [I1, I2, O]
+    ports:
+      - {name: rw, type: read_write, bandwidth_min: 8, bandwidth_max: 16, allocation: ["I1, tl", "I2, tl", "O, fl"]}
+    served_dimensions: [D1, D2]
+operational_array: {unit_energy: 0.5, dimensions: [D1, D2], sizes: [4, 8], systolic_dimensions: [D1]}
+dataflows: {D1: ["K, 4"]}
+"""
+MAPPING = """\
+- name: default
+  spatial_mapping: {D1: ["K, 32"], D2: ["C, 2", "FX, 3"]}
+  spatial_mapping_hint: {D1: [K]}
+  memory_operand_links: {O: O, W: I2, I: I1}
+  temporal_ordering: [[OX, 112], [OY, "*"], ["*", "*"]]
+- name: Add
+"""
+WORKLOAD = """\
+- id: 0
+  name: conv
+  operator_type: Conv
+  equation: O[k][ox]+=W[k][c][fx]*I[c][ix]
+  dimension_relations: [ix=2*ox+1*fx]
+  loop_dims: [K, C, OX, FX]
+  loop_sizes: [8, 4, 5, 3]
+  operand_precision: {W: 8, I: 4, O: 24, O_final: 9}
+  operand_source: {I: 0, W: 0}
+  pr_loop_dims: [IX]
+  padding: [[1, 2]]
+- {id: 1, operator_type: Gemm, equation: "O[d] = I[d] + W[]", loop_dims: [d], loop_sizes: [2],
+   operand_precision: {W: 8, I: 4, O: 24, O_final: 9}, operand_source: {I: 0}}
+"""
+KINDS: dict[str, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "hardware": (HARDWARE, read_accelerator, accelerator_of),
+    "mapping": (MAPPING, read_mapping, mapping_of),
+    "workload": (WORKLOAD, read_workload_yaml, lambda document: workload_of(document, "w")),
+}
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 70), st.integers(), st.floats(), st.text(max_size=8),
+    st.sampled_from(["D1", "I1", "O", "I1, tl", "K, 4", "2 KiB", "*", "ix=ox+fx", "default", "Conv", "0"]),
+)  # fmt: skip
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(SCALARS.filter(str), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def places(value: Any) -> list[tuple[Any, Any]]:
+    """Every (container, key) of a nested value."""
+    found: list[tuple[Any, Any]] = []
+    if isinstance(value, dict):
+        found += [(value, key) for key in value]
+    elif isinstance(value, list):
+        found += [(value, index) for index in range(len(value))]
+    for container, key in list(found):
+        found += places(container[key])
+    return found
+
+
+def problems_of(read: Callable[[Any], Any], source: Any) -> tuple[Problem, ...] | None:
+    """What is wrong with a source, None if it is read; any other exception fails the test."""
+    try:
+        read(source)
+    except InputError as error:
+        return error.problems
+    return None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_unchanged_file_is_valid(kind: str) -> None:
+    """The mutations start from something that is read."""
+    text, read_data, read_document = KINDS[kind]
+    assert read_document(parse_yaml(text))
+    assert read_data(yaml.safe_load(text))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_changed_values_are_read_or_refused(kind: str, data: st.DataObject) -> None:
+    """Replacing, deleting or adding values anywhere gives a result or InputError with problems that print."""
+    text, read_data, _ = KINDS[kind]
+    changed = copy.deepcopy(yaml.safe_load(text))
+    for _ in range(data.draw(st.integers(1, 3))):
+        container, key = data.draw(st.sampled_from(places(changed)))
+        action = data.draw(st.sampled_from(["replace", "delete", "add"]))
+        if action == "replace":
+            container[key] = data.draw(VALUES)
+        elif action == "delete":
+            del container[key]
+        elif isinstance(container, dict):
+            container[data.draw(SCALARS)] = data.draw(VALUES)
+        else:
+            container.append(data.draw(VALUES))
+        if not places(changed):
+            break
+    problems = problems_of(read_data, changed)
+    assert problems is None or (problems and all(str(problem) for problem in problems))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=100, deadline=None)
+@given(
+    start=st.integers(0, 2000),
+    length=st.integers(0, 30),
+    insert=st.one_of(
+        st.text(max_size=10), st.text(alphabet=" \n\t-:[]{}*&!|>'\"#%@,?0123456789abcDIOKWX", max_size=12)
+    ),
+)
+def test_changed_text_is_read_or_refused(kind: str, start: int, length: int, insert: str) -> None:
+    """Cutting out or putting in text anywhere gives a result or InputError."""
+    text, _, read_document = KINDS[kind]
+    position = start % len(text)
+    changed = text[:position] + insert + text[position + length :]
+    problems = problems_of(lambda content: read_document(parse_yaml(content, "f.yaml")), changed)
+    assert all(problem.file == "f.yaml" for problem in problems or ())
+
+
+@settings(max_examples=50, deadline=None)
+@given(name=st.text(max_size=5), dimension=st.integers(0, 99))
+def test_a_mapping_is_checked_against_any_core(name: str, dimension: int) -> None:
+    """The check of a mapping against a core returns problems, and raises nothing."""
+    core = read_accelerator(yaml.safe_load(HARDWARE)).cores[0]
+    mapping = read_mapping([{"name": "default", "spatial_mapping": {f"D{dimension}": ["K, 4"]}}])
+    problems = check_mapping_against_core(mapping, core, name)
+    assert bool(problems) == (dimension not in (1, 2))

@@ -1,0 +1,85 @@
+"""The configuration files of this repository, the published JSON Schemas, and finding out a file's kind."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from tilewright.validate_files import SCHEMAS, schema_text, validate_file, write_schemas
+
+ROOT = Path(__file__).resolve().parents[3]
+CONFIGURED = [
+    pytest.param(kind, path, id=f"{kind}-{path.stem}")
+    for kind in ("hardware", "mapping", "workload")
+    for path in sorted((ROOT / "config" / kind).glob("*.y*ml"))
+]
+
+
+@pytest.mark.parametrize(("kind", "path"), CONFIGURED)
+def test_the_files_in_config_are_valid(kind: str, path: Path) -> None:
+    """What the default run reads has no problem."""
+    assert validate_file(path)[:2] == (kind, [])
+
+
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_the_published_schemas_are_up_to_date(kind: str) -> None:
+    """`workflow/schemas` holds what the models say; `python -m tilewright.validate_files` writes it anew."""
+    published = ROOT / "workflow" / "schemas" / f"{kind}.schema.json"
+    assert published.read_text(encoding="utf-8") == schema_text(kind)
+
+
+def test_schemas_are_written_where_asked(tmp_path: Path) -> None:
+    """One file a kind."""
+    write_schemas(tmp_path / "new")
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(f"{k}.schema.json" for k in SCHEMAS)
+
+
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_every_field_is_described(kind: str) -> None:
+    """Editors and the guide show a description for each key that a person can write."""
+    schema = json.loads(schema_text(kind))
+    tables = [*schema["$defs"].values(), *([schema] if "properties" in schema else [])]
+    assert tables
+    for table in tables:
+        for name, field in table.get("properties", {}).items():
+            assert field.get("description"), f"{table['title']}.{name}"
+
+
+@pytest.mark.parametrize(("kind", "path"), CONFIGURED)
+def test_the_files_in_config_satisfy_the_schemas(kind: str, path: Path) -> None:
+    """The JSON Schema accepts what the reader accepts."""
+    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema.validate(yaml.safe_load(path.read_text()), json.loads(schema_text(kind)))
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        ("name: x\nmemories: {}\n", "hardware"),
+        ("cores: {}\n", "hardware"),
+        ("- id: 0\n  name: a\n  loop_dims: [K]\n", "workload"),
+        ("- name: default\n", "mapping"),
+        ("- name: default\n  spatial_mapping: {}\n", "mapping"),
+        ("a: 1\n", ""),
+        ("- 1\n", ""),
+        ("text\n", ""),
+        ("", ""),
+    ],
+)
+def test_the_kind_is_told_by_the_keys(content: str, kind: str, tmp_path: Path) -> None:
+    """A file of which the kind cannot be told is a problem, not a crash."""
+    file = tmp_path / "some.yml"
+    file.write_text(content)
+    found, problems, _ = validate_file(file)
+    assert found == kind
+    assert problems or kind == "mapping"
+    assert all(problem.file == str(file) for problem in problems)
+
+
+def test_a_broken_onnx_file_is_a_list_of_problems(tmp_path: Path) -> None:
+    """ONNX files go to the ONNX reader, whose errors become problems too."""
+    file = tmp_path / "net.onnx"
+    file.write_bytes(b"no model")
+    kind, problems, _ = validate_file(file)
+    assert kind == "onnx"
+    assert problems

@@ -1,0 +1,80 @@
+"""Tables of runs."""
+
+import io
+
+import pandas
+import pytest
+from tilewright.report.tables import (
+    layer_table,
+    layers_text,
+    summary_table,
+    summary_text,
+    write_csv,
+    write_parquet,
+)
+
+
+def test_layer_table_has_a_row_for_each_layer_in_execution_order(make_network):
+    """Equal layers have a row each; sums over the table are the totals of the network."""
+    records, summary = make_network(21)
+    table = layer_table(records, summary)
+    assert list(table["layer"]) == [name for name, _ in summary["layer_index"]]
+    assert table["energy_pj"].sum() == pytest.approx(summary["energy_pj"])
+    parts = [f"{part}_cycles" for part in summary["latency_breakdown_cycles"]]
+    assert table[parts].sum(axis=1).tolist() == pytest.approx(table["latency_cycles"].tolist())
+
+
+def test_columns_of_quantities_carry_their_unit(record):
+    """A number is a count, a fraction, or has its unit in the name."""
+    table = layer_table([record])
+    units = ("_pj", "_cycles", "_count", "_mm2")
+    plain = {"record", "evaluations"}
+    for column in table.select_dtypes("number"):
+        assert column.endswith(units) or column.startswith("mac_utilization_") or column in plain, column
+
+
+def test_csv_reads_back_to_the_same_numbers(make_network, tmp_path):
+    """Full precision: every double survives, and the bytes are the same each time."""
+    records, summary = make_network(5)
+    table = layer_table(records, summary)
+    write_csv(table, tmp_path / "new" / "layers.csv")
+    text = (tmp_path / "new" / "layers.csv").read_bytes()
+    assert b"\r" not in text
+    back = pandas.read_csv(io.BytesIO(text))
+    pandas.testing.assert_frame_equal(back, table, check_exact=True, check_dtype=False)
+
+
+def test_summary_table_across_runs(make_network, tmp_path):
+    """One row a run, in the order given, to CSV and Parquet alike."""
+    summaries = {name: make_network(count)[1] for name, count in (("b", 2), ("a", 7))}
+    table = summary_table(summaries)
+    assert list(table["run"]) == ["b", "a"]
+    assert table["mac_utilization"].between(0, 1).all()
+    write_parquet(table, tmp_path / "summary.parquet")
+    pandas.testing.assert_frame_equal(pandas.read_parquet(tmp_path / "summary.parquet"), table, check_dtype=False)
+
+
+def test_terminal_text_is_plain_and_fits(make_network, monkeypatch):
+    """No colour codes, no line wider than asked, whatever the terminal says it is."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "40")
+    records, summary = make_network(3)
+    for text in (layers_text(records, summary, width=120), summary_text({"run": summary}, width=120)):
+        assert "\x1b" not in text
+        assert max(map(len, text.splitlines())) <= 120
+    assert "+20.0%" in summary_text({"run": summary}, width=140)
+
+
+def test_terminal_text_shows_names_with_brackets(make_network):
+    """A layer name that looks like markup is text."""
+    records, summary = make_network(1)
+    summary["layer_index"][0][0] = "block[bold]x[/bold]"
+    assert "block[bold]x[/bold]" in layers_text(records, summary, width=200)
+
+
+def test_unknown_corrected_figures(make_network):
+    """Where a mapping does not fit the corrected model, tables say so instead of failing."""
+    records, summary = make_network(2)
+    records[0]["corrected"] = summary["corrected"] = {"energy_pj": None, "latency_cycles": None}
+    assert "does not fit" in summary_text({"run": summary})
+    assert pandas.isna(layer_table(records, summary)["corrected_energy_pj"][0])

@@ -1,0 +1,52 @@
+"""The frame of the repository: versions, files, sizes of modules."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import tilewright
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def locked() -> dict[str, str]:
+    """Package -> version of the lock file."""
+    lines = (PROJECT / "lib" / "requirements.lock").read_text().split()
+    return dict(line.split("==") for line in lines)
+
+
+def direct() -> list[str]:
+    """Names of the direct dependencies, those for tests too."""
+    project = tomllib.loads((PROJECT / "lib" / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    return [re.match(r"[\w-]+", text).group().lower() for text in wanted]  # type: ignore[union-attr]
+
+
+def test_lock_pins_every_direct_dependency() -> None:
+    """Whatever pyproject.toml asks for has an exact version in the lock."""
+    assert set(direct()) <= set(locked())
+
+
+def test_conda_environment_equals_the_lock() -> None:
+    """environment.yml pins the direct dependencies at the versions of the lock."""
+    text = (PROJECT / "environment.yml").read_text()
+    pins = dict(re.findall(r"^  - ([\w-]+)=([\w.]+)$", text, re.MULTILINE))
+    assert pins.pop("python") == "3.11"
+    assert pins == {name: locked()[name] for name in direct()}
+
+
+def test_version_is_said_once() -> None:
+    """The package and its metadata have the same version."""
+    project = tomllib.loads((PROJECT / "lib" / "pyproject.toml").read_text())["project"]
+    assert project["version"] == tilewright.__version__
+
+
+def test_modules_stay_small() -> None:
+    """No module of the package grows past 400 lines."""
+    sizes = {path.name: len(path.read_text().splitlines()) for path in (PROJECT / "lib" / "tilewright").rglob("*.py")}
+    assert {name: size for name, size in sizes.items() if size > 400} == {}
+
+
+def test_snakefile_stays_small() -> None:
+    """The Snakefile is a table of contents."""
+    assert len((PROJECT / "Snakefile").read_text().splitlines()) <= 40

@@ -1,0 +1,57 @@
+"""The example networks of config/workload are what their script makes."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import onnx
+import pytest
+from tilewright.profile import CORRECTED, REFERENCE
+from tilewright.workload.onnx import read_onnx
+
+FOLDER = Path(__file__).parents[4] / "config" / "workload"
+MACS = {"resnet18": 1_814_073_344, "mobilenetv2": 300_774_272, "bert_tiny": 58_736_640}
+
+
+def _script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_models", FOLDER / "make_models.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", list(MACS))
+def test_files_are_what_the_script_makes(name: str) -> None:
+    """Rebuilding a model gives the committed bytes."""
+    assert _script().model_bytes(name) == (FOLDER / f"{name}.onnx").read_bytes()
+
+
+@pytest.mark.parametrize("name", list(MACS))
+def test_multiply_accumulates(name: str) -> None:
+    """The networks do the published work, all of it costed, without any notice, under both profiles."""
+    for profile in (REFERENCE, CORRECTED):
+        parsed = read_onnx(FOLDER / f"{name}.onnx", profile)
+        assert parsed.workload.name == name
+        assert sum(node.layer.mac_count for node in parsed.workload.layers_in_order if node.layer) == MACS[name]
+        assert parsed.coverage.modelled_mac_count == parsed.coverage.total_mac_count == MACS[name]
+        assert parsed.coverage.is_complete
+        assert parsed.coverage.notices == ()
+
+
+@pytest.mark.parametrize("name", list(MACS))
+def test_stored_shapes_are_right(name: str) -> None:
+    """The shapes that the script stores are those that onnx infers, strictly, from the graph alone."""
+    model = onnx.load_from_string((FOLDER / f"{name}.onnx").read_bytes())
+    stored = {value.name: value for value in (*model.graph.value_info, *model.graph.output)}
+    del model.graph.value_info[:]
+    inferred = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True).graph
+    assert {value.name: value for value in (*inferred.value_info, *inferred.output)} == stored
+
+
+def test_no_weights_inside() -> None:
+    """The files hold shapes of weights and a few small constants, nothing else."""
+    for name in MACS:
+        model = onnx.load_from_string((FOLDER / f"{name}.onnx").read_bytes())
+        assert sum(len(tensor.raw_data) for tensor in model.graph.initializer) < 256

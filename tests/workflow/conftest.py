@@ -1,0 +1,124 @@
+"""A tiny project, built once, and copies of it to change; Snakemake runs in this process."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from snakemake.api import SnakemakeApi
+from snakemake.scheduling.greedy import SchedulerSettings as GreedySettings
+from snakemake.settings.enums import Quietness
+from snakemake.settings.types import (
+    ConfigSettings,
+    DAGSettings,
+    ExecutionSettings,
+    OutputSettings,
+    ResourceSettings,
+    SchedulingSettings,
+)
+
+PROJECT = Path(__file__).resolve().parents[2]
+TINY = Path(__file__).resolve().parent / "tiny"
+
+
+class Project:
+    """A copy of the project's workflow with the tiny configuration."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @classmethod
+    def create(cls, root: Path) -> "Project":
+        """A project that has not run yet. Its library is ours, so that compiled kernels are found."""
+        root.mkdir(parents=True, exist_ok=True)
+        for name in ("Snakefile", "environment.yml"):
+            shutil.copy2(PROJECT / name, root)
+        shutil.copytree(PROJECT / "workflow", root / "workflow")
+        shutil.copytree(TINY, root / "config")
+        (root / "lib").symlink_to(PROJECT / "lib")
+        return cls(root)
+
+    def copy(self, root: Path) -> "Project":
+        """The same project with its results elsewhere."""
+        shutil.copytree(self.root, root, symlinks=True)
+        return Project(root)
+
+    def own_library(self) -> Path:
+        """Replace the link to our library by a copy to edit; returns the package."""
+        (self.root / "lib").unlink()
+        ignored = shutil.ignore_patterns("__pycache__", ".*")
+        shutil.copytree(PROJECT / "lib" / "tilewright", self.root / "lib" / "tilewright", ignore=ignored)
+        return self.root / "lib" / "tilewright"
+
+    def would_run(self) -> list[str]:
+        """Rules, with the name they are about, that a run would execute now; sorted."""
+        return self._snakemake(dryrun=True)
+
+    def run(self, *targets: str, cores: int = 2) -> None:
+        """Run it. Raises what Snakemake raises when a job fails."""
+        self._snakemake(*targets, cores=cores)
+
+    def _snakemake(self, *targets: str, dryrun: bool = False, cores: int = 2) -> list[str]:
+        before = os.getcwd(), dict(os.environ)
+        try:
+            with SnakemakeApi(OutputSettings(quiet={Quietness.ALL}, dryrun=dryrun, show_failed_logs=True)) as api:
+                workflow = api.workflow(
+                    resource_settings=ResourceSettings(cores=cores),
+                    config_settings=ConfigSettings(),
+                    snakefile=self.root / "Snakefile",
+                    workdir=self.root,
+                )
+                workflow.dag(DAGSettings(targets=frozenset(targets))).execute_workflow(
+                    executor="dryrun" if dryrun else "local",
+                    execution_settings=ExecutionSettings(keep_going=True, lock=False),
+                    scheduling_settings=SchedulingSettings(scheduler="greedy"),
+                    scheduler_settings=GreedySettings(),
+                    greedy_scheduler_settings=GreedySettings(),
+                )
+                dag = workflow._workflow.dag
+                return sorted(job_name(job) for job in dag.jobs if dag.needrun(job) and job.rule.name != "all")
+        finally:
+            os.chdir(before[0])
+            os.environ.clear()
+            os.environ.update(before[1])
+
+    def artifacts(self) -> dict[str, bytes]:
+        """Every result file with its bytes, without the store."""
+        results = self.root / "results"
+        files = (path for path in sorted(results.rglob("*")) if path.is_file() and ".store" not in path.parts)
+        return {path.relative_to(results).as_posix(): path.read_bytes() for path in files}
+
+
+def job_name(job: Any) -> str:
+    """The rule of a Snakemake job and what it is about."""
+    wildcards = job.wildcards_dict
+    about = [str(wildcards[name]) for name in ("run", "hardware", "workload", "mapping") if name in wildcards]
+    return " ".join([job.rule.name, *about])
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The tiny project after its first run; never change it, take a `project`."""
+    project = Project.create(tmp_path_factory.mktemp("built") / "project")
+    project.run()
+    return project
+
+
+@pytest.fixture
+def project(built: Project, tmp_path: Path) -> Project:
+    """A copy of the built project to change."""
+    return built.copy(tmp_path / "project")
+
+
+@pytest.fixture
+def edit() -> Callable[[Path, str, str], None]:
+    """Replaces text in a file, which has to be there."""
+
+    def replace(path: Path, old: str, new: str) -> None:
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    return replace

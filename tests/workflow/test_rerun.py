@@ -1,0 +1,69 @@
+"""What reruns after which change, and what does not."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.workflow.conftest import Project
+
+Edit = Callable[[Path, str, str], None]
+AFTER_MAPPING = ["check_single", "map_single", "report_single"]
+
+
+def for_run(run: str) -> list[str]:
+    """The jobs that follow from a new mapping of one run."""
+    return [f"{rule} {run}" for rule in AFTER_MAPPING]
+
+
+BOTH_RUNS = sorted([*for_run("two_layers-narrow"), *for_run("two_layers-wide"), "summary"])
+
+
+def test_rebuild_does_nothing(project: Project) -> None:
+    """A second run finds everything up to date."""
+    assert project.would_run() == []
+
+
+def test_comment_reruns_nothing(project: Project, edit: Edit) -> None:
+    """A comment, blanks or quotes in what people write change no result and rerun nothing."""
+    edit(project.root / "config" / "hardware" / "narrow.yaml", "name: narrow", '# words\nname:   "narrow" # more')
+    edit(project.root / "config" / "workload" / "two_layers.yaml", "name: first", "name: 'first' # words")
+    edit(project.root / "config" / "config.yaml", "lpf_limit: 4", "lpf_limit: 4 # words")
+    assert project.would_run() == []
+
+
+def test_edited_core_reruns_its_jobs_only(project: Project, edit: Edit) -> None:
+    """A real change of one core reruns the jobs of that core and the summary."""
+    edit(project.root / "config" / "hardware" / "narrow.yaml", "r_cost: 50", "r_cost: 51")
+    assert project.would_run() == sorted([*for_run("two_layers-narrow"), "parse_hardware narrow", "summary"])
+
+
+def test_edited_option_of_a_run(project: Project, edit: Edit) -> None:
+    """An option that changes reruns the mapping of the runs that have it."""
+    edit(project.root / "config" / "config.yaml", "lpf_limit: 4", "lpf_limit: 3")
+    assert project.would_run() == BOTH_RUNS
+
+
+def test_edited_cost_model_reruns_costs(project: Project, edit: Edit) -> None:
+    """A change of the cost model's code reruns mapping and what depends on it, and parses nothing again."""
+    package = project.own_library()
+    assert project.would_run() == []
+    with (package / "cost" / "__init__.py").open("a") as stream:
+        stream.write("\n")
+    assert project.would_run() == BOTH_RUNS
+
+
+def test_edited_report_reruns_reports(project: Project) -> None:
+    """A change of the code of tables and figures maps nothing again."""
+    package = project.own_library()
+    with (package / "report" / "figures.py").open("a") as stream:
+        stream.write("\n")
+    jobs = project.would_run()
+    assert [job for job in jobs if job.startswith(("map", "parse"))] == []
+    assert "report_single two_layers-wide" in jobs
+
+
+def test_added_run_leaves_the_others(project: Project, edit: Edit) -> None:
+    """A new run runs alone, with the summary."""
+    path = project.root / "config" / "config.yaml"
+    new = "runs:\n  mine: {workload: two_layers, hardware: wide, mapping: free, objective: energy}\nsweeps:"
+    edit(path, "sweeps:", new)
+    assert project.would_run() == sorted([*for_run("mine"), "summary"])

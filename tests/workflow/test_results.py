@@ -1,0 +1,112 @@
+"""Results do not depend on how they were computed; damage and failure stay where they are."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from snakemake.exceptions import WorkflowError
+from tilewright.cli.main import main
+
+from tests.workflow.conftest import PROJECT, Project
+
+LAYERS = "results/single/two_layers-narrow/layers.jsonl"
+
+
+def map_narrow(project: Project, output: Path, *options: str, seed: str = "0") -> bytes:
+    """Bytes of what `tilewright map` writes in a process of its own."""
+    results = project.root / "results"
+    command = [
+        *(sys.executable, "-m", "tilewright", "map", "--lpf-limit", "4", "-o", str(output), *options),
+        *("--hardware", str(results / "hardware" / "narrow" / "accelerator.json")),
+        *("--workload", str(results / "workload" / "two_layers" / "zigzag-3.9.1" / "workload.json")),
+        *("--mapping", str(results / "mapping" / "free" / "mapping.json")),
+    ]
+    environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(PROJECT / "lib")}
+    subprocess.run(command, env=environment, cwd=output.parent, check=True, capture_output=True)
+    return (output / "layers.jsonl").read_bytes() + (output / "summary.json").read_bytes()
+
+
+def test_threads_hash_seed_and_store_change_nothing(built: Project, tmp_path: Path) -> None:
+    """One thread or two, hash seed 0 or 1, with store, with a filled store or without: the same bytes."""
+    first = map_narrow(built, tmp_path / "a", "--threads", "1", "--store", str(tmp_path / "store"))
+    again = map_narrow(built, tmp_path / "b", "--threads", "2", "--store", str(tmp_path / "store"), seed="1")
+    without = map_narrow(built, tmp_path / "c", "--threads", "2", "--no-store", seed="1")
+    run = built.root / "results" / "single" / "two_layers-narrow"
+    assert first == again == without == (run / "layers.jsonl").read_bytes() + (run / "summary.json").read_bytes()
+
+
+def test_cores_and_store_change_nothing(built: Project, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole pipeline on one core with another hash seed and without the store makes the same files."""
+    monkeypatch.setenv("PYTHONHASHSEED", "1")
+    shutil.rmtree(project.root / "results")
+    project.run(cores=1)
+    assert project.artifacts() == built.artifacts()
+
+
+def test_damaged_artifact_is_told_and_rebuilt(
+    built: Project, project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A damaged artifact fails the job that reads it, in clear words; removed as told, it is rebuilt the same."""
+    artifact = project.root / "results" / "hardware" / "narrow" / "accelerator.json"
+    artifact.write_bytes(artifact.read_bytes().replace(b"50", b"51"))
+    with pytest.raises(WorkflowError):
+        project.run(LAYERS)
+    log = (project.root / "logs" / "single" / "two_layers-narrow" / "map.log").read_text()
+    assert "accelerator.json artifact is damaged" in log
+    assert "delete it and run again" in log
+    assert "Traceback" not in log
+    monkeypatch.chdir(project.root)
+    assert main(["store", "verify", "results"]) == 2
+    assert main(["store", "verify", "results", "--remove-damaged"]) == 0
+    assert "removed results/hardware/narrow/accelerator.json" in capfd.readouterr().err
+    project.run()
+    assert project.artifacts() == built.artifacts()
+
+
+def test_one_failing_run_leaves_the_others(project: Project, edit: Callable[[Path, str, str], None]) -> None:
+    """A core on which nothing fits fails its own run; the run on the other core is finished."""
+    edit(project.root / "config" / "hardware" / "narrow.yaml", "size: 1 MiB", "size: 8")
+    edit(project.root / "config" / "hardware" / "wide.yaml", "r_cost: 50", "r_cost: 51")
+    before = (project.root / "results" / "single" / "two_layers-wide" / "summary.json").read_bytes()
+    with pytest.raises(WorkflowError):
+        project.run()
+    assert (project.root / "results" / "single" / "two_layers-wide" / "checks.json").is_file()
+    assert (project.root / "results" / "single" / "two_layers-wide" / "summary.json").read_bytes() != before
+    assert "Traceback" not in (project.root / "logs" / "single" / "two_layers-narrow" / "map.log").read_text()
+
+
+def test_wrong_configuration_stops_before_any_job(project: Project, edit: Callable[[Path, str, str], None]) -> None:
+    """Every problem of the configuration is told at once, with file, line and the nearest name."""
+    path = project.root / "config" / "config.yaml"
+    edit(path, "lpf_limit: 4", "lpf_limti: 4")
+    edit(path, "[narrow, wide]", "[narow, wide]")
+    done = snakemake(project, "-n")
+    assert done.returncode != 0
+    said = done.stdout + done.stderr
+    assert "config.yaml:2 lpf_limti: unknown key (did you mean 'lpf_limit'?)" in said
+    assert "did you mean 'narrow'?" in said
+
+
+def snakemake(project: Project, *options: str) -> subprocess.CompletedProcess[str]:
+    """Snakemake in a process of its own."""
+    command = [sys.executable, "-m", "snakemake", *options]
+    return subprocess.run(command, cwd=project.root, capture_output=True, text=True, check=False)
+
+
+def test_report_is_made_and_self_contained(project: Project) -> None:
+    """The HTML report holds the figures and loads nothing from elsewhere."""
+    done = snakemake(project, "--report", "results/report.html")
+    assert done.returncode == 0, done.stderr
+    text = (project.root / "results" / "report.html").read_text()
+    assert "two_layers-narrow" in text
+    assert 'src="http' not in text
+
+
+def test_rules_pass_the_linter() -> None:
+    """Snakemake's linter finds nothing to complain about."""
+    done = snakemake(Project(PROJECT), "--lint")
+    assert done.returncode == 0, done.stderr + done.stdout

@@ -1,0 +1,90 @@
+# What all rules share: the plan of the configuration, digests of what people wrote, digests of code.
+import os
+import sys
+from pathlib import Path
+
+LIBRARY = Path(workflow.basedir) / "lib"
+if str(LIBRARY) not in sys.path:
+    sys.path.insert(0, str(LIBRARY))
+
+from snakemake.exceptions import WorkflowError
+
+from tilewright.artifacts.digests import CODE_OF, code_digest, input_digest
+from tilewright.cli.config import NAME_PATTERN, plan_of
+from tilewright.errors import InputError
+from tilewright.yamlfile import load_yaml
+
+# Jobs run this checkout with this interpreter, also without an activated environment; conda, if used, comes first.
+os.environ.update(
+    PATH=os.pathsep.join((str(Path(sys.executable).parent), os.getenv("PATH", ""))),
+    PYTHONPATH=str(LIBRARY),
+)
+
+try:
+    PLAN = plan_of(config, [load_yaml(path) for path in workflow.configfiles])
+except InputError as error:
+    raise WorkflowError(
+        f"the configuration has {len(error.problems)} problem(s):\n{error}"
+    ) from None
+
+RUN_OF = {run.name: run for run in PLAN.runs}
+RUNS = list(RUN_OF)
+FIGURES = ["energy", "latency"]
+# Parsed descriptions are targets too, so that one that was damaged and removed comes back.
+ARTIFACTS = sorted(
+    {f"results/hardware/{run.hardware}/accelerator.json" for run in PLAN.runs}
+    | {
+        f"results/workload/{run.workload}/{run.options.model}/workload.json"
+        for run in PLAN.runs
+    }
+    | {f"results/mapping/{run.mapping}/mapping.json" for run in PLAN.runs}
+)
+CODE = {step: code_digest(step, LIBRARY / "tilewright") for step in CODE_OF}
+
+
+wildcard_constraints:
+    run=NAME_PATTERN,
+    hardware=NAME_PATTERN,
+    workload=NAME_PATTERN,
+    mapping=NAME_PATTERN,
+    model=NAME_PATTERN,
+
+
+def written(kind):
+    """Input function: the file that a person wrote, which a wildcard of that name stands for."""
+    return lambda wildcards: PLAN.files[kind].get(
+        wildcards[kind], f"config/{kind}/{wildcards[kind]}"
+    )
+
+
+def said(kind):
+    """Param function: digest of what that file says, so that only a change of meaning counts."""
+    return lambda wildcards: input_digest(written(kind)(wildcards))
+
+
+def dims(wildcards):
+    """Param function: sizes of the dynamic dimensions of a workload, as options."""
+    return [f"--dim={text}" for text in PLAN.dims.get(wildcards.workload, ())]
+
+
+def of_run(pattern):
+    """Input function: the path of an artifact that a run needs."""
+    return lambda wildcards: pattern.format(
+        hardware=RUN_OF[wildcards.run].hardware,
+        workload=RUN_OF[wildcards.run].workload,
+        mapping=RUN_OF[wildcards.run].mapping,
+        model=RUN_OF[wildcards.run].options.model,
+    )
+
+
+def option(name):
+    """Param function: an option of the search of a run, as the command line takes it."""
+    return lambda wildcards: str(getattr(RUN_OF[wildcards.run].options, name))
+
+
+def flag(name):
+    """Param function: a switch of the search of a run, present or not."""
+    text = f"--{name}".replace("_", "-")
+    return lambda wildcards: (
+        text if getattr(RUN_OF[wildcards.run].options, name) else ""
+    )

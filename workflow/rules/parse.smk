@@ -1,0 +1,56 @@
+# From what people write to verified artifacts. The files are ancient inputs with a digest of what they say as a
+# parameter: an edited comment reruns nothing.
+
+
+rule parse_hardware:
+    """The accelerator that a hardware file describes."""
+    input:
+        ancient(written("hardware")),
+    output:
+        "results/hardware/{hardware}/accelerator.json",
+    log:
+        "logs/hardware/{hardware}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        said=said("hardware"),
+        code=CODE["parse_hardware"],
+    shell:
+        "python -m tilewright parse hardware {input:q} -o {output:q} &> {log:q}"
+
+
+rule parse_workload:
+    """The layers of a network, as a model profile reads them, and what of it is not costed."""
+    input:
+        ancient(written("workload")),
+    output:
+        workload="results/workload/{workload}/{model}/workload.json",
+        coverage="results/workload/{workload}/{model}/coverage.json",
+    log:
+        "logs/workload/{workload}/{model}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        said=said("workload"),
+        dims=dims,
+        code=CODE["parse_workload"],
+    shell:
+        "python -m tilewright parse workload {input:q} --model {wildcards.model:q} {params.dims:q}"
+        " -o {output.workload:q} --coverage {output.coverage:q} &> {log:q}"
+
+
+rule parse_mapping:
+    """The mapping constraints of a mapping file."""
+    input:
+        ancient(written("mapping")),
+    output:
+        "results/mapping/{mapping}/mapping.json",
+    log:
+        "logs/mapping/{mapping}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        said=said("mapping"),
+        code=CODE["parse_mapping"],
+    shell:
+        "python -m tilewright parse mapping {input:q} -o {output:q} &> {log:q}"

@@ -1,0 +1,97 @@
+# The single-core flow: one job maps and costs all layers of one workload on one core.
+
+
+rule map_single:
+    """The best mapping of every distinct layer of a network on one core, with its cost."""
+    input:
+        hardware=of_run("results/hardware/{hardware}/accelerator.json"),
+        workload=of_run("results/workload/{workload}/{model}/workload.json"),
+        mapping=of_run("results/mapping/{mapping}/mapping.json"),
+    output:
+        layers="results/single/{run}/layers.jsonl",
+        summary="results/single/{run}/summary.json",
+    log:
+        "logs/single/{run}/map.log",
+    benchmark:
+        "logs/single/{run}/map.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=lambda wildcards, attempt: 1000 * attempt,
+        runtime=60,
+    params:
+        objective=option("objective"),
+        model=option("model"),
+        lpf_limit=option("lpf_limit"),
+        temporal_mapping_type=option("temporal_mapping_type"),
+        nb_spatial_mappings_generated=option("nb_spatial_mappings_generated"),
+        mix=flag("enable_mix_spatial_mapping"),
+        directory=subpath(output.layers, parent=True),
+        code=CODE["map"],
+    shell:
+        "python -m tilewright map --hardware {input.hardware:q} --workload {input.workload:q}"
+        " --mapping {input.mapping:q} -o {params.directory:q} --objective {params.objective}"
+        " --model {params.model:q} --lpf-limit {params.lpf_limit}"
+        " --temporal-mapping-type {params.temporal_mapping_type}"
+        " --nb-spatial-mappings-generated {params.nb_spatial_mappings_generated} {params.mix}"
+        " --threads {threads} &> {log:q}"
+
+
+rule check_single:
+    """Physical invariants of a run, verified on its artifacts."""
+    input:
+        layers="results/single/{run}/layers.jsonl",
+        summary="results/single/{run}/summary.json",
+        hardware=of_run("results/hardware/{hardware}/accelerator.json"),
+    output:
+        "results/single/{run}/checks.json",
+    log:
+        "logs/single/{run}/check.log",
+    conda:
+        "../../environment.yml"
+    params:
+        directory=subpath(input.layers, parent=True),
+        code=CODE["check"],
+    shell:
+        "python -m tilewright check {params.directory:q} --hardware {input.hardware:q} -o {output:q} &> {log:q}"
+
+
+rule report_single:
+    """Figures, the table of layers and the loop nests of a run."""
+    input:
+        layers="results/single/{run}/layers.jsonl",
+        summary="results/single/{run}/summary.json",
+    output:
+        report(
+            "results/single/{run}/report/energy.svg",
+            caption="../report/energy.rst",
+            category="Runs",
+            subcategory="{run}",
+            labels={"run": "{run}", "shows": "energy by layer"},
+        ),
+        report(
+            "results/single/{run}/report/latency.svg",
+            caption="../report/latency.rst",
+            category="Runs",
+            subcategory="{run}",
+            labels={"run": "{run}", "shows": "latency by layer"},
+        ),
+        table=report(
+            "results/single/{run}/report/layers.csv",
+            caption="../report/layers.rst",
+            category="Runs",
+            subcategory="{run}",
+            labels={"run": "{run}", "shows": "table of layers"},
+        ),
+        nests="results/single/{run}/report/loop_nests.txt",
+    log:
+        "logs/single/{run}/report.log",
+    conda:
+        "../../environment.yml"
+    params:
+        source=subpath(input.layers, parent=True),
+        directory=subpath(output.table, parent=True),
+        code=CODE["report"],
+    shell:
+        "python -m tilewright report {params.source:q} -o {params.directory:q} &> {log:q}"

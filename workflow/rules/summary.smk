@@ -1,0 +1,25 @@
+# Across runs.
+
+
+rule summary:
+    """One row per run."""
+    input:
+        expand("results/single/{run}/summary.json", run=RUNS),
+    output:
+        csv=report(
+            "results/summary.csv",
+            caption="../report/summary.rst",
+            category="Summary",
+            labels={"run": "all", "shows": "totals"},
+        ),
+        parquet="results/summary.parquet",
+    log:
+        "logs/summary.log",
+    conda:
+        "../../environment.yml"
+    params:
+        directories=expand("results/single/{run}", run=RUNS),
+        code=CODE["summarize"],
+    shell:
+        "python -m tilewright summarize {params.directories:q} --csv {output.csv:q} --parquet {output.parquet:q}"
+        " &> {log:q}"
