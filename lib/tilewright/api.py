@@ -21,7 +21,7 @@ from tilewright.sources import (
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
-    from tilewright.search.mapper import MappedWorkload
+    from tilewright.search.network import MappedWorkload
     from tilewright.search.options import SearchOptions
     from tilewright.search.store import Store
 
@@ -51,11 +51,11 @@ def map_workload(
 
     Raises InputError for wrong descriptions, MappingError where nothing fits.
     """
-    from tilewright.search import mapper
+    from tilewright.search import network
     from tilewright.search.options import SearchOptions
 
     chosen = options or SearchOptions()
-    return mapper.map_workload(
+    return network.map_workload(
         parse_workload(workload, chosen.model),
         single_core(parse_accelerator(hardware)),
         parse_mapping(mapping),

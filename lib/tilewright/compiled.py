@@ -46,9 +46,10 @@ class Kernel:
     @property
     def _numba_type_(self) -> Any:
         """Lets a kernel call another as if it were the dispatcher."""
-        return self.dispatcher._numba_type_  # noqa: SLF001
+        return self.dispatcher._numba_type_
 
     def __call__(self, *arguments: Any) -> Any:
+        """Run the compiled function."""
         return self.dispatcher(*arguments)
 
 
@@ -70,7 +71,7 @@ def cache_directory() -> Path | None:
 
 
 def _numba() -> Any:
-    """Numba, set up: its cache in the project, and no vector code, which only slows down loops of three to ten rounds."""
+    """Numba, with its cache in the project, and without vector code: it only slows down loops of a few rounds."""
     directory = cache_directory()
     if directory is not None:
         os.environ["NUMBA_CACHE_DIR"] = str(directory / "numba")
@@ -137,7 +138,7 @@ def _optimise(intermediate_code: str, symbol: str) -> bytes:
     tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_interleaving = False
     builder = llvm.create_pass_builder(machine, tuning)
     builder.getModulePassManager().run(module, builder)
-    return machine.emit_object(module)
+    return bytes(machine.emit_object(module))
 
 
 def _target_machine() -> Any:
@@ -208,4 +209,4 @@ def _load(symbol: str, code: bytes, record_count: int) -> NativeFunction:
 
 def _address(record: np.record) -> int:
     """Where the data of a record lies."""
-    return record.__array_interface__["data"][0]
+    return int(record.__array_interface__["data"][0])

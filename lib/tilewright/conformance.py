@@ -188,7 +188,10 @@ def compare_flow(path: Path | str, hardware_directory: Path | str) -> Conformanc
         in_order = [found[index] for _, index in flow["layers"]]
         energy = sum(record["energy_pj"] for record in in_order if record)
         latency = sum(record["latency_cycles"] for record in in_order if record)
-        totals = [("network energy", energy, flow["network_energy"]), ("network latency", latency, flow["network_latency"])]
+        totals = [
+            ("network energy", energy, flow["network_energy"]),
+            ("network latency", latency, flow["network_latency"]),
+        ]
         report.add("network", totals)
     return report
 
@@ -251,8 +254,6 @@ def report_text(reports: Iterable[ConformanceReport]) -> str:
     worst = max((row.worst_relative_difference for row in rows), default=0.0)
     differ = total[0] - total[1] - total[2]
     rejected = sum(row.rejected for row in rows)
-    lines.append(
-        f"{'total':<58}{total[0]:>8}{total[1]:>8}{total[2]:>8}{differ:>8}{rejected:>10}  {worst:.2e}"
-    )
+    lines.append(f"{'total':<58}{total[0]:>8}{total[1]:>8}{total[2]:>8}{differ:>8}{rejected:>10}  {worst:.2e}")
     lines += [f"  {row.name} {mismatch}" for row in rows for mismatch in row.mismatches[:10]]
     return "\n".join(lines)

@@ -46,9 +46,7 @@ class InputError(TilewrightError):
     """The user's input is wrong; carries every problem found. The command line turns it into exit code 2."""
 
     def __init__(self, problems: Iterable[Problem] | str) -> None:
-        self.problems: tuple[Problem, ...] = (
-            (Problem(problems),) if isinstance(problems, str) else tuple(problems)
-        )
+        self.problems: tuple[Problem, ...] = (Problem(problems),) if isinstance(problems, str) else tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 

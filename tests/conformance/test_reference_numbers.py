@@ -1,13 +1,13 @@
-"""Our numbers against those of the reference tool, zigzag-dse 3.9.1: the project's own set, and a larger one if there."""
+"""Our numbers against those of zigzag-dse 3.9.1: the project's own set, and a larger one if there."""
 
 import json
 from pathlib import Path
 
 import pytest
-from tilewright.mapping.yaml_reader import read_mapping
-from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.conformance import ConformanceReport, compare_flow, compare_points, report_text
-from tilewright.search.mapper import map_workload
+from tilewright.hardware.yaml_reader import read_accelerator
+from tilewright.mapping.yaml_reader import read_mapping
+from tilewright.search.network import map_workload
 from tilewright.search.options import SearchOptions
 from tilewright.workload.yaml_reader import read_workload_yaml
 

@@ -23,7 +23,7 @@ from tilewright.cli.options import (
 from tilewright.cli.runs import LAYERS_FILE, SUMMARY_FILE
 
 if TYPE_CHECKING:
-    from tilewright.search.mapper import MappedWorkload
+    from tilewright.search.network import MappedWorkload
 
 
 @click.command()
@@ -60,7 +60,7 @@ def command(
     Example: tilewright map --hardware config/hardware/tpu_like.yaml --workload config/workload/resnet18.onnx
     --mapping config/mapping/tpu_like.yaml -o out
     """
-    from tilewright.search import mapper
+    from tilewright.search import network as engine
     from tilewright.search.options import SearchOptions
     from tilewright.search.store import Store
     from tilewright.sources import parse_accelerator, parse_mapping, parse_workload, single_core
@@ -77,7 +77,7 @@ def command(
     accelerator, constraints = parse_accelerator(hardware), parse_mapping(mapping)
     finished: list[dict[str, Any]] = []
     try:
-        mapped = mapper.map_workload(
+        mapped = engine.map_workload(
             network,
             single_core(accelerator),
             constraints,

@@ -204,7 +204,9 @@ def load_ports(problem, ws, v, busy_cycles):
                 else:
                     required += ws.bandwidth[v, o, m, x]
             elif ws.count[v, o, m, x] == 1:
-                insert_load(ws, whole, float(ws.transfer_cycles[o, m, x]), float(loading_floor(problem, ws, v, o, m, x)), s)
+                insert_load(
+                    ws, whole, float(ws.transfer_cycles[o, m, x]), float(loading_floor(problem, ws, v, o, m, x)), s
+                )
                 whole += 1
         if whole == 0:
             continue

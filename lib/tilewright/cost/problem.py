@@ -1,6 +1,7 @@
 """A mapping problem, layer x core x spatial mapping, flattened once to the arrays that the compiled kernel reads."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -98,10 +99,11 @@ Problem = np.record
 
 def new_record(dtype: np.dtype) -> np.record:
     """A zeroed record, which kernels read and write in place."""
-    return np.zeros(1, dtype).view(np.recarray)[0]
+    record: np.record = np.zeros(1, dtype).view(np.recarray)[0]
+    return record
 
 
-def _fill(record: np.record, values: dict[str, object]) -> None:
+def _fill(record: np.record, values: dict[str, Any]) -> None:
     """Write values into the leading part of each field; raises MappingError where one is larger than its field."""
     for name, value in values.items():
         field = record[name]
@@ -169,7 +171,7 @@ def build_problem(
 
 def _relevancy_arrays(
     layer: Layer, relevancy: dict[str, OperandRelevancy], dimensions: dict[str, int], profile: ModelProfile
-) -> dict[str, object]:
+) -> dict[str, Any]:
     operands, relations = layer.operands, layer.relations
     kind = np.full((len(operands), len(dimensions)), NEUTRAL, np.int64)
     relevant = np.full((len(operands), len(dimensions) + 1), -1, np.int64)
@@ -202,7 +204,7 @@ def _relevancy_arrays(
 
 def _memory_arrays(
     core: Core, operands: tuple[str, ...], link: dict[str, str], chains: dict[str, tuple[int, ...]], depth: int
-) -> dict[str, object]:
+) -> dict[str, Any]:
     level_memory = np.full((len(operands), depth), -1, np.int64)
     for o, operand in enumerate(operands):
         level_memory[o, : len(chains[operand])] = chains[operand]
@@ -266,7 +268,7 @@ def port_services(core: Core) -> list[tuple[int, int, list[tuple[str, str]]]]:
 
 def _port_arrays(
     core: Core, operands: tuple[str, ...], link: dict[str, str], chains: dict[str, tuple[int, ...]], depth: int
-) -> dict[str, object]:
+) -> dict[str, Any]:
     shape = (len(operands), depth, len(DIRECTIONS))
     widest, narrowest, port_of = np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.full(shape, -1, np.int64)
     layer_operand = {link[operand]: o for o, operand in enumerate(operands)}
@@ -302,7 +304,7 @@ def _spatial_arrays(
     dimensions: dict[str, int],
     relevancy: dict[str, OperandRelevancy],
     depth: int,
-) -> dict[str, object]:
+) -> dict[str, Any]:
     fractional, integer = dict(spatial.fractional), dict(spatial.integer)
     longest = max(1, *(sum(len(level) for level in fractional[operand]) for operand in operands))
     start = np.zeros((len(operands), depth + 2), np.int64)

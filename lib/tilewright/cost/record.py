@@ -1,5 +1,6 @@
 """The full breakdown of one evaluated mapping as plain data: what artifacts, tables and figures are made of."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -58,8 +59,7 @@ def breakdown(
             for operand, chain in zip(layer.operands, chains, strict=True)
         },
         "memories": {
-            memory.name: {"size_bits": memory.size_bits, "operands": list(memory.operands)}
-            for memory in core.memories
+            memory.name: {"size_bits": memory.size_bits, "operands": list(memory.operands)} for memory in core.memories
         },
         "energy_pj": energy,
         "mac_energy_pj": float(problem.mac_energy_pj),
@@ -99,9 +99,7 @@ def _temporal_levels(layer: Layer, order: LoopOrder, problem: Problem, ws: Works
     result = {}
     for o, operand in enumerate(layer.operands):
         bounds = [0, *ws.merged[o, : problem.level_count[o]].tolist()]
-        result[operand] = [
-            [list(loop) for loop in order[first:end]] for first, end in zip(bounds, bounds[1:], strict=False)
-        ]
+        result[operand] = [[list(loop) for loop in order[first:end]] for first, end in itertools.pairwise(bounds)]
     return result
 
 
@@ -134,9 +132,7 @@ def _per_link(layer: Layer, problem: Problem, values: np.ndarray) -> Record:
 
 
 def _per_level(layer: Layer, problem: Problem, values: np.ndarray) -> Record:
-    return {
-        operand: values[o, : problem.level_count[o]].tolist() for o, operand in enumerate(layer.operands)
-    }
+    return {operand: values[o, : problem.level_count[o]].tolist() for o, operand in enumerate(layer.operands)}
 
 
 def _port_records(layer: Layer, core: Core, problem: Problem, ws: Workspace) -> list[Record]:

@@ -1,5 +1,7 @@
-"""Spatial reuse: active instances of each memory, and how many distinct lower ones an upper one feeds (zigzag-dse 3.9.1,
-spatial mapping)."""
+"""Spatial reuse: active instances of each memory, and how many distinct lower ones an upper one feeds.
+
+Source: zigzag-dse 3.9.1, spatial mapping.
+"""
 
 import math
 
@@ -46,7 +48,7 @@ def _level_products(
     layer: Layer, levels: tuple[SpatialLoops, ...], relevancy: OperandRelevancy, profile: ModelProfile
 ) -> tuple[list[float], list[float]]:
     """Per architecture level the product of relevant factors and of all factors, windows decoupled."""
-    running = {relation: ([1, 1], [1.0, 1.0]) for relation in relevancy.relations}
+    running = {relation: ([1.0, 1.0], [1.0, 1.0]) for relation in relevancy.relations}
     relevant, everything = [], []
     for loops in levels:
         r_product, product = 1.0, 1.0

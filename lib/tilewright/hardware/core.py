@@ -49,9 +49,7 @@ class Memory:
     @cached_property
     def port_of(self) -> dict[tuple[str, str], int]:
         """(memory operand, direction) -> index of the port that serves it; a later claim overrides (spec 2.2)."""
-        return {
-            pair: index for index, port in enumerate(self.ports) for pair in port.allocation
-        }
+        return {pair: index for index, port in enumerate(self.ports) for pair in port.allocation}
 
 
 @dataclass(frozen=True)

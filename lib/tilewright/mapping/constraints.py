@@ -43,18 +43,22 @@ class Mapping:
 
         Raises KeyError if there is no default entry (a validated mapping always has one).
         """
-        tests = (
-            lambda name: name == layer.name,
-            lambda name: name == layer.operator_type,
-            lambda name: name == "@depthwise" and is_depthwise(layer),
-            lambda name: any(c in name for c in "*?[") and fnmatch.fnmatchcase(layer.name, name),
-            lambda name: name == "default",
-        )
-        for test in tests:
-            for entry in self.entries:
-                if test(entry.name):
-                    return entry
-        raise KeyError("default")
+        ranked = [(rank, entry) for entry in self.entries if (rank := _selection_rank(entry.name, layer)) is not None]
+        if not ranked:
+            raise KeyError("default")
+        return min(ranked, key=lambda pair: pair[0])[1]
+
+
+def _selection_rank(selector: str, layer: Layer) -> int | None:
+    """How specifically a selector names a layer, 0 most; None if it does not. Equal ranks: first in the file."""
+    selected = (
+        selector == layer.name,
+        selector == layer.operator_type,
+        selector == "@depthwise" and is_depthwise(layer),
+        any(character in selector for character in "*?[") and fnmatch.fnmatchcase(layer.name, selector),
+        selector == "default",
+    )
+    return selected.index(True) if True in selected else None
 
 
 def is_depthwise(layer: Layer) -> bool:

@@ -37,7 +37,7 @@ def prime_factors(number: int) -> list[int]:
             factors.append(divisor)
             number //= divisor
         divisor += 1
-    return factors + [number] if number > 1 else factors
+    return [*factors, number] if number > 1 else factors
 
 
 def loop_multiset(
@@ -53,8 +53,7 @@ def loop_multiset(
     """
     whole = _whole_loops(dict(temporal_sizes), ordering)
     free = {
-        dimension: prime_factors(size // math.prod(whole.get(dimension, [1])))
-        for dimension, size in temporal_sizes
+        dimension: prime_factors(size // math.prod(whole.get(dimension, [1]))) for dimension, size in temporal_sizes
     }
     if limit is not None:
         target = max(limit, len(temporal_sizes))

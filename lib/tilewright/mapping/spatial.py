@@ -6,6 +6,7 @@ capacity and energy, and *integer* factors, which drive latency.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -20,7 +21,8 @@ from tilewright.workload.layer import Layer
 SpatialLoops = tuple[tuple[str, float], ...]
 OperandLevels = tuple[tuple[str, tuple[SpatialLoops, ...]], ...]
 """(layer operand, loops of architecture levels 0..M); level 0 lies between the array and the innermost memory."""
-_ArrayFactors = list[tuple[str, list[tuple[str, Fraction | float]]]]
+_Factor = Fraction | float
+_ArrayFactors = list[tuple[str, list[tuple[str, _Factor]]]]
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,9 @@ def convert_spatial_mapping(
     )
 
 
-def _spread_factors(unrolling, layer, core, finish, exact=False) -> _ArrayFactors:  # noqa: ANN001
+def _spread_factors(
+    unrolling: Unrolling, layer: Layer, core: Core, finish: Callable[[_Factor], _Factor], exact: bool = False
+) -> _ArrayFactors:
     """Per array dimension the converted factors, in mapping order.
 
     The largest factor of a loop dimension is replaced by size / iterations, so that the work is spread evenly over
@@ -74,8 +78,8 @@ def _spread_factors(unrolling, layer, core, finish, exact=False) -> _ArrayFactor
     array_sizes = core.operational_array.size_of
     largest: dict[str, int] = {}
     for _, factors in unrolling:
-        for dimension, factor in factors:
-            largest[dimension] = max(largest.get(dimension, 0), factor)
+        for dimension, given in factors:
+            largest[dimension] = max(largest.get(dimension, 0), given)
     adjusted: set[str] = set()
     early: dict[str, Fraction | float] = {}
     result: _ArrayFactors = []
@@ -84,26 +88,23 @@ def _spread_factors(unrolling, layer, core, finish, exact=False) -> _ArrayFactor
         for dimension, given in factors:
             if dimension not in sizes:
                 continue
-            factor: Fraction | float = min(given, array_sizes[array_dimension])
+            factor: _Factor = min(given, array_sizes[array_dimension])
             size = sizes[dimension]
             if factor > size:
                 raise MappingError(f"spatial factor {factor} of {dimension} exceeds the layer's size {size}")
             if given == largest[dimension] and dimension not in adjusted:
                 adjusted.add(dimension)
                 before = early.get(dimension, 1)
-                iterations = math.ceil(Fraction(size) / (factor * before)) if exact else math.ceil(
-                    size / (factor * before)
-                )
-                factor = finish((Fraction(size) if exact else size) / iterations / before)
+                whole: _Factor = Fraction(size) if exact else size
+                iterations = math.ceil(whole / (factor * before))
+                factor = finish(whole / iterations / before)
             early[dimension] = early.get(dimension, 1) * factor
             converted.append((dimension, factor))
         result.append((array_dimension, converted))
     return result
 
 
-def _distribute(
-    factors: _ArrayFactors, layer: Layer, core: Core, links: tuple[tuple[str, str], ...]
-) -> OperandLevels:
+def _distribute(factors: _ArrayFactors, layer: Layer, core: Core, links: tuple[tuple[str, str], ...]) -> OperandLevels:
     """Give each array dimension to the innermost memory of an operand that serves it; the rest lies above the top."""
     hierarchy = memory_hierarchy(core)
     link = dict(links)

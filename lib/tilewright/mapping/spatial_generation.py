@@ -206,9 +206,7 @@ def limit_to_capacity(
         limit = core.memories[memory_index].size_bits / bits
         irrelevant = operand_relevancy(layer, operand, profile).irrelevant
         names = [name for name in array_dimensions_in_set_order(served) if name in draft]
-        dimensions = layer_dimensions_in_set_order(
-            d for name in names for d in draft[name] if d not in irrelevant
-        )
+        dimensions = layer_dimensions_in_set_order(d for name in names for d in draft[name] if d not in irrelevant)
         places = [(name, d) for d in dimensions for name in names if d in draft[name]]
         old = [draft[name][d] for name, d in places]
         if math.prod(old) <= limit:

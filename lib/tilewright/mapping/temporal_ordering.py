@@ -17,9 +17,7 @@ ANY = -1
 GAP = -2
 
 
-def applicable_ordering(
-    ordering: tuple[TemporalOrderingEntry, ...], layer: Layer
-) -> tuple[TemporalOrderingEntry, ...]:
+def applicable_ordering(ordering: tuple[TemporalOrderingEntry, ...], layer: Layer) -> tuple[TemporalOrderingEntry, ...]:
     """The entries that speak of the layer's dimensions, and the gaps."""
     return tuple(entry for entry in ordering if entry.dimension == WILDCARD or entry.dimension in layer.size_of)
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tilewright.compiled import native_function
-from tilewright.cost.problem import PROBLEM_DTYPE, Problem, new_record
-from tilewright.cost.workspace import MAX_LOOPS, WORKSPACE_DTYPE, Workspace, new_workspace
+from tilewright.cost.problem import MAX_LOOPS, PROBLEM_DTYPE, Problem, new_record
+from tilewright.cost.workspace import WORKSPACE_DTYPE, Workspace, new_workspace
 from tilewright.errors import MappingError
 from tilewright.search.loma_kernel import STREAM_DTYPE, search_block
 

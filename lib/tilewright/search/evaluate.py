@@ -97,9 +97,7 @@ def _check_order(prepared: PreparedProblem, loop_order: LoopOrder) -> None:
     covered = dict.fromkeys(needed, 1)
     for dimension, size in loop_order:
         covered[dimension] = covered.get(dimension, 1) * size
-    wrong = [
-        f"{d} {covered[d]} instead of {needed.get(d, 1)}" for d in covered if covered[d] != needed.get(d, 1)
-    ]
+    wrong = [f"{d} {covered[d]} instead of {needed.get(d, 1)}" for d in covered if covered[d] != needed.get(d, 1)]
     if wrong:
         raise MappingError(f"the temporal order iterates {', '.join(wrong)} times after the spatial mapping")
 
@@ -109,9 +107,7 @@ def evaluate_prepared(prepared: PreparedProblem, loop_order: LoopOrder) -> Recor
     ws, outcome = _run(prepared.arrays, prepared.dimensions, loop_order)
     if outcome != FITS:
         raise MappingError(failure_text(prepared, outcome, ws.failure, ws.failure_bits))
-    return breakdown(
-        prepared.layer, prepared.core, prepared.links, prepared.spatial, loop_order, prepared.arrays, ws
-    )
+    return breakdown(prepared.layer, prepared.core, prepared.links, prepared.spatial, loop_order, prepared.arrays, ws)
 
 
 def corrected_figures(prepared: PreparedProblem, loop_order: LoopOrder) -> Record:
@@ -140,12 +136,14 @@ def _run(arrays: Problem, dimensions: tuple[str, ...], loop_order: LoopOrder) ->
 
 def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bits: np.ndarray) -> str:
     """Why an order does not fit: operand, memory, what was needed, against what limit."""
-    k, o, m = (int(value) for value in place)
+    k, o = int(place[0]), int(place[1])
     memory = prepared.core.memories[k].name
     operand = prepared.layer.operands[o]
     needed, limit = float(bits[0]), float(bits[1])
     if outcome == NO_PORT:
-        return f"operand {operand} moves data '{DIRECTIONS[int(needed)]}' at memory '{memory}', which has no port for it"
+        return (
+            f"operand {operand} moves data '{DIRECTIONS[int(needed)]}' at memory '{memory}', which has no port for it"
+        )
     if outcome == TOO_SMALL:
         return (
             f"memory '{memory}' is too small for the spatial tile of operand {operand}: "

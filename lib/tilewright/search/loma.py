@@ -19,7 +19,7 @@ BLOCK_ORDERS = 16384
 """Orders evaluated between two looks at the clock and at requests to stop."""
 
 
-class SearchStopped(Exception):
+class SearchStoppedError(Exception):
     """The search was asked to stop before it was done."""
 
 
@@ -50,7 +50,7 @@ def search_orders(
     """The best order under the run's objective.
 
     A complete `ordering` is evaluated as it is. `progress` is told the number of orders of each finished block.
-    Raises MappingError for impossible constraints, SearchStopped when `stop` is set.
+    Raises MappingError for impossible constraints, SearchStoppedError when `stop` is set.
     """
     sizes = prepared.spatial.temporal_sizes
     entries = applicable_ordering(ordering, prepared.layer)
@@ -73,9 +73,7 @@ def search_orders(
     return _run(stream, count, symbols, prepared, progress, stop)
 
 
-def count_orders(
-    prepared: PreparedProblem, ordering: tuple[TemporalOrderingEntry, ...], options: SearchOptions
-) -> int:
+def count_orders(prepared: PreparedProblem, ordering: tuple[TemporalOrderingEntry, ...], options: SearchOptions) -> int:
     """How many orders `search_orders` will visit; 0 if the constraints are impossible."""
     entries = applicable_ordering(ordering, prepared.layer)
     sizes = prepared.spatial.temporal_sizes
@@ -99,7 +97,7 @@ def _run(
     ws = new_workspace()
     while stream.visited < count:
         if stop is not None and stop.is_set():
-            raise SearchStopped
+            raise SearchStoppedError
         block = int(min(BLOCK_ORDERS, count - stream.visited))
         run_stream(prepared.arrays, ws, stream, block)
         if progress is not None:

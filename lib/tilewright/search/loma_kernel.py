@@ -8,7 +8,8 @@ import numpy as np
 
 from tilewright.compiled import kernel
 from tilewright.cost.kernel import evaluate_order
-from tilewright.cost.workspace import ENERGY, FITS, LATENCY, MAX_LOOPS
+from tilewright.cost.problem import MAX_LOOPS
+from tilewright.cost.workspace import ENERGY, FITS, LATENCY
 from tilewright.mapping.temporal_ordering import ANY, GAP
 
 LATENCY_OBJECTIVE, ENERGY_OBJECTIVE, EDP_OBJECTIVE = range(3)
@@ -58,7 +59,7 @@ def next_order(stream, n):
 
 @kernel
 def matches(ws, stream):
-    """True if the order in `ws` matches the pattern; GAP stands for any run of loops (greedy, first gap from inside)."""
+    """True if the order in `ws` matches the pattern, in which GAP stands for any run of loops."""
     p = i = 0
     gap = resume = -1
     while i < ws.loop_count:

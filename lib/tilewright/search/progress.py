@@ -53,7 +53,15 @@ def _log_lines(total_orders: int, title: str) -> Advance:
 @contextlib.contextmanager
 def _bar(total_orders: int, title: str) -> Iterator[Advance]:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
     from rich.text import Text
 
     class Rate(ProgressColumn):

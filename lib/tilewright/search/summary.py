@@ -11,9 +11,7 @@ NOTABLE_DIFFERENCE = 0.05
 """Relative difference to the profile `corrected` from which a layer is named."""
 
 
-def summarize(
-    workload: Workload, core: Core, options: SearchOptions, records: tuple[Record, ...]
-) -> dict[str, Any]:
+def summarize(workload: Workload, core: Core, options: SearchOptions, records: tuple[Record, ...]) -> dict[str, Any]:
     """The summary of a mapped network; sums run in execution order."""
     index_of = {name: i for i, record in enumerate(records) for name in record["layer_names"]}
     names = [node.layer.name for node in workload.layers_in_order if node.layer is not None]

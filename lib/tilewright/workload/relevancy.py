@@ -81,5 +81,3 @@ def operand_elements(layer: Layer, operand: str, profile: ModelProfile) -> int:
 def operand_bits(layer: Layer, operand: str, profile: ModelProfile) -> int:
     """Bits of the whole operand; the output at partial-sum precision."""
     return operand_elements(layer, operand, profile) * layer.bits_of[operand]
-
-
