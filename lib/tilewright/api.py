@@ -14,8 +14,7 @@ from tilewright.sources import (
     MappingSource,
     WorkloadSource,
     parse_accelerator,
-    parse_mapping,
-    parse_workload,
+    parse_inputs,
     single_core,
 )
 from tilewright.workload.layer import Layer
@@ -55,10 +54,11 @@ def map_workload(
     from tilewright.search.options import SearchOptions
 
     chosen = options or SearchOptions()
+    accelerator, parsed, constraints = parse_inputs(hardware, workload, mapping, chosen.model)
     return network.map_workload(
-        parse_workload(workload, chosen.model),
-        single_core(parse_accelerator(hardware)),
-        parse_mapping(mapping),
+        parsed,
+        single_core(accelerator),
+        constraints,
         chosen,
         threads=threads,
         store=store,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
@@ -79,6 +80,48 @@ def single_core(accelerator: Accelerator) -> Core:
     if len(accelerator.cores) != 1:
         raise InputError(f"{accelerator.name} has {len(accelerator.cores)} cores, this needs exactly one")
     return accelerator.cores[0]
+
+
+def parse_inputs(
+    hardware: AcceleratorSource,
+    workload: WorkloadSource,
+    mapping: MappingSource,
+    model: str = "zigzag-3.9.1",
+    dims: Table[str, int] | None = None,
+) -> tuple[Accelerator, Workload, Mapping]:
+    """All three descriptions of a single-core run, and what the mapping says checked against the core.
+
+    Raises InputError with the problems of all of them.
+    """
+    parsed: list[Any] = []
+    problems: list[Problem] = []
+    for parse in (
+        lambda: parse_accelerator(hardware),
+        lambda: parse_workload(workload, model, dims),
+        lambda: parse_mapping(mapping),
+    ):
+        try:
+            parsed.append(parse())
+        except InputError as error:
+            problems += error.problems
+            parsed.append(None)
+    accelerator, network, constraints = parsed
+    if accelerator is not None and constraints is not None:
+        problems += _cross_check(constraints, single_core(accelerator), mapping)
+    if problems:
+        raise InputError(problems)
+    return accelerator, network, constraints
+
+
+def _cross_check(mapping: Mapping, core: Core, source: MappingSource) -> list[Problem]:
+    """Names in a mapping that the core does not have. An artifact has no lines, so only its name is told."""
+    from tilewright.mapping.yaml_checks import check_mapping_against_core
+
+    if not isinstance(source, str | PathLike):
+        return check_mapping_against_core(mapping, core)
+    if is_artifact(Path(source)):
+        return [replace(problem, file=str(source)) for problem in check_mapping_against_core(mapping, core)]
+    return check_mapping_against_core(mapping, core, Path(source))
 
 
 def existing_file(source: FilePath, what: str) -> Path:

@@ -47,14 +47,18 @@ def command(
     """
     from tilewright.search.evaluate import evaluate
     from tilewright.search.options import SearchOptions
-    from tilewright.sources import parse_accelerator, parse_mapping, parse_workload, single_core
+    from tilewright.sources import parse_accelerator, parse_inputs, parse_workload, single_core
 
     options = SearchOptions(model=model, temporal_mapping_type=temporal_mapping_type)
-    network = parse_workload(workload, model, parse_dims(dims))
-    core = single_core(parse_accelerator(hardware))
     if (mapping is None) == (points is None):
         raise InputError("give either --mapping or --points")
-    found = _points_of_mapping(network, parse_mapping(mapping)) if mapping else _points_of_file(network, points)
+    if mapping:
+        accelerator, network, constraints = parse_inputs(hardware, workload, mapping, model, parse_dims(dims))
+        found = _points_of_mapping(network, constraints)
+    else:
+        accelerator, network = parse_accelerator(hardware), parse_workload(workload, model, parse_dims(dims))
+        found = _points_of_file(network, points)
+    core = single_core(accelerator)
     chosen = _chosen(list(found), layer_name, network)
     refused = 0
     for layer, spatial, order, links in chosen:

@@ -63,7 +63,7 @@ def command(
     from tilewright.search import network as engine
     from tilewright.search.options import SearchOptions
     from tilewright.search.store import Store
-    from tilewright.sources import parse_accelerator, parse_mapping, parse_workload, single_core
+    from tilewright.sources import parse_inputs, single_core
 
     options = SearchOptions(
         objective=objective,
@@ -73,8 +73,7 @@ def command(
         nb_spatial_mappings_generated=nb_spatial_mappings_generated,
         enable_mix_spatial_mapping=enable_mix_spatial_mapping,
     )
-    network = parse_workload(workload, model, parse_dims(dims))
-    accelerator, constraints = parse_accelerator(hardware), parse_mapping(mapping)
+    accelerator, network, constraints = parse_inputs(hardware, workload, mapping, model, parse_dims(dims))
     finished: list[dict[str, Any]] = []
     try:
         mapped = engine.map_workload(

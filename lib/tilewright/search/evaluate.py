@@ -1,5 +1,7 @@
 """Evaluating a given mapping, and saying in words why one does not fit."""
 
+import math
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,12 +80,43 @@ def evaluate(
 
     Raises MappingError if the order does not cover what the spatial mapping leaves, or does not fit the core.
     """
+    _check_unrolling(unrolling, layer, core)
+    _check_links(links, layer)
     prepared = prepare(layer, core, links, unrolling, options)
     _check_order(prepared, loop_order)
     record = evaluate_prepared(prepared, loop_order)
     record |= {"objective": options.objective, "model": options.model}
     record["corrected"] = corrected_figures(prepared, loop_order)
     return record
+
+
+def _check_unrolling(unrolling: Unrolling, layer: Layer, core: Core) -> None:
+    """A given spatial mapping must name what there is and fit the array; nothing is capped here."""
+    sizes = core.operational_array.size_of
+    for name, factors in unrolling:
+        if name not in sizes:
+            raise MappingError(f"core '{core.name}' has no array dimension {name} (it has {', '.join(sizes)})")
+        unknown = [dimension for dimension, _ in factors if dimension not in layer.size_of]
+        if unknown:
+            raise MappingError(f"layer '{layer.name}' has no loop dimension {', '.join(unknown)} to unroll over {name}")
+        if any(factor < 1 for _, factor in factors):
+            raise MappingError(f"spatial factors over {name} are integers from 1")
+        product = math.prod(factor for _, factor in factors)
+        if product > sizes[name]:
+            raise MappingError(f"{product} elements are unrolled over array dimension {name}, which has {sizes[name]}")
+    repeated = [name for name, count in Counter(name for name, _ in unrolling).items() if count > 1]
+    if repeated:
+        raise MappingError(f"array dimension {', '.join(repeated)} is given twice")
+
+
+def _check_links(links: Links, layer: Layer) -> None:
+    """Every operand of the layer goes to a memory operand of its own."""
+    link = dict(links)
+    missing = [operand for operand in layer.operands if operand not in link]
+    if missing:
+        raise MappingError(f"memory_operand_links has no entry for operand {', '.join(missing)}")
+    if len({link[operand] for operand in layer.operands}) < len(layer.operands):
+        raise MappingError("memory_operand_links sends two operands to one memory operand")
 
 
 def _check_order(prepared: PreparedProblem, loop_order: LoopOrder) -> None:
