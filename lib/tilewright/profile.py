@@ -22,6 +22,8 @@ class ModelProfile:
     """B6: temporal loop sizes by exact division, without the extra iteration of a twice rounded quotient."""
     onnx_height_is_y: bool = False
     """B10: ONNX kernel, stride, dilation and padding index 0 is the height, hence Y."""
+    trace_onnx_constants: bool = False
+    """B13: operands of ONNX layers are traced to their constants instead of counted by predecessors."""
     exact_window_sizes: bool = False
     """B12: exact count of distinct input positions; only the operand's own sliding windows; tiles rounded up."""
     serial_half_shared_loading: bool = False

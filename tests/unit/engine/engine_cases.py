@@ -105,7 +105,7 @@ def small_core(
             memory("weights", 64, ("I2",), (), (0.1, 0.1), 8, 8),
             memory("sums", 16, ("O",), served[1:2], (0.2, 0.2), 16, 16),
             memory("buffer", buffer_bits, ("I1", "O"), served, (10.0, 9.0), 64, 64, **buffer),
-            memory("top", 10**9, ("I1", "I2", "O"), served, (100.0, 90.0), 64, 64, top=True),
+            memory("top", 10**13, ("I1", "I2", "O"), served, (100.0, 90.0), 64, 64, top=True),
         ),
     )
 
@@ -144,7 +144,7 @@ def tpu_like() -> Core:
                     Port("w_port_1", "write", 16, 16, (("O", "fh"),)),
                     Port("w_port_2", "write", 16, 16, (("O", "fl"),)),
                 ),
-                ("D2",),
+                (),
             ),
             memory("sram_2MB", 16777216, ("I1", "O"), every, (416.16, 378.4), 2048, 2048, 64),
             Memory(

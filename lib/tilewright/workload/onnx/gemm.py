@@ -81,11 +81,11 @@ def gemm_layer(node: OnnxNode, product: MatrixProduct, roles: OperandRoles, prof
     """The layer of a matrix product: O[b][h][d][k] += I[b][h][d][c] * W[c][k].
 
     Bias, alpha and beta cost nothing, as in zigzag-dse 3.9.1. There W carries the batch dimensions exactly when it is
-    no constant; with the ONNX repairs on (`onnx_height_is_y`) an operand carries the batch dimensions that it has.
+    no constant; under `trace_onnx_constants` an operand carries the batch dimensions that it has.
     """
     names = ("B", "H")[: len(product.out_batch)]
     left, right = _dims_carried(product, product.left_batch, names), names
-    if not profile.onnx_height_is_y:
+    if not profile.trace_onnx_constants:
         right = () if roles.weight_is_constant else names
     elif product.right_batch is not None:
         right = _dims_carried(product, product.right_batch, names)

@@ -45,8 +45,8 @@ def read_onnx(
     (`input_ids[1]`); a dynamic batch that is not given is 1. `notices`, if given, receives the notices of the coverage.
 
     Layers, their order and their edges are those of zigzag-dse 3.9.1 under the reference profile. With
-    `profile.onnx_height_is_y`, height is Y (fault B10), operands are traced to their constants (B13, see `roles`), and
-    nodes keep all their edges, not only the first two.
+    `onnx_height_is_y`, height is Y (fault B10); with `trace_onnx_constants` operands are traced to their constants (B13,
+    see `roles`), and nodes keep all their edges, not only the first two.
 
     Raises InputError with all problems found: an unreadable file, an inconsistent graph, sizes that are not known.
     """
@@ -155,7 +155,7 @@ class _Reader:
         )
 
     def _edges(self, node: OnnxNode) -> tuple[tuple[str, int], ...]:
-        if not self.profile.onnx_height_is_y:
+        if not self.profile.trace_onnx_constants:
             return tuple(zip(("I", "W"), self.topology.predecessors(node), strict=False))
         sources = self.topology.all_predecessors(node)
         names = ["I", "W", *(f"I{number}" for number in range(3, len(sources) + 1))]

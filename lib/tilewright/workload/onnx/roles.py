@@ -6,7 +6,7 @@ predecessor (fault B13), so weights that come through Constant, Cast, Transpose 
 activations, and so does a bias computed by a node.
 
 Here the reference profile keeps that rule, and the reader notes every layer in which it gives another answer than the
-graph does. With three or more predecessors, and always when the ONNX repairs are on (`onnx_height_is_y`), the answer
+graph does. With three or more predecessors, and always under `trace_onnx_constants`, the answer
 comes from the graph: whatever is computed from constants only is a constant, I is the first operand and W the second,
 except that a constant first operand of a matrix product is W.
 """
@@ -73,7 +73,7 @@ def operand_roles(
 ) -> tuple[OperandRoles, str]:
     """The roles under `profile`, and a remark ('' if none) when the reference takes a layer for what it is not."""
     actual = graph_roles(node, topology, weight_input, may_exchange=may_exchange)
-    if profile.onnx_height_is_y:
+    if profile.trace_onnx_constants:
         return actual, ""
     predecessors = topology.predecessors(node)
     if len(predecessors) > 2:
