@@ -10,6 +10,9 @@ CONFIG ?= config/config.yaml
 ARGS ?=
 READY := .venv/.ready
 REPORT := results/report.html
+LARGE_SET := ../shared/conformance
+REFERENCE_NUMBERS := tests/conformance/data/reference-points.jsonl.gz \
+  $(wildcard $(LARGE_SET)/fixed-core.jsonl.gz $(LARGE_SET)/flow/*.json)
 
 # Nothing is written outside this folder, and bytecode is: without it every command starts seconds later.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -38,8 +41,8 @@ docs: $(READY) ## check the documentation: links, generated tables, examples
 bench: $(READY) ## measure against pinned peers; see benchmarks/README.md
 	@python benchmarks/run_benchmarks.py $(ARGS)
 
-conformance: $(READY) ## compare with reference numbers
-	@python -m pytest -n auto tests/conformance $(ARGS)
+conformance: $(READY) ## compare with reference numbers: points, equal, worst relative difference
+	@python -m tilewright conformance $(REFERENCE_NUMBERS) $(ARGS)
 
 clean: ## delete everything that was made, also .venv
 	rm -rf .venv .cache .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis results logs

@@ -12,6 +12,7 @@ from typing import Any
 from tilewright.hardware.core import Core, Memory
 from tilewright.mapping.constraints import Unrolling
 from tilewright.workload.layer import DimensionRelation, Layer
+
 from tests.unit.engine.time_line import union_on_time_line
 
 Loop = tuple[str, float]

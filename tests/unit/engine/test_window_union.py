@@ -7,13 +7,14 @@ import time
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.engine.engine_cases import LINKS, gemm, small_core
-from tests.unit.engine.time_line import marked_cycles, union_on_time_line
 from tilewright.cost.latency_kernel import insert_activity, window_union
 from tilewright.cost.problem import PROBLEM_DTYPE, new_record
 from tilewright.cost.workspace import new_workspace
 from tilewright.profile import SWITCHES
 from tilewright.search.evaluate import evaluate
+
+from tests.unit.engine.engine_cases import LINKS, gemm, small_core
+from tests.unit.engine.time_line import marked_cycles, union_on_time_line
 
 Activities = list[tuple[int, int, int]]
 
@@ -52,7 +53,9 @@ def test_closed_form_equals_time_line(links: Activities) -> None:
 def test_consistent_union_leaves_out_first_windows(links: Activities) -> None:
     """With `consistent_window_union`: cycles marked on a time line of the whole layer, on which each link's first
     period has no window and all shorter links' periods inside the first period of the longest remain."""
-    total = math.lcm(*(period for _, period, _ in links)) * max(count for _, p, count in links if p == max_period(links))
+    total = math.lcm(*(period for _, period, _ in links)) * max(
+        count for _, p, count in links if p == max_period(links)
+    )
     line = bytearray(total)
     for allowed, period, _ in links:
         for start in range(period, total, period):

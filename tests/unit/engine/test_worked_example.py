@@ -3,11 +3,12 @@
 from typing import Any
 
 import pytest
-from tests.unit.engine.engine_cases import LINKS, convolution, tpu_like
-from tests.unit.engine.slow_reference import SlowModel
 from tilewright.search.evaluate import evaluate, prepare
 from tilewright.search.options import SearchOptions
 from tilewright.workload.relevancy import operand_elements
+
+from tests.unit.engine.engine_cases import LINKS, convolution, tpu_like
+from tests.unit.engine.slow_reference import SlowModel
 
 LAYER = convolution(padding=1, K=64, C=48, OX=6, OY=6, FX=3, FY=3)
 UNROLLING = (("D1", (("K", 32),)), ("D2", (("C", 32),)))

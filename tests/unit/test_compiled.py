@@ -1,0 +1,95 @@
+"""The cache of machine code: same results as Numba, never stale, never damaged."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tilewright
+from tilewright import compiled
+from tilewright.cost.problem import PROBLEM_DTYPE, Problem
+from tilewright.cost.workspace import WORKSPACE_DTYPE, new_workspace
+from tilewright.mapping.constraints import MappingConstraints
+from tilewright.search.batch import new_stream, run_stream
+from tilewright.search.evaluate import prepare
+from tilewright.search.loma_kernel import STREAM_DTYPE, search_block
+from tilewright.search.options import SearchOptions
+from tilewright.sources import parse_accelerator, parse_workload
+
+PACKAGE = Path(tilewright.__file__).parent
+RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, STREAM_DTYPE)
+
+
+@pytest.fixture
+def problem() -> Problem:
+    """A convolution of ResNet-18 on a weight-stationary core."""
+    layer = parse_workload("config/workload/resnet18.onnx").layers_in_order[1].layer
+    core = parse_accelerator("config/hardware/tpu_like.yaml").cores[0]
+    assert layer is not None
+    links = MappingConstraints("any").memory_operand_links
+    unrolling = (("D1", (("K", 32),)), ("D2", (("C", 32),)))
+    return prepare(layer, core, links, unrolling, SearchOptions()).arrays
+
+
+def small_stream() -> np.record:
+    """720 orders of six loops: K 2, OX 56, OY 56, C 2, FX 3, FY 3 by dimension index."""
+    return new_stream([1, 3, 4, 5, 6, 7], [2, 56, 56, 2, 3, 3], [5, 4, 3, 2, 1, 0])
+
+
+def test_machine_code_gives_what_numba_gives(problem: Problem) -> None:
+    """The stored entry point and Numba's own dispatcher leave the same bytes in stream and workspace."""
+    ours, theirs = small_stream(), small_stream()
+    first, second = new_workspace(), new_workspace()
+    run_stream(problem, first, ours, 720)
+    search_block(problem, second, theirs, 720)
+    assert ours.fitting == 720
+    assert ours.tobytes() == theirs.tobytes()
+    assert first.totals.tobytes() == second.totals.tobytes()
+    assert first.words.tobytes() == second.words.tobytes()
+
+
+def test_a_damaged_object_file_is_compiled_again(
+    problem: Problem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Code whose digest does not match is not run but replaced, and the result stays."""
+    monkeypatch.setattr(compiled, "cache_directory", lambda: tmp_path)
+    compiled.native_function.__wrapped__(search_block, RECORDS)
+    (stored,) = tmp_path.glob("*.o")
+    intact = stored.read_bytes()
+    for damaged in (intact[:-100], intact.replace(b"\n", b"", 1), b"", intact[:-1] + bytes([intact[-1] ^ 1])):
+        stored.write_bytes(damaged)
+        assert compiled._read(stored) is None
+    stream = small_stream()
+    compiled.native_function.__wrapped__(search_block, RECORDS)(problem, new_workspace(), stream, 720)
+    assert compiled._read(stored) is not None
+    assert stream.fitting == 720
+
+
+def test_nothing_is_stored_where_there_is_no_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a project folder there is no place for object files, and none is asked for."""
+    monkeypatch.setattr(compiled, "cache_directory", lambda: None)
+    assert compiled._object_path(search_block) is None
+    assert compiled._read(None) is None
+    compiled._store(None, "symbol", b"code")
+
+
+def _kernel_sources() -> set[Path]:
+    return {path for pattern in compiled._KERNEL_SOURCES for path in PACKAGE.glob(pattern)}
+
+
+def test_every_constant_of_a_kernel_is_in_the_digest() -> None:
+    """A kernel takes constants in when it is compiled: the files they come from name the cache, too."""
+    sources = _kernel_sources()
+    kernels = [path for path in sources if "@kernel" in path.read_text()]
+    assert len(kernels) >= 7
+    for path in kernels:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tilewright."):
+                origin = PACKAGE.joinpath(*node.module.split(".")[1:]).with_suffix(".py")
+                assert origin in sources, f"{path.name} takes names from {origin.name}, which the digest does not cover"
+
+
+def test_every_file_with_kernels_is_in_the_digest() -> None:
+    """No module outside the declared sources defines a kernel."""
+    with_kernels = {path for path in PACKAGE.rglob("*.py") if "\n@kernel\n" in path.read_text()}
+    assert with_kernels <= _kernel_sources()
