@@ -58,6 +58,20 @@ def start_windows(problem, ws):
 
 
 @kernel
+def widen_window(problem, ws, o, r, d, size):
+    """Multiply a loop over `d` into window `r` of operand `o`; its distinct positions, or 0 if it has no such loop."""
+    if not problem.relation_used[o, r]:
+        return 0.0
+    if problem.relation_dimension[r, 0] == d:
+        ws.window_size[r, 0] *= size
+    elif problem.relation_dimension[r, 1] == d:
+        ws.window_size[r, 1] *= size
+    else:
+        return 0.0
+    return float(window_positions(problem, r, ws.window_size[r, 0], ws.window_size[r, 1]))
+
+
+@kernel
 def multiply_relevant(problem, ws, o, d, size, relevant):
     """Multiply one loop into the product of relevant loops; windows are decoupled on the way."""
     kind = problem.kind[o, d]
@@ -65,15 +79,10 @@ def multiply_relevant(problem, ws, o, d, size, relevant):
         return relevant * size
     if kind == PARTIAL:
         for r in range(problem.relation_count):
-            if not problem.relation_used[o, r]:
-                continue
-            first = problem.relation_dimension[r, 0] == d
-            if not first and problem.relation_dimension[r, 1] != d:
-                continue
-            ws.window_size[r, 0 if first else 1] *= size
-            positions = float(window_positions(problem, r, ws.window_size[r, 0], ws.window_size[r, 1]))
-            relevant *= positions / ws.window_before[r, 0]
-            ws.window_before[r, 0] = positions
+            positions = widen_window(problem, ws, o, r, d, size)
+            if positions != 0.0:
+                relevant *= positions / ws.window_before[r, 0]
+                ws.window_before[r, 0] = positions
     return relevant
 
 
@@ -91,13 +100,9 @@ def multiply_loop(problem, ws, o, d, size, relevant, irrelevant):
     met = False
     if kind == PARTIAL:
         for r in range(problem.relation_count):
-            if not problem.relation_used[o, r]:
+            positions = widen_window(problem, ws, o, r, d, size)
+            if positions == 0.0:
                 continue
-            first = problem.relation_dimension[r, 0] == d
-            if not first and problem.relation_dimension[r, 1] != d:
-                continue
-            ws.window_size[r, 0 if first else 1] *= size
-            positions = float(window_positions(problem, r, ws.window_size[r, 0], ws.window_size[r, 1]))
             reuse = ws.window_size[r, 0] * ws.window_size[r, 1] / positions
             reuse_loop = reuse / ws.window_before[r, 1]
             relevant *= positions / ws.window_before[r, 0]

@@ -11,6 +11,7 @@ LINKS = MappingConstraints("any").memory_operand_links
 
 
 def run_map(hardware: str, workload: str, mapping: str) -> int:
+    """Exit code of `tilewright map`."""
     return main(["map", "--hardware", hardware, "--workload", workload, "--mapping", mapping, "--no-store"])
 
 

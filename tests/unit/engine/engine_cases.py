@@ -110,7 +110,9 @@ def small_core(
     )
 
 
-def register_core(buffer_bits: int = 10**6, array: tuple[tuple[str, int], ...] = (("D1", 4),)) -> Core:
+def register_core(
+    buffer_bits: int = 10**6, array: tuple[tuple[str, int], ...] = (("D1", 4),), top_bits: int = 10**12
+) -> Core:
     """One buffer for all operands below a top memory: easy to work out by hand."""
     served = tuple(name for name, _ in array)
     return Core(
@@ -118,7 +120,7 @@ def register_core(buffer_bits: int = 10**6, array: tuple[tuple[str, int], ...] =
         OperationalArray(array, 1.0),
         (
             memory("buffer", buffer_bits, ("I1", "I2", "O"), served, (1.0, 1.0)),
-            memory("top", 10**12, ("I1", "I2", "O"), served, (10.0, 10.0), top=True),
+            memory("top", top_bits, ("I1", "I2", "O"), served, (10.0, 10.0), top=True),
         ),
     )
 

@@ -45,8 +45,8 @@ def read_onnx(
     (`input_ids[1]`); a dynamic batch that is not given is 1. `notices`, if given, receives the notices of the coverage.
 
     Layers, their order and their edges are those of zigzag-dse 3.9.1 under the reference profile. With
-    `onnx_height_is_y`, height is Y (fault B10); with `trace_onnx_constants` operands are traced to their constants (B13,
-    see `roles`), and nodes keep all their edges, not only the first two.
+    `onnx_height_is_y`, height is Y (fault B10); with `trace_onnx_constants`, operands are traced to their constants
+    (B13, see `roles`), and nodes keep all their edges, not only the first two.
 
     Raises InputError with all problems found: an unreadable file, an inconsistent graph, sizes that are not known.
     """
