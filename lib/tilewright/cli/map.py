@@ -115,6 +115,9 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         f" {summary['latency_cycles']:.6g} cycles ({summary['layers']} layers, {summary['distinct_layers']} distinct,"
         f" {summary['evaluations']:,} mappings evaluated)"
     )
+    if summary["not_costed"]:
+        listed = ", ".join(f"{count} {operator}" for operator, count in summary["not_costed"].items())
+        click.echo(f"not costed, only passed through: {listed}")
     if verbose or not output:
         from tilewright.report.tables import layers_text
 

@@ -1,5 +1,6 @@
 """Totals of a network from the records of its layers, which run one after another (zigzag-dse 3.9.1, sums)."""
 
+from collections import Counter
 from typing import Any
 
 from tilewright.cost.record import Record, number
@@ -43,8 +44,14 @@ def summarize(workload: Workload, core: Core, options: SearchOptions, records: t
         "layers_differing_over_5_percent": [
             name for name, record in zip(names, in_order, strict=True) if differs_notably(record)
         ],
+        "not_costed": _not_costed(workload),
         "layer_index": [[name, index_of[name]] for name in names],
     }
+
+
+def _not_costed(workload: Workload) -> dict[str, int]:
+    """Operator type -> number of nodes that only pass data on in this model: they cost no energy and no time here."""
+    return dict(Counter(node.operator_type for node in workload.nodes if node.layer is None).most_common())
 
 
 def _total(records: list[Record], column: str) -> float:
