@@ -108,14 +108,16 @@ def totals_note(row: dict[str, Any]) -> str:
 
 def print_table(results: dict[str, list[dict[str, Any]]], console: Console) -> None:
     """Show the rows."""
-    table = Table(title="tilewright beside zigzag-dse 3.9.1", show_lines=True)
+    table = Table(title="tilewright beside zigzag-dse 3.9.1")
     table.add_column("measured", min_width=26)
     for heading in ("tilewright", "zigzag-dse", "ratio", "target"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("how", min_width=30)
-    for row in rows_of(results):
-        table.add_row(*row)
+    rows = rows_of(results)
+    for number, row in enumerate(rows, 1):
+        table.add_row(f"{number}. {row[0]}", *row[1:-1])
     console.print(table)
+    for number, row in enumerate(rows, 1):
+        console.print(f"{number}. {row[-1]}", highlight=False)
 
 
 def main() -> None:

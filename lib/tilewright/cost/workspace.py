@@ -43,8 +43,11 @@ WORKSPACE_DTYPE = np.dtype(
         ("bound", np.int64, (_O, _M)),  # [o, m] temporal loops allocated up to and including level m
         ("merged", np.int64, (_O, _M)),  # [o, m] the same after merging stationary loops down
         ("dimension_size", np.float64, (_O + 1, _D)),  # [o, d] running tile sizes; last row: scratch for slices
-        ("slice_bits", np.float64, (_O, MAX_LOOPS + 2)),  # [j, i] size of operand j of a memory with i more loops
-        ("slice_cost", np.float64, (_O, MAX_LOOPS + 2)),  # [j, i]
+        ("slice_low", np.int64, (_O,)),  # first candidate slice of each operand of a memory
+        ("slice_high", np.int64, (_O,)),  # one after the last candidate
+        ("slice_choice", np.int64, (_O,)),
+        ("slice_bits", np.float64, (_O, MAX_LOOPS + 2)),  # [row, i] size of one operand of a memory with i more loops
+        ("slice_cost", np.float64, (_O, MAX_LOOPS + 2)),  # [row, i]
         ("window_size", np.float64, (_R, 2)),  # [r, 2] running sizes of sliding windows
         ("window_before", np.float64, (_R, 2)),  # [r, 2] distinct positions and reuse so far
         ("iterations", np.int64, (MAX_LOOPS + 1,)),  # product of the innermost loops

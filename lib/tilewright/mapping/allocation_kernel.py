@@ -6,7 +6,7 @@ zigzag-dse 3.9.1, memory allocator: bottom-up over memories, the split that move
 import math
 
 from tilewright.compiled import kernel
-from tilewright.cost.problem import IRRELEVANT
+from tilewright.cost.problem import IRRELEVANT, MAX_OPERANDS, RELEVANT
 from tilewright.cost.tile_kernel import tile_elements_of
 from tilewright.cost.workspace import FITS, LOOPS_LEFT, SLICE_ROW, TOO_SMALL, TOO_SMALL_TOGETHER
 
@@ -69,7 +69,7 @@ def storage_precision(problem, ws, o, m, first):
 
 
 @kernel
-def whole_size(problem, ws, k, j, o, m, first):
+def whole_size(problem, ws, k, row, o, m, first):
     """Number of slices if operand `o` fits whole into its topmost memory, else 0. Only the last size is stored."""
     precision = storage_precision(problem, ws, o, m, first)
     copy_tile(problem, ws, o)
@@ -78,24 +78,24 @@ def whole_size(problem, ws, k, j, o, m, first):
     bits = tile_elements_of(problem, ws, o, SLICE_ROW) * precision
     if bits > problem.memory_bits[k]:
         return 0
-    ws.slice_bits[j, ws.loop_count - first] = bits
+    ws.slice_bits[row, ws.loop_count - first] = bits
     return ws.loop_count - first + 1
 
 
 @kernel
-def cost_slices(ws, j, first, kept):
+def cost_slices(ws, row, first, kept):
     """Bits that move over the boundary above for each slice: its size times the loops that stay above."""
     remaining = 1.0
     for i in range(ws.loop_count - 1, first + kept - 2, -1):
         remaining *= ws.loop_size[i]
     for i in range(kept - 1, -1, -1):
-        ws.slice_cost[j, i] = remaining * ws.slice_bits[j, i]
+        ws.slice_cost[row, i] = remaining * ws.slice_bits[row, i]
         if i > 0:
             remaining *= ws.loop_size[first + i - 1]
 
 
 @kernel
-def slice_sizes(problem, ws, k, j, o, m, first):
+def slice_sizes(problem, ws, k, row, o, m, first):
     """Sizes of operand `o` in memory `k` with 0, 1, .. more loops; returns how many sizes fit from the start.
 
     With forced double buffering a slice that is not the whole operand
@@ -117,12 +117,17 @@ def slice_sizes(problem, ws, k, j, o, m, first):
         bits = elements * precision
         if doubled and i < ws.loop_count and bits < whole:
             bits *= 2
-        ws.slice_bits[j, i - first] = bits
+        ws.slice_bits[row, i - first] = bits
         if bits > limit:
             break
         kept += 1
-        if i < ws.loop_count and problem.kind[o, ws.loop_dimension[i]] != IRRELEVANT:
-            ws.dimension_size[SLICE_ROW, ws.loop_dimension[i]] *= ws.loop_size[i]
+        if i == ws.loop_count:
+            break
+        d = ws.loop_dimension[i]
+        ws.dimension_size[SLICE_ROW, d] *= ws.loop_size[i]
+        if problem.kind[o, d] == RELEVANT and not problem.spatial_differs:
+            elements *= ws.loop_size[i]  # integers: the product is exact in any order
+        elif problem.kind[o, d] != IRRELEVANT:
             elements = tile_elements_of(problem, ws, o, SLICE_ROW)
     return kept
 
@@ -130,58 +135,85 @@ def slice_sizes(problem, ws, k, j, o, m, first):
 @kernel
 def allocate_memory(problem, ws, k):
     """Choose the loops that memory `k` keeps for each of its operands."""
-    if problem.holds_everything[k]:
-        for j in range(problem.operand_count):
-            if problem.memory_operands[k, j] >= 0:
-                ws.bound[problem.memory_operands[k, j], problem.memory_levels[k, j]] = ws.loop_count
-        return FITS
-    limit = float(problem.memory_bits[k])
     held = 0
-    low0 = low1 = low2 = high0 = high1 = high2 = 0
-    for j in range(problem.operand_count):
-        o = problem.memory_operands[k, j]
-        if o < 0:
-            break
+    while held < problem.operand_count and problem.memory_operands[k, held] >= 0:
         held += 1
-        m = problem.memory_levels[k, j]
-        first = ws.bound[o, m - 1] if m > 0 else 0
-        top = m == problem.level_count[o] - 1
-        kept = 0
-        if top and not problem.force_double_buffering[k]:
-            kept = whole_size(problem, ws, k, j, o, m, first)
-        if kept == 0:
-            kept = slice_sizes(problem, ws, k, j, o, m, first)
-        if kept == 0:
-            return fail(ws, TOO_SMALL, k, o, m, ws.slice_bits[j, 0], limit)
-        low = kept - 1 if top else 0
-        if top:
-            ws.slice_cost[j, low] = 0.0
-        else:
-            cost_slices(ws, j, first, kept)
-        if j == 0:
-            low0, high0 = low, kept
-        elif j == 1:
-            low1, high1 = low, kept
-        else:
-            low2, high2 = low, kept
-    if held == 1:
-        high1 = high2 = 1
-        ws.slice_bits[1, 0] = ws.slice_cost[1, 0] = 0.0
-    if held <= 2:
-        high2 = 1
-        ws.slice_bits[2, 0] = ws.slice_cost[2, 0] = 0.0
-    best0 = best1 = best2 = -1
-    best_cost = math.inf
-    total = ws.slice_bits[0, low0] + ws.slice_bits[1, low1] + ws.slice_bits[2, low2]
-    if total > limit:
+    if problem.holds_everything[k]:
+        for j in range(held):
+            ws.bound[problem.memory_operands[k, j], problem.memory_levels[k, j]] = ws.loop_count
+        return FITS
+    for j in range(held):
+        if not list_slices(problem, ws, k, j, MAX_OPERANDS - held + j):
+            o = problem.memory_operands[k, j]
+            m = problem.memory_levels[k, j]
+            needed = ws.slice_bits[MAX_OPERANDS - held + j, 0]
+            return fail(ws, TOO_SMALL, k, o, m, needed, float(problem.memory_bits[k]))
+    needed = choose_slices(problem, ws, k, held)
+    if needed > problem.memory_bits[k]:
         o = problem.memory_operands[k, 0]
-        return fail(ws, TOO_SMALL_TOGETHER, k, o, problem.memory_levels[k, 0], total, limit)
-    for i0 in range(low0, high0):
-        for i1 in range(low1, high1):
-            bits01 = ws.slice_bits[0, i0] + ws.slice_bits[1, i1]
+        m = problem.memory_levels[k, 0]
+        return fail(ws, TOO_SMALL_TOGETHER, k, o, m, needed, float(problem.memory_bits[k]))
+    for j in range(held):
+        if not place_slice(problem, ws, k, j, MAX_OPERANDS - held + j):
+            return LOOPS_LEFT
+    return FITS
+
+
+@kernel
+def first_loop(problem, ws, k, j):
+    """Position of the first loop that operand number `j` of memory `k` has not placed below."""
+    m = problem.memory_levels[k, j]
+    return ws.bound[problem.memory_operands[k, j], m - 1] if m > 0 else 0
+
+
+@kernel
+def list_slices(problem, ws, k, j, row):
+    """Fill row `row` of slice sizes and costs for operand number `j` of memory `k`; False if not even one slice fits.
+
+    In its topmost memory an operand has one candidate, the largest slice.
+    """
+    o = problem.memory_operands[k, j]
+    m = problem.memory_levels[k, j]
+    first = first_loop(problem, ws, k, j)
+    top = m == problem.level_count[o] - 1
+    kept = 0
+    if top and not problem.force_double_buffering[k]:
+        kept = whole_size(problem, ws, k, row, o, m, first)
+    if kept == 0:
+        kept = slice_sizes(problem, ws, k, row, o, m, first)
+    if kept == 0:
+        return False
+    ws.slice_high[row] = kept
+    ws.slice_low[row] = 0
+    if top:
+        ws.slice_low[row] = kept - 1
+        ws.slice_cost[row, kept - 1] = 0.0
+    else:
+        cost_slices(ws, row, first, kept)
+    return True
+
+
+@kernel
+def choose_slices(problem, ws, k, held):
+    """Fill `ws.slice_choice` with the cheapest combination that fits, the last one on ties.
+
+    Rows of operands that the memory does not hold get one empty slice. Returns the bits of the smallest combination.
+    If no combination is even where that is asked for, the choice is no loop at all.
+    """
+    for row in range(MAX_OPERANDS - held):
+        ws.slice_low[row] = 0
+        ws.slice_high[row] = 1
+        ws.slice_bits[row, 0] = 0.0
+        ws.slice_cost[row, 0] = 0.0
+    limit = float(problem.memory_bits[k])
+    best_cost = math.inf
+    best0 = best1 = best2 = 0
+    for i0 in range(ws.slice_low[0], ws.slice_high[0]):
+        for i1 in range(ws.slice_low[1], ws.slice_high[1]):
+            bits = ws.slice_bits[0, i0] + ws.slice_bits[1, i1]
             cost01 = ws.slice_cost[0, i0] + ws.slice_cost[1, i1]
-            for i2 in range(low2, high2):
-                if bits01 + ws.slice_bits[2, i2] > limit:
+            for i2 in range(ws.slice_low[2], ws.slice_high[2]):
+                if bits + ws.slice_bits[2, i2] > limit:
                     if problem.force_double_buffering[k]:
                         continue
                     break  # without doubling, slices only grow
@@ -189,36 +221,39 @@ def allocate_memory(problem, ws, k):
                 if cost <= best_cost and (not problem.even or is_even(problem, ws, k, held, i0, i1, i2)):
                     best_cost = cost
                     best0, best1, best2 = i0, i1, i2
-    if best0 < 0:
-        best0 = best1 = best2 = 0
-    for j in range(held):
-        o = problem.memory_operands[k, j]
-        m = problem.memory_levels[k, j]
-        first = ws.bound[o, m - 1] if m > 0 else 0
-        chosen = best0 if j == 0 else (best1 if j == 1 else best2)
-        ws.bound[o, m] = first + chosen
-        if m == problem.level_count[o] - 1 and first + chosen < ws.loop_count:
-            return fail(ws, LOOPS_LEFT, k, o, m, ws.slice_bits[j, chosen + 1], limit)
-        for i in range(first, first + chosen):
-            ws.dimension_size[o, ws.loop_dimension[i]] *= ws.loop_size[i]
-        multiply_spatial_level(problem, ws, o, m + 1)
-    return FITS
+    ws.slice_choice[0], ws.slice_choice[1], ws.slice_choice[2] = best0, best1, best2
+    low = ws.slice_low
+    return ws.slice_bits[0, low[0]] + ws.slice_bits[1, low[1]] + ws.slice_bits[2, low[2]]
+
+
+@kernel
+def place_slice(problem, ws, k, j, row):
+    """Keep the chosen loops of operand number `j` in memory `k`; False if it is the topmost and loops are left."""
+    o = problem.memory_operands[k, j]
+    m = problem.memory_levels[k, j]
+    first = first_loop(problem, ws, k, j)
+    end = first + ws.slice_choice[row]
+    ws.bound[o, m] = end
+    if m == problem.level_count[o] - 1 and end < ws.loop_count:
+        needed = ws.slice_bits[row, ws.slice_choice[row] + 1]
+        fail(ws, LOOPS_LEFT, k, o, m, needed, float(problem.memory_bits[k]))
+        return False
+    for i in range(first, end):
+        ws.dimension_size[o, ws.loop_dimension[i]] *= ws.loop_size[i]
+    multiply_spatial_level(problem, ws, o, m + 1)
+    return True
 
 
 @kernel
 def is_even(problem, ws, k, held, i0, i1, i2):
     """True if no loop that one operand keeps in memory `k` stays above it for another operand of `k`."""
     for j in range(held):
-        o = problem.memory_operands[k, j]
-        m = problem.memory_levels[k, j]
-        first = ws.bound[o, m - 1] if m > 0 else 0
-        end = first + (i0 if j == 0 else (i1 if j == 1 else i2))
+        row = MAX_OPERANDS - held + j
+        first = first_loop(problem, ws, k, j)
+        end = first + (i0 if row == 0 else (i1 if row == 1 else i2))
         for other in range(held):
-            if other == j:
-                continue
-            p = problem.memory_operands[k, other]
-            n = problem.memory_levels[k, other]
-            other_end = (ws.bound[p, n - 1] if n > 0 else 0) + (i0 if other == 0 else (i1 if other == 1 else i2))
-            if end > first and end > other_end and other_end < ws.loop_count:
+            row = MAX_OPERANDS - held + other
+            other_end = first_loop(problem, ws, k, other) + (i0 if row == 0 else (i1 if row == 1 else i2))
+            if other != j and end > first and end > other_end:
                 return False
     return True

@@ -233,9 +233,9 @@ def test_full_ordering_is_evaluated_as_it_is() -> None:
 
 
 def test_full_ordering_that_does_not_fit() -> None:
-    """A complete ordering that does not fit is reported: O 16 x 8, I 16 x 8 and W 16 x 8 bits need 384."""
+    """A complete ordering that does not fit is reported: O 16 x 16 (sums), I 16 x 8 and W 16 x 8 bits need 512."""
     core = register_core(buffer_bits=64, top_bits=300)
-    with pytest.raises(MappingError, match="memory 'top' is too small .* together: needs 384 bits, has 300"):
+    with pytest.raises(MappingError, match="memory 'top' is too small .* together: needs 512 bits, has 300"):
         map_layer(gemm(C=4, D=4, K=4), core, constraints((("D1", ()),), [["K", 4], ["C", 4], ["D", 4]]))
 
 

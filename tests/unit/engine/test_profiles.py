@@ -1,0 +1,256 @@
+"""Every switch of the model on a case small enough to work out by hand, and what always holds under every profile."""
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+from tests.unit.engine.engine_cases import LINKS, Order, cases, convolution, gemm, orders, register_core, tpu_like
+from tilewright.errors import MappingError
+from tilewright.hardware.core import Core
+from tilewright.mapping.constraints import Unrolling
+from tilewright.profile import SWITCHES
+from tilewright.search.evaluate import evaluate, prepare
+from tilewright.search.options import SearchOptions
+from tilewright.workload.layer import Layer
+
+REFERENCE = "zigzag-3.9.1"
+Example = tuple[Layer, Core, Unrolling, Order]
+
+TPU: Example = (
+    convolution(padding=1, K=64, C=48, OX=6, OY=6, FX=3, FY=3),
+    tpu_like(),
+    (("D1", (("K", 32),)), ("D2", (("C", 32),))),
+    (("OX", 6), ("OY", 6), ("FX", 3), ("FY", 3), ("C", 2), ("K", 2)),
+)
+"""The worked example of test_worked_example.py."""
+
+
+def result(example: Example, model: str = REFERENCE) -> dict[str, Any]:
+    """The record of an example."""
+    layer, core, unrolling, order = example
+    return evaluate(layer, core, LINKS, unrolling, order, SearchOptions(model=model))
+
+
+def changes(example: Example, switch: str) -> tuple[dict[str, Any], dict[str, Any], set[str]]:
+    """Records without and with a switch, and the fields in which they differ; parts of latency by name.
+
+    Under `corrected` nothing differs: it is the profile that does not depend on the run's own.
+    """
+    before, after = result(example), result(example, f"{REFERENCE}+{switch}")
+    assert before.pop("model") != after.pop("model")
+    assert before["corrected"] == after["corrected"]
+    flat = [{**r, **r["latency_breakdown_cycles"], "latency_breakdown_cycles": 0} for r in (before, after)]
+    return before, after, {name for name in flat[0] if flat[0][name] != flat[1][name]}
+
+
+ENERGY = {"energy_pj", "memory_energy_pj", "edp_pj_cycles", "energy_breakdown_pj", "word_accesses"}
+LATENCY = {"latency_cycles", "edp_pj_cycles", "mac_utilization"}
+
+
+def test_skip_first_accumulation_read() -> None:
+    """B4: outputs are accumulated V = 3 * 3 * 2 = 18 times; one read-back in 18 is saved. rf_2B: 995328 / 18 = 55296
+    reads and as many writes from above, at 0.021 pJ; SRAM: 324 / 18 = 18 words at 416.16 pJ; 9813.312 pJ in all.
+    Ports: rf_2B tl and fh, SRAM tl have 72 periods fewer, so the SRAM's read port has (1295 - 72) cycles of windows."""
+    before, after, changed = changes(TPU, "skip_first_accumulation_read")
+    assert before["energy_pj"] - after["energy_pj"] == pytest.approx(9813.312)
+    assert after["energy_pj"] == 3219069.12
+    assert after["word_accesses"]["O"][0] == {"tl": 940032, "fl": 995328, "th": 995328, "fh": 940032}
+    assert after["word_accesses"]["O"][1] == {"tl": 306, "fl": 324, "th": 9, "fh": 0}
+    assert before["temporal_stall"] if "temporal_stall" in before else True
+    assert changed <= ENERGY | LATENCY | {"ports", "temporal_stall", "onloading", "offloading"}
+    assert ENERGY <= changed
+
+
+def test_spatial_reduction_alone_reads_nothing_back() -> None:
+    """B4, V = 1: C only across the array: nothing is accumulated in time. The reference reads back 4 sums of 16 bits
+    over the D1-wide output port, 4 * 16 / 64 = 1 word of 1 pJ; repaired, none."""
+    example: Example = (gemm(C=4, D=4), register_core(), (("D1", (("C", 4),)),), (("D", 4),))
+    before, after, _ = changes(example, "skip_first_accumulation_read")
+    assert after["word_accesses"]["O"][0]["tl"] == after["word_accesses"]["O"][0]["fh"] == 0
+    assert before["energy_pj"] - after["energy_pj"] == before["word_accesses"]["O"][0]["tl"] * 1.0
+
+
+def test_round_up_spatial_factors() -> None:
+    """B5: K 49 over 16 lanes: 4 passes of 12 lanes, 48 weights of 8 bits, 6 cycles on the 64-bit port of the top
+    memory; rounded up 13 lanes, 52 weights, 416 bits, 7 cycles. Energy does not change."""
+    example: Example = (
+        gemm(K=49), register_core(array=(("D1", 16),)), (("D1", (("K", 16),)),), (("K", 4),)
+    )  # fmt: skip
+    before, after, changed = changes(example, "round_up_spatial_factors")
+    assert [r["spatial_levels"]["W"][0] for r in (before, after)] == [[["K", 12]], [["K", 13]]]
+    assert [real_cycles(r, "top", "W", "tl") for r in (before, after)] == [6, 7]
+    assert after["latency_cycles"] > before["latency_cycles"]
+    assert not changed & (ENERGY - {"edp_pj_cycles"})
+    assert changed <= LATENCY | {"spatial_levels", "ports", "temporal_stall", "onloading", "offloading"}
+
+
+def real_cycles(record: dict[str, Any], memory: str, operand: str, direction: str) -> int:
+    """Cycles of one transfer."""
+    return next(
+        activity["real_cycles"]
+        for port in record["ports"]
+        for activity in port["activities"]
+        if (port["memory"], activity["operand"], activity["direction"]) == (memory, operand, direction)
+    )
+
+
+def test_exact_temporal_sizes() -> None:
+    """B6: K 34 over 5 lanes: 34 / (34 / 7) is a little more than 7 as a double, 8 passes; exactly 7."""
+    core = register_core(array=(("D1", 5),))
+    unrolling: Unrolling = (("D1", (("K", 5),)),)
+    before = result((gemm(K=34), core, unrolling, (("K", 8),)))
+    after = result((gemm(K=34), core, unrolling, (("K", 7),)), f"{REFERENCE}+exact_temporal_sizes")
+    assert [r["mac_utilization"]["spatial"] for r in (before, after)] == [7 / 8, 1.0]
+    assert before["latency_breakdown_cycles"]["spatial_stall"] == 1
+    assert after["latency_breakdown_cycles"]["spatial_stall"] == 0
+    with pytest.raises(MappingError, match="K 8 instead of 7"):
+        result((gemm(K=34), core, unrolling, (("K", 8),)), f"{REFERENCE}+exact_temporal_sizes")
+
+
+def test_exact_window_sizes() -> None:
+    """B12: one output and 3 weights at dilation 2 touch 3 inputs, the reference says 1 * 3 - (3 - 1) * (1 - 2) = 5.
+    Inputs of 64 bits: 2 words fewer are read from the top at 10 pJ and written to the buffer at 1 pJ: 22 pJ."""
+    bits = (("W", 8), ("I", 64), ("O", 16), ("O_final", 8))
+    layer = convolution(dilations=(2, 1), bits=bits, FX=3)
+    example: Example = (layer, register_core(), (("D1", ()),), (("FX", 3),))
+    before, after, _ = changes(example, "exact_window_sizes")
+    assert [r["word_accesses"]["I"][1]["tl"] for r in (before, after)] == [5, 3]
+    assert [r["word_accesses"]["I"][0]["fh"] for r in (before, after)] == [5, 3]
+    reads = [r["word_accesses"]["I"][0]["tl"] for r in (before, after)]
+    assert before["energy_pj"] - after["energy_pj"] == 22 + (reads[0] - reads[1])
+    for operand in ("O", "W"):
+        assert before["word_accesses"][operand] == after["word_accesses"][operand]
+
+
+def test_serial_half_shared_loading() -> None:
+    """B16: W and I both come over the DRAM port, 866 and 216 cycles: one after the other 1082."""
+    before, after, changed = changes(TPU, "serial_half_shared_loading")
+    assert [r["latency_breakdown_cycles"]["onloading"] for r in (before, after)] == [866, 1082]
+    assert after["latency_cycles"] == 4023
+    assert changed == LATENCY | {"onloading"}
+
+
+def test_consistent_window_union() -> None:
+    """B17: D 4 inside K 4. On the buffer's read port I moves every cycle (windows 15), W every 4 cycles and may take 4
+    (windows 12, slack 3 * 3 = 9). Union 16: 27 - 9 - 16 = 2. Without the first window of W the union is 3 + 12 = 15:
+    27 - 9 - 15 = 3."""
+    example: Example = (gemm(D=4, K=4), register_core(), (("D1", ()),), (("D", 4), ("K", 4)))
+    before, after, changed = changes(example, "consistent_window_union")
+    assert [r["latency_breakdown_cycles"]["temporal_stall"] for r in (before, after)] == [2, 3]
+    assert changed <= LATENCY | {"temporal_stall", "ports", "onloading", "offloading"}
+    assert not changed & (ENERGY - {"edp_pj_cycles"})
+
+
+def test_per_level_loading_floor() -> None:
+    """B19: all 768 MACs need their 36 weights first: 768 * 288 / 64 = 3456 cycles on the DRAM port, not 5, so nothing
+    of W moves into the spare time. That is left for O: 288 cycles down to the 32 sums of one tile, 32 * 16 / 64 = 8;
+    off-loading 1 + 8 = 9. 2590 + 3456 + 9 + 62 = 6117."""
+    _, after, changed = changes(TPU, "per_level_loading_floor")
+    assert after["latency_breakdown_cycles"]["onloading"] == 3456
+    assert after["latency_breakdown_cycles"]["offloading"] == 9
+    assert after["latency_cycles"] == 6117
+    assert changed == LATENCY | {"onloading", "offloading"}
+
+
+@pytest.mark.parametrize("switch", ["onnx_height_is_y", "trace_onnx_constants"])
+def test_switches_of_the_onnx_reader(switch: str) -> None:
+    """B10 and B13 act when a network is read; the cost of a given layer does not change."""
+    assert changes(TPU, switch)[2] == set()
+
+
+def test_every_switch_has_a_test() -> None:
+    """The switches covered here are all there are."""
+    here = {name.removeprefix("test_") for name in globals()}
+    assert set(SWITCHES) <= here | {"onnx_height_is_y", "trace_onnx_constants"}
+
+
+def test_corrected_of_worked_example() -> None:
+    """All switches together, and the figures that stand beside every reference result, are those of `corrected`."""
+    record = result(TPU, "corrected")
+    assert (record["energy_pj"], record["latency_cycles"]) == (3219069.12, 6262)
+    assert result(TPU)["corrected"] == {"energy_pj": 3219069.12, "latency_cycles": 6262}
+    every = result(TPU, REFERENCE + "".join(f"+{switch}" for switch in SWITCHES))
+    assert {**every, "model": ""} == {**record, "model": ""}
+
+
+# always ---------------------------------------------------------------------------------------------------------------
+
+
+def draw_record(data: st.DataObject, model: str) -> dict[str, Any] | None:
+    """The record of a random mapping, None where it does not fit."""
+    case = data.draw(cases())
+    options = SearchOptions(model=model, temporal_mapping_type="even" if case.even else "uneven")
+    try:
+        prepared = prepare(case.layer, case.core, case.links, case.unrolling, options)
+    except MappingError:
+        return None
+    order = data.draw(orders(dict(prepared.spatial.temporal_sizes)))
+    try:
+        record = evaluate(case.layer, case.core, case.links, case.unrolling, order, options)
+    except MappingError:
+        return None
+    return record | {"layer_object": case.layer}
+
+
+@pytest.mark.parametrize("model", [REFERENCE, "corrected"])
+@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_breakdowns_sum_and_nothing_is_negative(model: str, data: st.DataObject) -> None:
+    """Energy by link and MACs sum to the total, parts of latency too; no figure is negative; no MAC works more than all
+    the time."""
+    record = draw_record(data, model)
+    if record is None:
+        return
+    event("fits")
+    links = [row for levels in record["energy_breakdown_pj"].values() for row in levels]
+    total = record["mac_energy_pj"] + sum(value for row in links for value in row.values())
+    assert record["energy_pj"] == pytest.approx(total, rel=1e-12)
+    assert record["energy_pj"] == record["memory_energy_pj"] + record["mac_energy_pj"]
+    parts = record["latency_breakdown_cycles"]
+    assert record["latency_cycles"] == pytest.approx(sum(parts.values()), rel=1e-12)
+    words = [value for levels in record["word_accesses"].values() for row in levels for value in row.values()]
+    for value in [*parts.values(), *words, *(v for row in links for v in row.values())]:
+        assert value >= 0
+        assert math.isfinite(value)
+    assert 0 < record["mac_utilization"]["with_offloading"] <= record["mac_utilization"]["with_onloading"]
+    assert record["mac_utilization"]["with_onloading"] <= record["mac_utilization"]["with_stalls"]
+    assert record["mac_utilization"]["with_stalls"] <= record["mac_utilization"]["spatial"] <= 1
+
+
+@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_memories_are_never_overfull(data: st.DataObject) -> None:
+    """With factors that divide, what all operands keep in a memory is at most its size (one element more or less
+    where fractional tiles are rounded)."""
+    record = draw_record(data, REFERENCE)
+    if record is None or any(f % 1 for levels in record["spatial_levels"].values() for x in levels for _, f in x):
+        return
+    layer: Layer = record["layer_object"]
+    lanes: dict[str, int] = {}
+    for factors in record["spatial_mapping"].values():
+        for dimension, factor in factors.items():
+            lanes[dimension] = lanes.get(dimension, 1) * factor
+    if any(layer.size_of[d] % f for d, f in lanes.items()):
+        return
+    event("checked")
+    for shares in record["memory_utilization"].values():
+        assert all(0 <= share <= 1 for share in shares)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_corrected_never_reads_back_what_was_never_written(data: st.DataObject) -> None:
+    """Under `corrected` no partial sum comes back at a level where no accumulation in time is left (V = 1)."""
+    record = draw_record(data, "corrected")
+    if record is None:
+        return
+    layer: Layer = record["layer_object"]
+    outputs = dict(layer.operand_dimensions)["O"]
+    levels = record["temporal_mapping"]["O"]
+    for m, words in enumerate(record["word_accesses"]["O"]):
+        for direction, first in (("tl", m), ("fh", m + 1)):
+            accumulates = any(d not in outputs for level in levels[first:] for d, _ in level)
+            if not accumulates:
+                assert words[direction] == 0
