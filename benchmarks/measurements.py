@@ -95,8 +95,9 @@ def measure_rate(case: Case, lpf_limit: int, settings: Settings) -> dict[str, An
         "target_ratio": RATE_TARGET_RATIO,
         "how": f"process CPU time, compilation excluded; ours: making, allocating and costing all orders, "
         f"median of {len(measured)} layers and {settings.repeats} processes (with spatial mapping, two breakdowns and "
-        f"record of each layer: {whole_rate:,.0f}, {whole_rate / their_rate:,.0f}x); reference: allocation and cost of about {settings.sample} orders a layer, "
-        f"spread evenly, median of {len(theirs)} layers, making the orders not counted",
+        f"record of each layer: {whole_rate:,.0f}, {whole_rate / their_rate:,.0f}x); "
+        f"reference: allocation and cost of about {settings.sample} orders a layer, spread evenly, "
+        f"median of {len(theirs)} layers, making the orders not counted",
     }
 
 

@@ -83,8 +83,8 @@ def layer_record(layer: Layer) -> Record:
         "name": layer.name,
         "operator_type": layer.operator_type,
         "equation": layer.equation,
-        "loop_sizes": layer.size_of,
-        "precision_bits": layer.bits_of,
+        "loop_sizes": dict(layer.loop_sizes),
+        "precision_bits": dict(layer.precision_bits),
         "mac_count": layer.mac_count,
     }
 

@@ -209,7 +209,7 @@ def limit_to_capacity(
         dimensions = layer_dimensions_in_set_order(d for name in names for d in draft[name] if d not in irrelevant)
         places = [(name, d) for d in dimensions for name in names if d in draft[name]]
         old = [draft[name][d] for name, d in places]
-        if math.prod(old) <= limit:
+        if not old or math.prod(old) <= limit:
             continue
         new = list(old)
         while math.prod(new) > limit and max(new) > 1:

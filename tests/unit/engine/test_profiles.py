@@ -6,14 +6,25 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
-from tests.unit.engine.engine_cases import LINKS, Order, cases, convolution, gemm, orders, register_core, tpu_like
 from tilewright.errors import MappingError
-from tilewright.hardware.core import Core
+from tilewright.hardware.core import Core, OperationalArray
 from tilewright.mapping.constraints import Unrolling
 from tilewright.profile import SWITCHES
 from tilewright.search.evaluate import evaluate, prepare
 from tilewright.search.options import SearchOptions
 from tilewright.workload.layer import Layer
+
+from tests.unit.engine.engine_cases import (
+    LINKS,
+    Order,
+    cases,
+    convolution,
+    gemm,
+    memory,
+    orders,
+    register_core,
+    tpu_like,
+)
 
 REFERENCE = "zigzag-3.9.1"
 Example = tuple[Layer, Core, Unrolling, Order]
@@ -52,24 +63,32 @@ LATENCY = {"latency_cycles", "edp_pj_cycles", "mac_utilization"}
 def test_skip_first_accumulation_read() -> None:
     """B4: outputs are accumulated V = 3 * 3 * 2 = 18 times; one read-back in 18 is saved. rf_2B: 995328 / 18 = 55296
     reads and as many writes from above, at 0.021 pJ; SRAM: 324 / 18 = 18 words at 416.16 pJ; 9813.312 pJ in all.
-    Ports: rf_2B tl and fh, SRAM tl have 72 periods fewer, so the SRAM's read port has (1295 - 72) cycles of windows."""
+    Latency does not change here: the SRAM's read port still has a window of every cycle, 1295 + 1223 - 1296 = 1222
+    cycles of stall instead of 1294, which leaves 72 cycles less of spare time for loading over the DRAM port."""
     before, after, changed = changes(TPU, "skip_first_accumulation_read")
     assert before["energy_pj"] - after["energy_pj"] == pytest.approx(9813.312)
     assert after["energy_pj"] == 3219069.12
     assert after["word_accesses"]["O"][0] == {"tl": 940032, "fl": 995328, "th": 995328, "fh": 940032}
     assert after["word_accesses"]["O"][1] == {"tl": 306, "fl": 324, "th": 9, "fh": 0}
-    assert before["temporal_stall"] if "temporal_stall" in before else True
-    assert changed <= ENERGY | LATENCY | {"ports", "temporal_stall", "onloading", "offloading"}
-    assert ENERGY <= changed
+    assert [r["latency_breakdown_cycles"]["temporal_stall"] for r in (before, after)] == [1294, 1222]
+    assert [r["latency_breakdown_cycles"]["onloading"] for r in (before, after)] == [866, 938]
+    assert changed == ENERGY | {"mac_utilization", "ports", "temporal_stall", "onloading"}
 
 
 def test_spatial_reduction_alone_reads_nothing_back() -> None:
-    """B4, V = 1: C only across the array: nothing is accumulated in time. The reference reads back 4 sums of 16 bits
-    over the D1-wide output port, 4 * 16 / 64 = 1 word of 1 pJ; repaired, none."""
-    example: Example = (gemm(C=4, D=4), register_core(), (("D1", (("C", 4),)),), (("D", 4),))
+    """B4, V = 1: C 4 only across the array, between a register at each MAC and the memory above. Nothing is accumulated
+    in time, yet the reference reads each of 4 registers in each of 4 cycles: 16 words of 1 pJ; repaired, none."""
+    bits = (("W", 8), ("I", 8), ("O", 64), ("O_final", 64))
+    core = Core(
+        "registers",
+        OperationalArray((("D1", 4),), 1.0),
+        (memory("sums", 64, ("O",), ()), memory("top", 10**9, ("I1", "I2", "O"), ("D1",), top=True)),
+    )
+    example: Example = (gemm(C=4, D=4, bits=bits), core, (("D1", (("C", 4),)),), (("D", 4),))
     before, after, _ = changes(example, "skip_first_accumulation_read")
-    assert after["word_accesses"]["O"][0]["tl"] == after["word_accesses"]["O"][0]["fh"] == 0
-    assert before["energy_pj"] - after["energy_pj"] == before["word_accesses"]["O"][0]["tl"] * 1.0
+    assert before["word_accesses"]["O"][0] == {"tl": 16, "fl": 16, "th": 16, "fh": 0}
+    assert after["word_accesses"]["O"][0] == {"tl": 0, "fl": 16, "th": 16, "fh": 0}
+    assert before["energy_pj"] - after["energy_pj"] == 16.0
 
 
 def test_round_up_spatial_factors() -> None:
@@ -81,9 +100,8 @@ def test_round_up_spatial_factors() -> None:
     before, after, changed = changes(example, "round_up_spatial_factors")
     assert [r["spatial_levels"]["W"][0] for r in (before, after)] == [[["K", 12]], [["K", 13]]]
     assert [real_cycles(r, "top", "W", "tl") for r in (before, after)] == [6, 7]
-    assert after["latency_cycles"] > before["latency_cycles"]
-    assert not changed & (ENERGY - {"edp_pj_cycles"})
-    assert changed <= LATENCY | {"spatial_levels", "ports", "temporal_stall", "onloading", "offloading"}
+    assert [r["latency_breakdown_cycles"]["onloading"] for r in (before, after)] == [7, 8]
+    assert changed == LATENCY | {"spatial_levels", "ports", "onloading", "offloading"}
 
 
 def real_cycles(record: dict[str, Any], memory: str, operand: str, direction: str) -> int:
@@ -111,17 +129,19 @@ def test_exact_temporal_sizes() -> None:
 
 def test_exact_window_sizes() -> None:
     """B12: one output and 3 weights at dilation 2 touch 3 inputs, the reference says 1 * 3 - (3 - 1) * (1 - 2) = 5.
-    Inputs of 64 bits: 2 words fewer are read from the top at 10 pJ and written to the buffer at 1 pJ: 22 pJ."""
+    K 4 outside keeps them in the buffer. Inputs of 64 bits: 2 words fewer are read from the top at 10 pJ and written to
+    the buffer at 1 pJ, 22 pJ in all."""
     bits = (("W", 8), ("I", 64), ("O", 16), ("O_final", 8))
-    layer = convolution(dilations=(2, 1), bits=bits, FX=3)
-    example: Example = (layer, register_core(), (("D1", ()),), (("FX", 3),))
-    before, after, _ = changes(example, "exact_window_sizes")
+    layer = convolution(dilations=(2, 1), bits=bits, FX=3, K=4)
+    example: Example = (layer, register_core(), (("D1", ()),), (("FX", 3), ("K", 4)))
+    before, after, changed = changes(example, "exact_window_sizes")
     assert [r["word_accesses"]["I"][1]["tl"] for r in (before, after)] == [5, 3]
     assert [r["word_accesses"]["I"][0]["fh"] for r in (before, after)] == [5, 3]
-    reads = [r["word_accesses"]["I"][0]["tl"] for r in (before, after)]
-    assert before["energy_pj"] - after["energy_pj"] == 22 + (reads[0] - reads[1])
+    assert before["word_accesses"]["I"][0]["tl"] == after["word_accesses"]["I"][0]["tl"] == 12
+    assert before["energy_pj"] - after["energy_pj"] == 22
     for operand in ("O", "W"):
         assert before["word_accesses"][operand] == after["word_accesses"][operand]
+    assert "temporal_mapping" not in changed
 
 
 def test_serial_half_shared_loading() -> None:
@@ -139,8 +159,7 @@ def test_consistent_window_union() -> None:
     example: Example = (gemm(D=4, K=4), register_core(), (("D1", ()),), (("D", 4), ("K", 4)))
     before, after, changed = changes(example, "consistent_window_union")
     assert [r["latency_breakdown_cycles"]["temporal_stall"] for r in (before, after)] == [2, 3]
-    assert changed <= LATENCY | {"temporal_stall", "ports", "onloading", "offloading"}
-    assert not changed & (ENERGY - {"edp_pj_cycles"})
+    assert changed == LATENCY | {"temporal_stall", "ports"}
 
 
 def test_per_level_loading_floor() -> None:

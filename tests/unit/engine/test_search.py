@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.engine.engine_cases import LINKS, Order, constraints, convolution, gemm, network, small_core
-from tests.unit.engine.slow_reference import DoesNotFitError, SlowModel
-from tests.unit.engine.test_temporal_orders import cool_lex, order_count
 from tilewright.errors import MappingError
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.loop_factors import loop_multiset
@@ -21,6 +18,10 @@ from tilewright.search.network import MappedWorkload, map_workload
 from tilewright.search.options import SearchOptions
 from tilewright.search.store import Store, problem_key
 from tilewright.workload.layer import Layer
+
+from tests.unit.engine.engine_cases import LINKS, Order, constraints, convolution, gemm, network, small_core
+from tests.unit.engine.slow_reference import DoesNotFitError, SlowModel
+from tests.unit.engine.test_temporal_orders import cool_lex, order_count
 
 CORE = small_core(buffer_bits=600)
 OPEN = constraints()
@@ -167,7 +168,7 @@ def mapped(store: Store | None = None, **other: Any) -> MappedWorkload:
 
 
 def test_identical_layers_are_mapped_once() -> None:
-    """Five layers, three problems: records in order of first use, with the names of all their layers; sums count all."""
+    """Five layers, three problems: records in order of first use, with the names of their layers; sums count all."""
     seen: list[dict[str, Any]] = []
     result = mapped(on_record=seen.append)
     assert [record["layer_names"] for record in result.records] == [["one", "four"], ["two", "five"], ["three"]]

@@ -6,7 +6,6 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.engine.engine_cases import LINKS, constraints, convolution, depthwise, gemm, memory, small_core
 from tilewright.errors import MappingError
 from tilewright.hardware.core import Core, Memory, OperationalArray
 from tilewright.mapping.constraints import MappingConstraints, Unrolling
@@ -22,6 +21,8 @@ from tilewright.mapping.spatial_generation import (
 from tilewright.profile import REFERENCE, ModelProfile
 from tilewright.search.mapper import map_layer
 from tilewright.workload.layer import Layer
+
+from tests.unit.engine.engine_cases import LINKS, constraints, convolution, depthwise, gemm, memory, small_core
 
 OPEN = constraints()
 

@@ -157,7 +157,7 @@ def test_sized_loops_stay_whole(pattern: Pattern, expected: list[str] | None) ->
 
 
 def test_sized_loops_are_not_merged() -> None:
-    """K 24 with a loop of 4, C 4, limit 1: K keeps 4 and merges 2 3 into 6; C becomes 4. Three loops cannot be fewer."""
+    """K 24 with a loop of 4, C 4, limit 1: K keeps 4 and merges 2 3 into 6; C becomes 4. Fewer is not possible."""
     assert loops(loop_multiset((("K", 24), ("C", 4)), 1, entries([("K", 4)]))) == ["C4", "K4", "K6"]
 
 
@@ -235,7 +235,7 @@ def test_full_ordering_is_evaluated_as_it_is() -> None:
 def test_full_ordering_that_does_not_fit() -> None:
     """A complete ordering that does not fit is reported: O 16 x 16 (sums), I 16 x 8 and W 16 x 8 bits need 512."""
     core = register_core(buffer_bits=64, top_bits=300)
-    with pytest.raises(MappingError, match="memory 'top' is too small .* together: needs 512 bits, has 300"):
+    with pytest.raises(MappingError, match=r"memory 'top' is too small .* together: needs 512 bits, has 300"):
         map_layer(gemm(C=4, D=4, K=4), core, constraints((("D1", ()),), [["K", 4], ["C", 4], ["D", 4]]))
 
 

@@ -51,7 +51,7 @@ def test_temporal_sizes() -> None:
 
 
 def test_allocation(record: dict[str, Any]) -> None:
-    """rf_2B holds one partial sum, so all loops of O are in the SRAM; all weights of a MAC fit in rf_128B; I in SRAM."""
+    """rf_2B holds one partial sum, so all loops of O are in the SRAM; weights of a MAC fit in rf_128B; I in SRAM."""
     assert record["temporal_mapping"] == {"O": [[], LOOPS, []], "W": [LOOPS, []], "I": [LOOPS, []]}
 
 
@@ -88,7 +88,7 @@ def test_stall(record: dict[str, Any]) -> None:
 
 
 def test_loading_and_totals(record: dict[str, Any]) -> None:
-    """W 3456 on the DRAM port, less 2590 spare cycles: 866. Off-loading 1 + 288. Drain 31 + 31, by the factors given."""
+    """W 3456 on the DRAM port, less 2590 spare cycles: 866. Off-loading 1 + 288. Drain 31 + 31, as mapped."""
     assert record["latency_breakdown_cycles"] == {
         "ideal": 972,
         "spatial_stall": 324,
