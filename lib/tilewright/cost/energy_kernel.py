@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from tilewright.compiled import kernel
+from tilewright.cost.allocation_kernel import fail
 from tilewright.cost.workspace import FITS, NO_PORT
 from tilewright.hardware.core import FH, FL, TH, TL
-from tilewright.mapping.allocation_kernel import fail
 
 
 @kernel

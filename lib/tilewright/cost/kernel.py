@@ -1,6 +1,7 @@
 """The cost model: one loop order to energy and latency (compiled). Batches, searches and breakdowns all call this."""
 
 from tilewright.compiled import kernel
+from tilewright.cost.allocation_kernel import OUTPUT_INDEX, allocate
 from tilewright.cost.energy_kernel import add_energy
 from tilewright.cost.latency_kernel import add_latency
 from tilewright.cost.reuse_kernel import count_cycles, merge_stationary_loops, record_data_movement, size_tiles
@@ -15,7 +16,6 @@ from tilewright.cost.workspace import (
     ONLOADING,
     STALL,
 )
-from tilewright.mapping.allocation_kernel import OUTPUT_INDEX, allocate
 
 
 @kernel

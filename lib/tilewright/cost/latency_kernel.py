@@ -9,9 +9,9 @@ import math
 import numpy as np
 
 from tilewright.compiled import kernel
+from tilewright.cost.allocation_kernel import OUTPUT_INDEX
 from tilewright.cost.workspace import OFFLOADING, ONLOADING, STALL
 from tilewright.hardware.core import FH, FL, TH, TL
-from tilewright.mapping.allocation_kernel import OUTPUT_INDEX
 from tilewright.profile import SWITCHES
 
 SERIAL_HALF_SHARED = SWITCHES.index("serial_half_shared_loading")

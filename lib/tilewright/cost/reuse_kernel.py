@@ -6,10 +6,10 @@ Follows zigzag-dse 3.9.1, mapping analysis; links are (operand, memory level, di
 import numpy as np
 
 from tilewright.compiled import kernel
+from tilewright.cost.allocation_kernel import OUTPUT_INDEX
 from tilewright.cost.problem import IRRELEVANT, RELEVANT
 from tilewright.cost.tile_kernel import multiply_loop, multiply_relevant, start_windows
 from tilewright.hardware.core import FH, FL, TH, TL
-from tilewright.mapping.allocation_kernel import OUTPUT_INDEX
 from tilewright.profile import SWITCHES
 
 SKIP_FIRST_READ = SWITCHES.index("skip_first_accumulation_read")

@@ -12,6 +12,7 @@ from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.mapping.constraints import MappingConstraints, Unrolling
 from tilewright.mapping.reference_order import array_dimensions_in_set_order, layer_dimensions_in_set_order
+from tilewright.mapping.spatial_kernel import best_combinations
 from tilewright.profile import ModelProfile
 from tilewright.workload.layer import OUTPUT, Layer
 from tilewright.workload.relevancy import operand_relevancy
@@ -158,8 +159,6 @@ def _generate(
     count: int,
     mixed: bool,
 ) -> list[_Draft]:
-    from tilewright.mapping.spatial_kernel import best_combinations
-
     _check(draft, limits)
     dimensions = list(layer.size_of)
     sizes = np.array([layer.size_of[d] for d in dimensions], np.int64)

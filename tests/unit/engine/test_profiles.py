@@ -93,7 +93,8 @@ def test_spatial_reduction_alone_reads_nothing_back() -> None:
 
 def test_round_up_spatial_factors() -> None:
     """B5: K 49 over 16 lanes: 4 passes of 12 lanes, 48 weights of 8 bits, 6 cycles on the 64-bit port of the top
-    memory; rounded up 13 lanes, 52 weights, 416 bits, 7 cycles. Energy does not change."""
+    memory; rounded up 13 lanes, 52 weights, 416 bits, 7 cycles. With the one input, over the same ports, on-loading is
+    6 + 1 or 7 + 1. Energy does not change."""
     example: Example = (
         gemm(K=49), register_core(array=(("D1", 16),)), (("D1", (("K", 16),)),), (("K", 4),)
     )  # fmt: skip

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tilewright.errors import MappingError
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.loop_factors import loop_multiset
+from tilewright.profile import REFERENCE
 from tilewright.search import loma
 from tilewright.search.evaluate import evaluate, prepare
 from tilewright.search.loma import SearchStoppedError, count_orders, search_orders
@@ -19,7 +22,17 @@ from tilewright.search.options import SearchOptions
 from tilewright.search.store import Store, problem_key
 from tilewright.workload.layer import Layer
 
-from tests.unit.engine.engine_cases import LINKS, Order, constraints, convolution, gemm, network, small_core
+from tests.unit.engine.engine_cases import (
+    LINKS,
+    Case,
+    Order,
+    cases,
+    constraints,
+    convolution,
+    gemm,
+    network,
+    small_core,
+)
 from tests.unit.engine.slow_reference import DoesNotFitError, SlowModel
 from tests.unit.engine.test_temporal_orders import cool_lex, order_count
 
@@ -335,3 +348,21 @@ def test_records_are_not_shared() -> None:
     record["layer"]["loop_sizes"]["K"] = 0
     record["layer"]["precision_bits"]["W"] = 0
     assert map_layer(LAYERS[0], CORE, OPEN) == kept
+
+
+@settings(max_examples=120, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(cases(), st.booleans(), st.sampled_from([1, 3]), st.sampled_from([REFERENCE.name, "corrected"]))
+def test_search_ends_in_a_record_or_a_reason(case: Case, mixed: bool, count: int, model: str) -> None:
+    """Whatever layer, core and given part of a mapping: a record that its own mapping reproduces, or a MappingError."""
+    options = SearchOptions(
+        model=model, lpf_limit=3, nb_spatial_mappings_generated=count, enable_mix_spatial_mapping=mixed
+    )
+    entry = constraints(case.unrolling[:1], memory_operand_links=case.links)
+    try:
+        record = map_layer(case.layer, case.core, entry, options)
+    except MappingError:
+        return
+    unrolling = tuple((name, tuple(factors.items())) for name, factors in record["spatial_mapping"].items())
+    order = tuple((d, size) for d, size in record["loop_order"])
+    again = evaluate(case.layer, case.core, case.links, unrolling, order, options)
+    assert again == {name: value for name, value in record.items() if name not in ("candidates", "evaluations")}
