@@ -23,3 +23,14 @@ rule summary:
     shell:
         "python -m tilewright summarize {params.directories:q} --csv {output.csv:q} --parquet {output.parquet:q}"
         " &> {log:q}"
+
+
+# On a cluster only the mapping is worth a job; these take a second each.
+localrules:
+    all,
+    parse_hardware,
+    parse_workload,
+    parse_mapping,
+    check_single,
+    report_single,
+    summary,
