@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "tilewright.sources": ("parse_workload", "parse_accelerator", "parse_mapping"),
     "tilewright.api": (
+        "validate",
         "map_layer",
         "map_workload",
         "evaluate",

@@ -5,12 +5,15 @@ Everything that takes a description also takes the object that was parsed from i
 
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tilewright.errors import Problem
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import MappingConstraints, Unrolling
 from tilewright.sources import (
     AcceleratorSource,
+    FilePath,
     MappingSource,
     WorkloadSource,
     parse_accelerator,
@@ -25,6 +28,13 @@ if TYPE_CHECKING:
     from tilewright.search.store import Store
 
 Loops = Sequence[tuple[str, int]]
+
+
+def validate(path: FilePath) -> tuple[Problem, ...]:
+    """Everything that is wrong with a hardware, mapping or workload file (YAML or ONNX); () if nothing is."""
+    from tilewright.validate_files import validate_file
+
+    return tuple(validate_file(Path(path))[1])
 
 
 def map_layer(

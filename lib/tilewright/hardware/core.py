@@ -1,4 +1,4 @@
-"""A core: an operational array and a hierarchy of memories (zigzag-model.md 2.1-2.3). Sizes in bits, energy in pJ."""
+"""A core: an operational array and a hierarchy of memories. Sizes in bits, energy in pJ (zigzag-dse 3.9.1)."""
 
 import math
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Memory:
 
     @cached_property
     def port_of(self) -> dict[tuple[str, str], int]:
-        """(memory operand, direction) -> index of the port that serves it; a later claim overrides (spec 2.2)."""
+        """(memory operand, direction) -> index of the port that serves it; a later claim overrides."""
         return {pair: index for index, port in enumerate(self.ports) for pair in port.allocation}
 
 

@@ -1,4 +1,4 @@
-"""What the mapping file says for a layer: spatial mapping, hints, operand links, temporal ordering (spec 3)."""
+"""What the mapping file says for a layer: spatial mapping, hints, operand links, temporal ordering."""
 
 import fnmatch
 from dataclasses import dataclass

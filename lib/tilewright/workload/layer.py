@@ -1,4 +1,4 @@
-"""A layer: a loop nest over named dimensions with affine operand accesses (zigzag-model.md 1.1-1.5)."""
+"""A layer: a loop nest over named dimensions with affine operand accesses."""
 
 import math
 from dataclasses import dataclass

@@ -1,0 +1,52 @@
+"""The Python interface: the verbs of the command line as functions."""
+
+from pathlib import Path
+
+import pytest
+import tilewright
+
+HARDWARE, MAPPING = "config/hardware/cube_3d.yaml", "config/mapping/cube_3d.yaml"
+WORKLOAD = [
+    {
+        "id": 0,
+        "name": "product",
+        "operator_type": "Gemm",
+        "equation": "O[d][k] += I[d][c] * W[c][k]",
+        "loop_dims": ["D", "C", "K"],
+        "loop_sizes": [32, 48, 64],
+        "operand_precision": {"W": 8, "I": 8, "O": 32, "O_final": 8},
+        "operand_source": {"W": 0, "I": 0},
+    }
+]
+
+
+def test_validate_returns_all_problems(tmp_path: Path) -> None:
+    """A good file has none; a file with two mistakes has two, by line."""
+    assert tilewright.validate(HARDWARE) == ()
+    text = Path(HARDWARE).read_text().replace("unit_energy:", "unit_energi:").replace("sizes:", "sizess:")
+    (tmp_path / "wrong.yaml").write_text(text)
+    problems = tilewright.validate(tmp_path / "wrong.yaml")
+    assert [problem.nearest for problem in problems] == ["sizes", "unit_energy"]
+    assert all(problem.line > 0 for problem in problems)
+
+
+def test_map_evaluate_export_agree(tmp_path: Path) -> None:
+    """What `map_workload` finds costs the same in `evaluate`, and again after export and a second search."""
+    mapped = tilewright.map_workload(WORKLOAD, HARDWARE, MAPPING)
+    (record,) = mapped.records
+    layer = tilewright.parse_workload(WORKLOAD).layers_in_order[0].layer
+    core = tilewright.parse_accelerator(HARDWARE).cores[0]
+    again = tilewright.evaluate(layer, core, record["spatial_mapping"], record["loop_order"])
+    assert (again["energy_pj"], again["latency_cycles"]) == (record["energy_pj"], record["latency_cycles"])
+    exported = tmp_path / "found.yaml"
+    exported.write_text(tilewright.export_mapping(mapped.records, HARDWARE))
+    third = tilewright.map_workload(WORKLOAD, HARDWARE, exported)
+    assert third.records[0]["energy_pj"] == record["energy_pj"]
+    assert third.summary["evaluations"] == 1
+    assert "product" in tilewright.export_loop_nests(mapped.records)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    """A misspelt function is told by its name, as in any module."""
+    with pytest.raises(AttributeError, match="no attribute 'evalute'"):
+        _ = tilewright.evalute
