@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.cost.invariants import verify
 from tilewright.cost.problem import Problem, build_problem
 from tilewright.cost.record import LoopOrder, Record, breakdown
 from tilewright.cost.workspace import (
@@ -140,6 +141,7 @@ def evaluate_prepared(prepared: PreparedProblem, loop_order: LoopOrder) -> Recor
     ws, outcome = _run(prepared.arrays, prepared.dimensions, loop_order)
     if outcome != FITS:
         raise MappingError(failure_text(prepared, outcome, ws.failure, ws.failure_bits))
+    verify(prepared.arrays, ws)
     return breakdown(prepared.layer, prepared.core, prepared.links, prepared.spatial, loop_order, prepared.arrays, ws)
 
 

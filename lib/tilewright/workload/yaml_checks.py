@@ -7,6 +7,7 @@ from tilewright.errors import nearest_name
 from tilewright.validation import Findings, items, parsed, table, texts
 from tilewright.workload.equation import OperandDimensions, check_loop_dimension, parse_equation, parse_relation
 from tilewright.workload.layer import DimensionRelation
+from tilewright.workload.relevancy import distinct_positions
 from tilewright.yamlfile import KeyPath
 
 MOST_OPERATIONS = 2**60
@@ -147,10 +148,13 @@ def _check_padding(
         if name not in relations or not isinstance(padding, list) or len(padding) != 2:
             continue
         terms = relations[name].terms
-        extents = [sizes.get(dimension) for dimension, _ in terms]
+        extents: list[Any] = [sizes.get(dimension) for dimension, _ in terms]
         if not all(_is_number(value) and value >= 0 for value in [*padding, *extents]):
             continue
-        span = 1 + sum(c * (extent - 1) for (_, c), extent in zip(terms, extents, strict=True) if extent)
-        if sum(padding) >= span:
-            message = f"padding leaves nothing of {name}, which spans {span} positions"
+        if 0 in extents or not all(c > 0 for _, c in terms):
+            continue
+        (_, first), (_, second) = terms
+        count = distinct_positions((first, second), extents[0], extents[1], exact=True)
+        if sum(padding) >= count:
+            message = f"padding leaves nothing of {name}, which has {count} distinct positions"
             findings.problem((*path, "padding", index), message, padding)
