@@ -1,4 +1,4 @@
-"""What must hold for every reported result, whatever the input; a violation is a fault of tilewright, never a result."""
+"""What must hold for every reported result; a violation is a fault of tilewright, never a result."""
 
 import math
 
