@@ -161,7 +161,10 @@ def _read(path: Path | None) -> tuple[str, bytes] | None:
     """The stored symbol and object code; a damaged file counts as absent."""
     if path is None or not path.is_file():
         return None
-    parts = path.read_bytes().split(b"\n", 2)
+    try:
+        parts = path.read_bytes().split(b"\n", 2)
+    except OSError:
+        return None
     if len(parts) != 3 or hashlib.blake2b(parts[1] + parts[2], digest_size=16).hexdigest().encode() != parts[0]:
         return None
     return parts[1].decode(), parts[2]
@@ -175,6 +178,7 @@ def _store(path: Path | None, symbol: str, code: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent)
         with os.fdopen(handle, "wb") as stream:
+            os.fchmod(handle, 0o644)  # other users of a shared checkout load it too
             stream.write(digest.encode() + b"\n" + symbol.encode() + b"\n" + code)
         os.replace(temporary, path)
     except OSError:

@@ -33,6 +33,8 @@ class YamlDocument:
     file: str
     data: Any
     lines: Mapping[KeyPath, int] = field(default_factory=dict)
+    repeated: tuple[KeyPath, ...] = ()
+    """Keys that are given more than once; the last one counts."""
 
     def line_of(self, path: KeyPath) -> int:
         """The line of `path`, or of the nearest enclosing value that has one; 0 if unknown."""
@@ -71,7 +73,7 @@ def parse_yaml(text: str, file: str = "", notices: list[str] | None = None) -> Y
         raise InputError(reader.problems)
     if notices is not None:
         notices.extend(reader.notices)
-    return YamlDocument(file, data, reader.lines)
+    return YamlDocument(file, data, reader.lines, tuple(reader.repeated))
 
 
 def document_of(data: object, file: str = "") -> YamlDocument:
@@ -136,6 +138,7 @@ class _NodeReader:
         self.lines: dict[KeyPath, int] = {}
         self.problems: list[Problem] = []
         self.notices: list[str] = []
+        self.repeated: list[KeyPath] = []
         self._scalars = SafeConstructor()
 
     def read(self, node: yaml.Node, path: KeyPath, depth: int) -> Any:
@@ -174,6 +177,7 @@ class _NodeReader:
         place = f"{self.file}:{line} {'.'.join(map(str, path))}"
         if not silent:
             first = self.lines.get(path, 0)
+            self.repeated.append(path)
             self.notices.append(f"{place}: the key is given twice, the last one counts (first on line {first})")
             if len(self.notices) > _MOST_REPEATED_KEYS:
                 raise InputError([Problem(f"more than {_MOST_REPEATED_KEYS} keys are given twice", self.file, line)])

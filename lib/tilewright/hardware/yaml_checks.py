@@ -19,6 +19,9 @@ def check_hardware(findings: Findings) -> None:
     _check_array(findings, array)
     dimensions = [name for name in texts(array.get("dimensions")) if name is not None]
     memories = table(data.get("memories"))
+    for path in findings.document.repeated:
+        if len(path) == 2 and path[0] == "memories":
+            findings.problem(path, "another memory has this name, and only the last one would count", path[1])
     for name, memory in memories.items():
         if isinstance(name, str):
             _check_memory(findings, ("memories", name), table(memory), dimensions)

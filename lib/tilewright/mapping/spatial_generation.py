@@ -105,10 +105,11 @@ def clean_user_mapping(given: Unrolling, layer: Layer, core: Core, limits: Maxim
         while math.prod(known.values()) > array_size[name]:
             del known[layer_dimensions_in_set_order(known)[0]]
         draft[name] = known
-    for dimension in layer_dimensions_in_set_order(layer.size_of):
-        holders = array_dimensions_in_set_order([name for name in draft if dimension in draft[name]])
-        while math.prod(draft[name][dimension] for name in holders) > layer.size_of[dimension]:
-            del draft[holders.pop(0)][dimension]
+    for dimension, size in layer.loop_sizes:
+        while math.prod(factors.get(dimension, 1) for factors in draft.values()) > size:
+            # The reference makes a new set for each removal, out of the set of all given array dimensions.
+            holders = [name for name in array_dimensions_in_set_order(draft) if dimension in draft[name]]
+            del draft[array_dimensions_in_set_order(holders)[0]][dimension]
     return draft
 
 

@@ -100,7 +100,7 @@ def _check_unrolling(unrolling: Unrolling, layer: Layer, core: Core) -> None:
         unknown = [dimension for dimension, _ in factors if dimension not in layer.size_of]
         if unknown:
             raise MappingError(f"layer '{layer.name}' has no loop dimension {', '.join(unknown)} to unroll over {name}")
-        if any(factor < 1 for _, factor in factors):
+        if any(type(factor) is not int or factor < 1 for _, factor in factors):
             raise MappingError(f"spatial factors over {name} are integers from 1")
         product = math.prod(factor for _, factor in factors)
         if product > sizes[name]:
@@ -125,7 +125,7 @@ def _check_order(prepared: PreparedProblem, loop_order: LoopOrder) -> None:
     unknown = sorted({d for d, _ in loop_order if d not in prepared.dimensions})
     if unknown:
         raise MappingError(f"layer '{prepared.layer.name}' has no loop dimension {', '.join(unknown)}")
-    if any(size < 1 for _, size in loop_order):
+    if any(type(size) is not int or size < 1 for _, size in loop_order):
         raise MappingError("loop sizes are integers from 1")
     needed = dict(prepared.spatial.temporal_sizes)
     covered = dict.fromkeys(needed, 1)

@@ -1,13 +1,14 @@
 """Mapping a whole network onto one core: identical layers once, finished layers kept in a store."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
 
 from tilewright.cost.record import Record
-from tilewright.errors import MappingError
+from tilewright.errors import InputError, MappingError, Problem
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.search.mapper import DEFAULT_OPTIONS, map_layer, order_total
@@ -56,6 +57,7 @@ def map_workload(
 
     Raises MappingError naming every layer that fits in no way. When interrupted, finished layers stay in `store`.
     """
+    _check_names(workload)
     tasks = _distinct_problems(workload, core, mapping, options)
     search = _NetworkSearch(core, options, store, on_record)
     missing = [task for task in tasks if not search.take_from_store(task)]
@@ -64,6 +66,14 @@ def map_workload(
         search.run(missing, threads, advance)
     records = tuple(_named(search.found[task.key], task, core) for task in tasks)
     return MappedWorkload(records, summarize(workload, core, options, records))
+
+
+def _check_names(workload: Workload) -> None:
+    """Layers are told apart by name in records, summaries and mapping files."""
+    counts = Counter(node.layer.name for node in workload.layers_in_order if node.layer is not None)
+    repeated = [name for name, count in counts.items() if count > 1]
+    if repeated:
+        raise InputError([Problem("two layers have this name", path=workload.name, value=name) for name in repeated])
 
 
 def _distinct_problems(workload: Workload, core: Core, mapping: Mapping, options: SearchOptions) -> list[_Task]:

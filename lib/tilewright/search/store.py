@@ -4,6 +4,7 @@ Key: canonical layer (name-free) x canonical core (name-free) x constraints x op
 written once, atomically, and verified when read; a damaged one counts as absent. Deleting the store costs only time.
 """
 
+import contextlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from tilewright.artifacts.canonical import canonical_text, write_atomically
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import code_digest, content_digest
 from tilewright.cost.record import Record
+from tilewright.errors import InputError
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import MappingConstraints
 from tilewright.search.options import SearchOptions
@@ -27,7 +29,12 @@ def problem_key(layer: Layer, core: Core, constraints: MappingConstraints, optio
 
 
 def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> list[dict[str, Any]]:
-    return [{**encode(value), "name": ""} for value in (layer, core, constraints)]
+    """What decides the result. Which operands are constant matters to the network, not to the mapping of a layer."""
+    return [
+        {**encode(layer), "name": "", "constant_operands": []},
+        {**encode(core), "name": ""},
+        {**encode(constraints), "name": ""},
+    ]
 
 
 @dataclass(frozen=True)
@@ -51,11 +58,15 @@ class Store:
         return record if intact else None
 
     def put(self, key: str, record: Record) -> None:
-        """Store a record; one that is there already is left alone."""
-        path = self.path_of(key)
-        if self.get(key) is None:
-            entry = {"key": key, "digest": content_digest(record), "record": record}
-            write_atomically(path, canonical_text(entry) + "\n")
+        """Store a record; one that is there already is left alone.
+
+        A store that cannot be written costs time in the next search, not this one's result.
+        """
+        if self.get(key) is not None:
+            return
+        entry = {"key": key, "digest": content_digest(record), "record": record}
+        with contextlib.suppress(OSError, InputError):
+            write_atomically(self.path_of(key), canonical_text(entry) + "\n")
 
     def entries(self) -> list[Path]:
         """All entry files, sorted."""

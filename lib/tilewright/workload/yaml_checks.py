@@ -44,7 +44,8 @@ def _check_identities(findings: Findings, entries: list[dict[Any, Any]]) -> None
             findings.problem((index, "id"), "another layer has the same id", ids[index])
         name = entry.get("name") or f"Layer{ids[index]}"
         if isinstance(entry.get("name"), str) and name in names:
-            findings.notice((index, "name"), "another layer has the same name; the mapping cannot tell them apart")
+            message = "another layer has the same name; here and in mapping files this one gets a number, as in name__2"
+            findings.notice((index, "name"), message)
         names.append(str(name))
         for operand, source in table(entry.get("operand_source")).items():
             place = (index, "operand_source", operand)

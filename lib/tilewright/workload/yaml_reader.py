@@ -1,5 +1,6 @@
 """Reads the workload YAML, or the same data as a list of dicts (zigzag-dse 3.9.1: workload file)."""
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +29,23 @@ def workload_of(document: YamlDocument, name: str, notices: list[str] | None = N
     entries = validate(WorkloadFile, findings)
     check_workload(findings)
     findings.finish(notices)
-    nodes = (_node(entry, written) for entry, written in zip(entries, document.data, strict=True))
+    names = _unique_names([entry.name or f"Layer{entry.id}" for entry in entries])
+    nodes = (_node(*triple) for triple in zip(entries, document.data, names, strict=True))
     return Workload(name, tuple(nodes))
 
 
-def _node(entry: LayerEntry, written: dict[str, Any]) -> WorkloadNode:
+def _unique_names(names: list[str]) -> list[str]:
+    """The names, with `__2`, `__3`, .. after those that stood earlier."""
+    unique: list[str] = []
+    for name in names:
+        candidates = itertools.chain((name,), (f"{name}__{number}" for number in itertools.count(2)))
+        unique.append(next(candidate for candidate in candidates if candidate not in unique))
+    return unique
+
+
+def _node(entry: LayerEntry, written: dict[str, Any], name: str) -> WorkloadNode:
     # The written order of sources is the order of graph edges, hence of execution.
     sources: dict[str, int | None] = written.get("operand_source") or {}
-    name = entry.name or f"Layer{entry.id}"
     constants = tuple(operand for operand, source in sources.items() if source == entry.id)
     return WorkloadNode(
         node_id=entry.id,
