@@ -106,22 +106,21 @@ def parse_inputs(
             problems += error.problems
             parsed.append(None)
     accelerator, network, constraints = parsed
-    if accelerator is not None and constraints is not None:
-        problems += _cross_check(constraints, single_core(accelerator), mapping)
+    if accelerator is not None and network is not None and constraints is not None:
+        problems += _cross_check(constraints, single_core(accelerator), network, mapping)
     if problems:
         raise InputError(problems)
     return accelerator, network, constraints
 
 
-def _cross_check(mapping: Mapping, core: Core, source: MappingSource) -> list[Problem]:
-    """Names in a mapping that the core does not have. An artifact has no lines, so only its name is told."""
-    from tilewright.mapping.yaml_checks import check_mapping_against_core
+def _cross_check(mapping: Mapping, core: Core, network: Workload, source: MappingSource) -> list[Problem]:
+    """Names in a mapping that the core or the network does not have. An artifact has no lines, only a name."""
+    from tilewright.mapping.yaml_checks import check_mapping_against_core, check_mapping_against_workload
 
-    if not isinstance(source, str | PathLike):
-        return check_mapping_against_core(mapping, core)
-    if is_artifact(Path(source)):
-        return [replace(problem, file=str(source)) for problem in check_mapping_against_core(mapping, core)]
-    return check_mapping_against_core(mapping, core, Path(source))
+    named = isinstance(source, str | PathLike)
+    file = Path(source) if isinstance(source, str | PathLike) and not is_artifact(Path(source)) else ""
+    problems = check_mapping_against_core(mapping, core, file) + check_mapping_against_workload(mapping, network, file)
+    return [replace(problem, file=str(source)) for problem in problems] if named and not file else problems
 
 
 def existing_file(source: FilePath, what: str) -> Path:

@@ -1,13 +1,16 @@
-"""Checks across the fields of a mapping file, and of a mapping against the core it is used with."""
+"""Checks across the fields of a mapping file, and of a mapping against the core and the network it is used
+with."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_schema import parse_unrolling
-from tilewright.mapping.constraints import Mapping
+from tilewright.mapping.constraints import WILDCARD, Mapping
 from tilewright.validation import Findings, items, parsed, table
+from tilewright.workload.graph import Workload
 from tilewright.yamlfile import KeyPath, YamlDocument, load_yaml
 
 _MULTI_CORE_KEYS = (
@@ -20,6 +23,10 @@ _MULTI_CORE_KEYS = (
     "layers",
     "fused_groups",
 )
+
+
+_USUAL_DIMENSION = re.compile("[BKGCDH]|[OIF][XYZ]|D[0-9]")
+"""Names that the layers of ONNX networks and the example networks of ZigZag use."""
 
 
 def refuse_multi_core(findings: Findings) -> bool:
@@ -68,6 +75,37 @@ def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = 
                 path = (index, "memory_operand_links", operand)
                 message = f"core {core.name} has no memory for this memory operand"
                 findings.unknown_name(path, message, memory_operand, held)
+    return findings.problems
+
+
+def check_mapping_against_workload(mapping: Mapping, workload: Workload, file: str | Path = "") -> list[Problem]:
+    """Loop dimensions in a mapping that neither the network nor any usual kind of layer has: slips of the pen.
+
+    A usual dimension that this network lacks is no problem (mapping files are used for several networks).
+    """
+    document = _document_behind(mapping, str(file))
+    findings = Findings(document)
+    known = list(dict.fromkeys(d for node in workload.layers_in_order if node.layer for d in node.layer.size_of))
+    message = f"no layer of {workload.name} has this loop dimension"
+    for index, entry in enumerate(mapping.entries):
+        named: list[tuple[KeyPath, str]] = [
+            ((index, "spatial_mapping", name), dimension)
+            for name, factors in entry.spatial_mapping
+            for dimension, _ in factors
+        ]
+        named += [
+            ((index, "spatial_mapping_hint", name), dimension)
+            for name, dimensions in entry.spatial_mapping_hint
+            for dimension in dimensions
+        ]
+        named += [
+            ((index, "temporal_ordering", position), loop.dimension)
+            for position, loop in enumerate(entry.temporal_ordering)
+            if loop.dimension != WILDCARD
+        ]
+        for path, dimension in named:
+            if dimension not in known and _USUAL_DIMENSION.fullmatch(dimension) is None:
+                findings.unknown_name(path, message, dimension, known)
     return findings.problems
 
 
