@@ -18,6 +18,8 @@ class ModelProfile:
     """B4: the first accumulation of an output reads no partial sum back, and a spatial reduction none at all."""
     round_up_spatial_factors: bool = False
     """B5: a non-dividing spatial factor counts as its ceiling in the latency analysis, not truncated."""
+    independent_spatial_candidates: bool = False
+    """B38: what the capacity limit takes from one generated spatial mapping, it takes from no other."""
     exact_temporal_sizes: bool = False
     """B6: temporal loop sizes by exact division, without the extra iteration of a twice rounded quotient."""
     onnx_height_is_y: bool = False

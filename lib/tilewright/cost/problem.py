@@ -138,9 +138,6 @@ def build_problem(
     missing = [f"{operand} ({link[operand]})" for operand in operands if not chains[operand]]
     if missing:
         raise MappingError(f"core '{core.name}' has no memory for operand {', '.join(missing)}")
-    empty = [r.data_dimension for r in layer.relations if data_dimension_size(layer, r, profile) < 1]
-    if empty:
-        raise MappingError(f"padding leaves nothing of {', '.join(empty)} in layer '{layer.name}'")
     depth = max(len(chain) for chain in chains.values())
     units, boost = spatial_analysis(layer, spatial, relevancy, profile, depth)
     array_units = math.prod(size for _, size in core.operational_array.dimensions)

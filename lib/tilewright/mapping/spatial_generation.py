@@ -1,6 +1,7 @@
 """Spatial mapping candidates of a layer on a core: the user's mapping, cleaned, and generated unrollings where it
 leaves array dimensions open (zigzag-dse 3.9.1, spatial mapping generator)."""
 
+import copy
 import itertools
 import math
 from collections.abc import Iterator
@@ -39,6 +40,8 @@ def spatial_candidates(
     open_dimensions = [name for name, _ in core.operational_array.dimensions if name not in draft]
     if open_dimensions:
         drafts = _generate(draft, open_dimensions, layer, core, constraints, limits, count, mixed)
+        if profile.independent_spatial_candidates:
+            drafts = [copy.deepcopy(draft) for draft in drafts]
     else:
         _check(draft, limits)
         drafts = [draft]
@@ -178,8 +181,11 @@ def _generate(
     scores = np.full(count, -math.inf)
     index = np.zeros((count, len(options)), np.int64)
     best_combinations(table, start, sizes, fixed, scores, index)
+    # The unrollings of generated array dimensions are shared between candidates, as in the reference: what the capacity
+    # limit takes from one it takes from all that use the same (B38).
     chosen = [
-        draft | {name: options[a][row[a] - start[a]] for a, name in enumerate(open_dimensions)}
+        {name: dict(factors) for name, factors in draft.items()}
+        | {name: options[a][row[a] - start[a]] for a, name in enumerate(open_dimensions)}
         for row, score in zip(index, scores, strict=True)
         if score > -math.inf
     ]
@@ -188,7 +194,7 @@ def _generate(
             f"no spatial mapping of layer '{layer.name}' over {', '.join(open_dimensions)} is valid: "
             "the given unrolling leaves no room, or a port is narrower than one element"
         )
-    return [{name: dict(factors) for name, factors in entry.items()} for entry in chosen]
+    return chosen
 
 
 def limit_to_capacity(

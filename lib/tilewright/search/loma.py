@@ -53,7 +53,7 @@ def search_orders(
     Raises MappingError for impossible constraints, SearchStoppedError when `stop` is set.
     """
     sizes = prepared.spatial.temporal_sizes
-    entries = applicable_ordering(ordering, prepared.layer)
+    entries = _entries(ordering, prepared)
     given = complete_order(entries, sizes)
     if given is not None:
         symbols, order, count, entries = list(given), list(range(len(given))), 1, ()
@@ -73,9 +73,22 @@ def search_orders(
     return _run(stream, count, symbols, prepared, progress, stop)
 
 
+def _entries(
+    ordering: tuple[TemporalOrderingEntry, ...], prepared: PreparedProblem
+) -> tuple[TemporalOrderingEntry, ...]:
+    """The entries that apply to the layer.
+
+    Where nothing is left to iterate, the reference has one loop of 1 over the first dimension, so that an ordering
+    which asks for just that dimension, in any size, is met.
+    """
+    entries = applicable_ordering(ordering, prepared.layer)
+    nothing_left = not prepared.spatial.temporal_sizes
+    return () if nothing_left and entries == (TemporalOrderingEntry(prepared.dimensions[0]),) else entries
+
+
 def count_orders(prepared: PreparedProblem, ordering: tuple[TemporalOrderingEntry, ...], options: SearchOptions) -> int:
     """How many orders `search_orders` will visit; 0 if the constraints are impossible."""
-    entries = applicable_ordering(ordering, prepared.layer)
+    entries = _entries(ordering, prepared)
     sizes = prepared.spatial.temporal_sizes
     if complete_order(entries, sizes) is not None:
         return 1

@@ -56,14 +56,17 @@ def distinct_positions(coefficients: tuple[int, int], first: int, second: int, e
 
 
 def data_dimension_size(layer: Layer, relation: DimensionRelation, profile: ModelProfile) -> int:
-    """Full size of a sliding window's data dimension: explicit if the layer has it, else from loops and padding."""
+    """Full size of a sliding window's data dimension: explicit if the layer has it, else from loops and padding.
+
+    At least 1: where the exact count of positions is smaller than the padding, one real position is left.
+    """
     explicit = dict(layer.data_dimension_sizes)
     if relation.data_dimension in explicit:
         return explicit[relation.data_dimension]
     (first, c1), (second, c2) = relation.terms
     sizes = layer.size_of
     count = distinct_positions((c1, c2), sizes.get(first, 1), sizes.get(second, 1), profile.exact_window_sizes)
-    return count - sum(dict(layer.padding).get(relation.data_dimension, (0, 0)))
+    return max(1, count - sum(dict(layer.padding).get(relation.data_dimension, (0, 0))))
 
 
 def operand_elements(layer: Layer, operand: str, profile: ModelProfile) -> int:

@@ -155,7 +155,7 @@ def _check_padding(
         if 0 in extents or not all(c > 0 for _, c in terms):
             continue
         (_, first), (_, second) = terms
-        count = distinct_positions((first, second), extents[0], extents[1], exact=True)
+        count = distinct_positions((first, second), extents[0], extents[1], exact=False)
         if sum(padding) >= count:
-            message = f"padding leaves nothing of {name}, which has {count} distinct positions"
+            message = f"padding leaves nothing of {name}, which has {count} positions"
             findings.problem((*path, "padding", index), message, padding)

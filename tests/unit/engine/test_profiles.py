@@ -183,7 +183,8 @@ def test_switches_of_the_onnx_reader(switch: str) -> None:
 def test_every_switch_has_a_test() -> None:
     """The switches covered here are all there are."""
     here = {name.removeprefix("test_") for name in globals()}
-    assert set(SWITCHES) <= here | {"onnx_height_is_y", "trace_onnx_constants"}
+    elsewhere = {"onnx_height_is_y", "trace_onnx_constants", "independent_spatial_candidates"}
+    assert set(SWITCHES) <= here | elsewhere
 
 
 def test_corrected_of_worked_example() -> None:

@@ -214,7 +214,7 @@ CASES = {
         "[[6, 6], [0, 1]]",
         "  padding",
         "conv.padding[0]",
-        ["leaves nothing of IY", "12 distinct positions"],
+        ["leaves nothing of IY", "12 positions"],
     ),
     "padding without names": ("  pr_loop_dims: [IY, IX]\n", "", "  padding", "conv.padding", ["needs `pr_loop_dims`"]),
     "window name": (

@@ -1,0 +1,39 @@
+"""B38: generated spatial candidates that share an unrolling, in the reference and repaired."""
+
+import pytest
+from tilewright.hardware.core import Core, Memory, OperationalArray, Port
+from tilewright.mapping.constraints import MappingConstraints
+from tilewright.mapping.spatial_generation import spatial_candidates
+from tilewright.profile import profile_by_name
+from tilewright.workload.layer import Layer
+
+LAYER = Layer(
+    "product",
+    "Gemm",
+    (("O", ("D", "K")), ("I", ("D", "C")), ("W", ("C", "K"))),
+    (("C", 4), ("D", 8), ("K", 4)),
+    precision_bits=(("O", 16), ("O_final", 8), ("I", 8), ("W", 8)),
+)
+CONSTRAINTS = MappingConstraints("default", spatial_mapping_hint=(("D1", ("K", "C")), ("D2", ("D",))))
+
+
+def memory(name: str, size_bits: int, operands: tuple[str, ...]) -> Memory:
+    """A memory with one wide port for everything, serving the whole array."""
+    directions = ("tl", "fl", "th", "fh")
+    allocation = tuple((operand, direction) for operand in operands for direction in directions)
+    port = Port("rw_port_1", "read_write", 64, 1024, allocation)
+    return Memory(name, size_bits, 1.0, 1.0, operands, (port,), ("D1", "D2"))
+
+
+@pytest.mark.parametrize(
+    ("model", "first"),
+    [("zigzag-3.9.1", 2), ("zigzag-3.9.1+independent_spatial_candidates", 8), ("corrected", 8)],
+)
+def test_capacity_of_one_candidate_and_the_others(model: str, first: int) -> None:
+    """The register holds 8 inputs. K 4 x D 8 needs 8 of them and fits. D 8 x C 4 needs 32 and loses one at a time from
+    the first largest: 7x4, 6x4, 5x4, 4x4, 3x4, 3x3, 2x3. The reference shrinks D in the first candidate as well."""
+    array = OperationalArray((("D1", 4), ("D2", 8)), 0.1)
+    core = Core("core", array, (memory("register", 64, ("I1",)), memory("top", 2**20, ("I1", "I2", "O"))))
+    candidates = spatial_candidates(LAYER, core, CONSTRAINTS, profile_by_name(model))
+    assert candidates[0] == (("D1", (("K", 4),)), ("D2", (("D", first),)))
+    assert candidates[1] == (("D1", (("C", 3),)), ("D2", (("D", 2),)))
