@@ -11,7 +11,7 @@ ARGS ?=
 READY := .venv/.ready
 REPORT := results/report.html
 LARGE_SET := ../shared/conformance
-REFERENCE_NUMBERS := tests/conformance/data/reference-points.jsonl.gz \
+REFERENCE_NUMBERS := tests/conformance/data/reference-points.jsonl.gz $(wildcard tests/conformance/data/flow-*.json) \
   $(wildcard $(LARGE_SET)/fixed-core.jsonl.gz $(LARGE_SET)/flow/*.json)
 
 # Nothing is written outside this folder, and bytecode is: without it every command starts seconds later.

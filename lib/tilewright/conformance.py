@@ -15,11 +15,14 @@ from tilewright.errors import MappingError
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.mapping.constraints import MappingConstraints, TemporalOrderingEntry, Unrolling
+from tilewright.mapping.yaml_reader import read_mapping
 from tilewright.search.evaluate import evaluate_prepared, prepare
 from tilewright.search.mapper import map_layer
+from tilewright.search.network import map_workload
 from tilewright.search.options import SearchOptions
 from tilewright.workload.equation import parse_equation, parse_relation
 from tilewright.workload.layer import Layer
+from tilewright.workload.yaml_reader import read_workload_yaml
 
 TOLERANCE = 1e-9
 """Relative difference up to which a point counts as close."""
@@ -163,10 +166,15 @@ def _value_pairs(record: dict[str, Any], expected: dict[str, Any]) -> Iterator[t
 
 
 def compare_flow(path: Path | str, hardware_directory: Path | str) -> ConformanceReport:
-    """Search every layer of a flow file and compare its winner, and the totals of the network."""
+    """Search every layer of a flow file and compare its winner, and the totals of the network.
+
+    A flow file either holds each distinct layer with what the mapping asks for (`unique_layers`), or names a workload
+    and a mapping file that lie in `workload` and `mapping` beside the hardware folder (`layers`).
+    """
     flow = json.loads(Path(path).read_text())
     report = ConformanceReport(Path(path).name)
-    core = read_accelerator(Path(hardware_directory) / f"{flow['hardware']}.yaml").cores[0]
+    directory = Path(hardware_directory)
+    core = read_accelerator(directory / f"{flow['hardware']}.yaml").cores[0]
     options = SearchOptions(
         objective=flow["objective"],
         lpf_limit=flow["lpf_limit"],
@@ -174,6 +182,36 @@ def compare_flow(path: Path | str, hardware_directory: Path | str) -> Conformanc
         nb_spatial_mappings_generated=flow["nb_spatial_mappings"],
         enable_mix_spatial_mapping=flow["mixed_spatial_mapping"],
     )
+    if "unique_layers" in flow:
+        _compare_layers(report, flow, core, options)
+    else:
+        _compare_network(report, flow, core, options, directory.parent)
+    return report
+
+
+def _compare_network(
+    report: ConformanceReport, flow: dict[str, Any], core: Core, options: SearchOptions, directory: Path
+) -> None:
+    """Map the whole network from its files and compare each layer by name."""
+    workload = read_workload_yaml(directory / "workload" / f"{flow['workload']}.yaml")
+    mapping = read_mapping(directory / "mapping" / f"{flow['mapping']}.yaml")
+    mapped = map_workload(workload, core, mapping, options)
+    records = {name: mapped.records[index] for name, index in mapped.summary["layer_index"]}
+    for entry in flow["layers"]:
+        name = entry["layer"]["name"]
+        unrolling = ("spatial mapping", records[name]["spatial_mapping"], entry["spatial_mapping"])
+        report.add(name, [unrolling, *_value_pairs(records[name], entry["result"])])
+    energy, latency = mapped.summary["energy_pj"], mapped.summary["latency_cycles"]
+    _add_totals(report, flow, energy, latency)
+
+
+def _add_totals(report: ConformanceReport, flow: dict[str, Any], energy: float, latency: float) -> None:
+    theirs = flow["network_energy"], flow["network_latency"]
+    report.add("network", [("network energy", energy, theirs[0]), ("network latency", latency, theirs[1])])
+
+
+def _compare_layers(report: ConformanceReport, flow: dict[str, Any], core: Core, options: SearchOptions) -> None:
+    """Search each distinct layer and compare it; sum up in the order of the network."""
     found = []
     for entry in flow["unique_layers"]:
         record = _search(entry, core, options)
@@ -185,15 +223,9 @@ def compare_flow(path: Path | str, hardware_directory: Path | str) -> Conformanc
         else:
             report.add(entry["layer"]["name"], _value_pairs(record, expected))
     if "network_energy" in flow:
-        in_order = [found[index] for _, index in flow["layers"]]
-        energy = sum(record["energy_pj"] for record in in_order if record)
-        latency = sum(record["latency_cycles"] for record in in_order if record)
-        totals = [
-            ("network energy", energy, flow["network_energy"]),
-            ("network latency", latency, flow["network_latency"]),
-        ]
-        report.add("network", totals)
-    return report
+        in_order = [record for _, index in flow["layers"] if (record := found[index])]
+        energy = sum(record["energy_pj"] for record in in_order)
+        _add_totals(report, flow, energy, sum(record["latency_cycles"] for record in in_order))
 
 
 def _search(entry: dict[str, Any], core: Core, options: SearchOptions) -> dict[str, Any] | None:

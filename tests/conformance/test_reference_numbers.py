@@ -5,11 +5,6 @@ from pathlib import Path
 
 import pytest
 from tilewright.conformance import ConformanceReport, compare_flow, compare_points, report_text
-from tilewright.hardware.yaml_reader import read_accelerator
-from tilewright.mapping.yaml_reader import read_mapping
-from tilewright.search.network import map_workload
-from tilewright.search.options import SearchOptions
-from tilewright.workload.yaml_reader import read_workload_yaml
 
 DATA = Path(__file__).parent / "data"
 LARGE_SET = Path(__file__).resolve().parents[3] / "shared" / "conformance"
@@ -31,30 +26,9 @@ def test_own_points_are_equal_bit_for_bit() -> None:
 @pytest.mark.parametrize("name", OWN_FLOWS)
 def test_own_searches_find_the_same_winners(name: str) -> None:
     """Mapping a small network end to end from its files finds the reference's winner of every layer, and its totals."""
-    flow = json.loads((DATA / name).read_text())
-    options = SearchOptions(
-        objective=flow["objective"],
-        lpf_limit=flow["lpf_limit"],
-        temporal_mapping_type=flow["temporal_mapping_type"],
-        nb_spatial_mappings_generated=flow["nb_spatial_mappings"],
-        enable_mix_spatial_mapping=flow["mixed_spatial_mapping"],
-    )
-    mapped = map_workload(
-        read_workload_yaml(DATA / "workload" / f"{flow['workload']}.yaml"),
-        read_accelerator(DATA / "hardware" / f"{flow['hardware']}.yaml").cores[0],
-        read_mapping(DATA / "mapping" / f"{flow['mapping']}.yaml"),
-        options,
-    )
-    records = {name: mapped.records[index] for name, index in mapped.summary["layer_index"]}
-    assert set(records) == {entry["layer"]["name"] for entry in flow["layers"]}
-    for entry in flow["layers"]:
-        record, expected = records[entry["layer"]["name"]], entry["result"]
-        assert record["spatial_mapping"] == entry["spatial_mapping"]
-        assert record["energy_pj"] == expected["energy_total"]
-        assert record["latency_cycles"] == expected["latency_total2"]
-        assert record["word_accesses"] == expected["word_accesses"]
-    assert mapped.summary["energy_pj"] == pytest.approx(flow["network_energy"], rel=1e-12)
-    assert mapped.summary["latency_cycles"] == flow["network_latency"]
+    report = compare_flow(DATA / name, DATA / "hardware")
+    assert report.points == len(json.loads((DATA / name).read_text())["layers"]) + 1
+    assert report.equal == report.points, report_text([report])
 
 
 @needs_large_set
