@@ -5,12 +5,33 @@ set -uo pipefail
 config=$1
 shift
 report=results/report.html
+started=logs/.started
 
-mkdir -p results
+# A wrong configuration is told in its own words, once, before anything else happens.
+python -m tilewright validate --kind config "$config" >/dev/null || exit
+
+# Questions to snakemake compute nothing, so there is nothing to report.
+for option in "$@"; do
+  case $option in
+    -n | -np | -pn | --dry-run | --dryrun | --unlock | --lint | --dag | --rulegraph | --filegraph)
+      exec snakemake --configfile "$config" "$@"
+      ;;
+  esac
+done
+
+mkdir -p results logs
 python -m tilewright store verify results --remove-damaged || exit
 
+touch "$started"
 snakemake --configfile "$config" "$@"
 status=$?
+
+# Each job writes to a log of its own; the message that a person needs is there.
+failures=""
+if [[ $status != 0 ]]; then
+  failures=$(find logs -name '*.log' -newer "$started" -print0 | sort -z | xargs -0 -r grep -HE '^(internal )?error:')
+  [[ -z $failures ]] || printf '\nWhy jobs failed:\n%s\n\n' "$failures" >&2
+fi
 
 # The report is made again when something that it shows is newer.
 if [[ $status == 0 ]] && { [[ ! -e $report ]] || [[ -n $(find results \( -name '*.csv' -o -name '*.svg' \) -newer "$report" -print -quit) ]]; }; then
@@ -19,5 +40,11 @@ if [[ $status == 0 ]] && { [[ ! -e $report ]] || [[ -n $(find results \( -name '
 fi
 
 python -m tilewright summarize --config "$config" || [[ $status != 0 ]] || status=1
-[[ $status == 0 ]] && echo "report: $report" || echo "some runs failed, see above and logs/; the others are done" >&2
+if [[ $status == 0 ]]; then
+  echo "report: $report"
+elif [[ -n $failures ]]; then
+  echo "some runs failed, see above and logs/; the others are done" >&2
+else
+  echo "not everything was computed, see above" >&2
+fi
 exit $status

@@ -34,8 +34,9 @@ FIGURES = ["energy", "latency"]
 ARTIFACTS = sorted(
     {f"results/hardware/{run.hardware}/accelerator.json" for run in PLAN.runs}
     | {
-        f"results/workload/{run.workload}/{run.options.model}/workload.json"
+        f"results/workload/{run.workload}/{run.options.model}/{artifact}.json"
         for run in PLAN.runs
+        for artifact in ("workload", "coverage")
     }
     | {f"results/mapping/{run.mapping}/mapping.json" for run in PLAN.runs}
 )
@@ -58,7 +59,7 @@ def written(kind):
 
 
 def said(kind):
-    """Param function: digest of what that file says, so that only a change of meaning counts."""
+    """Param function: digest of that file: of a YAML file only what it says counts, not comments or layout; of others, the bytes."""
     return lambda wildcards: input_digest(written(kind)(wildcards))
 
 

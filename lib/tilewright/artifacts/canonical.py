@@ -6,9 +6,12 @@ Two equal results are equal bytes, on every machine and with any hash seed.
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tilewright.errors import InputError, Problem
 
 JsonValue = Mapping[str, Any] | Sequence[Any] | str | int | float | bool | None
 
@@ -26,11 +29,33 @@ def document_text(value: JsonValue) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
+@contextmanager
+def writing(path: Path | str) -> Iterator[None]:
+    """Around the writing of an output: a folder that is a file, a full disk and the like become an InputError."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError([Problem(f"cannot be written: {error.strerror or error}", str(path))]) from error
+
+
+def make_folder(path: Path | str) -> None:
+    """Make a folder for outputs, with its parents. Raises InputError where that is impossible."""
+    with writing(path):
+        Path(path).mkdir(parents=True, exist_ok=True)
+
+
 def write_atomically(path: Path | str, content: str | bytes) -> None:
-    """Write a file under a temporary name beside it, then rename: a reader sees the old file or the new one."""
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    """Write a file under a temporary name beside it, then rename: a reader sees the old file or the new one.
+
+    Raises InputError if it cannot be written.
+    """
     data = content.encode() if isinstance(content, str) else content
+    with writing(path):
+        _write(Path(path), data)
+
+
+def _write(target: Path, data: bytes) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as stream:

@@ -64,7 +64,9 @@ def read_artifact(path: Path | str, schema: str = "") -> Artifact:
     text = _read_text(path)
     try:
         artifact, version = _parse_rows(text) if _is_table(path) else _parse_document(text)
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+        if not isinstance(artifact.schema, str):
+            raise TypeError("schema")
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise _damaged(path, "it is cut off or not JSON of the expected form") from error
     if schema and artifact.schema != schema:
         raise ArtifactError([Problem("wrong kind of artifact", str(path), value=artifact.schema, allowed=schema)])
@@ -108,7 +110,8 @@ def _parse_document(text: str) -> tuple[Artifact, int]:
 
 
 def _parse_rows(text: str) -> tuple[Artifact, int]:
-    lines = text.splitlines()
+    # Only a newline ends a row: JSON text may hold other line separators of Unicode.
+    lines = text.removesuffix("\n").split("\n")
     header, footer = json.loads(lines[0]), json.loads(lines[-1])
     rows = tuple(json.loads(line) for line in lines[1:-1])
     if footer["rows"] != len(rows) or not text.endswith("\n"):

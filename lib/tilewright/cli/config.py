@@ -12,6 +12,7 @@ from typing import Any
 
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.search.options import SearchOptions
+from tilewright.units import LARGEST_WHOLE_NUMBER
 from tilewright.yamlfile import YamlDocument, load_yaml
 
 FLOWS = ("single",)
@@ -75,6 +76,7 @@ class _Reader:
     def read(self, config: Any) -> Plan:
         if not self._is_table(config, ()):
             return Plan((), {}, {})
+        self._refuse_repeated_keys()
         self._check_keys(config, (), TOP_KEYS)
         defaults = {key: config[key] for key in OPTION_NAMES if key in config}
         runs: dict[str, Run] = {}
@@ -95,12 +97,14 @@ class _Reader:
                 continue
             for name, entry in table.items():
                 path = (section, str(name))
-                if not self._is_table(entry, path) or not self._check_keys(entry, path, RUN_KEYS):
+                if not self._is_table(entry, path):
                     continue
+                self._check_keys(entry, path, RUN_KEYS)
+                known = {key: value for key, value in entry.items() if key in RUN_KEYS}
                 if section == "runs":
-                    yield path, str(name), entry
+                    yield path, str(name), known
                 else:
-                    yield from ((path, run_name, combination) for run_name, combination in expand_sweep(entry))
+                    yield from ((path, run_name, combination) for run_name, combination in expand_sweep(known))
 
     def _run(self, path: tuple[str, ...], name: str, entry: dict[str, Any], defaults: dict[str, Any]) -> Run | None:
         before = len(self.problems)
@@ -119,25 +123,24 @@ class _Reader:
         """The name of a described file, which is noted in `files`; a bare name means a file in config/<kind>/."""
         value = entry.get(kind)
         if value is None and kind == "mapping" and isinstance(entry.get("hardware"), str):
-            value = Path(entry["hardware"]).stem
+            value = name_of("hardware", entry["hardware"])
         if not isinstance(value, str) or not value:
             self._note("required key is missing" if value is None else "must be a name or a path", (*path, kind))
             return ""
         file = find_file(kind, value)
+        name = name_of(kind, file.name)
         if not file.is_file():
             place = Path(value).parent if _is_path(kind, value) else Path("config") / kind
             known = sorted(p.name for p in place.glob("*") if p.suffix in DESCRIPTIONS[kind]) if place.is_dir() else []
-            known = known if _is_path(kind, value) else [Path(name).stem for name in known]
+            known = known if _is_path(kind, value) else [name_of(kind, name) for name in known]
             near = nearest_name(Path(value).name, known)
             self._note(f"no such {kind} file in {place}", (*path, kind), value=repr(value), nearest=near)
-        elif not re.fullmatch(NAME_PATTERN, file.stem):
-            self._note(
-                "not a name for a file", (*path, kind), value=repr(file.stem), allowed="letters, digits, _ . + -"
-            )
-        elif self.files[kind].setdefault(file.stem, str(file)) != str(file):
-            other = self.files[kind][file.stem]
+        elif not re.fullmatch(NAME_PATTERN, name):
+            self._note("not a name for a file", (*path, kind), value=repr(name), allowed="letters, digits, _ . + -")
+        elif self.files[kind].setdefault(name, str(file)) != str(file):
+            other = self.files[kind][name]
             self._note(f"two files of the same name, {other} and {file}: rename one", (*path, kind))
-        return file.stem
+        return name
 
     def _options(self, path: tuple[str, ...], values: dict[str, Any]) -> SearchOptions | None:
         before = len(self.problems)
@@ -165,10 +168,18 @@ class _Reader:
             if not self._is_table(sizes, path):
                 continue
             for name, size in sizes.items():
-                if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-                    self._note("must be a whole number above 0", (*path, str(name)), value=repr(size))
+                if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= LARGEST_WHOLE_NUMBER:
+                    value = repr(size) if not isinstance(size, int) or size < 2**63 else "more"
+                    self._note("must be a whole number from 1 to 2^53", (*path, str(name)), value=value)
             found[str(workload)] = tuple(f"{name}={size}" for name, size in sizes.items())
         return found
+
+    def _refuse_repeated_keys(self) -> None:
+        """A repeated run would silently replace the first one."""
+        for document in self.documents:
+            for path in document.repeated:
+                message, place = "the key is given twice: rename or remove one", ".".join(map(str, path))
+                self.problems.append(Problem(message, document.file, document.line_of(path), place))
 
     def _is_table(self, value: Any, path: tuple[str, ...]) -> bool:
         if not isinstance(value, Mapping):
@@ -212,9 +223,9 @@ def expand_sweep(entry: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     swept = [key for key, value in entry.items() if isinstance(value, list) and key not in ("workload", "hardware")]
     for values in itertools.product(*choices):
         combination = dict(zip(keys, values, strict=True))
-        parts = [Path(str(combination.get(key))).stem for key in ("workload", "hardware")]
+        parts = [name_of(key, str(combination.get(key))) for key in ("workload", "hardware")]
         parts += [
-            f"{key}-{Path(str(combination[key])).stem if key == 'mapping' else combination[key]}" for key in swept
+            f"{key}-{name_of(key, str(combination[key])) if key == 'mapping' else combination[key]}" for key in swept
         ]
         yield "-".join(parts), combination
 
@@ -225,6 +236,13 @@ def find_file(kind: str, value: str) -> Path:
         return Path(value)
     candidates = [Path("config") / kind / f"{value}{suffix}" for suffix in DESCRIPTIONS[kind]]
     return next((path for path in candidates if path.is_file()), candidates[0])
+
+
+def name_of(kind: str, value: str) -> str:
+    """The name of a file of a kind: without folder and suffix. Other dots belong to the name: tpu_like.v2."""
+    name = Path(value).name
+    suffix = next((suffix for suffix in DESCRIPTIONS[kind] if name.endswith(suffix)), "")
+    return name.removesuffix(suffix)
 
 
 def _is_path(kind: str, value: str) -> bool:

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from tilewright.cli.options import FILE, common_options, echo_json
+from tilewright.errors import InputError, Problem
 
 
 @click.command()
@@ -19,7 +20,16 @@ def command(files: tuple[Path, ...], hardware_directory: Path | None, verbose: b
     Example: tilewright conformance tests/conformance/data/reference-points.jsonl.gz
     """
     from tilewright.conformance import compare_flow, compare_points, report_text
+    from tilewright.sources import existing_file
 
+    problems: list[Problem] = []
+    for file in files:
+        try:
+            existing_file(file, "reference")
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(problems)
     reports = []
     for file in files:
         directory = hardware_directory or next(

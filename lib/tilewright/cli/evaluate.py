@@ -8,14 +8,13 @@ from typing import Any
 import click
 
 from tilewright.cli.options import FILE, common_options, dims_option, model_option, parse_dims
+from tilewright.cli.points import Loops, Point, read_points
 from tilewright.errors import InputError, MappingError, Problem, nearest_name
-from tilewright.mapping.constraints import WILDCARD, Mapping, MappingConstraints, Unrolling
+from tilewright.mapping.constraints import WILDCARD, Mapping, MappingConstraints
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 
-Loops = tuple[tuple[str, int], ...]
-Links = tuple[tuple[str, str], ...]
-Point = tuple[Layer, Unrolling, Loops, Links]
+OPEN_ORDER = "temporal_ordering leaves loops open; give every loop with its size, or use `tilewright map`"
 
 
 @click.command()
@@ -47,26 +46,28 @@ def command(
     """
     from tilewright.search.evaluate import evaluate
     from tilewright.search.options import SearchOptions
-    from tilewright.sources import parse_accelerator, parse_inputs, parse_workload, single_core
+    from tilewright.sources import existing_file, parse_accelerator, parse_inputs, parse_workload, single_core
 
     options = SearchOptions(model=model, temporal_mapping_type=temporal_mapping_type)
     if (mapping is None) == (points is None):
         raise InputError("give either --mapping or --points")
-    if mapping:
+    if mapping is not None:
         accelerator, network, constraints = parse_inputs(hardware, workload, mapping, model, parse_dims(dims))
-        found = _points_of_mapping(network, constraints)
+        found = list(_points_of_mapping(network, constraints, layer_name))
     else:
         accelerator, network = parse_accelerator(hardware), parse_workload(workload, model, parse_dims(dims))
-        found = _points_of_file(network, points)
+        layers = [node.layer for node in network.nodes if node.layer]
+        found = read_points(existing_file(points or "", "points"), layers)
     core = single_core(accelerator)
-    chosen = _chosen(list(found), layer_name, network)
+    chosen = _chosen(found, layer_name, network)
     refused = 0
     for layer, spatial, order, links in chosen:
         try:
             record = evaluate(layer, core, links, spatial, order, options)
         except MappingError as error:
             refused += 1
-            click.echo(_refusal(layer, error, as_json), err=not as_json)
+            reason = f"{error}: {OPEN_ORDER}" if mapping is not None and not order else str(error)
+            click.echo(_refusal(layer, reason, as_json), err=not as_json)
             continue
         click.echo(json.dumps(record) if as_json else _text(record, verbose))
     if refused:
@@ -83,9 +84,9 @@ def _chosen(points: list[Point], layer_name: str, network: Workload) -> list[Poi
     return chosen
 
 
-def _points_of_mapping(network: Workload, mapping: Mapping) -> Iterator[Point]:
+def _points_of_mapping(network: Workload, mapping: Mapping, layer_name: str) -> Iterator[Point]:
     for node in network.layers_in_order:
-        if node.layer:
+        if node.layer and layer_name in ("", node.layer.name):
             entry = mapping.constraints_for(node.layer)
             yield node.layer, entry.spatial_mapping, _complete_order(entry), entry.memory_operand_links
 
@@ -93,39 +94,12 @@ def _points_of_mapping(network: Workload, mapping: Mapping) -> Iterator[Point]:
 def _complete_order(entry: MappingConstraints) -> Loops:
     order = tuple((loop.dimension, loop.size) for loop in entry.temporal_ordering if loop.size is not None)
     if len(order) < len(entry.temporal_ordering) or any(dimension == WILDCARD for dimension, _ in order):
-        message = "temporal_ordering leaves loops open; give every loop with its size, or use `tilewright map`"
-        raise InputError([Problem(message, path=entry.name)])
+        raise InputError([Problem(OPEN_ORDER, path=entry.name)])
     return order
 
 
-def _points_of_file(network: Workload, path: Path | None) -> Iterator[Point]:
-    from tilewright.api import as_unrolling
-    from tilewright.sources import existing_file
-
-    layers = {node.layer.name: node.layer for node in network.nodes if node.layer}
-    file = existing_file(path or "", "points")
-    problems = []
-    for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            point: dict[str, Any] = json.loads(line)
-            layer = layers[point["layer"]]
-            spatial = as_unrolling(
-                {d: {n: int(f) for n, f in factors.items()} for d, factors in point["spatial_mapping"].items()}
-            )
-            order = tuple((str(dimension), int(size)) for dimension, size in point["loop_order"])
-            links = tuple(point.get("memory_operand_links", dict(MappingConstraints.memory_operand_links)).items())
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            problems.append(Problem(f"not a point: {type(error).__name__}: {error}", str(file), number))
-            continue
-        yield layer, spatial, order, links
-    if problems:
-        raise InputError(problems)
-
-
-def _refusal(layer: Layer, error: MappingError, as_json: bool) -> str:
-    return json.dumps({"layer": {"name": layer.name}, "error": str(error)}) if as_json else f"{layer.name}: {error}"
+def _refusal(layer: Layer, reason: str, as_json: bool) -> str:
+    return json.dumps({"layer": {"name": layer.name}, "error": reason}) if as_json else f"{layer.name}: {reason}"
 
 
 def _text(record: dict[str, Any], verbose: bool) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tilewright.artifacts.canonical import make_folder
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import content_digest
 from tilewright.artifacts.envelope import write_document, write_rows
@@ -74,6 +75,8 @@ def command(
         enable_mix_spatial_mapping=enable_mix_spatial_mapping,
     )
     accelerator, network, constraints = parse_inputs(hardware, workload, mapping, model, parse_dims(dims))
+    if output:
+        make_folder(output)  # a place that cannot be written is told before the search, not after it
     finished: list[dict[str, Any]] = []
     try:
         mapped = engine.map_workload(

@@ -8,6 +8,7 @@ import click
 
 from tilewright.artifacts.canonical import canonical_text
 from tilewright.errors import InputError, Problem
+from tilewright.units import LARGEST_WHOLE_NUMBER
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 OBJECTIVES = ("latency", "energy", "EDP")
@@ -66,20 +67,26 @@ def parse_lpf_limit(text: str) -> int | None:
     """The number, or None for 'none'. Raises InputError."""
     if text.lower() in ("none", "null"):
         return None
-    if text.isdecimal() and int(text) >= 1:
+    if text.isascii() and text.isdecimal() and len(text) <= 9 and int(text) >= 1:
         return int(text)
     raise InputError([Problem("wrong limit", path="lpf-limit", value=repr(text), allowed="1, 2, ... or none")])
 
 
 def parse_dims(dims: tuple[str, ...]) -> dict[str, int]:
     """NAME=SIZE texts as a dict. Raises InputError with all that are wrong."""
-    sizes, problems = {}, []
+    sizes: dict[str, int] = {}
+    problems = []
     for text in dims:
         name, _, size = text.rpartition("=")
-        if name and size.isdecimal() and int(size) >= 1:
-            sizes[name] = int(size)
+        # Text of more digits than the limit has is not even read: Python refuses to read very long numbers.
+        known = name and size.isascii() and size.isdecimal() and len(size.lstrip("0")) <= len(str(LARGEST_WHOLE_NUMBER))
+        if not known or not 1 <= int(size) <= LARGEST_WHOLE_NUMBER:
+            allowed = "NAME=SIZE with a SIZE from 1 to 2^53"
+            problems.append(Problem("wrong dimension size", path="dim", value=repr(text[:60]), allowed=allowed))
+        elif name in sizes:
+            problems.append(Problem("dimension given twice", path="dim", value=repr(name)))
         else:
-            problems.append(Problem("wrong dimension size", path="dim", value=repr(text), allowed="NAME=SIZE"))
+            sizes[name] = int(size)
     if problems:
         raise InputError(problems)
     return sizes

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from tilewright.artifacts.canonical import write_atomically
+from tilewright.artifacts.canonical import make_folder, write_atomically, writing
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.runs import read_records, read_summary
 
@@ -28,9 +28,10 @@ def command(run: Path, output: Path | None, verbose: bool, as_json: bool) -> Non
 
     records, summary = read_records(run), read_summary(run)
     directory = output or run / "report"
-    directory.mkdir(parents=True, exist_ok=True)
-    paths = list(write_figures(records, summary, directory))
-    write_csv(layer_table(records, summary), directory / "layers.csv")
+    make_folder(directory)
+    with writing(directory):
+        paths = list(write_figures(records, summary, directory))
+        write_csv(layer_table(records, summary), directory / "layers.csv")
     write_atomically(directory / "loop_nests.txt", network_loop_nests(records, summary))
     paths += [directory / "layers.csv", directory / "loop_nests.txt"]
     if as_json:

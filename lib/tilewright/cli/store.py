@@ -1,13 +1,13 @@
 """`tilewright store`: looking after stored results and artifacts."""
 
-import shutil
 from pathlib import Path
 
 import click
 
+from tilewright.artifacts.canonical import writing
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.cli.options import DEFAULT_STORE, FILE, common_options, echo_json
-from tilewright.errors import ArtifactError, Problem
+from tilewright.errors import ArtifactError, InputError, Problem
 
 ARTIFACT_PATTERNS = (
     "hardware/*/accelerator.json",
@@ -36,14 +36,43 @@ def gc(folder: Path, verbose: bool, as_json: bool) -> None:
 
     Example: tilewright store gc results/.store
     """
-    files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+    files = _store_files(folder)
     size = sum(path.stat().st_size for path in files)
-    if folder.is_dir():
-        shutil.rmtree(folder)
+    try:
+        for path in files:
+            path.unlink()
+        for place in (*folder.glob("*"), folder):
+            place.rmdir()
+    except OSError as error:
+        raise InputError([Problem(f"cannot be deleted: {error.strerror}", str(error.filename))]) from error
     if as_json:
         echo_json({"files": len(files), "bytes": size})
     else:
         click.echo(f"{folder}: deleted {len(files)} results, {size / 2**20:.1f} MiB")
+
+
+def _store_files(folder: Path) -> list[Path]:
+    """Entries of a store and leftovers of interrupted writes. Raises InputError if anything else is there."""
+    from tilewright.search.store import Store
+
+    _check_folder(folder)
+    entries = Store(folder).entries()
+    known = {path for path in entries if not path.is_symlink() and path.stem.startswith(path.parent.name)}
+    known |= {path for path in folder.glob("??/.*.tmp") if path.is_file() and not path.is_symlink()}
+    others = [path for path in folder.rglob("*") if path not in known and not _is_shelf(path, folder)]
+    if others:
+        some = ", ".join(str(path) for path in sorted(others)[:3])
+        raise InputError([Problem(f"is not a store of results, it holds other files: {some}", str(folder))])
+    return sorted(known)
+
+
+def _is_shelf(path: Path, folder: Path) -> bool:
+    return path.parent == folder and len(path.name) == 2 and path.is_dir() and not path.is_symlink()
+
+
+def _check_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        raise InputError([Problem("is not a folder" if folder.exists() else "no such folder", str(folder))])
 
 
 @command.command()
@@ -55,6 +84,7 @@ def verify(folder: Path, remove_damaged: bool, verbose: bool, as_json: bool) -> 
 
     Example: tilewright store verify results
     """
+    _check_folder(folder)
     damaged: list[Path] = []
     problems: list[Problem] = []
     paths = sorted(path for pattern in ARTIFACT_PATTERNS for path in folder.glob(pattern))
@@ -66,7 +96,8 @@ def verify(folder: Path, remove_damaged: bool, verbose: bool, as_json: bool) -> 
             problems += error.problems
     if remove_damaged:
         for path in damaged:
-            path.unlink()
+            with writing(path):
+                path.unlink()
             click.echo(f"removed {path}: it is damaged or of another version, and will be rebuilt", err=True)
     if as_json:
         echo_json({"artifacts": len(paths), "damaged": [str(path) for path in damaged]})

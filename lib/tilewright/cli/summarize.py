@@ -4,8 +4,10 @@ from pathlib import Path
 
 import click
 
+from tilewright.artifacts.canonical import writing
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.runs import SUMMARY_FILE, read_summary, run_directories
+from tilewright.errors import ArtifactError, InputError
 
 RESULTS = Path("results/single")
 
@@ -28,16 +30,18 @@ def command(
 
     Example: tilewright summarize results/single --csv summary.csv
     """
+    if not config and not runs:
+        raise InputError("give folders of runs, or --config")
     directories = _configured(config) if config else run_directories(runs)
     summaries = {directory.name: read_summary(directory) for directory in directories}
     if csv_output or parquet_output:
         from tilewright.report.tables import summary_table, write_csv, write_parquet
 
         table = summary_table(summaries)
-        if csv_output:
-            write_csv(table, csv_output)
-        if parquet_output:
-            write_parquet(table, parquet_output)
+        for write, output in ((write_csv, csv_output), (write_parquet, parquet_output)):
+            if output:
+                with writing(output):
+                    write(table, output)
     if as_json:
         echo_json(summaries)
     elif verbose or not (csv_output or parquet_output):
@@ -50,5 +54,7 @@ def _configured(config: Path) -> list[Path]:
     from tilewright.cli.config import read_config
 
     places = [RESULTS / run.name for run in read_config(config).runs]
-    finished = tuple(place for place in places if (place / SUMMARY_FILE).is_file())
-    return run_directories(finished or (RESULTS,))
+    finished = [place for place in places if (place / SUMMARY_FILE).is_file()]
+    if not finished:
+        raise ArtifactError(f"none of the {len(places)} runs of {config} is finished")
+    return finished

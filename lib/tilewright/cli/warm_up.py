@@ -2,7 +2,7 @@
 
 import click
 
-from tilewright.cli.options import common_options
+from tilewright.cli.options import common_options, echo_json
 
 TINY_HARDWARE = {
     "name": "tiny",
@@ -66,4 +66,7 @@ def command(verbose: bool, as_json: bool) -> None:
     from tilewright.api import map_workload
 
     map_workload([TINY_LAYER], TINY_HARDWARE, [TINY_MAPPING])
-    click.echo("ready")
+    if as_json:
+        echo_json({"ready": True})
+    else:
+        click.echo("ready")

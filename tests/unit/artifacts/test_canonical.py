@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tilewright.artifacts.canonical import canonical_text, document_text, write_atomically
+from tilewright.errors import InputError
 
 
 def test_text_keeps_the_given_order_and_exact_floats() -> None:
@@ -34,7 +35,7 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mo
         raise OSError("disk full")
 
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(InputError, match="cannot be written: disk full"):
         write_atomically(path, "new")
     assert path.read_text() == "old"
     assert [item.name for item in tmp_path.iterdir()] == ["a.json"]

@@ -77,3 +77,21 @@ def test_missing_file_is_told(tmp_path: Path) -> None:
     """A missing artifact is an ArtifactError with its path."""
     with pytest.raises(ArtifactError, match=r"none\.json no such artifact"):
         read_artifact(tmp_path / "none.json")
+
+
+def test_line_separators_in_text_are_no_rows(tmp_path: Path) -> None:
+    """Text may hold every character that Unicode calls a line end."""
+    rows = [{"name": "a\u2028b\x85c\x0bd\u2029"}]
+    path = tmp_path / "layers.jsonl"
+    write_rows(path, "tilewright/layers", rows, {"tilewright": "0"})
+    assert list(read_artifact(path).payload) == rows
+
+
+@pytest.mark.parametrize("schema", ["3", "[]", "{}", "null"])
+def test_schema_that_is_no_text(schema: str, document: Path) -> None:
+    """A schema of another type is damage."""
+    text = document.read_text()
+    document.write_text(text.replace('"tilewright/single-summary"', schema))
+    assert document.read_text() != text
+    with pytest.raises(ArtifactError, match="damaged"):
+        read_artifact(document)

@@ -101,7 +101,7 @@ def test_all_problems_at_once() -> None:
         "runs.f.hardwear: unknown key (did you mean 'hardware'?)",
         "runs.g: must be a table of keys",
         "dims.bert: no run has this workload",
-        "dims.bert.sequence: must be a whole number above 0",
+        "dims.bert.sequence: must be a whole number from 1 to 2^53",
     ):
         assert part in said
 
@@ -116,3 +116,45 @@ def test_same_run_twice() -> None:
     """Two sweeps that make the same run are told."""
     sweep = {"workload": "resnet18", "hardware": ["tpu_like"]}
     assert "two runs have this name" in problems_of({"sweeps": {"a": sweep, "b": sweep}})
+
+
+def test_dots_belong_to_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a known suffix is cut: tpu_like.v2 is another core than tpu_like, with its own mapping and run name."""
+    for kind in ("hardware", "mapping", "workload"):
+        (tmp_path / "config" / kind).mkdir(parents=True)
+        (tmp_path / "config" / kind / "tpu_like.v2.yaml").write_text("name: v2\n")
+        (tmp_path / "config" / kind / "tpu_like.yaml").write_text("name: v1\n")
+    monkeypatch.chdir(tmp_path)
+    plan = plan_of({"sweeps": {"s": {"workload": "tpu_like.v2", "hardware": ["tpu_like", "tpu_like.v2"]}}})
+    assert names(plan) == ["tpu_like.v2-tpu_like", "tpu_like.v2-tpu_like.v2"]
+    assert [run.mapping for run in plan.runs] == ["tpu_like", "tpu_like.v2"]
+    path = "config/hardware/tpu_like.v2.yaml"
+    (run,) = plan_of({"runs": {"a": {"workload": "tpu_like", "hardware": path}}}).runs
+    assert (run.hardware, run.mapping) == ("tpu_like.v2", "tpu_like.v2")
+    swept = {"workload": "tpu_like", "hardware": "tpu_like", "mapping": ["tpu_like", "tpu_like.v2"]}
+    assert names(plan_of({"sweeps": {"s": swept}}))[1] == "tpu_like-tpu_like-mapping-tpu_like.v2"
+
+
+def test_unknown_keys_hide_nothing() -> None:
+    """A run with an unknown key is checked all the same."""
+    said = problems_of({"runs": {"a": {**RUN, "hardwear": "x", "objective": "enrgy", "workload": "resnet81"}}})
+    assert "runs.a.hardwear: unknown key" in said
+    assert "runs.a.objective: unknown value" in said
+    assert "no such workload file" in said
+
+
+def test_repeated_keys_are_told(tmp_path: Path) -> None:
+    """Two runs of one name in the file are a problem with its line, not a run that is lost."""
+    path = tmp_path / "config.yaml"
+    run = "{workload: resnet18, hardware: tpu_like}"
+    path.write_text(f"runs:\n  a: {run}\n  a: {run}\n")
+    with pytest.raises(InputError) as caught:
+        read_config(path)
+    assert str(caught.value) == f"{path}:3 runs.a: the key is given twice: rename or remove one"
+
+
+@pytest.mark.parametrize("size", [0, True, 1.5, "x", 2**53 + 1])
+def test_sizes_of_dimensions_have_limits(size: Any) -> None:
+    """Sizes of dynamic dimensions are whole numbers up to 2^53."""
+    said = problems_of({"runs": {"a": RUN}, "dims": {"resnet18": {"batch": size}}})
+    assert "dims.resnet18.batch: must be a whole number from 1 to 2^53" in said

@@ -1,0 +1,125 @@
+"""Outputs that cannot be written, the store, and files that are not there."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tilewright.cli.main import main
+
+TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny"
+CORE, MAPPING = str(TINY / "hardware" / "narrow.yaml"), str(TINY / "mapping" / "free.yaml")
+NETWORK = str(TINY / "workload" / "two_layers.yaml")
+GIVEN = ["--hardware", CORE, "--workload", NETWORK, "--mapping", MAPPING, "--lpf-limit", "3"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small run, with a store beside it."""
+    folder = tmp_path_factory.mktemp("run")
+    assert main(["map", *GIVEN, "-o", str(folder / "run"), "--store", str(folder / "store")]) == 0
+    return folder / "run"
+
+
+def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """What is said about wrong input, which is exit code 2 and not called our fault."""
+    capsys.readouterr()
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert "internal" not in said
+    return said
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["parse", "hardware", CORE, "-o", "{file}/x.json"],
+        ["parse", "workload", NETWORK, "--coverage", "{file}/x.json"],
+        ["export", "{run}", "-o", "{file}/x.yaml"],
+        ["report", "{run}", "-o", "{file}"],
+        ["summarize", "{run}", "--csv", "{file}/x.csv"],
+        ["summarize", "{run}", "--parquet", "{folder}"],
+        ["check", "{run}", "-o", "{folder}"],
+    ],
+)
+def test_output_that_cannot_be_written(
+    arguments: list[str], run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A place inside a file, or a folder where a file should be, is the user's error with the reason."""
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    places = {"run": run, "file": tmp_path / "file", "folder": tmp_path / "folder"}
+    assert "cannot be written: " in refused([text.format(**places) for text in arguments], capsys)
+
+
+def test_map_tells_a_wrong_folder_before_the_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No search is started for a result that has no place."""
+
+    def search(*_: object, **__: object) -> None:
+        raise AssertionError("searched")
+
+    monkeypatch.setattr("tilewright.search.network.map_workload", search)
+    (tmp_path / "file").write_text("")
+    assert "cannot be written" in refused(["map", *GIVEN, "--no-store", "-o", str(tmp_path / "file")], capsys)
+
+
+def test_gc_deletes_the_store_only(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Entries and leftovers go, and the folder with them; a folder with anything else is left alone, whole."""
+    store = run.parent / "store"
+    entries = sorted(store.glob("*/*.json"))
+    assert len(entries) == 2
+    (entries[0].parent / ".left.json.tmp").write_text("half")
+    (store / "notes.txt").write_text("mine")
+    assert "notes.txt" in refused(["store", "gc", str(store)], capsys)
+    assert sorted(store.glob("*/*.json")) == entries
+    (store / "notes.txt").unlink()
+    assert main(["store", "gc", str(store), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["files"] == 3
+    assert not store.exists()
+    assert "is not a store" in refused(["store", "gc", str(run.parent)], capsys)
+    assert "no such folder" in refused(["store", "gc", str(store)], capsys)
+    assert (run / "layers.jsonl").is_file()
+
+
+def test_missing_places_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing to look at is an error, not a success."""
+    none = str(tmp_path / "none.json")
+    assert "no such folder" in refused(["store", "verify", none], capsys)
+    assert refused(["conformance", none, f"{none}l"], capsys).count("no such reference file") == 2
+
+
+def test_unfinished_runs_are_not_replaced_by_others(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The summary of a configuration shows its own runs or says that there are none yet."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "single").symlink_to(run.parent)
+    config = tmp_path / "config.yaml"
+    config.write_text(f"runs:\n  mine: {{workload: {NETWORK}, hardware: {CORE}, mapping: {MAPPING}}}\n")
+    assert "none of the 1 runs" in refused(["summarize", "--config", str(config)], capsys)
+
+
+@pytest.mark.parametrize("dims", [["b=0"], ["b=1", "b=2"], ["b=9007199254740993"], ["b=" + "9" * 5000], ["b=²"]])
+def test_wrong_dimensions_are_told(dims: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Sizes are whole numbers up to 2^53, each dimension once."""
+    options = [text for dim in dims for text in ("--dim", dim)]
+    assert "dim: " in refused(["parse", "workload", NETWORK, *options], capsys)
+
+
+def test_empty_order_is_called_open(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A mapping without temporal_ordering is told to leave loops open."""
+    path = tmp_path / "mapping.yaml"
+    path.write_text("- name: default\n  spatial_mapping: {D1: ['K, 2']}\n")
+    given = ["--hardware", CORE, "--workload", NETWORK, "--mapping", str(path)]
+    assert main(["evaluate", *given]) == 2
+    assert "temporal_ordering leaves loops open" in capsys.readouterr().err
+
+
+def test_warm_up_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --json it is JSON."""
+    monkeypatch.setattr("tilewright.api.map_workload", lambda *_: None)
+    assert main(["warm-up", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"ready": True}
