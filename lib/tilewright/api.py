@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import Problem
 from tilewright.hardware.core import Core
-from tilewright.mapping.constraints import MappingConstraints, Unrolling
+from tilewright.mapping.constraints import MappingConstraints, Unrolling, as_unrolling
 from tilewright.sources import (
     AcceleratorSource,
     FilePath,
@@ -106,10 +106,3 @@ def export_loop_nests(records: Sequence[Table[str, Any]]) -> str:
     from tilewright.report.loop_nest import network_loop_nests
 
     return network_loop_nests(records)
-
-
-def as_unrolling(spatial_mapping: Table[str, Table[str, int]] | Unrolling) -> Unrolling:
-    """A spatial mapping as nested tuples, from nested dicts or from itself."""
-    if not isinstance(spatial_mapping, Table):
-        return spatial_mapping
-    return tuple((array_dimension, tuple(factors.items())) for array_dimension, factors in spatial_mapping.items())

@@ -14,7 +14,7 @@ from typing import Any
 from tilewright.errors import MappingError
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_reader import read_accelerator
-from tilewright.mapping.constraints import MappingConstraints, TemporalOrderingEntry, Unrolling
+from tilewright.mapping.constraints import MappingConstraints, TemporalOrderingEntry, as_unrolling
 from tilewright.mapping.yaml_reader import read_mapping
 from tilewright.search.evaluate import evaluate_prepared, prepare
 from tilewright.search.mapper import map_layer
@@ -251,11 +251,6 @@ def _ordering(text: str) -> tuple[TemporalOrderingEntry, ...]:
         if words:
             entries.append(TemporalOrderingEntry(words[0], None if words[1] == "None" else int(words[1])))
     return tuple(entries)
-
-
-def as_unrolling(spatial_mapping: dict[str, dict[str, int]]) -> Unrolling:
-    """A user-level spatial mapping from nested tables."""
-    return tuple((name, tuple(factors.items())) for name, factors in spatial_mapping.items())
 
 
 def reference_layer(entry: dict[str, Any]) -> Layer:

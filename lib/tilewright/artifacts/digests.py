@@ -44,11 +44,6 @@ def content_digest(value: JsonValue) -> str:
     return _hexadecimal(canonical_text(value).encode())
 
 
-def file_digest(path: Path | str) -> str:
-    """Digest of the bytes of a file."""
-    return _hexadecimal(Path(path).read_bytes())
-
-
 def input_digest(path: Path | str) -> str:
     """Digest of what a file that a person wrote says: for YAML the parsed content, else the bytes.
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tilewright.compiled import kernel
 from tilewright.cost.allocation_kernel import fail
-from tilewright.cost.workspace import FITS, NO_PORT
+from tilewright.cost.workspace import NO_PORT
 from tilewright.hardware.core import FH, FL, TH, TL
 
 
@@ -44,6 +44,3 @@ def add_energy(problem, ws):
             writes = ws.energy[o, m, FH] + ws.energy[o, m, FL]
             memory_energy += reads + writes
     return memory_energy
-
-
-__all__ = ["FITS", "add_energy", "word_accesses"]

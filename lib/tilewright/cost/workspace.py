@@ -1,7 +1,5 @@
 """The arrays a kernel writes while it evaluates one loop order; after a batch of one they are the full breakdown."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from tilewright.cost.problem import (
@@ -97,15 +95,3 @@ Workspace = np.record
 def new_workspace() -> Workspace:
     """A workspace for any problem."""
     return new_record(WORKSPACE_DTYPE)
-
-
-def set_order(ws: Workspace, dimensions: Sequence[int], sizes: Sequence[int]) -> None:
-    """Put the order to evaluate into `ws`: dimension indices and sizes, innermost loop first.
-
-    Raises ValueError for more than MAX_LOOPS loops.
-    """
-    if len(sizes) > MAX_LOOPS:
-        raise ValueError(f"{len(sizes)} temporal loops, at most {MAX_LOOPS} are possible")
-    ws.loop_count = len(sizes)
-    ws.loop_dimension[: len(sizes)] = dimensions
-    ws.loop_size[: len(sizes)] = sizes

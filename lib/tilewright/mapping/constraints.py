@@ -1,6 +1,7 @@
 """What the mapping file says for a layer: spatial mapping, hints, operand links, temporal ordering."""
 
 import fnmatch
+from collections.abc import Mapping as Table
 from dataclasses import dataclass
 
 from tilewright.workload.layer import Layer
@@ -8,6 +9,13 @@ from tilewright.workload.layer import Layer
 WILDCARD = "*"
 Unrolling = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
 """User-level spatial mapping: (array dimension, ((loop dimension, factor), ...)), in mapping order."""
+
+
+def as_unrolling(spatial_mapping: Table[str, Table[str, int]] | Unrolling) -> Unrolling:
+    """A spatial mapping as nested tuples, from nested tables or from itself."""
+    if not isinstance(spatial_mapping, Table):
+        return spatial_mapping
+    return tuple((array_dimension, tuple(factors.items())) for array_dimension, factors in spatial_mapping.items())
 
 
 @dataclass(frozen=True)
