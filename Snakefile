@@ -16,14 +16,14 @@ include: "workflow/rules/common.smk"
 include: "workflow/rules/parse.smk"
 include: "workflow/rules/single.smk"
 include: "workflow/rules/summary.smk"
+include: "workflow/rules/pareto.smk"
 
 
 rule all:
     """Every run of the configuration: mapped, costed, checked, drawn and summarised."""
     default_target: True
     input:
-        "results/summary.csv",
-        "results/summary.parquet",
+        ACROSS_RUNS,
         ARTIFACTS,
         expand(
             "results/single/{run}/{artifact}",
@@ -31,3 +31,4 @@ rule all:
             artifact=["layers.jsonl", "summary.json", "checks.json"],
         ),
         expand("results/single/{run}/report/{figure}.svg", run=RUNS, figure=FIGURES),
+        expand("results/single/{run}/exports", run=EXPORTING_RUNS),

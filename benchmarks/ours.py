@@ -22,8 +22,8 @@ from tilewright.mapping.yaml_reader import read_mapping
 from tilewright.profile import profile_by_name
 from tilewright.search.evaluate import prepare
 from tilewright.search.loma import search_orders
-from tilewright.search.mapper import map_layer
 from tilewright.search.options import SearchOptions
+from tilewright.stages.run import map_layer
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 from tilewright.workload.onnx import read_onnx

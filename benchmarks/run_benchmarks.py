@@ -1,8 +1,8 @@
-"""Measure tilewright side by side with the pinned peer (zigzag-dse 3.9.1), in one run on one machine.
+"""Measure tilewright side by side with its pinned peers (zigzag-dse 3.9.1, accelforge), in one run on one machine.
 
     .venv/bin/python benchmarks/run_benchmarks.py [--quick]
 
-Prints a table and writes `results/benchmarks.json`. It reports; it never fails because something is slow.
+Prints tables and writes `results/benchmarks.json`. It reports; it never fails because something is slow.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import platform
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,16 @@ HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parent
 sys.path[:0] = [str(HERE), str(HERE / "reference")]
 
+import exact_search  # noqa: E402
 from measurements import Case, Settings, measure_peak_memory, measure_rate, measure_whole  # noqa: E402
 from setup_environment import ensure_reference  # noqa: E402
 
 ACCELERATORS = ("tpu_like", "eyeriss_like")
+PARTS = ("rate", "whole", "memory", "exact")
 WHOLE_LIMITS = (6, 8)
 PEAK_LIMIT = 10
+EXACT_BUDGET_S = 10.0
+"""Time the exact search gets for each layer and allocation."""
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -39,9 +44,10 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--workload", type=Path, default=PROJECT / "config" / "workload" / "resnet18.onnx")
     parser.add_argument("--accelerators", nargs="+", default=list(ACCELERATORS), help="names of hardware files")
     parser.add_argument("--rate-lpf-limits", nargs="+", type=int, default=[6, 8])
-    parser.add_argument("--only", choices=("rate", "whole", "memory"), nargs="+", default=["rate", "whole", "memory"])
+    parser.add_argument("--only", choices=PARTS, nargs="+", default=list(PARTS))
     parser.add_argument("--repeats", type=int, default=3, help="processes of ours per number (median)")
     parser.add_argument("--sample", type=int, default=60, help="orders per layer the peer is timed on")
+    parser.add_argument("--accelforge", choices=("all", "some", "none"), default="some", help="layers it is timed on")
     parser.add_argument("--output", type=Path, default=PROJECT / "results" / "benchmarks.json")
     return parser.parse_args()
 
@@ -63,7 +69,7 @@ def find_case(arguments: argparse.Namespace, accelerator: str) -> Case:
 def measure(arguments: argparse.Namespace, settings: Settings, console: Console) -> dict[str, list[dict[str, Any]]]:
     """All requested measurements, one after the other: nothing else of ours runs meanwhile."""
     cases = [find_case(arguments, name) for name in arguments.accelerators]
-    results: dict[str, list[dict[str, Any]]] = {"rate": [], "whole": [], "memory": []}
+    results: dict[str, list[dict[str, Any]]] = {part: [] for part in PARTS}
     with console.status("") as status:
         for case in cases if "rate" in arguments.only else []:
             for limit in arguments.rate_lpf_limits:
@@ -76,7 +82,23 @@ def measure(arguments: argparse.Namespace, settings: Settings, console: Console)
         for case in cases if "memory" in arguments.only else []:
             status.update(f"peak memory: {case.name}, lpf_limit {PEAK_LIMIT}")
             results["memory"].append(measure_peak_memory(case, PEAK_LIMIT, settings))
+        if "exact" in arguments.only:
+            results["exact"] = exact_search.measure(exact_settings(arguments, status.update))
     return results
+
+
+def exact_settings(arguments: argparse.Namespace, say: Callable[[str], None]) -> exact_search.Settings:
+    """What `exact_search.py` measures as part of everything: one objective, all layers (`--quick`: a few)."""
+    return exact_search.Settings(
+        objective="latency",
+        accelerators=exact_search.ACCELERATORS,
+        layers=exact_search.REPRESENTATIVE_LAYERS if arguments.quick else (),
+        time_budget_s=EXACT_BUDGET_S,
+        accelforge="none" if arguments.quick else arguments.accelforge,
+        accelforge_limit_s=300,
+        accelforge_memory_orders="file",
+        say=say,
+    )
 
 
 def rows_of(results: dict[str, list[dict[str, Any]]]) -> list[tuple[str, ...]]:
@@ -108,11 +130,15 @@ def totals_note(row: dict[str, Any]) -> str:
 
 def print_table(results: dict[str, list[dict[str, Any]]], console: Console) -> None:
     """Show the rows."""
+    if results.get("exact"):
+        exact_search.print_summary(results["exact"], console)
+    rows = rows_of(results)
+    if not rows:
+        return
     table = Table(title="tilewright beside zigzag-dse 3.9.1")
     table.add_column("measured", min_width=26)
     for heading in ("tilewright", "zigzag-dse", "ratio", "target"):
         table.add_column(heading, justify="right", no_wrap=True)
-    rows = rows_of(results)
     for number, row in enumerate(rows, 1):
         table.add_row(f"{number}. {row[0]}", *row[1:-1])
     console.print(table)
@@ -133,6 +159,8 @@ def main() -> None:
         except RuntimeError as failure:  # a measured command failed; its own message says why
             sys.exit(str(failure))
     print_table(results, console)
+    if results["exact"]:
+        exact_search.write_csv(results["exact"], exact_search.default_output("latency"))
     machine = {"machine": platform.machine(), "python": platform.python_version(), "quick": arguments.quick}
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     arguments.output.write_text(json.dumps(machine | results, indent=1) + "\n")

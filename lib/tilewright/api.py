@@ -17,15 +17,15 @@ from tilewright.sources import (
     MappingSource,
     WorkloadSource,
     parse_accelerator,
-    parse_inputs,
     single_core,
 )
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
-    from tilewright.search.network import MappedWorkload
     from tilewright.search.options import SearchOptions
     from tilewright.search.store import Store
+    from tilewright.stages.items import MappedWorkload
+    from tilewright.stages.pipeline import Pipeline
 
 Loops = Sequence[tuple[str, int]]
 
@@ -41,10 +41,10 @@ def map_layer(
     layer: Layer, core: Core, constraints: MappingConstraints, options: "SearchOptions | None" = None
 ) -> dict[str, Any]:
     """The best mapping of one layer on one core, as a record. Raises MappingError where nothing fits."""
-    from tilewright.search import mapper
     from tilewright.search.options import SearchOptions
+    from tilewright.stages import run
 
-    return mapper.map_layer(layer, core, constraints, options or SearchOptions())
+    return run.map_layer(layer, core, constraints, options or SearchOptions())
 
 
 def map_workload(
@@ -53,26 +53,32 @@ def map_workload(
     mapping: MappingSource,
     options: "SearchOptions | None" = None,
     *,
+    pipeline: "Sequence[Any] | Pipeline | None" = None,
     threads: int = 1,
     store: "Store | None" = None,
+    exports: FilePath = "exports",
 ) -> "MappedWorkload":
     """The best mapping of every layer of a network on the core of `hardware`: records and a summary.
 
-    Raises InputError for wrong descriptions, MappingError where nothing fits.
+    `pipeline` is a list of stages or of edits of the default pipeline, as in a configuration; stages may also be given
+    as classes or objects. Stages that write files put them into the folder `exports`. Raises InputError for wrong
+    descriptions and pipelines, MappingError where nothing fits.
     """
-    from tilewright.search import network
     from tilewright.search.options import SearchOptions
+    from tilewright.stages import run
+    from tilewright.stages.base import Control
+    from tilewright.stages.descriptions import Descriptions
+    from tilewright.stages.pipeline import Pipeline
+    from tilewright.workload.source import LAYERS, kind_of_workload
 
     chosen = options or SearchOptions()
-    accelerator, parsed, constraints = parse_inputs(hardware, workload, mapping, chosen.model)
-    return network.map_workload(
-        parsed,
-        single_core(accelerator),
-        constraints,
-        chosen,
-        threads=threads,
-        store=store,
-    )
+    if isinstance(pipeline, Pipeline):
+        stages = pipeline
+    else:
+        is_onnx = kind_of_workload(workload) != LAYERS
+        stages = Pipeline.build(pipeline if pipeline is None else list(pipeline), chosen, onnx=is_onnx)
+    problem = next(stages.parsers().run(Descriptions(hardware, workload, mapping)))
+    return run.map_problem(problem, stages, Control(threads, store, Path(exports)))
 
 
 def evaluate(

@@ -22,7 +22,8 @@ import numpy as np
 
 _PACKAGE = Path(__file__).resolve().parent
 _KERNEL_SOURCES = (
-    "compiled.py", "profile.py", "hardware/core.py", "cost/*.py", "mapping/temporal_ordering.py", "*/*_kernel.py",
+    "compiled.py", "profile.py", "hardware/core.py", "cost/*.py", "mapping/temporal_ordering.py", "search/*_record.py",
+    "*/*_kernel.py",
 )  # fmt: skip
 """Files with kernels, and those whose constants kernels take in when they are compiled."""
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
@@ -213,4 +214,7 @@ def _load(symbol: str, code: bytes, record_count: int) -> NativeFunction:
 
 def _address(record: np.record) -> int:
     """Where the data of a record lies."""
+    owner = record.base
+    if isinstance(owner, np.ndarray) and owner.size == 1:
+        return int(owner.ctypes.data)  # the array interface describes each field: a tenth of a millisecond
     return int(record.__array_interface__["data"][0])

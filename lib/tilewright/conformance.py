@@ -17,9 +17,8 @@ from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.mapping.constraints import MappingConstraints, TemporalOrderingEntry, as_unrolling
 from tilewright.mapping.yaml_reader import read_mapping
 from tilewright.search.evaluate import evaluate_prepared, prepare
-from tilewright.search.mapper import map_layer
-from tilewright.search.network import map_workload
 from tilewright.search.options import SearchOptions
+from tilewright.stages.run import map_layer, map_workload
 from tilewright.workload.equation import parse_equation, parse_relation
 from tilewright.workload.layer import Layer
 from tilewright.workload.yaml_reader import read_workload_yaml

@@ -34,6 +34,10 @@ class ModelProfile:
     """B17: the union of transfer windows excludes each link's first window, as the sum of windows does."""
     per_level_loading_floor: bool = False
     """B19: preloading floor by the first tile at each level; required bandwidth without truncation."""
+    live_tensor_capacity: bool = False
+    """B32: data kept between layers share a memory with all else that is live; each layer's weights decided alone."""
+    effective_top_memory_option: bool = False
+    """B39: `workload_data_always_from_top_mem` raises the first and last memory level, instead of doing nothing."""
 
 
 SWITCHES: tuple[str, ...] = tuple(f.name for f in fields(ModelProfile) if f.name != "name")

@@ -13,8 +13,8 @@ from tilewright.report.access_checks import CORE_CHECKS
 from tilewright.report.checks import RECORD_CHECKS
 from tilewright.report.tables import layer_table, summary_table
 from tilewright.search.evaluate import evaluate
-from tilewright.search.network import map_workload
 from tilewright.search.options import SearchOptions
+from tilewright.stages.run import map_workload
 from tilewright.workload.yaml_reader import read_workload_yaml
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,6 +1,7 @@
 """The cache of machine code: same results as Numba, never stale, never damaged."""
 
 import ast
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +11,14 @@ from tilewright import compiled
 from tilewright.cost.problem import PROBLEM_DTYPE, Problem
 from tilewright.cost.workspace import WORKSPACE_DTYPE, new_workspace
 from tilewright.mapping.constraints import MappingConstraints
-from tilewright.search.batch import new_stream, run_stream
+from tilewright.search.batch_kernel import BLOCK_DTYPE, cost_block
+from tilewright.search.block import cost_rows, new_block
 from tilewright.search.evaluate import prepare
-from tilewright.search.loma_kernel import STREAM_DTYPE, search_block
 from tilewright.search.options import SearchOptions
 from tilewright.sources import parse_accelerator, parse_workload
 
 PACKAGE = Path(tilewright.__file__).parent
-RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, STREAM_DTYPE)
+RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, BLOCK_DTYPE)
 
 
 @pytest.fixture
@@ -31,17 +32,18 @@ def problem() -> Problem:
     return prepare(layer, core, links, unrolling, SearchOptions()).arrays
 
 
-def small_stream() -> np.record:
+def small_block() -> np.record:
     """720 orders of six loops: K 2, OX 56, OY 56, C 2, FX 3, FY 3 by dimension index."""
-    return new_stream([1, 3, 4, 5, 6, 7], [2, 56, 56, 2, 3, 3], [5, 4, 3, 2, 1, 0])
+    orders = np.array(list(itertools.permutations(range(6))))
+    return new_block([1, 3, 4, 5, 6, 7], [2, 56, 56, 2, 3, 3], orders)
 
 
 def test_machine_code_gives_what_numba_gives(problem: Problem) -> None:
-    """The stored entry point and Numba's own dispatcher leave the same bytes in stream and workspace."""
-    ours, theirs = small_stream(), small_stream()
+    """The stored entry point and Numba's own dispatcher leave the same bytes in block and workspace."""
+    ours, theirs = small_block(), small_block()
     first, second = new_workspace(), new_workspace()
-    run_stream(problem, first, ours, 720)
-    search_block(problem, second, theirs, 720)
+    cost_rows(problem, first, ours, 720)
+    cost_block(problem, second, theirs, 720)
     assert ours.fitting == 720
     assert ours.tobytes() == theirs.tobytes()
     assert first.totals.tobytes() == second.totals.tobytes()
@@ -53,22 +55,22 @@ def test_a_damaged_object_file_is_compiled_again(
 ) -> None:
     """Code whose digest does not match is not run but replaced, and the result stays."""
     monkeypatch.setattr(compiled, "cache_directory", lambda: tmp_path)
-    compiled.native_function.__wrapped__(search_block, RECORDS)
+    compiled.native_function.__wrapped__(cost_block, RECORDS)
     (stored,) = tmp_path.glob("*.o")
     intact = stored.read_bytes()
     for damaged in (intact[:-100], intact.replace(b"\n", b"", 1), b"", intact[:-1] + bytes([intact[-1] ^ 1])):
         stored.write_bytes(damaged)
         assert compiled._read(stored) is None
-    stream = small_stream()
-    compiled.native_function.__wrapped__(search_block, RECORDS)(problem, new_workspace(), stream, 720)
+    block = small_block()
+    compiled.native_function.__wrapped__(cost_block, RECORDS)(problem, new_workspace(), block, 720)
     assert compiled._read(stored) is not None
-    assert stream.fitting == 720
+    assert block.fitting == 720
 
 
 def test_nothing_is_stored_where_there_is_no_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a project folder there is no place for object files, and none is asked for."""
     monkeypatch.setattr(compiled, "cache_directory", lambda: None)
-    assert compiled._object_path(search_block) is None
+    assert compiled._object_path(cost_block) is None
     assert compiled._read(None) is None
     compiled._store(None, "symbol", b"code")
 

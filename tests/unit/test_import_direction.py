@@ -16,9 +16,10 @@ LEVELS = (
     ("mapping",),
     ("cost",),
     ("search",),
-    ("report", "conformance"),
+    ("report",),
     ("sources", "validate_files"),
-    ("api",),
+    ("stages",),
+    ("api", "conformance"),
     ("cli", "__main__"),
 )
 """Rooms from the bottom up; a room may import its own level and those below. `__init__` only names others."""

@@ -7,6 +7,7 @@ from tests.workflow.conftest import Project
 
 Edit = Callable[[Path, str, str], None]
 AFTER_MAPPING = ["check_single", "map_single", "report_single"]
+ACROSS_RUNS = ["pareto", "summary"]
 
 
 def for_run(run: str) -> list[str]:
@@ -14,7 +15,7 @@ def for_run(run: str) -> list[str]:
     return [f"{rule} {run}" for rule in AFTER_MAPPING]
 
 
-BOTH_RUNS = sorted([*for_run("two_layers-narrow"), *for_run("two_layers-wide"), "summary"])
+BOTH_RUNS = sorted([*for_run("two_layers-narrow"), *for_run("two_layers-wide"), *ACROSS_RUNS])
 
 
 def test_rebuild_does_nothing(project: Project) -> None:
@@ -31,9 +32,10 @@ def test_comment_reruns_nothing(project: Project, edit: Edit) -> None:
 
 
 def test_edited_core_reruns_its_jobs_only(project: Project, edit: Edit) -> None:
-    """A real change of one core reruns the jobs of that core and the summary."""
+    """A real change of one core reruns the jobs of that core and what compares runs."""
     edit(project.root / "config" / "hardware" / "narrow.yaml", "r_cost: 50", "r_cost: 51")
-    assert project.would_run() == sorted([*for_run("two_layers-narrow"), "parse_hardware narrow", "summary"])
+    of_core = ["parse_hardware narrow", "draw_hardware narrow"]
+    assert project.would_run() == sorted([*for_run("two_layers-narrow"), *of_core, *ACROSS_RUNS])
 
 
 def test_edited_option_of_a_run(project: Project, edit: Edit) -> None:
@@ -62,8 +64,8 @@ def test_edited_report_reruns_reports(project: Project) -> None:
 
 
 def test_added_run_leaves_the_others(project: Project, edit: Edit) -> None:
-    """A new run runs alone, with the summary."""
+    """A new run runs alone, with what compares runs."""
     path = project.root / "config" / "config.yaml"
     new = "runs:\n  mine: {workload: two_layers, hardware: wide, mapping: free, objective: energy}\nsweeps:"
     edit(path, "sweeps:", new)
-    assert project.would_run() == sorted([*for_run("mine"), "summary"])
+    assert project.would_run() == sorted([*for_run("mine"), *ACROSS_RUNS])

@@ -1,5 +1,6 @@
 # What all rules share: the plan of the configuration, digests of what people wrote, digests of code.
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -10,7 +11,7 @@ if str(LIBRARY) not in sys.path:
 from snakemake.exceptions import WorkflowError
 
 from tilewright.artifacts.digests import CODE_OF, code_digest, input_digest
-from tilewright.cli.config import NAME_PATTERN, plan_of
+from tilewright.cli.config import NAME_PATTERN, command_line, plan_of
 from tilewright.errors import InputError
 from tilewright.yamlfile import load_yaml
 
@@ -29,6 +30,7 @@ except InputError as error:
 
 RUN_OF = {run.name: run for run in PLAN.runs}
 RUNS = list(RUN_OF)
+EXPORTING_RUNS = [run.name for run in PLAN.runs if run.stages.exports]
 FIGURES = ["energy", "latency"]
 # Parsed descriptions are targets too, so that one that was damaged and removed comes back.
 ARTIFACTS = sorted(
@@ -78,14 +80,26 @@ def of_run(pattern):
     )
 
 
-def option(name):
-    """Param function: an option of the search of a run, as the command line takes it."""
-    return lambda wildcards: str(getattr(RUN_OF[wildcards.run].options, name))
+def search_options(wildcards):
+    """Param function: the options of the search of a run, as the command line takes them."""
+    return command_line(RUN_OF[wildcards.run].options)
 
 
-def flag(name):
-    """Param function: a switch of the search of a run, present or not."""
-    text = f"--{name}".replace("_", "-")
-    return lambda wildcards: (
-        text if getattr(RUN_OF[wildcards.run].options, name) else ""
-    )
+def pipeline(wildcards):
+    """Param function: the pipeline of a run, as an option; nothing for the default one."""
+    text = RUN_OF[wildcards.run].stages.pipeline
+    return ["--pipeline", text] if text else []
+
+
+def stage_code(wildcards):
+    """Param function: digests of the code behind the pipeline of a run: of stages that its user wrote, and of what writes its exports."""
+    stages = RUN_OF[wildcards.run].stages
+    return [stages.code, CODE["export"] if stages.exports else ""]
+
+
+def runs_that(exporting):
+    """Pattern for the runs with, or without, a stage that writes files of its own."""
+    names = [
+        re.escape(run.name) for run in PLAN.runs if run.stages.exports == exporting
+    ]
+    return "|".join(names) or "(?!)"

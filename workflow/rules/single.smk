@@ -21,21 +21,26 @@ rule map_single:
         mem_mb=lambda wildcards, attempt: 1000 * attempt,
         runtime=60,
     params:
-        objective=option("objective"),
-        model=option("model"),
-        lpf_limit=option("lpf_limit"),
-        temporal_mapping_type=option("temporal_mapping_type"),
-        nb_spatial_mappings_generated=option("nb_spatial_mappings_generated"),
-        mix=flag("enable_mix_spatial_mapping"),
+        options=search_options,
+        pipeline=pipeline,
         directory=subpath(output.layers, parent=True),
         code=CODE["map"],
+        stage_code=stage_code,
+    wildcard_constraints:
+        run=runs_that(exporting=False),
     shell:
         "python -m tilewright map --hardware {input.hardware:q} --workload {input.workload:q}"
-        " --mapping {input.mapping:q} -o {params.directory:q} --objective {params.objective}"
-        " --model {params.model:q} --lpf-limit {params.lpf_limit}"
-        " --temporal-mapping-type {params.temporal_mapping_type}"
-        " --nb-spatial-mappings-generated {params.nb_spatial_mappings_generated} {params.mix}"
+        " --mapping {input.mapping:q} -o {params.directory:q} {params.options:q} {params.pipeline:q}"
         " --threads {threads} &> {log:q}"
+
+
+use rule map_single as map_and_export_single with:
+    output:
+        layers="results/single/{run}/layers.jsonl",
+        summary="results/single/{run}/summary.json",
+        exports=directory("results/single/{run}/exports"),
+    wildcard_constraints:
+        run=runs_that(exporting=True),
 
 
 rule check_single:
@@ -83,6 +88,13 @@ rule report_single:
             category="Runs",
             subcategory="{run}",
             labels={"run": "{run}", "shows": "table of layers"},
+        ),
+        pages=report(
+            "results/single/{run}/report/loop_nests.pdf",
+            caption="../report/loop_nests.rst",
+            category="Runs",
+            subcategory="{run}",
+            labels={"run": "{run}", "shows": "loop nests over memories"},
         ),
         nests="results/single/{run}/report/loop_nests.txt",
     log:

@@ -1,5 +1,15 @@
 # Across runs.
 
+WORKLOADS = sorted({run.workload for run in PLAN.runs})
+HARDWARE = sorted({run.hardware for run in PLAN.runs})
+ACROSS_RUNS = [
+    "results/summary.csv",
+    "results/summary.parquet",
+    "results/pareto.csv",
+    *expand("results/pareto/{workload}.svg", workload=WORKLOADS),
+    *expand("results/hardware/{hardware}/hierarchy.svg", hardware=HARDWARE),
+]
+
 
 rule summary:
     """One row per run."""
@@ -34,3 +44,5 @@ localrules:
     check_single,
     report_single,
     summary,
+    pareto,
+    draw_hardware,

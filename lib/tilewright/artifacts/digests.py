@@ -22,21 +22,32 @@ _TYPES = (
     *("hardware/__init__.py", "hardware/core.py"),
     *("mapping/__init__.py", "mapping/constraints.py"),
 )
+_STAGE = ("stages/base.py", "stages/descriptions.py", "stages/user_errors.py")
+_MAP = (
+    *(*_BASE, "sources.py", "cli/map.py", "cli/runs.py", "compiled.py"),
+    *("workload", "hardware", "mapping", "cost", "search", "stages"),
+)
 _REPORT = (*_BASE, *_TYPES, "cli/runs.py", "report")
 
 CODE_OF: dict[str, tuple[str, ...]] = {
-    "parse_hardware": (*_BASE, *_TYPES, "cli/parse_hardware.py", "hardware"),
-    "parse_workload": (*_BASE, *_TYPES, "cli/parse_workload.py", "workload"),
-    "parse_mapping": (*_BASE, *_TYPES, "cli/parse_mapping.py", "mapping", "hardware", "workload/equation.py"),
-    "map": (
-        *(*_BASE, "sources.py", "cli/map.py", "cli/runs.py", "compiled.py"),
-        *("workload", "hardware", "mapping", "cost", "search"),
+    "parse_hardware": (*_BASE, *_TYPES, *_STAGE, "cli/parse_hardware.py", "stages/hardware_parser.py", "hardware"),
+    "parse_workload": (*_BASE, *_TYPES, *_STAGE, "cli/parse_workload.py", "stages/workload_parsers.py", "workload"),
+    "parse_mapping": (
+        *(*_BASE, *_TYPES, *_STAGE, "cli/parse_mapping.py", "stages/mapping_parser.py"),
+        *("mapping", "hardware", "workload/equation.py"),
     ),
+    "map": _MAP,
+    "export": (*_MAP, "report"),
     "report": (*_REPORT, "cli/report.py"),
     "check": (*_REPORT, "cli/check.py", "hardware"),
-    "summarize": (*_REPORT, "cli/summarize.py", "cli/config.py", "search/__init__.py", "search/options.py"),
+    "draw": (*_REPORT, "cli/report.py", "cli/draw.py", "hardware"),
+    "pareto": (*_REPORT, "cli/report.py", "cli/pareto.py", "hardware"),
+    "summarize": (*_REPORT, "cli/summarize.py"),
 }
-"""What each step of the pipeline runs: folders and modules of the package, relative to it."""
+"""What each step of the pipeline runs: folders and modules of the package, relative to it.
+
+`export` is what mapping runs besides, where a stage of its pipeline writes files.
+"""
 
 
 def content_digest(value: JsonValue) -> str:

@@ -23,8 +23,8 @@ DESCRIPTIONS: dict[str, tuple[str, ...]] = {
     "mapping": (".yaml", ".yml"),
 }
 """Kind of file that a run names -> suffixes tried for a bare name in config/<kind>/."""
-RUN_KEYS = ("flow", *DESCRIPTIONS, *OPTION_NAMES)
-TOP_KEYS = ("runs", "sweeps", "dims", *OPTION_NAMES)
+RUN_KEYS = ("flow", *DESCRIPTIONS, *OPTION_NAMES, "pipeline")
+TOP_KEYS = ("runs", "sweeps", "dims", *OPTION_NAMES, "pipeline")
 NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9_.+-]*"
 """Names of runs and files: they become folders of results. The Snakefile constrains its wildcards with it."""
 
@@ -39,6 +39,19 @@ class Run:
     workload: str
     mapping: str
     options: SearchOptions
+    stages: "Stages"
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The pipeline of a run, where it is not the default one."""
+
+    pipeline: str = ""
+    """The value of `pipeline` as JSON; '' for the default."""
+    code: str = ""
+    """Digest of the files of the stages that the user wrote; '' if there are none."""
+    exports: bool = False
+    """True if a stage writes files into the folder of exports."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +91,7 @@ class _Reader:
             return Plan((), {}, {})
         self._refuse_repeated_keys()
         self._check_keys(config, (), TOP_KEYS)
-        defaults = {key: config[key] for key in OPTION_NAMES if key in config}
+        defaults = {key: config[key] for key in (*OPTION_NAMES, "pipeline") if key in config}
         runs: dict[str, Run] = {}
         for path, name, entry in self._entries(config):
             run = self._run(path, name, entry, defaults)
@@ -114,10 +127,37 @@ class _Reader:
         if flow not in FLOWS:
             self._note("unknown flow", (*path, "flow"), value=repr(flow), allowed=", ".join(FLOWS))
         names = {kind: self._file(kind, path, entry) for kind in DESCRIPTIONS}
-        options = self._options(path, {**defaults, **{key: entry[key] for key in OPTION_NAMES if key in entry}})
-        if len(self.problems) > before or options is None:
+        values = {**defaults, **{key: entry[key] for key in OPTION_NAMES if key in entry}}
+        options = self._options(path, {key: value for key, value in values.items() if key in OPTION_NAMES})
+        if options is None:
             return None
-        return Run(name, flow, names["hardware"], names["workload"], names["mapping"], options)
+        is_own = "pipeline" in entry
+        pipeline = entry["pipeline"] if is_own else defaults.get("pipeline")
+        stages = self._stages((*path, "pipeline") if is_own else ("pipeline",), pipeline, options)
+        if len(self.problems) > before:
+            return None
+        return Run(name, flow, names["hardware"], names["workload"], names["mapping"], options, stages)
+
+    def _stages(self, path: tuple[str, ...], pipeline: Any, options: SearchOptions) -> Stages:
+        """What a pipeline of the user's is, all of it checked."""
+        if pipeline is None:
+            return Stages()
+        # Imported where somebody writes a pipeline: stages know the types of the cost model, which need numpy.
+        from tilewright.artifacts.canonical import canonical_text
+        from tilewright.artifacts.digests import content_digest
+        from tilewright.stages.base import is_own
+        from tilewright.stages.identity import identity_of
+        from tilewright.stages.pipeline import check_pipeline
+
+        built, findings = check_pipeline(pipeline, options)
+        problems = [finding.problem(path, self.documents) for finding in findings]
+        self.problems += [problem for problem in problems if problem not in self.problems]
+        if built is None:
+            return Stages()
+        if not all(is_own(type(stage)) for stage in built.parsers().stages):
+            self._note("parsers of one's own run in `tilewright map` only: runs share what parsers have read", path)
+        code = [identity_of(stage)["code"] for stage in built.stages if not is_own(type(stage))]
+        return Stages(canonical_text(pipeline), content_digest(code) if code else "", built.exports)
 
     def _file(self, kind: str, path: tuple[str, ...], entry: dict[str, Any]) -> str:
         """The name of a described file, which is noted in `files`; a bare name means a file in config/<kind>/."""
@@ -210,7 +250,28 @@ _OPTION_TYPES: dict[str, tuple[Any, str]] = {
     "temporal_mapping_type": (str, "text"),
     "nb_spatial_mappings_generated": (int, "a whole number, 0 for all"),
     "enable_mix_spatial_mapping": (bool, "true or false"),
+    "temporal_mapping_search_engine": (str, "text"),
+    "allocation": (str, "text"),
+    "time_budget_s": (int | float, "a number"),
+    "seed": (int, "a whole number"),
+    "salsa_iteration_number": (int, "a whole number"),
+    "salsa_start_temperature": (int | float, "a number"),
+    "salsa_restarts": (int, "a whole number"),
+    "exploit_data_locality": (bool, "true or false"),
+    "workload_data_always_from_top_mem": (bool, "true or false"),
 }
+
+
+def command_line(options: SearchOptions) -> list[str]:
+    """The options of a search as `tilewright map` takes them."""
+    words: list[str] = []
+    for name, value in options.as_dict().items():
+        flag = f"--{name}".replace("_", "-")
+        if isinstance(value, bool):
+            words += [flag] if value else []
+        else:
+            words += [flag, str(value)]
+    return words
 
 
 def expand_sweep(entry: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -219,8 +280,10 @@ def expand_sweep(entry: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     The name is workload-hardware, followed by what else is swept: resnet18-tpu_like-objective-energy.
     """
     keys = list(entry)
-    choices = [value if isinstance(value, list) else [value] for value in entry.values()]
-    swept = [key for key, value in entry.items() if isinstance(value, list) and key not in ("workload", "hardware")]
+    # A pipeline is a list by itself.
+    lists = {key for key, value in entry.items() if isinstance(value, list) and key != "pipeline"}
+    choices = [value if key in lists else [value] for key, value in entry.items()]
+    swept = [key for key in keys if key in lists and key not in ("workload", "hardware")]
     for values in itertools.product(*choices):
         combination = dict(zip(keys, values, strict=True))
         parts = [name_of(key, str(combination.get(key))) for key in ("workload", "hardware")]

@@ -1,44 +1,165 @@
-"""`tilewright export`: the mappings of a run as a mapping file or as loop nests."""
+"""`tilewright export`: the mappings and results of a run in forms that other programs and people read."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tilewright.artifacts.canonical import write_atomically
-from tilewright.cli.options import FILE, common_options, echo_json
-from tilewright.cli.runs import read_records
+from tilewright.cli.options import FILE, common_options, dims_option, echo_json, parse_dims
+from tilewright.cli.runs import read_records, read_summary
+from tilewright.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from tilewright.hardware.core import Core
+    from tilewright.workload.graph import Workload
+    from tilewright.workload.layer import Layer
+
+MAPPING, LOOP_NEST, LOOP_ORDERING = "mapping", "loop-nest", "loop-ordering"
+COMPLETE_JSON, SIMPLE_JSON, PICKLE = "complete-json", "simple-json", "pickle"
+TEXTS, DATA = (MAPPING, LOOP_NEST, LOOP_ORDERING), (COMPLETE_JSON, SIMPLE_JSON, PICKLE)
 
 
 @click.command()
 @click.argument("run", type=FILE)
 @click.option(
+    "--format",
     "--as",
     "form",
-    type=click.Choice(["mapping", "loop-nest"]),
-    default="mapping",
+    type=click.Choice([*TEXTS, *DATA]),
+    default=MAPPING,
     show_default=True,
-    help="What to write.",
+    help="What to write; see below.",
 )
-@click.option("--hardware", type=FILE, help="Hardware of the run; keeps unused array dimensions unused.")
-@click.option("-o", "--output", type=FILE, help="File to write; default: standard output.")
+@click.option("--hardware", type=FILE, help="Hardware of the run, file or artifact.")
+@click.option("--workload", type=FILE, help="Workload of the run, file or artifact.")
+@dims_option
+@click.option("-o", "--output", type=FILE, help="File, for JSON a folder; default: standard output.")
 @common_options
-def command(run: Path, form: str, hardware: Path | None, output: Path | None, verbose: bool, as_json: bool) -> None:
-    """Export the mappings in the folder RUN that `tilewright map` wrote.
+def command(
+    run: Path,
+    form: str,
+    hardware: Path | None,
+    workload: Path | None,
+    dims: tuple[str, ...],
+    output: Path | None,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Export what is in the folder RUN that `tilewright map` wrote.
 
-    The mapping file names every layer with its spatial mapping and complete loop order; `tilewright evaluate` and
-    `tilewright map` read it back to the same numbers.
+    \b
+    mapping        mapping file that reads back to the same numbers; with --hardware,
+                   unused array dimensions stay unused
+    loop-nest      loop nests, for reading
+    loop-ordering  loop_ordering.txt of zigzag-dse
+    simple-json    energy and latency as zigzag-dse writes them, a file a layer
+    complete-json  all outputs and inputs as zigzag-dse writes them, a file a layer;
+                   needs --hardware and --workload
+    pickle         the same objects as a pickled list of dicts in one file
 
     Example: tilewright export results/single/resnet18-tpu_like --hardware config/hardware/tpu_like.yaml -o found.yaml
     """
-    from tilewright.api import export_loop_nests, export_mapping
-
     records = read_records(run)
-    text = export_mapping(records, hardware) if form == "mapping" else export_loop_nests(records)
-    if output:
-        write_atomically(output, text)
-    if as_json:
-        from tilewright.report.export import mapping_entries
+    if form in TEXTS:
+        text = _text(form, run, records, hardware)
+        if output:
+            write_atomically(output, text)
+        if as_json:
+            echo_json(_mapping_entries(records) if form == MAPPING else text)
+        elif not output or verbose:
+            click.echo(text, nl=False)
+        return
+    summary = read_summary(run)
+    if form == SIMPLE_JSON:
+        _export_simple(records, summary, output, as_json)
+        return
+    core, network = _descriptions(form, hardware, workload, summary["model"], dims)
+    _export_complete(form, records, summary, core, network, output, as_json)
 
-        echo_json(mapping_entries(records))
-    elif not output or verbose:
-        click.echo(text, nl=False)
+
+def _text(form: str, run: Path, records: tuple[dict[str, Any], ...], hardware: Path | None) -> str:
+    from tilewright.api import export_loop_nests, export_mapping
+    from tilewright.report.loop_ordering import network_loop_orderings
+
+    if form == MAPPING:
+        return export_mapping(records, hardware)
+    return export_loop_nests(records) if form == LOOP_NEST else network_loop_orderings(records, read_summary(run))
+
+
+def _mapping_entries(records: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
+    from tilewright.report.export import mapping_entries
+
+    return mapping_entries(records)
+
+
+def _export_simple(
+    records: tuple[dict[str, Any], ...], summary: dict[str, Any], output: Path | None, as_json: bool
+) -> None:
+    from tilewright.report.export_files import write_all_simple
+    from tilewright.report.records import layers_in_order
+    from tilewright.report.reference_export import OVERALL, json_text, simple_result
+
+    if output:
+        paths = write_all_simple(output, records, summary)
+        _say_written(paths, as_json)
+        return
+    values = {layer.name: simple_result(layer.record) for layer in layers_in_order(records, summary)}
+    content = {OVERALL: simple_result(summary), "layers": values}
+    if as_json:
+        echo_json(content)
+    else:
+        click.echo(json_text(content))
+
+
+def _descriptions(
+    form: str, hardware: Path | None, workload: Path | None, model: str, dims: tuple[str, ...]
+) -> tuple["Core", "Workload"]:
+    """The hardware and the workload of the run. Raises InputError where one is not given."""
+    from tilewright.sources import parse_accelerator, parse_workload, single_core
+
+    missing = [
+        Problem(f"{form} tells the inputs too: the option is needed", path=f"--{name}")
+        for name, given in (("hardware", hardware), ("workload", workload))
+        if given is None
+    ]
+    if hardware is None or workload is None:
+        raise InputError(missing)
+    return single_core(parse_accelerator(hardware)), parse_workload(workload, model, parse_dims(dims))
+
+
+def _export_complete(
+    form: str,
+    records: tuple[dict[str, Any], ...],
+    summary: dict[str, Any],
+    core: "Core",
+    network: "Workload",
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    from tilewright.report.export_files import check_descriptions, write_all_complete, write_pickle
+    from tilewright.report.reference_export import complete_layers, json_text
+
+    layers: dict[str, Layer] = {node.layer.name: node.layer for node in network.layers_in_order if node.layer}
+    ids = {node.layer.name: node.node_id for node in network.layers_in_order if node.layer}
+    check_descriptions(records, core, layers)
+    if form == COMPLETE_JSON and output:
+        _say_written(write_all_complete(output, records, summary, core, layers, ids), as_json)
+        return
+    values = list(complete_layers(records, summary, core, layers).values())
+    if form == PICKLE:
+        if output is None:
+            raise InputError([Problem("a pickle is not text: the option is needed", path="-o")])
+        write_pickle(output, values)
+        _say_written([output], as_json)
+    elif as_json:
+        echo_json(values)
+    else:
+        click.echo(json_text(values))
+
+
+def _say_written(paths: list[Path], as_json: bool) -> None:
+    if as_json:
+        echo_json([str(path) for path in paths])
+    else:
+        click.echo("\n".join(str(path) for path in paths))

@@ -19,20 +19,27 @@ from tilewright.cli.options import (
     echo_json,
     parse_dims,
     parse_lpf_limit,
+    pipeline_option,
+    read_pipeline,
     search_options,
 )
-from tilewright.cli.runs import LAYERS_FILE, SUMMARY_FILE
+from tilewright.cli.runs import EXPORTS_FOLDER, LAYERS_FILE, SUMMARY_FILE
+from tilewright.errors import InputError, Problem
 
 if TYPE_CHECKING:
-    from tilewright.search.network import MappedWorkload
+    from tilewright.search.options import SearchOptions
+    from tilewright.stages.descriptions import NetworkProblem
+    from tilewright.stages.items import MappedWorkload
+    from tilewright.stages.pipeline import Pipeline
 
 
 @click.command()
 @click.option("--hardware", required=True, type=FILE, help="Hardware file or artifact.")
 @click.option("--workload", required=True, type=FILE, help="ONNX or YAML file, or artifact.")
 @click.option("--mapping", required=True, type=FILE, help="Mapping file or artifact.")
-@click.option("-o", "--output", type=FILE, help=f"Folder for {LAYERS_FILE} and {SUMMARY_FILE}.")
+@click.option("-o", "--output", type=FILE, help=f"Folder for {LAYERS_FILE}, {SUMMARY_FILE}, {EXPORTS_FOLDER}.")
 @search_options
+@pipeline_option
 @dims_option
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Never changes a result.")
 @click.option("--store", type=FILE, default=DEFAULT_STORE, show_default=True, help="Folder of earlier results.")
@@ -43,63 +50,81 @@ def command(
     workload: Path,
     mapping: Path,
     output: Path | None,
-    objective: str,
-    model: str,
     lpf_limit: str,
-    temporal_mapping_type: str,
-    nb_spatial_mappings_generated: int,
-    enable_mix_spatial_mapping: bool,
+    pipeline: str,
     dims: tuple[str, ...],
     threads: int,
     store: Path,
     no_store: bool,
     verbose: bool,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Find the best mapping of every layer of a network on one core.
 
     Example: tilewright map --hardware config/hardware/tpu_like.yaml --workload config/workload/resnet18.onnx
     --mapping config/mapping/tpu_like.yaml -o out
     """
-    from tilewright.search import network as engine
     from tilewright.search.options import SearchOptions
     from tilewright.search.store import Store
-    from tilewright.sources import parse_inputs, single_core
+    from tilewright.stages import run as engine
+    from tilewright.stages.base import Control
+    from tilewright.stages.descriptions import Descriptions
 
-    options = SearchOptions(
-        objective=objective,
-        model=model,
-        lpf_limit=parse_lpf_limit(lpf_limit),
-        temporal_mapping_type=temporal_mapping_type,
-        nb_spatial_mappings_generated=nb_spatial_mappings_generated,
-        enable_mix_spatial_mapping=enable_mix_spatial_mapping,
-    )
-    accelerator, network, constraints = parse_inputs(hardware, workload, mapping, model, parse_dims(dims))
+    chosen = SearchOptions(lpf_limit=parse_lpf_limit(lpf_limit), **options)
+    stages = _pipeline(pipeline, chosen, workload)
+    if stages.exports and not output:
+        raise InputError([Problem("a stage of the pipeline writes files: the option is needed", path="-o")])
+    descriptions = Descriptions(hardware, workload, mapping, tuple(parse_dims(dims).items()))
+    problem: NetworkProblem = next(stages.parsers().run(descriptions))
     if output:
         make_folder(output)  # a place that cannot be written is told before the search, not after it
     finished: list[dict[str, Any]] = []
+    kept = None if no_store else Store(store)
+    exports = (output or Path()) / EXPORTS_FOLDER
     try:
-        mapped = engine.map_workload(
-            network,
-            single_core(accelerator),
-            constraints,
-            options,
-            threads=threads,
-            store=None if no_store else Store(store),
-            on_record=finished.append,
-            show_progress=not as_json,
+        mapped = engine.map_problem(
+            problem, stages, Control(threads, kept, exports, show_progress=not as_json, on_record=finished.append)
         )
     except KeyboardInterrupt as error:
         raise InterruptedRunError(_kept(len(finished), None if no_store else store)) from error
     if output:
-        inputs = {
-            "hardware": content_digest(encode(accelerator)),
-            "workload": content_digest(encode(network)),
-            "mapping": content_digest(encode(constraints)),
-        }
-        made_by = provenance("map", inputs, encode(options))
-        write_run(output, mapped, made_by)
+        write_run(output, mapped, _made_by(problem, chosen, stages, bool(pipeline)))
     _show(mapped, output, verbose, as_json)
+
+
+def _pipeline(given: str, options: "SearchOptions", workload: Path) -> "Pipeline":
+    """The pipeline of the command line; parsers of descriptions of layers and of networks differ."""
+    from tilewright.artifacts.files import YAML_SUFFIXES
+    from tilewright.stages.pipeline import Pipeline
+
+    document = read_pipeline(given)
+    if document is None:
+        return Pipeline.build(None, options, onnx=workload.suffix not in YAML_SUFFIXES)
+    data = document.data
+    keyed = isinstance(data, dict) and "pipeline" in data
+    return Pipeline.build(
+        data["pipeline"] if keyed else data,
+        options,
+        onnx=workload.suffix not in YAML_SUFFIXES,
+        documents=[document] if document.file else [],
+        prefix=("pipeline",) if keyed or not document.file else (),
+    )
+
+
+def _made_by(problem: "NetworkProblem", options: "SearchOptions", stages: "Pipeline", given: bool) -> dict[str, Any]:
+    """Where the results come from; a pipeline of the user's is told stage by stage."""
+    inputs = {
+        "hardware": content_digest(encode(problem.accelerator)),
+        "workload": content_digest(encode(problem.workload)),
+        "mapping": content_digest(encode(problem.mapping)),
+    }
+    told = encode(options)
+    if given:
+        from tilewright.stages.identity import identity_of
+
+        told["pipeline"] = [identity_of(stage) for stage in stages.search().stages]
+    return provenance("map", inputs, told)
 
 
 def write_run(directory: Path, mapped: "MappedWorkload", made_by: dict[str, Any]) -> None:

@@ -9,10 +9,13 @@ import click
 from tilewright.artifacts.canonical import canonical_text
 from tilewright.errors import InputError, Problem
 from tilewright.units import LARGEST_WHOLE_NUMBER
+from tilewright.yamlfile import YamlDocument, load_yaml, parse_yaml
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 OBJECTIVES = ("latency", "energy", "EDP")
 TEMPORAL_MAPPING_TYPES = ("uneven", "even")
+SEARCH_ENGINES = ("loma", "salsa", "exact")
+ALLOCATIONS = ("greedy", "free")
 DEFAULT_STORE = Path("results/.store")
 FILE = click.Path(path_type=Path)
 
@@ -51,6 +54,55 @@ def search_options(function: Function) -> Function:
             help="Spatial mappings to try where the mapping file leaves array dimensions open; 0: all.",
         ),
         click.option("--enable-mix-spatial-mapping", is_flag=True, help="Also several loops on one array dimension."),
+        click.option(
+            "--temporal-mapping-search-engine",
+            type=click.Choice(SEARCH_ENGINES),
+            default="loma",
+            show_default=True,
+            help="loma: all orders of --lpf-limit loops; salsa: simulated annealing; exact: the optimum, certified.",
+        ),
+        click.option(
+            "--allocation",
+            type=click.Choice(ALLOCATIONS),
+            default="greedy",
+            show_default=True,
+            help="free: exact also searches which memory keeps which loops.",
+        ),
+        click.option(
+            "--time-budget-s", type=float, default=60.0, show_default=True, help="Of exact, for each spatial mapping."
+        ),
+        click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of salsa."),
+        click.option(
+            "--salsa-iteration-number",
+            type=click.IntRange(min=1),
+            default=1000,
+            show_default=True,
+            help="Neighbours that one chain of salsa looks at.",
+        ),
+        click.option(
+            "--salsa-start-temperature",
+            type=float,
+            default=0.05,
+            show_default=True,
+            help="Relative loss that salsa accepts with probability 1/e at first.",
+        ),
+        click.option(
+            "--salsa-restarts",
+            type=click.IntRange(min=1),
+            default=1,
+            show_default=True,
+            help="Independent chains of salsa.",
+        ),
+        click.option(
+            "--exploit-data-locality",
+            is_flag=True,
+            help="Keep data between layers in the lowest memory that has room for it.",
+        ),
+        click.option(
+            "--workload-data-always-from-top-mem",
+            is_flag=True,
+            help="With that, input and output of the network use the top memory.",
+        ),
     )
     for option in reversed(options):
         function = option(function)
@@ -61,6 +113,26 @@ def dims_option(function: Function) -> Function:
     """--dim NAME=SIZE, sizes of dynamic ONNX dimensions."""
     text = "Size of a dynamic ONNX dimension, by symbol (sequence=128) or by place (input_ids[1]=128); repeatable."
     return click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help=text)(function)
+
+
+def pipeline_option(function: Function) -> Function:
+    """--pipeline, a file or a text."""
+    text = (
+        "YAML or JSON file with a list of stages or of edits of the default pipeline (or with a key `pipeline` that has"
+        " one), or the list itself as JSON; see docs/stages.md."
+    )
+    return click.option("--pipeline", "pipeline", metavar="FILE|JSON", default="", help=text)(function)
+
+
+def read_pipeline(text: str) -> YamlDocument | None:
+    """The document of --pipeline, None if it was not given. Raises InputError."""
+    if not text:
+        return None
+    if text.lstrip().startswith(("[", "{")):
+        return parse_yaml(text)
+    from tilewright.artifacts.files import existing_file
+
+    return load_yaml(existing_file(text, "pipeline"))
 
 
 def parse_lpf_limit(text: str) -> int | None:

@@ -21,11 +21,14 @@ def hardware(file: Path, output: Path | None, verbose: bool, as_json: bool) -> N
 
     Example: tilewright parse hardware config/hardware/tpu_like.yaml -o accelerator.json
     """
-    from tilewright.hardware.yaml_reader import read_accelerator
+    from tilewright.stages.base import run_stages
+    from tilewright.stages.descriptions import Descriptions
+    from tilewright.stages.hardware_parser import AcceleratorParser
 
-    notices: list[str] = []
-    accelerator = read_accelerator(file, notices)
-    echo_notices(notices)
+    read: Descriptions = next(run_stages((AcceleratorParser(),), Descriptions(hardware=file)))
+    accelerator = read.checked().accelerator
+    assert accelerator is not None
+    echo_notices(list(read.notices))
     if output:
         made_by = provenance("parse_hardware", {"hardware": input_digest(file)})
         write_document(output, "tilewright/accelerator", encode(accelerator), made_by)

@@ -21,11 +21,13 @@ def mapping(file: Path, output: Path | None, verbose: bool, as_json: bool) -> No
 
     Example: tilewright parse mapping config/mapping/tpu_like.yaml -o mapping.json
     """
-    from tilewright.mapping.yaml_reader import read_mapping
+    from tilewright.stages.base import run_stages
+    from tilewright.stages.descriptions import Descriptions, NetworkProblem
+    from tilewright.stages.mapping_parser import MappingParser
 
-    notices: list[str] = []
-    parsed = read_mapping(file, notices)
-    echo_notices(notices)
+    read: NetworkProblem = next(run_stages((MappingParser(),), Descriptions(mapping=file)))
+    parsed = read.mapping
+    echo_notices(list(read.notices))
     if output:
         made_by = provenance("parse_mapping", {"mapping": input_digest(file)})
         write_document(output, "tilewright/mapping", encode(parsed), made_by)

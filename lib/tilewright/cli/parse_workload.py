@@ -8,6 +8,7 @@ import click
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import input_digest
 from tilewright.artifacts.envelope import write_document
+from tilewright.artifacts.files import YAML_SUFFIXES
 from tilewright.artifacts.provenance import provenance
 from tilewright.cli.options import (
     FILE,
@@ -19,8 +20,6 @@ from tilewright.cli.options import (
     parse_dims,
 )
 from tilewright.workload.graph import Workload
-
-YAML_SUFFIXES = (".yaml", ".yml")
 
 
 @click.command()
@@ -60,21 +59,22 @@ def workload(
 
 def _read(file: Path, model: str, name: str, dims: dict[str, int]) -> tuple[Workload, dict[str, Any], str]:
     from tilewright.profile import profile_by_name
+    from tilewright.stages.base import run_stages
+    from tilewright.stages.descriptions import Descriptions
+    from tilewright.stages.workload_parsers import ONNXModelParser, WorkloadParser
     from tilewright.workload.onnx.coverage import MODELLED, build_coverage, coverage_table_text
 
-    profile = profile_by_name(model)
-    if file.suffix not in YAML_SUFFIXES:
-        from tilewright.workload.onnx import read_onnx
-
-        network = read_onnx(file, profile, name=name, dims=dims)
-        return network.workload, network.coverage.to_dict(), coverage_table_text(network.coverage)
-    from tilewright.workload.yaml_reader import read_workload_yaml
-
-    notices: list[str] = []
-    parsed = read_workload_yaml(file, notices)
-    echo_notices(notices)
-    layers = [node.layer for node in parsed.nodes if node.layer]
-    coverage = build_coverage([(layer.operator_type, MODELLED, layer.mac_count) for layer in layers], notices)
+    profile_by_name(model)
+    parser = WorkloadParser() if file.suffix in YAML_SUFFIXES else ONNXModelParser(model, name)
+    read: Descriptions = next(run_stages((parser,), Descriptions(workload=file, dims=tuple(dims.items()))))
+    parsed = read.checked().network
+    assert parsed is not None
+    echo_notices(list(read.notices))
+    coverage = read.coverage
+    if coverage is None:
+        layers = [node.layer for node in parsed.nodes if node.layer]
+        entries = [(layer.operator_type, MODELLED, layer.mac_count) for layer in layers]
+        coverage = build_coverage(entries, read.notices)
     return parsed, coverage.to_dict(), coverage_table_text(coverage)
 
 

@@ -15,15 +15,21 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 @click.command()
 @click.argument("run", type=FILE)
 @click.option("-o", "--output", type=FILE, help="Folder to write; default: RUN/report.")
+@click.option(
+    "--layer", "layers", multiple=True, metavar="NAME", help="Also the loop nest of this layer as SVG and PNG."
+)
 @common_options
-def command(run: Path, output: Path | None, verbose: bool, as_json: bool) -> None:
-    """Write figures (energy, latency), layers.csv and loop_nests.txt of the folder RUN that `tilewright map` wrote.
+def command(run: Path, output: Path | None, layers: tuple[str, ...], verbose: bool, as_json: bool) -> None:
+    """Write figures (energy, latency, loop nests), layers.csv and loop_nests.txt of a run.
+
+    RUN is a folder that `tilewright map` wrote.
 
     Example: tilewright report results/single/resnet18-tpu_like -o report
     """
-    _keep_font_cache_here()
+    keep_font_cache_here()
     from tilewright.report.figures import write_figures
     from tilewright.report.loop_nest import network_loop_nests
+    from tilewright.report.nest_figure import write_layer_nests, write_nest_pages
     from tilewright.report.tables import layer_table, layers_text, write_csv
 
     records, summary = read_records(run), read_summary(run)
@@ -31,9 +37,11 @@ def command(run: Path, output: Path | None, verbose: bool, as_json: bool) -> Non
     make_folder(directory)
     with writing(directory):
         paths = list(write_figures(records, summary, directory))
+        write_nest_pages(records, summary, directory / "loop_nests.pdf")
+        paths += write_layer_nests(records, summary, layers, directory / "loop_nests")
         write_csv(layer_table(records, summary), directory / "layers.csv")
     write_atomically(directory / "loop_nests.txt", network_loop_nests(records, summary))
-    paths += [directory / "layers.csv", directory / "loop_nests.txt"]
+    paths += [directory / name for name in ("layers.csv", "loop_nests.pdf", "loop_nests.txt")]
     if as_json:
         echo_json([str(path) for path in paths])
         return
@@ -42,7 +50,7 @@ def command(run: Path, output: Path | None, verbose: bool, as_json: bool) -> Non
     click.echo("\n".join(str(path) for path in paths))
 
 
-def _keep_font_cache_here() -> None:
+def keep_font_cache_here() -> None:
     """In a checkout, matplotlib's list of fonts belongs into its cache folder, not into the home of the user."""
     if (CHECKOUT / "Snakefile").is_file():
         os.environ.setdefault("MPLCONFIGDIR", str(CHECKOUT / ".cache" / "matplotlib"))

@@ -7,6 +7,8 @@ from tilewright.artifacts.envelope import read_artifact
 from tilewright.errors import ArtifactError, Problem
 
 LAYERS_FILE, SUMMARY_FILE = "layers.jsonl", "summary.json"
+EXPORTS_FOLDER = "exports"
+"""What stages of a pipeline write, beside these files."""
 
 
 def read_records(directory: Path) -> tuple[dict[str, Any], ...]:

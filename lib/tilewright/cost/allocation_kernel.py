@@ -8,7 +8,15 @@ import math
 from tilewright.compiled import kernel
 from tilewright.cost.problem import IRRELEVANT, MAX_OPERANDS, RELEVANT
 from tilewright.cost.tile_kernel import tile_elements_of
-from tilewright.cost.workspace import FITS, LOOPS_LEFT, SLICE_ROW, TOO_SMALL, TOO_SMALL_TOGETHER
+from tilewright.cost.workspace import (
+    FITS,
+    LOOPS_LEFT,
+    NOT_EVEN,
+    NOT_NESTED,
+    SLICE_ROW,
+    TOO_SMALL,
+    TOO_SMALL_TOGETHER,
+)
 
 OUTPUT_INDEX = 0
 
@@ -16,15 +24,21 @@ OUTPUT_INDEX = 0
 @kernel
 def allocate(problem, ws):
     """Fill `ws.bound`; returns an outcome, with `ws.failure` set unless it fits."""
-    for o in range(problem.operand_count):
-        for d in range(problem.dimension_count):
-            ws.dimension_size[o, d] = 1.0
-        multiply_spatial_level(problem, ws, o, 0)
+    start_tiles(problem, ws)
     for i in range(problem.held_memory_count):
         outcome = allocate_memory(problem, ws, problem.memory_order[i])
         if outcome != FITS:
             return outcome
     return FITS
+
+
+@kernel
+def start_tiles(problem, ws):
+    """Set the running tile of each operand to what the array works on at once."""
+    for o in range(problem.operand_count):
+        for d in range(problem.dimension_count):
+            ws.dimension_size[o, d] = 1.0
+        multiply_spatial_level(problem, ws, o, 0)
 
 
 @kernel
@@ -135,9 +149,7 @@ def slice_sizes(problem, ws, k, row, o, m, first):
 @kernel
 def allocate_memory(problem, ws, k):
     """Choose the loops that memory `k` keeps for each of its operands."""
-    held = 0
-    while held < problem.operand_count and problem.memory_operands[k, held] >= 0:
-        held += 1
+    held = held_operands(problem, k)
     if problem.holds_everything[k]:
         for j in range(held):
             ws.bound[problem.memory_operands[k, j], problem.memory_levels[k, j]] = ws.loop_count
@@ -157,6 +169,15 @@ def allocate_memory(problem, ws, k):
         if not place_slice(problem, ws, k, j, MAX_OPERANDS - held + j):
             return LOOPS_LEFT
     return FITS
+
+
+@kernel
+def held_operands(problem, k):
+    """How many operands of the layer memory `k` holds."""
+    held = 0
+    while held < problem.operand_count and problem.memory_operands[k, held] >= 0:
+        held += 1
+    return held
 
 
 @kernel
@@ -257,3 +278,70 @@ def is_even(problem, ws, k, held, i0, i1, i2):
             if other != j and end > first and end > other_end:
                 return False
     return True
+
+
+@kernel
+def check_boundaries(problem, ws):
+    """Whether the given `ws.bound` can be: nested, every loop placed, and each memory large enough; an outcome.
+
+    A tile is counted as the allocator counts it, so that what the allocator chooses always passes.
+    """
+    start_tiles(problem, ws)
+    for o in range(problem.operand_count):
+        below = 0
+        for m in range(problem.level_count[o]):
+            bound = ws.bound[o, m]
+            top = m == problem.level_count[o] - 1
+            if bound < below or bound > ws.loop_count or (top and bound < ws.loop_count):
+                return fail(ws, NOT_NESTED, problem.level_memory[o, m], o, m, 0.0, 0.0)
+            below = bound
+    for i in range(problem.held_memory_count):
+        outcome = check_memory(problem, ws, problem.memory_order[i])
+        if outcome != FITS:
+            return outcome
+    return FITS
+
+
+@kernel
+def check_memory(problem, ws, k):
+    """Whether memory `k` can keep the loops that `ws.bound` gives it, evenly where that is asked for."""
+    if problem.holds_everything[k]:
+        return FITS
+    held = held_operands(problem, k)
+    needed = 0.0
+    for row in range(MAX_OPERANDS):
+        ws.slice_choice[row] = 0
+    for j in range(held):
+        needed += given_slice(problem, ws, k, j)
+        first = first_loop(problem, ws, k, j)
+        end = ws.bound[problem.memory_operands[k, j], problem.memory_levels[k, j]]
+        ws.slice_choice[MAX_OPERANDS - held + j] = end - first
+    o = problem.memory_operands[k, 0]
+    m = problem.memory_levels[k, 0]
+    if needed > problem.memory_bits[k]:
+        return fail(ws, TOO_SMALL_TOGETHER, k, o, m, needed, float(problem.memory_bits[k]))
+    choice = ws.slice_choice
+    if problem.even and not is_even(problem, ws, k, held, choice[0], choice[1], choice[2]):
+        return fail(ws, NOT_EVEN, k, o, m, 0.0, 0.0)
+    return FITS
+
+
+@kernel
+def given_slice(problem, ws, k, j):
+    """Bits of operand number `j` of memory `k` with the loops that `ws.bound` gives it; enlarges its running tile."""
+    o = problem.memory_operands[k, j]
+    m = problem.memory_levels[k, j]
+    first = first_loop(problem, ws, k, j)
+    end = ws.bound[o, m]
+    precision = storage_precision(problem, ws, o, m, first)
+    for i in range(first, end):
+        ws.dimension_size[o, ws.loop_dimension[i]] *= ws.loop_size[i]
+    bits = tile_elements_of(problem, ws, o, o) * precision
+    if problem.force_double_buffering[k] and end < ws.loop_count:
+        copy_tile(problem, ws, o)
+        for i in range(end, ws.loop_count):
+            ws.dimension_size[SLICE_ROW, ws.loop_dimension[i]] *= ws.loop_size[i]
+        if bits < tile_elements_of(problem, ws, o, SLICE_ROW) * precision:
+            bits *= 2
+    multiply_spatial_level(problem, ws, o, m + 1)
+    return bits

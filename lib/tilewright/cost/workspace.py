@@ -27,8 +27,9 @@ from tilewright.cost.problem import (
 
 SLICE_ROW = MAX_OPERANDS
 
-# Outcome of an evaluation, and (in `failure`) the memory and the operand concerned.
-FITS, TOO_SMALL, TOO_SMALL_TOGETHER, LOOPS_LEFT, NO_PORT = range(5)
+# Outcome of an evaluation, and (in `failure`) the memory and the operand concerned. The last two only with explicit
+# level boundaries.
+FITS, TOO_SMALL, TOO_SMALL_TOGETHER, LOOPS_LEFT, NO_PORT, NOT_NESTED, NOT_EVEN = range(7)
 
 
 _O, _D, _R, _M, _A = MAX_OPERANDS, MAX_DIMENSIONS, MAX_RELATIONS, MAX_LEVELS, MAX_LEVELS + 2

@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
+from tilewright.errors import InputError
+
 MEMORY_OPERANDS = ("I1", "I2", "O")
 DIRECTIONS = ("tl", "fl", "th", "fh")
 """Data directions of a memory, in the order used everywhere: read out to low, written by low, read out to high,
@@ -90,3 +92,10 @@ class Accelerator:
 
     name: str
     cores: tuple[Core, ...]
+
+
+def single_core(accelerator: Accelerator) -> Core:
+    """The only core of an accelerator. Raises InputError if there are several."""
+    if len(accelerator.cores) != 1:
+        raise InputError(f"{accelerator.name} has {len(accelerator.cores)} cores, this needs exactly one")
+    return accelerator.cores[0]

@@ -20,6 +20,8 @@ STYLE: dict[str, Any] = {
     "svg.fonttype": "path",
     "font.family": ["DejaVu Sans"],
     "font.size": 8.0,
+    # Names of layers and memories are text, also with dollar signs.
+    "text.parse_math": False,
     "hatch.linewidth": 0.5,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -49,18 +51,27 @@ def split_rows(layers: Sequence[PlacedLayer], inches_per_layer: float) -> list[S
     return [layers[start : start + length] for start in range(0, len(layers), length)] or [layers]
 
 
-def panel_grid(row_lengths: Sequence[int], inches_per_layer: float, label_inches: float) -> tuple[Figure, list[Axes]]:
-    """A figure with one panel per row, one inch scale for all, and room for legends on the right."""
+def panel_grid(
+    row_lengths: Sequence[int],
+    inches_per_layer: float,
+    label_inches: float | Sequence[float],
+    least_height: float = 3.4,
+) -> tuple[Figure, list[Axes]]:
+    """A figure with one panel per row, one inch scale for all, and room for legends on the right.
+
+    `label_inches` is the room below each panel, one for all or one for each.
+    """
     longest = max(*row_lengths, 1)
     panel = max(MIN_PANEL_INCHES, longest * inches_per_layer)
-    row = PLOT_INCHES + label_inches + GAP_INCHES
+    below = [label_inches] * len(row_lengths) if isinstance(label_inches, int | float) else label_inches
+    rows = [PLOT_INCHES + inches + GAP_INCHES for inches in below]
     width = LEFT_INCHES + panel + LEGEND_INCHES
-    height = max(TOP_INCHES + row * len(row_lengths), 3.4)
+    height = max(TOP_INCHES + sum(rows), least_height)
     figure = Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
     axes = []
     for index, length in enumerate(row_lengths):
-        top = height - TOP_INCHES - index * row
+        top = height - TOP_INCHES - sum(rows[:index])
         # A short last row keeps the width of a layer instead of being stretched.
         used = max(MIN_PANEL_INCHES, length * inches_per_layer)
         box = (LEFT_INCHES / width, (top - PLOT_INCHES) / height, used / width, PLOT_INCHES / height)
@@ -132,6 +143,16 @@ def unit_for(value: float, units: Sequence[Unit]) -> Unit:
 def three_digits(value: float) -> str:
     """A number with three significant digits, without an exponent where that is short."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def size_text(bits: int) -> str:
+    """A capacity in the largest binary unit in which it is at least 1, three digits."""
+    if bits % 8 or bits < 8:
+        return f"{bits} b" if bits < 8 * 1024 else f"{bits / 8192:.3g} KiB"
+    for unit, size in (("GiB", 2**33), ("MiB", 2**23), ("KiB", 2**13)):
+        if bits >= size:
+            return f"{bits / size:.3g} {unit}"
+    return f"{bits // 8} B"
 
 
 def save_figure(figure: Figure, path_stem: Path) -> tuple[Path, Path]:

@@ -4,15 +4,16 @@ Networks of more layers than fit side by side go on in further rows, which share
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from tilewright.report.colours import OPERAND_COLOURS, lighter, operand_colour
 from tilewright.report.figure_layout import (
     CHARACTER_INCHES,
     MAX_PANEL_INCHES,
@@ -41,8 +42,6 @@ from tilewright.report.records import (
     memory_names,
 )
 
-OPERAND_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
-"""Colour-blind-safe palette of Okabe and Ito."""
 MAC_COLOUR = "#4d4d4d"
 DIRECTION_STYLES = {
     "tl": ("read to lower level", 0.0, ""),
@@ -77,26 +76,17 @@ DIFFERENCE_SHOWN = 0.05
 def energy_figure(records: Sequence[Record], summary: Summary | None = None) -> Figure:
     """Energy per layer: a bar for the MACs and one per memory, stacked by operand and direction."""
     layers = layers_in_order(records, summary)
-    memories = memory_names(records)
-    operands = _operands(records)
-    bars = len(memories) + 1
-    bar_inches = min(0.32, max(0.085, MAX_PANEL_INCHES / max(1, len(layers)) / (bars + 1)))
-    inches = max(0.5, bar_inches * (bars + 1))
-    bar_names_inches = max(map(len, ("MAC", *memories))) * CHARACTER_INCHES + 0.1 if bar_inches >= 0.18 else 0.0
-    level, label_inches = label_room(layers, inches)
-    tops = [max([layer.record["mac_energy_pj"], *_memory_totals(layer.record).values()]) for layer in layers]
-    unit = unit_for(max(tops, default=0), ENERGY_UNITS)
+    bars = _EnergyBars.of(records, layers)
+    level, label_inches = label_room(layers, bars.inches)
     with figure_style():
-        rows = split_rows(layers, inches)
-        figure, panels = panel_grid([len(row) for row in rows], inches, label_inches + bar_names_inches)
+        rows = split_rows(layers, bars.inches)
+        figure, panels = panel_grid([len(row) for row in rows], bars.inches, label_inches + bars.names_inches)
         for panel, row in zip(panels, rows, strict=True):
-            _draw_energy_row(panel, row, operands, memories, unit)
-            if bar_names_inches > 0:
-                _name_bars(panel, len(row), memories)
-            finish_panel(panel, max(tops, default=0), unit, "energy")
-            label_layers(panel, row, level, bar_names_inches)
-        add_title(figure, "Energy per layer", _context(summary), f"above the bars: total of the layer in {unit[1]}")
-        _add_energy_legends(figure, operands, memories, named=bar_names_inches > 0)
+            bars.draw(panel, row)
+            label_layers(panel, row, level, bars.names_inches)
+        totals = f"above the bars: total of the layer in {bars.unit[1]}"
+        add_title(figure, "Energy per layer", _context(summary), totals)
+        bars.add_legends(figure, TOP_INCHES)
     return figure
 
 
@@ -105,18 +95,38 @@ def latency_figure(records: Sequence[Record], summary: Summary | None = None) ->
     layers = layers_in_order(records, summary)
     inches = min(0.9, max(0.42, MAX_PANEL_INCHES / max(1, len(layers))))
     level, label_inches = label_room(layers, inches)
-    tops = [max(layer.record["latency_cycles"], corrected_latency(layer.record) or 0) for layer in layers]
-    unit = unit_for(max(tops, default=0), CYCLE_UNITS)
+    top, unit = _latency_scale(layers)
     with figure_style():
         rows = split_rows(layers, inches)
         figure, panels = panel_grid([len(row) for row in rows], inches, label_inches)
         for panel, row in zip(panels, rows, strict=True):
-            for position, layer in enumerate(row):
-                _draw_latency_bar(panel, position, layer.record, unit)
-            finish_panel(panel, max(tops, default=0), unit, "latency")
+            _draw_latency_row(panel, row, top, unit)
             label_layers(panel, row, level)
         add_title(figure, "Latency per layer", _context(summary), f"above the bars: total of the layer in {unit[1]}")
-        _add_latency_legend(figure)
+        _add_latency_legend(figure, TOP_INCHES)
+    return figure
+
+
+def breakdown_figure(records: Sequence[Record], summary: Summary | None = None) -> Figure:
+    """Both in one figure, each row of layers with its energy above and its latency below."""
+    layers = layers_in_order(records, summary)
+    bars = _EnergyBars.of(records, layers)
+    level, label_inches = label_room(layers, bars.inches)
+    top, unit = _latency_scale(layers)
+    with figure_style():
+        rows = split_rows(layers, bars.inches)
+        lengths = [len(row) for row in rows for _ in range(2)]
+        below = [bars.names_inches, label_inches] * len(rows)
+        figure, panels = panel_grid(lengths, bars.inches, below, least_height=5.6)
+        for above, beneath, row in zip(panels[::2], panels[1::2], rows, strict=True):
+            bars.draw(above, row)
+            above.set_xlim(-0.5, max(len(row), 1) - 0.5)
+            above.set_xticks([])
+            _draw_latency_row(beneath, row, top, unit)
+            label_layers(beneath, row, level)
+        totals = f"above the bars: totals of the layer in {bars.unit[1]} and {unit[1]}"
+        add_title(figure, "Energy and latency per layer", _context(summary), totals)
+        _add_latency_legend(figure, bars.add_legends(figure, TOP_INCHES) + 0.15)
     return figure
 
 
@@ -124,6 +134,48 @@ def write_figures(records: Sequence[Record], summary: Summary | None, directory:
     """Write energy.svg, energy.png, latency.svg and latency.png into `directory`; returns their paths."""
     energy = save_figure(energy_figure(records, summary), directory / "energy")
     return energy + save_figure(latency_figure(records, summary), directory / "latency")
+
+
+def write_breakdown(records: Sequence[Record], summary: Summary | None, path_stem: Path) -> tuple[Path, Path]:
+    """Write energy and latency in one figure as `path_stem`.svg and .png; returns both paths."""
+    return save_figure(breakdown_figure(records, summary), path_stem)
+
+
+@dataclass(frozen=True)
+class _EnergyBars:
+    """What the energy bars of all rows of a figure share."""
+
+    operands: tuple[str, ...]
+    memories: tuple[str, ...]
+    inches: float
+    """Width of a layer."""
+    names_inches: float
+    """Room for the names of the bars below the axis; 0 where they are too narrow for names."""
+    top_pj: float
+    unit: Unit
+
+    @classmethod
+    def of(cls, records: Sequence[Record], layers: Sequence[PlacedLayer]) -> "_EnergyBars":
+        memories = memory_names(records)
+        bars = len(memories) + 1
+        bar_inches = min(0.32, max(0.085, MAX_PANEL_INCHES / max(1, len(layers)) / (bars + 1)))
+        names = max(map(len, ("MAC", *memories))) * CHARACTER_INCHES + 0.1 if bar_inches >= 0.18 else 0.0
+        tops = [max([layer.record["mac_energy_pj"], *_memory_totals(layer.record).values()]) for layer in layers]
+        top = max(tops, default=0)
+        return cls(
+            _operands(records), memories, max(0.5, bar_inches * (bars + 1)), names, top, unit_for(top, ENERGY_UNITS)
+        )
+
+    def draw(self, panel: Axes, row: Sequence[PlacedLayer]) -> None:
+        """The bars of a row of layers, with their names if there is room."""
+        _draw_energy_row(panel, row, self.operands, self.memories, self.unit)
+        if self.names_inches > 0:
+            _name_bars(panel, len(row), self.memories)
+        finish_panel(panel, self.top_pj, self.unit, "energy")
+
+    def add_legends(self, figure: Figure, down_inches: float) -> float:
+        """The legends on the right; returns where the next may start."""
+        return _add_energy_legends(figure, self.operands, self.memories, self.names_inches > 0, down_inches)
 
 
 def _context(summary: Summary | None) -> str:
@@ -138,18 +190,6 @@ def _memory_totals(record: Record) -> dict[str, float]:
 
 def _operands(records: Sequence[Record]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(operand for record in records for operand in record["memory_levels"]))
-
-
-def _operand_colour(operand: str, operands: Sequence[str]) -> str:
-    # The three usual operands keep their colour whatever the order of an equation.
-    usual = ("O", "W", "I")
-    order = [*usual, *(name for name in operands if name not in usual)]
-    return OPERAND_COLOURS[order.index(operand) % len(OPERAND_COLOURS)]
-
-
-def _lighter(colour: str, white: float) -> tuple[float, float, float]:
-    red, green, blue = (channel + (1 - channel) * white for channel in to_rgb(colour))
-    return red, green, blue
 
 
 def _draw_energy_row(
@@ -180,7 +220,7 @@ def _stack_memory(
         if energy_pj <= 0:
             continue
         _, white, hatch = DIRECTION_STYLES[direction]
-        colour = _lighter(_operand_colour(operand, operands), white)
+        colour = lighter(operand_colour(operand, operands), white)
         height = energy_pj / unit[0]
         panel.bar(x, height, width, bottom=bottom, color=colour, hatch=hatch, edgecolor="white", linewidth=0.2)
         bottom += height
@@ -220,6 +260,19 @@ def _total(panel: Axes, x: float, height: float, total: float, unit: Unit, point
     )
 
 
+def _latency_scale(layers: Sequence[PlacedLayer]) -> tuple[float, Unit]:
+    """The highest value that is drawn, in cycles, and the unit of the axis."""
+    tops = [max(layer.record["latency_cycles"], corrected_latency(layer.record) or 0) for layer in layers]
+    top = max(tops, default=0)
+    return top, unit_for(top, CYCLE_UNITS)
+
+
+def _draw_latency_row(panel: Axes, row: Sequence[PlacedLayer], top: float, unit: Unit) -> None:
+    for position, layer in enumerate(row):
+        _draw_latency_bar(panel, position, layer.record, unit)
+    finish_panel(panel, top, unit, "latency")
+
+
 def _draw_latency_bar(panel: Axes, x: int, record: Record, unit: Unit) -> None:
     bottom = 0.0
     for (part, _), (colour, hatch) in zip(LATENCY_PARTS, PART_STYLES, strict=True):
@@ -238,26 +291,28 @@ def _draw_latency_bar(panel: Axes, x: int, record: Record, unit: Unit) -> None:
         _total(panel, x, latency, latency, unit)
 
 
-def _add_energy_legends(figure: Figure, operands: Sequence[str], memories: Sequence[str], named: bool) -> None:
-    colours = [Patch(color=_operand_colour(operand, operands), label=operand) for operand in operands]
-    down = add_legend(figure, [Patch(color=MAC_COLOUR, label="MAC"), *colours], "operand", TOP_INCHES)
+def _add_energy_legends(
+    figure: Figure, operands: Sequence[str], memories: Sequence[str], named: bool, down_inches: float
+) -> float:
+    colours = [Patch(color=operand_colour(operand, operands), label=operand) for operand in operands]
+    down = add_legend(figure, [Patch(color=MAC_COLOUR, label="MAC"), *colours], "operand", down_inches)
     directions = [
-        Patch(facecolor=_lighter(OPERAND_COLOURS[0], white), hatch=hatch, edgecolor="white", label=words)
+        Patch(facecolor=lighter(OPERAND_COLOURS[0], white), hatch=hatch, edgecolor="white", label=words)
         for words, white, hatch in DIRECTION_STYLES.values()
     ]
     down = add_legend(figure, directions, "direction", down)
     if named:
-        return
+        return down
     order = [Line2D([], [], linestyle="none", label=f"{i}  {name}") for i, name in enumerate(("MAC", *memories), 1)]
-    add_legend(figure, order, "bars of a layer, left to right", down)
+    return add_legend(figure, order, "bars of a layer, left to right", down)
 
 
-def _add_latency_legend(figure: Figure) -> None:
+def _add_latency_legend(figure: Figure, down_inches: float) -> None:
     patches = [
         Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=words)
         for (_, words), (colour, hatch) in zip(LATENCY_PARTS, PART_STYLES, strict=True)
     ]
-    down = add_legend(figure, patches[::-1], "cycles", TOP_INCHES)
+    down = add_legend(figure, patches[::-1], "cycles", down_inches)
     markers = [
         Line2D([], [], label=f"where over {DIFFERENCE_SHOWN:.0%} off", **MARKER),
         Line2D([], [], label="mapping does not fit it", **NO_FIT_MARKER),

@@ -73,7 +73,7 @@ def write_parquet(table: pandas.DataFrame, path: Path) -> None:
 def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
     """The runs as a text table for the terminal; the last two columns say what the corrected model changes."""
     headings = ("layers", *TOTAL_HEADINGS, "corrected\nenergy", "corrected\nlatency")
-    table = _table("", ("run",), headings)
+    table = text_table("", ("run",), headings)
     for run, summary in summaries.items():
         row = summary_row(run, summary)
         table.add_row(
@@ -90,7 +90,7 @@ def layers_text(records: Sequence[Record], summary: Summary | None = None, width
     """The layers of a run as a text table for the terminal; the last columns are shares of the layer's latency."""
     title = f"{summary['workload']} on {summary['core']}" if summary else ""
     parts = [(part, words) for part, words in LATENCY_PARTS if part != "ideal"]
-    table = _table(title, ("layer",), (*TOTAL_HEADINGS, *(words.replace(" ", "\n") for _, words in parts)))
+    table = text_table(title, ("layer",), (*TOTAL_HEADINGS, *(words.replace(" ", "\n") for _, words in parts)))
     for row in (_layer_row(layer) for layer in layers_in_order(records, summary)):
         shares = (f"{_ratio(row[f'{part}_cycles'], row['latency_cycles']):.1%}" for part, _ in parts)
         table.add_row(short_layer_name(row["layer"], row["operator_type"], 40), *_totals(row), *shares)
@@ -108,7 +108,8 @@ def render(table: Table, width: int = TERMINAL_WIDTH) -> str:
     return "".join(line.rstrip() + "\n" for line in buffer.getvalue().splitlines() if line.strip())
 
 
-def _table(title: str, names: Sequence[str], numbers: Sequence[str]) -> Table:
+def text_table(title: str, names: Sequence[str], numbers: Sequence[str]) -> Table:
+    """An empty table with left-aligned columns `names`, then right-aligned columns `numbers`."""
     table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in names:
         table.add_column(name, overflow="fold")

@@ -1,46 +1,164 @@
-"""A stream of loop orders for one problem: the only way into the compiled kernel, for one order or for millions."""
+"""Batches of loop orders of one problem, and what they cost: what searches hand over and reductions choose from."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.compiled import native_function
-from tilewright.cost.problem import MAX_LOOPS, PROBLEM_DTYPE, Problem, new_record
-from tilewright.cost.workspace import WORKSPACE_DTYPE, Workspace, new_workspace
+from tilewright.cost.record import LoopOrder
+from tilewright.cost.workspace import FITS, new_workspace
 from tilewright.errors import MappingError
-from tilewright.search.loma_kernel import STREAM_DTYPE, search_block
+from tilewright.search.batch_kernel import BATCH_ORDERS
+from tilewright.search.block import cost_rows, thread_block, write_block
+from tilewright.search.evaluate import Boundaries, PreparedProblem, boundary_array, check_order, failure_text
 
-NO_PATTERN = np.zeros(0, np.int64)
+NOTHING_MATCHES = "no loop order matches temporal_ordering"
 
 
-def new_stream(
-    dimension: Sequence[int],
-    size: Sequence[int],
-    first_order: Sequence[int],
-    objective: int = 0,
-    pattern: tuple[np.ndarray, np.ndarray] = (NO_PATTERN, NO_PATTERN),
-) -> np.record:
-    """A stream over the orders of loops given by symbol, from `first_order` (symbols, innermost first) on.
+class SearchStoppedError(Exception):
+    """The search was asked to stop before it was done."""
 
-    `objective` is an index into OBJECTIVES; `pattern` (dimension, size) is what orders must match.
-    Raises MappingError for more than MAX_LOOPS loops.
+
+@dataclass(frozen=True, eq=False)
+class OrderBatch:
+    """Loop orders of one problem, innermost loop first; a batch may be empty.
+
+    Raises MappingError where the arrays do not belong together or are too large.
     """
-    for length in (len(first_order), len(pattern[0])):
-        if length > MAX_LOOPS:
-            raise MappingError(f"an order of {length} temporal loops, at most {MAX_LOOPS} are possible")
-    stream = new_record(STREAM_DTYPE)
-    stream.objective = objective
-    stream.length, stream.pattern_length = len(first_order), len(pattern[0])
-    stream.symbol_dimension[: len(dimension)], stream.symbol_size[: len(size)] = dimension, size
-    stream.order[: len(first_order)] = first_order
-    stream.pattern_dimension[: len(pattern[0])], stream.pattern_size[: len(pattern[1])] = pattern
-    stream.closest_ratio = np.inf
-    return stream
+
+    problem: PreparedProblem
+    loops: tuple[tuple[str, int], ...]
+    """Distinct loops (loop dimension, size); a row of `orders` holds indexes of these."""
+    orders: np.ndarray
+    """int64 [order, position]; at most BATCH_ORDERS orders."""
+    boundaries: np.ndarray | None = None
+    """int64 [order, operand, level]: loops up to and including that level, operands in the layer's order; None:
+    memories are allocated greedily, as in zigzag-dse."""
+    visited: int = 0
+    """Orders that the search looked at to make this batch; some may not meet its constraints."""
+    search: tuple[tuple[str, object], ...] = ()
+    """What the search says of itself (certificate, seed, ...) as JSON values."""
+
+    def __post_init__(self) -> None:
+        orders, loops = self.orders, self.loops
+        if orders.ndim != 2 or len(orders) > BATCH_ORDERS:
+            raise MappingError(f"a batch has the axes order and position, and at most {BATCH_ORDERS} orders")
+        if orders.size and (orders.min() < 0 or orders.max() >= len(loops)):
+            raise MappingError(f"an order of a batch has a loop that is not one of its {len(loops)} loops")
+        unknown = sorted({d for d, _ in loops} - set(self.problem.dimensions))
+        if unknown:
+            raise MappingError(f"layer '{self.problem.layer.name}' has no loop dimension {', '.join(unknown)}")
+        if self.boundaries is not None:
+            expected = (len(orders), *boundary_shape(self.problem))
+            if self.boundaries.shape != expected:
+                raise MappingError(
+                    f"boundaries of a batch have the shape {self.boundaries.shape} instead of {expected}"
+                )
+
+    def loop_order(self, row: int) -> LoopOrder:
+        """One of the orders by name."""
+        return tuple(self.loops[int(index)] for index in self.orders[row])
+
+    def level_boundaries(self, row: int) -> Boundaries | None:
+        """The given level boundaries of one of the orders: per operand, a number for each of its levels."""
+        if self.boundaries is None:
+            return None
+        counts = self.problem.arrays.level_count.tolist()
+        return tuple(
+            tuple(int(bound) for bound in bounds[:count])
+            for bounds, count in zip(self.boundaries[row], counts, strict=False)
+        )
+
+    @classmethod
+    def of_orders(
+        cls,
+        problem: PreparedProblem,
+        orders: Sequence[LoopOrder],
+        boundaries: Sequence[Boundaries] | None = None,
+        visited: int | None = None,
+        search: tuple[tuple[str, object], ...] = (),
+    ) -> "OrderBatch":
+        """A batch of orders of the same length given by name.
+
+        Raises MappingError if one does not cover exactly what the spatial mapping leaves, or if lengths differ.
+        """
+        for order in orders:
+            check_order(problem, order)
+        if len({len(order) for order in orders}) > 1:
+            raise MappingError("the orders of a batch have different numbers of loops")
+        loops = tuple(sorted({loop for order in orders for loop in order}))
+        index = {loop: i for i, loop in enumerate(loops)}
+        length = len(orders[0]) if orders else 0
+        rows = np.array([[index[loop] for loop in order] for order in orders], np.int64).reshape(len(orders), length)
+        given = None
+        if boundaries is not None:
+            given = np.array([boundary_array(problem, entry) for entry in boundaries], np.int64)
+        return cls(problem, loops, rows, given, len(orders) if visited is None else visited, search)
 
 
-def run_stream(problem: Problem, workspace: Workspace, stream: np.record, count: int) -> None:
-    """Evaluate the next `count` orders; `workspace` then holds the breakdown of the last one."""
-    native_function(search_block, (PROBLEM_DTYPE, WORKSPACE_DTYPE, STREAM_DTYPE))(problem, workspace, stream, count)
+def boundary_shape(problem: PreparedProblem) -> tuple[int, int]:
+    """(operands, levels of the operand with most) of the boundaries of one order."""
+    operands = len(problem.layer.operands)
+    return operands, int(problem.arrays.level_count[:operands].max())
 
 
-__all__ = ["new_stream", "new_workspace", "run_stream"]
+@dataclass(frozen=True, eq=False)
+class CostedBatch:
+    """The cost of each order of a batch; orders that do not fit the core hold inf."""
+
+    batch: OrderBatch
+    energy_pj: np.ndarray
+    latency_cycles: np.ndarray
+    fits: np.ndarray
+    """bool [order]"""
+    closest_failure: str
+    """'' if something fits; else why the order that missed by least does not."""
+    closest_ratio: float = np.inf
+    """What that order needed over what there is, to tell the closest of several batches."""
+
+
+def cost_orders(batch: OrderBatch) -> CostedBatch:
+    """Cost all orders of a batch."""
+    problem, rows = batch.problem, len(batch.orders)
+    dimensions = [problem.dimensions.index(d) for d, _ in batch.loops]
+    block = write_block(thread_block(), dimensions, [size for _, size in batch.loops], batch.orders, batch.boundaries)
+    cost_rows(problem.arrays, new_workspace(), block, rows)
+    failure, ratio = "", np.inf
+    if rows == 0:
+        failure = NOTHING_MATCHES
+    elif block.fitting == 0:
+        failure = failure_text(problem, int(block.closest_outcome), block.closest_place, block.closest_bits)
+        ratio = float(block.closest_ratio)
+    return CostedBatch(
+        batch,
+        block.energy_pj[:rows].copy(),
+        block.latency_cycles[:rows].copy(),
+        block.outcome[:rows] == FITS,
+        failure,
+        ratio,
+    )
+
+
+def best_row(costed: CostedBatch, objective: str) -> int | None:
+    """The best order of a batch under an objective, or None if none fits.
+
+    The reference's rule: smallest objective, then (not for EDP) the smaller other metric, then the first.
+    """
+    if not costed.fits.any():
+        return None
+    energy, latency = costed.energy_pj, costed.latency_cycles
+    if objective == "EDP":
+        return int(np.argmin(latency * energy))
+    first, second = (latency, energy) if objective == "latency" else (energy, latency)
+    smallest = np.flatnonzero(first == first.min())
+    return int(smallest[np.argmin(second[smallest])])
+
+
+def is_better(objective: str, costs: tuple[float, float], best: tuple[float, float]) -> bool:
+    """Whether costs (energy, latency) are strictly better than `best` by the same rule; equal ones keep the first."""
+    (energy, latency), (best_energy, best_latency) = costs, best
+    if objective == "EDP":
+        return latency * energy < best_latency * best_energy
+    if objective == "latency":
+        return (latency, energy) < (best_latency, best_energy)
+    return (energy, latency) < (best_energy, best_latency)

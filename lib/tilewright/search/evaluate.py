@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,20 +15,25 @@ from tilewright.cost.workspace import (
     FITS,
     LATENCY,
     NO_PORT,
+    NOT_EVEN,
+    NOT_NESTED,
     TOO_SMALL,
     TOO_SMALL_TOGETHER,
     Workspace,
+    new_workspace,
 )
 from tilewright.errors import MappingError
 from tilewright.hardware.core import DIRECTIONS, Core
 from tilewright.mapping.constraints import Unrolling
 from tilewright.mapping.spatial import ConvertedSpatialMapping, convert_spatial_mapping
 from tilewright.profile import CORRECTED
-from tilewright.search.batch import new_stream, new_workspace, run_stream
+from tilewright.search.block import cost_rows, thread_block, write_block
 from tilewright.search.options import SearchOptions
 from tilewright.workload.layer import Layer
 
 Links = tuple[tuple[str, str], ...]
+Boundaries = Sequence[Sequence[int]]
+"""Per operand, in the layer's order, the number of loops up to and including each of its memory levels."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ def evaluate(
     _check_unrolling(unrolling, layer, core)
     _check_links(links, layer)
     prepared = prepare(layer, core, links, unrolling, options)
-    _check_order(prepared, loop_order)
+    check_order(prepared, loop_order)
     record = evaluate_prepared(prepared, loop_order)
     record |= {"objective": options.objective, "model": options.model}
     record["corrected"] = corrected_figures(prepared, loop_order)
@@ -120,7 +126,7 @@ def _check_links(links: Links, layer: Layer) -> None:
         raise MappingError("memory_operand_links sends two operands to one memory operand")
 
 
-def _check_order(prepared: PreparedProblem, loop_order: LoopOrder) -> None:
+def check_order(prepared: PreparedProblem, loop_order: LoopOrder) -> None:
     """An order must iterate each dimension at least as often as the spatial mapping leaves, and know its names."""
     unknown = sorted({d for d, _ in loop_order if d not in prepared.dimensions})
     if unknown:
@@ -136,16 +142,24 @@ def _check_order(prepared: PreparedProblem, loop_order: LoopOrder) -> None:
         raise MappingError(f"the temporal order iterates {', '.join(wrong)} times after the spatial mapping")
 
 
-def evaluate_prepared(prepared: PreparedProblem, loop_order: LoopOrder) -> Record:
-    """The breakdown of one order; raises MappingError if it does not fit."""
-    ws, outcome = _run(prepared.arrays, prepared.dimensions, loop_order)
+def evaluate_prepared(prepared: PreparedProblem, loop_order: LoopOrder, boundaries: Boundaries | None = None) -> Record:
+    """The breakdown of one order, with the given level boundaries or else allocated greedily.
+
+    Raises MappingError if it does not fit.
+    """
+    bounds = None if boundaries is None else boundary_array(prepared, boundaries)
+    ws, outcome = _run(prepared.arrays, prepared.dimensions, loop_order, bounds)
     if outcome != FITS:
         raise MappingError(failure_text(prepared, outcome, ws.failure, ws.failure_bits))
     verify(prepared.arrays, ws)
-    return breakdown(prepared.layer, prepared.core, prepared.links, prepared.spatial, loop_order, prepared.arrays, ws)
+    layer = prepared.layer
+    record = breakdown(layer, prepared.core, prepared.links, prepared.spatial, loop_order, prepared.arrays, ws)
+    if boundaries is not None:
+        record["level_boundaries"] = {o: list(given) for o, given in zip(layer.operands, boundaries, strict=True)}
+    return record
 
 
-def corrected_figures(prepared: PreparedProblem, loop_order: LoopOrder) -> Record:
+def corrected_figures(prepared: PreparedProblem, loop_order: LoopOrder, boundaries: Boundaries | None = None) -> Record:
     """Energy and latency of the same mapping under the profile `corrected`; None where it does not fit there."""
     layer, core, links = prepared.layer, prepared.core, prepared.links
     try:
@@ -153,20 +167,44 @@ def corrected_figures(prepared: PreparedProblem, loop_order: LoopOrder) -> Recor
         arrays = build_problem(layer, core, links, spatial, CORRECTED, even=bool(prepared.arrays.even))
     except MappingError:
         return {"energy_pj": None, "latency_cycles": None}
-    ws, outcome = _run(arrays, prepared.dimensions, loop_order)
+    bounds = None if boundaries is None else boundary_array(prepared, boundaries)
+    ws, outcome = _run(arrays, prepared.dimensions, loop_order, bounds)
     if outcome != FITS:
         return {"energy_pj": None, "latency_cycles": None}
     return {"energy_pj": float(ws.totals[ENERGY]), "latency_cycles": float(ws.totals[LATENCY])}
 
 
-def _run(arrays: Problem, dimensions: tuple[str, ...], loop_order: LoopOrder) -> tuple[Workspace, int]:
+def boundary_array(prepared: PreparedProblem, boundaries: Boundaries) -> np.ndarray:
+    """Boundaries of one order as an array [operand, level], padded with 0.
+
+    Raises MappingError unless each operand has a whole number for each of its memory levels.
+    """
+    operands = prepared.layer.operands
+    counts = prepared.arrays.level_count[: len(operands)].tolist()
+    if len(boundaries) != len(operands):
+        raise MappingError(f"level boundaries are for operands {', '.join(operands)}, {len(boundaries)} are given")
+    result = np.zeros((len(operands), max(counts)), np.int64)
+    for o, (operand, given, count) in enumerate(zip(operands, boundaries, counts, strict=True)):
+        if len(given) != count or not all(isinstance(bound, int | np.integer) for bound in given):
+            raise MappingError(f"operand {operand} has {count} memory levels, its level boundaries are {list(given)}")
+        result[o, :count] = given
+    return result
+
+
+def _run(
+    arrays: Problem, dimensions: tuple[str, ...], loop_order: LoopOrder, bounds: np.ndarray | None
+) -> tuple[Workspace, int]:
     """A batch of one order; the workspace then holds its breakdown."""
     ws = new_workspace()
-    stream = new_stream(
-        [dimensions.index(d) for d, _ in loop_order], [s for _, s in loop_order], range(len(loop_order))
+    block = write_block(
+        thread_block(),
+        [dimensions.index(d) for d, _ in loop_order],
+        [size for _, size in loop_order],
+        np.arange(len(loop_order)).reshape(1, -1),
+        None if bounds is None else bounds[np.newaxis],
     )
-    run_stream(arrays, ws, stream, 1)
-    return ws, int(stream.last_outcome)
+    cost_rows(arrays, ws, block, 1)
+    return ws, int(block.outcome[0])
 
 
 def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bits: np.ndarray) -> str:
@@ -189,6 +227,13 @@ def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bit
             f"memory '{memory}' is too small for the tiles of all its operands together: "
             f"needs {needed:.15g} bits, has {limit:.15g}"
         )
+    if outcome == NOT_NESTED:
+        return (
+            f"the level boundary of operand {operand} at memory '{memory}' is below that of an inner level, "
+            f"above the number of loops, or leaves loops out"
+        )
+    if outcome == NOT_EVEN:
+        return f"memory '{memory}' keeps loops of one operand that stay above it for another: the mapping is not even"
     return (
         f"memory '{memory}' is the topmost of operand {operand} and cannot hold it whole: "
         f"needs at least {needed:.15g} bits, has {limit:.15g}"

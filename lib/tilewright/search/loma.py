@@ -1,79 +1,92 @@
-"""LOMA: all orders of the loop factors, in a stream of blocks (Symons et al., "LOMA", AICAS 2021)."""
+"""LOMA: all orders of the loop factors, in a stream of batches (Symons et al., "LOMA", AICAS 2021)."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.compiled import native_function
+from tilewright.cost.problem import new_record
 from tilewright.cost.record import LoopOrder
 from tilewright.errors import MappingError
 from tilewright.mapping.constraints import TemporalOrderingEntry
-from tilewright.mapping.loop_factors import loop_multiset
-from tilewright.mapping.temporal_ordering import applicable_ordering, complete_order, order_pattern
-from tilewright.search.batch import new_stream, new_workspace, run_stream
-from tilewright.search.evaluate import PreparedProblem, failure_text
-from tilewright.search.options import OBJECTIVES, SearchOptions
+from tilewright.mapping.loop_factors import LoopMultiset, loop_multiset
+from tilewright.mapping.temporal_ordering import OrderPattern, applicable_ordering, complete_order, order_pattern
+from tilewright.search.batch import OrderBatch, SearchStoppedError, best_row, cost_orders, is_better
+from tilewright.search.batch_kernel import BATCH_ORDERS, BLOCK_DTYPE
+from tilewright.search.block import check_length, thread_block
+from tilewright.search.evaluate import PreparedProblem
+from tilewright.search.loma_kernel import STREAM_DTYPE, fill_block
+from tilewright.search.options import SearchOptions
 
-BLOCK_ORDERS = 16384
-"""Orders evaluated between two looks at the clock and at requests to stop."""
-
-
-class SearchStoppedError(Exception):
-    """The search was asked to stop before it was done."""
-
-
-@dataclass(frozen=True)
-class OrderSearchResult:
-    """Outcome of the search over temporal orders for one spatial mapping."""
-
-    orders: int
-    """Orders visited."""
-    feasible: int
-    """Orders that match the constraints and fit the core."""
-    best_order: LoopOrder | None
-    best_index: int
-    """Position of the best among the feasible ones, in enumeration order."""
-    energy_pj: float | None
-    latency_cycles: float | None
-    reason: str
-    """Why nothing fits; '' if something does."""
+VISITS_PER_ROW = 64
+"""Orders looked at for each order of a batch, before a batch goes out that is not full."""
 
 
-def search_orders(
+def loma_batches(
     prepared: PreparedProblem,
     ordering: tuple[TemporalOrderingEntry, ...],
-    options: SearchOptions,
-    progress: Callable[[int], None] | None = None,
+    lpf_limit: int | None,
     stop: threading.Event | None = None,
-) -> OrderSearchResult:
-    """The best order under the run's objective.
+) -> Iterator[OrderBatch]:
+    """All orders of the loop factors that meet `ordering`, in whole batches; a complete ordering is a batch of one.
 
-    A complete `ordering` is evaluated as it is. `progress` is told the number of orders of each finished block.
-    Raises MappingError for impossible constraints, SearchStoppedError when `stop` is set.
+    Memory does not grow with the number of orders. Raises MappingError for impossible constraints, SearchStoppedError
+    when `stop` is set.
     """
     sizes = prepared.spatial.temporal_sizes
-    entries = _entries(ordering, prepared)
+    entries = layer_ordering(ordering, prepared)
     given = complete_order(entries, sizes)
     if given is not None:
-        symbols, order, count, entries = list(given), list(range(len(given))), 1, ()
-    else:
-        multiset = loop_multiset(sizes, options.lpf_limit, entries)
-        symbols = [loop for loop, _ in multiset.loops]
-        ascending = [index for index, (_, repeats) in enumerate(multiset.loops) for _ in range(repeats)]
-        order, count = ascending[::-1], multiset.order_count
-    pattern = order_pattern(entries, prepared.dimensions)
-    stream = new_stream(
-        [prepared.dimensions.index(d) for d, _ in symbols],
-        [size for _, size in symbols],
-        order,
-        OBJECTIVES.index(options.objective),
-        (pattern.dimension, pattern.size),
-    )
-    return _run(stream, count, symbols, prepared, progress, stop)
+        yield OrderBatch.of_orders(prepared, [given])
+        return
+    multiset = loop_multiset(sizes, lpf_limit, entries)
+    stream = _new_stream(prepared, multiset, order_pattern(entries, prepared.dimensions))
+    fill = native_function(fill_block, (STREAM_DTYPE, BLOCK_DTYPE))
+    loops = tuple(loop for loop, _ in multiset.loops)
+    left = multiset.order_count
+    while left > 0:
+        if stop is not None and stop.is_set():
+            raise SearchStoppedError
+        stream.visits_allowed = min(left, VISITS_PER_ROW * BATCH_ORDERS)
+        block = thread_block()
+        fill(stream, block, BATCH_ORDERS)
+        rows, visited = int(stream.rows), int(stream.visited)
+        left -= visited
+        orders = block.orders[: rows * multiset.length].reshape(rows, multiset.length).astype(np.int64)
+        yield OrderBatch(prepared, loops, orders, visited=visited)
 
 
-def _entries(
+def _new_stream(prepared: PreparedProblem, multiset: LoopMultiset, pattern: OrderPattern) -> np.record:
+    """A stream at the first of all orders, the one in descending order of loops."""
+    ascending = [index for index, (_, repeats) in enumerate(multiset.loops) for _ in range(repeats)]
+    stream = new_record(STREAM_DTYPE)
+    write_loops(stream, prepared, tuple(loop for loop, _ in multiset.loops), ascending[::-1])
+    write_pattern(stream, pattern)
+    return stream
+
+
+def write_loops(
+    record: np.record, prepared: PreparedProblem, loops: tuple[tuple[str, int], ...], order: list[int]
+) -> None:
+    """Write loops and the order to start from into the record of a search; raises MappingError for too many loops."""
+    check_length(len(order))
+    record.length = len(order)
+    record.loop_dimension[: len(loops)] = [prepared.dimensions.index(d) for d, _ in loops]
+    record.loop_size[: len(loops)] = [size for _, size in loops]
+    record.order[: len(order)] = order
+
+
+def write_pattern(record: np.record, pattern: OrderPattern) -> None:
+    """Write what orders must match into the record of a search; raises MappingError if it is too long."""
+    length = len(pattern.dimension)
+    check_length(length)
+    record.pattern_length = length
+    record.pattern_dimension[:length], record.pattern_size[:length] = pattern.dimension, pattern.size
+
+
+def layer_ordering(
     ordering: tuple[TemporalOrderingEntry, ...], prepared: PreparedProblem
 ) -> tuple[TemporalOrderingEntry, ...]:
     """The entries that apply to the layer.
@@ -88,7 +101,7 @@ def _entries(
 
 def count_orders(prepared: PreparedProblem, ordering: tuple[TemporalOrderingEntry, ...], options: SearchOptions) -> int:
     """How many orders `search_orders` will visit; 0 if the constraints are impossible."""
-    entries = _entries(ordering, prepared)
+    entries = layer_ordering(ordering, prepared)
     sizes = prepared.spatial.temporal_sizes
     if complete_order(entries, sizes) is not None:
         return 1
@@ -98,37 +111,46 @@ def count_orders(prepared: PreparedProblem, ordering: tuple[TemporalOrderingEntr
         return 0
 
 
-def _run(
-    stream: np.record,
-    count: int,
-    symbols: list[tuple[str, int]],
+@dataclass(frozen=True)
+class OrderSearchResult:
+    """Outcome of the search over temporal orders for one spatial mapping."""
+
+    orders: int
+    """Orders visited."""
+    feasible: int
+    """Orders that match the constraints and fit the core."""
+    best_order: LoopOrder | None
+    energy_pj: float | None
+    latency_cycles: float | None
+    reason: str
+    """Why nothing fits; '' if something does."""
+
+
+def search_orders(
     prepared: PreparedProblem,
-    progress: Callable[[int], None] | None,
-    stop: threading.Event | None,
+    ordering: tuple[TemporalOrderingEntry, ...],
+    options: SearchOptions,
+    progress: Callable[[int], None] | None = None,
+    stop: threading.Event | None = None,
 ) -> OrderSearchResult:
-    """Run the kernel block by block; memory does not grow with the number of orders."""
-    ws = new_workspace()
-    while stream.visited < count:
-        if stop is not None and stop.is_set():
-            raise SearchStoppedError
-        block = int(min(BLOCK_ORDERS, count - stream.visited))
-        run_stream(prepared.arrays, ws, stream, block)
+    """The best order under the run's objective; `progress` is told the number of orders of each finished batch."""
+    visited = feasible = 0
+    best: tuple[float, float] | None = None
+    best_order: LoopOrder | None = None
+    reason, ratio = "", np.inf
+    for batch in loma_batches(prepared, ordering, options.lpf_limit, stop):
+        costed = cost_orders(batch)
+        visited += batch.visited
+        feasible += int(costed.fits.sum())
+        row = best_row(costed, options.objective)
+        if row is not None:
+            costs = float(costed.energy_pj[row]), float(costed.latency_cycles[row])
+            if best is None or is_better(options.objective, costs, best):
+                best, best_order = costs, batch.loop_order(row)
+        elif not reason or costed.closest_ratio < ratio:
+            reason, ratio = costed.closest_failure, costed.closest_ratio
         if progress is not None:
-            progress(block)
-    feasible = int(stream.fitting)
-    if feasible == 0:
-        if stream.matching == 0:
-            reason = "no loop order matches temporal_ordering"
-        else:
-            reason = failure_text(prepared, int(stream.closest_outcome), stream.closest_place, stream.closest_bits)
-        return OrderSearchResult(int(count), 0, None, -1, None, None, reason)
-    loops = tuple(symbols[index] for index in stream.best_order[: stream.length])
-    return OrderSearchResult(
-        int(count),
-        feasible,
-        loops,
-        int(stream.best_index),
-        float(stream.best_energy_pj),
-        float(stream.best_latency_cycles),
-        "",
-    )
+            progress(batch.visited)
+    if best is None:
+        return OrderSearchResult(visited, 0, None, None, None, reason)
+    return OrderSearchResult(visited, feasible, best_order, *best, "")

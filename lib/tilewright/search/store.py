@@ -1,7 +1,8 @@
 """The content-addressed store of mapped layers: keyed by what was asked, not by names.
 
-Key: canonical layer (name-free) x canonical core (name-free) x constraints x options x digest of the code. An entry is
-written once, atomically, and verified when read; a damaged one counts as absent. Deleting the store costs only time.
+Key: canonical layer (name-free) x canonical core (name-free) x constraints x the stages of the search with their
+parameters x digest of the code. An entry is written once, atomically, and verified when read; a damaged one counts as
+absent. Deleting the store costs only time.
 """
 
 import contextlib
@@ -10,22 +11,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilewright.artifacts.canonical import canonical_text, write_atomically
+from tilewright.artifacts.canonical import JsonValue, canonical_text, write_atomically
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import code_digest, content_digest
 from tilewright.cost.record import Record
 from tilewright.errors import InputError
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import MappingConstraints
-from tilewright.search.options import SearchOptions
 from tilewright.workload.layer import Layer
 
 SCHEMA = "tilewright/mapped-layer/1"
 
 
-def problem_key(layer: Layer, core: Core, constraints: MappingConstraints, options: SearchOptions) -> str:
-    """Digest of a mapping problem. Names of the layer, of the core and of the mapping entry do not count."""
-    return content_digest([SCHEMA, *_name_free(layer, core, constraints), options.as_dict(), code_digest("map")])
+def problem_key(layer: Layer, core: Core, constraints: MappingConstraints, search: JsonValue) -> str:
+    """Digest of a mapping problem; `search` says how it is searched.
+
+    Names of the layer, of the core and of the mapping entry do not count.
+    """
+    return content_digest([SCHEMA, *_name_free(layer, core, constraints), search, code_digest("map")])
 
 
 def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> list[dict[str, Any]]:
@@ -47,8 +50,8 @@ class Store:
         """Where the entry of `key` lies."""
         return Path(self.directory) / key[:2] / f"{key}.json"
 
-    def get(self, key: str) -> Record | None:
-        """The stored record, or None if there is none or it is damaged."""
+    def get(self, key: str) -> Any | None:
+        """The stored record, or records of one layer, or None if there is nothing or it is damaged."""
         try:
             entry = json.loads(self.path_of(key).read_text())
             record = entry["record"]
@@ -57,8 +60,8 @@ class Store:
             return None
         return record if intact else None
 
-    def put(self, key: str, record: Record) -> None:
-        """Store a record; one that is there already is left alone.
+    def put(self, key: str, record: Record | list[Record]) -> None:
+        """Store a record, or the records of one layer; what is there already is left alone.
 
         A store that cannot be written costs time in the next search, not this one's result.
         """

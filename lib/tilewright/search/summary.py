@@ -5,27 +5,32 @@ from typing import Any
 
 from tilewright.cost.record import Record, number
 from tilewright.hardware.core import Core
-from tilewright.search.options import SearchOptions
 from tilewright.workload.graph import Workload
 
 NOTABLE_DIFFERENCE = 0.05
 """Relative difference to the profile `corrected` from which a layer is named."""
 
 
-def summarize(workload: Workload, core: Core, options: SearchOptions, records: tuple[Record, ...]) -> dict[str, Any]:
-    """The summary of a mapped network; sums run in execution order."""
-    index_of = {name: i for i, record in enumerate(records) for name in record["layer_names"]}
+def summarize(
+    workload: Workload, core: Core, objective: str, model: str, records: tuple[Record, ...]
+) -> dict[str, Any]:
+    """The summary of a mapped network; sums run in execution order, over all records that a layer has."""
+    indexes_of: dict[str, list[int]] = {}
+    for i, record in enumerate(records):
+        for name in record["layer_names"]:
+            indexes_of.setdefault(name, []).append(i)
     names = [node.layer.name for node in workload.layers_in_order if node.layer is not None]
-    in_order = [records[index_of[name]] for name in names]
+    placed = [(name, i) for name in names for i in indexes_of.get(name, ())]
+    in_order = [records[i] for _, i in placed]
     energy, latency = _total(in_order, "energy_pj"), _total(in_order, "latency_cycles")
     parts = in_order[0]["latency_breakdown_cycles"] if in_order else {}
     return {
         "workload": workload.name,
         "core": core.name,
-        "objective": options.objective,
-        "model": options.model,
+        "objective": objective,
+        "model": model,
         "layers": len(names),
-        "distinct_layers": len(records),
+        "distinct_layers": len({tuple(record["layer_names"]) for record in records}),
         "energy_pj": energy,
         "latency_cycles": latency,
         "edp_pj_cycles": energy * latency,
@@ -41,11 +46,9 @@ def summarize(workload: Workload, core: Core, options: SearchOptions, records: t
             "energy_pj": _corrected_total(in_order, "energy_pj"),
             "latency_cycles": _corrected_total(in_order, "latency_cycles"),
         },
-        "layers_differing_over_5_percent": [
-            name for name, record in zip(names, in_order, strict=True) if differs_notably(record)
-        ],
+        "layers_differing_over_5_percent": list(dict.fromkeys(n for n, i in placed if differs_notably(records[i]))),
         "not_costed": _not_costed(workload),
-        "layer_index": [[name, index_of[name]] for name in names],
+        "layer_index": [[name, i] for name, i in placed],
     }
 
 

@@ -21,6 +21,10 @@ class WorkloadNode:
     layer: Layer | None
     sources: tuple[tuple[str, int], ...] = ()
     """(operand, id of the producing node), one per edge, in edge order. Constant operands have no edge."""
+    output_elements: int | None = None
+    """Elements of all outputs of an operator that is passed through; None if not known, and for layers."""
+    is_network_output: bool = False
+    """Whether the network hands an output of this node to the outside, besides what other nodes read of it."""
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def test_interrupt_says_what_is_kept(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tilewright.search.network.map_workload", interrupt)
+    monkeypatch.setattr("tilewright.stages.run.map_problem", interrupt)
     assert main(["map", *DESCRIBED, "--mapping", TINY_MAPPING, "--store", str(tmp_path)]) == dispatch.INTERRUPTED
     said = capsys.readouterr().err.strip()
     assert said.startswith("interrupted: 0 finished layers are kept in")

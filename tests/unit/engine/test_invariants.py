@@ -1,15 +1,16 @@
 """Results that cannot be are not reported."""
 
+import numpy as np
 import pytest
 from tilewright.cost.invariants import InvariantError, verify
 from tilewright.cost.problem import Problem
 from tilewright.cost.workspace import ENERGY, LATENCY, Workspace, new_workspace
 from tilewright.mapping.constraints import MappingConstraints
-from tilewright.search.batch import new_stream, run_stream
+from tilewright.search.block import cost_rows, new_block
 from tilewright.search.evaluate import prepare
-from tilewright.search.mapper import map_layer
 from tilewright.search.options import SearchOptions
 from tilewright.sources import parse_accelerator, parse_workload
+from tilewright.stages.run import map_layer
 from tilewright.workload.layer import DimensionRelation, Layer
 
 LINKS = MappingConstraints("any").memory_operand_links
@@ -23,7 +24,8 @@ def evaluated() -> tuple[Problem, Workspace]:
     assert layer is not None
     problem = prepare(layer, core, LINKS, (("D1", (("K", 32),)), ("D2", (("C", 32),))), SearchOptions()).arrays
     workspace = new_workspace()
-    run_stream(problem, workspace, new_stream([1, 3, 4, 5, 6, 7], [2, 56, 56, 2, 3, 3], range(6)), 1)
+    block = new_block([1, 3, 4, 5, 6, 7], [2, 56, 56, 2, 3, 3], np.arange(6).reshape(1, 6))
+    cost_rows(problem, workspace, block, 1)
     return problem, workspace
 
 

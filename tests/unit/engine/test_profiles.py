@@ -183,7 +183,13 @@ def test_switches_of_the_onnx_reader(switch: str) -> None:
 def test_every_switch_has_a_test() -> None:
     """The switches covered here are all there are."""
     here = {name.removeprefix("test_") for name in globals()}
-    elsewhere = {"onnx_height_is_y", "trace_onnx_constants", "independent_spatial_candidates"}
+    elsewhere = {
+        "onnx_height_is_y",
+        "trace_onnx_constants",
+        "independent_spatial_candidates",
+        "live_tensor_capacity",
+        "effective_top_memory_option",
+    }
     assert set(SWITCHES) <= here | elsewhere
 
 

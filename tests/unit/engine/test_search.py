@@ -14,12 +14,13 @@ from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.loop_factors import loop_multiset
 from tilewright.profile import REFERENCE
 from tilewright.search import loma
+from tilewright.search.batch import SearchStoppedError
 from tilewright.search.evaluate import evaluate, prepare
-from tilewright.search.loma import SearchStoppedError, count_orders, search_orders
-from tilewright.search.mapper import map_layer
-from tilewright.search.network import MappedWorkload, map_workload
+from tilewright.search.loma import count_orders, search_orders
 from tilewright.search.options import SearchOptions
 from tilewright.search.store import Store, problem_key
+from tilewright.stages.items import MappedWorkload
+from tilewright.stages.run import map_layer, map_workload
 from tilewright.workload.layer import Layer
 
 from tests.unit.engine.engine_cases import (
@@ -123,7 +124,7 @@ def test_blocks_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> Non
     told: list[int] = []
     whole = search_orders(prepared, (), SearchOptions(), told.append)
     assert sum(told) == whole.orders == count_orders(prepared, (), SearchOptions())
-    monkeypatch.setattr(loma, "BLOCK_ORDERS", 7)
+    monkeypatch.setattr(loma, "BATCH_ORDERS", 7)
     told.clear()
     assert search_orders(prepared, (), SearchOptions(), told.append) == whole
     assert set(told[:-1]) == {7}
@@ -200,17 +201,17 @@ def test_identical_layers_are_mapped_once() -> None:
 def test_names_do_not_count_but_values_do() -> None:
     """The key of a problem ignores names of layer, core and mapping entry, and changes with anything else."""
     options = SearchOptions()
-    key = problem_key(LAYERS[0], CORE, OPEN, options)
+    key = problem_key(LAYERS[0], CORE, OPEN, options.as_dict())
     other_core = type(CORE)("other", CORE.operational_array, CORE.memories)
     other_entry = MappingConstraints("Conv")
-    assert problem_key(renamed(LAYERS[0], "x"), other_core, other_entry, options) == key
+    assert problem_key(renamed(LAYERS[0], "x"), other_core, other_entry, options.as_dict()) == key
     keys = {
         key,
-        problem_key(LAYERS[1], CORE, OPEN, options),
-        problem_key(LAYERS[0], small_core(buffer_bits=601), OPEN, options),
-        problem_key(LAYERS[0], CORE, constraints((("D1", ()),)), options),
-        problem_key(LAYERS[0], CORE, OPEN, SearchOptions(objective="energy")),
-        problem_key(LAYERS[0], CORE, OPEN, SearchOptions(lpf_limit=None)),
+        problem_key(LAYERS[1], CORE, OPEN, options.as_dict()),
+        problem_key(LAYERS[0], small_core(buffer_bits=601), OPEN, options.as_dict()),
+        problem_key(LAYERS[0], CORE, constraints((("D1", ()),)), options.as_dict()),
+        problem_key(LAYERS[0], CORE, OPEN, SearchOptions(objective="energy").as_dict()),
+        problem_key(LAYERS[0], CORE, OPEN, SearchOptions(lpf_limit=None).as_dict()),
     }
     assert len(keys) == 6
 
@@ -314,7 +315,7 @@ def test_interruption_keeps_finished_layers(tmp_path: Path, threads: int) -> Non
 
 def test_interruption_between_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C while progress is told ends the search of a layer at once."""
-    monkeypatch.setattr(loma, "BLOCK_ORDERS", 5)
+    monkeypatch.setattr(loma, "BATCH_ORDERS", 5)
     blocks: list[int] = []
 
     def interrupt(orders: int) -> None:
@@ -328,7 +329,7 @@ def test_interruption_between_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_stop_event_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """A set stop event ends the search before the next block."""
-    monkeypatch.setattr(loma, "BLOCK_ORDERS", 5)
+    monkeypatch.setattr(loma, "BATCH_ORDERS", 5)
     stop = threading.Event()
     blocks: list[int] = []
 

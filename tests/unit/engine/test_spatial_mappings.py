@@ -19,7 +19,7 @@ from tilewright.mapping.spatial_generation import (
     spatial_candidates,
 )
 from tilewright.profile import REFERENCE, ModelProfile
-from tilewright.search.mapper import map_layer
+from tilewright.stages.run import map_layer
 from tilewright.workload.layer import Layer
 
 from tests.unit.engine.engine_cases import LINKS, constraints, convolution, depthwise, gemm, memory, small_core

@@ -15,8 +15,8 @@ from tilewright.mapping.constraints import WILDCARD, TemporalOrderingEntry
 from tilewright.mapping.loop_factors import LoopMultiset, loop_multiset, prime_factors
 from tilewright.mapping.temporal_ordering import order_pattern
 from tilewright.search.loma_kernel import STREAM_DTYPE, matches, next_order
-from tilewright.search.mapper import map_layer
 from tilewright.search.options import SearchOptions
+from tilewright.stages.run import map_layer
 
 from tests.unit.engine.engine_cases import constraints, gemm, register_core
 
@@ -179,15 +179,16 @@ def brute_force_match(order: list[tuple[str, int]], pattern: Pattern) -> bool:
 def kernel_match(order: list[tuple[str, int]], pattern: Pattern) -> bool:
     """The kernel's matching, run as plain Python."""
     arrays = order_pattern(entries(pattern), DIMENSIONS)
-    ws = SimpleNamespace(
-        loop_count=len(order),
+    stream = SimpleNamespace(
+        length=len(order),
+        order=range(len(order)),
         loop_dimension=[DIMENSIONS.index(d) for d, _ in order],
         loop_size=[size for _, size in order],
+        pattern_length=len(arrays.dimension),
+        pattern_dimension=arrays.dimension,
+        pattern_size=arrays.size,
     )
-    stream = SimpleNamespace(
-        pattern_length=len(arrays.dimension), pattern_dimension=arrays.dimension, pattern_size=arrays.size
-    )
-    return bool(matches.py_func(ws, stream))
+    return bool(matches.py_func(stream))
 
 
 @settings(max_examples=500, deadline=None, derandomize=True)

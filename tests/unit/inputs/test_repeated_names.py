@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from tilewright.errors import InputError
 from tilewright.hardware.yaml_reader import read_accelerator
-from tilewright.search.network import map_workload
 from tilewright.sources import parse_accelerator, parse_mapping
+from tilewright.stages.run import map_workload
 from tilewright.workload.graph import Workload
 from tilewright.workload.yaml_reader import read_workload_yaml
 

@@ -6,7 +6,14 @@ from pathlib import Path
 import matplotlib
 import pytest
 from tilewright.report.figure_layout import split_rows, three_digits, unit_for
-from tilewright.report.figures import CYCLE_UNITS, energy_figure, latency_figure, write_figures
+from tilewright.report.figures import (
+    CYCLE_UNITS,
+    breakdown_figure,
+    energy_figure,
+    latency_figure,
+    write_breakdown,
+    write_figures,
+)
 from tilewright.report.records import layers_in_order
 from tilewright.report.short_names import short_layer_name
 
@@ -81,6 +88,32 @@ def test_layers_of_zero_cost_are_drawn(record):
     record["latency_breakdown_cycles"] = dict.fromkeys(record["latency_breakdown_cycles"], 0)
     assert energy_figure([record]).axes
     assert latency_figure([record]).axes
+
+
+@pytest.mark.parametrize("count", [1, 21, 60])
+def test_breakdown_has_both_figures_in_one(count, make_network):
+    """Energy above, latency below for each row of layers: all bars, nothing outside, no panel in another."""
+    records, summary = make_network(count)
+    figure = breakdown_figure(records, summary)
+    renderer = figure.canvas.get_renderer()
+    energy = sum(bar.get_height() for panel in figure.axes[::2] for bar in panel.patches)
+    latency = sum(bar.get_height() for panel in figure.axes[1::2] for bar in panel.patches)
+    assert energy * 1e6 == pytest.approx(summary["energy_pj"])
+    assert latency * 1e3 == pytest.approx(summary["latency_cycles"])
+    for legend in figure.legends:
+        assert legend.get_window_extent(renderer).y0 >= 0
+    for upper, lower in itertools.combinations(figure.legends, 2):
+        assert not upper.get_window_extent(renderer).overlaps(lower.get_window_extent(renderer))
+    for upper, lower in itertools.pairwise(figure.axes):
+        lowest = [upper, *upper.get_xticklabels(), *upper.texts]
+        assert min(item.get_window_extent(renderer).y0 for item in lowest) > lower.get_window_extent(renderer).y1
+
+
+def test_breakdown_files_have_the_same_bytes_every_time(record, tmp_path):
+    """An SVG and a PNG; a layer without a summary will do."""
+    first, second = (write_breakdown([record], None, tmp_path / name) for name in ("a", "b"))
+    assert [path.name for path in first] == ["a.svg", "a.png"]
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
 
 def test_rows_hold_every_layer_once_in_order(make_network):

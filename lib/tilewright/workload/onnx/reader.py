@@ -1,5 +1,6 @@
 """Reading an ONNX model into a workload and a statement of what of it is costed."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -73,6 +74,7 @@ class _Reader:
         self.entries: list[tuple[str, str, int | None]] = []
         self.remarks: dict[str, list[str]] = {}
         self.topology, self.shapes = self._structure(dims)
+        self.network_outputs = {value.name for value in model.graph.output}
 
     def _structure(self, dims: Mapping[str, int]) -> tuple[Topology, Shapes]:
         resolved = resolve_inputs(self.model.graph, dims)
@@ -134,7 +136,10 @@ class _Reader:
 
     def _with_layer(self, node: OnnxNode, layer: Layer, roles: OperandRoles) -> WorkloadNode:
         self.entries.append((node.operator_type, MODELLED, layer.mac_count))
-        return WorkloadNode(node.node_id, node.name, node.proto.op_type, layer, roles.sources)
+        is_output = self._is_network_output(node)
+        return WorkloadNode(
+            node.node_id, node.name, node.proto.op_type, layer, roles.sources, is_network_output=is_output
+        )
 
     def _without_layer(self, node: OnnxNode) -> WorkloadNode:
         macs = 0 if self._is_free_function(node) else counted_macs(node, self.shapes)
@@ -143,7 +148,22 @@ class _Reader:
         if status == UNSUPPORTED:
             work = "work unknown" if macs is None else "multiply-accumulates counted, not costed"
             self._remark(f"{node.operator_type} is not modelled and passed through without cost ({work})", node)
-        return WorkloadNode(node.node_id, node.name, node.proto.op_type.lower(), None, self._edges(node))
+        return WorkloadNode(
+            node.node_id,
+            node.name,
+            node.proto.op_type.lower(),
+            None,
+            self._edges(node),
+            self._output_elements(node),
+            self._is_network_output(node),
+        )
+
+    def _output_elements(self, node: OnnxNode) -> int | None:
+        shapes = [self.shapes.get(name) for name in node.outputs if name]
+        return None if None in shapes else sum(math.prod(shape) for shape in shapes if shape is not None)
+
+    def _is_network_output(self, node: OnnxNode) -> bool:
+        return any(name in self.network_outputs for name in node.outputs)
 
     def _is_free_function(self, node: OnnxNode) -> bool:
         """Whether the operator is a function of this model (Silu, say) in whose body nothing multiplies and adds."""

@@ -1,0 +1,36 @@
+"""A temporal mapper of one's own: only loop orders that keep one operand in place as long as possible."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice, permutations
+
+from tilewright.stages import OrderBatch, Rest, TemporalMapper, TemporalProblem
+
+BATCH = 1024
+Loop = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class StationaryOrders(TemporalMapper):
+    """Orders in which the loops that an operand does not depend on run innermost, so that it stays where it is."""
+
+    operand: str = "W"
+    """The operand that stays, by its name in the layer's equation."""
+    most_orders: int = 5040
+    """Orders to try at most."""
+
+    def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
+        """The orders in batches, innermost loop first."""
+        orders = islice(self.orders(item), self.most_orders)
+        while some := list(islice(orders, BATCH)):
+            yield OrderBatch.of_orders(item, some)
+
+    def orders(self, item: TemporalProblem) -> Iterator[tuple[Loop, ...]]:
+        """Every order of the loops that leave the operand alone, below every order of the others."""
+        depends_on = dict(item.layer.operand_dimensions).get(self.operand, ())
+        loops = item.spatial.temporal_sizes
+        inner = [loop for loop in loops if loop[0] not in depends_on]
+        outer = [loop for loop in loops if loop[0] in depends_on]
+        for below in permutations(inner):
+            for above in permutations(outer):
+                yield below + above

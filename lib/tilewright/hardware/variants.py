@@ -1,0 +1,141 @@
+"""Variants of a hardware file: every combination of named changes to it, for sweeps over architectures."""
+
+import copy
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.hardware.yaml_reader import read_accelerator
+from tilewright.yamlfile import YamlDocument, load_yaml
+
+KEYS = ("base", "vary")
+CHOICE_PATTERN = r"[A-Za-z0-9_.+]+"
+"""Names of choices become parts of file names."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A hardware file with some values changed."""
+
+    name: str
+    """<base>-<choice>-<choice>…"""
+    choices: tuple[tuple[str, str], ...]
+    """(what is varied, choice)."""
+    data: dict[str, Any]
+    """The content of its hardware file."""
+
+
+def read_variants(path: Path) -> tuple[str, tuple[Variant, ...]]:
+    """The file name of the base and all variants that a file of variants describes, each a valid hardware file.
+
+    Raises InputError with every problem.
+    """
+    document = load_yaml(path)
+    problems = list(_shape_problems(document))
+    if problems:
+        raise InputError(problems)
+    base = path.parent / document.data["base"]
+    base_data = load_yaml(base).data
+    read_accelerator(base)
+    variants = [_variant(document, base.stem, base_data, names, problems) for names in _combinations(document.data)]
+    for variant in variants if not problems else ():
+        try:
+            read_accelerator(variant.data)
+        except InputError as error:
+            problems += [replace(problem, file=f"{path}, variant {variant.name}") for problem in error.problems]
+    if problems:
+        raise InputError(dict.fromkeys(problems))
+    return base.name, tuple(variants)
+
+
+def variant_yaml(variant: Variant, base: str) -> str:
+    """The text of a variant's hardware file; `base` is the name of the file that it varies."""
+    choices = ", ".join(f"{what} {choice}" for what, choice in variant.choices)
+    head = f"# Made by `tilewright vary` from {base}: {choices}. Sources of figures: there.\n"
+    return head + yaml.safe_dump(variant.data, sort_keys=False, default_flow_style=None, width=118, allow_unicode=True)
+
+
+def _shape_problems(document: YamlDocument) -> Iterator[Problem]:
+    """What is wrong with the file of variants itself."""
+
+    def problem(message: str, *path: str, nearest: str = "") -> Problem:
+        return Problem(message, document.file, document.line_of(path), ".".join(path), nearest=nearest)
+
+    data = document.data
+    if not isinstance(data, dict):
+        yield problem("must be a table of base and vary")
+        return
+    for key in data:
+        if key not in KEYS:
+            yield problem("unknown key", str(key), nearest=nearest_name(str(key), KEYS))
+    if not isinstance(data.get("base"), str):
+        yield problem("must be the path of a hardware file, from the folder of this file", "base")
+    if not isinstance(data.get("vary"), dict) or not data["vary"]:
+        yield problem("must be a table of what is varied to its choices", "vary")
+        return
+    for what, choices in data["vary"].items():
+        if not isinstance(choices, dict) or not choices:
+            yield problem("must be a table of names of choices to the values they set", "vary", str(what))
+            continue
+        for name, values in choices.items():
+            if not re.fullmatch(CHOICE_PATTERN, str(name)):
+                yield problem("not a name: letters, digits, _ . +", "vary", str(what), str(name))
+            if not isinstance(values, dict):
+                yield problem("must be a table of paths in the hardware file to values", "vary", str(what), str(name))
+
+
+def _combinations(data: dict[str, Any]) -> Iterator[tuple[tuple[str, Any], ...]]:
+    """(what is varied, choice) of every combination, the last varying fastest."""
+    tables = [[(what, name) for name in choices] for what, choices in data["vary"].items()]
+    yield from itertools.product(*tables)
+
+
+def _variant(
+    document: YamlDocument, base: str, base_data: Any, names: tuple[tuple[str, Any], ...], problems: list[Problem]
+) -> Variant:
+    data = copy.deepcopy(base_data)
+    name = "-".join([base, *(str(choice) for _, choice in names)])
+    for what, choice in names:
+        for path, value in document.data["vary"][what][choice].items():
+            problem = _set(data, str(path), value)
+            if problem:
+                place = ("vary", what, choice, path)
+                line = document.line_of(place)
+                problems.append(replace(problem, file=document.file, line=line, path=".".join(map(str, place))))
+    data["name"] = name
+    return Variant(name, tuple((str(what), str(choice)) for what, choice in names), data)
+
+
+def _set(data: Any, path: str, value: Any) -> Problem | None:
+    """Set a value inside a hardware file; the last key may be new, the tables above it may not."""
+    *above, last = path.split(".")
+    for key in above:
+        inner = _inner(data, key)
+        if inner is None:
+            return Problem("the base has no such key", value=key, nearest=nearest_name(key, _keys(data)))
+        data = inner
+    if not isinstance(data, dict):
+        return Problem("not a table in the base, so nothing can be set in it", value=last)
+    data[last] = copy.deepcopy(value)
+    return None
+
+
+def _inner(data: Any, key: str) -> Any:
+    """The table of a key, or the item of a list (such as ports) that has this name."""
+    if isinstance(data, dict):
+        return data.get(key)
+    if isinstance(data, list):
+        return next((item for item in data if isinstance(item, dict) and item.get("name") == key), None)
+    return None
+
+
+def _keys(data: Any) -> list[str]:
+    if isinstance(data, dict):
+        return [str(key) for key in data]
+    return [str(item.get("name")) for item in data if isinstance(item, dict)] if isinstance(data, list) else []

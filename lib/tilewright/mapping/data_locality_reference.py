@@ -1,0 +1,155 @@
+"""Where data stay between layers by the rules of zigzag-dse 3.9.1 (search of inter-layer data locality).
+
+Its faults (B32) are kept: the output is counted at partial-sum precision; only the first producer is followed; whatever
+else is live at the same time is not counted; one layer that leaves room for all weights keeps those of all layers.
+`data_locality_live` repairs them.
+"""
+
+from dataclasses import dataclass
+
+from tilewright.hardware.core import Core
+from tilewright.hardware.hierarchy import instance_count
+from tilewright.mapping.constraints import Mapping
+from tilewright.mapping.data_locality_graph import LayerGraph, layer_graph
+from tilewright.mapping.data_locality_reach import LayerRoles, MemoryReach, layer_roles, top_memory
+from tilewright.profile import ModelProfile
+from tilewright.workload.graph import Workload
+from tilewright.workload.layer import OUTPUT, Layer
+from tilewright.workload.operand_roles import activation_operand, weight_operand
+from tilewright.workload.relevancy import operand_bits
+
+
+@dataclass(frozen=True)
+class _LayerFacts:
+    """What the rules ask of a layer."""
+
+    layer: Layer
+    roles: LayerRoles
+    bits_of: dict[str, int]
+    """Memory operand of the activation and of the output -> bits."""
+    weight_bits: int
+    """0 for a layer without constant operands."""
+
+    @property
+    def is_adder(self) -> bool:
+        """A layer without constant operands; both its inputs are activations."""
+        return not self.layer.constant_operands
+
+
+def reference_reach(
+    workload: Workload, core: Core, mapping: Mapping, profile: ModelProfile, data_always_from_top_memory: bool
+) -> tuple[MemoryReach, ...]:
+    """The reach of each layer, in order of execution.
+
+    Where the reference stops with an error (a layer in the middle that nothing feeds or reads, data that fit nowhere),
+    the top memory is used.
+    """
+    if not workload.layers_in_order:
+        return ()
+    search = _Search(workload, core, mapping, profile)
+    search.run()
+    if data_always_from_top_memory and profile.effective_top_memory_option:
+        search.raise_first_and_last()
+    return tuple(search.reach(node.node_id) for node in workload.layers_in_order)
+
+
+class _Search:
+    """The levels found so far: node id -> memory index; a layer without an entry has none yet."""
+
+    def __init__(self, workload: Workload, core: Core, mapping: Mapping, profile: ModelProfile) -> None:
+        self.core = core
+        self.graph: LayerGraph = layer_graph(workload)
+        self.facts = {node.node_id: _layer_facts(node.layer, mapping, profile) for node in workload.nodes if node.layer}
+        first = self.facts[self.graph.in_file_order[0]].roles
+        self.top_activation = top_memory(core, first.activation)
+        self.top_output = top_memory(core, first.output)
+        self.weight_level = top_memory(core, first.weight) if first.weight is not None else -1
+        self.weight_bits = sum(facts.weight_bits for facts in self.facts.values())
+        self.activation: dict[int, int] = {}
+        self.output: dict[int, int] = {}
+
+    def run(self) -> None:
+        """Decide layer by layer."""
+        order = self.graph.in_topological_order
+        for node_id in order:
+            if node_id != order[0]:
+                self._follow_first_producer(node_id)
+            if self._starts_or_ends_branch(node_id):
+                self._lower(self.output, node_id, self.top_output)
+                if node_id == order[0]:
+                    self._lower(self.activation, node_id, self.top_activation)
+            else:
+                for memory in reversed(range(len(self.core.memories))):
+                    self._try_memory(node_id, memory, is_first=node_id == order[0])
+
+    def raise_first_and_last(self) -> None:
+        """The first input comes from, the last output goes to the top memory."""
+        order = self.graph.in_topological_order
+        self.activation[order[0]] = self.top_activation
+        self.output[order[-1]] = self.top_output
+
+    def reach(self, node_id: int) -> MemoryReach:
+        """The result for one layer."""
+        facts = self.facts[node_id]
+        activation = self.activation.get(node_id, self.top_activation)
+        weight = activation if facts.is_adder else self.weight_level
+        return MemoryReach(
+            facts.layer.name,
+            activation,
+            self.output.get(node_id, self.top_output),
+            None if facts.roles.weight is None else weight,
+        )
+
+    def _lower(self, levels: dict[int, int], node_id: int, memory: int) -> None:
+        levels[node_id] = min(levels.get(node_id, memory), memory)
+
+    def _follow_first_producer(self, node_id: int) -> None:
+        producers = self.graph.predecessors[node_id]
+        level = self.output.get(producers[0], self.top_output) if producers else self.top_activation
+        self._lower(self.activation, node_id, level)
+
+    def _starts_or_ends_branch(self, node_id: int) -> bool:
+        consumers = self.graph.successors[node_id]
+        return len(consumers) > 1 or (len(consumers) == 1 and len(self.graph.predecessors[consumers[0]]) > 1)
+
+    def _try_memory(self, node_id: int, index: int, *, is_first: bool) -> None:
+        """Lower the levels of a layer, and that of all weights, to a memory if the data fit there."""
+        facts, memory = self.facts[node_id], self.core.memories[index]
+        roles, held = facts.roles, memory.operands
+        keeps_data = roles.output in held and self._activation_read_next(node_id) in held
+        keeps_weights = roles.weight in held
+        if not (keeps_data or keeps_weights):
+            return
+        if facts.is_adder and keeps_data:
+            held = (roles.output, roles.activation)
+        needed = sum(facts.bits_of.get(operand, 0) for operand in held if operand != roles.weight)
+        needed += self.weight_bits if roles.weight in held else 0
+        if needed > memory.size_bits * instance_count(self.core, index):
+            return
+        if keeps_data:
+            self._lower(self.output, node_id, index)
+            if is_first:
+                self._lower(self.activation, node_id, index)
+        serves_all = len(memory.served_dimensions) == len(self.core.operational_array.dimensions)
+        if index < self.weight_level and serves_all and keeps_weights:
+            self.weight_level = index
+
+    def _activation_read_next(self, node_id: int) -> str:
+        """The memory operand that the first consumer reads this layer's output as; the layer's own if none does."""
+        consumers = self.graph.successors[node_id]
+        is_last = node_id == self.graph.in_topological_order[-1]
+        reader = node_id if is_last or not consumers else consumers[0]
+        return self.facts[reader].roles.activation
+
+
+def _layer_facts(layer: Layer, mapping: Mapping, profile: ModelProfile) -> _LayerFacts:
+    roles = layer_roles(layer, mapping.constraints_for(layer).memory_operand_links)
+    weight = weight_operand(layer)
+    is_adder = not layer.constant_operands
+    read = layer.input_operands if is_adder else (activation_operand(layer),)
+    bits_of = {
+        roles.activation: sum(operand_bits(layer, operand, profile) for operand in read),
+        roles.output: operand_bits(layer, OUTPUT, profile),
+    }
+    weight_bits = 0 if is_adder or weight is None else operand_bits(layer, weight, profile)
+    return _LayerFacts(layer, roles, bits_of, weight_bits)

@@ -1,0 +1,39 @@
+"""A mapping as it is given: the path of a file or of an artifact, a list of dicts, or the parsed mapping itself."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from tilewright.artifacts.envelope import is_artifact
+from tilewright.artifacts.files import FilePath, existing_file
+from tilewright.artifacts.objects import read_object
+from tilewright.errors import Problem
+from tilewright.hardware.core import Core
+from tilewright.mapping.constraints import Mapping
+from tilewright.workload.graph import Workload
+
+MappingSource = FilePath | Sequence[dict[str, Any]] | Mapping
+
+
+def parse_mapping(source: MappingSource, notices: list[str] | None = None) -> Mapping:
+    """The mapping of a YAML file, a list of dicts or an artifact. Raises InputError with all problems."""
+    if isinstance(source, Mapping):
+        return source
+    from tilewright.mapping.yaml_reader import read_mapping
+
+    if not isinstance(source, str | PathLike):
+        return read_mapping(list(source), notices)
+    path = existing_file(source, "mapping")
+    return read_object(Mapping, path, "tilewright/mapping") if is_artifact(path) else read_mapping(path, notices)
+
+
+def names_unknown_to(mapping: Mapping, core: Core, network: Workload, source: MappingSource) -> list[Problem]:
+    """Names in a mapping that the core or the network does not have. An artifact has no lines, only a name."""
+    from tilewright.mapping.yaml_checks import check_mapping_against_core, check_mapping_against_workload
+
+    named = isinstance(source, str | PathLike)
+    file = Path(source) if isinstance(source, str | PathLike) and not is_artifact(Path(source)) else ""
+    problems = check_mapping_against_core(mapping, core, file) + check_mapping_against_workload(mapping, network, file)
+    return [replace(problem, file=str(source)) for problem in problems] if named and not file else problems

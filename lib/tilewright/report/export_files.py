@@ -1,0 +1,122 @@
+"""Files in the layouts of zigzag-dse 3.9.1, each written whole: a reader sees the old file or the new one."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tilewright.artifacts.canonical import make_folder, write_atomically
+from tilewright.cost.record import layer_record
+from tilewright.errors import InputError, Problem
+from tilewright.hardware.core import Core
+from tilewright.report.loop_ordering import network_loop_orderings
+from tilewright.report.records import Record, Summary, layers_in_order
+from tilewright.report.reference_export import (
+    COMPLETE,
+    OVERALL,
+    SIMPLE,
+    JsonObject,
+    complete_layer,
+    complete_layers,
+    complete_network,
+    export_file_name,
+    json_text,
+    pickle_bytes,
+    simple_result,
+)
+from tilewright.workload.layer import Layer
+
+LOOP_ORDERING_FILE = "loop_ordering.txt"
+
+
+def write_complete_layer(folder: Path, record: Record, core: Core, layer: Layer | None = None, name: str = "") -> Path:
+    """Write `<layer>_complete.json` of one layer into a folder; returns its path."""
+    value = complete_layer(record, core, layer, name)
+    return _write_json(folder, name or record["layer"]["name"], COMPLETE, value)
+
+
+def write_complete_network(
+    folder: Path,
+    records: Sequence[Record],
+    summary: Summary | None,
+    core: Core,
+    layer_ids: Mapping[str, int] | None = None,
+) -> Path:
+    """Write `overall_complete.json`, the sums over a network, into a folder; returns its path."""
+    return _write_json(folder, OVERALL, COMPLETE, complete_network(records, summary, core, layer_ids))
+
+
+def write_simple(folder: Path, totals: Record | Summary, name: str = OVERALL) -> Path:
+    """Write `<name>_simple.json` of a record, or of a network by its summary, into a folder; returns its path."""
+    return _write_json(folder, name, SIMPLE, simple_result(totals))
+
+
+def write_pickle(path: Path, values: Sequence[JsonObject]) -> None:
+    """Write complete objects as a pickled list of plain dicts."""
+    write_atomically(path, pickle_bytes(values))
+
+
+def write_loop_orderings(path: Path, records: Sequence[Record], summary: Summary | None = None) -> None:
+    """Write the loop ordering of every layer of a network."""
+    write_atomically(path, network_loop_orderings(records, summary))
+
+
+def write_all_complete(
+    folder: Path,
+    records: Sequence[Record],
+    summary: Summary | None,
+    core: Core,
+    layers: Mapping[str, Layer] | None = None,
+    layer_ids: Mapping[str, int] | None = None,
+) -> list[Path]:
+    """Write the complete objects of every layer and of their sum; returns the paths.
+
+    Raises InputError where two layers would be one file.
+    """
+    values = complete_layers(records, summary, core, layers)
+    _refuse_equal_files(list(values))
+    paths = [_write_json(folder, name, COMPLETE, value) for name, value in values.items()]
+    return [*paths, write_complete_network(folder, records, summary, core, layer_ids)]
+
+
+def write_all_simple(folder: Path, records: Sequence[Record], summary: Summary) -> list[Path]:
+    """Write energy and latency of every layer and of the network; returns the paths.
+
+    Raises InputError where two layers would be one file.
+    """
+    layers = layers_in_order(records, summary)
+    _refuse_equal_files([layer.name for layer in layers])
+    return [*(write_simple(folder, layer.record, layer.name) for layer in layers), write_simple(folder, summary)]
+
+
+def check_descriptions(records: Sequence[Record], core: Core, layers: Mapping[str, Layer]) -> None:
+    """Raise InputError unless `core` and `layers` are what the records were made with."""
+    problems = []
+    sizes = {memory.name: memory.size_bits for memory in core.memories}
+    for placed in layers_in_order(records):
+        layer = layers.get(placed.name)
+        if layer is None or {**layer_record(layer), "name": ""} != {**placed.record["layer"], "name": ""}:
+            problems.append(Problem("this layer of the run is not in the workload given", path=placed.name))
+        # With data locality a layer has fewer memories, and less room in them.
+        if any(memory["size_bits"] > sizes.get(name, 0) for name, memory in placed.record["memories"].items()):
+            problems.append(Problem(f"this layer did not run on the hardware given, {core.name}", path=placed.name))
+    if problems:
+        raise InputError(problems)
+
+
+def _write_json(folder: Path, name: str, form: str, value: Any) -> Path:
+    make_folder(folder)
+    path = folder / export_file_name(name, form)
+    write_atomically(path, json_text(value))
+    return path
+
+
+def _refuse_equal_files(names: Sequence[str]) -> None:
+    counts = Counter(export_file_name(name, COMPLETE) for name in (*names, OVERALL))
+    problems = [
+        Problem("two layers would be written to the same file", path=name, value=export_file_name(name, COMPLETE))
+        for name in names
+        if counts[export_file_name(name, COMPLETE)] > 1
+    ]
+    if problems:
+        raise InputError(problems)

@@ -1,0 +1,188 @@
+"""The loop nest of a layer over its memory levels, as a figure.
+
+The temporal loops stand on the left, outermost on top. Beside them every operand has a column of its memories, each
+as high as the loops whose data it keeps; spatial loops are bands between the memories that they spread or collect
+data between. The array is at the bottom.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib.backends.backend_pdf import PdfPages
+from matplotlib.figure import Figure
+
+from tilewright.artifacts.canonical import make_folder
+from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.report.canvas import GREY, Canvas
+from tilewright.report.colours import lighter, operand_colour
+from tilewright.report.figure_layout import figure_style, save_figure, size_text, unit_for
+from tilewright.report.figures import ENERGY_UNITS
+from tilewright.report.nest_layout import ROW_INCHES, Block, NestLayout, nest_layout
+from tilewright.report.records import Record, Summary, layer_names, layers_in_order, used_unrolling
+from tilewright.report.short_names import short_layer_name
+
+MARGIN_INCHES, TITLE_INCHES, HEAD_INCHES, ARRAY_INCHES = 0.25, 0.95, 0.28, 0.5
+LOOP_INCHES, INDENT_INCHES, COLUMN_INCHES, GAP_INCHES = 1.35, 0.1, 2.15, 0.18
+BAR_INCHES = 0.055
+NOTE_POINTS, NAME_POINTS, LOOP_POINTS = 6.5, 8.0, 8.0
+SHOWN_NAMES = 3
+
+
+def nest_figure(record: Record, name: str = "") -> Figure:
+    """The loop nest of one record; `name` replaces the layer name in the title.
+
+    Works for any number of operands, for layers without temporal or without spatial loops, and for operands whose
+    memory hierarchies differ in depth.
+    """
+    operands = tuple(record["memory_levels"])
+    layout = nest_layout(record)
+    loop_width = LOOP_INCHES + INDENT_INCHES * len(layout.loops)
+    width = 2 * MARGIN_INCHES + loop_width + (COLUMN_INCHES + GAP_INCHES) * max(len(operands), 2)
+    base = MARGIN_INCHES + ARRAY_INCHES
+    height = base + layout.height + HEAD_INCHES + TITLE_INCHES
+    with figure_style():
+        canvas = Canvas(width, height)
+        _draw_title(canvas, record, name)
+        _draw_array(canvas, record)
+        _draw_loops(canvas, layout, base)
+        for place, operand in enumerate(operands):
+            left = MARGIN_INCHES + loop_width + GAP_INCHES + place * (COLUMN_INCHES + GAP_INCHES)
+            head = f"{operand} (as {record['memory_operand_links'].get(operand, operand)})"
+            canvas.text(left + COLUMN_INCHES / 2, base + layout.height + 0.12, head, 9, weight="bold", ha="center")
+            for block in (block for block in layout.blocks if block.operand == operand):
+                colour = operand_colour(operand, operands)
+                if block.level is None:
+                    _draw_band(canvas, block, colour, left, base)
+                else:
+                    _draw_level(canvas, block, record, colour, left, base)
+                    _draw_own_loops(canvas, block, layout, left, base)
+    return canvas.figure
+
+
+def write_nest_figure(record: Record, path_stem: Path, name: str = "") -> tuple[Path, Path]:
+    """Write the loop nest of one record as `path_stem`.svg and .png; returns both paths."""
+    return save_figure(nest_figure(record, name), path_stem)
+
+
+def write_nest_pages(records: Sequence[Record], summary: Summary | None, path: Path) -> None:
+    """Write the loop nests of a run, a page for each distinct layer problem in the order of execution, as a PDF."""
+    make_folder(path.parent)
+    order = dict.fromkeys(layer.record_index for layer in layers_in_order(records, summary))
+    metadata = {"CreationDate": None, "Creator": "tilewright", "Producer": None}
+    with figure_style(), PdfPages(path, metadata=metadata) as pages:
+        for index in order:
+            pages.savefig(nest_figure(records[index]))
+        if not order:
+            pages.savefig(Figure(figsize=(4, 1)))
+
+
+def write_layer_nests(
+    records: Sequence[Record], summary: Summary | None, names: Sequence[str], folder: Path
+) -> list[Path]:
+    """Write the loop nests of some layers, `<layer>.svg` and `.png` with slashes as underscores; returns the paths.
+
+    Raises InputError, with the nearest name, for layers that the run does not have.
+    """
+    placed = {layer.name: layer for layer in layers_in_order(records, summary)}
+    problems = [
+        Problem("the run has no such layer", path=name, nearest=nearest_name(name, list(placed)))
+        for name in names
+        if name not in placed
+    ]
+    if problems:
+        raise InputError(problems)
+    return [
+        path
+        for name in names
+        for path in write_nest_figure(placed[name].record, folder / name.strip("/").replace("/", "_"), name)
+    ]
+
+
+def _draw_title(canvas: Canvas, record: Record, name: str) -> None:
+    layer = record["layer"]
+    kind = layer["operator_type"]
+    others = [short_layer_name(other, kind) for other in layer_names(record) if other != layer["name"]]
+    also = f", also {', '.join(others[:SHOWN_NAMES])}" if others and not name else ""
+    more = f" and {len(others) - SHOWN_NAMES} more" if len(others) > SHOWN_NAMES and not name else ""
+    cost = f"{_energy(record['energy_pj'])}, {record['latency_cycles']:,.0f} cycles"
+    canvas.title(
+        MARGIN_INCHES,
+        name or layer["name"],
+        f"{kind} on {record['core']}{also}{more}",
+        str(layer["equation"]),
+        ", ".join(f"{dimension} {size}" for dimension, size in layer["loop_sizes"].items()),
+        f"{cost}; MAC utilization {record['mac_utilization']['with_offloading']:.1%}; bars: how full a memory is,"
+        " dark: with this operand",
+    )
+
+
+def _draw_array(canvas: Canvas, record: Record) -> None:
+    height = ARRAY_INCHES - 0.08
+    inner = canvas.width - 2 * MARGIN_INCHES
+    canvas.box(MARGIN_INCHES, MARGIN_INCHES, inner, height, facecolor="#eeeeee", edgecolor=GREY)
+    sides = []
+    unrolling = used_unrolling(record)
+    for array_dimension in record["spatial_mapping"]:
+        factors = [
+            f"{dimension} {asked}" + ("" if used == asked else f" ({used:.4g} counted)")
+            for side, dimension, asked, used in unrolling
+            if side == array_dimension and asked != 1
+        ]
+        sides.append(f"{array_dimension}: {', '.join(factors) or '-'}")
+    text = "operational array   " + "   ".join(sides)
+    canvas.text(canvas.width / 2, MARGIN_INCHES + height / 2, text, 8.5, ha="center")
+
+
+def _draw_loops(canvas: Canvas, layout: NestLayout, base: float) -> None:
+    for position, (dimension, size) in enumerate(layout.loops):
+        bottom = base + layout.loop_bottoms[position]
+        x = MARGIN_INCHES + INDENT_INCHES * (len(layout.loops) - 1 - position)
+        canvas.text(x, bottom + ROW_INCHES / 2, f"for {dimension} in [0, {size})", LOOP_POINTS)
+        ends = (MARGIN_INCHES, bottom), (canvas.width - MARGIN_INCHES, bottom)
+        canvas.line(*ends, color="#dddddd", linewidth=0.5, zorder=0)
+
+
+def _draw_band(canvas: Canvas, block: Block, colour: str, left: float, base: float) -> None:
+    bottom, height = base + block.bottom, block.top - block.bottom
+    face = lighter(colour, 0.55)
+    canvas.box(left, bottom, COLUMN_INCHES, height, facecolor=face, hatch="////", edgecolor="white", linewidth=0)
+    text = "parfor " + ", ".join(f"{dimension} {size:.6g}" for dimension, size in block.spatial)
+    behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
+    canvas.text(left + COLUMN_INCHES / 2, bottom + height / 2, text, NOTE_POINTS, ha="center", bbox=behind)
+
+
+def _draw_level(canvas: Canvas, block: Block, record: Record, colour: str, left: float, base: float) -> None:
+    assert block.level is not None
+    bottom, top = base + block.bottom, base + block.top
+    face = lighter(colour, 0.88)
+    canvas.box(left, bottom, COLUMN_INCHES, top - bottom, facecolor=face, edgecolor=colour)
+    name = record["memory_levels"][block.operand][block.level]
+    own = record["memory_utilization_individual"][block.operand][block.level]
+    shared = record["memory_utilization"][block.operand][block.level]
+    tile = size_text(round(own * record["memories"][name]["size_bits"]))
+    energy_pj = sum(record["energy_breakdown_pj"][block.operand][block.level].values())
+    canvas.text(left + 0.07, top - 0.12, name, NAME_POINTS, weight="bold")
+    canvas.text(
+        left + 0.07, top - 0.27, f"tile {tile}, {_share(shared)} full, {_energy(energy_pj)}", NOTE_POINTS, color=GREY
+    )
+    inner = COLUMN_INCHES - 0.14
+    for share, filling in ((1.0, "white"), (shared, lighter(colour, 0.55)), (own, colour)):
+        if share > 0:
+            canvas.box(left + 0.07, bottom + 0.045, inner * min(share, 1.0), BAR_INCHES, facecolor=filling, linewidth=0)
+
+
+def _draw_own_loops(canvas: Canvas, block: Block, layout: NestLayout, left: float, base: float) -> None:
+    """The loops of a memory level inside its block, beside the loop nest."""
+    for bottom, (dimension, size) in zip(layout.loop_bottoms, layout.loops, strict=True):
+        if block.bottom <= bottom < block.top:
+            place = (left + COLUMN_INCHES - 0.07, base + bottom + ROW_INCHES / 2)
+            canvas.text(*place, f"{dimension} {size}", NOTE_POINTS + 0.5, ha="right")
+
+
+def _share(value: float) -> str:
+    return "<0.1%" if 0 < value < 0.001 else f"{value:.1%}"
+
+
+def _energy(energy_pj: float) -> str:
+    unit = unit_for(energy_pj, ENERGY_UNITS)
+    return f"{energy_pj / unit[0]:.4g} {unit[1]}"

@@ -1,0 +1,208 @@
+"""Which hardware variants are worth their cost: the non-dominated set of runs in energy, latency and area.
+
+A run dominates another if it is no worse in every objective and better in one. Only runs that say the same are
+compared: the same network, and the same options but for what was minimised.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas
+
+from tilewright.artifacts.digests import content_digest
+from tilewright.report.records import Summary
+from tilewright.report.tables import render, text_table
+
+OBJECTIVES = ("energy_pj", "latency_cycles", "area_mm2")
+WITHOUT_AREA = OBJECTIVES[:2]
+WORDS = {"energy_pj": "energy", "latency_cycles": "latency", "area_mm2": "area"}
+LONGEST_OPTION = 40
+COLUMNS = (
+    *("workload", "group", "run", "core", "objective", "model", *OBJECTIVES, "edp_pj_cycles"),
+    *("compared_by", "pareto", "dominated_by", "area_note"),
+)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A run as a point; `options` are the options that must be equal for a comparison, as text."""
+
+    run: str
+    workload: str
+    workload_digest: str
+    core: str
+    objective: str
+    model: str
+    options: tuple[tuple[str, str], ...]
+    energy_pj: float
+    latency_cycles: float
+    area_mm2: float | None
+    """None where the hardware file does not give all of it."""
+    area_note: str = ""
+    """What is not given."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that can be compared, in the order given, and who dominates whom."""
+
+    workload: str
+    difference: str
+    """Options in which this group differs from others of the same network; '' if there is only one."""
+    candidates: tuple[Candidate, ...]
+    objectives: tuple[str, ...]
+    dominators: tuple[tuple[int, ...], ...]
+    """For each candidate those of the non-dominated set that dominate it; () for a member of the set."""
+
+    @property
+    def note(self) -> str:
+        """'' where all areas are known, else which are not and what follows."""
+        missing = dict.fromkeys(candidate.core for candidate in self.candidates if candidate.area_mm2 is None)
+        return f"area not given: {', '.join(missing)}; compared by energy and latency only" if missing else ""
+
+    def on_front(self, index: int) -> bool:
+        """True if no other run of the group dominates this one."""
+        return not self.dominators[index]
+
+
+def candidate(run: str, summary: Summary, made_by: Mapping[str, Any], area_note: str = "") -> Candidate:
+    """The point of a run; `made_by` is the provenance of its summary, `area_note` says what of the area is missing."""
+    options = {key: value for key, value in made_by.get("options", {}).items() if key != "objective"}
+    note = area_note or ("" if summary["area_mm2"] > 0 else "area not given")
+    return Candidate(
+        run=run,
+        workload=summary["workload"],
+        workload_digest=str(made_by.get("inputs", {}).get("workload", "")),
+        core=summary["core"],
+        objective=summary["objective"],
+        model=summary["model"],
+        options=tuple((key, _option_text(value)) for key, value in options.items()),
+        energy_pj=summary["energy_pj"],
+        latency_cycles=summary["latency_cycles"],
+        area_mm2=None if note else summary["area_mm2"],
+        area_note=note,
+    )
+
+
+def compare(candidates: Sequence[Candidate]) -> tuple[Group, ...]:
+    """The groups of runs that can be compared, networks and groups in the order of their first run."""
+    members: dict[tuple[Any, ...], list[Candidate]] = {}
+    for point in candidates:
+        members.setdefault((point.workload, point.workload_digest, point.model, point.options), []).append(point)
+    by_workload: dict[str, list[list[Candidate]]] = {}
+    for group in members.values():
+        by_workload.setdefault(group[0].workload, []).append(group)
+    return tuple(
+        _group(group, _difference(group[0], [other[0] for other in groups]))
+        for groups in by_workload.values()
+        for group in groups
+    )
+
+
+def dominators(values: np.ndarray) -> list[tuple[int, ...]]:
+    """For each row the rows of the non-dominated set that dominate it, ascending; smaller values are better.
+
+    Equal rows do not dominate each other, so that exact ties all stay in the set.
+    """
+    count = len(values)
+    # Whoever dominates a row comes before it in lexicographic order, so one pass finds the set.
+    order = np.lexsort(values.T[::-1]) if count else np.zeros(0, dtype=np.int64)
+    front: list[int] = []
+    found: list[tuple[int, ...]] = [()] * count
+    for index in order.tolist():
+        better = [other for other in front if _dominates(values[other], values[index])]
+        if better:
+            found[index] = tuple(sorted(better))
+        else:
+            front.append(index)
+    return found
+
+
+def pareto_table(groups: Sequence[Group]) -> pandas.DataFrame:
+    """One row per run with its figures, whether it is in the non-dominated set, and who dominates it."""
+    rows = []
+    for group in groups:
+        names = [point.run for point in group.candidates]
+        for index, point in enumerate(group.candidates):
+            rows.append(
+                {
+                    "workload": point.workload,
+                    "group": group.difference,
+                    "run": point.run,
+                    "core": point.core,
+                    "objective": point.objective,
+                    "model": point.model,
+                    "energy_pj": point.energy_pj,
+                    "latency_cycles": point.latency_cycles,
+                    "area_mm2": point.area_mm2,
+                    "edp_pj_cycles": point.energy_pj * point.latency_cycles,
+                    "compared_by": " ".join(WORDS[key] for key in group.objectives),
+                    "pareto": "true" if group.on_front(index) else "false",
+                    "dominated_by": " ".join(names[other] for other in group.dominators[index]),
+                    "area_note": point.area_note,
+                }
+            )
+    return pandas.DataFrame(rows, columns=list(COLUMNS))
+
+
+def pareto_text(groups: Sequence[Group]) -> str:
+    """The groups as text tables for the terminal."""
+    return "\n".join(_group_text(group) for group in groups)
+
+
+def run_label(point: Candidate) -> str:
+    """The name of a run without the network that the whole comparison is about."""
+    return point.run.removeprefix(f"{point.workload}-")
+
+
+def figures_of(point: Candidate) -> tuple[str, str, str]:
+    """Energy in µJ, latency in cycles and area in mm² as texts; "not given" for an area that is not known."""
+    energy_uj = point.energy_pj / 1e6
+    energy = f"{energy_uj:,.0f}" if energy_uj >= 1e4 else f"{energy_uj:,.4g}"
+    return energy, f"{point.latency_cycles:,.0f}", "not given" if point.area_mm2 is None else f"{point.area_mm2:,.4g}"
+
+
+def _option_text(value: Any) -> str:
+    """An option as text; of a long one, such as a pipeline of the user's, the digest."""
+    text = str(value)
+    return text if len(text) <= LONGEST_OPTION else f"digest {content_digest(value)[:8]}"
+
+
+def _dominates(one: np.ndarray, other: np.ndarray) -> bool:
+    return bool((one <= other).all() and (one < other).any())
+
+
+def _group(points: Sequence[Candidate], difference: str) -> Group:
+    known = all(point.area_mm2 is not None for point in points)
+    objectives = OBJECTIVES if known else WITHOUT_AREA
+    values = np.array([[getattr(point, key) for key in objectives] for point in points], dtype=np.float64)
+    return Group(points[0].workload, difference, tuple(points), objectives, tuple(dominators(values)))
+
+
+def _difference(point: Candidate, others: Sequence[Candidate]) -> str:
+    """The options in which the groups of a network differ, with their values for this one."""
+    if len(others) == 1:
+        return ""
+    tables = [dict(other.options) for other in others]
+    own = dict(point.options)
+    keys = dict.fromkeys(key for table in tables for key in table)
+    texts = [f"{key} {own.get(key, 'default')}" for key in keys if len({table.get(key) for table in tables}) > 1]
+    if len({other.workload_digest for other in others}) > 1:
+        texts.append(f"network {point.workload_digest[:8]}")
+    return ", ".join(texts) or f"model {point.model}"
+
+
+def _group_text(group: Group) -> str:
+    title = f"{group.workload}, {group.difference}" if group.difference else group.workload
+    table = text_table(title, ("run",), ("energy\n[µJ]", "latency\n[cycles]", "area\n[mm²]", "Pareto", "dominated by"))
+    for index, point in enumerate(group.candidates):
+        others = ", ".join(run_label(group.candidates[other]) for other in group.dominators[index])
+        table.add_row(
+            run_label(point),
+            *figures_of(point),
+            "yes" if group.on_front(index) else "no",
+            others or "-",
+        )
+    return render(table) + (f"{group.note}\n" if group.note else "")

@@ -1,0 +1,284 @@
+"""Results in the JSON layouts of zigzag-dse 3.9.1, for programs that read that tool's output. Written, never read back.
+
+A *complete* object holds the outputs and inputs of one layer (or the sums over a network), a *simple* one energy and
+latency. Where the layouts differ from the tool's on purpose is listed in docs/exports.md.
+"""
+
+import json
+import pickle
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Any
+
+from tilewright.hardware.core import DIRECTIONS, Core, Memory
+from tilewright.hardware.hierarchy import memory_hierarchy
+from tilewright.report.records import Record, Summary, layers_in_order
+from tilewright.workload.layer import Layer
+
+JsonObject = dict[str, Any]
+Levels = dict[str, list[dict[str, float]]]
+"""Operand -> memory level -> {direction: figure}."""
+DIRECTION_NAMES = {"tl": "rd_out_to_low", "fl": "wr_in_by_low", "th": "rd_out_to_high", "fh": "wr_in_by_high"}
+INDENT = 4
+PICKLE_PROTOCOL = 5
+COMPLETE, SIMPLE = "complete", "simple"
+OVERALL = "overall"
+
+
+def complete_layer(record: Record, core: Core, layer: Layer | None = None, name: str = "") -> JsonObject:
+    """Outputs and inputs of one layer.
+
+    `core` may hold memories that the layer was run without. `layer` tells the dimension relations, which a record
+    does not hold (null without it); `name` replaces the layer name of the record.
+    """
+    own_core = core_of_record(record, core)
+    described = {
+        "name": name or record["layer"]["name"],
+        "type": record["layer"]["operator_type"],
+        "equation": reference_equation(record),
+        "equation_relations": _relations(layer) if layer is not None else None,
+        "loop_dimensions": dict(record["layer"]["loop_sizes"]),
+        "operand_precision": dict(record["layer"]["precision_bits"]),
+        "user_spatial_mapping": _user_spatial_mapping(record, own_core),
+        "memory_operand_links": dict(record["memory_operand_links"]),
+    }
+    memory = {
+        "utilization": {operand: list(shares) for operand, shares in record["memory_utilization"].items()},
+        "word_accesses": _directions(record["word_accesses"]),
+    }
+    parts = record["latency_breakdown_cycles"]
+    return {
+        "outputs": {
+            "memory": memory,
+            "energy": _energy(record, record["energy_breakdown_pj"], _level_energies(record["energy_breakdown_pj"])),
+            **_latency(parts, record["latency_cycles"]),
+        },
+        "inputs": {
+            "accelerator": _accelerator(own_core),
+            "layer": described,
+            "spatial_mapping": _loop_texts(_in_link_order(record, record["spatial_levels"])),
+            "temporal_mapping": _loop_texts(record["temporal_mapping"]),
+        },
+    }
+
+
+def complete_network(
+    records: Sequence[Record], summary: Summary | None, core: Core, layer_ids: Mapping[str, int] | None = None
+) -> JsonObject:
+    """The sums over all layers of a network in the complete layout; `layer_ids` are node ids by layer name.
+
+    What makes no sense for a sum (utilization of memories, mappings) is null. Without ids, layers are numbered from 0.
+    """
+    layers = layers_in_order(records, summary)
+    placed = [layer.record for layer in layers]
+    parts: dict[str, float] = {}
+    energies: Levels = {}
+    words: Levels = {}
+    level_energies: dict[str, list[float]] = {}
+    totals = {"energy_pj": 0.0, "mac_energy_pj": 0.0, "memory_energy_pj": 0.0}
+    for record in placed:
+        totals = {key: total + record[key] for key, total in totals.items()}
+        for part, cycles in record["latency_breakdown_cycles"].items():
+            parts[part] = parts.get(part, 0) + cycles
+        _add_levels(energies, record["energy_breakdown_pj"])
+        _add_levels(words, record["word_accesses"])
+        for operand, added in _level_energies(record["energy_breakdown_pj"]).items():
+            pairs = zip_longest(level_energies.get(operand, []), added, fillvalue=0)
+            level_energies[operand] = [one + other for one, other in pairs]
+    return {
+        "outputs": {
+            "memory": {"utilization": None, "word_accesses": _directions(words)},
+            "energy": _energy(totals, energies, level_energies),
+            **_latency(parts, sum(record["latency_cycles"] for record in placed)),
+        },
+        "inputs": {
+            "accelerator": _accelerator(core),
+            "layer": [layer_ids[layer.name] if layer_ids else place for place, layer in enumerate(layers)],
+            "spatial_mapping": None,
+            "temporal_mapping": None,
+        },
+    }
+
+
+def simple_result(totals: Record | Summary) -> JsonObject:
+    """Energy in pJ and latency in cycles of a record, or of a network by its summary."""
+    return {"energy": totals["energy_pj"], "latency": totals["latency_cycles"]}
+
+
+def complete_layers(
+    records: Sequence[Record], summary: Summary | None, core: Core, layers: Mapping[str, Layer] | None = None
+) -> dict[str, JsonObject]:
+    """Layer name -> its complete object, for every layer of the network in execution order."""
+    known = layers or {}
+    return {
+        placed.name: complete_layer(placed.record, core, known.get(placed.name), placed.name)
+        for placed in layers_in_order(records, summary)
+    }
+
+
+def json_text(value: Any) -> str:
+    """The text of a JSON export: four blanks a level, no newline at the end, as the reference writes it.
+
+    Raises ValueError for NaN and infinities, which JSON does not have.
+    """
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=INDENT)
+
+
+def pickle_bytes(values: Sequence[JsonObject]) -> bytes:
+    """A pickled list of plain dicts, with the same bytes for the same content."""
+    # A pickle also says which strings are one object in memory; fresh objects make that depend on the content only.
+    return pickle.dumps(json.loads(json_text(list(values))), protocol=PICKLE_PROTOCOL)
+
+
+def export_file_name(name: str, form: str) -> str:
+    """File name of a JSON export: `form` is COMPLETE or SIMPLE, `name` a layer name or OVERALL.
+
+    Slashes of layer names become underscores.
+    """
+    return f"{name.replace('/', '_')}_{form}.json"
+
+
+def reference_equation(record: Record) -> str:
+    """The equation of a layer as the reference prints it, with `=` for `+=`."""
+    return str(record["layer"]["equation"]).replace("+=", "=")
+
+
+def core_of_record(record: Record, core: Core) -> Core:
+    """`core` with those memories, operands in them and capacities that the layer of the record was run with."""
+    used = record["memories"]
+    memories = tuple(
+        replace(memory, operands=tuple(used[memory.name]["operands"]), size_bits=used[memory.name]["size_bits"])
+        for memory in core.memories
+        if memory.name in used
+    )
+    return core if memories == core.memories else replace(core, memories=memories)
+
+
+def _energy(
+    totals: Record | Mapping[str, float], levels: Mapping[str, Any], level_energies: Mapping[str, Sequence[float]]
+) -> JsonObject:
+    return {
+        "energy_total": totals["energy_pj"],
+        "operational_energy": totals["mac_energy_pj"],
+        "memory_energy": totals["memory_energy_pj"],
+        "memory_energy_breakdown_per_level": {operand: list(levels) for operand, levels in level_energies.items()},
+        "memory_energy_breakdown_per_level_per_operand": _directions(levels),
+    }
+
+
+def _level_energies(levels: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, list[float]]:
+    return {
+        operand: [sum(level[direction] for direction in DIRECTIONS) for level in of_operand]
+        for operand, of_operand in levels.items()
+    }
+
+
+def _latency(parts: Mapping[str, float], latency_cycles: float) -> JsonObject:
+    """The groups `latency` and `spatial`: off-loading includes the drain, utilizations are ideal over actual cycles."""
+    # A network without layers has no parts.
+    ideal, spatial, stall, onloading = (
+        parts.get(part, 0) for part in ("ideal", "spatial_stall", "temporal_stall", "onloading")
+    )
+    computing = ideal + spatial
+    with_stalls = computing + stall
+    with_onloading = with_stalls + onloading
+    spans = (computing, with_stalls, with_onloading, latency_cycles)
+    names = ("ideal", "stalls", "stalls_onloading", "stalls_onloading_offloading")
+    return {
+        "latency": {
+            "data_onloading": onloading,
+            "computation": with_stalls,
+            "data_offloading": latency_cycles - with_onloading,
+        },
+        "spatial": {
+            "mac_utilization": {name: ideal / span if span else 0.0 for name, span in zip(names, spans, strict=True)}
+        },
+    }
+
+
+def _directions(levels: Mapping[str, Sequence[Mapping[str, float]]]) -> JsonObject:
+    return {
+        operand: [{name: level[direction] for direction, name in DIRECTION_NAMES.items()} for level in of_operand]
+        for operand, of_operand in levels.items()
+    }
+
+
+def _add_levels(sums: Levels, levels: Mapping[str, Sequence[Mapping[str, float]]]) -> None:
+    """Add a record's figures per operand and level; the longer list of levels keeps its tail."""
+    for operand, of_operand in levels.items():
+        pairs = zip_longest(sums.get(operand, []), of_operand, fillvalue=dict.fromkeys(DIRECTIONS, 0))
+        sums[operand] = [{d: one[d] + other[d] for d in DIRECTIONS} for one, other in pairs]
+
+
+def _loop_texts(levels: Mapping[str, Sequence[Sequence[Sequence[Any]]]]) -> JsonObject:
+    return {
+        operand: [[f"({dimension}, {size})" for dimension, size in loops] for loops in of_operand]
+        for operand, of_operand in levels.items()
+    }
+
+
+def _in_link_order(record: Record, table: Mapping[str, Any]) -> dict[str, Any]:
+    linked = [operand for operand in record["memory_operand_links"] if operand in table]
+    return {operand: table[operand] for operand in (*linked, *(o for o in table if o not in linked))}
+
+
+def _relations(layer: Layer) -> list[str]:
+    return [
+        f"{relation.data_dimension} = " + " + ".join(f"{factor}*{dimension}" for dimension, factor in relation.terms)
+        for relation in layer.relations
+    ]
+
+
+def _user_spatial_mapping(record: Record, core: Core) -> JsonObject:
+    mapping = {dimension: dict(factors) for dimension, factors in record["spatial_mapping"].items()}
+    return mapping | {name: {} for name in core.operational_array.size_of if name not in mapping}
+
+
+def _accelerator(core: Core) -> JsonObject:
+    array = core.operational_array
+    hierarchy = memory_hierarchy(core)
+    texts = [_memory_text(memory, core) for memory in core.memories]
+    levels = {operand: list(chain) for operand, chain in hierarchy.levels_of}
+    return {
+        "id": 0,
+        "name": core.name,
+        "operational_array": {
+            "operational_unit": {"energy_cost": array.unit_energy_pj, "area": array.unit_area_mm2},
+            "dimensions": dict(array.dimensions),
+            "systolic_dimensions": sorted(array.systolic_dimensions),
+        },
+        "memory_hierarchy": [texts[index] for index in hierarchy.topological_order],
+        "mem_hierarchy_dict": {operand: [texts[index] for index in chain] for operand, chain in levels.items()},
+        "dataflows": {dimension: dict(factors) for dimension, factors in core.dataflows} or None,
+        "mem_size_dict": {
+            operand: [core.memories[index].size_bits for index in chain] for operand, chain in levels.items()
+        },
+        # The reference writes these four and never fills them.
+        "mem_r_bw_dict": {},
+        "mem_w_bw_dict": {},
+        "mem_r_bw_min_dict": {},
+        "mem_w_bw_min_dict": {},
+        "mem_sharing_list": _sharing(core, levels),
+    }
+
+
+def _memory_text(memory: Memory, core: Core) -> str:
+    served = [name for name in core.operational_array.size_of if name in memory.served_dimensions]
+    served_text = "{" + ", ".join(served) + "}" if served else "set()"
+    operands = ", ".join(memory.operands)
+    return f"MemoryLevel(instance={memory.name},operands=[{operands}], served_dimensions={served_text})"
+
+
+def _sharing(core: Core, levels: Mapping[str, Sequence[int]]) -> list[dict[str, int]]:
+    """For each memory of several operands the level at which each of them sees it."""
+    found = []
+    for chain in levels.values():
+        for index in chain:
+            level_of = {
+                operand: sum(operand in lower.operands for lower in core.memories[:index])
+                for operand in core.memories[index].operands
+            }
+            if len(level_of) > 1 and level_of not in found:
+                found.append(level_of)
+    return found

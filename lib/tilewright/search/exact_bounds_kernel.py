@@ -1,0 +1,300 @@
+"""Lower bounds of the cost of every completion of a label (compiled; proofs: docs/exact.md, 3 and 4).
+
+Latency is bounded by the cost model's own code, run on the links that are known: double buffers, port stalls, loading.
+What is open contributes the least it can.
+"""
+
+import math
+
+from tilewright.compiled import kernel
+from tilewright.cost.allocation_kernel import OUTPUT_INDEX
+from tilewright.cost.latency_kernel import (
+    decide_double_buffers,
+    load_ports,
+    offloading,
+    onloading,
+    stall_of_ports,
+)
+from tilewright.hardware.core import FL, TH, TL
+from tilewright.search.exact_open_kernel import (
+    busy_of_open,
+    energy_of_open,
+    gather_candidates,
+    is_gathered,
+    is_open,
+    load_of_open,
+)
+from tilewright.search.exact_ports_kernel import bound_ports, bound_top
+from tilewright.search.exact_record import LINK_TL, MAX_BUSY_PORTS
+from tilewright.search.exact_tables_kernel import direction_of
+from tilewright.search.salsa_kernel import ENERGY_OBJECTIVE, LATENCY_OBJECTIVE
+
+ENDLESS = 1e18
+
+
+@kernel
+def bound_energy(problem, x):
+    """Energy of what is closed, and the least energy of what is open, operand by operand."""
+    energy = problem.mac_energy_pj + x.child_energy
+    for o in range(problem.operand_count):
+        if is_open(problem, x, o):
+            energy += energy_of_open(problem, x, o)
+        if o != OUTPUT_INDEX and x.child_stationary[o] < 0:
+            energy += x.array_energy_to_go[o, x.child_lattice]
+    return energy
+
+
+@kernel
+def write_link(problem, ws, x, v, o, m, d, count, cycles, period, allowed, bandwidth):
+    """Write one known link where the latency model reads it."""
+    ws.count[v, o, m, d] = count
+    ws.transfer_cycles[o, m, d] = cycles
+    ws.period[v, o, m, d] = period
+    ws.allowed_cycles[o, m, d] = allowed
+    ws.bandwidth[v, o, m, d] = bandwidth
+    ws.exact_bandwidth[v, o, m, d] = bandwidth
+
+
+@kernel
+def write_shares(problem, ws, x):
+    """Effective shares of the memories whose boundaries are closed; none where they are open."""
+    for o in range(problem.operand_count):
+        for m in range(problem.level_count[o]):
+            ws.effective[o, m] = 0.0
+            if m < x.child_level[o] and m < problem.level_count[o] - 1:
+                b = x.first_boundary[o] + m
+                bits = x.effective_bits[b, x.child_boundary[b]] // x.child_top_relevant[b]
+                ws.effective[o, m] = bits / problem.memory_bits[problem.level_memory[o, m]]
+    for i in range(problem.held_memory_count):
+        k = problem.memory_order[i]
+        share = 0.0
+        x.unknown_memory[k] = 0
+        for j in range(problem.operand_count):
+            o = problem.memory_operands[k, j]
+            if o >= 0:
+                m = problem.memory_levels[k, j]
+                share += ws.effective[o, m]
+                if m >= x.child_level[o] or m == problem.level_count[o] - 1:
+                    x.unknown_memory[k] = 1
+        for j in range(problem.operand_count):
+            o = problem.memory_operands[k, j]
+            if o >= 0:
+                ws.shared_effective[o, problem.memory_levels[k, j]] = share
+
+
+@kernel
+def decide_buffers(problem, ws, x):
+    """Double buffers, as the model has them where all tiles of a memory are known, else wherever they could be.
+
+    Room that one operand is promised can be refused to it by a tile not known yet, so promises do not count there.
+    """
+    decide_double_buffers(problem, ws)
+    for i in range(problem.held_memory_count):
+        k = problem.memory_order[i]
+        if not x.unknown_memory[k]:
+            continue
+        share = 0.0
+        for j in range(problem.operand_count):
+            o = problem.memory_operands[k, j]
+            if o >= 0:
+                share += ws.effective[o, problem.memory_levels[k, j]]
+        for j in range(problem.operand_count):
+            o = problem.memory_operands[k, j]
+            if o >= 0:
+                m = problem.memory_levels[k, j]
+                ws.double_buffered[o, m + 1] = share <= 0.5 or ws.effective[o, m] <= 1 - share
+
+
+@kernel
+def write_array_links(problem, ws, x, v, o, total):
+    """Links between the array and the innermost memory; an input whose stationarity is open is not known yet."""
+    if o == OUTPUT_INDEX:
+        write_link(
+            problem, ws, x, v, o, 0, FL, x.output_count[FL], x.array_cycles[o, FL], 1, 1, x.array_bandwidth[o, 0]
+        )
+        write_link(problem, ws, x, v, o, 0, TL, x.output_count[TL], x.array_cycles[o, TL], 1, 1, 0.0)
+    elif x.child_stationary[o] >= 0:
+        point = x.child_stationary[o]
+        count = x.array_count[o, point]
+        period = total // count
+        write_link(
+            problem, ws, x, v, o, 0, TL, count, x.array_cycles[o, TL], period, period, x.array_bandwidth[o, point]
+        )
+
+
+@kernel
+def write_known_links(problem, ws, x, v, total):
+    """Fill the workspace with every link that is known, none where it is not."""
+    for o in range(problem.operand_count):
+        for m in range(problem.level_count[o]):
+            for d in range(4):
+                ws.count[v, o, m, d] = 0
+        ws.tile_precision[v, o, 1] = 1
+        ws.tile_elements[v, o, 1] = x.least_tile_bits[o]
+        write_array_links(problem, ws, x, v, o, total)
+        for m in range(min(x.child_level[o], problem.level_count[o] - 1)):
+            b = x.first_boundary[o] + m
+            point = x.child_boundary[b]
+            if m == 0:
+                ws.tile_elements[v, o, 1] = x.tile_bits[b, point]
+            period = x.cycles[point]
+            allowed = period
+            if not ws.double_buffered[o, m + 1]:
+                allowed = int(period / x.child_top_irrelevant[b])
+            for q in range(4):
+                level = m + (1 if q >= LINK_TL else 0)
+                d = direction_of(q)
+                count = x.link_count[b, q, point]
+                cycles = x.link_cycles[b, q, point]
+                write_link(
+                    problem, ws, x, v, o, level, d, count, cycles, period, allowed, x.link_bandwidth[b, q, point]
+                )
+                ws.amount[v, o, level, d] = x.link_bits[b, q, point]
+                ws.precision[v, o, level, d] = 1
+
+
+@kernel
+def open_ports(problem, x):
+    """Mark the ports of open links, and sum up in `port_second` the least time that these links will need."""
+    for p in range(problem.port_count):
+        x.port_open[p] = 0
+        x.port_first[p] = 0
+        x.port_second[p] = 0
+        x.port_known[p] = 0
+    for o in range(problem.operand_count):
+        if o != OUTPUT_INDEX and x.child_stationary[o] < 0 and problem.port_of[o, 0, TL] >= 0:
+            p = problem.port_of[o, 0, TL]
+            x.port_open[p] = 1
+            x.port_known[p] += x.array_cycles[o, TL] * (x.array_count_to_go[o, x.child_lattice] - 1)
+            x.port_second[p] += x.array_cycles[o, TL] * (x.array_count_to_go[o, x.child_lattice] - 1)
+        if is_open(problem, x, o):
+            b = x.first_boundary[o] + x.child_level[o]
+            for r in range(MAX_BUSY_PORTS):
+                p = x.busy_port[b, r]
+                if p >= 0:
+                    x.port_open[p] = 1
+                    x.port_second[p] += busy_of_open(problem, x, o, r)
+
+
+@kernel
+def bound_stall(problem, ws, x, v, total):
+    """The least stall: exact on ports whose links are all known, from their known links on the others."""
+    open_ports(problem, x)
+    stall_of_ports(problem, ws, v)
+    stall = 0
+    for p in range(problem.port_count):
+        value = ws.port_stall[p]
+        if x.port_open[p]:
+            first = 0
+            second = x.port_second[p] - total
+            for s in range(problem.port_start[p], problem.port_start[p + 1]):
+                o = problem.service_operand[s]
+                m = problem.service_level[s]
+                d = problem.service_direction[s]
+                repeats = ws.count[v, o, m, d] - 1
+                if repeats > 0:
+                    x.port_known[p] += ws.transfer_cycles[o, m, d] * repeats
+                    late = ws.transfer_cycles[o, m, d] - ws.allowed_cycles[o, m, d]
+                    if late > 0:
+                        first += late * repeats
+                        second += ws.allowed_cycles[o, m, d] * repeats
+                    else:
+                        second += ws.transfer_cycles[o, m, d] * repeats
+            value = first + max(0, second)
+        stall = max(stall, value)
+    return stall
+
+
+@kernel
+def loading_at(problem, ws, x, v, busy):
+    """Least on- and off-loading if the ports are busy computing for `busy` cycles."""
+    load_ports(problem, ws, v, busy)
+    for o in range(problem.operand_count):
+        if is_open(problem, x, o):
+            for m in range(x.child_level[o], problem.level_count[o] - 1):
+                for q in range(4):
+                    ws.load[o, m + (1 if q >= LINK_TL else 0), direction_of(q)] = load_of_open(problem, x, o, m, q)
+    return onloading(problem, ws) + offloading(problem, ws)
+
+
+@kernel
+def keep_loads(problem, ws, x):
+    """Remember the loading times of the links."""
+    for o in range(problem.operand_count):
+        for m in range(problem.level_count[o]):
+            for d in range(4):
+                x.load_at_least[o, m, d] = ws.load[o, m, d]
+
+
+@kernel
+def shrinking_ports(problem, ws, x):
+    """How many ports have a load that a longer computation would shorten, and whose shortening could count.
+
+    `x.load_at_least` holds the loads at the shortest computation, `ws.load` those at the longest.
+    """
+    ports = 0
+    for p in range(problem.port_count):
+        counts = False
+        for s in range(problem.port_start[p], problem.port_start[p + 1]):
+            o = problem.service_operand[s]
+            m = problem.service_level[s]
+            d = problem.service_direction[s]
+            if x.load_at_least[o, m, d] > ws.load[o, m, d]:
+                upward = d == TH or d == (TH + 1)
+                other = m + 1 if upward else m - 1
+                if other < 0 or other >= problem.level_count[o]:
+                    continue
+                opposite = (FL if o == OUTPUT_INDEX else TL) if upward else (TH if o == OUTPUT_INDEX else TH + 1)
+                if x.load_at_least[o, m, d] > ws.load[o, other, opposite]:
+                    counts = True
+        if counts:
+            ports += 1
+    return ports
+
+
+@kernel
+def bound_latency(problem, ws, x, longest):
+    """Least latency of a completion that computes for at most `longest` cycles, stalls included."""
+    v = 1 if problem.spatial_differs else 0
+    total = x.cycles[x.lattice_size - 1]
+    write_shares(problem, ws, x)
+    decide_buffers(problem, ws, x)
+    write_known_links(problem, ws, x, v, total)
+    stall = bound_stall(problem, ws, x, v, total)
+    shortest = float(total + stall)
+    loading = loading_at(problem, ws, x, v, shortest)
+    if longest > shortest:
+        keep_loads(problem, ws, x)
+        less = loading_at(problem, ws, x, v, longest)
+        if less < loading:
+            ports = shrinking_ports(problem, ws, x)
+            if ports > 1:
+                loading = less + (loading - less) / ports
+    bound = max(shortest + loading, bound_top(problem, ws, x, shortest))
+    return max(bound, bound_ports(problem, ws, x)) + problem.drain_cycles
+
+
+@kernel
+def longest_computation(x, energy):
+    """Cycles beyond which a completion, of at least that energy, cannot be better than the best known mapping."""
+    if x.objective == LATENCY_OBJECTIVE:
+        return min(ENDLESS, x.best_latency)
+    return min(ENDLESS, x.best / energy)
+
+
+@kernel
+def bound_child(problem, ws, x, placed):
+    """Set the bounds of the child label, of `placed` loops; returns that of the objective."""
+    if x.any_contested:
+        for o in range(problem.operand_count):
+            if is_open(problem, x, o) and is_gathered(problem, x, o):
+                gather_candidates(problem, x, o, placed)
+    energy = bound_energy(problem, x)
+    x.child_energy_bound = energy
+    if x.objective == ENERGY_OBJECTIVE or energy == math.inf:
+        x.child_bound = energy
+        return energy
+    latency = bound_latency(problem, ws, x, longest_computation(x, energy))
+    x.child_latency_bound = latency
+    x.child_bound = latency if x.objective == LATENCY_OBJECTIVE else latency * energy
+    return x.child_bound

@@ -1,0 +1,353 @@
+"""Branch and bound over loop orders from the inside out, one generation of labels after another (compiled).
+
+A generation holds the labels with the same number of loops placed. Each is extended by every loop that is left and,
+where level boundaries are free, by every choice of levels closed before it; labels that agree in all that can still
+matter are one, the cheaper one; labels whose bound is no better than the best known mapping go (docs/exact.md).
+"""
+
+import math
+
+from tilewright.compiled import kernel
+from tilewright.cost.allocation_kernel import OUTPUT_INDEX, check_boundaries
+from tilewright.cost.kernel import evaluate_allocation, evaluate_order
+from tilewright.cost.problem import IRRELEVANT, PARTIAL, RELEVANT
+from tilewright.cost.workspace import ENERGY, FITS, LATENCY
+from tilewright.mapping.temporal_ordering import ANY
+from tilewright.search.exact_bounds_kernel import bound_child, bound_energy
+from tilewright.search.exact_labels_kernel import (
+    hash_child,
+    load_child,
+    same_as_child,
+    set_keys,
+    start_of,
+    start_search,
+    store_child,
+)
+from tilewright.search.exact_record import BUCKETS, LABELS, PATH_BITS, PATH_SYMBOLS
+from tilewright.search.exact_tables_kernel import count_at, least_bits_of, tile_bits_of
+from tilewright.search.loma_kernel import matches
+from tilewright.search.salsa_kernel import ENERGY_OBJECTIVE, LATENCY_OBJECTIVE
+
+TOLERANCE = 1e-9
+"""Relative: bounds and costs differ by rounding, so a gain smaller than this is none."""
+_ROUNDING = 1e-12
+REFUSED = -1
+"""An order that does not match the temporal ordering."""
+
+
+@kernel
+def bits_beside(problem, x, k, closing):
+    """Bits that the other operands of memory `k` take at least."""
+    bits = 0.0
+    for j in range(problem.operand_count):
+        o = problem.memory_operands[k, j]
+        if o < 0 or o == closing:
+            continue
+        m = problem.memory_levels[k, j]
+        top = m == problem.level_count[o] - 1
+        if m < x.child_level[o]:
+            bits += tile_bits_of(problem, x, o, m, x.child_boundary[x.first_boundary[o] + m], start_of(x, o, m))
+        elif top:
+            bits += least_bits_of(problem, x, o, m, x.lattice_size - 1)
+        else:
+            bits += least_bits_of(problem, x, o, m, x.child_start[o])
+    return bits
+
+
+@kernel
+def close_level(problem, x, o):
+    """Place the next boundary of operand `o` after the loops placed so far; False if its tile does not fit there."""
+    m = x.child_level[o]
+    b = x.first_boundary[o] + m
+    point = x.child_lattice
+    if not x.possible[b, point]:
+        return False
+    k = problem.level_memory[o, m]
+    if not problem.holds_everything[k]:
+        bits = tile_bits_of(problem, x, o, m, point, x.child_start[o])
+        if bits > problem.memory_bits[k]:
+            return False
+        if x.shares[b] and bits + bits_beside(problem, x, k, o) > problem.memory_bits[k] * (1 + _ROUNDING):
+            return False
+    x.child_boundary[b] = point
+    x.child_top_irrelevant[b] = x.child_run_product[o] if x.child_run_kind[o] == IRRELEVANT else 1
+    x.child_top_relevant[b] = x.child_run_product[o] if x.child_run_kind[o] == RELEVANT else 1
+    x.child_energy += x.link_energy[b, point]
+    x.child_level[o] = m + 1
+    x.child_start[o] = point
+    x.child_run_kind[o] = -1
+    x.child_run_product[o] = 1
+    return True
+
+
+@kernel
+def close_filled(problem, x, j):
+    """Close every level that loop `j` would overflow (greedy); False if a level does not even hold what is below."""
+    bigger = x.child_lattice + x.stride[j]
+    for o in range(problem.operand_count):
+        while x.child_level[o] < problem.level_count[o] - 1:
+            m = x.child_level[o]
+            if not x.filled[x.first_boundary[o] + m]:
+                break
+            bits = tile_bits_of(problem, x, o, m, bigger, x.child_start[o])
+            if bits <= problem.memory_bits[problem.level_memory[o, m]]:
+                break
+            if not close_level(problem, x, o):
+                return False
+    return True
+
+
+@kernel
+def place_loop(problem, x, j):
+    """Append one loop of symbol `j` to the child."""
+    d = x.loop_dimension[j]
+    for o in range(problem.operand_count):
+        kind = problem.kind[o, d]
+        if kind != IRRELEVANT and o != OUTPUT_INDEX and x.child_stationary[o] < 0:
+            x.child_stationary[o] = x.child_lattice
+            x.child_energy += x.array_energy[o, x.child_lattice]
+        if kind == PARTIAL:
+            x.child_run_product[o] = 1
+        elif kind == x.child_run_kind[o]:
+            x.child_run_product[o] *= x.loop_size[j]
+        else:
+            x.child_run_product[o] = x.loop_size[j]
+        x.child_run_kind[o] = kind
+    placed = x.generation
+    x.child_path[placed // PATH_SYMBOLS] |= j << (PATH_BITS * (placed % PATH_SYMBOLS))
+    x.child_lattice += x.stride[j]
+
+
+@kernel
+def finish_child(problem, x):
+    """Close all that is left after the last loop; False if it does not fit."""
+    for o in range(problem.operand_count):
+        if o != OUTPUT_INDEX and x.child_stationary[o] < 0:
+            x.child_stationary[o] = x.child_lattice
+            x.child_energy += x.array_energy[o, x.child_lattice]
+        while x.child_level[o] < problem.level_count[o] - 1:
+            if x.contested[x.first_boundary[o] + x.child_level[o]]:
+                break
+            if not close_level(problem, x, o):
+                return False
+    return True
+
+
+@kernel
+def loops_in(x, point):
+    """Loops of a lattice point."""
+    loops = 0
+    for j in range(x.symbol_count):
+        loops += count_at(x, point, j)
+    return loops
+
+
+@kernel
+def evaluate_leaf(problem, ws, x):
+    """Cost the complete order of the child with the cost model; an outcome, or REFUSED."""
+    ws.loop_count = x.loop_count
+    for i in range(x.loop_count):
+        j = (x.child_path[i // PATH_SYMBOLS] >> (PATH_BITS * (i % PATH_SYMBOLS))) & ((1 << PATH_BITS) - 1)
+        x.order[i] = j
+        ws.loop_dimension[i] = x.loop_dimension[j]
+        ws.loop_size[i] = x.loop_size[j]
+    if x.pattern_length > 0 and not matches(x):
+        return REFUSED
+    if not x.free:
+        return evaluate_order(problem, ws)
+    for o in range(problem.operand_count):
+        for m in range(problem.level_count[o] - 1):
+            ws.bound[o, m] = loops_in(x, x.child_boundary[x.first_boundary[o] + m])
+        ws.bound[o, problem.level_count[o] - 1] = x.loop_count
+    outcome = check_boundaries(problem, ws)
+    return outcome if outcome != FITS else evaluate_allocation(problem, ws)
+
+
+@kernel
+def objective_of(x, energy, latency):
+    """Value of the objective."""
+    if x.objective == LATENCY_OBJECTIVE:
+        return latency
+    return energy if x.objective == ENERGY_OBJECTIVE else energy * latency
+
+
+@kernel
+def take_leaf(problem, ws, x):
+    """Evaluate the complete child, and keep it if it is the best so far."""
+    x.leaves += 1
+    if evaluate_leaf(problem, ws, x) != FITS:
+        return
+    energy = ws.totals[ENERGY]
+    latency = ws.totals[LATENCY]
+    value = objective_of(x, energy, latency)
+    if value < x.child_bound * (1 - TOLERANCE):
+        x.broken += 1
+    if value < x.best:
+        x.best = value
+        x.best_energy = energy
+        x.best_latency = latency
+        x.improved = 1
+        for w in range(3):
+            x.best_path[w] = x.child_path[w]
+        for b in range(x.boundary_count):
+            x.best_boundary[b] = x.child_boundary[b]
+
+
+@kernel
+def hopeless(x):
+    """True if no completion of the child beats the best known mapping."""
+    return x.child_bound == math.inf or x.child_bound >= x.best * (1 - TOLERANCE)
+
+
+@kernel
+def insert_child(problem, x):
+    """Add the child to the next generation unless an equal one of no more energy is there."""
+    g = 1 - x.current
+    set_keys(problem, x)
+    slot = hash_child(problem, x) & (BUCKETS - 1)
+    while x.bucket[slot] >= 0:
+        i = x.bucket[slot]
+        if same_as_child(problem, x, g, i):
+            if x.child_energy < x.label_energy[g, i]:
+                store_child(problem, x, g, i)
+            return
+        slot = (slot + 1) & (BUCKETS - 1)
+    if x.label_count[g] >= LABELS:
+        x.dropped += 1
+        x.dropped_bound = min(x.dropped_bound, x.child_bound)
+        return
+    x.bucket[slot] = x.label_count[g]
+    x.slot[x.slot_count] = slot
+    x.slot_count += 1
+    store_child(problem, x, g, x.label_count[g])
+    x.label_count[g] += 1
+
+
+@kernel
+def follow_pattern(x, j):
+    """True if symbol `j` may stand where the next loop goes."""
+    i = x.generation
+    if i >= x.given_length:
+        return True
+    size = x.pattern_size[i]
+    return x.pattern_dimension[i] == x.loop_dimension[j] and (size == ANY or size == x.loop_size[j])
+
+
+@kernel
+def add_child(problem, ws, x, j):
+    """Append loop `j` to the child with its levels closed, bound it, and keep it if it can still win."""
+    x.nodes += 1
+    place_loop(problem, x, j)
+    complete = x.child_lattice == x.lattice_size - 1
+    if complete and not finish_child(problem, x):
+        return
+    bound_child(problem, ws, x, x.generation + 1)
+    if hopeless(x):
+        return
+    if complete:
+        take_leaf(problem, ws, x)
+    else:
+        insert_child(problem, x)
+
+
+@kernel
+def close_some(problem, x, c0, c1, c2):
+    """Close so many levels of each operand; False if one does not fit."""
+    fits = True
+    for _ in range(c0):
+        fits = fits and close_level(problem, x, 0)
+    for _ in range(c1):
+        fits = fits and close_level(problem, x, 1)
+    for _ in range(c2):
+        fits = fits and close_level(problem, x, 2)
+    return fits
+
+
+@kernel
+def closable(problem, x, o, d):
+    """Levels of operand `o` that may be closed before a loop over `d`: none if the loop keeps the operand's data."""
+    if o >= problem.operand_count or problem.kind[o, d] == IRRELEVANT:
+        return 0
+    return problem.level_count[o] - 1 - x.child_level[o]
+
+
+@kernel
+def extend_freely(problem, ws, x, g, i, j):
+    """Label `i` followed by loop `j`, with every choice of levels closed between them."""
+    load_child(problem, x, g, i)
+    d = x.loop_dimension[j]
+    most0 = closable(problem, x, 0, d)
+    most1 = closable(problem, x, 1, d)
+    most2 = closable(problem, x, 2, d)
+    for c0 in range(most0 + 1):
+        for c1 in range(most1 + 1):
+            for c2 in range(most2 + 1):
+                load_child(problem, x, g, i)
+                if not close_some(problem, x, c0, c1, c2):
+                    break
+                add_child(problem, ws, x, j)
+
+
+@kernel
+def extend_greedily(problem, ws, x, g, i, j):
+    """Label `i` followed by loop `j`, with the levels closed that the reference's allocator would close."""
+    load_child(problem, x, g, i)
+    if close_filled(problem, x, j):
+        add_child(problem, ws, x, j)
+
+
+@kernel
+def empty_buckets(x):
+    """Forget the labels of the generation before."""
+    for i in range(x.slot_count):
+        x.bucket[x.slot[i]] = -1
+    x.slot_count = 0
+
+
+@kernel
+def begin(problem, ws, x, count):
+    """The first generation: the label of the empty order."""
+    start_search(problem, x)
+    if x.nodes == 0:
+        for slot in range(BUCKETS):
+            x.bucket[slot] = -1
+    x.energy_floor = bound_energy(problem, x)
+    x.generation = 0
+    x.current = 0
+    x.cursor = 0
+    x.dropped_bound = math.inf
+    x.label_count[1] = 0
+    x.label_count[0] = 0
+    bound_child(problem, ws, x, 0)
+    if not hopeless(x):
+        store_child(problem, x, 0, 0)
+        x.label_count[0] = 1
+    empty_buckets(x)
+
+
+@kernel
+def expand_labels(problem, ws, x, count):
+    """Extend the next `count` labels of the current generation."""
+    g = x.current
+    end = min(x.label_count[g], x.cursor + count)
+    for i in range(x.cursor, end):
+        if x.label_bound[g, i] >= x.best * (1 - TOLERANCE):
+            continue
+        for j in range(x.symbol_count):
+            if count_at(x, x.label_lattice[g, i], j) < x.multiplicity[j] and follow_pattern(x, j):
+                if x.free:
+                    extend_freely(problem, ws, x, g, i, j)
+                else:
+                    extend_greedily(problem, ws, x, g, i, j)
+    x.cursor = end
+
+
+@kernel
+def next_generation(problem, ws, x, count):
+    """Go on with the labels made last."""
+    g = x.current
+    x.label_count[g] = 0
+    x.current = 1 - g
+    x.cursor = 0
+    x.generation += 1
+    empty_buckets(x)

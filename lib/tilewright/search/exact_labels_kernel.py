@@ -1,0 +1,200 @@
+"""Labels of the exact search: reading, writing, and when two of them are one (compiled; docs/exact.md, 5)."""
+
+from tilewright.compiled import kernel
+from tilewright.cost.allocation_kernel import OUTPUT_INDEX
+from tilewright.cost.problem import PARTIAL
+from tilewright.search.salsa_kernel import ENERGY_OBJECTIVE
+
+
+@kernel
+def load_child(problem, x, g, i):
+    """Copy label `i` of generation `g` to the child."""
+    x.child_lattice = x.label_lattice[g, i]
+    x.child_energy = x.label_energy[g, i]
+    for o in range(problem.operand_count):
+        x.child_level[o] = x.label_level[g, i, o]
+        x.child_start[o] = x.label_start[g, i, o]
+        x.child_stationary[o] = x.label_stationary[g, i, o]
+        x.child_run_kind[o] = x.label_run_kind[g, i, o]
+        x.child_run_product[o] = x.label_run_product[g, i, o]
+    for b in range(x.boundary_count):
+        x.child_boundary[b] = x.label_boundary[g, i, b]
+        x.child_top_irrelevant[b] = x.label_top_irrelevant[g, i, b]
+        x.child_top_relevant[b] = x.label_top_relevant[g, i, b]
+    for w in range(3):
+        x.child_path[w] = x.label_path[g, i, w]
+
+
+@kernel
+def store_child(problem, x, g, i):
+    """Copy the child to label `i` of generation `g`."""
+    x.label_lattice[g, i] = x.child_lattice
+    x.label_energy[g, i] = x.child_energy
+    x.label_bound[g, i] = x.child_bound
+    x.label_energy_bound[g, i] = x.child_energy_bound
+    x.label_latency_bound[g, i] = x.child_latency_bound
+    for o in range(problem.operand_count):
+        x.label_level[g, i, o] = x.child_level[o]
+        x.label_start[g, i, o] = x.child_start[o]
+        x.label_stationary[g, i, o] = x.child_stationary[o]
+        x.label_run_kind[g, i, o] = x.child_run_kind[o]
+        x.label_run_product[g, i, o] = x.child_run_product[o]
+    for b in range(x.boundary_count):
+        x.label_boundary[g, i, b] = x.child_boundary[b]
+        x.label_top_irrelevant[g, i, b] = x.child_top_irrelevant[b]
+        x.label_top_relevant[g, i, b] = x.child_top_relevant[b]
+        x.label_key[g, i, b] = x.child_key[b]
+        x.label_key_runs[g, i, b] = x.child_key_runs[b]
+    for w in range(3):
+        x.label_path[g, i, w] = x.child_path[w]
+
+
+@kernel
+def start_search(problem, x):
+    """The label of the empty order."""
+    x.child_lattice = 0
+    x.child_energy = x.array_energy[OUTPUT_INDEX, 0]
+    for o in range(problem.operand_count):
+        x.child_level[o] = 0
+        x.child_start[o] = 0
+        x.child_stationary[o] = -1
+        x.child_run_kind[o] = -1
+        x.child_run_product[o] = 1
+    for b in range(x.boundary_count):
+        x.child_boundary[b] = -1
+        x.child_top_irrelevant[b] = 1
+        x.child_top_relevant[b] = 1
+        x.child_key[b] = -1
+        x.child_key_runs[b] = 0
+    for w in range(3):
+        x.child_path[w] = 0
+
+
+@kernel
+def start_of(x, o, m):
+    """The multiset at which a closed level of operand `o` began."""
+    return x.child_boundary[x.first_boundary[o] + m - 1] if m > 0 else 0
+
+
+@kernel
+def partner_is_open(problem, x, b):
+    """True if another operand has still to place its tile in the memory below boundary `b`."""
+    k = problem.level_memory[x.boundary_operand[b], x.boundary_level[b]]
+    for j in range(problem.operand_count):
+        o = problem.memory_operands[k, j]
+        if o >= 0 and o != x.boundary_operand[b]:
+            m = problem.memory_levels[k, j]
+            if m >= x.child_level[o] and m < problem.level_count[o] - 1:
+                return True
+    return False
+
+
+@kernel
+def late_cycles(problem, x, b):
+    """The worst stall of the links of a boundary each of which has a port of its own; its memory is not shared."""
+    point = x.child_boundary[b]
+    allowed = x.cycles[point]
+    k = problem.level_memory[x.boundary_operand[b], x.boundary_level[b]]
+    share = (x.effective_bits[b, point] // x.child_top_relevant[b]) / problem.memory_bits[k]
+    if share > 0.5:
+        allowed = int(allowed / x.child_top_irrelevant[b])
+    worst = 0
+    for q in range(4):
+        if x.link_count[b, q, point] > 1:
+            worst = max(worst, (x.link_cycles[b, q, point] - allowed) * (x.link_count[b, q, point] - 1))
+    return worst
+
+
+@kernel
+def set_keys(problem, x):
+    """What of each closed boundary can still matter to a completion, as numbers to compare."""
+    for b in range(x.boundary_count):
+        x.child_key[b] = -1
+        x.child_key_runs[b] = 0
+        if x.child_boundary[b] < 0:
+            continue
+        number = 2 * x.class_of[b, x.child_boundary[b]]
+        if x.boundary_operand[b] == OUTPUT_INDEX:
+            number += x.sums_open[start_of(x, OUTPUT_INDEX, x.boundary_level[b])]
+        if x.objective == ENERGY_OBJECTIVE:
+            x.child_key[b] = number if x.shares[b] and partner_is_open(problem, x, b) else 0
+            continue
+        x.child_key[b] = number
+        k = problem.level_memory[x.boundary_operand[b], x.boundary_level[b]]
+        if x.simple[b]:
+            x.child_key_runs[b] = late_cycles(problem, x, b)
+        elif not x.always_buffered[k]:
+            x.child_key_runs[b] = (x.child_top_irrelevant[b] << 31) | x.child_top_relevant[b]
+
+
+@kernel
+def run_number(problem, x, kind, product, level, o):
+    """The run of the level being filled as far as it can matter."""
+    if x.objective == ENERGY_OBJECTIVE or x.always_buffered[problem.level_memory[o, level]]:
+        return 0
+    if kind == PARTIAL or kind < 0:
+        return 1
+    return product * 4 + kind
+
+
+@kernel
+def stationary_number(x, o, point):
+    """The stationarity of an input as far as it can matter."""
+    if point < 0:
+        return -1
+    return 0 if x.objective == ENERGY_OBJECTIVE else x.array_count[o, point]
+
+
+@kernel
+def mix(number, value):
+    """One step of a hash."""
+    number = (number ^ value) * 0x100000001B3
+    return number ^ ((number >> 29) & 0x7FFFFFFFF)
+
+
+@kernel
+def hash_child(problem, x):
+    """A hash of all that `same_as_child` compares."""
+    number = mix(1469598103934665603, x.child_lattice)
+    number = mix(number, x.sums_open[x.child_start[OUTPUT_INDEX]])
+    for o in range(problem.operand_count):
+        level = x.child_level[o]
+        number = mix(number, level)
+        number = mix(number, run_number(problem, x, x.child_run_kind[o], x.child_run_product[o], level, o))
+        if o != OUTPUT_INDEX:
+            number = mix(number, stationary_number(x, o, x.child_stationary[o]))
+    for b in range(x.boundary_count):
+        number = mix(number, x.child_key[b])
+        number = mix(number, x.child_key_runs[b])
+    if x.keep_paths:
+        for w in range(3):
+            number = mix(number, x.child_path[w])
+    return number
+
+
+@kernel
+def same_as_child(problem, x, g, i):
+    """True if label `i` of generation `g` has the same completions as the child, at the same further cost."""
+    if x.label_lattice[g, i] != x.child_lattice:
+        return False
+    if x.sums_open[x.label_start[g, i, OUTPUT_INDEX]] != x.sums_open[x.child_start[OUTPUT_INDEX]]:
+        return False
+    for o in range(problem.operand_count):
+        level = x.child_level[o]
+        if x.label_level[g, i, o] != level:
+            return False
+        theirs = run_number(problem, x, x.label_run_kind[g, i, o], x.label_run_product[g, i, o], level, o)
+        if theirs != run_number(problem, x, x.child_run_kind[o], x.child_run_product[o], level, o):
+            return False
+        if o != OUTPUT_INDEX:
+            theirs = stationary_number(x, o, x.label_stationary[g, i, o])
+            if theirs != stationary_number(x, o, x.child_stationary[o]):
+                return False
+    for b in range(x.boundary_count):
+        if x.label_key[g, i, b] != x.child_key[b] or x.label_key_runs[g, i, b] != x.child_key_runs[b]:
+            return False
+    if x.keep_paths:
+        for w in range(3):
+            if x.label_path[g, i, w] != x.child_path[w]:
+                return False
+    return True

@@ -1,0 +1,197 @@
+"""What the cost model says of a boundary between two memory levels, for every multiset of loops below it (compiled).
+
+Everything a boundary moves follows from the multiset of the loops below it, so the model itself is run once at each
+point of the lattice, with all boundaries of all operands there, and its numbers are kept (docs/exact.md, 2).
+"""
+
+import math
+
+from tilewright.compiled import kernel
+from tilewright.cost.allocation_kernel import OUTPUT_INDEX
+from tilewright.cost.energy_kernel import word_accesses
+from tilewright.cost.problem import IRRELEVANT
+from tilewright.cost.reuse_kernel import count_cycles, record_data_movement, size_tiles
+from tilewright.cost.tile_kernel import tile_elements_of
+from tilewright.cost.workspace import SLICE_ROW
+from tilewright.hardware.core import FH, FL, TH, TL
+from tilewright.profile import SWITCHES
+from tilewright.search.exact_record import LINK_FH, LINK_TH, LINK_TL
+
+LEVEL_FLOOR = SWITCHES.index("per_level_loading_floor")
+
+
+@kernel
+def count_at(x, point, j):
+    """How often symbol `j` occurs in a lattice point."""
+    return (point // x.stride[j]) % (x.multiplicity[j] + 1)
+
+
+@kernel
+def direction_of(q):
+    """Direction of link `q` of a boundary."""
+    if q == LINK_TH:
+        return TH
+    if q == LINK_FH:
+        return FH
+    return TL if q == LINK_TL else FL
+
+
+@kernel
+def place_order(problem, ws, x, point):
+    """Write an order into `ws` that begins with the loops of a point; all boundaries lie after them. Their number."""
+    below = 0
+    for j in range(x.symbol_count):
+        below += count_at(x, point, j)
+    inner = 0
+    outer = below
+    for j in range(x.symbol_count):
+        inside = count_at(x, point, j)
+        for c in range(x.multiplicity[j]):
+            i = inner if c < inside else outer
+            ws.loop_dimension[i] = x.loop_dimension[j]
+            ws.loop_size[i] = x.loop_size[j]
+            if c < inside:
+                inner += 1
+            else:
+                outer += 1
+    ws.loop_count = x.loop_count
+    for o in range(problem.operand_count):
+        for m in range(problem.level_count[o]):
+            ws.bound[o, m] = below
+            ws.merged[o, m] = below
+        ws.merged[o, problem.level_count[o] - 1] = x.loop_count
+        ws.bound[o, problem.level_count[o] - 1] = x.loop_count
+    return below
+
+
+@kernel
+def count_elements(problem, ws, x, point):
+    """Elements of every operand's tile at every level, as the allocator counts them."""
+    for o in range(problem.operand_count):
+        for d in range(problem.dimension_count):
+            ws.dimension_size[SLICE_ROW, d] = 1.0
+        for m in range(problem.level_count[o]):
+            for s in range(problem.spatial_start[o, m], problem.spatial_start[o, m + 1]):
+                ws.dimension_size[SLICE_ROW, problem.spatial_dimension[o, s]] *= problem.spatial_factor[0, o, s]
+            for d in range(problem.dimension_count):
+                ws.dimension_size[o, d] = ws.dimension_size[SLICE_ROW, d]
+            for j in range(x.symbol_count):
+                for _ in range(count_at(x, point, j)):
+                    ws.dimension_size[SLICE_ROW, x.loop_dimension[j]] *= x.loop_size[j]
+            x.elements[x.first_level[o] + m, point] = tile_elements_of(problem, ws, o, SLICE_ROW)
+            for d in range(problem.dimension_count):
+                ws.dimension_size[SLICE_ROW, d] = ws.dimension_size[o, d]
+
+
+@kernel
+def keep_link(problem, ws, x, point, v, b, q):
+    """Keep the numbers of one link of a boundary; returns its energy, infinite where a port is missing."""
+    o = x.boundary_operand[b]
+    m = x.boundary_level[b] + (1 if q >= LINK_TL else 0)
+    d = direction_of(q)
+    bits = ws.amount[v, o, m, d] * ws.precision[v, o, m, d]
+    wide = problem.bandwidth_max_bits[o, m, d]
+    x.link_bits[b, q, point] = bits
+    x.link_cycles[b, q, point] = math.ceil(bits / wide) if wide > 0 else 0
+    x.link_count[b, q, point] = ws.count[v, o, m, d]
+    exact = problem.switches[LEVEL_FLOOR]
+    x.link_bandwidth[b, q, point] = ws.exact_bandwidth[v, o, m, d] if exact else ws.bandwidth[v, o, m, d]
+    return link_energy(problem, ws, o, m, d)
+
+
+@kernel
+def link_energy(problem, ws, o, m, d):
+    """Energy of one link."""
+    if ws.amount[0, o, m, d] * ws.precision[0, o, m, d] == 0:
+        return 0.0
+    if problem.port_of[o, m, d] < 0:
+        return math.inf
+    k = problem.level_memory[o, m]
+    cost = problem.read_energy_pj[k] if d == TL or d == TH else problem.write_energy_pj[k]
+    return word_accesses(problem, ws, o, m, d) * cost
+
+
+@kernel
+def fill_point(problem, ws, x, point):
+    """All tables at one point of the lattice."""
+    below = place_order(problem, ws, x, point)
+    count_elements(problem, ws, x, point)
+    count_cycles(problem, ws)
+    size_tiles(problem, ws, 0)
+    record_data_movement(problem, ws, 0)
+    v = 0
+    if problem.spatial_differs:
+        v = 1
+        size_tiles(problem, ws, 1)
+        record_data_movement(problem, ws, 1)
+    x.cycles[point] = ws.iterations[below]
+    for b in range(x.boundary_count):
+        o = x.boundary_operand[b]
+        a = x.boundary_level[b] + 1
+        x.tile_elements[b, point] = ws.tile_elements[v, o, a]
+        x.tile_bits[b, point] = ws.tile_elements[v, o, a] * ws.tile_precision[v, o, a]
+        x.effective_bits[b, point] = ws.tile_elements[0, o, a] * ws.tile_precision[0, o, a]
+        energy = 0.0
+        for q in range(4):
+            energy += keep_link(problem, ws, x, point, v, b, q)
+        x.link_energy[b, point] = energy
+    x.sums_open[point] = 0
+    for o in range(problem.operand_count):
+        x.stays[o, point] = 1
+        for j in range(x.symbol_count):
+            irrelevant = problem.kind[o, x.loop_dimension[j]] == IRRELEVANT
+            if count_at(x, point, j) > 0 and not irrelevant:
+                x.stays[o, point] = 0
+            if o == OUTPUT_INDEX and irrelevant and count_at(x, point, j) < x.multiplicity[j]:
+                x.sums_open[point] = 1
+        keep_array_links(problem, ws, x, point, v, o)
+
+
+@kernel
+def keep_array_links(problem, ws, x, point, v, o):
+    """The links between the array and the innermost memory of one operand."""
+    energy = 0.0
+    for d in range(4):
+        if d == TL or d == FL:
+            energy += link_energy(problem, ws, o, 0, d)
+            wide = problem.bandwidth_max_bits[o, 0, d]
+            bits = ws.amount[v, o, 0, d] * ws.precision[v, o, 0, d]
+            x.array_cycles[o, d] = math.ceil(bits / wide) if wide > 0 else 0
+            if o == OUTPUT_INDEX:
+                x.output_count[d] = ws.count[v, o, 0, d]
+    x.array_energy[o, point] = energy
+    d = FL if o == OUTPUT_INDEX else TL
+    x.array_count[o, point] = ws.count[v, o, 0, d]
+    exact = problem.switches[LEVEL_FLOOR]
+    x.array_bandwidth[o, point] = ws.exact_bandwidth[v, o, 0, d] if exact else ws.bandwidth[v, o, 0, d]
+
+
+@kernel
+def fill_tables(problem, ws, x, count):
+    """The tables of the next `count` points, from `x.cursor` on."""
+    end = min(x.lattice_size, x.cursor + count)
+    for point in range(x.cursor, end):
+        fill_point(problem, ws, x, point)
+    x.cursor = end
+
+
+@kernel
+def tile_bits_of(problem, x, o, m, point, start):
+    """Bits that the allocator counts for operand `o` in its level `m`, whose first loops come after `start`."""
+    row = x.first_level[o] + m
+    precision = problem.precision_bits[o]
+    if o == OUTPUT_INDEX and not problem.partial_above[o, m + 1] and not x.sums_open[start]:
+        precision = problem.final_precision_bits
+    bits = x.elements[row, point] * precision
+    full = x.lattice_size - 1
+    doubled = problem.force_double_buffering[problem.level_memory[o, m]] and point != full
+    return bits * 2 if doubled and bits < x.elements[row, full] * precision else bits
+
+
+@kernel
+def least_bits_of(problem, x, o, m, point):
+    """The least bits that operand `o` can take in level `m` above the loops of a point."""
+    precision = problem.precision_bits[o]
+    if o == OUTPUT_INDEX and not problem.partial_above[o, m + 1]:
+        precision = min(precision, problem.final_precision_bits)
+    return x.least_elements[x.first_level[o] + m, point] * precision

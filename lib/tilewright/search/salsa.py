@@ -1,0 +1,185 @@
+"""SALSA: simulated annealing over all orders of the prime factors (Jung et al., "SALSA", AICAS 2023).
+
+Start, temperature and acceptance are those of zigzag-dse 3.9.1 with its fault B33 repaired: the objective is that of
+the run, random numbers have a seed, what does not fit is rejected, and orderings are respected. A neighbour has two
+loops exchanged, as there, or one moved elsewhere.
+"""
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from tilewright.compiled import native_function
+from tilewright.cost.problem import PROBLEM_DTYPE, new_record
+from tilewright.cost.record import LoopOrder
+from tilewright.cost.workspace import WORKSPACE_DTYPE, new_workspace
+from tilewright.mapping.constraints import TemporalOrderingEntry
+from tilewright.mapping.temporal_ordering import complete_order
+from tilewright.search.batch import OrderBatch, SearchStoppedError
+from tilewright.search.evaluate import PreparedProblem
+from tilewright.search.loma import layer_ordering, write_loops, write_pattern
+from tilewright.search.options import OBJECTIVES, SearchOptions
+from tilewright.search.salsa_kernel import CHAIN_DTYPE, anneal
+from tilewright.search.salsa_start import OrderSpace, Start, draw_order, fallback_order, random_start, split_start
+
+COOLING = 0.995
+"""Factor on the temperature for each iteration, as in the reference."""
+REFERENCE_ITERATIONS = 1000
+"""Longer chains cool more slowly, to the temperature that the reference has after this many iterations."""
+BLOCK_ITERATIONS = 16384
+"""Iterations between two looks at requests to stop."""
+
+
+@dataclass(frozen=True)
+class SalsaOptions:
+    """What chains are run."""
+
+    iteration_number: int = 1000
+    """Neighbours that a chain looks at."""
+    start_temperature: float = 0.05
+    """Relative loss that is accepted with probability 1/e in the first iteration."""
+    restarts: int = 1
+    """Independent chains."""
+    seed: int = 0
+    """Where the random numbers start; those of a chain depend on this and its number alone."""
+
+    @classmethod
+    def of(cls, options: SearchOptions) -> "SalsaOptions":
+        """The part of the options of a search that speaks of salsa."""
+        return cls(
+            options.salsa_iteration_number, options.salsa_start_temperature, options.salsa_restarts, options.seed
+        )
+
+
+def salsa_batches(
+    prepared: PreparedProblem,
+    ordering: tuple[TemporalOrderingEntry, ...],
+    options: SalsaOptions,
+    objective: str,
+    stop: threading.Event | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[OrderBatch]:
+    """One batch: the best order of each chain; where nothing fits, orders that do not.
+
+    A chain starts in a random order that fits. If there is none among START_DRAWS, it starts in the best of all orders
+    of FALLBACK_LPF_LIMIT loops; where that does not fit any more when its loops are split, it is a batch of its own.
+    A complete `ordering` is evaluated as it is. `progress` is told iterations. Raises MappingError for impossible
+    constraints, SearchStoppedError when `stop` is set.
+    """
+    entries = layer_ordering(ordering, prepared)
+    given = complete_order(entries, prepared.spatial.temporal_sizes)
+    if given is not None:
+        yield OrderBatch.of_orders(prepared, [given], search=_notes(options, 0, 1))
+        return
+    space = OrderSpace.of(prepared, entries)
+    if draw_order(space, Random(0)) is None:
+        yield space.batch([], search=_notes(options, 0, 0))
+        return
+    yield from _Salsa(space, options, objective, stop, progress).batches()
+
+
+def _notes(options: SalsaOptions, iterations: int, evaluations: int) -> tuple[tuple[str, object], ...]:
+    """What the search says of itself."""
+    return (
+        ("engine", "salsa"),
+        ("seed", options.seed),
+        ("restarts", options.restarts),
+        ("iterations", iterations),
+        ("start_temperature", options.start_temperature),
+        ("evaluations", evaluations),
+    )
+
+
+@dataclass(frozen=True)
+class _Salsa:
+    """The chains on one problem."""
+
+    space: OrderSpace
+    options: SalsaOptions
+    objective: str
+    stop: threading.Event | None
+    progress: Callable[[int], None] | None
+
+    def batches(self) -> Iterator[OrderBatch]:
+        """What `salsa_batches` yields."""
+        starts, missed, visited = self._starts()
+        merged: LoopOrder | None = None
+        if None in starts:
+            merged, orders = fallback_order(self.space, self.objective)
+            visited += orders
+            other = None if merged is None else split_start(self.space, merged)
+            merged = merged if other is None else None
+            starts = [start or other for start in starts]
+        found = []
+        for restart, start in enumerate(starts):
+            if start is not None:
+                order, evaluations = self._chain(start, restart)
+                found.append(order)
+                visited += evaluations
+        search = _notes(self.options, self.iterations, visited)
+        if found:
+            yield self.space.batch(found, visited=visited, search=search)
+        if merged is not None:
+            given = 0 if found else visited
+            yield OrderBatch.of_orders(self.space.prepared, [merged], visited=given, search=search)
+        elif not found:
+            yield self.space.batch(missed.orders.tolist(), visited=visited, search=search)
+
+    @property
+    def iterations(self) -> int:
+        """Iterations of a chain: none where there is only one order."""
+        return self.options.iteration_number if len(self.space.loops) > 1 else 0
+
+    def _starts(self) -> tuple[list[Start | None], OrderBatch, int]:
+        """Where each chain starts (None: no random order fits), the orders drawn last, and how many were costed."""
+        starts, visited = [], 0
+        for restart in range(self.options.restarts):
+            self._look_at_stop()
+            random = Random(_random_state(self.options.seed, restart, "start"))
+            start, drawn = random_start(self.space, random)
+            starts.append(start)
+            visited += drawn.visited
+        return starts, drawn, visited
+
+    def _chain(self, start: Start, restart: int) -> tuple[list[int], int]:
+        """The best order of one chain, as indexes of loops, and the number of neighbours that were costed."""
+        problem, workspace = self.space.prepared.arrays, new_workspace()
+        chain = self._new_chain(start, restart)
+        run = native_function(anneal, (PROBLEM_DTYPE, WORKSPACE_DTYPE, CHAIN_DTYPE))
+        left = self.iterations
+        while left > 0:
+            self._look_at_stop()
+            count = min(left, BLOCK_ITERATIONS)
+            run(problem, workspace, chain, count)
+            left -= count
+            if self.progress is not None:
+                self.progress(count)
+        return chain.best_order[: len(start.order)].tolist(), int(chain.evaluations)
+
+    def _new_chain(self, start: Start, restart: int) -> Any:
+        """The record of a chain before its first iteration."""
+        chain = new_record(CHAIN_DTYPE)
+        write_loops(chain, self.space.prepared, self.space.loops, start.order)
+        write_pattern(chain, self.space.pattern)
+        chain.objective = OBJECTIVES.index(self.objective)
+        chain.best_order[:] = chain.order
+        chain.best_energy_pj, chain.best_latency_cycles = start.energy_pj, start.latency_cycles
+        values = (start.latency_cycles, start.energy_pj, start.latency_cycles * start.energy_pj)
+        chain.current_value = values[chain.objective]
+        chain.random_state = _random_state(self.options.seed, restart, "chain")
+        chain.temperature = self.options.start_temperature
+        chain.cooling = COOLING ** min(1.0, REFERENCE_ITERATIONS / self.options.iteration_number)
+        return chain
+
+    def _look_at_stop(self) -> None:
+        if self.stop is not None and self.stop.is_set():
+            raise SearchStoppedError
+
+
+def _random_state(seed: int, restart: int, use: str) -> int:
+    """64 bits that depend on the seed, the number of the chain and what they are for, and on nothing else."""
+    digest = hashlib.blake2b(f"{seed} {restart} {use}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little")

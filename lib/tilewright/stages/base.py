@@ -1,0 +1,147 @@
+"""What a stage is, and how stages run: each inside the one before it.
+
+A pipeline is a list of stages, outermost first. A stage is given an item (a network, a layer, a batch of loop orders)
+and `rest`, the stages after it. It calls `rest` with items of its own and yields results: those that come back, or what
+it makes of them. So items go down the list, results come up, and nothing is kept that nobody asked for.
+"""
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from tilewright.search.store import Store
+
+
+class Same:
+    """Stands in `gives` and `returns` of a stage that passes on the type that it is given."""
+
+
+Types = type | tuple[type, ...]
+
+
+@dataclass(frozen=True)
+class Stage(ABC):
+    """One step of a pipeline; a subclass is a frozen dataclass whose fields are its parameters.
+
+    Parameters that are also options of a search (`lpf_limit`, `model`, ...) take the values of the run unless the
+    pipeline says otherwise.
+    """
+
+    takes: ClassVar[type] = object
+    """Type of the items that it is given."""
+    gives: ClassVar[type | None] = Same
+    """Type of the items that it hands to the stages after it; None if it is the last stage."""
+    collects: ClassVar[Types] = object
+    """Type of the results that come back from the stages after it."""
+    returns: ClassVar[type] = Same
+    """Type of the results that it yields."""
+    needs: ClassVar[tuple[str, ...]] = ()
+    """Names of stages of which one must stand before it."""
+    observes: ClassVar[bool] = False
+    """True if it only looks at the results that pass. Such a stage also sees results that come from the store."""
+    exports: ClassVar[bool] = False
+    """True if it writes files into the folder of exports."""
+    stands_for: ClassVar[str] = ""
+    """What it corresponds to in zigzag-dse."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What a pipeline calls it: its class, with the dotted path for one that a user wrote."""
+        return cls.__name__ if is_own(cls) else f"{cls.__module__}.{cls.__qualname__}"
+
+    @abstractmethod
+    def run(self, item: Any, rest: "Rest") -> Iterator[Any]:
+        """Yield the results for `item`; `rest(item)` runs the stages after this one and yields theirs."""
+
+    def order_total(self, item: Any) -> int:
+        """How many loop orders a temporal mapper will look at for `item`, for progress; 0 if that is not known."""
+        return 0
+
+
+class Change(Stage):
+    """A stage that hands on one changed item and passes all results on."""
+
+    @abstractmethod
+    def change(self, item: Any) -> Any:
+        """The item that the stages after this one get."""
+
+    def run(self, item: Any, rest: "Rest") -> Iterator[Any]:
+        """The results for the changed item."""
+        yield from rest(self.change(item))
+
+
+def _ignore(orders: int) -> None:
+    """Nobody looks at progress."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """How a pipeline runs; never changes a result."""
+
+    threads: int = 1
+    """Layers searched at the same time."""
+    store: "Store | None" = None
+    """Results of earlier searches."""
+    exports: Path = Path("exports")
+    """Folder in which stages write files."""
+    show_progress: bool = False
+    """Show the progress of long searches on stderr."""
+    on_record: Callable[[dict[str, Any]], None] | None = None
+    """Told the record of each layer that was searched, when it is finished."""
+    advance: Callable[[int], None] = _ignore
+    """To be told of loop orders that were looked at."""
+    stop: threading.Event | None = None
+    """Set when the search is to end."""
+
+
+def _the_item(item: Any) -> Iterable[Any]:
+    return (item,)
+
+
+class WrongTypeError(TypeError):
+    """A stage handed on, or yielded, something else than it declares."""
+
+
+@dataclass(frozen=True)
+class Rest:
+    """The stages after a stage. Calling it with an item runs them and yields their results.
+
+    A pipeline that is cut off before its last stage yields the items that would have gone there.
+    """
+
+    stages: tuple[Stage, ...]
+    control: Control = field(default_factory=Control)
+    end: Callable[[Any], Iterable[Any]] = _the_item
+
+    def __call__(self, item: Any) -> Iterator[Any]:
+        """The results for `item`. Raises WrongTypeError if the next stage takes something else."""
+        if not self.stages:
+            return iter(self.end(item))
+        stage = self.stages[0]
+        if not isinstance(item, stage.takes):
+            raise WrongTypeError(f"{stage.name()} takes {type_name(stage.takes)}, not {type_name(type(item))}")
+        rest = Rest(self.stages[1:], self.control, self.end)
+        if is_own(type(stage)):
+            return stage.run(item, rest)
+        from tilewright.stages.user_errors import guarded  # only where there is a stage of the user's
+
+        return guarded(stage, item, rest)
+
+
+def run_stages(stages: Sequence[Stage], item: Any, control: Control | None = None) -> Iterator[Any]:
+    """Run stages on an item and yield their results."""
+    return Rest(tuple(stages), control or Control())(item)
+
+
+def is_own(kind: type[Stage]) -> bool:
+    """True for a stage of tilewright, False for one that a user wrote."""
+    return kind.__module__.startswith("tilewright.")
+
+
+def type_name(kind: Types) -> str:
+    """A type, or the types of a tuple, as a person would say it."""
+    return " or ".join(one.__name__ for one in kind) if isinstance(kind, tuple) else kind.__name__

@@ -1,0 +1,171 @@
+"""The catalogue of stages as a page of the documentation, made from the code.
+
+`python -m tilewright.stages.document docs/stages.md` writes it between the marks of that page.
+"""
+
+import ast
+import inspect
+import re
+import sys
+import textwrap
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+from tilewright.artifacts.canonical import canonical_text
+from tilewright.artifacts.codec import encode
+from tilewright.search.batch import CostedBatch, OrderBatch
+from tilewright.stages.base import Same, Stage, Types, type_name
+from tilewright.stages.catalogue import stage_class
+from tilewright.stages.descriptions import Descriptions, NetworkProblem
+from tilewright.stages.items import (
+    Evaluations,
+    LayerProblem,
+    LayerRecord,
+    MappedWorkload,
+    SpatialCandidate,
+    TemporalProblem,
+)
+from tilewright.stages.tally import CandidateTally
+
+BEGIN, END = "<!-- catalogue: made by tilewright.stages.document -->", "<!-- end of the catalogue -->"
+ITEMS = (Descriptions, NetworkProblem, LayerProblem, SpatialCandidate, TemporalProblem, OrderBatch)
+RESULTS = (Evaluations, CostedBatch, CandidateTally, LayerRecord, MappedWorkload)
+GROUPS = {
+    "Parsers": ("ONNXModelParser", "WorkloadParser", "AcceleratorParser", "MappingParser"),
+    "Networks": ("Workload", "SearchUnusedMemory", "RemoveUnusedMemory"),
+    "Spatial mappings": ("SpatialMappingGenerator", "SpatialMappingConversion"),
+    "Temporal mappings": ("Loma", "Salsa", "Exact", "TemporalOrderingConversion"),
+    "Cost": ("CostModel",),
+    "Reductions": ("MinimalLatency", "MinimalEnergy", "MinimalEDP", "Sum", "Listify"),
+    "Saving and drawing": ("SimpleSave", "CompleteSave", "PickleSave", "Dump", "PlotTemporalMappings"),
+}
+"""Heading -> the stages under it."""
+
+
+def catalogue_text() -> str:
+    """The catalogue in Markdown: all stages, then the types that flow between them."""
+    parts = []
+    for heading, names in GROUPS.items():
+        parts.append(f"### {heading}")
+        parts += [stage_text(stage_class(name)) for name in names]
+    parts.append("### What flows down")
+    parts += [type_text(kind) for kind in ITEMS]
+    parts.append("### What comes back up")
+    parts += [type_text(kind) for kind in RESULTS]
+    return "\n\n".join(parts) + "\n"
+
+
+def stage_text(kind: type[Stage]) -> str:
+    """The section of one stage."""
+    words, _ = docstring_parts(kind)
+    rows = [
+        f"| takes, gives | {_down(kind)} |",
+        f"| collects, returns | {_up(kind)} |",
+        f"| in zigzag-dse | {kind.stands_for} |",
+    ]
+    text = f"#### {kind.name()}\n\n{words}\n\n| | |\n|---|---|\n" + "\n".join(rows)
+    parameters = [
+        f"| `{field.name}` | {_default(field)} | {meaning} |"
+        for field in fields(kind)
+        for meaning in [_escaped(field_docs(kind).get(field.name, ""))]
+    ]
+    if parameters:
+        text += "\n\n| parameter | default | meaning |\n|---|---|---|\n" + "\n".join(parameters)
+    return f"{text}\n\n```yaml\npipeline:\n{example_yaml(kind)}\n```"
+
+
+def _down(kind: type[Stage]) -> str:
+    if kind.gives is None:
+        return f"{_code(kind.takes)}, nothing: it ends a pipeline"
+    if kind.gives is Same:
+        return "anything, the same" if kind.takes is object else f"{_code(kind.takes)}, the same"
+    return f"{_code(kind.takes)}, {_code(kind.gives)}"
+
+
+def _up(kind: type[Stage]) -> str:
+    if kind.gives is None:
+        return f"nothing, {_code(kind.returns)}"
+    if kind.returns is Same:
+        return "anything, the same" if kind.collects is object else f"{_code(kind.collects)}, the same"
+    return f"{'anything' if kind.collects is object else _code(kind.collects)}, {_code(kind.returns)}"
+
+
+def _code(types: Types) -> str:
+    return " or ".join(f"`{type_name(one)}`" for one in (types if isinstance(types, tuple) else (types,)))
+
+
+def _default(field: Any) -> str:
+    if field.default is not MISSING:
+        return f"`{canonical_text(encode(field.default))}`"
+    return "required" if field.default_factory is MISSING else ""
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def type_text(kind: type) -> str:
+    """The section of one type: what it is and its fields."""
+    words = " ".join(inspect.cleandoc(kind.__doc__ or "").split("\n\n")[0].split())
+    documented = field_docs(kind)
+    rows = [f"| `{name}` | {_escaped(documented.get(name, ''))} |" for name in _field_names(kind)]
+    table = "\n\n| field | meaning |\n|---|---|\n" + "\n".join(rows) if rows else ""
+    return f"#### {kind.__name__}\n\n{words}{table}"
+
+
+def _field_names(kind: type) -> list[str]:
+    return [field.name for field in fields(kind)] if hasattr(kind, "__dataclass_fields__") else []
+
+
+def docstring_parts(kind: type) -> tuple[str, str]:
+    """The words of a stage's docstring, and its example as YAML: an edit or a list of stages."""
+    words, _, example = inspect.cleandoc(kind.__doc__ or "").partition("\nExample:")
+    return words.strip(), " ".join(example.split())
+
+
+def example_yaml(kind: type[Stage]) -> str:
+    """The example of a stage as the value of `pipeline:`."""
+    _, example = docstring_parts(kind)
+    if example.startswith("["):
+        return "\n".join(textwrap.wrap(example, 100, initial_indent="  ", subsequent_indent="   "))
+    return f"  - {example}"
+
+
+def field_docs(kind: type) -> dict[str, str]:
+    """Field -> the text that follows it in the class, also for inherited fields."""
+    found: dict[str, str] = {}
+    for owner in reversed(kind.__mro__):
+        if owner.__module__.startswith("tilewright."):
+            found |= _own_field_docs(owner)
+    return found
+
+
+def _own_field_docs(kind: type) -> dict[str, str]:
+    (body,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    assert isinstance(body, ast.ClassDef)
+    found = {}
+    for node, following in zip(body.body, [*body.body[1:], None], strict=True):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found[node.target.id] = ""
+            if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
+                found[node.target.id] = " ".join(str(following.value.value).split())
+    return found
+
+
+def with_catalogue(page: str) -> str:
+    """The text of a page with the catalogue between its marks. Raises ValueError if it has no marks."""
+    pattern = re.compile(re.escape(BEGIN) + ".*" + re.escape(END), re.DOTALL)
+    if not pattern.search(page):
+        raise ValueError(f"the page has no lines '{BEGIN}' and '{END}'")
+    return pattern.sub(lambda _: f"{BEGIN}\n\n{catalogue_text()}\n{END}", page)
+
+
+def listed_stages() -> tuple[str, ...]:
+    """The stages that the page lists, in its order."""
+    return tuple(name for names in GROUPS.values() for name in names)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        Path(name).write_text(with_catalogue(Path(name).read_text()))

@@ -1,0 +1,157 @@
+"""The value of `pipeline:` as entries: a full list of stages, or edits of the default one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilewright.errors import nearest_name
+from tilewright.stages.base import Stage
+from tilewright.stages.catalogue import canonical_name
+from tilewright.stages.findings import Finding
+from tilewright.yamlfile import KeyPath
+
+EDIT_KEYS = {
+    "replace": ("replace", "stage", "parameters"),
+    "insert": ("insert", "before", "after", "parameters"),
+    "drop": ("drop",),
+    "set": ("set", "parameters"),
+}
+"""Kind of edit -> its keys."""
+STAGE_KEYS = ("stage", "parameters")
+FORMS = (
+    "NAME, {stage: NAME, parameters: {...}}, {replace: NAME, stage: NAME}, {insert: NAME, before: NAME}, "
+    "{insert: NAME, after: NAME}, {drop: NAME}, {set: NAME, parameters: {...}}"
+)
+StageValue = str | Stage | type[Stage]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One stage of a pipeline as it is written: a name, a dotted path, or (from Python) a class or an object."""
+
+    stage: StageValue
+    parameters: Any = field(default_factory=dict)
+    place: KeyPath = ()
+    """Where it is written; () for a stage of the default pipeline."""
+
+    def is_called(self, name: str) -> bool:
+        """True if `name` means this stage."""
+        return self.title == (canonical_name(name) or name)
+
+    @property
+    def title(self) -> str:
+        """What the stage is called."""
+        if isinstance(self.stage, str):
+            return canonical_name(self.stage) or self.stage
+        return self.stage.name()
+
+    @property
+    def parameter_place(self) -> KeyPath:
+        """Where its parameters are written."""
+        return (*self.place, "parameters") if self.place else ()
+
+
+def read_entries(value: Any, default: Sequence[Entry]) -> tuple[list[Entry], list[Finding]]:
+    """The entries of a pipeline, which is a list of stages or of edits of `default`."""
+    if not isinstance(value, list | tuple):
+        return [], [Finding((), "must be a list of stages, or of edits of the default pipeline", repr(value)[:40])]
+    if not value:
+        return [], [Finding((), "is empty: leave it out for the default pipeline")]
+    findings: list[Finding] = []
+    edits = [index for index, item in enumerate(value) if _edit_of(item)]
+    if not edits:
+        return [entry for i, item in enumerate(value) if (entry := _stage_entry(item, i, findings))], findings
+    entries = list(default)
+    for index, item in enumerate(value):
+        if index in edits:
+            _apply(item, index, entries, findings)
+        else:
+            message = "a stage among edits: give either the full list of stages or edits of the default pipeline"
+            findings.append(Finding((index,), message, repr(item)[:60]))
+    return entries, findings
+
+
+def _edit_of(item: Any) -> str:
+    return next((kind for kind in EDIT_KEYS if kind in item), "") if isinstance(item, Mapping) else ""
+
+
+def _stage_entry(item: Any, index: int, findings: list[Finding]) -> Entry | None:
+    if _is_stage_value(item):
+        return Entry(item, {}, (index,))
+    if not isinstance(item, Mapping) or not _is_stage_value(item.get("stage")):
+        nearest = ""
+        if isinstance(item, Mapping):
+            known = [*STAGE_KEYS, *EDIT_KEYS]
+            nearest = next((near for key in item if key not in known and (near := nearest_name(str(key), known))), "")
+        findings.append(Finding((index,), "not an entry of a pipeline", repr(item)[:60], FORMS, nearest))
+        return None
+    _check_keys(item, index, STAGE_KEYS, findings)
+    return Entry(item["stage"], item.get("parameters") or {}, (index,))
+
+
+def _is_stage_value(value: Any) -> bool:
+    is_class = isinstance(value, type) and issubclass(value, Stage)
+    return is_class or isinstance(value, Stage) or (isinstance(value, str) and bool(value))
+
+
+def _check_keys(item: Mapping[str, Any], index: int, known: tuple[str, ...], findings: list[Finding]) -> None:
+    for key in item:
+        if key not in known:
+            nearest = nearest_name(str(key), known)
+            allowed = "" if nearest else ", ".join(known)
+            findings.append(Finding((index, str(key)), "unknown key", allowed=allowed, nearest=nearest))
+
+
+def _apply(item: Mapping[str, Any], index: int, entries: list[Entry], findings: list[Finding]) -> None:
+    """Apply one edit to `entries`, in place."""
+    kind = _edit_of(item)
+    _check_keys(item, index, EDIT_KEYS[kind], findings)
+    parameters = item.get("parameters") or {}
+    if kind == "insert":
+        _insert(item, index, entries, findings)
+        return
+    places = _places_of(item[kind], (index, kind), entries, findings)
+    if kind == "replace" and not _is_stage_value(item.get("stage")):
+        findings.append(Finding((index, "stage"), "required key is missing: the stage that comes instead"))
+    elif kind == "set" and not parameters:
+        findings.append(Finding((index, "parameters"), "required key is missing: what to set"))
+    elif kind == "drop":
+        for place in reversed(places):
+            del entries[place]
+    else:
+        for place in places:
+            if kind == "replace":
+                entries[place] = Entry(item["stage"], parameters, (index,))
+            else:
+                old = entries[place]
+                both = {**old.parameters, **parameters} if isinstance(parameters, Mapping) else parameters
+                entries[place] = Entry(old.stage, both, (index,))
+
+
+def _insert(item: Mapping[str, Any], index: int, entries: list[Entry], findings: list[Finding]) -> None:
+    sides = [side for side in ("before", "after") if side in item]
+    if not _is_stage_value(item["insert"]):
+        findings.append(Finding((index, "insert"), "not a stage", repr(item["insert"])[:60]))
+        return
+    if len(sides) != 1:
+        findings.append(Finding((index,), "say where: give one of before and after", allowed="before, after"))
+        return
+    places = _places_of(item[sides[0]], (index, sides[0]), entries, findings)
+    if len(places) > 1:
+        message = "stands at several places of the pipeline: name a neighbour that stands at one, or give the full list"
+        findings.append(Finding((index, sides[0]), message, repr(item[sides[0]])))
+    elif places:
+        entry = Entry(item["insert"], item.get("parameters") or {}, (index,))
+        entries.insert(places[0] + (sides[0] == "after"), entry)
+
+
+def _places_of(name: Any, place: KeyPath, entries: list[Entry], findings: list[Finding]) -> list[int]:
+    """Where the stages of a name stand in the pipeline; a finding if nowhere."""
+    titles = list(dict.fromkeys(entry.title for entry in entries))
+    wanted = name if isinstance(name, str) else name.name() if _is_stage_value(name) else ""
+    found = [i for i, entry in enumerate(entries) if wanted and entry.is_called(wanted)]
+    if not found:
+        nearest = nearest_name(wanted.removesuffix("Stage"), titles)
+        message = "the pipeline has no such stage"
+        findings.append(Finding(place, message, repr(name)[:60], "" if nearest else ", ".join(titles), nearest))
+    return found

@@ -1,0 +1,39 @@
+"""What stages are, as JSON: two searches with equal identities give equal results, so one can stand for the other."""
+
+from dataclasses import fields, replace
+from typing import Any
+
+from tilewright.artifacts.codec import encode
+from tilewright.search.store import problem_key
+from tilewright.stages.base import Stage, is_own
+from tilewright.stages.items import LayerProblem
+
+
+def key_of(problem: LayerProblem, stages: tuple[Stage, ...]) -> str:
+    """Digest of the search that stages make for a layer."""
+    identity: list[Any] = [identity_of(stage) for stage in stages]
+    if not all(is_own(type(stage)) for stage in stages):
+        # Stages of users may look at what ours do not.
+        reach = None if problem.memory_reach is None else replace(problem.memory_reach, layer="")
+        identity += [encode(reach), encode(problem.layer.constant_operands)]
+    return problem_key(problem.layer, problem.core, problem.constraints, identity)
+
+
+def identity_of(stage: Stage) -> dict[str, Any]:
+    """Name and parameters of a stage, and the digest of its code if a user wrote it (None: it is not in a file)."""
+    own = {"stage": stage.name(), "parameters": parameters_of(stage)}
+    if is_own(type(stage)):
+        return own
+    from tilewright.stages.user_stages import digest_of_class
+
+    return own | {"code": digest_of_class(type(stage))}
+
+
+def is_identified(stage: Stage) -> bool:
+    """True if the identity of a stage changes with its code."""
+    return is_own(type(stage)) or identity_of(stage)["code"] is not None
+
+
+def parameters_of(stage: Stage) -> dict[str, Any]:
+    """Parameter -> value, as JSON, in the order of definition."""
+    return {field.name: encode(getattr(stage, field.name)) for field in fields(stage)}

@@ -1,0 +1,79 @@
+"""Running the stages below Workload on one layer."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from tilewright.cost.record import Record
+from tilewright.errors import MappingError
+from tilewright.search.batch import OrderBatch
+from tilewright.stages.base import Rest, Same, WrongTypeError, type_name
+from tilewright.stages.items import Evaluations, LayerProblem
+from tilewright.stages.results import records_of
+from tilewright.stages.tally import Tally
+
+
+def search_layer(search: Rest, problem: LayerProblem) -> list[Record]:
+    """The records that the stages find for a layer: one for each mapping that comes back.
+
+    Raises MappingError if nothing comes back that fits, with the reason for each spatial mapping.
+    """
+    found = list(_flat(search(problem)))
+    records = records_of(found, search.stages)
+    if not records:
+        raise MappingError(_nothing_fits(problem, found))
+    return records
+
+
+def _flat(results: Iterator[Any]) -> Iterator[Evaluations]:
+    """Evaluations, also those in lists."""
+    for result in results:
+        if isinstance(result, list):
+            yield from _flat(iter(result))
+        elif isinstance(result, Evaluations):
+            yield result
+        else:
+            raise WrongTypeError(f"Workload collects Evaluations, not {type_name(type(result))}")
+
+
+def _nothing_fits(problem: LayerProblem, found: list[Evaluations]) -> str:
+    tally = Tally()
+    for one in found:
+        tally.add(one.tally)
+    lines = [f"no mapping of layer '{problem.layer.name}' fits core '{problem.core.name}':"]
+    for entry in tally:
+        unrolling = "; ".join(
+            f"{name}: {', '.join(f'{d} {f}' for d, f in factors) or '-'}" for name, factors in entry.unrolling
+        )
+        lines.append(f"  with {unrolling or 'no spatial unrolling'}: {entry.reason or 'no result was passed on'}")
+    if len(lines) == 1:
+        lines.append("  the stages gave no mapping to cost")
+    return "\n".join(lines)
+
+
+def order_total(search: Rest, problem: LayerProblem) -> int:
+    """How many orders the search of a layer will look at, as far as can be told before; for progress only.
+
+    Runs the stages that make the items of the temporal mapper, and asks it.
+    """
+    stages = search.stages
+    place = next((i for i, stage in enumerate(stages) if stage.gives is not None and _maps_orders(stage.gives)), None)
+    if place is None:
+        return 0
+    mapper, totals = stages[place], []
+
+    def count(item: Any) -> tuple[()]:
+        totals.append(mapper.order_total(item))
+        return ()
+
+    makers = tuple(stage for stage in stages[:place] if stage.gives is not Same)
+    try:
+        for _ in replace(search, stages=makers, end=count)(problem):
+            pass
+    except MappingError:
+        return sum(totals)
+    return sum(totals)
+
+
+def _maps_orders(gives: type) -> bool:
+    return issubclass(gives, OrderBatch)

@@ -1,0 +1,62 @@
+"""MappingParser: reads what the mapping file fixes, and puts network, core and mapping together."""
+
+from dataclasses import dataclass
+
+from tilewright.errors import InputError, Problem
+from tilewright.hardware.core import Accelerator, single_core
+from tilewright.mapping.constraints import Mapping
+from tilewright.mapping.source import names_unknown_to, parse_mapping
+from tilewright.stages.base import Change
+from tilewright.stages.descriptions import Descriptions, NetworkProblem
+from tilewright.workload.graph import Workload
+
+NO_NETWORK = Workload("", ())
+NO_HARDWARE = Accelerator("", ())
+
+
+@dataclass(frozen=True)
+class MappingParser(Change):
+    """Reads the mapping file and checks it against the core and the network, which other parsers have read before.
+
+    A pipeline that leaves it out gets it behind its other parsers: in zigzag-dse they read this file.
+
+    Example:
+    [WorkloadParser, AcceleratorParser, MappingParser, Sum, Workload, MinimalLatency, SpatialMappingConversion,
+    TemporalOrderingConversion, CostModel]
+    """
+
+    takes = Descriptions
+    gives = NetworkProblem
+    stands_for = "the mapping file in WorkloadParserStage and ONNXModelParserStage"
+
+    def change(self, item: Descriptions) -> NetworkProblem:
+        """The problem. Raises InputError with everything that is wrong with any of the descriptions."""
+        notices: list[str] = []
+        problems = list(item.problems)
+        mapping: Mapping | None = None
+        try:
+            if item.mapping is None:
+                raise InputError("no mapping is given")
+            mapping = parse_mapping(item.mapping, notices)
+        except InputError as error:
+            problems += error.problems
+        if not problems:
+            problems += _what_does_not_fit_together(item, mapping)
+        if problems or mapping is None:
+            raise InputError(problems)
+        network, accelerator = item.network or NO_NETWORK, item.accelerator or NO_HARDWARE
+        return NetworkProblem(network, accelerator, mapping, notices=(*item.notices, *notices))
+
+
+def _what_does_not_fit_together(item: Descriptions, mapping: Mapping | None) -> list[Problem]:
+    unread = [
+        Problem(f"the pipeline has no stage that reads the {what}")
+        for what, source, parsed in (
+            ("hardware", item.hardware, item.accelerator),
+            ("workload", item.workload, item.network),
+        )
+        if source is not None and parsed is None
+    ]
+    if unread or mapping is None or item.mapping is None or item.network is None or item.accelerator is None:
+        return unread  # also where one description is read by itself
+    return names_unknown_to(mapping, single_core(item.accelerator), item.network, item.mapping)

@@ -1,0 +1,104 @@
+"""Running pipelines: a layer, a network, or a network from descriptions."""
+
+import threading
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from tilewright.cost.record import Record
+from tilewright.errors import InputError
+from tilewright.hardware.core import Core
+from tilewright.mapping.constraints import Mapping, MappingConstraints
+from tilewright.search.options import SearchOptions
+from tilewright.search.store import Store
+from tilewright.search.summary import summarize
+from tilewright.stages.base import Control, Rest, Stage
+from tilewright.stages.descriptions import NetworkProblem, of_core
+from tilewright.stages.items import LayerProblem, LayerRecord, MappedWorkload
+from tilewright.stages.layers import search_layer
+from tilewright.stages.pipeline import Pipeline
+from tilewright.stages.results import model_of, what_is_minimised
+from tilewright.workload.graph import Workload
+from tilewright.workload.layer import Layer
+
+Advance = Callable[[int], None]
+DEFAULT_OPTIONS = SearchOptions()
+
+
+@lru_cache(maxsize=64)
+def default_pipeline(options: SearchOptions = DEFAULT_OPTIONS, onnx: bool = True) -> Pipeline:
+    """The pipeline that is run when none is given."""
+    return Pipeline.build(None, options, onnx=onnx)
+
+
+def map_layer(
+    layer: Layer,
+    core: Core,
+    constraints: MappingConstraints,
+    options: SearchOptions = DEFAULT_OPTIONS,
+    progress: Advance | None = None,
+    stop: threading.Event | None = None,
+) -> Record:
+    """The best mapping of one layer, with full breakdown and a row for each spatial candidate.
+
+    Runs the slice of the default pipeline below Workload. `progress` is told orders as they are looked at. Raises
+    MappingError if nothing fits, with the reason for each candidate, SearchStoppedError when `stop` is set.
+    """
+    stages = _below_workload(default_pipeline(options).stages)
+    control = Control(stop=stop) if progress is None else Control(advance=progress, stop=stop)
+    return search_layer(Rest(stages, control), LayerProblem(layer, core, constraints))[0]
+
+
+def _below_workload(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    """The stages that search a layer by itself; which memories it does without only a network can say."""
+    place = next(i for i, stage in enumerate(stages) if stage.gives is LayerProblem)
+    return tuple(stage for stage in stages[place + 1 :] if not stage.needs)
+
+
+def map_workload(
+    workload: Workload,
+    core: Core,
+    mapping: Mapping,
+    options: SearchOptions = DEFAULT_OPTIONS,
+    *,
+    pipeline: Pipeline | None = None,
+    threads: int = 1,
+    store: Store | None = None,
+    exports: Path | None = None,
+    on_record: Callable[[Record], None] | None = None,
+    show_progress: bool = False,
+) -> MappedWorkload:
+    """Map every layer of a network. `on_record` is told each newly mapped layer as it is finished.
+
+    Runs the slice of the pipeline after the parsers, by default that of the default pipeline. Raises InputError for
+    problems in the code of a user's stage, MappingError naming every layer that fits in no way. When interrupted,
+    finished layers stay in `store`.
+    """
+    control = Control(threads, store, exports or Path("exports"), show_progress, on_record)
+    return map_problem(of_core(workload, core, mapping), pipeline or default_pipeline(options), control)
+
+
+def map_problem(problem: NetworkProblem, pipeline: Pipeline, control: Control | None = None) -> MappedWorkload:
+    """Run the slice of a pipeline after the parsers on a network; its records, with the totals of the network."""
+    search = pipeline.search()
+    # To the end: stages that write do so when everything has passed.
+    results = list(_flat(search.run(problem, control or Control())))
+    networks = [result for result in results if isinstance(result, MappedWorkload)]
+    if networks:
+        return networks[0]
+    records = tuple(dict(result) for result in results if isinstance(result, LayerRecord))
+    objective, model = what_is_minimised(search.stages), model_of(search.stages)
+    return MappedWorkload(records, summarize(problem.workload, problem.core, objective, model, records))
+
+
+def _flat(results: Iterator[Any]) -> Iterator[MappedWorkload | LayerRecord]:
+    """Results, also those in lists. Raises InputError for what is neither a record nor a network."""
+    for result in results:
+        if isinstance(result, list):
+            yield from _flat(iter(result))
+        elif isinstance(result, MappedWorkload | LayerRecord):
+            yield result
+        else:
+            what = type(result).__name__
+            raise InputError(f"the pipeline ends in {what}, not in records of layers: put Workload into it")

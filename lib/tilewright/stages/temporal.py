@@ -1,0 +1,154 @@
+"""Temporal mappers: stages that hand on loop orders of a layer with its spatial mapping."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.errors import MappingError
+from tilewright.mapping.loop_factors import loop_multiset
+from tilewright.mapping.temporal_ordering import complete_order
+from tilewright.search.batch import OrderBatch
+from tilewright.search.loma import layer_ordering, loma_batches
+from tilewright.stages.base import Rest, Stage
+from tilewright.stages.items import Evaluations, TemporalProblem
+
+OPEN_ORDER = "temporal_ordering leaves loops open, give every loop with its size or search with Loma, Salsa or Exact"
+
+
+@dataclass(frozen=True)
+class TemporalMapper(Stage):
+    """Base of stages that hand on loop orders in batches."""
+
+    takes = TemporalProblem
+    gives = OrderBatch
+    collects = Evaluations
+    returns = Evaluations
+
+    def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
+        """The loop orders to cost."""
+        raise NotImplementedError
+
+    def run(self, item: TemporalProblem, rest: Rest) -> Iterator[Any]:
+        """The results of one batch after the other."""
+        for batch in self.batches(item, rest):
+            yield from rest(batch)
+
+
+@dataclass(frozen=True)
+class Loma(TemporalMapper):
+    """Every order of the loop factors that meets the temporal ordering of the mapping file.
+
+    Orders are made and costed in batches, so that memory does not grow with their number.
+
+    Example: {set: Loma, parameters: {lpf_limit: 8}}
+    """
+
+    lpf_limit: int | None = 6
+    """Most loop prime factors to permute; more are merged. null: none are merged."""
+
+    stands_for = "LomaStage"
+
+    def run(self, item: TemporalProblem, rest: Rest) -> Iterator[Any]:
+        """The results of one batch after the other."""
+        for batch in loma_batches(item, item.ordering, self.lpf_limit, rest.control.stop):
+            yield from rest(batch)
+            rest.control.advance(batch.visited)
+
+    def order_total(self, item: TemporalProblem) -> int:
+        """How many orders there are; 0 if the ordering is impossible."""
+        entries, sizes = layer_ordering(item.ordering, item), item.spatial.temporal_sizes
+        if complete_order(entries, sizes) is not None:
+            return 1
+        try:
+            return loop_multiset(sizes, self.lpf_limit, entries).order_count
+        except MappingError:
+            return 0
+
+
+@dataclass(frozen=True)
+class Salsa(TemporalMapper):
+    """Simulated annealing over the orders of all prime factors: for layers with too many orders to try them all.
+
+    Neighbours that do not fit the core are rejected; the same seed gives the same result.
+
+    Example: {replace: Loma, stage: Salsa, parameters: {salsa_iteration_number: 5000, salsa_restarts: 4}}
+    """
+
+    objective: str = "latency"
+    """What the search goes by: latency, energy or EDP; by default that of the reduction above."""
+    seed: int = 0
+    """Where the random numbers start."""
+    salsa_iteration_number: int = 1000
+    """Neighbours that one chain looks at."""
+    salsa_start_temperature: float = 0.05
+    """Relative loss that is accepted with probability 1/e at first."""
+    salsa_restarts: int = 1
+    """Independent chains; the best of all counts."""
+
+    stands_for = "SalsaStage"
+
+    def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
+        """The best order of every chain."""
+        from tilewright.search.salsa import SalsaOptions, salsa_batches
+
+        control = rest.control
+        options = SalsaOptions(
+            self.salsa_iteration_number, self.salsa_start_temperature, self.salsa_restarts, self.seed
+        )
+        return salsa_batches(item, item.ordering, options, self.objective, control.stop, control.advance)
+
+    def order_total(self, item: TemporalProblem) -> int:
+        """How many neighbours all chains look at."""
+        return self.salsa_iteration_number * self.salsa_restarts
+
+
+@dataclass(frozen=True)
+class Exact(TemporalMapper):
+    """The optimum over the orders of all prime factors, with a certificate, by branch and bound.
+
+    Where the time budget ends first: the best found, with a lower bound and the gap to it. The record says which
+    (`search`).
+
+    Example: {replace: Loma, stage: Exact, parameters: {allocation: free, time_budget_s: 10}}
+    """
+
+    objective: str = "latency"
+    """What the search goes by: latency, energy or EDP; by default that of the reduction above."""
+    allocation: str = "greedy"
+    """greedy: loops go to memories as in zigzag-dse; free: level boundaries are searched too."""
+    time_budget_s: float = 60.0
+    """Seconds for each spatial mapping."""
+
+    stands_for = "nothing; LomaStage without lpf_limit visits the same orders"
+
+    def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
+        """The best order."""
+        from tilewright.search.exact import ExactOptions, exact_batches
+
+        control = rest.control
+        options = ExactOptions(self.allocation, self.time_budget_s)
+        return exact_batches(item, item.ordering, options, self.objective, control.stop, control.advance)
+
+
+@dataclass(frozen=True)
+class TemporalOrderingConversion(TemporalMapper):
+    """Exactly the loop order that the mapping file gives as `temporal_ordering`, without any search.
+
+    An ordering that leaves loops open is a reason why the layer has no mapping.
+
+    Example: {replace: Loma, stage: TemporalOrderingConversion}
+    """
+
+    stands_for = "TemporalOrderingConversionStage"
+
+    def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
+        """The one order. Raises MappingError if the ordering leaves a choice."""
+        entries = layer_ordering(item.ordering, item)
+        order = complete_order(entries, item.spatial.temporal_sizes)
+        if order is None:
+            raise MappingError(OPEN_ORDER)
+        yield OrderBatch.of_orders(item, [order])
+
+    def order_total(self, item: TemporalProblem) -> int:
+        """One."""
+        return 1

@@ -1,0 +1,185 @@
+"""Stages that a user wrote: found by dotted path below the working folder, and known by the digest of their code.
+
+`config.stages.bound.MinimalEnergyUnderLatency` is the class of that name in `config/stages/bound.py`. Modules are
+imported under their dotted names; `sys.path` is left as it was, and no bytecode is written beside the files.
+"""
+
+import ast
+import importlib.util
+import inspect
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import cast
+
+from tilewright.artifacts.digests import content_digest, input_digest
+from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.stages.base import Stage
+from tilewright.stages.user_errors import problem_in_code
+
+_lock = threading.RLock()
+_loaded: dict[tuple[Path, str], tuple[str, ModuleType]] = {}
+"""(folder, dotted module) -> (digest of the code, the module)."""
+
+
+def is_dotted_path(name: str) -> bool:
+    """True for the form in which stages of users are named."""
+    return "." in name and all(part.isidentifier() for part in name.split("."))
+
+
+def load_class(dotted: str, folder: Path | None = None) -> type[Stage]:
+    """The stage of that dotted path below `folder` (default: the working folder).
+
+    Raises InputError if there is no such file or class, if it is not a stage, or if the file cannot be imported.
+    """
+    place = (folder or Path()).resolve()
+    path, class_name = _file_of(dotted, place)
+    module = _load_module(dotted.rpartition(".")[0], path, place)
+    kind = getattr(module, class_name, None)
+    shown = _shown(path, place)
+    if kind is None:
+        stages = [name for name, value in vars(module).items() if _is_stage(value)]
+        raise InputError([Problem(f"has no class {class_name}", shown, nearest=nearest_name(class_name, stages))])
+    if not _is_stage(kind):
+        raise InputError([Problem(f"{class_name} is no stage: make it a subclass of tilewright.stages.Stage", shown)])
+    if "__dataclass_params__" not in vars(kind) and inspect.get_annotations(kind):
+        raise InputError([Problem(f"{class_name} has parameters, but is not decorated @dataclass(frozen=True)", shown)])
+    return cast(type[Stage], kind)
+
+
+def _is_stage(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, Stage)
+
+
+def _file_of(dotted: str, folder: Path) -> tuple[Path, str]:
+    *parts, class_name = dotted.split(".")
+    path = folder.joinpath(*parts).with_suffix(".py")
+    if not path.is_file():
+        known = sorted(other.name for other in path.parent.glob("*.py")) if path.parent.is_dir() else []
+        nearest = nearest_name(path.name, known)
+        raise InputError([Problem(f"no such file for the stage {dotted}", _shown(path, folder), nearest=nearest)])
+    return path, class_name
+
+
+def _shown(path: Path, folder: Path) -> str:
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)
+
+
+# code -----------------------------------------------------------------------------------------------------------------
+
+
+def digest_of_path(dotted: str, folder: Path | None = None) -> str:
+    """Digest of the file of a stage and of every local file that it imports; nothing is run."""
+    place = (folder or Path()).resolve()
+    *parts, _ = dotted.split(".")
+    path = place.joinpath(*parts).with_suffix(".py")
+    return _digest_of_files(local_files(path, place), place)
+
+
+def digest_of_class(kind: type[Stage]) -> str | None:
+    """The same for a class that is already there; None if its file is not known."""
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    if file is None:
+        return None
+    path = Path(file).resolve()
+    for (folder, _), (_, module) in _loaded.items():
+        if module.__name__ == kind.__module__ and path.is_relative_to(folder):
+            return _digest_of_files(local_files(path, folder), folder)
+    return _digest_of_files(local_files(path, path.parent), path.parent)
+
+
+def _digest_of_files(files: tuple[Path, ...], folder: Path) -> str:
+    return content_digest([[_shown(file, folder), input_digest(file)] for file in files])
+
+
+def local_files(path: Path, folder: Path) -> tuple[Path, ...]:
+    """A Python file and the files below `folder`, or beside it, that it imports, directly or not; sorted."""
+    seen: set[Path] = set()
+    waiting = [path]
+    while waiting:
+        file = waiting.pop()
+        if file not in seen:
+            seen.add(file)
+            waiting += _imported(file, path.parent, folder)
+    return tuple(sorted(seen))
+
+
+def _imported(file: Path, beside: Path, folder: Path) -> list[Path]:
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return []  # told when it is imported
+    found: list[Path] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                found += _files_of_module((folder, beside), alias.name.split("."))
+        elif isinstance(node, ast.ImportFrom):
+            bases = (file.parents[node.level - 1],) if node.level else (folder, beside)
+            parts = node.module.split(".") if node.module else []
+            for alias in node.names:
+                found += _files_of_module(bases, [*parts, alias.name])
+    return found
+
+
+def _files_of_module(bases: tuple[Path, ...], parts: list[str]) -> list[Path]:
+    """Files of a module and of the packages that hold it, in the first folder that has any."""
+    for base in bases:
+        found = []
+        for length in range(1, len(parts) + 1):
+            place = base.joinpath(*parts[:length])
+            found += [file for file in (place.with_suffix(".py"), place / "__init__.py") if file.is_file()]
+        if found:
+            return found
+    return []
+
+
+# import ---------------------------------------------------------------------------------------------------------------
+
+
+def _load_module(name: str, path: Path, folder: Path) -> ModuleType:
+    """Import a file under its dotted name, anew if its code has changed. Raises InputError if it cannot be imported."""
+    files = local_files(path, folder)
+    digest = _digest_of_files(files, folder)
+    with _lock:
+        known = _loaded.get((folder, name))
+        if known is not None and known[0] == digest:
+            return known[1]
+        _forget(files, path, folder)
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            with _importing_from(folder, path.parent):
+                spec.loader.exec_module(module)
+        except Exception as error:
+            sys.modules.pop(name, None)
+            raise InputError([problem_in_code(error, path, _shown(path, folder))]) from error
+        _loaded[folder, name] = digest, module
+        return module
+
+
+def _forget(files: tuple[Path, ...], path: Path, folder: Path) -> None:
+    """Drop modules that were imported under the names of these files, since they may be older or from elsewhere."""
+    for file in files:
+        for base in (folder, path.parent):
+            if file.is_relative_to(base):
+                parts = file.relative_to(base).with_suffix("").parts
+                sys.modules.pop(".".join(parts[:-1] if parts[-1] == "__init__" else parts), None)
+
+
+@contextmanager
+def _importing_from(*folders: Path) -> Iterator[None]:
+    """Look for modules in these folders first, and write no bytecode: it would not notice quick edits."""
+    before = sys.path[:], sys.dont_write_bytecode
+    sys.path[:0] = dict.fromkeys(str(folder) for folder in folders)
+    sys.dont_write_bytecode = True
+    try:
+        yield
+    finally:
+        sys.path[:], sys.dont_write_bytecode = before

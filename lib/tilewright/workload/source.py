@@ -1,0 +1,74 @@
+"""A workload as it is given: the path of a YAML or ONNX file or of an artifact, a list of dicts, an ONNX model, or the
+parsed workload itself."""
+
+from collections.abc import Mapping as Table
+from collections.abc import Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Union
+
+from tilewright.artifacts.envelope import is_artifact
+from tilewright.artifacts.files import YAML_SUFFIXES, FilePath, existing_file
+from tilewright.artifacts.objects import read_object
+from tilewright.profile import profile_by_name
+from tilewright.workload.graph import Workload
+
+if TYPE_CHECKING:
+    import onnx
+
+    from tilewright.workload.onnx.coverage import Coverage
+
+WorkloadSource = Union[FilePath, Sequence[dict[str, Any]], "onnx.ModelProto", Workload]
+PARSED, LAYERS, NETWORK = "parsed", "layers", "network"
+"""Kinds of sources: read before, a description of layers, an ONNX network."""
+
+
+def kind_of_workload(source: WorkloadSource) -> str:
+    """PARSED, LAYERS or NETWORK. Raises InputError if there is no such file."""
+    if isinstance(source, Workload):
+        return PARSED
+    if isinstance(source, list | tuple):
+        return LAYERS
+    if isinstance(source, str | PathLike):
+        path = existing_file(source, "workload")
+        if is_artifact(path):
+            return PARSED
+        return LAYERS if path.suffix in YAML_SUFFIXES else NETWORK
+    return NETWORK
+
+
+def read_parsed(source: Any) -> Workload:
+    """The workload of an artifact, or itself. Raises InputError."""
+    if isinstance(source, Workload):
+        return source
+    return read_object(Workload, existing_file(source, "workload"), "tilewright/workload")
+
+
+def read_layers(source: Any, notices: list[str] | None = None) -> Workload:
+    """The workload of a YAML file or of a list of dicts. Raises InputError with all problems."""
+    from tilewright.workload.yaml_reader import read_workload_yaml
+
+    return read_workload_yaml(list(source) if isinstance(source, tuple) else source, notices)
+
+
+def read_network(
+    source: Any, model: str, dims: Table[str, int] | None = None, name: str = ""
+) -> "tuple[Workload, Coverage]":
+    """The workload of an ONNX network and what of it is costed. Raises InputError with all problems."""
+    from tilewright.workload.onnx import read_onnx
+
+    parsed = read_onnx(source, profile_by_name(model), name=name, dims=dims)
+    return parsed.workload, parsed.coverage
+
+
+def parse_workload(
+    source: WorkloadSource, model: str = "zigzag-3.9.1", dims: Table[str, int] | None = None
+) -> Workload:
+    """The workload of a YAML or ONNX file, a list of dicts, an ONNX model or an artifact.
+
+    `model` is the profile (it decides how ONNX axes are read); `dims` are sizes of dynamic ONNX dimensions.
+    Raises InputError with all problems.
+    """
+    kind = kind_of_workload(source)
+    if kind == PARSED:
+        return read_parsed(source)
+    return read_layers(source) if kind == LAYERS else read_network(source, model, dims)[0]

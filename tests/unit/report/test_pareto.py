@@ -1,0 +1,212 @@
+"""The Pareto filter against a plain version, the groups that are compared, their table and figure."""
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tilewright.artifacts.envelope import write_document
+from tilewright.cli.main import main
+from tilewright.report.pareto import Candidate, candidate, compare, dominators, pareto_table, pareto_text
+from tilewright.report.pareto_figure import pareto_figure, write_pareto_figures
+
+from tests.unit.report.conftest import network
+
+# Few distinct values, so that ties and equal rows are common.
+values = st.integers(0, 4).map(float) | st.floats(0, 1e12, allow_nan=False)
+points = st.integers(1, 3).flatmap(
+    lambda width: st.lists(st.lists(values, min_size=width, max_size=width), max_size=40)
+)
+
+
+def matrix(rows: list[list[float]]) -> np.ndarray:
+    """The rows as an array, also if there are none."""
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(rows[0]) if rows else 0)
+
+
+def plainly_dominated(rows: list[list[float]], one: list[float]) -> bool:
+    """One comparison with every row, by the definition."""
+    return any(
+        all(a <= b for a, b in zip(other, one, strict=True)) and any(a < b for a, b in zip(other, one, strict=True))
+        for other in rows
+    )
+
+
+@given(points)
+def test_the_set_is_what_no_row_dominates(rows: list[list[float]]) -> None:
+    """A row is in the set exactly if the definition says so; who is named dominates it and is in the set."""
+    array = matrix(rows)
+    found = dominators(array)
+    assert [bool(others) for others in found] == [plainly_dominated(rows, row) for row in rows]
+    for row, others in zip(rows, found, strict=True):
+        assert list(others) == sorted(others)
+        assert all(plainly_dominated([rows[other]], row) and not found[other] for other in others)
+        every = [n for n, other in enumerate(rows) if plainly_dominated([other], row) and not found[n]]
+        assert list(others) == every
+
+
+@given(points, st.randoms())
+def test_the_order_of_runs_changes_nothing(rows: list[list[float]], random: Any) -> None:
+    """Whether a row is in the set does not depend on where it stands; equal rows are in it together."""
+    order = list(range(len(rows)))
+    random.shuffle(order)
+    array = matrix(rows)
+    found, shuffled = dominators(array), dominators(array[order])
+    assert [bool(found[index]) for index in order] == [bool(others) for others in shuffled]
+    verdicts: dict[tuple[float, ...], bool] = {}
+    for row, others in zip(rows, found, strict=True):
+        assert verdicts.setdefault(tuple(row), bool(others)) == bool(others)
+
+
+def run(name: str, energy_pj: float, latency_cycles: float, area_mm2: float, **changes: Any) -> Candidate:
+    """A run of a network `net` on the core `name`."""
+    summary = {
+        "workload": changes.pop("workload", "net"),
+        "core": name,
+        "objective": changes.pop("objective", "latency"),
+        "model": "zigzag-3.9.1",
+        "energy_pj": energy_pj,
+        "latency_cycles": latency_cycles,
+        "area_mm2": area_mm2,
+    }
+    note = changes.pop("area_note", "")
+    options = {"objective": summary["objective"], "model": "zigzag-3.9.1", "lpf_limit": 6, **changes}
+    return candidate(
+        f"{summary['workload']}-{name}", summary, {"options": options, "inputs": {"workload": "abc"}}, note
+    )
+
+
+def test_ties_stay_and_area_decides() -> None:
+    """Equal runs are both in the set; a run that is worse in energy and latency stays if it is smaller."""
+    (group,) = compare([run("a", 1, 1, 2), run("b", 1, 1, 2), run("small", 2, 2, 1), run("worse", 2, 2, 2)])
+    assert [group.on_front(index) for index in range(4)] == [True, True, True, False]
+    assert group.dominators[3] == (0, 1, 2)
+    assert group.note == ""
+
+
+def test_without_an_area_only_energy_and_latency_are_compared() -> None:
+    """An area that is not given is no area of 0: it is said, and no run wins or loses by it."""
+    runs = [run("a", 1, 1, 5), run("small", 2, 2, 1), run("unknown", 3, 0.5, 0), run("part", 4, 4, 3, area_note="some")]
+    (group,) = compare(runs)
+    assert group.objectives == ("energy_pj", "latency_cycles")
+    assert [group.on_front(index) for index in range(4)] == [True, False, True, False]
+    assert group.note == "area not given: unknown, part; compared by energy and latency only"
+    table = pareto_table([group])
+    assert table["area_mm2"].isna().tolist() == [False, False, True, True]
+    assert table["area_note"].tolist() == ["", "", "area not given", "some"]
+    assert "not given" in pareto_text([group])
+
+
+def test_only_like_is_compared_with_like() -> None:
+    """Another network, option or model is another group, named by what differs; another objective is not."""
+    groups = compare(
+        [
+            run("a", 1, 1, 1),
+            run("b", 2, 2, 2, objective="energy"),
+            run("c", 3, 3, 3, lpf_limit=8),
+            run("d", 4, 4, 4, workload="other"),
+        ]
+    )
+    assert [[point.core for point in group.candidates] for group in groups] == [["a", "b"], ["c"], ["d"]]
+    assert [group.difference for group in groups] == ["lpf_limit 6", "lpf_limit 8", ""]
+
+
+def test_a_pipeline_of_the_users_is_an_option_too() -> None:
+    """Runs of another pipeline are another group; what is long is named by its digest."""
+    pipeline = [{"stage": f"a_stage_with_a_long_name_{i}"} for i in range(5)]
+    groups = compare([run("a", 1, 1, 1), run("b", 2, 2, 2, pipeline=pipeline), run("c", 3, 3, 3, pipeline=pipeline)])
+    assert [len(group.candidates) for group in groups] == [1, 2]
+    assert groups[0].difference == "pipeline default"
+    assert groups[1].difference.startswith("pipeline digest ")
+
+
+def test_table_and_text(tmp_path: Path) -> None:
+    """Columns for programs, with true and false, and names of the runs that dominate."""
+    groups = compare([run("a", 1, 1, 2), run("b", 2, 2, 3), run("c", 1, 1, 1)])
+    table = pareto_table(groups)
+    assert table["pareto"].tolist() == ["false", "false", "true"]
+    assert table["dominated_by"].tolist() == ["net-c", "net-c", ""]
+    assert table["compared_by"].tolist() == ["energy latency area"] * 3
+    assert pareto_table([]).columns.tolist() == table.columns.tolist()
+    assert "dominated by" in pareto_text(groups)
+
+
+@pytest.mark.parametrize("count", [1, 6, 40])
+def test_figure_has_every_run_and_no_text_outside(count: int) -> None:
+    """All runs are drawn and listed; nothing leaves the figure."""
+    runs = [run(f"core_{i}", 1e6 + (i * 37 % 11) * 1e6, 1e3 * 1.3**i, 1 + i % 5) for i in range(count)]
+    runs += [run("twin", runs[0].energy_pj, runs[0].latency_cycles, 3)]
+    (group,) = compare(runs)
+    figure = pareto_figure([group])
+    renderer = figure.canvas.get_renderer()
+    assert len(figure.axes[0].collections) == count + 1
+    shown = [text.get_text() for text in figure.texts]
+    assert all(point.core in shown for point in runs)
+    assert f"1, {count + 1}" in [text.get_text() for text in figure.axes[0].texts]
+    for text in figure.texts:
+        box = text.get_window_extent(renderer)
+        assert box.x0 >= 0
+        assert box.x1 <= figure.bbox.x1
+        assert box.y0 >= 0
+        assert box.y1 <= figure.bbox.y1
+
+
+def test_figures_of_networks_and_groups(tmp_path: Path) -> None:
+    """A file for each network, its groups below each other, with stable bytes; no cost at all is no error."""
+    groups = compare([run("a", 1, 1, 1), run("b", 2, 2, 2, lpf_limit=8), run("c", 0, 0, 0, workload="other")])
+    first = write_pareto_figures(groups, tmp_path / "one")
+    second = write_pareto_figures(groups, tmp_path / "two")
+    assert [path.name for path in first] == ["net.svg", "net.png", "other.svg", "other.png"]
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+    assert len(pareto_figure([group for group in groups if group.workload == "net"]).axes) == 2
+
+
+def write_summary(folder: Path, hardware: str, area_mm2: float, change: Callable[[dict[str, Any]], None]) -> None:
+    """A run's folder with nothing but its summary."""
+    summary = copy.deepcopy(network(2)[1]) | {"core": hardware, "area_mm2": area_mm2}
+    change(summary)
+    made_by = {"options": {"objective": "latency"}, "inputs": {"workload": "w", "hardware": hardware}}
+    write_document(folder / "summary.json", "tilewright/single-summary", summary, made_by)
+
+
+def test_verb_reads_runs_and_writes_table_and_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """From folders of runs to a CSV, figures and a text table; --json gives the rows."""
+    write_summary(tmp_path / "runs" / "one", "one", 1.0, lambda summary: None)
+    write_summary(tmp_path / "runs" / "two", "two", 2.0, lambda summary: summary.update(energy_pj=1e12))
+    outputs = ["--csv", str(tmp_path / "pareto.csv"), "--figures", str(tmp_path / "figures")]
+    assert main(["pareto", str(tmp_path / "runs"), *outputs]) == 0
+    table = pandas.read_csv(tmp_path / "pareto.csv", dtype={"pareto": str})
+    assert table["pareto"].tolist() == ["true", "false"]
+    assert (tmp_path / "figures" / "small_network.svg").is_file()
+    assert main(["pareto", str(tmp_path / "runs"), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["area_mm2"] for row in rows] == [1.0, 2.0]
+    assert main(["pareto", str(tmp_path / "runs")]) == 0
+    assert "dominated by" in capsys.readouterr().out
+    assert main(["pareto", str(tmp_path / "nothing")]) == 2
+    assert main(["pareto", str(tmp_path / "runs"), "--csv", str(tmp_path / "pareto.csv" / "x.csv")]) == 2
+
+
+def test_hardware_tells_which_areas_are_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An area that counts the units but not the memories is not a whole area."""
+    tiny = Path(__file__).parents[2] / "workflow" / "tiny"
+    hardware = tmp_path / "narrow.yaml"
+    text = (tiny / "hardware" / "narrow.yaml").read_text()
+    assert "unit_area: 0" in text
+    hardware.write_text(text.replace("unit_area: 0", "unit_area: 1"))
+    given = ["--mapping", str(tiny / "mapping" / "free.yaml"), "--workload", str(tiny / "workload" / "two_layers.yaml")]
+    output = str(tmp_path / "run")
+    assert main(["map", "--hardware", str(hardware), *given, "--lpf-limit", "3", "--no-store", "-o", output]) == 0
+    capsys.readouterr()
+    assert main(["pareto", output, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["area_mm2"] > 0
+    assert main(["pareto", output, "--hardware", str(hardware), "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["area_mm2"] is None
+    assert row["area_note"].startswith("area not given: none for ")
