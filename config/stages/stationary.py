@@ -27,7 +27,10 @@ class StationaryOrders(TemporalMapper):
 
     def orders(self, item: TemporalProblem) -> Iterator[tuple[Loop, ...]]:
         """Every order of the loops that leave the operand alone, below every order of the others."""
-        depends_on = dict(item.layer.operand_dimensions).get(self.operand, ())
+        depends_on = set(dict(item.layer.operand_dimensions).get(self.operand, ()))
+        for relation in item.layer.relations:  # IX = OX + FX: an operand with IX depends on both
+            if relation.data_dimension in depends_on:
+                depends_on.update(dimension for dimension, _ in relation.terms)
         loops = item.spatial.temporal_sizes
         inner = [loop for loop in loops if loop[0] not in depends_on]
         outer = [loop for loop in loops if loop[0] in depends_on]

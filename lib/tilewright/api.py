@@ -69,13 +69,13 @@ def map_workload(
     from tilewright.stages.base import Control
     from tilewright.stages.descriptions import Descriptions
     from tilewright.stages.pipeline import Pipeline
-    from tilewright.workload.source import LAYERS, kind_of_workload
+    from tilewright.workload.source import LAYERS, kind_of_source
 
     chosen = options or SearchOptions()
     if isinstance(pipeline, Pipeline):
         stages = pipeline
     else:
-        is_onnx = kind_of_workload(workload) != LAYERS
+        is_onnx = kind_of_source(workload) != LAYERS
         stages = Pipeline.build(pipeline if pipeline is None else list(pipeline), chosen, onnx=is_onnx)
     problem = next(stages.parsers().run(Descriptions(hardware, workload, mapping)))
     return run.map_problem(problem, stages, Control(threads, store, Path(exports)))

@@ -7,7 +7,7 @@ returned or that it refused (tests/conformance/data/README.md). A flow file hold
 import gzip
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +194,7 @@ def _compare_network(
     """Map the whole network from its files and compare each layer by name."""
     workload = read_workload_yaml(directory / "workload" / f"{flow['workload']}.yaml")
     mapping = read_mapping(directory / "mapping" / f"{flow['mapping']}.yaml")
+    options = replace(options, exploit_data_locality=bool(flow.get("inter_layer_locality", False)))
     mapped = map_workload(workload, core, mapping, options)
     records = {name: mapped.records[index] for name, index in mapped.summary["layer_index"]}
     for entry in flow["layers"]:

@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 import tilewright
+from tilewright.stages import Pipeline
+from tilewright.stages.saving import SimpleSave
+from tilewright.stages.temporal import Loma
 
 HARDWARE, MAPPING = "config/hardware/cube_3d.yaml", "config/mapping/cube_3d.yaml"
 WORKLOAD = [
@@ -44,6 +47,19 @@ def test_map_evaluate_export_agree(tmp_path: Path) -> None:
     assert third.records[0]["energy_pj"] == record["energy_pj"]
     assert third.summary["evaluations"] == 1
     assert "product" in tilewright.export_loop_nests(mapped.records)
+
+
+def test_a_pipeline_from_python(tmp_path: Path) -> None:
+    """Stages as names, classes or objects; what they write lies where it is told to."""
+    plain = tilewright.map_workload(WORKLOAD, HARDWARE, MAPPING)
+    pipeline = [{"replace": "Loma", "stage": Loma(lpf_limit=6)}, {"insert": SimpleSave, "before": "Sum"}]
+    staged = tilewright.map_workload(WORKLOAD, HARDWARE, MAPPING, pipeline=pipeline, exports=tmp_path)
+    assert staged == plain
+    assert (tmp_path / "overall_simple.json").is_file()
+    built = Pipeline.build(pipeline, onnx=False)
+    assert tilewright.map_workload(WORKLOAD, HARDWARE, MAPPING, pipeline=built, exports=tmp_path) == plain
+    with pytest.raises(tilewright.InputError, match="did you mean 'Loma'"):
+        tilewright.map_workload(WORKLOAD, HARDWARE, MAPPING, pipeline=[{"drop": "Lima"}])
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -115,7 +115,7 @@ def test_edited_parameter_reruns_the_run(staged: Project, edit: Edit) -> None:
 
 
 def test_exports_are_results(staged: Project) -> None:
-    """What stages write lies beside the run's results and comes back when it is gone; other runs have no such folder."""
+    """What stages write lies beside the run's results and comes back when it is gone; other runs have none."""
     single = staged.root / "results" / "single"
     exported = single / "bounded" / "exports" / "overall_simple.json"
     assert json.loads(exported.read_text())["energy"] == summary(staged, "bounded")["energy_pj"]

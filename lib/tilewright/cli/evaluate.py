@@ -46,14 +46,18 @@ def command(
     """
     from tilewright.search.evaluate import evaluate
     from tilewright.search.options import SearchOptions
-    from tilewright.sources import existing_file, parse_accelerator, parse_inputs, parse_workload, single_core
+    from tilewright.sources import existing_file, parse_accelerator, parse_workload, single_core
+    from tilewright.stages.descriptions import Descriptions
+    from tilewright.stages.run import read_problem
 
     options = SearchOptions(model=model, temporal_mapping_type=temporal_mapping_type)
     if (mapping is None) == (points is None):
         raise InputError("give either --mapping or --points")
     if mapping is not None:
-        accelerator, network, constraints = parse_inputs(hardware, workload, mapping, model, parse_dims(dims))
-        found = list(_points_of_mapping(network, constraints, layer_name))
+        sizes = tuple(parse_dims(dims).items())
+        problem = read_problem(Descriptions(hardware, workload, mapping, sizes), options)
+        accelerator, network = problem.accelerator, problem.workload
+        found = list(_points_of_mapping(network, problem.mapping, layer_name))
     else:
         accelerator, network = parse_accelerator(hardware), parse_workload(workload, model, parse_dims(dims))
         layers = [node.layer for node in network.nodes if node.layer]

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from tilewright.artifacts.canonical import canonical_text
 from tilewright.errors import InputError, Problem
 from tilewright.units import LARGEST_WHOLE_NUMBER
-from tilewright.yamlfile import YamlDocument, load_yaml, parse_yaml
+
+if TYPE_CHECKING:
+    from tilewright.yamlfile import YamlDocument
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 OBJECTIVES = ("latency", "energy", "EDP")
@@ -124,10 +126,12 @@ def pipeline_option(function: Function) -> Function:
     return click.option("--pipeline", "pipeline", metavar="FILE|JSON", default="", help=text)(function)
 
 
-def read_pipeline(text: str) -> YamlDocument | None:
+def read_pipeline(text: str) -> "YamlDocument | None":
     """The document of --pipeline, None if it was not given. Raises InputError."""
     if not text:
         return None
+    from tilewright.yamlfile import load_yaml, parse_yaml
+
     if text.lstrip().startswith(("[", "{")):
         return parse_yaml(text)
     from tilewright.artifacts.files import existing_file

@@ -38,6 +38,9 @@ class MappingConstraints:
     """(layer operand, memory operand); the order is the processing order of conversion and allocation."""
     temporal_ordering: tuple[TemporalOrderingEntry, ...] = ()
     """Innermost first."""
+    level_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """(layer operand, loops of a complete temporal ordering up to and including each of its memory levels); () leaves
+    the choice to the allocator."""
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,21 @@ def check_mapping(findings: Findings) -> None:
     for index, entry in enumerate(entries):
         _check_links((index, "memory_operand_links"), table(entry.get("memory_operand_links")), findings)
         _note_repeated_dimensions((index, "spatial_mapping"), table(entry.get("spatial_mapping")), findings)
+        _check_boundaries((index, "level_boundaries"), table(entry), findings)
+
+
+def _check_boundaries(path: KeyPath, entry: dict[Any, Any], findings: Findings) -> None:
+    """Boundaries count the loops of an ordering that leaves nothing open, and never fall from level to level."""
+    boundaries = table(entry.get("level_boundaries"))
+    if not boundaries:
+        return
+    loops = items(entry.get("temporal_ordering"))
+    if not loops or any(WILDCARD in items(loop) for loop in loops):
+        findings.problem(path, "needs a temporal_ordering that gives every loop with its size")
+    for operand, counts in boundaries.items():
+        numbers = [count for count in items(counts) if isinstance(count, int)]
+        if numbers != sorted(numbers):
+            findings.problem((*path, operand), "a level cannot end before the one below it", str(numbers))
 
 
 def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = "") -> list[Problem]:

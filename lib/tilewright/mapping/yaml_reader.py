@@ -52,4 +52,8 @@ def _constraints(entry: MappingEntry, written: dict[str, Any]) -> MappingConstra
             else tuple(written["memory_operand_links"].items())
         ),
         temporal_ordering=tuple(parse_ordering_entry(value) for value in entry.temporal_ordering or ()),
+        level_boundaries=tuple(
+            (operand, tuple(getattr(entry.level_boundaries, operand)))
+            for operand in written.get("level_boundaries") or ()
+        ),
     )

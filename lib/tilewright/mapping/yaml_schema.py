@@ -63,6 +63,20 @@ class LinksEntry(Entry):
     """Memory operand of the layer's input."""
 
 
+Boundaries = Annotated[list[Annotated[int, Field(ge=0, le=LARGEST_WHOLE_NUMBER)]], Field(min_length=1)]
+
+
+class BoundariesEntry(Entry):
+    """For each operand the loops of the temporal ordering up to and including each of its memory levels, from inside."""
+
+    O: Boundaries  # noqa: E741
+    """Of the layer's output."""
+    W: Boundaries
+    """Of the layer's weights."""
+    I: Boundaries  # noqa: E741
+    """Of the layer's input."""
+
+
 class MappingEntry(Entry):
     """Constraints for the layers that the entry's name selects."""
 
@@ -77,6 +91,9 @@ class MappingEntry(Entry):
     """Layer operand to memory operand, one to one; by default O: O, W: I2, I: I1."""
     temporal_ordering: list[OrderingEntry] | None = None
     """Loops from innermost to outermost, as [OX, 112], [OX, "*"] for any size, ["*", "*"] for any loops between."""
+    level_boundaries: BoundariesEntry | None = None
+    """Which memory level keeps which loops of a complete temporal ordering; without it the allocator decides, as in
+    zigzag-dse."""
 
 
 MappingFile = Annotated[list[MappingEntry], Field(min_length=1)]

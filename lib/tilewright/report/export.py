@@ -54,6 +54,21 @@ def _entry(name: str, record: Record, array_dimensions: Sequence[str]) -> Entry:
         "memory_operand_links": dict(record["memory_operand_links"]),
         # A loop of size 1 does nothing, and the dialect has no complete ordering with one.
         "temporal_ordering": [[dimension, size] for dimension, size in record["loop_order"] if size != 1],
+        **_level_boundaries(record),
+    }
+
+
+def _level_boundaries(record: Record) -> Entry:
+    """Where each operand's memory levels end, if the search chose it; loops of size 1 do not count."""
+    given = record.get("level_boundaries")
+    sizes = [size for _, size in record["loop_order"]]
+    if given is None or all(size == 1 for size in sizes):
+        return {}
+    return {
+        "level_boundaries": {
+            operand: _FlowPair(sum(size != 1 for size in sizes[:bound]) for bound in bounds)
+            for operand, bounds in given.items()
+        }
     }
 
 

@@ -24,6 +24,7 @@ from tilewright.search.batch import OrderBatch, SearchStoppedError, best_row, co
 from tilewright.search.evaluate import Boundaries, PreparedProblem
 from tilewright.search.exact_kernel import TOLERANCE, begin, expand_labels, next_generation
 from tilewright.search.exact_record import EXACT_DTYPE, LABEL_FIELDS, LABELS, PATH_BITS, PATH_SYMBOLS
+from tilewright.search.exact_rules import truncates_by_order
 from tilewright.search.exact_tables import new_search
 from tilewright.search.loma import layer_ordering, loma_batches
 from tilewright.search.options import OBJECTIVES
@@ -80,10 +81,9 @@ def exact_batches(
 
     Raises MappingError for impossible constraints and problems that are too large, SearchStoppedError on `stop`.
     """
-    first = _first_mapping(prepared, ordering, objective, stop)
     result = search_exact(prepared, ordering, options, objective, stop, progress)
     if result is None:
-        yield first
+        yield _first_mapping(prepared, ordering, objective, stop)
         return
     notes = (
         ("engine", "exact"),
@@ -236,9 +236,11 @@ class _Rounds:
         for width in WIDTHS:
             in_time = self._round(width)
             self.lower_bound = float(search.dropped_bound)
-            self.proven = in_time and self.lower_bound >= search.best * (1 - TOLERANCE)
+            self.proven = in_time and bool(self.lower_bound >= search.best * (1 - TOLERANCE))
             if self.proven or not in_time:
                 break
+        if truncates_by_order(self.prepared.arrays, search):
+            self.lower_bound, self.proven = 0.0, False
         self.nodes = int(search.nodes)
         if not search.improved:
             return best

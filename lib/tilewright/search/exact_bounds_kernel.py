@@ -116,6 +116,8 @@ def write_array_links(problem, ws, x, v, o, total):
     elif x.child_stationary[o] >= 0:
         point = x.child_stationary[o]
         count = x.array_count[o, point]
+        if count == 1 and x.child_level[o] == 0 and is_open(problem, x, o):
+            return  # a single load, but the tile that it must bring first is not known
         period = total // count
         write_link(
             problem, ws, x, v, o, 0, TL, count, x.array_cycles[o, TL], period, period, x.array_bandwidth[o, point]

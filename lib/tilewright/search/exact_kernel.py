@@ -65,7 +65,7 @@ def close_level(problem, x, o):
     k = problem.level_memory[o, m]
     if not problem.holds_everything[k]:
         bits = tile_bits_of(problem, x, o, m, point, x.child_start[o])
-        if bits > problem.memory_bits[k]:
+        if bits > problem.memory_bits[k] * (1 + _ROUNDING):
             return False
         if x.shares[b] and bits + bits_beside(problem, x, k, o) > problem.memory_bits[k] * (1 + _ROUNDING):
             return False
@@ -182,6 +182,8 @@ def take_leaf(problem, ws, x):
     value = objective_of(x, energy, latency)
     if value < x.child_bound * (1 - TOLERANCE):
         x.broken += 1
+    if x.uncertain and value > x.child_bound * (1 + TOLERANCE):
+        x.dropped_bound = min(x.dropped_bound, x.child_bound)  # a label merged with this one may round to less
     if value < x.best:
         x.best = value
         x.best_energy = energy
@@ -308,9 +310,6 @@ def empty_buckets(x):
 def begin(problem, ws, x, count):
     """The first generation: the label of the empty order."""
     start_search(problem, x)
-    if x.nodes == 0:
-        for slot in range(BUCKETS):
-            x.bucket[slot] = -1
     x.energy_floor = bound_energy(problem, x)
     x.generation = 0
     x.current = 0
@@ -318,11 +317,11 @@ def begin(problem, ws, x, count):
     x.dropped_bound = math.inf
     x.label_count[1] = 0
     x.label_count[0] = 0
+    empty_buckets(x)
     bound_child(problem, ws, x, 0)
     if not hopeless(x):
         store_child(problem, x, 0, 0)
         x.label_count[0] = 1
-    empty_buckets(x)
 
 
 @kernel

@@ -5,6 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from tilewright.cost.problem import Problem
+from tilewright.profile import SWITCHES
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact_lattice import Lattice, boundaries_of, held_by, precisions_of, tile_bits
 
@@ -88,18 +90,31 @@ class GreedyRules:
         return True
 
     def _same_in_any_order(self) -> bool:
-        """Tile sizes do not depend on the order of multiplication, not even in the last bit.
+        """Tile sizes do not depend on the order of multiplication, not even in the last bit."""
+        return not order_sensitive_dimensions(self.prepared.arrays, self.search)
 
-        With spatial factors that are no binary fractions they could, if a dimension has two odd loops to multiply.
-        """
-        problem = self.prepared.arrays
-        odd = dict.fromkeys(range(problem.dimension_count), 0)
-        for j in range(self.search.symbol_count):
-            if self.search.loop_size[j] & (self.search.loop_size[j] - 1):
-                odd[int(self.search.loop_dimension[j])] += int(self.search.multiplicity[j])
-        for o in range(problem.operand_count):
-            for s in range(problem.spatial_start[o].max()):
-                factor = Fraction(float(problem.spatial_factor[0, o, s]))
-                if factor.denominator > 2**20 and odd[int(problem.spatial_dimension[o, s])] > 1:
-                    return False
-        return True
+
+def order_sensitive_dimensions(problem: Problem, search: np.record) -> set[int]:
+    """Dimensions whose tile sizes can depend on the order of multiplication in the last bit.
+
+    With a spatial factor that is no binary fraction, if there are two odd loops to multiply.
+    """
+    odd = dict.fromkeys(range(problem.dimension_count), 0)
+    for j in range(search.symbol_count):
+        if search.loop_size[j] & (search.loop_size[j] - 1):
+            odd[int(search.loop_dimension[j])] += int(search.multiplicity[j])
+    sensitive = set()
+    for o in range(problem.operand_count):
+        for s in range(problem.spatial_start[o].max()):
+            dimension = int(problem.spatial_dimension[o, s])
+            if Fraction(float(problem.spatial_factor[0, o, s])).denominator > 2**20 and odd[dimension] > 1:
+                sensitive.add(dimension)
+    return sensitive
+
+
+def truncates_by_order(problem: Problem, search: np.record) -> bool:
+    """Whether the reference may truncate the size of a window differently in different orders (fault B12)."""
+    if problem.switches[SWITCHES.index("exact_window_sizes")]:
+        return False
+    windows = {int(d) for d in problem.relation_dimension[: problem.relation_count].ravel()}
+    return bool(windows & order_sensitive_dimensions(problem, search))

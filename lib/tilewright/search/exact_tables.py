@@ -5,6 +5,7 @@ bounds rest, and what the reference's allocator is bound to do (docs/exact.md, 2
 """
 
 import math
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,7 @@ from tilewright.search.exact_record import (
 from tilewright.search.exact_rules import GreedyRules
 from tilewright.search.exact_tables_kernel import fill_tables
 
+ROUNDING = 1e-12
 _FAR = 1 << 58
 _LINKS = ((TH, 0), (FH, 0), (TL, 1), (FL, 1))
 """Direction of each link of a boundary, and whether it belongs to the memory above."""
@@ -43,7 +45,7 @@ def new_search(
     problem = prepared.arrays
     lattice = Lattice(tuple(count + 1 for _, count in multiset.loops))
     _check_room(problem, multiset, lattice)
-    search = new_record(EXACT_DTYPE)
+    search = _cleared_record()
     search.objective, search.free = objective, free
     search.symbol_count, search.loop_count, search.lattice_size = len(multiset.loops), multiset.length, lattice.size
     search.length = multiset.length
@@ -60,6 +62,27 @@ def new_search(
     _mark_possible(problem, search, lattice)
     _mark_classes(problem, search, lattice)
     _sum_up(problem, search, lattice)
+    return search
+
+
+_records = threading.local()
+_LARGE_BYTES = 1 << 19
+
+
+def _cleared_record() -> np.record:
+    """This thread's record, at zero but for the large fields, which each search fills as far as it reads them.
+
+    One record serves all searches of a thread: a new one costs more than a small search, in pages of memory.
+    """
+    if not hasattr(_records, "search"):
+        _records.search = new_record(EXACT_DTYPE)
+        _records.search.bucket[...] = -1
+        _records.small = [name for name in EXACT_DTYPE.names or () if EXACT_DTYPE[name].itemsize < _LARGE_BYTES]
+    search: np.record = _records.search
+    kept = int(search.slot_count)
+    for name in _records.small:
+        search[name] = 0
+    search.slot_count = kept  # which hashes the search before has left to be forgotten
     return search
 
 
@@ -93,8 +116,8 @@ def _least_elements(problem: Problem, search: np.record, lattice: Lattice) -> No
     for row in range(int(problem.level_count[: problem.operand_count].sum())):
         search.least_elements[row, :n] = lattice.least_above(search.elements[row, :n])
     for o in range(problem.operand_count):
-        tiles = search.tile_bits[search.first_boundary[o], :n] if problem.level_count[o] > 1 else np.ones(1)
-        search.least_tile_bits[o] = int(tiles.min())
+        if problem.level_count[o] > 1:
+            search.least_tile_bits[o] = int(search.tile_bits[search.first_boundary[o], :n].min())
 
 
 def _mark_memories(problem: Problem, search: np.record, lattice: Lattice) -> None:
@@ -153,13 +176,13 @@ def _mark_possible(problem: Problem, search: np.record, lattice: Lattice) -> Non
             possible = np.ones(n, bool)
         else:
             least, most = precisions_of(problem, o, m)
-            limit = float(problem.memory_bits[k])
+            limit = float(problem.memory_bits[k]) * (1 + ROUNDING)
             possible = tile_bits(problem, search, o, m, least, n) <= limit
             if search.filled[b]:
                 bits = tile_bits(problem, search, o, m, most, n)
                 overflows = np.zeros(n, bool)
                 for symbol in range(len(lattice.shape)):
-                    overflows |= lattice.successors(bits, symbol, 0.0) > limit
+                    overflows |= lattice.successors(bits, symbol, 0.0) > float(problem.memory_bits[k])
                 overflows[n - 1] = True
                 possible &= overflows
         search.possible[b, :n] = possible & np.isfinite(search.link_energy[b, :n])

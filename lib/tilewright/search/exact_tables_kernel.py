@@ -17,6 +17,7 @@ from tilewright.hardware.core import FH, FL, TH, TL
 from tilewright.profile import SWITCHES
 from tilewright.search.exact_record import LINK_FH, LINK_TH, LINK_TL
 
+NEARLY = 1e-9
 LEVEL_FLOOR = SWITCHES.index("per_level_loading_floor")
 
 
@@ -112,14 +113,27 @@ def link_energy(problem, ws, o, m, d):
 
 
 @kernel
+def round_halves_down(problem, ws, x, point):
+    """Count a tile that is halfway between two whole numbers as the smaller: which it is depends on rounding errors."""
+    for o in range(problem.operand_count):
+        for m in range(problem.level_count[o] - 1):
+            elements = x.elements[x.first_level[o] + m, point]
+            if abs(elements - math.floor(elements) - 0.5) < NEARLY * max(1.0, elements):
+                ws.tile_elements[0, o, m + 1] = math.floor(elements)
+                x.uncertain = 1
+
+
+@kernel
 def fill_point(problem, ws, x, point):
     """All tables at one point of the lattice."""
     below = place_order(problem, ws, x, point)
     count_elements(problem, ws, x, point)
     count_cycles(problem, ws)
     size_tiles(problem, ws, 0)
-    record_data_movement(problem, ws, 0)
     v = 0
+    if problem.spatial_differs:
+        round_halves_down(problem, ws, x, point)
+    record_data_movement(problem, ws, 0)
     if problem.spatial_differs:
         v = 1
         size_tiles(problem, ws, 1)
@@ -160,6 +174,8 @@ def keep_array_links(problem, ws, x, point, v, o):
             if o == OUTPUT_INDEX:
                 x.output_count[d] = ws.count[v, o, 0, d]
     x.array_energy[o, point] = energy
+    if problem.level_count[o] == 1:
+        x.least_tile_bits[o] = ws.tile_elements[v, o, 1] * ws.tile_precision[v, o, 1]
     d = FL if o == OUTPUT_INDEX else TL
     x.array_count[o, point] = ws.count[v, o, 0, d]
     exact = problem.switches[LEVEL_FLOOR]

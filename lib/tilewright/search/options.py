@@ -77,6 +77,15 @@ class SearchOptions:
                     allowed="greedy",
                 )
             )
+        if self.allocation == "free" and self.temporal_mapping_type == "even":
+            problems.append(
+                Problem(
+                    "free gives each operand level boundaries of its own, which even mappings forbid",
+                    path="temporal_mapping_type",
+                    value=repr(self.temporal_mapping_type),
+                    allowed="uneven",
+                )
+            )
         try:
             profile_by_name(self.model)
         except InputError as error:

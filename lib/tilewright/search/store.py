@@ -8,6 +8,7 @@ absent. Deleting the store costs only time.
 import contextlib
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,15 @@ def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> lis
     """What decides the result. Which operands are constant matters to the network, not to the mapping of a layer."""
     return [
         {**encode(layer), "name": "", "constant_operands": []},
-        {**encode(core), "name": ""},
+        _name_free_core(core),
         {**encode(constraints), "name": ""},
     ]
+
+
+@lru_cache(maxsize=64)
+def _name_free_core(core: Core) -> dict[str, Any]:
+    """Most layers of a network are asked for on the same core."""
+    return {**encode(core), "name": ""}
 
 
 @dataclass(frozen=True)

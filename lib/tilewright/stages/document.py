@@ -1,6 +1,7 @@
 """The catalogue of stages as a page of the documentation, made from the code.
 
-`python -m tilewright.stages.document docs/stages.md` writes it between the marks of that page.
+`python -m tilewright.stages.document docs/stages.md` writes it between the marks of that page, and the worked examples,
+which are files of the project, into the blocks that name them.
 """
 
 import ast
@@ -31,6 +32,8 @@ from tilewright.stages.tally import CandidateTally
 BEGIN, END = "<!-- catalogue: made by tilewright.stages.document -->", "<!-- end of the catalogue -->"
 ITEMS = (Descriptions, NetworkProblem, LayerProblem, SpatialCandidate, TemporalProblem, OrderBatch)
 RESULTS = (Evaluations, CostedBatch, CandidateTally, LayerRecord, MappedWorkload)
+SHOWN_FILE = re.compile(r"(<!-- file: (\S+) -->\n```python\n).*?```\n", re.DOTALL)
+"""A block of a page that shows a file of the project."""
 GROUPS = {
     "Parsers": ("ONNXModelParser", "WorkloadParser", "AcceleratorParser", "MappingParser"),
     "Networks": ("Workload", "SearchUnusedMemory", "RemoveUnusedMemory"),
@@ -153,12 +156,16 @@ def _own_field_docs(kind: type) -> dict[str, str]:
     return found
 
 
-def with_catalogue(page: str) -> str:
-    """The text of a page with the catalogue between its marks. Raises ValueError if it has no marks."""
+def with_catalogue(page: str, project: Path = Path()) -> str:
+    """The text of a page with the catalogue between its marks, and with the files of the project that it shows.
+
+    Raises ValueError if it has no marks.
+    """
     pattern = re.compile(re.escape(BEGIN) + ".*" + re.escape(END), re.DOTALL)
     if not pattern.search(page):
         raise ValueError(f"the page has no lines '{BEGIN}' and '{END}'")
-    return pattern.sub(lambda _: f"{BEGIN}\n\n{catalogue_text()}\n{END}", page)
+    page = pattern.sub(lambda _: f"{BEGIN}\n\n{catalogue_text()}\n{END}", page)
+    return SHOWN_FILE.sub(lambda found: found[1] + (project / found[2]).read_text() + "```\n", page)
 
 
 def listed_stages() -> tuple[str, ...]:

@@ -7,8 +7,7 @@ from typing import Any
 from tilewright.errors import nearest_name
 from tilewright.stages.base import Stage
 from tilewright.stages.catalogue import canonical_name
-from tilewright.stages.findings import Finding
-from tilewright.yamlfile import KeyPath
+from tilewright.stages.findings import Finding, KeyPath
 
 EDIT_KEYS = {
     "replace": ("replace", "stage", "parameters"),

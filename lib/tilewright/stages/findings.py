@@ -2,9 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tilewright.errors import Problem
-from tilewright.yamlfile import KeyPath, YamlDocument
+
+if TYPE_CHECKING:
+    from tilewright.yamlfile import YamlDocument
+
+KeyPath = tuple[str | int, ...]
+"""Keys and list indices."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +32,7 @@ class Finding:
         message = f"{problem.path}: {problem.message}" if problem.path else problem.message
         return cls(place, message, problem.value, problem.allowed, problem.nearest, problem.file, problem.line)
 
-    def problem(self, prefix: KeyPath = (), documents: Iterable[YamlDocument] = ()) -> Problem:
+    def problem(self, prefix: KeyPath = (), documents: "Iterable[YamlDocument]" = ()) -> Problem:
         """The problem as it is told: on the line of the first document that knows the place."""
         place = (*prefix, *self.place)
         told = Problem(self.message, path=dotted(place), value=self.value, allowed=self.allowed, nearest=self.nearest)

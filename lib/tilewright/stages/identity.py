@@ -9,14 +9,21 @@ from tilewright.stages.base import Stage, is_own
 from tilewright.stages.items import LayerProblem
 
 
-def key_of(problem: LayerProblem, stages: tuple[Stage, ...]) -> str:
-    """Digest of the search that stages make for a layer."""
-    identity: list[Any] = [identity_of(stage) for stage in stages]
-    if not all(is_own(type(stage)) for stage in stages):
-        # Stages of users may look at what ours do not.
-        reach = None if problem.memory_reach is None else replace(problem.memory_reach, layer="")
-        identity += [encode(reach), encode(problem.layer.constant_operands)]
-    return problem_key(problem.layer, problem.core, problem.constraints, identity)
+class SearchIdentity:
+    """What a search of layers is, by its stages."""
+
+    def __init__(self, stages: tuple[Stage, ...]) -> None:
+        self.stages = [identity_of(stage) for stage in stages]
+        self.is_own = all(is_own(type(stage)) for stage in stages)
+
+    def key_of(self, problem: LayerProblem) -> str:
+        """Digest of the search for a layer."""
+        identity: list[Any] = list(self.stages)
+        if not self.is_own:
+            # Stages of users may look at what ours do not.
+            reach = None if problem.memory_reach is None else replace(problem.memory_reach, layer="")
+            identity += [encode(reach), encode(problem.layer.constant_operands)]
+        return problem_key(problem.layer, problem.core, problem.constraints, identity)
 
 
 def identity_of(stage: Stage) -> dict[str, Any]:

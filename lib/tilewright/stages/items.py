@@ -68,14 +68,20 @@ class TemporalProblem(PreparedProblem):
     """The temporal ordering that the mapping file asks for, innermost first."""
     candidate: int = 0
     """Position of the spatial mapping among the candidates of the layer."""
+    given_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """The level boundaries that the mapping file gives for a complete ordering; () if it leaves them open."""
 
     @classmethod
     def of(
-        cls, prepared: PreparedProblem, ordering: tuple[TemporalOrderingEntry, ...] = (), candidate: int = 0
+        cls,
+        prepared: PreparedProblem,
+        ordering: tuple[TemporalOrderingEntry, ...] = (),
+        candidate: int = 0,
+        given_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = (),
     ) -> "TemporalProblem":
         """A prepared problem with what the search of its loop orders has to know."""
         own = {field.name: getattr(prepared, field.name) for field in fields(PreparedProblem)}
-        return cls(**own, ordering=ordering, candidate=candidate)
+        return cls(**own, ordering=ordering, candidate=candidate, given_boundaries=given_boundaries)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,7 @@ from typing import Any, Literal, Union
 from tilewright.errors import InputError, nearest_name
 from tilewright.search.options import SearchOptions
 from tilewright.stages.base import Stage, is_own
-from tilewright.stages.findings import Finding
-from tilewright.stages.user_errors import problem_in_code
-from tilewright.yamlfile import KeyPath
+from tilewright.stages.findings import Finding, KeyPath
 
 WORDS = {
     int: "a whole number",
@@ -71,6 +69,8 @@ def _construct(kind: type[Stage], values: dict[str, Any], place: KeyPath) -> tup
     except Exception as error:
         if is_own(kind):
             raise
+        from tilewright.stages.user_errors import problem_in_code
+
         file = getattr(sys.modules.get(kind.__module__), "__file__", None)
         return None, [Finding.of(problem_in_code(error, None if file is None else Path(file)), place)]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import InputError, nearest_name
 from tilewright.search.options import OBJECTIVES, SearchOptions
@@ -12,11 +12,12 @@ from tilewright.stages.catalogue import NAMES, canonical_name, stage_class
 from tilewright.stages.default import default_entries, parser_entries
 from tilewright.stages.descriptions import Descriptions, NetworkProblem
 from tilewright.stages.entries import Entry, read_entries
-from tilewright.stages.findings import Finding
+from tilewright.stages.findings import Finding, KeyPath
 from tilewright.stages.items import OrderBatch, SpatialCandidate, TemporalProblem
 from tilewright.stages.parameters import make_stage
-from tilewright.stages.user_stages import is_dotted_path, load_class
-from tilewright.yamlfile import KeyPath, YamlDocument
+
+if TYPE_CHECKING:
+    from tilewright.yamlfile import YamlDocument
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Pipeline:
         *,
         onnx: bool = True,
         folder: Path | None = None,
-        documents: Sequence[YamlDocument] = (),
+        documents: "Sequence[YamlDocument]" = (),
         prefix: KeyPath = ("pipeline",),
     ) -> "Pipeline":
         """The pipeline that `value` describes: None for the default, else a list of stages or of edits of the default.
@@ -112,6 +113,8 @@ def _class_of(entry: Entry, folder: Path | None, findings: list[Finding]) -> typ
     name = canonical_name(entry.stage)
     if name:
         return stage_class(name)
+    from tilewright.stages.user_stages import is_dotted_path, load_class
+
     if is_dotted_path(entry.stage):
         try:
             return load_class(entry.stage, folder)

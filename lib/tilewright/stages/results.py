@@ -52,14 +52,15 @@ def records_of(found: list[Evaluations], stages: tuple[Stage, ...]) -> list[Reco
 
 def _record(costs: CostedBatch, row: int, tally: list[CandidateTally], stages: tuple[Stage, ...]) -> Record:
     problem, order, boundaries = costs.batch.problem, costs.batch.loop_order(row), costs.batch.level_boundaries(row)
+    chosen = next((entry for entry in tally if entry.key == tally_key(costs.batch)), None)
+    notes = merged_notes(tally, chosen)
     record = evaluate_prepared(problem, order, boundaries)
     record |= {
         "objective": what_is_minimised(stages),
         "model": model_of(stages),
         "corrected": corrected_figures(problem, order, boundaries),
         "candidates": [entry.row() for entry in tally],
-        "evaluations": sum(entry.feasible for entry in tally),
+        # A search that evaluates more than it hands on says so.
+        "evaluations": notes.get("evaluations", sum(entry.feasible for entry in tally)),
     }
-    chosen = next((entry for entry in tally if entry.key == tally_key(costs.batch)), None)
-    notes = merged_notes(tally, chosen)
     return record | {"search": notes} if notes else record

@@ -14,13 +14,14 @@ from tilewright.search.options import SearchOptions
 from tilewright.search.store import Store
 from tilewright.search.summary import summarize
 from tilewright.stages.base import Control, Rest, Stage
-from tilewright.stages.descriptions import NetworkProblem, of_core
+from tilewright.stages.descriptions import Descriptions, NetworkProblem, of_core
 from tilewright.stages.items import LayerProblem, LayerRecord, MappedWorkload
 from tilewright.stages.layers import search_layer
 from tilewright.stages.pipeline import Pipeline
 from tilewright.stages.results import model_of, what_is_minimised
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
+from tilewright.workload.source import LAYERS, kind_of_source
 
 Advance = Callable[[int], None]
 DEFAULT_OPTIONS = SearchOptions()
@@ -30,6 +31,16 @@ DEFAULT_OPTIONS = SearchOptions()
 def default_pipeline(options: SearchOptions = DEFAULT_OPTIONS, onnx: bool = True) -> Pipeline:
     """The pipeline that is run when none is given."""
     return Pipeline.build(None, options, onnx=onnx)
+
+
+def read_problem(descriptions: Descriptions, options: SearchOptions = DEFAULT_OPTIONS) -> NetworkProblem:
+    """The network problem that descriptions make, read by the parsers of the default pipeline.
+
+    Raises InputError with the problems of all descriptions.
+    """
+    is_onnx = descriptions.workload is None or kind_of_source(descriptions.workload) != LAYERS
+    problem: NetworkProblem = next(default_pipeline(options, is_onnx).parsers().run(descriptions))
+    return problem
 
 
 def map_layer(

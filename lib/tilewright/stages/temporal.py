@@ -29,9 +29,18 @@ class TemporalMapper(Stage):
         raise NotImplementedError
 
     def run(self, item: TemporalProblem, rest: Rest) -> Iterator[Any]:
-        """The results of one batch after the other."""
-        for batch in self.batches(item, rest):
+        """The results of one batch after the other; of the one mapping where the mapping file gives all of it."""
+        for batch in given_mapping(item) if item.given_boundaries else self.batches(item, rest):
             yield from rest(batch)
+
+
+def given_mapping(item: TemporalProblem) -> Iterator[OrderBatch]:
+    """The order and the level boundaries of the mapping file. Raises MappingError if the order leaves a choice."""
+    order = complete_order(layer_ordering(item.ordering, item), item.spatial.temporal_sizes)
+    if order is None:
+        raise MappingError(f"level_boundaries are given, but {OPEN_ORDER}")
+    bounds = dict(item.given_boundaries)
+    yield OrderBatch.of_orders(item, [order], [tuple(bounds[operand] for operand in item.layer.operands)])
 
 
 @dataclass(frozen=True)
@@ -49,8 +58,9 @@ class Loma(TemporalMapper):
     stands_for = "LomaStage"
 
     def run(self, item: TemporalProblem, rest: Rest) -> Iterator[Any]:
-        """The results of one batch after the other."""
-        for batch in loma_batches(item, item.ordering, self.lpf_limit, rest.control.stop):
+        """The results of one batch after the other; of the one mapping where the mapping file gives all of it."""
+        orders = loma_batches(item, item.ordering, self.lpf_limit, rest.control.stop)
+        for batch in given_mapping(item) if item.given_boundaries else orders:
             yield from rest(batch)
             rest.control.advance(batch.visited)
 

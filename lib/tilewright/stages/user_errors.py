@@ -33,15 +33,15 @@ def guarded(stage: Stage, item: Any, rest: Rest) -> Iterator[Any]:
     Raises InputError where the code of the stage fails. What fails in a stage of tilewright below is passed on, unless
     it was given items that the user's stage made.
     """
-    expected = type(item) if stage.gives is Same else stage.gives or object
+    expected: type = type(item) if stage.gives is Same else stage.gives or object
     try:
         results = stage.run(item, _CheckedRest(rest.stages, rest.control, rest.end, expected))
         if not hasattr(results, "__iter__"):
             raise WrongTypeError(f"run returned {results!r}; it has to yield results")
         for result in results:
             if stage.returns is not Same and not isinstance(result, stage.returns):
-                expected, got = type_name(stage.returns), type_name(type(result))
-                raise WrongTypeError(f"run yielded {got} instead of {expected}")
+                wanted, got = type_name(stage.returns), type_name(type(result))
+                raise WrongTypeError(f"run yielded {got} instead of {wanted}")
             yield result
     except Exception as error:
         if _is_told_by_tilewright(error):

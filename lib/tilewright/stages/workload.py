@@ -15,7 +15,7 @@ from tilewright.search.progress import search_progress
 from tilewright.search.store import Store
 from tilewright.stages.base import Change, Control, Rest, Same, Stage
 from tilewright.stages.descriptions import NetworkProblem
-from tilewright.stages.identity import is_identified, key_of
+from tilewright.stages.identity import SearchIdentity, is_identified
 from tilewright.stages.items import Evaluations, LayerProblem, LayerRecord
 from tilewright.stages.layers import order_total, search_layer
 from tilewright.workload import graph
@@ -83,13 +83,14 @@ def _check_names(workload: graph.Workload, files: bool) -> None:
 
 
 def _distinct_problems(item: NetworkProblem, search: Rest) -> list[_Task]:
+    identity = SearchIdentity(search.stages)
     by_key: dict[str, LayerProblem] = {}
     names: dict[str, list[str]] = {}
     for place, node in enumerate(item.workload.layers_in_order):
         assert node.layer is not None
         reach = item.memory_reach[place] if item.memory_reach else None
         problem = LayerProblem(node.layer, item.core, item.mapping.constraints_for(node.layer), reach)
-        key = key_of(_as_searched(problem, search.stages), search.stages)
+        key = identity.key_of(_as_searched(problem, search.stages))
         by_key.setdefault(key, problem)
         names.setdefault(key, []).append(node.layer.name)
     return [_Task(key, replace(problem, names=tuple(names[key]))) for key, problem in by_key.items()]

@@ -7,7 +7,7 @@ from tilewright.errors import InputError
 from tilewright.stages.base import Change
 from tilewright.stages.descriptions import Descriptions
 from tilewright.workload.graph import Workload
-from tilewright.workload.source import LAYERS, NETWORK, PARSED, kind_of_workload, read_layers, read_network, read_parsed
+from tilewright.workload.source import LAYERS, NETWORK, PARSED, kind_of_source, read_layers, read_network, read_parsed
 
 if TYPE_CHECKING:
     from tilewright.workload.onnx.coverage import Coverage
@@ -24,7 +24,7 @@ class _NetworkParser(Change):
         try:
             if item.workload is None:
                 raise InputError("no workload is given")
-            kind = kind_of_workload(item.workload)
+            kind = kind_of_source(item.workload)
             network, coverage = (read_parsed(item.workload), None) if kind == PARSED else self.read(item, kind, notices)
         except InputError as error:
             return replace(item, problems=(*item.problems, *error.problems))

@@ -4,6 +4,7 @@ parsed workload itself."""
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
 from tilewright.artifacts.envelope import is_artifact
@@ -22,14 +23,14 @@ PARSED, LAYERS, NETWORK = "parsed", "layers", "network"
 """Kinds of sources: read before, a description of layers, an ONNX network."""
 
 
-def kind_of_workload(source: WorkloadSource) -> str:
-    """PARSED, LAYERS or NETWORK. Raises InputError if there is no such file."""
+def kind_of_source(source: WorkloadSource) -> str:
+    """PARSED, LAYERS or NETWORK; a file that is not there is told when it is read."""
     if isinstance(source, Workload):
         return PARSED
     if isinstance(source, list | tuple):
         return LAYERS
     if isinstance(source, str | PathLike):
-        path = existing_file(source, "workload")
+        path = Path(source)
         if is_artifact(path):
             return PARSED
         return LAYERS if path.suffix in YAML_SUFFIXES else NETWORK
@@ -47,6 +48,8 @@ def read_layers(source: Any, notices: list[str] | None = None) -> Workload:
     """The workload of a YAML file or of a list of dicts. Raises InputError with all problems."""
     from tilewright.workload.yaml_reader import read_workload_yaml
 
+    if isinstance(source, str | PathLike):
+        source = existing_file(source, "workload")
     return read_workload_yaml(list(source) if isinstance(source, tuple) else source, notices)
 
 
@@ -54,6 +57,8 @@ def read_network(
     source: Any, model: str, dims: Table[str, int] | None = None, name: str = ""
 ) -> "tuple[Workload, Coverage]":
     """The workload of an ONNX network and what of it is costed. Raises InputError with all problems."""
+    if isinstance(source, str | PathLike):
+        source = existing_file(source, "workload")
     from tilewright.workload.onnx import read_onnx
 
     parsed = read_onnx(source, profile_by_name(model), name=name, dims=dims)
@@ -68,7 +73,7 @@ def parse_workload(
     `model` is the profile (it decides how ONNX axes are read); `dims` are sizes of dynamic ONNX dimensions.
     Raises InputError with all problems.
     """
-    kind = kind_of_workload(source)
+    kind = kind_of_source(source)
     if kind == PARSED:
         return read_parsed(source)
     return read_layers(source) if kind == LAYERS else read_network(source, model, dims)[0]

@@ -1,11 +1,13 @@
 """The configuration: runs, sweeps, and everything that is wrong, at once."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tilewright.cli.config import Plan, plan_of, read_config
+from tilewright.cli.config import Plan, command_line, plan_of, read_config
 from tilewright.errors import InputError
+from tilewright.search.options import SearchOptions
 
 PROJECT = Path(__file__).resolve().parents[3]
 RUN = {"workload": "resnet18", "hardware": "tpu_like"}
@@ -158,3 +160,81 @@ def test_sizes_of_dimensions_have_limits(size: Any) -> None:
     """Sizes of dynamic dimensions are whole numbers up to 2^53."""
     said = problems_of({"runs": {"a": RUN}, "dims": {"resnet18": {"batch": size}}})
     assert "dims.resnet18.batch: must be a whole number from 1 to 2^53" in said
+
+
+# pipelines ------------------------------------------------------------------------------------------------------------
+
+BOUND = "config.stages.latency_bound.MinimalEnergyUnderLatency"
+EDIT = {"replace": "MinimalLatency", "stage": BOUND, "parameters": {"latency_bound_cycles": 5}}
+
+
+def test_pipeline_of_a_run() -> None:
+    """A run has the pipeline that it names, else that at the top, else the default one; its own files have a digest."""
+    plan = plan_of(
+        {
+            "pipeline": [{"drop": "Sum"}],
+            "runs": {"a": RUN, "b": {**RUN, "pipeline": [EDIT]}, "c": {**RUN, "pipeline": None}},
+            "sweeps": {"s": {"workload": ["bert_tiny"], "hardware": "tpu_like", "pipeline": [EDIT, {"drop": "Sum"}]}},
+        }
+    )
+    stages = [run.stages for run in plan.runs]
+    assert [json.loads(one.pipeline) if one.pipeline else None for one in stages] == [
+        [{"drop": "Sum"}],
+        [EDIT],
+        None,
+        [EDIT, {"drop": "Sum"}],
+    ]
+    assert [bool(one.code) for one in stages] == [False, True, False, True]
+    assert names(plan)[-1] == "bert_tiny-tpu_like", "the list is one pipeline, not a choice"
+
+
+def test_pipeline_that_exports() -> None:
+    """Runs with a stage that writes files are known, since they have a folder more."""
+    plan = plan_of({"runs": {"a": RUN, "b": {**RUN, "pipeline": [{"insert": "Dump", "after": "Sum"}]}}})
+    assert [run.stages.exports for run in plan.runs] == [False, True]
+
+
+def test_wrong_pipelines_are_told_with_their_lines(tmp_path: Path) -> None:
+    """Every fault of every pipeline, with the line of the key; the same fault at the top is told once for all runs."""
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "pipeline:\n- {set: Loma, parameters: {lpf_limti: 3}}\nruns:\n  a: {workload: resnet18, hardware: tpu_like}\n"
+        "  b: {workload: bert_tiny, hardware: tpu_like}\n  c:\n    workload: resnet18\n    hardware: tpu_like\n"
+        "    pipeline:\n    - Sum\n    - stage: Worklod\n    - CostModel\n"
+    )
+    with pytest.raises(InputError) as caught:
+        read_config(path)
+    assert str(caught.value).splitlines() == [
+        f"{path}:2 pipeline[0].parameters.lpf_limti: Loma has no such parameter (did you mean 'lpf_limit'?)",
+        f"{path}:11 runs.c.pipeline[1]: no such stage, got 'Worklod' (did you mean 'Workload'?)",
+    ]
+
+
+def test_parsers_of_ones_own_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What parsers read is shared by runs, so a run cannot have its own."""
+    (tmp_path / "config").symlink_to(PROJECT / "config")
+    (tmp_path / "own.py").write_text(
+        "from dataclasses import dataclass\nfrom tilewright.stages.workload_parsers import ONNXModelParser\n\n"
+        "@dataclass(frozen=True)\nclass Mine(ONNXModelParser):\n    pass\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    pipeline = [{"replace": "ONNXModelParser", "stage": "own.Mine"}]
+    said = problems_of({"runs": {"a": {**RUN, "pipeline": pipeline}}})
+    assert "runs.a.pipeline: parsers of one's own run in `tilewright map` only" in said
+
+
+def test_options_as_command_line() -> None:
+    """Every option of a run reaches `tilewright map`: switches only where they are on, no limit as None."""
+    words = command_line(SearchOptions(lpf_limit=None, seed=3, exploit_data_locality=True))
+    assert words[words.index("--lpf-limit") + 1] == "None"
+    assert words[words.index("--seed") + 1] == "3"
+    assert "--exploit-data-locality" in words
+    assert "--enable-mix-spatial-mapping" not in words
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("seed", "x"), ("time_budget_s", "1 s"), ("exploit_data_locality", "yes"), ("seed", -1)]
+)
+def test_new_options_are_checked(option: str, value: Any) -> None:
+    """Options of the search engines have kinds and limits too."""
+    assert f"runs.a.{option}: " in problems_of({"runs": {"a": {**RUN, option: value}}})

@@ -2,7 +2,8 @@
 
 import pytest
 from tilewright.errors import InputError
-from tilewright.sources import parse_inputs
+from tilewright.stages import Descriptions
+from tilewright.stages.run import read_problem
 
 HARDWARE, WORKLOAD = "config/hardware/tpu_like.yaml", "config/workload/resnet18.onnx"
 
@@ -19,7 +20,7 @@ def test_a_misspelt_dimension_is_an_error(key: str, value: object, told: str) ->
     """A dimension that neither the network nor a usual layer has is told, with the nearest one."""
     entry = {"name": "default", "memory_operand_links": {"O": "O", "W": "I2", "I": "I1"}, key: value}
     with pytest.raises(InputError) as raised:
-        parse_inputs(HARDWARE, WORKLOAD, [entry])
+        read_problem(Descriptions(HARDWARE, WORKLOAD, [entry]))
     assert "no layer of resnet18 has this loop dimension" in str(raised.value)
     assert told in str(raised.value)
 
@@ -27,4 +28,4 @@ def test_a_misspelt_dimension_is_an_error(key: str, value: object, told: str) ->
 def test_a_usual_dimension_of_other_networks_is_none() -> None:
     """A mapping made for several kinds of layers goes with a network that lacks some of their dimensions."""
     entry = {"name": "default", "spatial_mapping": {"D1": ["H, 4"]}, "temporal_ordering": [["D0", 2], ["*", "*"]]}
-    assert parse_inputs(HARDWARE, WORKLOAD, [entry])[2].entries[0].name == "default"
+    assert read_problem(Descriptions(HARDWARE, WORKLOAD, [entry])).mapping.entries[0].name == "default"

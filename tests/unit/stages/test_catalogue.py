@@ -109,7 +109,7 @@ def test_the_page_lists_every_stage() -> None:
     """docs/stages.md is what the code says, and every stage is on it."""
     assert sorted(listed_stages()) == sorted(NAMES)
     page = (PROJECT / "docs" / "stages.md").read_text()
-    assert page == with_catalogue(page), "run: python -m tilewright.stages.document docs/stages.md"
+    assert page == with_catalogue(page, PROJECT), "run: python -m tilewright.stages.document docs/stages.md"
     assert re.findall(r"^#### (\w+)$", page.split(BEGIN)[1], re.MULTILINE)[: len(NAMES)] == list(listed_stages())
 
 

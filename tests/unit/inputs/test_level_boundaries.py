@@ -1,0 +1,80 @@
+"""Level boundaries in mapping files: read, checked, and exported so that they read back to the same numbers."""
+
+from typing import Any
+
+import pytest
+import yaml
+from tilewright.cli.main import main
+from tilewright.errors import InputError, MappingError
+from tilewright.mapping.yaml_reader import read_mapping
+from tilewright.report.export import mapping_yaml
+from tilewright.search.options import SearchOptions
+from tilewright.stages.run import map_layer
+
+from tests.unit.engine.engine_cases import constraints, convolution, small_core
+
+LAYER = convolution("one", K=8, C=6, OX=6, FX=3)
+CORE = small_core(buffer_bits=600)
+FREE = SearchOptions(temporal_mapping_search_engine="exact", allocation="free")
+
+
+def entry(**changes: Any) -> dict[str, Any]:
+    """An entry of a mapping file with a complete ordering and level boundaries."""
+    return {
+        "name": "default",
+        "temporal_ordering": [["K", 8], ["C", 3]],
+        "level_boundaries": {"O": [0, 1, 2], "W": [1, 2], "I": [2, 2]},
+    } | changes
+
+
+def test_boundaries_are_read() -> None:
+    """Every operand's boundaries arrive in the order of writing."""
+    mapping = read_mapping([entry()])
+    assert mapping.entries[0].level_boundaries == (("O", (0, 1, 2)), ("W", (1, 2)), ("I", (2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"temporal_ordering": [["K", "*"]]}, "gives every loop"),
+        ({"temporal_ordering": None}, "gives every loop"),
+        ({"level_boundaries": {"O": [2, 1], "W": [1], "I": [1]}}, "before the one below"),
+        ({"level_boundaries": {"O": [2], "W": [1]}}, "missing"),
+        ({"level_boundaries": {"O": [2], "W": [1], "I": [-1]}}, "0"),
+    ],
+)
+def test_wrong_boundaries_are_told(changes: dict[str, Any], told: str) -> None:
+    """Boundaries need a complete ordering, never fall, and name every operand."""
+    with pytest.raises(InputError, match=told):
+        read_mapping([entry(**changes)])
+
+
+def test_free_mapping_reads_back_to_the_same_numbers() -> None:
+    """What the exact search finds with free boundaries is said by the exported mapping file, and by no ordering alone."""
+    found = map_layer(LAYER, CORE, constraints(), FREE)
+    entries = yaml.safe_load(mapping_yaml([found], tuple(CORE.operational_array.size_of)))
+    mapping = read_mapping(entries)
+    again = map_layer(LAYER, CORE, mapping.constraints_for(LAYER), SearchOptions())
+    for key in ("energy_pj", "latency_cycles", "energy_breakdown_pj", "level_boundaries", "loop_order"):
+        assert again[key] == found[key]
+    greedy = map_layer(LAYER, CORE, constraints(), SearchOptions())
+    assert found["latency_cycles"] < greedy["latency_cycles"]
+
+
+def test_boundaries_that_do_not_fit_are_a_reason() -> None:
+    """A given level that is too small is told with its memory, and nothing is searched instead."""
+    found = map_layer(LAYER, CORE, constraints(), FREE)
+    entries = yaml.safe_load(mapping_yaml([found], tuple(CORE.operational_array.size_of)))
+    loops = len(entries[0]["temporal_ordering"])
+    for bounds in entries[0]["level_boundaries"].values():
+        bounds[:] = [loops] * len(bounds)
+    with pytest.raises(MappingError, match="too small"):
+        map_layer(LAYER, CORE, read_mapping(entries).constraints_for(LAYER), SearchOptions())
+
+
+def test_free_boundaries_and_even_mappings_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    """The contradiction is told before anything runs."""
+    paths = ("--hardware", "x.yaml", "--workload", "x.onnx", "--mapping", "x.yaml")
+    options = ("--temporal-mapping-search-engine", "exact", "--allocation", "free", "--temporal-mapping-type", "even")
+    assert main(["map", *paths, *options]) == 2
+    assert "even mappings forbid" in capsys.readouterr().err
