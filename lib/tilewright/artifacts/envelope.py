@@ -16,9 +16,9 @@ from tilewright.errors import ArtifactError, Problem
 
 SCHEMA_VERSIONS: dict[str, int] = {
     "tilewright/accelerator": 1,
-    "tilewright/workload": 1,
+    "tilewright/workload": 2,
     "tilewright/coverage": 1,
-    "tilewright/mapping": 1,
+    "tilewright/mapping": 2,
     "tilewright/layers": 1,
     "tilewright/single-summary": 1,
     "tilewright/checks": 1,

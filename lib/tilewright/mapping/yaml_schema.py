@@ -67,7 +67,7 @@ Boundaries = Annotated[list[Annotated[int, Field(ge=0, le=LARGEST_WHOLE_NUMBER)]
 
 
 class BoundariesEntry(Entry):
-    """For each operand the loops of the temporal ordering up to and including each of its memory levels, from inside."""
+    """For each operand the loops of the temporal ordering up to and including each memory level, from inside."""
 
     O: Boundaries  # noqa: E741
     """Of the layer's output."""

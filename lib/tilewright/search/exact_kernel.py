@@ -202,18 +202,23 @@ def hopeless(x):
 
 
 @kernel
-def insert_child(problem, x):
-    """Add the child to the next generation unless an equal one of no more energy is there."""
+def find_slot(problem, x):
+    """Where the child stands, or would stand, among the labels made last."""
     g = 1 - x.current
     set_keys(problem, x)
     slot = hash_child(problem, x) & (BUCKETS - 1)
-    while x.bucket[slot] >= 0:
-        i = x.bucket[slot]
-        if same_as_child(problem, x, g, i):
-            if x.child_energy < x.label_energy[g, i]:
-                store_child(problem, x, g, i)
-            return
+    while x.bucket[slot] >= 0 and not same_as_child(problem, x, g, x.bucket[slot]):
         slot = (slot + 1) & (BUCKETS - 1)
+    return slot
+
+
+@kernel
+def insert_child(problem, x, slot):
+    """Add the child to the next generation, in place of an equal one of more energy if there is one."""
+    g = 1 - x.current
+    if x.bucket[slot] >= 0:
+        store_child(problem, x, g, x.bucket[slot])
+        return
     if x.label_count[g] >= LABELS:
         x.dropped += 1
         x.dropped_bound = min(x.dropped_bound, x.child_bound)
@@ -240,16 +245,18 @@ def add_child(problem, ws, x, j):
     """Append loop `j` to the child with its levels closed, bound it, and keep it if it can still win."""
     x.nodes += 1
     place_loop(problem, x, j)
-    complete = x.child_lattice == x.lattice_size - 1
-    if complete and not finish_child(problem, x):
+    if x.child_lattice == x.lattice_size - 1:
+        if finish_child(problem, x):
+            bound_child(problem, ws, x, x.generation + 1)
+            if not hopeless(x):
+                take_leaf(problem, ws, x)
+        return
+    slot = find_slot(problem, x)
+    if x.bucket[slot] >= 0 and x.child_energy >= x.label_energy[1 - x.current, x.bucket[slot]]:
         return
     bound_child(problem, ws, x, x.generation + 1)
-    if hopeless(x):
-        return
-    if complete:
-        take_leaf(problem, ws, x)
-    else:
-        insert_child(problem, x)
+    if not hopeless(x):
+        insert_child(problem, x, slot)
 
 
 @kernel

@@ -59,7 +59,7 @@ def precisions_of(problem: Problem, o: int, m: int) -> tuple[int, int]:
 
 def tile_bits(problem: Problem, search: np.record, o: int, m: int, precision: int, n: int) -> np.ndarray:
     """Bits of a tile at every point as the allocator counts them, doubled where that is forced."""
-    bits = search.elements[search.first_level[o] + m, :n] * precision
+    bits: np.ndarray = search.elements[search.first_level[o] + m, :n] * precision
     if problem.force_double_buffering[problem.level_memory[o, m]]:
         smaller = bits < bits[-1]
         smaller[-1] = False

@@ -1,31 +1,39 @@
-"""Progress of long searches on stderr: orders done, rate and time left; a bar on a terminal, a line now and then in a
-log, nothing for searches that are over in a moment."""
+"""Progress of long searches on stderr: orders looked at, rate and time left.
+
+A bar on a terminal, a line now and then in a log, nothing for searches that are over in a moment.
+"""
 
 import contextlib
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 Advance = Callable[[int], None]
 LEAST_ORDERS = 300_000
 """Searches with fewer orders take about a second: no progress is shown."""
+QUIET_S = 1.0
+"""A search whose orders nobody can count before is shown when it takes longer."""
 LOG_INTERVAL_S = 15.0
 
 
 @contextlib.contextmanager
-def search_progress(total_orders: int, title: str, shown: bool) -> Iterator[Advance]:
-    """Show the progress of `total_orders`; yields the function that advances it, safe to call from any thread."""
-    if not shown or total_orders < LEAST_ORDERS:
+def search_progress(total_orders: int | None, title: str, shown: bool) -> Iterator[Advance]:
+    """Show the progress of `total_orders` (None: nobody knows how many); yields the function that advances it.
+
+    That function may be called from any thread.
+    """
+    if not shown or (total_orders is not None and total_orders < LEAST_ORDERS):
         yield lambda orders: None
     elif sys.stderr.isatty():
-        with _bar(total_orders, title) as advance:
-            yield advance
+        with contextlib.ExitStack() as stack:
+            yield _bar(total_orders, title, stack)
     else:
         yield _log_lines(total_orders, title)
 
 
-def _log_lines(total_orders: int, title: str) -> Advance:
+def _log_lines(total_orders: int | None, title: str) -> Advance:
     """A line every LOG_INTERVAL_S seconds."""
     start = last = time.monotonic()
     done = 0
@@ -40,18 +48,37 @@ def _log_lines(total_orders: int, title: str) -> Advance:
                 return
             last = now
             rate = done / (now - start)
-            print(
-                f"{title}: {done:,} of {total_orders:,} orders ({done / total_orders:.0%}), {rate:,.0f} orders/s, "
-                f"{(total_orders - done) / rate:,.0f} s left",
-                file=sys.stderr,
-                flush=True,
-            )
+            if total_orders is None:
+                told = f"{done:,} looked at, {rate:,.0f} a second, {now - start:,.0f} s"
+            else:
+                left = f"{(total_orders - done) / rate:,.0f} s left"
+                told = f"{done:,} of {total_orders:,} orders ({done / total_orders:.0%}), {rate:,.0f} orders/s, {left}"
+            print(f"{title}: {told}", file=sys.stderr, flush=True)
 
     return advance
 
 
-@contextlib.contextmanager
-def _bar(total_orders: int, title: str) -> Iterator[Advance]:
+def _bar(total_orders: int | None, title: str, stack: contextlib.ExitStack) -> Advance:
+    """A bar that `stack` ends; without a total it starts when QUIET_S are over."""
+    start = time.monotonic()
+    lock = threading.Lock()
+    waiting = 0
+    started: list[Advance] = [_started_bar(total_orders, title, stack)] if total_orders is not None else []
+
+    def advance(orders: int) -> None:
+        nonlocal waiting
+        with lock:
+            waiting += orders
+            if not started and time.monotonic() - start >= QUIET_S:
+                started.append(_started_bar(None, title, stack))
+            if started:
+                started[0](waiting)
+                waiting = 0
+
+    return advance
+
+
+def _started_bar(total_orders: int | None, title: str, stack: contextlib.ExitStack) -> Advance:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -70,10 +97,9 @@ def _bar(total_orders: int, title: str) -> Iterator[Advance]:
         def render(self, task: Task) -> Text:
             return Text(f"{task.speed:,.0f} orders/s" if task.speed else "")
 
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,.0f}/{task.total:,.0f}"),
-        Rate(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
-    )  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task(title, total=total_orders)
-        yield lambda orders: progress.advance(task, orders)
+    left: tuple[Any, ...] = (TextColumn("left"), TimeRemainingColumn()) if total_orders is not None else ()
+    count = "{task.completed:,.0f}/{task.total:,.0f}" if total_orders is not None else "{task.completed:,.0f}"
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn(count), Rate(), TimeElapsedColumn(), *left)
+    progress = stack.enter_context(Progress(*columns, console=Console(stderr=True)))
+    task = progress.add_task(title, total=total_orders)
+    return lambda orders: progress.advance(task, orders)

@@ -57,9 +57,9 @@ class Stage(ABC):
     def run(self, item: Any, rest: "Rest") -> Iterator[Any]:
         """Yield the results for `item`; `rest(item)` runs the stages after this one and yields theirs."""
 
-    def order_total(self, item: Any) -> int:
-        """How many loop orders a temporal mapper will look at for `item`, for progress; 0 if that is not known."""
-        return 0
+    def order_total(self, item: Any) -> int | None:
+        """How many loop orders a temporal mapper will look at for `item`, for progress; None if nobody knows."""
+        return None
 
 
 class Change(Stage):

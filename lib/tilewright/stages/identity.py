@@ -37,10 +37,22 @@ def identity_of(stage: Stage) -> dict[str, Any]:
 
 
 def is_identified(stage: Stage) -> bool:
-    """True if the identity of a stage changes with its code."""
-    return is_own(type(stage)) or identity_of(stage)["code"] is not None
+    """True if the identity of a stage changes with its code and with its parameters."""
+    if is_own(type(stage)):
+        return True
+    values = (getattr(stage, field.name) for field in fields(stage))
+    return identity_of(stage)["code"] is not None and all(_as_json(value) is not None for value in values)
 
 
 def parameters_of(stage: Stage) -> dict[str, Any]:
-    """Parameter -> value, as JSON, in the order of definition."""
-    return {field.name: encode(getattr(stage, field.name)) for field in fields(stage)}
+    """Parameter -> value, as JSON, in the order of definition; from Python, a parameter may be what has no JSON."""
+    values = ((field.name, getattr(stage, field.name)) for field in fields(stage))
+    return {name: repr(value) if (plain := _as_json(value)) is None else plain[0] for name, value in values}
+
+
+def _as_json(value: Any) -> tuple[Any] | None:
+    """A value as JSON, in a tuple; None if it has no such form."""
+    try:
+        return (encode(value),)
+    except TypeError:
+        return None

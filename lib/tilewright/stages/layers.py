@@ -1,6 +1,7 @@
 """Running the stages below Workload on one layer."""
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -51,28 +52,33 @@ def _nothing_fits(problem: LayerProblem, found: list[Evaluations]) -> str:
     return "\n".join(lines)
 
 
-def order_total(search: Rest, problem: LayerProblem) -> int:
-    """How many orders the search of a layer will look at, as far as can be told before; for progress only.
+def order_total(search: Rest, problem: LayerProblem) -> int | None:
+    """How many orders the search of a layer will look at, None if its mapper does not know; for progress only.
 
     Runs the stages that make the items of the temporal mapper, and asks it.
     """
     stages = search.stages
     place = next((i for i, stage in enumerate(stages) if stage.gives is not None and _maps_orders(stage.gives)), None)
     if place is None:
-        return 0
-    mapper, totals = stages[place], []
+        return None
+    mapper = stages[place]
+    totals: list[int | None] = []
 
     def count(item: Any) -> tuple[()]:
         totals.append(mapper.order_total(item))
         return ()
 
     makers = tuple(stage for stage in stages[:place] if stage.gives is not Same)
-    try:
+    with contextlib.suppress(MappingError):
         for _ in replace(search, stages=makers, end=count)(problem):
             pass
-    except MappingError:
-        return sum(totals)
-    return sum(totals)
+    return sum_if_known(totals)
+
+
+def sum_if_known(totals: Iterable[int | None]) -> int | None:
+    """The sum; None if one of them is not known."""
+    known = list(totals)
+    return None if None in known else sum(total for total in known if total is not None)
 
 
 def _maps_orders(gives: type) -> bool:

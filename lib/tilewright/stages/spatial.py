@@ -84,7 +84,9 @@ class SpatialMappingConversion(Stage):
             SearchOptions(model=self.model, temporal_mapping_type=self.temporal_mapping_type),
             same_data_is_no_access=self.access_same_data_considered_as_no_access,
         )
-        return TemporalProblem.of(prepared, item.constraints.temporal_ordering, item.index, item.constraints.level_boundaries)
+        return TemporalProblem.of(
+            prepared, item.constraints.temporal_ordering, item.index, item.constraints.level_boundaries
+        )
 
     def _given(self, item: LayerProblem) -> Unrolling:
         """The spatial mapping of the mapping file, cut to what array and layer have room for."""

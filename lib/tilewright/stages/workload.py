@@ -17,7 +17,7 @@ from tilewright.stages.base import Change, Control, Rest, Same, Stage
 from tilewright.stages.descriptions import NetworkProblem
 from tilewright.stages.identity import SearchIdentity, is_identified
 from tilewright.stages.items import Evaluations, LayerProblem, LayerRecord
-from tilewright.stages.layers import order_total, search_layer
+from tilewright.stages.layers import order_total, search_layer, sum_if_known
 from tilewright.workload import graph
 
 
@@ -59,10 +59,16 @@ class _Task:
 
 
 def _split(rest: Rest) -> tuple[Rest, Rest]:
-    """The stages right below that only look at results, and the others."""
+    """The stages right below that only look at results, and the search.
+
+    Stages that change the layer's problem may stand between them: they are part of both.
+    """
     stages = rest.stages
-    count = next((i for i, stage in enumerate(stages) if not stage.observes), len(stages))
-    return replace(rest, stages=stages[:count]), replace(rest, stages=stages[count:])
+    count = next(
+        (i for i, stage in enumerate(stages) if not (stage.observes or isinstance(stage, Change))), len(stages)
+    )
+    search = (*(stage for stage in stages[:count] if not stage.observes), *stages[count:])
+    return replace(rest, stages=stages[:count]), replace(rest, stages=search)
 
 
 def _giving(records: list[LayerRecord]) -> Callable[[Any], Iterable[LayerRecord]]:
@@ -131,7 +137,7 @@ class _LayerSearch:
         """The records of each problem by key. Raises MappingError with the reasons of all layers that do not fit."""
         missing = [task for task in tasks if not self._take_from_store(task)]
         shown = self.control.show_progress and bool(missing)
-        total = sum(order_total(self.search, task.problem) for task in missing) if shown else 0
+        total = sum_if_known(order_total(self.search, task.problem) for task in missing) if shown else 0
         title = f"{self.item.workload.name} on {self.item.core.name}"
         with search_progress(total, title, shown) as advance:
             told = self.control.advance if not shown else advance

@@ -50,7 +50,7 @@ def test_wrong_boundaries_are_told(changes: dict[str, Any], told: str) -> None:
 
 
 def test_free_mapping_reads_back_to_the_same_numbers() -> None:
-    """What the exact search finds with free boundaries is said by the exported mapping file, and by no ordering alone."""
+    """What the exact search finds with free boundaries is all in the exported mapping file."""
     found = map_layer(LAYER, CORE, constraints(), FREE)
     entries = yaml.safe_load(mapping_yaml([found], tuple(CORE.operational_array.size_of)))
     mapping = read_mapping(entries)

@@ -172,6 +172,33 @@ def test_stages_that_look_see_stored_results(tmp_path: Path) -> None:
     assert again == [], "and it is no part of what was searched"
 
 
+def test_stages_that_look_may_stand_below_a_change(tmp_path: Path) -> None:
+    """As in zigzag-dse, where what is saved stands below the stage that removes memories."""
+    names = ["Sum", "SearchUnusedMemory", "Workload", "RemoveUnusedMemory", "CompleteSave", "MinimalLatency", *SEARCH]
+    store = Store(tmp_path / "store")
+    first = run(names, store=store, exports=tmp_path / "first")
+    again: list[dict[str, Any]] = []
+    assert run(names, store=store, exports=tmp_path / "again", on_record=again.append) == first
+    assert again == []
+    for folder in ("first", "again"):
+        assert len(list((tmp_path / folder).glob("*_complete.json"))) == 3
+    assert run([name for name in names if name != "CompleteSave"]) == first
+
+
+def test_stages_without_a_file_are_not_stored(tmp_path: Path) -> None:
+    """What cannot be known by its code, or by its parameters, is searched every time."""
+    scope: dict[str, Any] = {"__name__": "nowhere"}
+    exec(
+        "from dataclasses import dataclass\nfrom tilewright.stages import Change, LayerProblem\n\n"
+        "@dataclass(frozen=True)\nclass Nothing(Change):\n    how: object = len\n    takes = LayerProblem\n"
+        "    gives = LayerProblem\n\n    def change(self, item):\n        return item\n",
+        scope,
+    )
+    mapped = run([{"insert": scope["Nothing"], "after": "Workload"}], store=Store(tmp_path / "store"))
+    assert mapped == run()
+    assert not (tmp_path / "store").exists()
+
+
 def test_the_store_tells_pipelines_apart(tmp_path: Path) -> None:
     """Another reduction, mapper or parameter below Workload is another search; stages above it are not."""
     store = Store(tmp_path)
@@ -233,6 +260,12 @@ def test_progress_knows_its_total(engine: str) -> None:
     assert told == []
     list(search(item))
     assert sum(told) == total > 0
+
+
+def test_nobody_knows_how_long_an_exact_search_takes() -> None:
+    """Searches that cannot count their orders before say so, and are shown without a total."""
+    stages = Pipeline.build(None, SearchOptions(temporal_mapping_search_engine="exact")).stages
+    assert order_total(Rest(stages[5:]), LayerProblem(ONE, CORE, MAPPING.entries[0])) is None
 
 
 def test_progress_of_an_impossible_layer() -> None:
