@@ -14,6 +14,8 @@ rule map_single:
         "logs/single/{run}/map.log",
     benchmark:
         "logs/single/{run}/map.tsv"
+    wildcard_constraints:
+        run=runs_that(exporting=False),
     conda:
         "../../environment.yml"
     threads: 1
@@ -26,8 +28,6 @@ rule map_single:
         directory=subpath(output.layers, parent=True),
         code=CODE["map"],
         stage_code=stage_code,
-    wildcard_constraints:
-        run=runs_that(exporting=False),
     shell:
         "python -m tilewright map --hardware {input.hardware:q} --workload {input.workload:q}"
         " --mapping {input.mapping:q} -o {params.directory:q} {params.options:q} {params.pipeline:q}"

@@ -143,6 +143,12 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         f" {summary['latency_cycles']:.6g} cycles ({summary['layers']} layers, {summary['distinct_layers']} distinct,"
         f" {summary['evaluations']:,} mappings evaluated)"
     )
+    if "certificate" in summary:
+        proof = summary["certificate"]
+        click.echo(
+            f"optimum proven for {proof['proven']} of {proof['of']} distinct layers,"
+            f" largest gap {proof['largest_gap']:.2%}"
+        )
     if summary["not_costed"]:
         listed = ", ".join(f"{count} {operator}" for operator, count in summary["not_costed"].items())
         click.echo(f"not costed, only passed through: {listed}")

@@ -182,8 +182,6 @@ def take_leaf(problem, ws, x):
     value = objective_of(x, energy, latency)
     if value < x.child_bound * (1 - TOLERANCE):
         x.broken += 1
-    if x.uncertain and value > x.child_bound * (1 + TOLERANCE):
-        x.dropped_bound = min(x.dropped_bound, x.child_bound)  # a label merged with this one may round to less
     if value < x.best:
         x.best = value
         x.best_energy = energy

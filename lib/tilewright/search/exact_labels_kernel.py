@@ -197,4 +197,8 @@ def same_as_child(problem, x, g, i):
         for w in range(3):
             if x.label_path[g, i, w] != x.child_path[w]:
                 return False
+    if x.uncertain:
+        for b in range(x.boundary_count):
+            if x.label_boundary[g, i, b] != x.child_boundary[b]:
+                return False
     return True

@@ -79,6 +79,7 @@ EXACT_DTYPE = np.dtype(
         ("pattern_dimension", np.int64, (MAX_LOOPS,)),
         ("pattern_size", np.int64, (MAX_LOOPS,)),
         ("given_length", np.int64),  # innermost loops that the pattern gives
+        ("inexact", np.int8, (_O,)),  # tiles of the operand are products of rounded numbers
         ("uncertain", np.int8),  # some tile is halfway between two whole numbers, and rounding decides by the order
         ("keep_paths", np.int8),  # labels with different loops placed are different
         # Tables over the lattice.

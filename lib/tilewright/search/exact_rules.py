@@ -40,7 +40,7 @@ class GreedyRules:
             held = self._held_beside(o)
             search.never_costlier[o] = all(self._never_costlier(*pair) for pair in held)
         search.any_contested = bool(search.contested[: search.boundary_count].any())
-        search.keep_paths = bool(search.any_contested)
+        search.keep_paths = bool(search.keep_paths or search.any_contested)
 
     def _held_beside(self, o: int) -> list[tuple[int, int]]:
         """What the memory below the uppermost boundary of an operand holds."""
@@ -110,6 +110,17 @@ def order_sensitive_dimensions(problem: Problem, search: np.record) -> set[int]:
             if Fraction(float(problem.spatial_factor[0, o, s])).denominator > 2**20 and odd[dimension] > 1:
                 sensitive.add(dimension)
     return sensitive
+
+
+def tiles_are_rounded(problem: Problem, o: int) -> bool:
+    """Whether the model multiplies tiles of an operand from numbers that are not exact in binary.
+
+    Those are ratios of window positions, and spatial factors that are no binary fractions.
+    """
+    if not problem.spatial_differs:
+        return False
+    factors = [float(factor) for factor in problem.spatial_factor[0, o, : problem.spatial_start[o].max()]]
+    return bool(problem.relation_used[o].any()) or any(Fraction(f).denominator > 2**20 for f in factors)
 
 
 def truncates_by_order(problem: Problem, search: np.record) -> bool:

@@ -26,7 +26,7 @@ from tilewright.search.exact_record import (
     MAX_PLACED,
     MAX_SYMBOLS,
 )
-from tilewright.search.exact_rules import GreedyRules
+from tilewright.search.exact_rules import GreedyRules, tiles_are_rounded
 from tilewright.search.exact_tables_kernel import fill_tables
 
 ROUNDING = 1e-12
@@ -53,9 +53,12 @@ def new_search(
         search.loop_dimension[j], search.loop_size[j] = prepared.dimensions.index(dimension), factor
         search.multiplicity[j], search.stride[j] = count, math.prod(lattice.shape[j + 1 :])
     _number_boundaries(problem, search)
+    for o in range(problem.operand_count):
+        search.inexact[o] = tiles_are_rounded(problem, o)
     native_function(fill_tables, (PROBLEM_DTYPE, WORKSPACE_DTYPE, EXACT_DTYPE))(
         problem, workspace, search, lattice.size
     )
+    search.keep_paths = bool(search.uncertain)  # then no label stands for another
     _least_elements(problem, search, lattice)
     _mark_memories(problem, search, lattice)
     GreedyRules(prepared, search, lattice).mark()

@@ -116,6 +116,8 @@ def link_energy(problem, ws, o, m, d):
 def round_halves_down(problem, ws, x, point):
     """Count a tile that is halfway between two whole numbers as the smaller: which it is depends on rounding errors."""
     for o in range(problem.operand_count):
+        if not x.inexact[o]:
+            continue
         for m in range(problem.level_count[o] - 1):
             elements = x.elements[x.first_level[o] + m, point]
             if abs(elements - math.floor(elements) - 0.5) < NEARLY * max(1.0, elements):

@@ -24,7 +24,7 @@ def summarize(
     in_order = [records[i] for _, i in placed]
     energy, latency = _total(in_order, "energy_pj"), _total(in_order, "latency_cycles")
     parts = in_order[0]["latency_breakdown_cycles"] if in_order else {}
-    return {
+    return _certificate(records) | {
         "workload": workload.name,
         "core": core.name,
         "objective": objective,
@@ -50,6 +50,15 @@ def summarize(
         "not_costed": _not_costed(workload),
         "layer_index": [[name, i] for name, i in placed],
     }
+
+
+def _certificate(records: tuple[Record, ...]) -> dict[str, Any]:
+    """For how many distinct problems the optimum is proven, and the largest gap of the others; {} without proofs."""
+    searches = [record["search"] for record in records if "proven" in record.get("search", {})]
+    if not searches:
+        return {}
+    proven = sum(bool(search["proven"]) for search in searches)
+    return {"certificate": {"proven": proven, "of": len(records), "largest_gap": max(s["gap"] for s in searches)}}
 
 
 def _not_costed(workload: Workload) -> dict[str, int]:

@@ -1,5 +1,6 @@
 """Stages of users: found by dotted path, known by their code, and told by file and line where they fail."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,20 @@ def test_parameters_of_a_users_stage_are_checked(monkeypatch: pytest.MonkeyPatch
         with pytest.raises(InputError) as caught:
             Pipeline.build([{"replace": "MinimalLatency", "stage": BOUND, "parameters": parameters}])
         assert part in str(caught.value)
+
+
+def test_stage_of_the_documentation_that_writes(folder: Path) -> None:
+    """The third example of docs/stages.md passes on what it gets, and writes its file."""
+    page = (PROJECT / "docs" / "stages.md").read_text()
+    (block,) = [text for text in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "class SlowestLayers" in text]
+    (folder / "mine" / "own.py").write_text(block)
+    pipeline = [{"insert": "mine.own.SlowestLayers", "before": "Workload", "parameters": {"number": 2}}]
+    mapped = run(pipeline, exports=folder / "exports")
+    assert mapped == run()
+    slow, fast = sorted(mapped.records, key=lambda record: record["latency_cycles"], reverse=True)
+    names = [*slow["layer_names"], *fast["layer_names"]]
+    lines = (folder / "exports" / "slowest.txt").read_text().splitlines()
+    assert [line.split(": ")[0] for line in lines] == names[:2]
 
 
 # finding and loading --------------------------------------------------------------------------------------------------
