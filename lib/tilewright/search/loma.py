@@ -1,24 +1,20 @@
 """LOMA: all orders of the loop factors, in a stream of batches (Symons et al., "LOMA", AICAS 2021)."""
 
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import numpy as np
 
 from tilewright.compiled import native_function
 from tilewright.cost.problem import new_record
-from tilewright.cost.record import LoopOrder
-from tilewright.errors import MappingError
 from tilewright.mapping.constraints import TemporalOrderingEntry
 from tilewright.mapping.loop_factors import LoopMultiset, loop_multiset
 from tilewright.mapping.temporal_ordering import OrderPattern, applicable_ordering, complete_order, order_pattern
-from tilewright.search.batch import OrderBatch, SearchStoppedError, best_row, cost_orders, is_better
+from tilewright.search.batch import OrderBatch, SearchStoppedError
 from tilewright.search.batch_kernel import BATCH_ORDERS, BLOCK_DTYPE
 from tilewright.search.block import check_length, thread_block
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.loma_kernel import STREAM_DTYPE, fill_block
-from tilewright.search.options import SearchOptions
 
 VISITS_PER_ROW = 64
 """Orders looked at for each order of a batch, before a batch goes out that is not full."""
@@ -97,60 +93,3 @@ def layer_ordering(
     entries = applicable_ordering(ordering, prepared.layer)
     nothing_left = not prepared.spatial.temporal_sizes
     return () if nothing_left and entries == (TemporalOrderingEntry(prepared.dimensions[0]),) else entries
-
-
-def count_orders(prepared: PreparedProblem, ordering: tuple[TemporalOrderingEntry, ...], options: SearchOptions) -> int:
-    """How many orders `search_orders` will visit; 0 if the constraints are impossible."""
-    entries = layer_ordering(ordering, prepared)
-    sizes = prepared.spatial.temporal_sizes
-    if complete_order(entries, sizes) is not None:
-        return 1
-    try:
-        return loop_multiset(sizes, options.lpf_limit, entries).order_count
-    except MappingError:
-        return 0
-
-
-@dataclass(frozen=True)
-class OrderSearchResult:
-    """Outcome of the search over temporal orders for one spatial mapping."""
-
-    orders: int
-    """Orders visited."""
-    feasible: int
-    """Orders that match the constraints and fit the core."""
-    best_order: LoopOrder | None
-    energy_pj: float | None
-    latency_cycles: float | None
-    reason: str
-    """Why nothing fits; '' if something does."""
-
-
-def search_orders(
-    prepared: PreparedProblem,
-    ordering: tuple[TemporalOrderingEntry, ...],
-    options: SearchOptions,
-    progress: Callable[[int], None] | None = None,
-    stop: threading.Event | None = None,
-) -> OrderSearchResult:
-    """The best order under the run's objective; `progress` is told the number of orders of each finished batch."""
-    visited = feasible = 0
-    best: tuple[float, float] | None = None
-    best_order: LoopOrder | None = None
-    reason, ratio = "", np.inf
-    for batch in loma_batches(prepared, ordering, options.lpf_limit, stop):
-        costed = cost_orders(batch)
-        visited += batch.visited
-        feasible += int(costed.fits.sum())
-        row = best_row(costed, options.objective)
-        if row is not None:
-            costs = float(costed.energy_pj[row]), float(costed.latency_cycles[row])
-            if best is None or is_better(options.objective, costs, best):
-                best, best_order = costs, batch.loop_order(row)
-        elif not reason or costed.closest_ratio < ratio:
-            reason, ratio = costed.closest_failure, costed.closest_ratio
-        if progress is not None:
-            progress(batch.visited)
-    if best is None:
-        return OrderSearchResult(visited, 0, None, None, None, reason)
-    return OrderSearchResult(visited, feasible, best_order, *best, "")
