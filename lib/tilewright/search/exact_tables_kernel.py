@@ -113,6 +113,16 @@ def link_energy(problem, ws, o, m, d):
 
 
 @kernel
+def stay_within(problem, ws, o, below):
+    """Let operand `o` stay at the array during loops of the point only: its one level holds the loops above them too."""
+    ws.stationary_cycles[o] = 1
+    for i in range(below):
+        if problem.kind[o, ws.loop_dimension[i]] != IRRELEVANT:
+            break
+        ws.stationary_cycles[o] *= ws.loop_size[i]
+
+
+@kernel
 def round_halves_down(problem, ws, x, point):
     """Count a tile that is halfway between two whole numbers as the smaller: which it is depends on rounding errors."""
     for o in range(problem.operand_count):
@@ -131,6 +141,9 @@ def fill_point(problem, ws, x, point):
     below = place_order(problem, ws, x, point)
     count_elements(problem, ws, x, point)
     count_cycles(problem, ws)
+    for o in range(problem.operand_count):
+        if problem.level_count[o] == 1:
+            stay_within(problem, ws, o, below)
     size_tiles(problem, ws, 0)
     v = 0
     if problem.spatial_differs:
