@@ -284,7 +284,7 @@ def main() -> None:
     parser.add_argument("--accelforge-memory-orders", choices=("file", "all"), default="file", help="see its README")
     parser.add_argument("--output", type=Path, help="default benchmarks/results/exact-OBJECTIVE.csv")
     arguments = parser.parse_args()
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 180)
     settings = Settings(
         arguments.objective,
         tuple(arguments.accelerators),

@@ -149,7 +149,7 @@ def print_table(results: dict[str, list[dict[str, Any]]], console: Console) -> N
 def main() -> None:
     """Set the peer up when needed, measure, print, write."""
     arguments = parse_arguments()
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 180)
     with console.status("the peer's environment (.cache/reference-venv)"):
         python = ensure_reference()
     with tempfile.TemporaryDirectory() as scratch:
