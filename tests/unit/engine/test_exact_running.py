@@ -1,0 +1,128 @@
+"""Running the exact search: time budgets, stops, progress, equal results, and what its batch says."""
+
+import itertools
+import json
+import math
+import threading
+
+import pytest
+from tests.unit.engine.engine_cases import LINKS, Order, convolution, gemm, register_core
+from tests.unit.engine.exact_brute_force import (
+    ALLOCATIONS,
+    OBJECTIVES,
+    optimum,
+    search,
+    space_of,
+)
+from tests.unit.engine.exact_cases import problems
+from tilewright.search.batch import SearchStoppedError, cost_orders
+from tilewright.search.evaluate import PreparedProblem, evaluate_prepared, prepare
+from tilewright.search.exact import ExactOptions, exact_batches, search_exact
+from tilewright.search.options import SearchOptions
+
+LARGE = convolution("large", K=24, C=12, OX=30, OY=14, FX=3, FY=3)
+LARGE_CORE = register_core(buffer_bits=3000)
+
+
+def large_problem() -> PreparedProblem:
+    """A problem that takes the exact search a while."""
+    return prepare(LARGE, LARGE_CORE, LINKS, (("D1", (("K", 4),)),), SearchOptions())
+
+
+@pytest.mark.parametrize("allocation", ALLOCATIONS)
+@pytest.mark.parametrize("budget_s", [1e-9, 0.02])
+def test_time_budget(allocation: str, budget_s: float) -> None:
+    """When the time is over there is a mapping that fits, and a bound below the optimum; the gap says how far."""
+    prepared = large_problem()
+    result = search(prepared, allocation, "EDP", budget_s=budget_s)
+    assert result is not None
+    better = search(prepared, allocation, "EDP", budget_s=2.0)
+    assert better is not None
+    assert result.lower_bound <= better.value <= result.value
+    assert result.proven is False
+    assert 0 < result.gap <= 1
+    record = evaluate_prepared(prepared, result.order, result.boundaries)
+    assert record["energy_pj"] * record["latency_cycles"] == pytest.approx(result.value, rel=1e-12)
+
+
+def test_bounds_of_cut_searches_are_below_the_optimum() -> None:
+    """Whenever a search of a small problem is cut short, its bound is not above the value of brute force."""
+    unproven = 0
+    for where, _, prepared in problems(range(900, 940)):
+        spaces = space_of(prepared, "greedy")
+        for objective in OBJECTIVES:
+            result = search(prepared, "greedy", objective, budget_s=1e-9)
+            if result is not None:
+                assert result.lower_bound <= optimum(spaces, objective) * (1 + 1e-9), (*where, objective)
+                assert result.value >= optimum(spaces, objective) * (1 - 1e-9), (*where, objective)
+                unproven += not result.proven
+    assert unproven > 20
+
+
+@pytest.mark.parametrize("allocation", ALLOCATIONS)
+def test_stop_event(allocation: str) -> None:
+    """A search that is asked to stop does, before it begins and in the middle."""
+    stop = threading.Event()
+    told: list[int] = []
+
+    def progress(count: int) -> None:
+        told.append(count)
+        stop.set()
+
+    with pytest.raises(SearchStoppedError):
+        search_exact(large_problem(), (), ExactOptions(allocation), "EDP", stop, progress)
+    assert len(told) == 1
+    with pytest.raises(SearchStoppedError):
+        search_exact(large_problem(), (), ExactOptions(allocation), "EDP", stop)
+
+
+def test_same_search_same_result() -> None:
+    """Searching twice, with other searches between, gives equal results, down to the number of prefixes looked at."""
+    runs = []
+    for _ in range(2):
+        results = []
+        for _, _, prepared in problems(range(1000, 1010)):
+            results += [search(prepared, *both) for both in itertools.product(ALLOCATIONS, OBJECTIVES)]
+        runs.append(results)
+    assert runs[0] == runs[1]
+    assert sum(result is not None for result in runs[0]) > 40
+
+
+def test_progress_counts_prefixes() -> None:
+    """What progress is told adds up to the prefixes of the result."""
+    told: list[int] = []
+    prepared = prepare(gemm(C=8, D=12, K=6), register_core(buffer_bits=300), LINKS, (("D1", ()),), SearchOptions())
+    result = search_exact(prepared, (), ExactOptions("free"), "energy", None, told.append)
+    assert result is not None
+    assert sum(told) == result.nodes > 0
+
+
+@pytest.mark.parametrize("allocation", ALLOCATIONS)
+def test_batch_carries_the_certificate(allocation: str) -> None:
+    """The search as a batch: one mapping, with JSON values that say what is proven, and the cost that it says."""
+    for where, _, prepared in itertools.islice(problems(range(1100, 1140)), 30):
+        result = search(prepared, allocation, "EDP")
+        (batch,) = exact_batches(prepared, (), ExactOptions(allocation), "EDP")
+        costed = cost_orders(batch)
+        if result is None:
+            assert not costed.fits.any(), where
+            assert costed.closest_failure, where
+            continue
+        notes = json.loads(json.dumps(dict(batch.search)))
+        assert [notes[name] for name in ("engine", "allocation", "gap")] == ["exact", allocation, 0]
+        assert notes["proven"] is True
+        assert notes["value"] == notes["lower_bound"] == result.value
+        assert batch.visited == notes["nodes"] == result.nodes
+        assert (batch.loop_order(0), batch.level_boundaries(0)) == (result.order, result.boundaries)
+        assert float(costed.energy_pj[0] * costed.latency_cycles[0]) == pytest.approx(result.value, rel=1e-12)
+
+
+def test_orders_in_space() -> None:
+    """The number of orders is that of the prime factors, and of all mergings where memories are allocated greedily."""
+    prepared = prepare(gemm(C=4, D=2, K=3), register_core(), LINKS, (("D1", ()),), SearchOptions())
+    free, greedy = search(prepared, "free", "energy"), search(prepared, "greedy", "energy")
+    merged: Order = (("C", 4), ("D", 2), ("K", 3))
+    assert free is not None
+    assert greedy is not None
+    assert free.orders_in_space == 12
+    assert greedy.orders_in_space == 12 + math.factorial(len(merged))
