@@ -5,7 +5,6 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.unit.engine.engine_cases import LINKS, convolution, depthwise, gemm, one_input
 from tilewright.errors import MappingError
 from tilewright.hardware.core import Core, Memory, OperationalArray, Port
 from tilewright.mapping.constraints import Unrolling
@@ -13,6 +12,8 @@ from tilewright.mapping.loop_factors import loop_multiset, prime_factors
 from tilewright.search.evaluate import PreparedProblem, prepare
 from tilewright.search.options import SearchOptions
 from tilewright.workload.layer import Layer
+
+from tests.unit.engine.engine_cases import LINKS, convolution, depthwise, gemm, one_input
 
 SWAPPED_LINKS = (("O", "O"), ("W", "I1"), ("I", "I2"))
 KINDS = ("convolution", "pointwise", "depthwise", "pooling", "gemm", "one input", "two inputs")

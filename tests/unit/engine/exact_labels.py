@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from tests.unit.engine.exact_brute_force import Mappings
 from tilewright.compiled import native_function
 from tilewright.cost.problem import PROBLEM_DTYPE
 from tilewright.cost.workspace import WORKSPACE_DTYPE, new_workspace
@@ -15,6 +14,8 @@ from tilewright.search.exact_kernel import begin, expand_labels, next_generation
 from tilewright.search.exact_record import EXACT_DTYPE, PATH_BITS, PATH_SYMBOLS
 from tilewright.search.exact_tables import new_search
 from tilewright.search.options import OBJECTIVES
+
+from tests.unit.engine.exact_brute_force import Mappings
 
 _RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, EXACT_DTYPE)
 

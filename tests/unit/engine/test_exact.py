@@ -6,6 +6,14 @@ import random
 from collections import Counter
 
 import pytest
+from tilewright.errors import MappingError
+from tilewright.search import exact
+from tilewright.search.batch import best_row, cost_orders
+from tilewright.search.evaluate import PreparedProblem, evaluate_prepared, prepare
+from tilewright.search.loma import loma_batches
+from tilewright.search.options import SearchOptions
+from tilewright.workload.layer import Layer
+
 from tests.unit.engine.engine_cases import LINKS, convolution, gemm, tpu_like
 from tests.unit.engine.exact_brute_force import (
     ALLOCATIONS,
@@ -21,13 +29,6 @@ from tests.unit.engine.exact_brute_force import (
 )
 from tests.unit.engine.exact_cases import KINDS, MODELS, problems, random_case
 from tests.unit.engine.slow_reference import DoesNotFitError, Loops, SlowModel
-from tilewright.errors import MappingError
-from tilewright.search import exact
-from tilewright.search.batch import best_row, cost_orders
-from tilewright.search.evaluate import PreparedProblem, evaluate_prepared, prepare
-from tilewright.search.loma import loma_batches
-from tilewright.search.options import SearchOptions
-from tilewright.workload.layer import Layer
 
 
 @pytest.fixture

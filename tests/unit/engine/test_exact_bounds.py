@@ -7,12 +7,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from tests.unit.engine.exact_brute_force import Mappings, free_mapping_count, free_mappings, greedy_mappings
-from tests.unit.engine.exact_cases import random_case
-from tests.unit.engine.exact_labels import Label, boundary_columns, generations
 from tilewright.errors import MappingError
 from tilewright.mapping.loop_factors import LoopMultiset, loop_multiset
 from tilewright.search.evaluate import PreparedProblem
+
+from tests.unit.engine.exact_brute_force import Mappings, free_mapping_count, free_mappings, greedy_mappings
+from tests.unit.engine.exact_cases import random_case
+from tests.unit.engine.exact_labels import Label, boundary_columns, generations
 
 MODELS = ("zigzag-3.9.1", "corrected")
 OBJECTIVES = ("latency", "energy", "EDP")

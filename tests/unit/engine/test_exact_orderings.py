@@ -4,6 +4,13 @@ import random
 from collections import Counter
 
 import pytest
+from tilewright.errors import MappingError
+from tilewright.mapping.constraints import TemporalOrderingEntry
+from tilewright.mapping.loop_factors import loop_multiset
+from tilewright.search import exact
+from tilewright.search.evaluate import PreparedProblem, prepare
+from tilewright.search.options import SearchOptions
+
 from tests.unit.engine.engine_cases import LINKS, constraints, gemm, register_core
 from tests.unit.engine.exact_brute_force import (
     ALLOCATIONS,
@@ -17,12 +24,6 @@ from tests.unit.engine.exact_brute_force import (
     space_of,
 )
 from tests.unit.engine.exact_cases import problems
-from tilewright.errors import MappingError
-from tilewright.mapping.constraints import TemporalOrderingEntry
-from tilewright.mapping.loop_factors import loop_multiset
-from tilewright.search import exact
-from tilewright.search.evaluate import PreparedProblem, prepare
-from tilewright.search.options import SearchOptions
 
 
 @pytest.fixture

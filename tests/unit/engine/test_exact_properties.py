@@ -8,9 +8,6 @@ from typing import Any
 import numpy as np
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from tests.unit.engine.engine_cases import constraints, convolution, gemm, network, small_core
-from tests.unit.engine.exact_brute_force import OBJECTIVES, free_mapping_count, free_mappings
-from tests.unit.engine.exact_cases import MODELS, ExactCase, random_case
 from tilewright.errors import MappingError
 from tilewright.hardware.core import Core, Memory
 from tilewright.hardware.yaml_reader import read_accelerator
@@ -22,6 +19,10 @@ from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_workload
 from tilewright.workload.layer import DimensionRelation, Layer
 from tilewright.workload.yaml_reader import read_workload_yaml
+
+from tests.unit.engine.engine_cases import constraints, convolution, gemm, network, small_core
+from tests.unit.engine.exact_brute_force import OBJECTIVES, free_mapping_count, free_mappings
+from tests.unit.engine.exact_cases import MODELS, ExactCase, random_case
 
 ROUNDING = 1 + 1e-9
 property_test = settings(max_examples=50, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

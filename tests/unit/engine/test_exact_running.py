@@ -6,6 +6,11 @@ import math
 import threading
 
 import pytest
+from tilewright.search.batch import SearchStoppedError, cost_orders
+from tilewright.search.evaluate import PreparedProblem, evaluate_prepared, prepare
+from tilewright.search.exact import ExactOptions, exact_batches, search_exact
+from tilewright.search.options import SearchOptions
+
 from tests.unit.engine.engine_cases import LINKS, Order, convolution, gemm, register_core
 from tests.unit.engine.exact_brute_force import (
     ALLOCATIONS,
@@ -15,10 +20,6 @@ from tests.unit.engine.exact_brute_force import (
     space_of,
 )
 from tests.unit.engine.exact_cases import problems
-from tilewright.search.batch import SearchStoppedError, cost_orders
-from tilewright.search.evaluate import PreparedProblem, evaluate_prepared, prepare
-from tilewright.search.exact import ExactOptions, exact_batches, search_exact
-from tilewright.search.options import SearchOptions
 
 LARGE = convolution("large", K=24, C=12, OX=30, OY=14, FX=3, FY=3)
 LARGE_CORE = register_core(buffer_bits=3000)
