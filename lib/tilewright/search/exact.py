@@ -131,6 +131,11 @@ def search_exact(
             nodes + rounds.nodes,
             proven and rounds.proven,
         )
+    if best.order is None and not proven:
+        raise MappingError(
+            f"the exact search has found no mapping within its time budget of {options.time_budget_s:g} s;"
+            " whether there is one is not known"
+        )
     if best.order is None:
         return None
     value = best.value(objective)
