@@ -45,7 +45,7 @@ class Pipeline:
         """
         pipeline, findings = check_pipeline(value, options or SearchOptions(), onnx=onnx, folder=folder)
         if findings or pipeline is None:
-            raise InputError(finding.problem(prefix, documents) for finding in findings)
+            raise InputError(dict.fromkeys(finding.problem(prefix, documents) for finding in findings))
         return pipeline
 
     def run(self, item: Any, control: Control | None = None) -> Iterator[Any]:
