@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -139,26 +140,35 @@ def cost_orders(batch: OrderBatch) -> CostedBatch:
     )
 
 
-def best_row(costed: CostedBatch, objective: str) -> int | None:
-    """The best order of a batch under an objective, or None if none fits.
+Number = TypeVar("Number", float, np.ndarray)
 
-    The reference's rule: smallest objective, then (not for EDP) the smaller other metric, then the first.
+
+def ranking(objective: str, energy_pj: Number, latency_cycles: Number) -> tuple[Number, ...]:
+    """What mappings are compared by under an objective, the most important first; of one mapping or of columns.
+
+    The reference's rule: the objective, then (not for EDP) the other metric; the smaller wins, of equal ones the first.
     """
-    if not costed.fits.any():
-        return None
-    energy, latency = costed.energy_pj, costed.latency_cycles
     if objective == "EDP":
-        return int(np.argmin(latency * energy))
-    first, second = (latency, energy) if objective == "latency" else (energy, latency)
-    smallest = np.flatnonzero(first == first.min())
-    return int(smallest[np.argmin(second[smallest])])
+        return (latency_cycles * energy_pj,)
+    return (latency_cycles, energy_pj) if objective == "latency" else (energy_pj, latency_cycles)
+
+
+def first_of_the_best(columns: Sequence[np.ndarray]) -> int | None:
+    """The first row with the smallest entries, column after column; None if no entry of the first column is finite."""
+    first = columns[0]
+    rows = np.flatnonzero(first == first.min(initial=np.inf))
+    for column in columns[1:]:
+        if len(rows) > 1:
+            values = column[rows]
+            rows = rows[values == values.min()]
+    return int(rows[0]) if len(rows) and np.isfinite(first[rows[0]]) else None
+
+
+def best_row(costed: CostedBatch, objective: str) -> int | None:
+    """The best order of a batch under an objective, or None if none fits."""
+    return first_of_the_best(ranking(objective, costed.energy_pj, costed.latency_cycles))
 
 
 def is_better(objective: str, costs: tuple[float, float], best: tuple[float, float]) -> bool:
-    """Whether costs (energy, latency) are strictly better than `best` by the same rule; equal ones keep the first."""
-    (energy, latency), (best_energy, best_latency) = costs, best
-    if objective == "EDP":
-        return latency * energy < best_latency * best_energy
-    if objective == "latency":
-        return (latency, energy) < (best_latency, best_energy)
-    return (energy, latency) < (best_energy, best_latency)
+    """Whether costs (energy, latency) are strictly better than `best` by the same rule."""
+    return ranking(objective, *costs) < ranking(objective, *best)

@@ -20,21 +20,19 @@ from tilewright.errors import MappingError
 from tilewright.mapping.constraints import TemporalOrderingEntry
 from tilewright.mapping.loop_factors import LoopMultiset, loop_multiset
 from tilewright.mapping.temporal_ordering import GAP, OrderPattern, order_pattern
-from tilewright.search.batch import OrderBatch, SearchStoppedError, best_row, cost_orders, is_better
+from tilewright.search.batch import OrderBatch, SearchStoppedError
 from tilewright.search.evaluate import Boundaries, PreparedProblem
 from tilewright.search.exact_kernel import TOLERANCE, begin, expand_labels, next_generation
 from tilewright.search.exact_record import EXACT_DTYPE, LABEL_FIELDS, LABELS, PATH_BITS, PATH_SYMBOLS
 from tilewright.search.exact_rules import truncates_by_order
 from tilewright.search.exact_tables import new_search
-from tilewright.search.loma import layer_ordering, loma_batches
+from tilewright.search.loma import FEW_LOOPS, best_of_few_loops, layer_ordering, loma_batches, write_pattern
 from tilewright.search.options import OBJECTIVES
 
 WIDTHS = (512, 16384, LABELS)
 """Labels of a generation that go on, round after round."""
 CHUNK_LABELS = 512
 """Labels expanded between two looks at the clock and at requests to stop."""
-FIRST_LIMIT = 6
-"""`lpf_limit` of the loma search that gives the first mapping to beat."""
 _RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, EXACT_DTYPE)
 
 
@@ -83,7 +81,7 @@ def exact_batches(
     """
     result = search_exact(prepared, ordering, options, objective, stop, progress)
     if result is None:
-        yield _first_mapping(prepared, ordering, objective, stop)
+        yield next(loma_batches(prepared, ordering, FEW_LOOPS, stop))
         return
     notes = (
         ("engine", "exact"),
@@ -121,7 +119,8 @@ def search_exact(
     entries = layer_ordering(ordering, prepared)
     multisets = _multisets(prepared, entries, free)
     pattern = order_pattern(entries, prepared.dimensions)
-    best = _Best.of_batch(_first_mapping(prepared, ordering, objective, stop), objective)
+    start = best_of_few_loops(prepared, ordering, objective, stop)
+    best = _Best(start.order, None, start.energy_pj, start.latency_cycles)
     lower_bound, nodes, proven = math.inf, 0, True
     for multiset in multisets:
         rounds = _Rounds(prepared, multiset, pattern, OBJECTIVES.index(objective), free, deadline, stop, progress)
@@ -156,26 +155,6 @@ def _multisets(prepared: PreparedProblem, entries: tuple[TemporalOrderingEntry, 
     return list(dict.fromkeys([whole, *merged]))
 
 
-def _first_mapping(
-    prepared: PreparedProblem,
-    ordering: tuple[TemporalOrderingEntry, ...],
-    objective: str,
-    stop: threading.Event | None,
-) -> OrderBatch:
-    """What loma finds among few orders, as a batch of one, or its last batch where nothing fits."""
-    best, best_costs = None, (math.inf, math.inf)
-    for batch in loma_batches(prepared, ordering, FIRST_LIMIT, stop):
-        costed = cost_orders(batch)
-        row = best_row(costed, objective)
-        best = best or batch
-        if row is not None:
-            costs = (float(costed.energy_pj[row]), float(costed.latency_cycles[row]))
-            if best_costs == (math.inf, math.inf) or is_better(objective, costs, best_costs):
-                best, best_costs = OrderBatch.of_orders(prepared, [batch.loop_order(row)]), costs
-    assert best is not None
-    return best
-
-
 @dataclass(frozen=True)
 class _Best:
     """The best mapping so far; without an order nothing is known."""
@@ -184,15 +163,6 @@ class _Best:
     boundaries: Boundaries | None
     energy_pj: float
     latency_cycles: float
-
-    @classmethod
-    def of_batch(cls, batch: OrderBatch, objective: str) -> "_Best":
-        """The best order of a batch."""
-        costed = cost_orders(batch)
-        row = best_row(costed, objective)
-        if row is None:
-            return cls(None, None, math.inf, math.inf)
-        return cls(batch.loop_order(row), None, float(costed.energy_pj[row]), float(costed.latency_cycles[row]))
 
     def value(self, objective: str) -> float:
         """Of the objective."""
@@ -222,10 +192,9 @@ class _Rounds:
         self.lower_bound, self.proven, self.nodes = math.inf, False, 0
 
     def _write_pattern(self, pattern: OrderPattern) -> None:
+        write_pattern(self.search, pattern)
         length = len(pattern.dimension)
         gaps = np.flatnonzero(pattern.dimension == GAP)
-        self.search.pattern_length = length
-        self.search.pattern_dimension[:length], self.search.pattern_size[:length] = pattern.dimension, pattern.size
         self.search.given_length = int(gaps[0]) if len(gaps) else length
         if len(gaps) and gaps[0] < length - 1:
             self.search.keep_paths = True  # what may follow depends on all loops so far

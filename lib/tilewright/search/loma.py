@@ -1,16 +1,19 @@
 """LOMA: all orders of the loop factors, in a stream of batches (Symons et al., "LOMA", AICAS 2021)."""
 
+import math
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from tilewright.compiled import native_function
 from tilewright.cost.problem import new_record
+from tilewright.cost.record import LoopOrder
 from tilewright.mapping.constraints import TemporalOrderingEntry
 from tilewright.mapping.loop_factors import LoopMultiset, loop_multiset
 from tilewright.mapping.temporal_ordering import OrderPattern, applicable_ordering, complete_order, order_pattern
-from tilewright.search.batch import OrderBatch, SearchStoppedError
+from tilewright.search.batch import OrderBatch, SearchStoppedError, best_row, cost_orders, is_better
 from tilewright.search.batch_kernel import BATCH_ORDERS, BLOCK_DTYPE
 from tilewright.search.block import check_length, thread_block
 from tilewright.search.evaluate import PreparedProblem
@@ -93,3 +96,43 @@ def layer_ordering(
     entries = applicable_ordering(ordering, prepared.layer)
     nothing_left = not prepared.spatial.temporal_sizes
     return () if nothing_left and entries == (TemporalOrderingEntry(prepared.dimensions[0]),) else entries
+
+
+FEW_LOOPS = 6
+"""`lpf_limit` at which all orders are tried to have a mapping to start from."""
+
+
+@dataclass(frozen=True)
+class BestOrder:
+    """The best of all orders of few loops."""
+
+    order: LoopOrder | None
+    """None if none fits."""
+    energy_pj: float
+    latency_cycles: float
+    costed: int
+    """Orders that were costed."""
+
+
+def best_of_few_loops(
+    prepared: PreparedProblem,
+    ordering: tuple[TemporalOrderingEntry, ...],
+    objective: str,
+    stop: threading.Event | None = None,
+) -> BestOrder:
+    """The best order of at most FEW_LOOPS loops, as loma finds it; where other searches start.
+
+    Raises MappingError and SearchStoppedError as `loma_batches` does.
+    """
+    order: LoopOrder | None = None
+    best = (math.inf, math.inf)
+    costed_orders = 0
+    for batch in loma_batches(prepared, ordering, FEW_LOOPS, stop):
+        costed_orders += len(batch.orders)
+        costed = cost_orders(batch)
+        row = best_row(costed, objective)
+        if row is not None:
+            costs = float(costed.energy_pj[row]), float(costed.latency_cycles[row])
+            if order is None or is_better(objective, costs, best):
+                order, best = batch.loop_order(row), costs
+    return BestOrder(order, *best, costed_orders)

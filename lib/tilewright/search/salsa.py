@@ -65,7 +65,7 @@ def salsa_batches(
     """One batch: the best order of each chain; where nothing fits, orders that do not.
 
     A chain starts in a random order that fits. If there is none among START_DRAWS, it starts in the best of all orders
-    of FALLBACK_LPF_LIMIT loops; where that does not fit any more when its loops are split, it is a batch of its own.
+    of FEW_LOOPS loops; where that does not fit any more when its loops are split, it is a batch of its own.
     A complete `ordering` is evaluated as it is. `progress` is told iterations. Raises MappingError for impossible
     constraints, SearchStoppedError when `stop` is set.
     """

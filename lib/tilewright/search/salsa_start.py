@@ -11,15 +11,13 @@ from tilewright.cost.record import LoopOrder
 from tilewright.mapping.constraints import TemporalOrderingEntry
 from tilewright.mapping.loop_factors import loop_multiset, prime_factors
 from tilewright.mapping.temporal_ordering import ANY, GAP, OrderPattern, order_pattern
-from tilewright.search.batch import OrderBatch, best_row, cost_orders, is_better
+from tilewright.search.batch import OrderBatch, cost_orders
 from tilewright.search.evaluate import PreparedProblem
-from tilewright.search.loma import loma_batches, write_loops, write_pattern
+from tilewright.search.loma import best_of_few_loops, write_loops, write_pattern
 from tilewright.search.loma_kernel import STREAM_DTYPE, matches
 
 START_DRAWS = (1, 15, 240, 744)
 """Random orders that a chain draws at once until one of them fits: one, then more, 1000 in all."""
-FALLBACK_LPF_LIMIT = 6
-"""Loops of the orders that are all tried where no random order fits."""
 
 
 @dataclass(frozen=True)
@@ -101,18 +99,8 @@ def random_start(space: OrderSpace, random: Random) -> tuple[Start | None, Order
 
 def fallback_order(space: OrderSpace, objective: str) -> tuple[LoopOrder | None, int]:
     """The best of all orders of a few merged loops, if any fits, and how many were costed."""
-    best: tuple[float, float] | None = None
-    best_order: LoopOrder | None = None
-    visited = 0
-    for batch in loma_batches(space.prepared, space.entries, FALLBACK_LPF_LIMIT):
-        visited += len(batch.orders)
-        costed = cost_orders(batch)
-        row = best_row(costed, objective)
-        if row is not None:
-            costs = float(costed.energy_pj[row]), float(costed.latency_cycles[row])
-            if best is None or is_better(objective, costs, best):
-                best, best_order = costs, batch.loop_order(row)
-    return best_order, visited
+    found = best_of_few_loops(space.prepared, space.entries, objective)
+    return found.order, found.costed
 
 
 def split_start(space: OrderSpace, order: LoopOrder) -> Start | None:

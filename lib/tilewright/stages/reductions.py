@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tilewright.search.batch import CostedBatch
+from tilewright.search.batch import CostedBatch, first_of_the_best, ranking
 from tilewright.search.summary import summarize
 from tilewright.stages.base import Rest, Stage
 from tilewright.stages.descriptions import NetworkProblem
@@ -68,20 +68,11 @@ class Reduction(Stage):
 
     def _best_row(self, costs: CostedBatch | None) -> tuple[int | None, tuple[float, ...]]:
         """The first of the best rows of a batch and its rank; None if none is acceptable."""
-        if costs is None or not len(costs.energy_pj):
+        if costs is None:
             return None, ()
         columns = self.rank(costs)
-        first = columns[0]
-        rows = np.flatnonzero(first == first.min())
-        for column in columns[1:]:
-            if len(rows) == 1:
-                break
-            values = column[rows]
-            rows = rows[values == values.min()]
-        row = int(rows[0]) if len(rows) else 0
-        if not len(rows) or not np.isfinite(first[row]):
-            return None, ()
-        return row, tuple(float(column[row]) for column in columns)
+        row = first_of_the_best(columns)
+        return (None, ()) if row is None else (row, tuple(float(column[row]) for column in columns))
 
 
 @dataclass(frozen=True)
@@ -96,7 +87,7 @@ class MinimalLatency(Reduction):
 
     def rank(self, costs: CostedBatch) -> Sequence[np.ndarray]:
         """Latency, then energy."""
-        return costs.latency_cycles, costs.energy_pj
+        return ranking(self.minimises, costs.energy_pj, costs.latency_cycles)
 
 
 @dataclass(frozen=True)
@@ -111,7 +102,7 @@ class MinimalEnergy(Reduction):
 
     def rank(self, costs: CostedBatch) -> Sequence[np.ndarray]:
         """Energy, then latency."""
-        return costs.energy_pj, costs.latency_cycles
+        return ranking(self.minimises, costs.energy_pj, costs.latency_cycles)
 
 
 @dataclass(frozen=True)
@@ -126,7 +117,7 @@ class MinimalEDP(Reduction):
 
     def rank(self, costs: CostedBatch) -> Sequence[np.ndarray]:
         """The product of latency and energy."""
-        return (costs.latency_cycles * costs.energy_pj,)
+        return ranking(self.minimises, costs.energy_pj, costs.latency_cycles)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 from tilewright.errors import MappingError
-from tilewright.search import exact
+from tilewright.search import loma as loma_module
 from tilewright.search.batch import best_row, cost_orders
 from tilewright.search.evaluate import PreparedProblem, evaluate_prepared, prepare
 from tilewright.search.loma import loma_batches
@@ -34,7 +34,7 @@ from tests.unit.engine.slow_reference import DoesNotFitError, Loops, SlowModel
 @pytest.fixture
 def no_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches begin without the best of loma's orders, which for few loops is the optimum already."""
-    monkeypatch.setattr(exact, "best_row", lambda costed, objective: None)
+    monkeypatch.setattr(loma_module, "best_row", lambda costed, objective: None)
 
 
 @pytest.mark.usefixtures("no_start")

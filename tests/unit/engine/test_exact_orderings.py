@@ -7,7 +7,7 @@ import pytest
 from tilewright.errors import MappingError
 from tilewright.mapping.constraints import TemporalOrderingEntry
 from tilewright.mapping.loop_factors import loop_multiset
-from tilewright.search import exact
+from tilewright.search import loma as loma_module
 from tilewright.search.evaluate import PreparedProblem, prepare
 from tilewright.search.options import SearchOptions
 
@@ -29,7 +29,7 @@ from tests.unit.engine.exact_cases import problems
 @pytest.fixture
 def no_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches begin without the best of loma's orders."""
-    monkeypatch.setattr(exact, "best_row", lambda costed, objective: None)
+    monkeypatch.setattr(loma_module, "best_row", lambda costed, objective: None)
 
 
 def random_ordering(rng: random.Random, prepared: PreparedProblem) -> Ordering:

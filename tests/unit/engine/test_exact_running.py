@@ -7,7 +7,7 @@ import threading
 
 import pytest
 from tilewright.errors import MappingError
-from tilewright.search import exact
+from tilewright.search import loma as loma_module
 from tilewright.search.batch import SearchStoppedError, cost_orders
 from tilewright.search.evaluate import PreparedProblem, evaluate_prepared, prepare
 from tilewright.search.exact import ExactOptions, exact_batches, search_exact
@@ -50,7 +50,7 @@ def test_time_budget(allocation: str, budget_s: float) -> None:
 
 def test_nothing_found_in_time_is_not_nothing_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that ends before it has any mapping says that, and not that there is none."""
-    monkeypatch.setattr(exact, "best_row", lambda costed, objective: None)
+    monkeypatch.setattr(loma_module, "best_row", lambda costed, objective: None)
     with pytest.raises(MappingError, match="within its time budget"):
         search(large_problem(), "free", "EDP", budget_s=1e-9)
 
