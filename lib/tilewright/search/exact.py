@@ -22,15 +22,15 @@ from tilewright.mapping.loop_factors import LoopMultiset, loop_multiset
 from tilewright.mapping.temporal_ordering import GAP, OrderPattern, order_pattern
 from tilewright.search.batch import OrderBatch, SearchStoppedError
 from tilewright.search.evaluate import Boundaries, PreparedProblem
-from tilewright.search.exact_kernel import TOLERANCE, begin, expand_labels, next_generation
+from tilewright.search.exact_kernel import TOLERANCE, begin, build_tables, expand_labels, next_generation
 from tilewright.search.exact_record import EXACT_DTYPE, LABEL_FIELDS, LABELS, PATH_BITS, PATH_SYMBOLS
 from tilewright.search.exact_rules import truncates_by_order
 from tilewright.search.exact_tables import new_search
 from tilewright.search.loma import FEW_LOOPS, best_of_few_loops, layer_ordering, loma_batches, write_pattern
 from tilewright.search.options import OBJECTIVES
 
-WIDTHS = (512, 16384, LABELS)
-"""Labels of a generation that go on, round after round."""
+WIDTHS = (8, 64, 512, 4096, 32768, LABELS)
+"""Labels of a generation that go on, round after round; narrow rounds find good mappings for little time."""
 CHUNK_LABELS = 512
 """Labels expanded between two looks at the clock and at requests to stop."""
 _RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, EXACT_DTYPE)
@@ -110,7 +110,7 @@ def search_exact(
     Greedy: all orders that loma could visit at any `lpf_limit`, none included. Free: all orders of the prime factors
     with all level boundaries. Raises MappingError and SearchStoppedError as `exact_batches` does.
     """
-    for entry in (begin, expand_labels, next_generation):
+    for entry in (build_tables, begin, expand_labels, next_generation):
         native_function(entry, _RECORDS)  # compiling, where that is still to be done, is not part of the search
     deadline = time.monotonic() + options.time_budget_s
     free = options.allocation == "free"
@@ -145,14 +145,15 @@ def search_exact(
 
 
 def _multisets(prepared: PreparedProblem, entries: tuple[TemporalOrderingEntry, ...], free: bool) -> list[LoopMultiset]:
-    """The loops to order: prime factors, and (greedy) the same merged to every smaller number of loops.
+    """The loops to order: prime factors, and (greedy) before them the same merged, from the fewest loops to the most.
 
-    The allocator takes whole loops, so that orders of merged loops can beat all orders of prime factors.
+    The allocator takes whole loops, so that orders of merged loops can beat all orders of prime factors. Few loops are
+    searched in no time, and what they give often leaves nothing to look for among many.
     """
     sizes = prepared.spatial.temporal_sizes
     whole = loop_multiset(sizes, None, entries)
-    merged = [] if free else [loop_multiset(sizes, limit, entries) for limit in range(whole.length - 1, 0, -1)]
-    return list(dict.fromkeys([whole, *merged]))
+    merged = [] if free else [loop_multiset(sizes, limit, entries) for limit in range(1, whole.length)]
+    return list(dict.fromkeys([*merged, whole]))
 
 
 @dataclass(frozen=True)
@@ -215,6 +216,8 @@ class _Rounds:
                 break
         if truncates_by_order(self.prepared.arrays, search):
             self.lower_bound, self.proven = 0.0, False
+        else:
+            assert not search.broken, "a mapping costs less than the bound that the exact search had for it"
         self.nodes = int(search.nodes)
         if not search.improved:
             return best

@@ -160,7 +160,6 @@ def open_ports(problem, x):
     """Mark the ports of open links, and sum up in `port_second` the least time that these links will need."""
     for p in range(problem.port_count):
         x.port_open[p] = 0
-        x.port_first[p] = 0
         x.port_second[p] = 0
         x.port_known[p] = 0
     for o in range(problem.operand_count):

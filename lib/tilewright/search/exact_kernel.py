@@ -13,7 +13,8 @@ from tilewright.cost.kernel import evaluate_allocation, evaluate_order
 from tilewright.cost.problem import IRRELEVANT, PARTIAL, RELEVANT
 from tilewright.cost.workspace import ENERGY, FITS, LATENCY
 from tilewright.mapping.temporal_ordering import ANY
-from tilewright.search.exact_bounds_kernel import bound_child, bound_energy
+from tilewright.search.exact_bounds_kernel import bound_child
+from tilewright.search.exact_classes_kernel import number_classes
 from tilewright.search.exact_labels_kernel import (
     hash_child,
     load_child,
@@ -24,13 +25,14 @@ from tilewright.search.exact_labels_kernel import (
     store_child,
 )
 from tilewright.search.exact_record import BUCKETS, LABELS, PATH_BITS, PATH_SYMBOLS
-from tilewright.search.exact_tables_kernel import count_at, least_bits_of, tile_bits_of
+from tilewright.search.exact_rules_kernel import ROUNDING, mark_greedy, mark_memories, mark_possible
+from tilewright.search.exact_sums_kernel import sum_elements, sum_up
+from tilewright.search.exact_tables_kernel import count_at, fill_point, least_bits_of, symbol_at, tile_bits_of
 from tilewright.search.loma_kernel import matches
 from tilewright.search.salsa_kernel import ENERGY_OBJECTIVE, LATENCY_OBJECTIVE
 
 TOLERANCE = 1e-9
 """Relative: bounds and costs differ by rounding, so a gain smaller than this is none."""
-_ROUNDING = 1e-12
 REFUSED = -1
 """An order that does not match the temporal ordering."""
 
@@ -65,9 +67,9 @@ def close_level(problem, x, o):
     k = problem.level_memory[o, m]
     if not problem.holds_everything[k]:
         bits = tile_bits_of(problem, x, o, m, point, x.child_start[o])
-        if bits > problem.memory_bits[k] * (1 + _ROUNDING):
+        if bits > problem.memory_bits[k] * (1 + ROUNDING):
             return False
-        if x.shares[b] and bits + bits_beside(problem, x, k, o) > problem.memory_bits[k] * (1 + _ROUNDING):
+        if x.shares[b] and bits + bits_beside(problem, x, k, o) > problem.memory_bits[k] * (1 + ROUNDING):
             return False
     x.child_boundary[b] = point
     x.child_top_irrelevant[b] = x.child_run_product[o] if x.child_run_kind[o] == IRRELEVANT else 1
@@ -147,7 +149,7 @@ def evaluate_leaf(problem, ws, x):
     """Cost the complete order of the child with the cost model; an outcome, or REFUSED."""
     ws.loop_count = x.loop_count
     for i in range(x.loop_count):
-        j = (x.child_path[i // PATH_SYMBOLS] >> (PATH_BITS * (i % PATH_SYMBOLS))) & ((1 << PATH_BITS) - 1)
+        j = symbol_at(x, i)
         x.order[i] = j
         ws.loop_dimension[i] = x.loop_dimension[j]
         ws.loop_size[i] = x.loop_size[j]
@@ -174,7 +176,6 @@ def objective_of(x, energy, latency):
 @kernel
 def take_leaf(problem, ws, x):
     """Evaluate the complete child, and keep it if it is the best so far."""
-    x.leaves += 1
     if evaluate_leaf(problem, ws, x) != FITS:
         return
     energy = ws.totals[ENERGY]
@@ -218,7 +219,6 @@ def insert_child(problem, x, slot):
         store_child(problem, x, g, x.bucket[slot])
         return
     if x.label_count[g] >= LABELS:
-        x.dropped += 1
         x.dropped_bound = min(x.dropped_bound, x.child_bound)
         return
     x.bucket[slot] = x.label_count[g]
@@ -312,10 +312,24 @@ def empty_buckets(x):
 
 
 @kernel
+def build_tables(problem, ws, x, count):
+    """All that is known of the points of the lattice, but for classes, which need not be known if nothing can win."""
+    for point in range(x.lattice_size):
+        fill_point(problem, ws, x, point)
+    if x.uncertain:
+        x.keep_paths = True  # then no label stands for another
+    sum_elements(problem, x)
+    mark_memories(problem, x)
+    if not x.free:
+        mark_greedy(problem, x)
+    mark_possible(problem, x)
+    sum_up(problem, x)
+
+
+@kernel
 def begin(problem, ws, x, count):
     """The first generation: the label of the empty order."""
     start_search(problem, x)
-    x.energy_floor = bound_energy(problem, x)
     x.generation = 0
     x.current = 0
     x.cursor = 0
@@ -325,6 +339,8 @@ def begin(problem, ws, x, count):
     empty_buckets(x)
     bound_child(problem, ws, x, 0)
     if not hopeless(x):
+        if not x.classes_known:
+            number_classes(x)
         store_child(problem, x, 0, 0)
         x.label_count[0] = 1
 

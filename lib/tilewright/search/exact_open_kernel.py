@@ -9,10 +9,9 @@ import math
 from tilewright.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
 from tilewright.hardware.core import TL
-from tilewright.search.exact_record import LINK_FL, LINK_TL, PATH_BITS, PATH_SYMBOLS
-from tilewright.search.exact_tables_kernel import direction_of, tile_bits_of
-
-FAR = 1 << 58
+from tilewright.search.exact_record import LINK_FL, LINK_TL
+from tilewright.search.exact_sums_kernel import FAR
+from tilewright.search.exact_tables_kernel import direction_of, symbol_at, tile_bits_of
 
 
 @kernel
@@ -49,10 +48,7 @@ def gather_candidates(problem, x, o, placed):
     x.may_come[o] = 1
     for i in range(placed + 1):
         if i > 0:
-            j = (x.child_path[(i - 1) // PATH_SYMBOLS] >> (PATH_BITS * ((i - 1) % PATH_SYMBOLS))) & (
-                (1 << PATH_BITS) - 1
-            )
-            point += x.stride[j]
+            point += x.stride[symbol_at(x, i - 1)]
         if i < placed and x.cycles[point] < x.cycles[x.child_start[o]]:
             continue
         bits = tile_bits_of(problem, x, o, m, point, x.child_start[o])

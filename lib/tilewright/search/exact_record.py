@@ -21,6 +21,7 @@ MAX_BUSY_PORTS = 12
 LABELS = 1 << 19
 """Labels of one generation."""
 BUCKETS = LABELS * 4
+CLASS_SLOTS = MAX_LATTICE * 2
 PATH_WORDS, PATH_BITS = 3, 5
 PATH_SYMBOLS = MAX_PLACED // PATH_WORDS
 
@@ -67,6 +68,8 @@ EXACT_DTYPE = np.dtype(
         ("filled", np.int8, (_B,)),  # greedy: the level takes loops until one does not fit
         ("contested", np.int8, (_B,)),  # greedy: decided by the whole order, known only at its end
         ("any_contested", np.int8),
+        ("same_in_any_order", np.int8),  # tile sizes do not depend on the order of multiplication
+        ("steady", np.int8, (_B,)),  # greedy: one more loop below this boundary never costs the allocator more
         ("never_costlier", np.int8, (_O,)),  # more loops below the uppermost boundary never cost the allocator more
         ("simple", np.int8, (_B,)),  # every link of the boundary has a port of its own
         ("always_buffered", np.int8, (MAX_MEMORIES,)),  # the memory has room for the next tile in every mapping
@@ -119,12 +122,12 @@ EXACT_DTYPE = np.dtype(
         ("top_joint", np.int64, (_O, _S)),  # least cycles in all,
         ("top_load", np.int64, (_O, _S)),  # least cycles of one transfer,
         ("top_bandwidth", np.float64, (_O, _S)),  # least average bandwidth
+        ("most_busy_ports", np.int64),  # that any boundary would need in `busy_port`, which may be too many
+        ("classes_known", np.int8),  # `class_of` is filled
         # Limits.
         ("best", np.float64),  # objective of the best known mapping
         ("best_energy", np.float64),
         ("best_latency", np.float64),
-        ("energy_floor", np.float64),  # lower bounds of every mapping
-        ("latency_floor", np.float64),
         ("best_path", np.int64, (PATH_WORDS,)),
         ("best_boundary", np.int32, (_B,)),
         ("improved", np.int8),
@@ -133,15 +136,12 @@ EXACT_DTYPE = np.dtype(
         ("label_count", np.int64, (2,)),
         ("cursor", np.int64),
         ("nodes", np.int64),
-        ("leaves", np.int64),
-        ("dropped", np.int64),  # labels given up for lack of room
-        ("dropped_bound", np.float64),  # least bound of these
+        ("dropped_bound", np.float64),  # least bound of the labels left out
         ("broken", np.int64),  # leaves cheaper than their bound: never, unless there is a fault
         ("bucket", np.int32, (BUCKETS,)),  # label of a hash, or -1
         ("slot", np.int32, (LABELS,)),  # where the labels made last stand in `bucket`
         ("slot_count", np.int64),
         # Scratch.
-        ("port_first", np.int64, (MAX_PORTS,)),
         ("port_second", np.int64, (MAX_PORTS,)),
         ("port_open", np.int8, (MAX_PORTS,)),
         ("port_known", np.int64, (MAX_PORTS,)),
@@ -149,6 +149,10 @@ EXACT_DTYPE = np.dtype(
         ("candidate_count", np.int64, (_O,)),  # of a contested boundary: points on the path where it may lie,
         ("candidate", np.int32, (_O, MAX_PLACED + 1)),
         ("may_come", np.int8, (_O,)),  # and whether it may come later
+        ("whole", np.int64, (_S,)),  # a table that is being made, of whole numbers
+        ("real", np.float64, (_S,)),  # and of others
+        ("pair", np.int64, (_S,)),  # loading between the two memories of a boundary
+        ("class_slot", np.int32, (CLASS_SLOTS,)),  # first point of each class of a boundary by hash, or -1
         ("moved_load", np.int64),
         ("moved_busy", np.int64),
         ("moved_joint", np.int64),

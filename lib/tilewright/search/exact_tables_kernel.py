@@ -15,7 +15,7 @@ from tilewright.cost.tile_kernel import tile_elements_of
 from tilewright.cost.workspace import SLICE_ROW
 from tilewright.hardware.core import FH, FL, TH, TL
 from tilewright.profile import SWITCHES
-from tilewright.search.exact_record import LINK_FH, LINK_TH, LINK_TL
+from tilewright.search.exact_record import LINK_FH, LINK_TH, LINK_TL, PATH_BITS, PATH_SYMBOLS
 
 NEARLY = 1e-9
 LEVEL_FLOOR = SWITCHES.index("per_level_loading_floor")
@@ -25,6 +25,12 @@ LEVEL_FLOOR = SWITCHES.index("per_level_loading_floor")
 def count_at(x, point, j):
     """How often symbol `j` occurs in a lattice point."""
     return (point // x.stride[j]) % (x.multiplicity[j] + 1)
+
+
+@kernel
+def symbol_at(x, i):
+    """Symbol of loop `i` of the child."""
+    return (x.child_path[i // PATH_SYMBOLS] >> (PATH_BITS * (i % PATH_SYMBOLS))) & ((1 << PATH_BITS) - 1)
 
 
 @kernel
@@ -195,15 +201,6 @@ def keep_array_links(problem, ws, x, point, v, o):
     x.array_count[o, point] = ws.count[v, o, 0, d]
     exact = problem.switches[LEVEL_FLOOR]
     x.array_bandwidth[o, point] = ws.exact_bandwidth[v, o, 0, d] if exact else ws.bandwidth[v, o, 0, d]
-
-
-@kernel
-def fill_tables(problem, ws, x, count):
-    """The tables of the next `count` points, from `x.cursor` on."""
-    end = min(x.lattice_size, x.cursor + count)
-    for point in range(x.cursor, end):
-        fill_point(problem, ws, x, point)
-    x.cursor = end
 
 
 @kernel

@@ -1,0 +1,234 @@
+# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, no-check-untyped-defs
+"""What is known of memories and boundaries whatever the mapping (compiled; docs/exact.md, 4 to 6).
+
+Which memories are shared or always have room, what the reference's allocator is bound to do with a level, and where a
+boundary may lie at all.
+"""
+
+import math
+
+from tilewright.compiled import kernel
+from tilewright.cost.allocation_kernel import OUTPUT_INDEX
+from tilewright.hardware.core import FH, FL, TL
+from tilewright.search.exact_record import LINK_TL
+from tilewright.search.exact_tables_kernel import count_at, direction_of
+
+ROUNDING = 1e-12
+"""Relative: tiles that fit but for a rounding error fit."""
+
+
+@kernel
+def most_precision(problem, o, m):
+    """The most bits per element of operand `o` in its level `m`."""
+    bits = problem.precision_bits[o]
+    if o == OUTPUT_INDEX and not problem.partial_above[o, m + 1]:
+        return max(bits, problem.final_precision_bits)
+    return bits
+
+
+@kernel
+def least_precision(problem, o, m):
+    """The least bits per element of operand `o` in its level `m`."""
+    bits = problem.precision_bits[o]
+    if o == OUTPUT_INDEX and not problem.partial_above[o, m + 1]:
+        return min(bits, problem.final_precision_bits)
+    return bits
+
+
+@kernel
+def slice_bits(problem, x, o, m, precision, point):
+    """Bits of a tile as the allocator counts them, doubled where that is forced."""
+    row = x.first_level[o] + m
+    bits = x.elements[row, point] * precision
+    full = x.lattice_size - 1
+    doubled = problem.force_double_buffering[problem.level_memory[o, m]] and point != full
+    return bits * 2 if doubled and bits < x.elements[row, full] * precision else bits
+
+
+@kernel
+def held_count(problem, k):
+    """How many operands memory `k` holds."""
+    count = 0
+    for j in range(problem.operand_count):
+        if problem.memory_operands[k, j] >= 0:
+            count += 1
+    return count
+
+
+@kernel
+def activities(problem, p):
+    """How many links can move data over a port."""
+    count = 0
+    for s in range(problem.port_start[p], problem.port_start[p + 1]):
+        o = problem.service_operand[s]
+        d = problem.service_direction[s]
+        top = problem.service_level[s] == problem.level_count[o] - 1
+        if o == OUTPUT_INDEX:
+            count += 1 if d == TL or d == FL or not top else 0
+        else:
+            count += 1 if d == TL or (d == FH and not top) else 0
+    return count
+
+
+@kernel
+def mark_simple(problem, x, b):
+    """Mark a boundary whose memory is its own and each of whose links has a port of its own."""
+    o = x.boundary_operand[b]
+    m = x.boundary_level[b]
+    simple = held_count(problem, problem.level_memory[o, m]) == 1
+    for q in range(4):
+        if o != OUTPUT_INDEX and q != 1 and q != 2:
+            continue
+        p = problem.port_of[o, m + (1 if q >= LINK_TL else 0), direction_of(q)]
+        if p >= 0 and activities(problem, p) != 1:
+            simple = False
+    x.simple[b] = simple
+
+
+@kernel
+def largest_share(problem, x, o, m, size):
+    """The largest part of a memory that a tile of an operand takes, in mappings that fit."""
+    top = m == problem.level_count[o] - 1
+    row = x.first_level[o] + m
+    most = most_precision(problem, o, m)
+    least = least_precision(problem, o, m)
+    largest = 0.0
+    for point in range(x.lattice_size):
+        bits = x.elements[row, point] * most
+        if not top:
+            if x.elements[row, point] * least > size:
+                continue
+            bits = max(bits, float(x.effective_bits[x.first_boundary[o] + m, point]))
+        largest = max(largest, bits)
+    return largest / size
+
+
+@kernel
+def mark_memories(problem, x):
+    """Which memories are shared, and which always have room for a second tile whatever the mapping."""
+    for b in range(x.boundary_count):
+        k = problem.level_memory[x.boundary_operand[b], x.boundary_level[b]]
+        x.shares[b] = held_count(problem, k) > 1 and not problem.holds_everything[k]
+        mark_simple(problem, x, b)
+    for i in range(problem.held_memory_count):
+        k = problem.memory_order[i]
+        share = 0.0
+        for j in range(problem.operand_count):
+            o = problem.memory_operands[k, j]
+            if o >= 0:
+                share += largest_share(problem, x, o, problem.memory_levels[k, j], float(problem.memory_bits[k]))
+        x.always_buffered[k] = share <= 0.5
+
+
+@kernel
+def never_costlier(problem, x, o, m, precision):
+    """One more loop that fits never raises the bits times remaining loops that the allocator compares."""
+    n = x.lattice_size
+    row = x.first_level[o] + m
+    total = float(x.cycles[n - 1])
+    limit = float(problem.memory_bits[problem.level_memory[o, m]])
+    for point in range(n):
+        cost = total / float(x.cycles[point]) * slice_bits(problem, x, o, m, precision, point)
+        for j in range(x.symbol_count):
+            if count_at(x, point, j) == x.multiplicity[j]:
+                continue
+            bigger = point + x.stride[j]
+            if x.elements[row, bigger] < x.elements[row, point]:
+                return False
+            bits = slice_bits(problem, x, o, m, precision, bigger)
+            if bits <= limit and total / float(x.cycles[bigger]) * bits > cost:
+                return False
+    return True
+
+
+@kernel
+def is_steady(problem, x, o, m):
+    """True if `never_costlier` holds of the slices of operand `o` in its level `m`, once `x.steady` is filled."""
+    return m == problem.level_count[o] - 1 or x.steady[x.first_boundary[o] + m]
+
+
+@kernel
+def all_steady(problem, x, k):
+    """True if the slices of all operands of memory `k` are steady."""
+    for j in range(problem.operand_count):
+        o = problem.memory_operands[k, j]
+        if o >= 0 and not is_steady(problem, x, o, problem.memory_levels[k, j]):
+            return False
+    return True
+
+
+@kernel
+def is_pinned(problem, x, k):
+    """All operands of the memory fit whole together, and more loops never cost more: then it keeps them whole."""
+    whole = 0.0
+    for j in range(problem.operand_count):
+        o = problem.memory_operands[k, j]
+        if o >= 0:
+            m = problem.memory_levels[k, j]
+            whole += x.elements[x.first_level[o] + m, x.lattice_size - 1] * most_precision(problem, o, m)
+    fits = whole <= problem.memory_bits[k] and not problem.force_double_buffering[k]
+    return fits and all_steady(problem, x, k)
+
+
+@kernel
+def mark_greedy(problem, x):
+    """Mark every boundary as pinned, filled or contested; none where boundaries are free."""
+    for b in range(x.boundary_count):
+        o = x.boundary_operand[b]
+        m = x.boundary_level[b]
+        x.steady[b] = (
+            x.same_in_any_order
+            and never_costlier(problem, x, o, m, most_precision(problem, o, m))
+            and never_costlier(problem, x, o, m, least_precision(problem, o, m))
+        )
+    for b in range(x.boundary_count):
+        k = problem.level_memory[x.boundary_operand[b], x.boundary_level[b]]
+        if is_pinned(problem, x, k):
+            x.pinned[b] = True
+        elif held_count(problem, k) == 1 and x.steady[b]:
+            x.filled[b] = True
+        else:
+            x.contested[b] = True
+    for b in range(x.boundary_count):
+        if x.boundary_level[b] > 0 and x.contested[b - 1]:
+            x.contested[b] = True
+            x.filled[b] = False
+        if x.contested[b]:
+            x.any_contested = True
+            x.keep_paths = True
+    for o in range(problem.operand_count):
+        below = problem.level_count[o] - 2
+        x.never_costlier[o] = below < 0 or all_steady(problem, x, problem.level_memory[o, below])
+
+
+@kernel
+def may_lie(problem, x, b, point):
+    """Whether a boundary may lie at a point at all: its tile fits, and (greedy) the allocator could stop there."""
+    o = x.boundary_operand[b]
+    m = x.boundary_level[b]
+    k = problem.level_memory[o, m]
+    if x.link_energy[b, point] == math.inf:
+        return False
+    if x.pinned[b]:
+        return point == x.lattice_size - 1
+    if problem.holds_everything[k]:
+        return True
+    limit = float(problem.memory_bits[k])
+    if slice_bits(problem, x, o, m, least_precision(problem, o, m), point) > limit * (1 + ROUNDING):
+        return False
+    if not x.filled[b] or point == x.lattice_size - 1:
+        return True
+    for j in range(x.symbol_count):
+        if count_at(x, point, j) < x.multiplicity[j]:
+            bigger = point + x.stride[j]
+            if slice_bits(problem, x, o, m, most_precision(problem, o, m), bigger) > limit:
+                return True
+    return False
+
+
+@kernel
+def mark_possible(problem, x):
+    """Where each boundary may lie."""
+    for b in range(x.boundary_count):
+        for point in range(x.lattice_size):
+            x.possible[b, point] = may_lie(problem, x, b, point)
