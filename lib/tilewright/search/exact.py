@@ -22,14 +22,15 @@ from tilewright.mapping.loop_factors import LoopMultiset, loop_multiset
 from tilewright.mapping.temporal_ordering import GAP, OrderPattern, order_pattern
 from tilewright.search.batch import OrderBatch, SearchStoppedError
 from tilewright.search.evaluate import Boundaries, PreparedProblem
-from tilewright.search.exact_kernel import TOLERANCE, begin, build_tables, expand_labels, next_generation
+from tilewright.search.exact_bounds_kernel import TOLERANCE
+from tilewright.search.exact_kernel import begin, build_tables, expand_labels, next_generation
 from tilewright.search.exact_record import EXACT_DTYPE, LABEL_FIELDS, LABELS, PATH_BITS, PATH_SYMBOLS
 from tilewright.search.exact_rules import truncates_by_order
 from tilewright.search.exact_tables import new_search
 from tilewright.search.loma import FEW_LOOPS, best_of_few_loops, layer_ordering, loma_batches, write_pattern
 from tilewright.search.options import OBJECTIVES
 
-WIDTHS = (8, 64, 512, 4096, 32768, LABELS)
+WIDTHS = (8, 64, 512, 16384, LABELS)
 """Labels of a generation that go on, round after round; narrow rounds find good mappings for little time."""
 CHUNK_LABELS = 512
 """Labels expanded between two looks at the clock and at requests to stop."""
@@ -121,10 +122,12 @@ def search_exact(
     pattern = order_pattern(entries, prepared.dimensions)
     start = best_of_few_loops(prepared, ordering, objective, stop)
     best = _Best(start.order, None, start.energy_pj, start.latency_cycles)
+    first_round = 0
     lower_bound, nodes, proven = math.inf, 0, True
     for multiset in multisets:
         rounds = _Rounds(prepared, multiset, pattern, OBJECTIVES.index(objective), free, deadline, stop, progress)
-        best = rounds.run(best)
+        best = rounds.run(best, first_round)
+        first_round = rounds.last_round  # these loops say much of those that come next
         lower_bound, nodes, proven = (
             min(lower_bound, rounds.lower_bound),
             nodes + rounds.nodes,
@@ -190,7 +193,8 @@ class _Rounds:
         self.workspace: Workspace = new_workspace()
         self.search = new_search(prepared, multiset, self.workspace, objective, free)
         self._write_pattern(pattern)
-        self.lower_bound, self.proven, self.nodes = math.inf, False, 0
+        self.lower_bound, self.proven, self.nodes = 0.0, False, 0
+        self.last_round = 0
 
     def _write_pattern(self, pattern: OrderPattern) -> None:
         write_pattern(self.search, pattern)
@@ -200,17 +204,21 @@ class _Rounds:
         if len(gaps) and gaps[0] < length - 1:
             self.search.keep_paths = True  # what may follow depends on all loops so far
 
-    def run(self, best: _Best) -> _Best:
-        """The better of `best` and the optimum of this multiset; sets lower_bound, proven and nodes."""
+    def run(self, best: _Best, first_round: int) -> _Best:
+        """The better of `best` and the optimum of this multiset, with rounds from a given one on.
+
+        Sets lower_bound, proven, nodes and last_round.
+        """
         search = self.search
         search.best_energy, search.best_latency = best.energy_pj, best.latency_cycles
         search.best = best.value(OBJECTIVES[search.objective])
         if self.multiset.length == 0:
             self.lower_bound, self.proven = float(search.best), True
             return best
-        for width in WIDTHS:
+        for number, width in enumerate(WIDTHS[first_round:], start=first_round):
+            self.last_round = number
             in_time = self._round(width)
-            self.lower_bound = float(search.dropped_bound)
+            self.lower_bound = max(self.lower_bound, float(search.dropped_bound))
             self.proven = in_time and bool(self.lower_bound >= search.best * (1 - TOLERANCE))
             if self.proven or not in_time:
                 break

@@ -30,6 +30,8 @@ from tilewright.search.exact_tables_kernel import direction_of
 from tilewright.search.salsa_kernel import ENERGY_OBJECTIVE, LATENCY_OBJECTIVE
 
 ENDLESS = 1e18
+TOLERANCE = 1e-9
+"""Relative: bounds and costs differ by rounding, so a gain smaller than this is none."""
 
 
 @kernel
@@ -254,8 +256,31 @@ def shrinking_ports(problem, ws, x):
 
 
 @kernel
-def bound_latency(problem, ws, x, longest):
-    """Least latency of a completion that computes for at most `longest` cycles, stalls included."""
+def longest_computation(x, energy):
+    """Cycles beyond which a completion, of at least that energy, cannot be better than the best known mapping."""
+    if x.objective == LATENCY_OBJECTIVE:
+        return min(ENDLESS, x.best_latency)
+    return min(ENDLESS, x.best / energy)
+
+
+@kernel
+def value_of(x, energy, latency):
+    """Value of the objective."""
+    if x.objective == LATENCY_OBJECTIVE:
+        return latency
+    return energy if x.objective == ENERGY_OBJECTIVE else energy * latency
+
+
+@kernel
+def is_beaten(x, value):
+    """True if nothing of at least that value beats the best known mapping."""
+    return value == math.inf or value >= x.best * (1 - TOLERANCE)
+
+
+@kernel
+def bound_latency(problem, ws, x, energy):
+    """Least latency of a completion of at least that energy, or a lower bound that suffices to give it up."""
+    longest = longest_computation(x, energy)
     v = 1 if problem.spatial_differs else 0
     total = x.cycles[x.lattice_size - 1]
     write_shares(problem, ws, x)
@@ -263,6 +288,8 @@ def bound_latency(problem, ws, x, longest):
     write_known_links(problem, ws, x, v, total)
     stall = bound_stall(problem, ws, x, v, total)
     shortest = float(total + stall)
+    if is_beaten(x, value_of(x, energy, shortest + problem.drain_cycles)):
+        return shortest + problem.drain_cycles  # what is left to find out does not matter
     loading = loading_at(problem, ws, x, v, shortest)
     if longest > shortest:
         keep_loads(problem, ws, x)
@@ -273,14 +300,6 @@ def bound_latency(problem, ws, x, longest):
                 loading = less + (loading - less) / ports
     bound = max(shortest + loading, bound_top(problem, ws, x, shortest))
     return max(bound, bound_ports(problem, ws, x)) + problem.drain_cycles
-
-
-@kernel
-def longest_computation(x, energy):
-    """Cycles beyond which a completion, of at least that energy, cannot be better than the best known mapping."""
-    if x.objective == LATENCY_OBJECTIVE:
-        return min(ENDLESS, x.best_latency)
-    return min(ENDLESS, x.best / energy)
 
 
 @kernel
@@ -295,7 +314,7 @@ def bound_child(problem, ws, x, placed):
     if x.objective == ENERGY_OBJECTIVE or energy == math.inf:
         x.child_bound = energy
         return energy
-    latency = bound_latency(problem, ws, x, longest_computation(x, energy))
+    latency = bound_latency(problem, ws, x, energy)
     x.child_latency_bound = latency
-    x.child_bound = latency if x.objective == LATENCY_OBJECTIVE else latency * energy
+    x.child_bound = value_of(x, energy, latency)
     return x.child_bound

@@ -13,7 +13,7 @@ from tilewright.cost.kernel import evaluate_allocation, evaluate_order
 from tilewright.cost.problem import IRRELEVANT, PARTIAL, RELEVANT
 from tilewright.cost.workspace import ENERGY, FITS, LATENCY
 from tilewright.mapping.temporal_ordering import ANY
-from tilewright.search.exact_bounds_kernel import bound_child
+from tilewright.search.exact_bounds_kernel import TOLERANCE, bound_child, is_beaten, value_of
 from tilewright.search.exact_classes_kernel import number_classes
 from tilewright.search.exact_labels_kernel import (
     hash_child,
@@ -29,10 +29,7 @@ from tilewright.search.exact_rules_kernel import ROUNDING, mark_greedy, mark_mem
 from tilewright.search.exact_sums_kernel import sum_elements, sum_up
 from tilewright.search.exact_tables_kernel import count_at, fill_point, least_bits_of, symbol_at, tile_bits_of
 from tilewright.search.loma_kernel import matches
-from tilewright.search.salsa_kernel import ENERGY_OBJECTIVE, LATENCY_OBJECTIVE
 
-TOLERANCE = 1e-9
-"""Relative: bounds and costs differ by rounding, so a gain smaller than this is none."""
 REFUSED = -1
 """An order that does not match the temporal ordering."""
 
@@ -166,21 +163,13 @@ def evaluate_leaf(problem, ws, x):
 
 
 @kernel
-def objective_of(x, energy, latency):
-    """Value of the objective."""
-    if x.objective == LATENCY_OBJECTIVE:
-        return latency
-    return energy if x.objective == ENERGY_OBJECTIVE else energy * latency
-
-
-@kernel
 def take_leaf(problem, ws, x):
     """Evaluate the complete child, and keep it if it is the best so far."""
     if evaluate_leaf(problem, ws, x) != FITS:
         return
     energy = ws.totals[ENERGY]
     latency = ws.totals[LATENCY]
-    value = objective_of(x, energy, latency)
+    value = value_of(x, energy, latency)
     if value < x.child_bound * (1 - TOLERANCE):
         x.broken += 1
     if value < x.best:
@@ -192,12 +181,6 @@ def take_leaf(problem, ws, x):
             x.best_path[w] = x.child_path[w]
         for b in range(x.boundary_count):
             x.best_boundary[b] = x.child_boundary[b]
-
-
-@kernel
-def hopeless(x):
-    """True if no completion of the child beats the best known mapping."""
-    return x.child_bound == math.inf or x.child_bound >= x.best * (1 - TOLERANCE)
 
 
 @kernel
@@ -246,14 +229,14 @@ def add_child(problem, ws, x, j):
     if x.child_lattice == x.lattice_size - 1:
         if finish_child(problem, x):
             bound_child(problem, ws, x, x.generation + 1)
-            if not hopeless(x):
+            if not is_beaten(x, x.child_bound):
                 take_leaf(problem, ws, x)
         return
     slot = find_slot(problem, x)
     if x.bucket[slot] >= 0 and x.child_energy >= x.label_energy[1 - x.current, x.bucket[slot]]:
         return
     bound_child(problem, ws, x, x.generation + 1)
-    if not hopeless(x):
+    if not is_beaten(x, x.child_bound):
         insert_child(problem, x, slot)
 
 
@@ -338,7 +321,7 @@ def begin(problem, ws, x, count):
     x.label_count[0] = 0
     empty_buckets(x)
     bound_child(problem, ws, x, 0)
-    if not hopeless(x):
+    if not is_beaten(x, x.child_bound):
         if not x.classes_known:
             number_classes(x)
         store_child(problem, x, 0, 0)
@@ -351,7 +334,7 @@ def expand_labels(problem, ws, x, count):
     g = x.current
     end = min(x.label_count[g], x.cursor + count)
     for i in range(x.cursor, end):
-        if x.label_bound[g, i] >= x.best * (1 - TOLERANCE):
+        if is_beaten(x, x.label_bound[g, i]):
             continue
         for j in range(x.symbol_count):
             if count_at(x, x.label_lattice[g, i], j) < x.multiplicity[j] and follow_pattern(x, j):
