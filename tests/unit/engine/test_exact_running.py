@@ -4,19 +4,25 @@ import itertools
 import json
 import math
 import threading
+from typing import Any
 
 import pytest
 from tilewright.errors import MappingError
+from tilewright.search import exact as exact_module
+from tilewright.search import exact_tables as exact_tables_module
 from tilewright.search import loma as loma_module
 from tilewright.search.batch import SearchStoppedError, cost_orders
 from tilewright.search.evaluate import PreparedProblem, evaluate_prepared, prepare
-from tilewright.search.exact import ExactOptions, exact_batches, search_exact
+from tilewright.search.exact import WIDTHS, ExactOptions, exact_batches, search_exact
+from tilewright.search.exact_record import LABELS
 from tilewright.search.options import SearchOptions
 
 from tests.unit.engine.engine_cases import LINKS, Order, convolution, gemm, register_core
 from tests.unit.engine.exact_brute_force import (
     ALLOCATIONS,
+    LARGEST_FREE_SPACE,
     OBJECTIVES,
+    free_mapping_count,
     optimum,
     search,
     space_of,
@@ -99,6 +105,58 @@ def test_same_search_same_result() -> None:
         runs.append(results)
     assert runs[0] == runs[1]
     assert sum(result is not None for result in runs[0]) > 40
+
+
+@pytest.mark.parametrize("widths", [(1, LABELS), (1, 2, 4, LABELS), (LABELS,)])
+def test_widths_mean_nothing(widths: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """However wide the rounds are, the value is the same and proven; only the number of prefixes differs."""
+    different = 0
+    for where, _, prepared in problems(range(1200, 1230)):
+        for allocation, objective in itertools.product(ALLOCATIONS, OBJECTIVES):
+            monkeypatch.setattr(exact_module, "WIDTHS", WIDTHS)
+            expected = search(prepared, allocation, objective)
+            monkeypatch.setattr(exact_module, "WIDTHS", widths)
+            result = search(prepared, allocation, objective)
+            assert (result is None) == (expected is None), where
+            if result is not None and expected is not None:
+                assert result.proven is expected.proven is True, where
+                assert result.value == pytest.approx(expected.value, rel=1e-9, abs=0), where
+                different += result.nodes != expected.nodes
+    assert different > 0
+
+
+def test_rounds_that_end_early_bound_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With narrow rounds only, nothing may be proven, but the lower bound stays below the value of brute force."""
+    monkeypatch.setattr(exact_module, "WIDTHS", (1, 2))
+    monkeypatch.setattr(loma_module, "best_row", lambda costed, objective: None)
+    unproven = 0
+    for where, _, prepared in problems(range(1300, 1360)):
+        for allocation, objective in itertools.product(ALLOCATIONS, OBJECTIVES):
+            if allocation == "free" and free_mapping_count(prepared) > LARGEST_FREE_SPACE:
+                continue
+            try:
+                result = search(prepared, allocation, objective)
+            except MappingError:
+                continue  # nothing found in the narrow rounds
+            if result is not None:
+                least = optimum(space_of(prepared, allocation), objective)
+                assert result.lower_bound <= least * (1 + 1e-9), (*where, allocation, objective)
+                assert result.value >= least * (1 - 1e-9), (*where, allocation, objective)
+                unproven += not result.proven
+    assert unproven > 5
+
+
+def test_a_broken_bound_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mapping that costs less than the bound of its label ends the search instead of going unnoticed."""
+
+    def new_search(*arguments: Any) -> Any:
+        record = exact_tables_module.new_search(*arguments)
+        record.broken = 1
+        return record
+
+    monkeypatch.setattr(exact_module, "new_search", new_search)
+    with pytest.raises(AssertionError, match="costs less than the bound"):
+        search(large_problem(), "free", "energy")
 
 
 def test_progress_counts_prefixes() -> None:
