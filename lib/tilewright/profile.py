@@ -26,6 +26,8 @@ class ModelProfile:
     """B10: ONNX kernel, stride, dilation and padding index 0 is the height, hence Y."""
     trace_onnx_constants: bool = False
     """B13: operands of ONNX layers are traced to their constants instead of counted by predecessors."""
+    model_every_operator: bool = False
+    """B40: every ONNX operator that computes is a layer, not Conv, Gemm and MatMul alone."""
     exact_window_sizes: bool = False
     """B12: exact count of distinct input positions; only the operand's own sliding windows; tiles rounded up."""
     serial_half_shared_loading: bool = False

@@ -65,9 +65,9 @@ def said(kind):
     return lambda wildcards: input_digest(written(kind)(wildcards))
 
 
-def dims(wildcards):
-    """Param function: sizes of the dynamic dimensions of a workload, as options."""
-    return [f"--dim={text}" for text in PLAN.dims.get(wildcards.workload, ())]
+def network_options(wildcards):
+    """Param function: what the ONNX file of a workload leaves open, as options."""
+    return list(PLAN.network_options.get(wildcards.workload, ()))
 
 
 def of_run(pattern):
@@ -81,8 +81,9 @@ def of_run(pattern):
 
 
 def search_options(wildcards):
-    """Param function: the options of the search of a run, as the command line takes them."""
-    return command_line(RUN_OF[wildcards.run].options)
+    """Param function: the options of a run, as the command line takes them."""
+    run = RUN_OF[wildcards.run]
+    return [*command_line(run.options), *(["--strict"] if run.strict else [])]
 
 
 def pipeline(wildcards):

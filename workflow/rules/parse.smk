@@ -32,10 +32,10 @@ rule parse_workload:
         "../../environment.yml"
     params:
         said=said("workload"),
-        dims=dims,
+        network_options=network_options,
         code=CODE["parse_workload"],
     shell:
-        "python -m tilewright parse workload {input:q} --model {wildcards.model:q} {params.dims:q}"
+        "python -m tilewright parse workload {input:q} --model {wildcards.model:q} {params.network_options:q}"
         " -o {output.workload:q} --coverage {output.coverage:q} &> {log:q}"
 
 

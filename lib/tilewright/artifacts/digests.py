@@ -18,11 +18,15 @@ PACKAGE = Path(__file__).resolve().parent.parent
 
 _BASE = ("artifacts", "errors.py", "profile.py", "units.py", "validation.py", "yamlfile.py")
 _TYPES = (
-    *("workload/__init__.py", "workload/layer.py", "workload/graph.py"),
+    *("workload/__init__.py", "workload/layer.py", "workload/graph.py", "workload/access.py"),
+    *("workload/tensor.py", "workload/operator_groups.py"),
     *("hardware/__init__.py", "hardware/core.py"),
     *("mapping/__init__.py", "mapping/constraints.py"),
 )
-_STAGE = ("stages/base.py", "stages/descriptions.py", "stages/user_errors.py")
+_STAGE = (
+    *("stages/base.py", "stages/descriptions.py", "stages/user_errors.py"),
+    *("workload/network_options.py", "workload/runnable.py"),
+)
 _MAP = (
     *(*_BASE, "sources.py", "cli/map.py", "cli/runs.py", "compiled.py"),
     *("workload", "hardware", "mapping", "cost", "search", "stages"),

@@ -15,12 +15,12 @@ from tilewright.artifacts.digests import content_digest
 from tilewright.errors import ArtifactError, Problem
 
 SCHEMA_VERSIONS: dict[str, int] = {
-    "tilewright/accelerator": 1,
-    "tilewright/workload": 2,
+    "tilewright/accelerator": 2,
+    "tilewright/workload": 3,
     "tilewright/coverage": 1,
     "tilewright/mapping": 2,
     "tilewright/layers": 1,
-    "tilewright/single-summary": 1,
+    "tilewright/single-summary": 2,
     "tilewright/checks": 1,
 }
 """Every artifact schema with the version that this code writes, which is the only one it reads."""

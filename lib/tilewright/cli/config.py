@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from tilewright.cli.network_config import NETWORK_KEYS, network_arguments
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.search.options import SearchOptions
-from tilewright.units import LARGEST_WHOLE_NUMBER
 from tilewright.yamlfile import YamlDocument, load_yaml
 
 FLOWS = ("single",)
@@ -23,8 +23,8 @@ DESCRIPTIONS: dict[str, tuple[str, ...]] = {
     "mapping": (".yaml", ".yml"),
 }
 """Kind of file that a run names -> suffixes tried for a bare name in config/<kind>/."""
-RUN_KEYS = ("flow", *DESCRIPTIONS, *OPTION_NAMES, "pipeline")
-TOP_KEYS = ("runs", "sweeps", "dims", *OPTION_NAMES, "pipeline")
+RUN_KEYS = ("flow", *DESCRIPTIONS, *OPTION_NAMES, "strict", "pipeline")
+TOP_KEYS = ("runs", "sweeps", *NETWORK_KEYS, *OPTION_NAMES, "strict", "pipeline")
 NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9_.+-]*"
 """Names of runs and files: they become folders of results. The Snakefile constrains its wildcards with it."""
 
@@ -40,6 +40,8 @@ class Run:
     mapping: str
     options: SearchOptions
     stages: "Stages"
+    strict: bool = False
+    """Fail if there is work that is not costed."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,8 @@ class Plan:
     runs: tuple[Run, ...]
     files: dict[str, dict[str, str]]
     """Kind -> name -> path."""
-    dims: dict[str, tuple[str, ...]]
-    """Workload name -> sizes of its dynamic dimensions as NAME=SIZE."""
+    network_options: dict[str, tuple[str, ...]]
+    """Workload name -> what its ONNX file leaves open, as arguments of `tilewright parse workload`."""
 
 
 def read_config(path: Path | str) -> Plan:
@@ -91,7 +93,7 @@ class _Reader:
             return Plan((), {}, {})
         self._refuse_repeated_keys()
         self._check_keys(config, (), TOP_KEYS)
-        defaults = {key: config[key] for key in (*OPTION_NAMES, "pipeline") if key in config}
+        defaults = {key: config[key] for key in (*OPTION_NAMES, "strict", "pipeline") if key in config}
         runs: dict[str, Run] = {}
         for path, name, entry in self._entries(config):
             run = self._run(path, name, entry, defaults)
@@ -101,7 +103,8 @@ class _Reader:
                 runs[name] = run
         if not runs and not self.problems:
             self._note("no runs: give at least one entry under runs or sweeps", ())
-        return Plan(tuple(runs.values()), self.files, self._dims(config.get("dims") or {}))
+        arguments = network_arguments(config, tuple(self.files["workload"]), self._note)
+        return Plan(tuple(runs.values()), self.files, arguments)
 
     def _entries(self, config: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], str, dict[str, Any]]]:
         for section in ("runs", "sweeps"):
@@ -134,9 +137,13 @@ class _Reader:
         is_own = "pipeline" in entry
         pipeline = entry["pipeline"] if is_own else defaults.get("pipeline")
         stages = self._stages((*path, "pipeline") if is_own else ("pipeline",), pipeline, options)
+        strict = entry.get("strict", defaults.get("strict", False))
+        if not isinstance(strict, bool):
+            place = (*path, "strict") if "strict" in entry else ("strict",)
+            self._note("wrong kind of value", place, value=repr(strict), allowed="true or false")
         if len(self.problems) > before:
             return None
-        return Run(name, flow, names["hardware"], names["workload"], names["mapping"], options, stages)
+        return Run(name, flow, names["hardware"], names["workload"], names["mapping"], options, stages, strict)
 
     def _stages(self, path: tuple[str, ...], pipeline: Any, options: SearchOptions) -> Stages:
         """What a pipeline of the user's is, all of it checked."""
@@ -197,22 +204,6 @@ class _Reader:
                 place = (*path, problem.path)
                 self._note(problem.message, place, problem.value, problem.allowed, problem.nearest)
         return None
-
-    def _dims(self, table: Any) -> dict[str, tuple[str, ...]]:
-        found = {}
-        for workload, sizes in table.items() if self._is_table(table, ("dims",)) else ():
-            path = ("dims", str(workload))
-            if workload not in self.files["workload"]:
-                near = nearest_name(str(workload), list(self.files["workload"]))
-                self._note("no run has this workload", path, nearest=near)
-            if not self._is_table(sizes, path):
-                continue
-            for name, size in sizes.items():
-                if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= LARGEST_WHOLE_NUMBER:
-                    value = repr(size) if not isinstance(size, int) or size < 2**63 else "more"
-                    self._note("must be a whole number from 1 to 2^53", (*path, str(name)), value=value)
-            found[str(workload)] = tuple(f"{name}={size}" for name, size in sizes.items())
-        return found
 
     def _refuse_repeated_keys(self) -> None:
         """A repeated run would silently replace the first one."""

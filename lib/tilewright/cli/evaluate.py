@@ -7,12 +7,13 @@ from typing import Any
 
 import click
 
-from tilewright.cli.options import FILE, common_options, dims_option, model_option, parse_dims
+from tilewright.cli.options import FILE, common_options, model_option, network_options
 from tilewright.cli.points import Loops, Point, read_points
 from tilewright.errors import InputError, MappingError, Problem, nearest_name
 from tilewright.mapping.constraints import WILDCARD, Mapping, MappingConstraints
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
+from tilewright.workload.network_options import NetworkOptions
 
 OPEN_ORDER = "temporal_ordering leaves loops open; give every loop with its size, or use `tilewright map`"
 
@@ -24,8 +25,8 @@ OPEN_ORDER = "temporal_ordering leaves loops open; give every loop with its size
 @click.option("--points", type=FILE, help="JSON lines: {layer, spatial_mapping, loop_order, [memory_operand_links]}.")
 @click.option("--layer", "layer_name", default="", help="Only this layer; default: all.")
 @click.option("--temporal-mapping-type", type=click.Choice(["uneven", "even"]), default="uneven", show_default=True)
-@dims_option
-@model_option
+@network_options
+@model_option("zigzag-3.9.1")
 @common_options
 def command(
     hardware: Path,
@@ -34,7 +35,7 @@ def command(
     points: Path | None,
     layer_name: str,
     temporal_mapping_type: str,
-    dims: tuple[str, ...],
+    network_options: NetworkOptions,
     model: str,
     verbose: bool,
     as_json: bool,
@@ -54,12 +55,11 @@ def command(
     if (mapping is None) == (points is None):
         raise InputError("give either --mapping or --points")
     if mapping is not None:
-        sizes = tuple(parse_dims(dims).items())
-        problem = read_problem(Descriptions(hardware, workload, mapping, sizes), options)
+        problem = read_problem(Descriptions(hardware, workload, mapping, network_options), options)
         accelerator, network = problem.accelerator, problem.workload
         found = list(_points_of_mapping(network, problem.mapping, layer_name))
     else:
-        accelerator, network = parse_accelerator(hardware), parse_workload(workload, model, parse_dims(dims))
+        accelerator, network = parse_accelerator(hardware), parse_workload(workload, model, options=network_options)
         layers = [node.layer for node in network.nodes if node.layer]
         found = read_points(existing_file(points or "", "points"), layers)
     core = single_core(accelerator)

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.artifacts.canonical import write_atomically
-from tilewright.cli.options import FILE, common_options, dims_option, echo_json, parse_dims
+from tilewright.cli.options import FILE, common_options, echo_json, network_options
 from tilewright.cli.runs import read_records, read_summary
 from tilewright.errors import InputError, Problem
+from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.hardware.core import Core
@@ -33,7 +34,7 @@ TEXTS, DATA = (MAPPING, LOOP_NEST, LOOP_ORDERING), (COMPLETE_JSON, SIMPLE_JSON, 
 )
 @click.option("--hardware", type=FILE, help="Hardware of the run, file or artifact.")
 @click.option("--workload", type=FILE, help="Workload of the run, file or artifact.")
-@dims_option
+@network_options
 @click.option("-o", "--output", type=FILE, help="File, for JSON a folder; default: standard output.")
 @common_options
 def command(
@@ -41,7 +42,7 @@ def command(
     form: str,
     hardware: Path | None,
     workload: Path | None,
-    dims: tuple[str, ...],
+    network_options: NetworkOptions,
     output: Path | None,
     verbose: bool,
     as_json: bool,
@@ -74,7 +75,7 @@ def command(
     if form == SIMPLE_JSON:
         _export_simple(records, summary, output, as_json)
         return
-    core, network = _descriptions(form, hardware, workload, summary["model"], dims)
+    core, network = _descriptions(form, hardware, workload, summary["model"], network_options)
     _export_complete(form, records, summary, core, network, output, as_json)
 
 
@@ -113,7 +114,7 @@ def _export_simple(
 
 
 def _descriptions(
-    form: str, hardware: Path | None, workload: Path | None, model: str, dims: tuple[str, ...]
+    form: str, hardware: Path | None, workload: Path | None, model: str, network_options: NetworkOptions
 ) -> tuple["Core", "Workload"]:
     """The hardware and the workload of the run. Raises InputError where one is not given."""
     from tilewright.sources import parse_accelerator, parse_workload, single_core
@@ -125,7 +126,7 @@ def _descriptions(
     ]
     if hardware is None or workload is None:
         raise InputError(missing)
-    return single_core(parse_accelerator(hardware)), parse_workload(workload, model, parse_dims(dims))
+    return single_core(parse_accelerator(hardware)), parse_workload(workload, model, options=network_options)
 
 
 def _export_complete(

@@ -15,9 +15,8 @@ from tilewright.cli.options import (
     DEFAULT_STORE,
     FILE,
     common_options,
-    dims_option,
     echo_json,
-    parse_dims,
+    network_options,
     parse_lpf_limit,
     pipeline_option,
     read_pipeline,
@@ -25,6 +24,7 @@ from tilewright.cli.options import (
 )
 from tilewright.cli.runs import EXPORTS_FOLDER, LAYERS_FILE, SUMMARY_FILE
 from tilewright.errors import InputError, Problem
+from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.search.options import SearchOptions
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", type=FILE, help=f"Folder for {LAYERS_FILE}, {SUMMARY_FILE}, {EXPORTS_FOLDER}.")
 @search_options
 @pipeline_option
-@dims_option
+@network_options
+@click.option("--strict", is_flag=True, help="Fail if there is work in the network that is not costed.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Never changes a result.")
 @click.option("--store", type=FILE, default=DEFAULT_STORE, show_default=True, help="Folder of earlier results.")
 @click.option("--no-store", is_flag=True, help="Neither read nor write earlier results; the output is the same.")
@@ -52,7 +53,8 @@ def command(
     output: Path | None,
     lpf_limit: str,
     pipeline: str,
-    dims: tuple[str, ...],
+    network_options: NetworkOptions,
+    strict: bool,
     threads: int,
     store: Path,
     no_store: bool,
@@ -75,8 +77,10 @@ def command(
     stages = _pipeline(pipeline, chosen, workload)
     if stages.exports and not output:
         raise InputError([Problem("a stage of the pipeline writes files: the option is needed", path="-o")])
-    descriptions = Descriptions(hardware, workload, mapping, tuple(parse_dims(dims).items()))
+    descriptions = Descriptions(hardware, workload, mapping, network_options)
     problem: NetworkProblem = next(stages.parsers().run(descriptions))
+    if strict:
+        problem.check_complete()
     if output:
         make_folder(output)  # a place that cannot be written is told before the search, not after it
     finished: list[dict[str, Any]] = []
@@ -149,9 +153,10 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
             f"optimum proven for {proof['proven']} of {proof['of']} distinct layers,"
             f" largest gap {proof['largest_gap']:.2%}"
         )
-    if summary["not_costed"]:
-        listed = ", ".join(f"{count} {operator}" for operator, count in summary["not_costed"].items())
-        click.echo(f"not costed, only passed through: {listed}")
+    from tilewright.report.coverage_text import coverage_lines
+
+    for line in coverage_lines(summary):
+        click.echo(line)
     if verbose or not output:
         from tilewright.report.tables import layers_text
 

@@ -1,6 +1,7 @@
 """Options and output that verbs share."""
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -9,11 +10,13 @@ import click
 from tilewright.artifacts.canonical import canonical_text
 from tilewright.errors import InputError, Problem
 from tilewright.units import LARGEST_WHOLE_NUMBER
+from tilewright.workload.network_options import ASSUMED, PRECISIONS, NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.yamlfile import YamlDocument
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+T = TypeVar("T")
 OBJECTIVES = ("latency", "energy", "EDP")
 TEMPORAL_MAPPING_TYPES = ("uneven", "even")
 SEARCH_ENGINES = ("loma", "salsa", "exact")
@@ -28,17 +31,17 @@ def common_options(function: Function) -> Function:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON value instead of text.")(function)
 
 
-def model_option(function: Function) -> Function:
+def model_option(default: str) -> Callable[[Function], Function]:
     """--model, the profile of the cost model."""
     text = "Model profile: zigzag-3.9.1, corrected, or a profile with switches such as zigzag-3.9.1+exact_window_sizes."
-    return click.option("--model", default="zigzag-3.9.1", show_default=True, help=text)(function)
+    return click.option("--model", default=default, show_default=True, help=text)
 
 
 def search_options(function: Function) -> Function:
     """The options of a search, those of `SearchOptions`."""
     options = (
         click.option("--objective", type=click.Choice(OBJECTIVES), default="latency", show_default=True),
-        model_option,
+        model_option("zigzag-3.9.1"),
         click.option(
             "--lpf-limit",
             default="6",
@@ -111,10 +114,26 @@ def search_options(function: Function) -> Function:
     return function
 
 
-def dims_option(function: Function) -> Function:
-    """--dim NAME=SIZE, sizes of dynamic ONNX dimensions."""
-    text = "Size of a dynamic ONNX dimension, by symbol (sequence=128) or by place (input_ids[1]=128); repeatable."
-    return click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help=text)(function)
+def network_options(function: Function) -> Callable[..., Any]:
+    """--dim, --input-shape, --branch and --precision: the argument `network_options` of the command."""
+
+    @wraps(function)
+    def with_network_options(*args: Any, **values: Any) -> Any:
+        texts = (values.pop(name) for name in ("dims", "input_shapes", "branches", "precision"))
+        return function(*args, network_options=parse_network_options(*texts), **values)
+
+    dim = "Size of a dynamic ONNX dimension, by symbol (sequence=128) or by place (input_ids[1]=128); repeatable."
+    shape = "Shape of an ONNX network input; repeatable."
+    branch = "Which branch of an If operator is taken (* for all of them) where the file leaves it open; repeatable."
+    precision = "Bits of floating-point ONNX tensors: 8 (assumed) or as stored in the file."
+    for option in (
+        click.option("--precision", default=ASSUMED, show_default=True, metavar="|".join(PRECISIONS), help=precision),
+        click.option("--branch", "branches", multiple=True, metavar="NODE=then|else", help=branch),
+        click.option("--input-shape", "input_shapes", multiple=True, metavar="NAME=1,3,224,224", help=shape),
+        click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help=dim),
+    ):
+        with_network_options = option(with_network_options)
+    return with_network_options
 
 
 def pipeline_option(function: Function) -> Function:
@@ -148,24 +167,51 @@ def parse_lpf_limit(text: str) -> int | None:
     raise InputError([Problem("wrong limit", path="lpf-limit", value=repr(text), allowed="1, 2, ... or none")])
 
 
-def parse_dims(dims: tuple[str, ...]) -> dict[str, int]:
-    """NAME=SIZE texts as a dict. Raises InputError with all that are wrong."""
-    sizes: dict[str, int] = {}
-    problems = []
-    for text in dims:
-        name, _, size = text.rpartition("=")
-        # Text of more digits than the limit has is not even read: Python refuses to read very long numbers.
-        known = name and size.isascii() and size.isdecimal() and len(size.lstrip("0")) <= len(str(LARGEST_WHOLE_NUMBER))
-        if not known or not 1 <= int(size) <= LARGEST_WHOLE_NUMBER:
-            allowed = "NAME=SIZE with a SIZE from 1 to 2^53"
-            problems.append(Problem("wrong dimension size", path="dim", value=repr(text[:60]), allowed=allowed))
-        elif name in sizes:
-            problems.append(Problem("dimension given twice", path="dim", value=repr(name)))
-        else:
-            sizes[name] = int(size)
+def parse_network_options(
+    dims: tuple[str, ...], input_shapes: tuple[str, ...] = (), branches: tuple[str, ...] = (), precision: str = ASSUMED
+) -> NetworkOptions:
+    """The options that NAME=VALUE texts say. Raises InputError with all that are wrong."""
+    problems: list[Problem] = []
+    sizes = _pairs("dim", dims, _size, "NAME=SIZE with a SIZE from 1 to 2^53", problems)
+    shapes = _pairs("input-shape", input_shapes, _shape, "NAME=SIZE,SIZE,... with sizes from 1 to 2^53", problems)
+    chosen = _pairs("branch", branches, str, "NODE=then or NODE=else", problems)
+    options = NetworkOptions(sizes, shapes, chosen, precision)
+    try:
+        options.check()
+    except InputError as error:
+        problems += error.problems
     if problems:
         raise InputError(problems)
-    return sizes
+    return options
+
+
+def _pairs(
+    option: str, texts: tuple[str, ...], read: Callable[[str], T | None], allowed: str, problems: list[Problem]
+) -> tuple[tuple[str, T], ...]:
+    values: dict[str, T] = {}
+    for text in texts:
+        name, _, right = text.rpartition("=")
+        value = read(right) if name and right else None
+        if value is None:
+            problems.append(Problem(f"wrong {option}", path=option, value=repr(text[:60]), allowed=allowed))
+        elif name in values:
+            problems.append(Problem(f"{option} given twice", path=option, value=repr(name)))
+        else:
+            values[name] = value
+    return tuple(values.items())
+
+
+def _size(text: str) -> int | None:
+    # Text of more digits than the limit has is not even read: Python refuses to read very long numbers.
+    text = text.strip()
+    if not (text.isascii() and text.isdecimal() and len(text.lstrip("0")) <= len(str(LARGEST_WHOLE_NUMBER))):
+        return None
+    return int(text) if 1 <= int(text) <= LARGEST_WHOLE_NUMBER else None
+
+
+def _shape(text: str) -> tuple[int, ...] | None:
+    sizes = [_size(part) for part in text.split(",")]
+    return None if None in sizes else tuple(size for size in sizes if size is not None)
 
 
 def echo_json(value: Any) -> None:

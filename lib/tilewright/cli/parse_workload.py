@@ -1,7 +1,7 @@
 """`tilewright parse workload`."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,80 +10,96 @@ from tilewright.artifacts.digests import input_digest
 from tilewright.artifacts.envelope import write_document
 from tilewright.artifacts.files import YAML_SUFFIXES
 from tilewright.artifacts.provenance import provenance
-from tilewright.cli.options import (
-    FILE,
-    common_options,
-    dims_option,
-    echo_json,
-    echo_notices,
-    model_option,
-    parse_dims,
-)
+from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, model_option, network_options
+from tilewright.errors import InputError, Problem
 from tilewright.workload.graph import Workload
+from tilewright.workload.network_options import NetworkOptions
+
+if TYPE_CHECKING:
+    from tilewright.workload.onnx.coverage import Coverage
 
 
 @click.command()
 @click.argument("file", type=FILE)
 @click.option("-o", "--output", type=FILE, help="Artifact to write (workload.json).")
 @click.option("--coverage", "coverage_output", type=FILE, help="Coverage artifact to write: what is not costed.")
+@click.option("--table", "table_output", type=FILE, help="Table of layers to write (CSV).")
+@click.option("--graph", "graph_output", type=FILE, help="Drawing of the network to write (SVG).")
 @click.option("--name", default="", help="Name of the workload; default: the file's stem.")
-@dims_option
-@model_option
+@click.option("--strict", is_flag=True, help="Fail if anything of the network that computes is not modelled.")
+@network_options
+@model_option("corrected")
 @common_options
 def workload(
     file: Path,
     output: Path | None,
     coverage_output: Path | None,
+    table_output: Path | None,
+    graph_output: Path | None,
     name: str,
-    dims: tuple[str, ...],
+    strict: bool,
+    network_options: NetworkOptions,
     model: str,
     verbose: bool,
     as_json: bool,
 ) -> None:
     """Read a workload FILE, ONNX or YAML; print its layers and what of it is costed.
 
-    Example: tilewright parse workload config/workload/resnet18.onnx -o workload.json
+    Example: tilewright parse workload config/workload/resnet18.onnx -o workload.json --graph resnet18.svg
     """
-    parsed, coverage, coverage_text = _read(file, model, name, parse_dims(dims))
-    made_by = provenance("parse_workload", {"workload": input_digest(file)}, {"model": model, "dims": list(dims)})
+    from tilewright.report.workload_tables import coverage_text, workload_table, workload_text
+
+    parsed, coverage = _read(file, model, name, network_options)
+    if strict:
+        _refuse_unsupported(coverage, file)
+    made_by = provenance(
+        "parse_workload", {"workload": input_digest(file)}, {"model": model, **network_options.stated()}
+    )
     if output:
         write_document(output, "tilewright/workload", encode(parsed), made_by)
     if coverage_output:
-        write_document(coverage_output, "tilewright/coverage", coverage, made_by)
+        write_document(coverage_output, "tilewright/coverage", coverage.to_dict(), made_by)
+    if table_output:
+        from tilewright.report.tables import write_csv
+
+        write_csv(workload_table(parsed), table_output)
+    if graph_output:
+        from tilewright.report.network_figure import write_network_figure
+
+        write_network_figure(parsed, graph_output)
     if as_json:
-        echo_json({"workload": encode(parsed), "coverage": coverage})
+        echo_json({"workload": encode(parsed), "coverage": coverage.to_dict()})
     elif verbose or not output:
-        click.echo(layer_table_text(parsed))
-        click.echo("\n" + coverage_text)
+        click.echo(workload_text(parsed))
+        click.echo(coverage_text(coverage), nl=False)
 
 
-def _read(file: Path, model: str, name: str, dims: dict[str, int]) -> tuple[Workload, dict[str, Any], str]:
+def _read(file: Path, model: str, name: str, options: NetworkOptions) -> "tuple[Workload, Coverage]":
     from tilewright.profile import profile_by_name
     from tilewright.stages.base import run_stages
     from tilewright.stages.descriptions import Descriptions
     from tilewright.stages.workload_parsers import ONNXModelParser, WorkloadParser
-    from tilewright.workload.onnx.coverage import MODELLED, build_coverage, coverage_table_text
+    from tilewright.workload.onnx.coverage import MODELLED, OperatorCoverage, build_coverage
 
     profile_by_name(model)
     parser = WorkloadParser() if file.suffix in YAML_SUFFIXES else ONNXModelParser(model, name)
-    read: Descriptions = next(run_stages((parser,), Descriptions(workload=file, dims=tuple(dims.items()))))
+    read: Descriptions = next(run_stages((parser,), Descriptions(workload=file, network_options=options)))
     parsed = read.checked().network
     assert parsed is not None
     echo_notices(list(read.notices))
     coverage = read.coverage
     if coverage is None:
         layers = [node.layer for node in parsed.nodes if node.layer]
-        entries = [(layer.operator_type, MODELLED, layer.mac_count) for layer in layers]
+        entries = [OperatorCoverage(layer.operator_type, MODELLED, 1, layer.mac_count, 0, None) for layer in layers]
         coverage = build_coverage(entries, read.notices)
-    return parsed, coverage.to_dict(), coverage_table_text(coverage)
+    return parsed, coverage
 
 
-def layer_table_text(workload: Workload) -> str:
-    """The layers in execution order with their loop sizes and multiply-accumulates."""
-    layers = [node.layer for node in workload.layers_in_order if node.layer]
-    width = max((len(layer.name) for layer in layers), default=5)
-    lines = [f"{workload.name}: {len(layers)} layers, {sum(layer.mac_count for layer in layers):,} MACs"]
-    for layer in layers:
-        sizes = " ".join(f"{dimension}={size}" for dimension, size in layer.loop_sizes if size != 1)
-        lines.append(f"{layer.name:<{width}}  {layer.operator_type:<8} {layer.mac_count:>15,}  {sizes}")
-    return "\n".join(lines)
+def _refuse_unsupported(coverage: "Coverage", file: Path) -> None:
+    """Raises InputError with every operator type that does work that is not costed."""
+    problems = [
+        Problem(f"{row.node_count} operators of this type are not modelled", str(file), path=row.operator_type)
+        for row in coverage.unsupported
+    ]
+    if problems:
+        raise InputError(problems)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tilewright.errors import InputError
+from tilewright.workload.operator_groups import MAC
 
 MEMORY_OPERANDS = ("I1", "I2", "O")
 DIRECTIONS = ("tl", "fl", "th", "fh")
@@ -84,6 +85,8 @@ class Core:
     memories: tuple[Memory, ...]
     dataflows: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
     """Suggested unrollings (array dimension, ((loop dimension, factor), ...)); kept, not used by the model."""
+    operator_types: tuple[str, ...] = (MAC,)
+    """What the core can run: ONNX operator types and groups of them (`workload.operator_groups`)."""
 
 
 @dataclass(frozen=True)

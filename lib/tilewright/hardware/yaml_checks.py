@@ -27,6 +27,7 @@ def check_hardware(findings: Findings) -> None:
             _check_memory(findings, ("memories", name), table(memory), dimensions)
     _check_operands_have_memories(findings, memories)
     _note_narrowing_memories(findings, memories)
+    findings.repeated(("operator_types",), items(data.get("operator_types")), "is listed twice")
     if isinstance(array.get("dimensions"), list):
         for name in table(data.get("dataflows")):
             if isinstance(name, str) and name not in dimensions:

@@ -46,6 +46,7 @@ def _core(entry: HardwareFile) -> Core:
             (dimension, tuple(parse_unrolling(text) for text in unrollings))
             for dimension, unrollings in (entry.dataflows or {}).items()
         ),
+        operator_types=tuple(entry.operator_types),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from tilewright.hardware.core import DIRECTIONS, MEMORY_OPERANDS
+from tilewright.errors import nearest_name
 from tilewright.units import FieldError
 from tilewright.validation import (
     AreaMm2,
@@ -13,12 +14,14 @@ from tilewright.validation import (
     Count,
     EnergyPj,
     Entry,
+    JsonSchema,
     Name,
     PositiveCount,
     SizeBits,
     TextForm,
     json_schema,
 )
+from tilewright.workload.operator_groups import GROUPS, KNOWN_TYPES, MAC
 
 _ALLOCATION = re.compile(r"\s*(\w+)\s*,\s*(\w+)\s*")
 _UNROLLING = re.compile(r"\s*([A-Za-z][A-Za-z0-9]*)\s*,\s*([0-9]{1,15})\s*")
@@ -56,6 +59,21 @@ def check_array_dimension(text: str) -> str:
     return text
 
 
+def check_operator_type(text: str) -> str:
+    """`text` if it is an ONNX operator type or a group of them. Raises FieldError."""
+    if text in GROUPS or text in KNOWN_TYPES:
+        return text
+    allowed = f"an ONNX operator type, as MaxPool, or one of {', '.join(GROUPS)}"
+    raise FieldError("is neither an operator type nor a group of them", allowed, _nearest_type(text))
+
+
+def _nearest_type(text: str) -> str:
+    """The operator type or group that was meant; capitals are often forgotten."""
+    names = {name.lower(): name for name in (*KNOWN_TYPES, *GROUPS)}
+    return names.get(nearest_name(text.lower(), list(names)), "")
+
+
+OperatorType = Annotated[str, TextForm(check_operator_type, ""), JsonSchema({"enum": [*GROUPS, *KNOWN_TYPES]})]
 ArrayDimension = Annotated[str, TextForm(check_array_dimension, _ARRAY_DIMENSION.pattern)]
 Allocation = Annotated[
     str, TextForm(parse_allocation, rf"\s*({'|'.join(MEMORY_OPERANDS)})\s*,\s*({'|'.join(DIRECTIONS)})\s*")
@@ -142,6 +160,9 @@ class HardwareFile(Entry):
     """The array of operational units."""
     dataflows: dict[ArrayDimension, list[UnrollingText]] | None = None
     """Suggested unrolling for each array dimension; kept, the model does not use it."""
+    operator_types: Annotated[list[OperatorType], Field(min_length=1)] = Field(default=[MAC])
+    """What the core can run: ONNX operator types (`MaxPool`) and groups of them (`mac`, `vector`, `pooling`,
+    `elementwise`, `normalization`, `reduction`, `softmax`, `all`). What it cannot run costs nothing and is listed."""
 
 
 def hardware_schema() -> dict[str, Any]:

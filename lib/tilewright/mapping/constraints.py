@@ -5,8 +5,12 @@ from collections.abc import Mapping as Table
 from dataclasses import dataclass
 
 from tilewright.workload.layer import Layer
+from tilewright.workload.operator_groups import ALL, GROUPS, group_has
 
 WILDCARD = "*"
+DEPTHWISE = "depthwise"
+LAYER_KINDS = (DEPTHWISE, *(group for group in GROUPS if group != ALL))
+"""What a selector may name behind an `@`."""
 Unrolling = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
 """User-level spatial mapping: (array dimension, ((loop dimension, factor), ...)), in mapping order."""
 
@@ -31,7 +35,7 @@ class MappingConstraints:
     """The constraints of one entry of a mapping file."""
 
     name: str
-    """Selector: layer name, operator type, `@depthwise`, a glob over layer names, or `default`."""
+    """Selector: layer name, operator type, `@` and a kind of layer, a glob over layer names, or `default`."""
     spatial_mapping: Unrolling = ()
     spatial_mapping_hint: tuple[tuple[str, tuple[str, ...]], ...] = ()
     memory_operand_links: tuple[tuple[str, str], ...] = (("O", "O"), ("W", "I2"), ("I", "I1"))
@@ -65,11 +69,16 @@ def _selection_rank(selector: str, layer: Layer) -> int | None:
     selected = (
         selector == layer.name,
         selector == layer.operator_type,
-        selector == "@depthwise" and is_depthwise(layer),
+        selector.startswith("@") and is_of_kind(layer, selector[1:]),
         any(character in selector for character in "*?[") and fnmatch.fnmatchcase(layer.name, selector),
         selector == "default",
     )
     return selected.index(True) if True in selected else None
+
+
+def is_of_kind(layer: Layer, kind: str) -> bool:
+    """Whether a layer is of one of `LAYER_KINDS`; of a group of operators by its operator type alone."""
+    return is_depthwise(layer) if kind == DEPTHWISE else group_has(kind, layer.operator_type)
 
 
 def is_depthwise(layer: Layer) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_schema import parse_unrolling
-from tilewright.mapping.constraints import WILDCARD, Mapping
+from tilewright.mapping.constraints import LAYER_KINDS, WILDCARD, Mapping
 from tilewright.validation import Findings, items, parsed, table
 from tilewright.workload.graph import Workload
 from tilewright.yamlfile import KeyPath, YamlDocument, load_yaml
@@ -50,6 +50,9 @@ def check_mapping(findings: Findings) -> None:
     if entries and "default" not in names:
         findings.problem((), "an entry with `name: default` is required, for layers that no other entry selects")
     for index, entry in enumerate(entries):
+        name = names[index]
+        if name is not None and name.startswith("@") and name[1:] not in LAYER_KINDS:
+            findings.unknown_name((index, "name"), "no such kind of layer", name, [f"@{kind}" for kind in LAYER_KINDS])
         _check_links((index, "memory_operand_links"), table(entry.get("memory_operand_links")), findings)
         _note_repeated_dimensions((index, "spatial_mapping"), table(entry.get("spatial_mapping")), findings)
         _check_boundaries((index, "level_boundaries"), table(entry), findings)

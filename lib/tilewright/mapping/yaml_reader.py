@@ -53,7 +53,8 @@ def _constraints(entry: MappingEntry, written: dict[str, Any]) -> MappingConstra
         ),
         temporal_ordering=tuple(parse_ordering_entry(value) for value in entry.temporal_ordering or ()),
         level_boundaries=tuple(
-            (operand, tuple(getattr(entry.level_boundaries, operand)))
+            (operand, tuple(bounds))
             for operand in written.get("level_boundaries") or ()
+            if (bounds := getattr(entry.level_boundaries, operand)) is not None
         ),
     )

@@ -71,8 +71,8 @@ class BoundariesEntry(Entry):
 
     O: Boundaries  # noqa: E741
     """Of the layer's output."""
-    W: Boundaries
-    """Of the layer's weights."""
+    W: Boundaries | None = None
+    """Of the layer's weights; a layer with one input has none."""
     I: Boundaries  # noqa: E741
     """Of the layer's input."""
 
@@ -81,8 +81,9 @@ class MappingEntry(Entry):
     """Constraints for the layers that the entry's name selects."""
 
     name: Name
-    """Which layers: a layer name, an operator type, `@depthwise`, a glob over layer names, or `default`. For each
-    layer the first of these kinds that matches counts. An entry called `default` is required."""
+    """Which layers: a layer name, an operator type, `@` and a kind of layer (`@depthwise`, `@vector`, `@pooling`, ...), a
+    glob over layer names, or `default`. For each layer the first of these kinds that matches counts. An entry called
+    `default` is required."""
     spatial_mapping: dict[ArrayDimension, list[UnrollingText]] | None = None
     """Loops unrolled over each array dimension, as `K, 32`; array dimensions left out are searched."""
     spatial_mapping_hint: dict[ArrayDimension, list[LoopDimension]] | None = None

@@ -199,7 +199,8 @@ def _network_violations(records: Sequence[Record], summary: Summary) -> list[str
     rows: list[tuple[str, float | None, float | None]] = [
         (key, summary[key], math.fsum(record[key] for record in placed)) for key in TOTALS
     ]
-    rows.append(("mac_count", summary["mac_count"], sum(record["layer"]["mac_count"] for record in placed)))
+    operations = summary["mac_count"] + summary.get("operation_count", 0)
+    rows.append(("mac_count", operations, sum(record["layer"]["mac_count"] for record in placed)))
     rows.append(("edp_pj_cycles", summary["edp_pj_cycles"], summary["energy_pj"] * summary["latency_cycles"]))
     parts = summary["latency_breakdown_cycles"]
     for part, words in LATENCY_PARTS:

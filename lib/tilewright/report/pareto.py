@@ -78,12 +78,20 @@ def candidate(run: str, summary: Summary, made_by: Mapping[str, Any], area_note:
         core=summary["core"],
         objective=summary["objective"],
         model=summary["model"],
-        options=tuple((key, _option_text(value)) for key, value in options.items()),
+        options=(*((key, _option_text(value)) for key, value in options.items()), *_work_costed(summary)),
         energy_pj=summary["energy_pj"],
         latency_cycles=summary["latency_cycles"],
         area_mm2=None if note else summary["area_mm2"],
         area_note=note,
     )
+
+
+def _work_costed(summary: Summary) -> tuple[tuple[str, str], ...]:
+    """Runs that cost different parts of a network cannot be compared: what is left out is free."""
+    if "coverage" not in summary:
+        return ()
+    coverage = summary["coverage"]
+    return (("costed", f"{coverage['mac_count']:,} MACs and {coverage['operation_count']:,} other operations"),)
 
 
 def compare(candidates: Sequence[Candidate]) -> tuple[Group, ...]:

@@ -10,11 +10,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from tilewright.report.coverage_text import share_text
 from tilewright.report.records import LATENCY_PARTS, PlacedLayer, Record, Summary, layers_in_order
 from tilewright.report.short_names import short_layer_name
 
 TERMINAL_WIDTH = 120
-TOTAL_HEADINGS = ("MACs\n[10⁶]", "energy\n[µJ]", "latency\n[cycles]", "MAC\nuse")
+TOTAL_HEADINGS = ("operations\n[10⁶]", "energy\n[µJ]", "latency\n[cycles]", "array\nuse")
 
 
 def layer_table(records: Sequence[Record], summary: Summary | None = None) -> pandas.DataFrame:
@@ -35,6 +36,7 @@ def summary_row(run: str, summary: Summary) -> dict[str, Any]:
         "layers": summary["layers"],
         "distinct_layers": summary["distinct_layers"],
         "mac_count": summary["mac_count"],
+        "operation_count": summary.get("operation_count", 0),
         "energy_pj": energy_pj,
         "latency_cycles": latency_cycles,
         "edp_pj_cycles": summary["edp_pj_cycles"],
@@ -48,6 +50,8 @@ def summary_row(run: str, summary: Summary) -> dict[str, Any]:
         "area_mm2": summary["area_mm2"],
         "corrected_energy_pj": corrected["energy_pj"],
         "corrected_latency_cycles": corrected["latency_cycles"],
+        "costed_mac_share": summary.get("coverage", {}).get("mac_share"),
+        "costed_operation_share": summary.get("coverage", {}).get("operation_share"),
         "layers_differing_over_5_percent": len(summary["layers_differing_over_5_percent"]),
         "evaluations": summary["evaluations"],
     }
@@ -71,8 +75,9 @@ def write_parquet(table: pandas.DataFrame, path: Path) -> None:
 
 
 def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
-    """The runs as a text table for the terminal; the last two columns say what the corrected model changes."""
-    headings = ("layers", *TOTAL_HEADINGS, "corrected\nenergy", "corrected\nlatency")
+    """The runs as a text table for the terminal: totals, what the corrected model changes, and the shares of
+    multiply-accumulates and of other operations that are costed."""
+    headings = ("layers", *TOTAL_HEADINGS, "corrected\nenergy", "corrected\nlatency", "costed\nMACs", "costed\nothers")
     table = text_table("", ("run",), headings)
     for run, summary in summaries.items():
         row = summary_row(run, summary)
@@ -82,6 +87,8 @@ def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) 
             *_totals(row),
             _change(row["corrected_energy_pj"], row["energy_pj"]),
             _change(row["corrected_latency_cycles"], row["latency_cycles"]),
+            share_text(row["costed_mac_share"]),
+            share_text(row["costed_operation_share"]),
         )
     return render(table, width)
 
@@ -120,7 +127,8 @@ def text_table(title: str, names: Sequence[str], numbers: Sequence[str]) -> Tabl
 
 def _totals(row: dict[str, Any]) -> tuple[str, str, str, str]:
     use = _ratio(row["ideal_cycles"], row["latency_cycles"])
-    millions = (_millions(row["mac_count"]), _millions(row["energy_pj"]))
+    # A layer has operations of one kind, in mac_count; a network may have both.
+    millions = (_millions(row["mac_count"] + row.get("operation_count", 0)), _millions(row["energy_pj"]))
     return (*millions, f"{row['latency_cycles']:,.0f}", f"{use:.1%}")
 
 

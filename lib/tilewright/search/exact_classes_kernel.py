@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, no-check-untyped-defs
 """Points of the lattice at which a boundary has equal numbers are one class (compiled; docs/exact.md, 5)."""
 
 from tilewright.compiled import kernel

@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, no-check-untyped-defs
 """What is known of memories and boundaries whatever the mapping (compiled; docs/exact.md, 4 to 6).
 
 Which memories are shared or always have room, what the reference's allocator is bound to do with a level, and where a

@@ -1,4 +1,3 @@
-# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, no-check-untyped-defs
 """The least that each boundary and those above it can still cost, from every point of the lattice on (compiled).
 
 These are the minima over everything larger on which the lower bounds rest (docs/exact.md, 3 and 4).

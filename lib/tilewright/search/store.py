@@ -43,8 +43,10 @@ def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> lis
 
 @lru_cache(maxsize=64)
 def _name_free_core(core: Core) -> dict[str, Any]:
-    """Most layers of a network are asked for on the same core."""
-    return {**encode(core), "name": ""}
+    """Most layers of a network are asked for on the same core. What else it can run does not matter to a layer."""
+    encoded = {**encode(core), "name": ""}
+    del encoded["operator_types"]
+    return encoded
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,30 @@
 """Totals of a network from the records of its layers, which run one after another (zigzag-dse 3.9.1, sums)."""
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from tilewright.cost.record import Record, number
 from tilewright.hardware.core import Core
-from tilewright.workload.graph import Workload
+from tilewright.workload.graph import VECTOR_UNIT, Workload
+from tilewright.workload.runnable import UNSUPPORTED, coverage_of, unmodelled_work
 
 NOTABLE_DIFFERENCE = 0.05
 """Relative difference to the profile `corrected` from which a layer is named."""
 
 
 def summarize(
-    workload: Workload, core: Core, objective: str, model: str, records: tuple[Record, ...]
+    workload: Workload,
+    core: Core,
+    objective: str,
+    model: str,
+    records: tuple[Record, ...],
+    coverage: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The summary of a mapped network; sums run in execution order, over all records that a layer has."""
+    """The summary of a mapped network; sums run in execution order, over all records that a layer has.
+
+    `coverage` says what of the work is costed (`workload.runnable`); by default all that the workload has layers for.
+    """
     indexes_of: dict[str, list[int]] = {}
     for i, record in enumerate(records):
         for name in record["layer_names"]:
@@ -36,7 +46,8 @@ def summarize(
         "edp_pj_cycles": energy * latency,
         "mac_energy_pj": _total(in_order, "mac_energy_pj"),
         "memory_energy_pj": _total(in_order, "memory_energy_pj"),
-        "mac_count": sum(record["layer"]["mac_count"] for record in in_order),
+        "mac_count": sum(_operations(workload, placed, records, vector=False)),
+        "operation_count": sum(_operations(workload, placed, records, vector=True)),
         "area_mm2": in_order[0]["area_mm2"] if in_order else 0.0,
         "latency_breakdown_cycles": {
             part: number(sum(record["latency_breakdown_cycles"][part] for record in in_order)) for part in parts
@@ -47,7 +58,8 @@ def summarize(
             "latency_cycles": _corrected_total(in_order, "latency_cycles"),
         },
         "layers_differing_over_5_percent": list(dict.fromkeys(n for n, i in placed if differs_notably(records[i]))),
-        "not_costed": _not_costed(workload),
+        "coverage": coverage or coverage_of(workload, unmodelled_work(workload)),
+        "passed_through": _passed_through(workload),
         "layer_index": [[name, i] for name, i in placed],
     }
 
@@ -61,9 +73,20 @@ def _certificate(records: tuple[Record, ...]) -> dict[str, Any]:
     return {"certificate": {"proven": proven, "of": len(records), "largest_gap": max(s["gap"] for s in searches)}}
 
 
-def _not_costed(workload: Workload) -> dict[str, int]:
-    """Operator type -> number of nodes that only pass data on in this model: they cost no energy and no time here."""
-    return dict(Counter(node.operator_type for node in workload.nodes if node.layer is None).most_common())
+def _passed_through(workload: Workload) -> dict[str, int]:
+    """Operator type -> number of nodes that only move data: they do no work, and cost nothing in this model."""
+    moves = (node for node in workload.nodes if node.layer is None and not node.unit and node.status != UNSUPPORTED)
+    return dict(Counter(node.operator_type for node in moves).most_common())
+
+
+def _operations(
+    workload: Workload, placed: list[tuple[str, int]], records: tuple[Record, ...], *, vector: bool
+) -> Iterator[int]:
+    """Operations of each record in order: of the layers for vector units, or of all others."""
+    on_vector_unit = {node.layer.name for node in workload.nodes if node.layer and node.unit == VECTOR_UNIT}
+    for name, index in placed:
+        if (name in on_vector_unit) == vector:
+            yield records[index]["layer"]["mac_count"]
 
 
 def _total(records: list[Record], column: str) -> float:

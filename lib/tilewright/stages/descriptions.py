@@ -8,6 +8,8 @@ from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Accelerator, Core, single_core
 from tilewright.mapping.constraints import Mapping
 from tilewright.workload.graph import Workload
+from tilewright.workload.network_options import NetworkOptions
+from tilewright.workload.runnable import UncostedWork, coverage_of, restrict_to_core, unmodelled_work
 
 if TYPE_CHECKING:
     from tilewright.mapping.data_locality import MemoryReach
@@ -25,8 +27,8 @@ class Descriptions:
     hardware: "AcceleratorSource | None" = None
     workload: "WorkloadSource | None" = None
     mapping: "MappingSource | None" = None
-    dims: tuple[tuple[str, int], ...] = ()
-    """Sizes of dynamic ONNX dimensions."""
+    network_options: NetworkOptions = NetworkOptions()
+    """What an ONNX file leaves open: sizes of dynamic dimensions, branches, precision."""
     accelerator: Accelerator | None = None
     """The hardware, once it is read."""
     network: Workload | None = None
@@ -56,6 +58,28 @@ class NetworkProblem:
     """Up to which memory the data of each layer go, in execution order; () for all the way."""
     notices: tuple[str, ...] = ()
     """What is legal but unusual in the descriptions."""
+    uncosted: tuple[UncostedWork, ...] | None = None
+    """Work of the network that is not costed; found out when None."""
+
+    def __post_init__(self) -> None:
+        """Leave the layers to be costed that the core can run: whoever makes a problem, all stages see these alone."""
+        if len(self.accelerator.cores) != 1:
+            return  # told when the core is asked for
+        known = unmodelled_work(self.workload) if self.uncosted is None else self.uncosted
+        workload, not_run = restrict_to_core(self.workload, self.core)
+        object.__setattr__(self, "workload", workload)
+        object.__setattr__(self, "uncosted", (*not_run, *known))
+
+    @property
+    def coverage(self) -> dict[str, Any]:
+        """How much of the work of the network is costed, as plain data for the summary."""
+        return coverage_of(self.workload, self.uncosted or ())
+
+    def check_complete(self) -> None:
+        """Raises InputError with a problem for each operator type whose work is not costed."""
+        if self.uncosted:
+            place = f"{self.workload.name} on {self.core.name}"
+            raise InputError([Problem(f"not costed, which strict forbids: {row.text}", place) for row in self.uncosted])
 
     @cached_property
     def core(self) -> Core:

@@ -22,7 +22,7 @@ class SearchIdentity:
         if not self.is_own:
             # Stages of users may look at what ours do not.
             reach = None if problem.memory_reach is None else replace(problem.memory_reach, layer="")
-            identity += [encode(reach), encode(problem.layer.constant_operands)]
+            identity += [encode(reach), encode(problem.layer.constant_operands), encode(problem.core.operator_types)]
         return problem_key(problem.layer, problem.core, problem.constraints, identity)
 
 

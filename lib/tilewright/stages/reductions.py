@@ -138,7 +138,7 @@ class Sum(Stage):
         """One result: all records with the totals."""
         records = tuple(dict(record) for record in rest(item))
         objective, model = what_is_minimised(rest.stages), model_of(rest.stages)
-        yield MappedWorkload(records, summarize(item.workload, item.core, objective, model, records))
+        yield MappedWorkload(records, summarize(item.workload, item.core, objective, model, records, item.coverage))
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,8 @@ def map_problem(problem: NetworkProblem, pipeline: Pipeline, control: Control | 
         return networks[0]
     records = tuple(dict(result) for result in results if isinstance(result, LayerRecord))
     objective, model = what_is_minimised(search.stages), model_of(search.stages)
-    return MappedWorkload(records, summarize(problem.workload, problem.core, objective, model, records))
+    summary = summarize(problem.workload, problem.core, objective, model, records, problem.coverage)
+    return MappedWorkload(records, summary)
 
 
 def _flat(results: Iterator[Any]) -> Iterator[MappedWorkload | LayerRecord]:

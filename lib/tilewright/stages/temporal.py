@@ -35,11 +35,14 @@ class TemporalMapper(Stage):
 
 
 def given_mapping(item: TemporalProblem) -> Iterator[OrderBatch]:
-    """The order and the level boundaries of the mapping file. Raises MappingError if the order leaves a choice."""
+    """The order and the level boundaries of the mapping file. Raises MappingError if they leave a choice."""
     order = complete_order(layer_ordering(item.ordering, item), item.spatial.temporal_sizes)
     if order is None:
         raise MappingError(f"level_boundaries are given, but {OPEN_ORDER}")
     bounds = dict(item.given_boundaries)
+    missing = [operand for operand in item.layer.operands if operand not in bounds]
+    if missing:
+        raise MappingError(f"level_boundaries are given, but none for operand {', '.join(missing)}")
     yield OrderBatch.of_orders(item, [order], [tuple(bounds[operand] for operand in item.layer.operands)])
 
 

@@ -69,4 +69,4 @@ class ONNXModelParser(_NetworkParser):
         """The network of an ONNX model. Raises InputError."""
         if kind != NETWORK:
             raise InputError("ONNXModelParser reads ONNX models; WorkloadParser reads YAML files and lists of layers")
-        return read_network(item.workload, self.model, dict(item.dims), self.network_name)
+        return read_network(item.workload, self.model, item.network_options, self.network_name)

@@ -5,10 +5,16 @@ from functools import cached_property
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
 
+from tilewright.workload.access import IndexMap
 from tilewright.workload.layer import Layer
+from tilewright.workload.tensor import Tensor
 
 if TYPE_CHECKING:
     import networkx as nx
+
+
+MAC_ARRAY, VECTOR_UNIT = "mac_array", "vector_unit"
+"""What a layer needs to run on: multipliers that accumulate, or units for any other arithmetic."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,20 @@ class WorkloadNode:
     """Elements of all outputs of an operator that is passed through; None if not known, and for layers."""
     is_network_output: bool = False
     """Whether the network hands an output of this node to the outside, besides what other nodes read of it."""
+    unit: str = ""
+    """What the layer of an ONNX operator needs: MAC_ARRAY or VECTOR_UNIT; '' where any core will do, and for the rest."""
+    origin: str = ""
+    """Name of the operator in the network file that this node comes from; '' if it is not from one."""
+    origin_type: str = ""
+    """Type of that operator: Softmax for its parts ReduceMax, Sub, Exp, ...; '' if there is none."""
+    status: str = ""
+    """`modelled`, `approximated`, `pass-through` or `unsupported` (see coverage.json); '' where it is not from a file."""
+    inputs: tuple[str, ...] = ()
+    """Tensors that the node reads, constants included."""
+    outputs: tuple[str, ...] = ()
+    """Tensors that the node makes."""
+    index_maps: tuple[IndexMap, ...] = ()
+    """Dependencies of the outputs on the inputs. Those of a layer have the layer's loops."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +53,17 @@ class Workload:
 
     name: str
     nodes: tuple[WorkloadNode, ...]
+    tensors: tuple[Tensor, ...] = ()
+    """Every tensor that a node reads or makes; () where the network is given as a list of layers."""
+    inputs: tuple[str, ...] = ()
+    """Tensors that come from outside at run time."""
+    outputs: tuple[str, ...] = ()
+    """Tensors that go to the outside."""
+
+    @cached_property
+    def tensor_of(self) -> dict[str, Tensor]:
+        """Name -> tensor."""
+        return {tensor.name: tensor for tensor in self.tensors}
 
     @cached_property
     def graph(self) -> "nx.DiGraph":

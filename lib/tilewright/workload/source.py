@@ -3,6 +3,7 @@ parsed workload itself."""
 
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
@@ -12,6 +13,7 @@ from tilewright.artifacts.files import YAML_SUFFIXES, FilePath, existing_file
 from tilewright.artifacts.objects import read_object
 from tilewright.profile import profile_by_name
 from tilewright.workload.graph import Workload
+from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     import onnx
@@ -54,26 +56,35 @@ def read_layers(source: Any, notices: list[str] | None = None) -> Workload:
 
 
 def read_network(
-    source: Any, model: str, dims: Table[str, int] | None = None, name: str = ""
+    source: Any, model: str, options: NetworkOptions | None = None, name: str = ""
 ) -> "tuple[Workload, Coverage]":
     """The workload of an ONNX network and what of it is costed. Raises InputError with all problems."""
     if isinstance(source, str | PathLike):
         source = existing_file(source, "workload")
     from tilewright.workload.onnx import read_onnx
 
-    parsed = read_onnx(source, profile_by_name(model), name=name, dims=dims)
+    parsed = read_onnx(source, profile_by_name(model), name=name, options=options)
     return parsed.workload, parsed.coverage
 
 
 def parse_workload(
-    source: WorkloadSource, model: str = "zigzag-3.9.1", dims: Table[str, int] | None = None
+    source: WorkloadSource,
+    model: str = "zigzag-3.9.1",
+    dims: Table[str, int] | None = None,
+    options: NetworkOptions | None = None,
 ) -> Workload:
     """The workload of a YAML or ONNX file, a list of dicts, an ONNX model or an artifact.
 
-    `model` is the profile (it decides how ONNX axes are read); `dims` are sizes of dynamic ONNX dimensions.
+    `model` is the profile (it decides how ONNX axes are read); `options` say what an ONNX
+    file leaves open, of which `dims` are the sizes of dynamic dimensions.
     Raises InputError with all problems.
     """
     kind = kind_of_source(source)
     if kind == PARSED:
         return read_parsed(source)
-    return read_layers(source) if kind == LAYERS else read_network(source, model, dims)[0]
+    return read_layers(source) if kind == LAYERS else read_network(source, model, _with_dims(options, dims))[0]
+
+
+def _with_dims(options: NetworkOptions | None, dims: Table[str, int] | None) -> NetworkOptions:
+    options = options or NetworkOptions()
+    return replace(options, dims=(*options.dims, *dims.items())) if dims else options

@@ -162,6 +162,43 @@ def test_sizes_of_dimensions_have_limits(size: Any) -> None:
     assert "dims.resnet18.batch: must be a whole number from 1 to 2^53" in said
 
 
+def test_network_options_of_a_workload() -> None:
+    """Sizes, shapes, branches and precision become options of the parser."""
+    said = {
+        "runs": {"a": RUN},
+        "dims": {"resnet18": {"batch": 2}},
+        "input_shapes": {"resnet18": {"x": [1, 3, 224, 224]}},
+        "branches": {"resnet18": {"*": "then"}},
+        "precision": {"resnet18": "file"},
+    }
+    assert plan_of(said).network_options == {
+        "resnet18": ("--dim=batch=2", "--input-shape=x=1,3,224,224", "--branch=*=then", "--precision=file")
+    }
+
+
+def test_wrong_network_options_are_told_at_once() -> None:
+    """Every wrong entry with its place and what is allowed."""
+    said = problems_of(
+        {
+            "runs": {"a": RUN},
+            "input_shapes": {"resnet18": {"x": [1, 0], "y": 3}, "resnet19": {}},
+            "branches": {"resnet18": {"if": "than"}},
+            "precision": {"resnet18": "flie"},
+            "dims": 3,
+        }
+    )
+    for part in (
+        "input_shapes.resnet18.x: must be a list of whole numbers from 1 to 2^53, got [1, 0]",
+        "input_shapes.resnet18.y: must be a list",
+        "input_shapes.resnet19: no run has this workload (did you mean 'resnet18'?)",
+        "branches.resnet18.if: unknown branch, got 'than' (allowed: then, else)",
+        "precision.resnet18: unknown precision, got 'flie'",
+        "(did you mean 'file'?)",
+        "dims: must be a table of keys",
+    ):
+        assert part in said
+
+
 # pipelines ------------------------------------------------------------------------------------------------------------
 
 BOUND = "config.stages.latency_bound.MinimalEnergyUnderLatency"

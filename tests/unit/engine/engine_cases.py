@@ -10,6 +10,8 @@ from tilewright.mapping.constraints import MappingConstraints, TemporalOrderingE
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import DimensionRelation, Layer
 
+from tests.unit.engine.vector_layers import vector_layers
+
 LINKS = (("O", "O"), ("W", "I2"), ("I", "I1"))
 BITS = (("W", 8), ("I", 8), ("O", 16), ("O_final", 8))
 CONVOLUTION_LOOPS = ("B", "K", "C", "OY", "OX", "FY", "FX")
@@ -206,7 +208,9 @@ def layers(draw: st.DrawFn) -> Layer:
         ("O", draw(st.sampled_from([final, 2 * final, 24]))),
         ("O_final", final),
     )
-    kind = draw(st.sampled_from(["convolution", "convolution", "gemm", "depthwise", "one_input"]))
+    kind = draw(st.sampled_from(["convolution", "convolution", "gemm", "depthwise", "one_input", "vector", "vector"]))
+    if kind == "vector":
+        return draw(vector_layers())
     if kind == "convolution":
         pair = st.tuples(st.integers(1, 3), st.integers(1, 3))
         values = {d: draw(sizes) for d in CONVOLUTION_LOOPS}

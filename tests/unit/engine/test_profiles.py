@@ -174,9 +174,9 @@ def test_per_level_loading_floor() -> None:
     assert changed == LATENCY | {"onloading", "offloading"}
 
 
-@pytest.mark.parametrize("switch", ["onnx_height_is_y", "trace_onnx_constants"])
+@pytest.mark.parametrize("switch", ["onnx_height_is_y", "trace_onnx_constants", "model_every_operator"])
 def test_switches_of_the_onnx_reader(switch: str) -> None:
-    """B10 and B13 act when a network is read; the cost of a given layer does not change."""
+    """B10, B13 and B40 act when a network is read; the cost of a given layer does not change."""
     assert changes(TPU, switch)[2] == set()
 
 
@@ -186,6 +186,7 @@ def test_every_switch_has_a_test() -> None:
     elsewhere = {
         "onnx_height_is_y",
         "trace_onnx_constants",
+        "model_every_operator",
         "independent_spatial_candidates",
         "live_tensor_capacity",
         "effective_top_memory_option",

@@ -45,7 +45,7 @@ class ConvGeometry:
 
 def conv_geometry(node: OnnxNode, shapes: Shapes) -> ConvGeometry:
     """The geometry of a convolution, of any number of spatial axes, checked. Raises InputError."""
-    weight_input = WEIGHT_INPUT[node.proto.op_type]
+    weight_input = WEIGHT_INPUT.get(node.proto.op_type, 1)
     data, out = node.input_shape(0, shapes), node.output_shape(shapes)
     if len(data) < 3 or len(out) != len(data):
         raise node.error(

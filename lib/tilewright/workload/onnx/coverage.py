@@ -1,35 +1,39 @@
-"""What of a network is costed and what is not: every operator type with its share of the multiply-accumulates."""
+"""What of a network is costed and what is not: every operator type with its share of the work."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 MODELLED = "modelled"
 PASS_THROUGH = "pass-through"
+APPROXIMATED = "approximated"
 UNSUPPORTED = "unsupported"
-_STATUS_ORDER = (MODELLED, UNSUPPORTED, PASS_THROUGH)
-_LONGEST_NOTE = 400
-"""Characters of a notice in the table; lists of layers end there. The coverage itself keeps all of it."""
+_STATUS_ORDER = (MODELLED, APPROXIMATED, UNSUPPORTED, PASS_THROUGH)
 
 
 @dataclass(frozen=True)
 class OperatorCoverage:
-    """All nodes of one operator type that share one status.
+    """All operators of one type that share one status.
 
-    `modelled`: they are layers with a cost; `pass-through`: they only pass data on, at no cost, and multiply nothing;
-    `unsupported`: they do work that is not costed.
+    `modelled`: they are layers with a cost; `approximated`: so they are, but their work or their dependencies are
+    estimates; `pass-through`: they only pass data on, at no cost, and compute nothing; `unsupported`: they do
+    work that is not costed.
     """
 
     operator_type: str
     status: str
     node_count: int
     mac_count: int | None
-    """Multiply-accumulates of these nodes; None if they cannot be told for one of them."""
+    """Multiply-accumulates of these operators; None if they cannot be told for one of them."""
+    operation_count: int | None = 0
+    """Other operations (comparisons, additions, exponentials, ...); None if they cannot be told for one of them."""
+    moved_bits: int | None = 0
+    """Bits of all tensors that these operators read and write; None if they cannot be told for one of them."""
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """Operators in the order modelled, unsupported, pass-through, and by name; notices for the reader."""
+    """Operators in the order modelled, approximated, unsupported, pass-through, and by name; notices for the reader."""
 
     operators: tuple[OperatorCoverage, ...]
     notices: tuple[str, ...] = ()
@@ -37,7 +41,7 @@ class Coverage:
     @property
     def modelled_mac_count(self) -> int:
         """Multiply-accumulates of the layers that are costed."""
-        return sum(row.mac_count or 0 for row in self.operators if row.status == MODELLED)
+        return sum(row.mac_count or 0 for row in self.operators if _is_costed(row))
 
     @property
     def total_mac_count(self) -> int:
@@ -47,13 +51,29 @@ class Coverage:
     @property
     def modelled_mac_share(self) -> float:
         """Share (0 to 1) of the known multiply-accumulates that is costed; 1 for a network without any."""
-        total = self.total_mac_count
-        return self.modelled_mac_count / total if total else 1.0
+        return _share(self.modelled_mac_count, self.total_mac_count)
+
+    @property
+    def modelled_operation_share(self) -> float:
+        """Share (0 to 1) of the known other operations that is costed; 1 for a network without any."""
+        costed = sum(row.operation_count or 0 for row in self.operators if _is_costed(row))
+        return _share(costed, sum(row.operation_count or 0 for row in self.operators))
+
+    @property
+    def modelled_bits_share(self) -> float:
+        """Share (0 to 1) of the known bits read and written by operators that are not unsupported."""
+        known = sum(row.moved_bits or 0 for row in self.operators)
+        return _share(sum(row.moved_bits or 0 for row in self.operators if row.status != UNSUPPORTED), known)
 
     @property
     def is_complete(self) -> bool:
         """Whether no operator does work that is not costed."""
-        return all(row.status != UNSUPPORTED for row in self.operators)
+        return not self.unsupported
+
+    @property
+    def unsupported(self) -> tuple[OperatorCoverage, ...]:
+        """The operators that do work that is not costed."""
+        return tuple(row for row in self.operators if row.status == UNSUPPORTED)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for coverage.json."""
@@ -61,6 +81,8 @@ class Coverage:
             "mac_count": self.total_mac_count,
             "modelled_mac_count": self.modelled_mac_count,
             "modelled_mac_share": self.modelled_mac_share,
+            "modelled_operation_share": self.modelled_operation_share,
+            "modelled_bits_share": self.modelled_bits_share,
             "complete": self.is_complete,
             "operators": [
                 {
@@ -68,6 +90,8 @@ class Coverage:
                     "status": row.status,
                     "nodes": row.node_count,
                     "mac_count": row.mac_count,
+                    "operation_count": row.operation_count,
+                    "moved_bits": row.moved_bits,
                 }
                 for row in self.operators
             ],
@@ -75,31 +99,34 @@ class Coverage:
         }
 
 
-def build_coverage(entries: Iterable[tuple[str, str, int | None]], notices: Iterable[str]) -> Coverage:
-    """Coverage from one (operator type, status, multiply-accumulates or None) per node."""
+def _is_costed(row: OperatorCoverage) -> bool:
+    return row.status in (MODELLED, APPROXIMATED)
+
+
+def _share(part: int, total: int) -> float:
+    return part / total if total else 1.0
+
+
+def build_coverage(entries: Iterable[OperatorCoverage], notices: Iterable[str]) -> Coverage:
+    """Coverage from one entry per operator; entries of one type and status add up."""
     rows: dict[tuple[str, str], OperatorCoverage] = {}
-    for operator_type, status, macs in entries:
-        old = rows.get((operator_type, status), OperatorCoverage(operator_type, status, 0, 0))
-        total = None if macs is None or old.mac_count is None else old.mac_count + macs
-        rows[operator_type, status] = OperatorCoverage(operator_type, status, old.node_count + 1, total)
+    for entry in entries:
+        key = (entry.operator_type, entry.status)
+        old = rows.get(key)
+        rows[key] = entry if old is None else _sum(old, entry)
     ordered = sorted(rows.values(), key=lambda row: (_STATUS_ORDER.index(row.status), row.operator_type))
     return Coverage(tuple(ordered), tuple(notices))
 
 
-def coverage_table_text(coverage: Coverage) -> str:
-    """A table for people: operator, status, nodes, multiply-accumulates and their share; then the notices."""
-    total = coverage.total_mac_count
-    lines = [f"{'operator':<24} {'status':<12} {'nodes':>6} {'MACs':>16} {'share':>7}"]
-    for row in coverage.operators:
-        macs = "unknown" if row.mac_count is None else f"{row.mac_count:,}"
-        share = f"{row.mac_count / total:.1%}" if row.mac_count and total else "-"
-        lines.append(f"{row.operator_type:<24} {row.status:<12} {row.node_count:>6} {macs:>16} {share:>7}")
-    nodes = sum(row.node_count for row in coverage.operators)
-    lines.append(
-        f"{'costed':<24} {'':<12} {nodes:>6} {coverage.modelled_mac_count:>16,} {coverage.modelled_mac_share:>7.1%}"
+def _sum(first: OperatorCoverage, second: OperatorCoverage) -> OperatorCoverage:
+    return replace(
+        first,
+        node_count=first.node_count + second.node_count,
+        mac_count=_known_sum(first.mac_count, second.mac_count),
+        operation_count=_known_sum(first.operation_count, second.operation_count),
+        moved_bits=_known_sum(first.moved_bits, second.moved_bits),
     )
-    return "\n".join([*lines, *(f"note: {_shortened(notice)}" for notice in coverage.notices)])
 
 
-def _shortened(notice: str) -> str:
-    return notice if len(notice) <= _LONGEST_NOTE else notice[:_LONGEST_NOTE].rsplit(",", 1)[0] + ", ..."
+def _known_sum(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second

@@ -1,27 +1,18 @@
 """Reading an ONNX model into a workload and a statement of what of it is costed."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import onnx
 
-from tilewright.errors import InputError, Problem
+from tilewright.errors import InputError
 from tilewright.profile import ModelProfile
-from tilewright.workload.graph import Workload, WorkloadNode
-from tilewright.workload.layer import Layer
-from tilewright.workload.onnx import conv, gemm
-from tilewright.workload.onnx.coverage import MODELLED, PASS_THROUGH, UNSUPPORTED, Coverage, build_coverage
-from tilewright.workload.onnx.inputs import resolve_inputs
+from tilewright.workload.graph import Workload
+from tilewright.workload.network_options import NetworkOptions
+from tilewright.workload.onnx.coverage import Coverage
 from tilewright.workload.onnx.loading import load_model
-from tilewright.workload.onnx.macs import CONTROL_FLOW, counted_macs, does_macs
-from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shapes
-from tilewright.workload.onnx.roles import OperandRoles, operand_roles
-from tilewright.workload.onnx.shapes import tensor_shapes
-from tilewright.workload.onnx.topology import Topology, read_topology
-
-_MATRIX_PRODUCTS = frozenset({"Gemm", "MatMul"})
+from tilewright.workload.onnx.reference_reader import read_reference
 
 
 @dataclass(frozen=True)
@@ -38,162 +29,36 @@ def read_onnx(
     name: str = "",
     notices: list[str] | None = None,
     dims: Mapping[str, int] | None = None,
+    options: NetworkOptions | None = None,
 ) -> ParsedNetwork:
-    """The workload of an ONNX model: Conv, QLinearConv, Gemm and MatMul become layers, all else passes data on.
+    """The workload of an ONNX model.
+
+    With the profile's switch `model_every_operator` all operators that compute become layers, and those that only move
+    data carry dependencies through (see `network_reader`); without it the reading is that of zigzag-dse 3.9.1 (see
+    `reference_reader`).
 
     `source` is a path or a model in memory; weights are never loaded and may be absent. `name` defaults to the file's
-    stem or the graph's name. `dims` gives sizes of dynamic input dimensions by symbol (`sequence`) or by place
-    (`input_ids[1]`); a dynamic batch that is not given is 1. `notices`, if given, receives the notices of the coverage.
-
-    Layers, their order and their edges are those of zigzag-dse 3.9.1 under the reference profile. With
-    `onnx_height_is_y`, height is Y (fault B10); with `trace_onnx_constants`, operands are traced to their constants
-    (B13, see `roles`), and nodes keep all their edges, not only the first two.
+    stem or the graph's name. `dims` is short for options with these dims. `notices`, if given, receives the notices of
+    the coverage.
 
     Raises InputError with all problems found: an unreadable file, an inconsistent graph, sizes that are not known.
     """
+    options = options or NetworkOptions()
+    if dims:
+        options = replace(options, dims=tuple(dims.items()))
+    options.check()
     model, file, default_name = load_model(source)
     try:
-        reader = _Reader(model, profile, dims or {})
-        nodes = reader.read()
+        if profile.model_every_operator:
+            # Here, because the other reading starts faster without the operators.
+            from tilewright.workload.onnx.network_reader import read_every_operator
+
+            workload, coverage = read_every_operator(model, profile, options)
+        else:
+            nodes, coverage = read_reference(model, profile, options)
+            workload = Workload("", nodes)
     except InputError as error:
         raise InputError(replace(problem, file=problem.file or file) for problem in error.problems) from None
-    coverage = build_coverage(reader.entries, reader.all_notices())
     if notices is not None:
         notices.extend(coverage.notices)
-    return ParsedNetwork(Workload(name or default_name, nodes), coverage)
-
-
-class _Reader:
-    """One reading: collects nodes, problems, coverage entries and remarks, the latter by text with their layers."""
-
-    def __init__(self, model: onnx.ModelProto, profile: ModelProfile, dims: Mapping[str, int]) -> None:
-        self.model = model
-        self.profile = profile
-        self.notices: list[str] = []
-        self.problems: list[Problem] = []
-        self.entries: list[tuple[str, str, int | None]] = []
-        self.remarks: dict[str, list[str]] = {}
-        self.topology, self.shapes = self._structure(dims)
-        self.network_outputs = {value.name for value in model.graph.output}
-
-    def _structure(self, dims: Mapping[str, int]) -> tuple[Topology, Shapes]:
-        resolved = resolve_inputs(self.model.graph, dims)
-        self.notices += resolved.notices
-        try:
-            topology = read_topology(self.model.graph, self.notices)
-        except InputError as error:
-            raise InputError([*resolved.problems, *error.problems]) from None
-        if resolved.problems:
-            raise InputError(resolved.problems)
-        required = [tensor for node in topology.nodes for tensor in _required_tensors(node)]
-        return topology, tensor_shapes(self.model, resolved, required, self.notices)
-
-    def read(self) -> tuple[WorkloadNode, ...]:
-        nodes = []
-        for node in self.topology.nodes:
-            try:
-                nodes.append(self._node(node))
-            except InputError as error:
-                self.problems += error.problems
-        if self.problems:
-            raise InputError(self.problems)
-        return tuple(nodes)
-
-    def all_notices(self) -> list[str]:
-        return self.notices + [f"{text}: {', '.join(names)}" for text, names in self.remarks.items()]
-
-    def _node(self, node: OnnxNode) -> WorkloadNode:
-        if node.proto.domain in STANDARD_DOMAINS:
-            if node.proto.op_type in conv.WEIGHT_INPUT:
-                return self._conv(node)
-            if node.proto.op_type in _MATRIX_PRODUCTS:
-                return self._matrix_product(node)
-        return self._without_layer(node)
-
-    def _conv(self, node: OnnxNode) -> WorkloadNode:
-        geometry = conv.conv_geometry(node, self.shapes)
-        if len(geometry.kernel) > 2:
-            return self._without_layer(node)
-        if geometry.axes_differ and not self.profile.onnx_height_is_y:
-            self._remark(
-                "kernel, strides, dilations or padding differ between height and width, and the reference model "
-                "exchanges them (fault B10); `model: corrected` does not",
-                node,
-            )
-        roles = self._roles(node, conv.WEIGHT_INPUT[node.proto.op_type], may_exchange=False)
-        return self._with_layer(node, conv.conv_layer(node, geometry, roles, self.profile), roles)
-
-    def _matrix_product(self, node: OnnxNode) -> WorkloadNode:
-        product = gemm.matrix_product(node, self.shapes)
-        roles = self._roles(node, 1, may_exchange=True)
-        return self._with_layer(node, gemm.gemm_layer(node, product, roles, self.profile), roles)
-
-    def _roles(self, node: OnnxNode, weight_input: int, *, may_exchange: bool) -> OperandRoles:
-        roles, remark = operand_roles(node, self.topology, self.profile, weight_input, may_exchange=may_exchange)
-        if remark:
-            self._remark(remark, node)
-        return roles
-
-    def _with_layer(self, node: OnnxNode, layer: Layer, roles: OperandRoles) -> WorkloadNode:
-        self.entries.append((node.operator_type, MODELLED, layer.mac_count))
-        is_output = self._is_network_output(node)
-        return WorkloadNode(
-            node.node_id, node.name, node.proto.op_type, layer, roles.sources, is_network_output=is_output
-        )
-
-    def _without_layer(self, node: OnnxNode) -> WorkloadNode:
-        macs = 0 if self._is_free_function(node) else counted_macs(node, self.shapes)
-        status = PASS_THROUGH if macs == 0 else UNSUPPORTED
-        self.entries.append((node.operator_type, status, macs))
-        if status == UNSUPPORTED:
-            work = "work unknown" if macs is None else "multiply-accumulates counted, not costed"
-            self._remark(f"{node.operator_type} is not modelled and passed through without cost ({work})", node)
-        return WorkloadNode(
-            node.node_id,
-            node.name,
-            node.proto.op_type.lower(),
-            None,
-            self._edges(node),
-            self._output_elements(node),
-            self._is_network_output(node),
-        )
-
-    def _output_elements(self, node: OnnxNode) -> int | None:
-        shapes = [self.shapes.get(name) for name in node.outputs if name]
-        return None if None in shapes else sum(math.prod(shape) for shape in shapes if shape is not None)
-
-    def _is_network_output(self, node: OnnxNode) -> bool:
-        return any(name in self.network_outputs for name in node.outputs)
-
-    def _is_free_function(self, node: OnnxNode) -> bool:
-        """Whether the operator is a function of this model (Silu, say) in whose body nothing multiplies and adds."""
-        return any(
-            function.domain == node.proto.domain
-            and function.name == node.proto.op_type
-            and not any(does_macs(OnnxNode(0, "", inner)) for inner in function.node)
-            for function in self.model.functions
-        )
-
-    def _edges(self, node: OnnxNode) -> tuple[tuple[str, int], ...]:
-        if not self.profile.trace_onnx_constants:
-            return tuple(zip(("I", "W"), self.topology.predecessors(node), strict=False))
-        sources = self.topology.all_predecessors(node)
-        names = ["I", "W", *(f"I{number}" for number in range(3, len(sources) + 1))]
-        return tuple(zip(names, sources, strict=False))
-
-    def _remark(self, text: str, node: OnnxNode) -> None:
-        self.remarks.setdefault(text, []).append(node.name)
-
-
-def _required_tensors(node: OnnxNode) -> list[str]:
-    """The tensors whose shapes are needed to cost a node, or to count its work."""
-    if not does_macs(node) or node.proto.domain not in STANDARD_DOMAINS:
-        return []
-    if node.proto.op_type in CONTROL_FLOW:
-        return []
-    needed = list(node.outputs[:1])
-    if (node.proto.op_type in conv.WEIGHT_INPUT and node.has("kernel_shape")) or node.proto.op_type in _MATRIX_PRODUCTS:
-        needed += node.inputs[:1]
-    else:
-        needed += node.inputs
-    return [tensor for tensor in needed if tensor]
+    return ParsedNetwork(replace(workload, name=name or default_name), coverage)

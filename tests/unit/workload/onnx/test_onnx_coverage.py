@@ -5,7 +5,8 @@ from collections.abc import Callable
 import onnx
 from onnx import TensorProto, helper
 from tilewright.profile import CORRECTED, REFERENCE
-from tilewright.workload.onnx import coverage_table_text, read_onnx
+from tilewright.report.workload_tables import coverage_text as coverage_table_text
+from tilewright.workload.onnx import read_onnx
 
 Build = Callable[..., onnx.ModelProto]
 node = helper.make_node

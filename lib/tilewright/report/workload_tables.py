@@ -1,0 +1,100 @@
+"""Tables of a parsed network: its layers with their work and their tensors, and what of it is costed."""
+
+import pandas
+
+from tilewright.report.short_names import short_layer_name
+from tilewright.report.tables import render, text_table
+from tilewright.workload.graph import VECTOR_UNIT, Workload, WorkloadNode
+from tilewright.workload.onnx.coverage import Coverage, OperatorCoverage
+
+_LONGEST_NOTE = 400
+"""Characters of a notice in the table; lists of operators end there. The artifact keeps all of it."""
+_WIDTH = 150
+
+
+def workload_table(workload: Workload) -> pandas.DataFrame:
+    """One row per layer in execution order: sizes, work, and the elements and bits of weights and activations."""
+    columns = [
+        "layer", "operator_type", "origin", "unit", "loop_sizes", "mac_count", "operation_count",
+        "weight_elements", "weight_bits", "input_elements", "input_bits", "output_elements", "output_bits",
+    ]  # fmt: skip
+    return pandas.DataFrame([_row(workload, node) for node in workload.layers_in_order], columns=columns)
+
+
+def _row(workload: Workload, node: WorkloadNode) -> dict[str, object]:
+    layer = node.layer
+    assert layer is not None
+    tensors = [workload.tensor_of[name] for name in node.inputs if name in workload.tensor_of]
+    outputs = [workload.tensor_of[name] for name in node.outputs if name in workload.tensor_of]
+    weights = [tensor for tensor in tensors if tensor.is_constant]
+    activations = [tensor for tensor in tensors if not tensor.is_constant]
+    is_vector = node.unit == VECTOR_UNIT
+    row: dict[str, object] = {
+        "layer": layer.name,
+        "operator_type": layer.operator_type,
+        "origin": node.origin,
+        "unit": node.unit,
+        "loop_sizes": " ".join(f"{dimension}={size}" for dimension, size in layer.loop_sizes if size != 1),
+        "mac_count": 0 if is_vector else layer.mac_count,
+        "operation_count": layer.mac_count if is_vector else 0,
+    }
+    known = bool(workload.tensors)
+    for kind, group in (("weight", weights), ("input", activations), ("output", outputs)):
+        row[f"{kind}_elements"] = sum(tensor.element_count for tensor in group) if known else None
+        row[f"{kind}_bits"] = sum(tensor.size_bits for tensor in group) if known else None
+    return row
+
+
+def workload_text(workload: Workload) -> str:
+    """The layers of a network for the terminal."""
+    rows = workload_table(workload).to_dict("records")
+    macs = sum(row["mac_count"] for row in rows)
+    operations = sum(row["operation_count"] for row in rows)
+    title = f"{workload.name}: {len(rows)} layers, {macs:,} MACs, {operations:,} other operations"
+    known = bool(workload.tensors)
+    elements = ("weights\n[elements]", "inputs\n[elements]", "outputs\n[elements]") if known else ()
+    table = text_table(title, ("layer", "operator", "loop sizes"), ("MACs", "other\noperations", *elements))
+    for row in rows:
+        name = short_layer_name(row["layer"], row["operator_type"], 40)
+        counts = [row["mac_count"], row["operation_count"]]
+        if known:
+            counts += [row[f"{kind}_elements"] for kind in ("weight", "input", "output")]
+        table.add_row(name, row["operator_type"], row["loop_sizes"], *(_number(count) for count in counts))
+    return render(table, _WIDTH)
+
+
+def coverage_text(coverage: Coverage) -> str:
+    """What of a network is costed, by operator type, for the terminal; then the notices."""
+    total = coverage.total_mac_count
+    numbers = ("nodes", "MACs", "share\nof MACs", "other\noperations", "bytes read\nand written")
+    table = text_table("Coverage", ("operator", "status"), numbers)
+    for row in coverage.operators:
+        share = f"{row.mac_count / total:.1%}" if row.mac_count and total else "-"
+        counts = (str(row.node_count), _number(row.mac_count), share, _number(row.operation_count), _bytes(row))
+        table.add_row(row.operator_type, row.status, *counts)
+    table.add_section()
+    table.add_row(
+        "costed",
+        "",
+        str(sum(row.node_count for row in coverage.operators)),
+        f"{coverage.modelled_mac_count:,}",
+        f"{coverage.modelled_mac_share:.1%}",
+        f"{coverage.modelled_operation_share:.1%}",
+        "",
+    )
+    notes = "".join(f"note: {_shortened(notice)}\n" for notice in coverage.notices)
+    return render(table, _WIDTH) + notes
+
+
+def _number(count: int | None) -> str:
+    if count is None:
+        return "unknown"
+    return f"{count:,}" if count else "-"
+
+
+def _bytes(row: OperatorCoverage) -> str:
+    return _number(None if row.moved_bits is None else -(-row.moved_bits // 8))
+
+
+def _shortened(notice: str) -> str:
+    return notice if len(notice) <= _LONGEST_NOTE else notice[:_LONGEST_NOTE].rsplit(",", 1)[0] + ", ..."

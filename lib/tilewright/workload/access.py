@@ -1,0 +1,223 @@
+"""Access relations: which elements of one tensor the elements of another depend on, as affine functions of loops.
+
+A computation (Conv) and an operator that only moves data (Slice) are told in the same way: loops with sizes, and for
+the output and for an input the index along every axis as `offset + sum(coefficient * loop)`. The output element of
+every combination of loop values depends on the input element of the same combination, where both lie inside their
+tensors; an index outside is padding that is read, or a result that is cropped.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+Shape = tuple[int, ...]
+Elements = npt.NDArray[np.int64]
+"""Indices of elements, one row each: [elements, axes]."""
+
+
+@dataclass(frozen=True)
+class AxisIndex:
+    """The index along one axis of a tensor: `offset + sum(coefficient * loop)`."""
+
+    terms: tuple[tuple[str, int], ...] = ()
+    """(loop, coefficient); a loop occurs once."""
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class TensorAccess:
+    """The element of a tensor that one combination of loop values reads or writes."""
+
+    tensor: str
+    axes: tuple[AxisIndex, ...]
+    """One for each axis of the tensor; () for a scalar."""
+
+
+@dataclass(frozen=True)
+class IndexMap:
+    """A part of the dependencies of one output tensor on one input tensor; a node's maps add up (set union)."""
+
+    loops: tuple[tuple[str, int], ...]
+    """(loop, size). Loops that only the input uses are reductions: an output element depends on all their values."""
+    output: TensorAccess
+    input: TensorAccess
+    operand: str = ""
+    """The operand of the node's layer that the input is; '' where it is none: data movement, a bias."""
+    is_exact: bool = True
+    """False: a superset of the true dependencies, because none that is affine exists."""
+
+    @cached_property
+    def size_of(self) -> Mapping[str, int]:
+        """Loop -> size."""
+        return dict(self.loops)
+
+
+def loop(name: str, coefficient: int = 1, offset: int = 0) -> AxisIndex:
+    """The index `offset + coefficient * name`."""
+    return AxisIndex(((name, coefficient),), offset)
+
+
+def affine(*terms: tuple[str, int], offset: int = 0) -> AxisIndex:
+    """The index `offset + sum(coefficient * loop)` over (loop, coefficient)."""
+    return AxisIndex(terms, offset)
+
+
+def fixed(index: int = 0) -> AxisIndex:
+    """The same index for all loops."""
+    return AxisIndex((), index)
+
+
+def access_of_loops(tensor: str, loops: Iterable[str]) -> TensorAccess:
+    """The access of a tensor with one loop for each axis."""
+    return TensorAccess(tensor, tuple(loop(name) for name in loops))
+
+
+def identity_map(output: str, source: str, shape: Shape, *, is_exact: bool = True) -> IndexMap:
+    """Every output element depends on the input element at its own place."""
+    axes = tuple(loop(f"D{axis}") for axis in range(len(shape)))
+    loops = tuple((f"D{axis}", size) for axis, size in enumerate(shape))
+    return IndexMap(loops, TensorAccess(output, axes), TensorAccess(source, axes), is_exact=is_exact)
+
+
+def index_range(axis: AxisIndex, size_of: Mapping[str, int]) -> tuple[int, int]:
+    """Smallest and largest index over all loop values."""
+    low = high = axis.offset
+    for name, coefficient in axis.terms:
+        reach = coefficient * (size_of[name] - 1)
+        low, high = low + min(reach, 0), high + max(reach, 0)
+    return low, high
+
+
+def dependency_pairs(index_map: IndexMap, output_shape: Shape, input_shape: Shape) -> tuple[Elements, Elements]:
+    """All (output element, input element) pairs of a map, as flat row-major positions; for small tensors and tests.
+
+    Pairs may repeat. Takes memory for every combination of loop values.
+    """
+    sizes = [size for _, size in index_map.loops]
+    places = {name: place for place, (name, _) in enumerate(index_map.loops)}
+    values = np.indices(sizes, dtype=np.int64).reshape(len(sizes), -1) if sizes else np.zeros((0, 1), np.int64)
+    flat = []
+    inside = np.ones(values.shape[1], dtype=bool)
+    for access, shape in ((index_map.output, output_shape), (index_map.input, input_shape)):
+        position = np.zeros(values.shape[1], dtype=np.int64)
+        for axis, size in zip(access.axes, shape, strict=True):
+            index = np.full(values.shape[1], axis.offset, dtype=np.int64)
+            for name, coefficient in axis.terms:
+                index += coefficient * values[places[name]]
+            inside &= (index >= 0) & (index < size)
+            position = position * size + index
+        flat.append(position)
+    return flat[0][inside], flat[1][inside]
+
+
+def influences(index_maps: Iterable[IndexMap], output_shape: Shape, input_shape: Shape) -> npt.NDArray[np.bool_]:
+    """The union of maps as a table [output element, input element], both flat in row-major order; for small tensors."""
+    table = np.zeros((math.prod(output_shape), math.prod(input_shape)), dtype=bool)
+    for index_map in index_maps:
+        outputs, inputs = dependency_pairs(index_map, output_shape, input_shape)
+        table[outputs, inputs] = True
+    return table
+
+
+Boxes = npt.NDArray[np.int64]
+"""Boxes of elements: [boxes, axes, 2] with the first index and the one after the last along every axis."""
+_Range = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+"""Smallest and largest value, one for every box."""
+_SWEEPS = 2
+"""A bound that one axis gives a loop may tighten the bounds that another axis gives."""
+
+
+def input_boxes(
+    index_map: IndexMap, output_boxes: Boxes, output_shape: Shape, input_shape: Shape
+) -> tuple[Boxes, npt.NDArray[np.bool_]]:
+    """The input elements that the elements of output boxes depend on: ([boxes, input axes, 2], whether there are any).
+
+    The smallest box around them where every axis has at most one loop or loops that do not overlap, else one that
+    holds it; a box without dependencies is all 0. Boxes may reach outside the output tensor.
+
+    The bounds of the loops follow from the output axes by interval arithmetic: what the other terms of an axis can add
+    bounds each of its terms. Elements outside the input tensor (padding) bound them too.
+    """
+    boxes = np.asarray(output_boxes, dtype=np.int64)
+    count = len(boxes)
+    ranges: dict[str, _Range] = {
+        name: (np.zeros(count, np.int64), np.full(count, size - 1, np.int64)) for name, size in index_map.loops
+    }
+    possible = np.ones(count, dtype=bool)
+    allowed: list[tuple[AxisIndex, _Range]] = []
+    for number, (axis, size) in enumerate(zip(index_map.output.axes, output_shape, strict=True)):
+        bounds = np.maximum(boxes[:, number, 0], 0), np.minimum(boxes[:, number, 1], size) - 1
+        allowed.append((axis, bounds))
+    for axis, size in zip(index_map.input.axes, input_shape, strict=True):
+        allowed.append((axis, (np.zeros(count, np.int64), np.full(count, size - 1, np.int64))))
+    for _ in range(_SWEEPS):
+        for axis, bounds in allowed:
+            possible &= _bound_loops(axis, bounds, ranges)
+    found = np.zeros((count, len(input_shape), 2), dtype=np.int64)
+    output_bounds = allowed[: len(output_shape)]
+    for number, (axis, (first, last)) in enumerate(allowed[len(output_shape) :]):
+        low, high = _reach(axis, ranges)
+        for output_axis, (start, end) in output_bounds:
+            ratio, rest = _common_part(axis, output_axis)
+            if ratio:
+                rest_low, rest_high = _reach(rest, ranges)
+                ends = ratio * (start - output_axis.offset), ratio * (end - output_axis.offset)
+                low = np.maximum(low, np.minimum(*ends) + rest_low)
+                high = np.minimum(high, np.maximum(*ends) + rest_high)
+        low, high = np.maximum(low, first), np.minimum(high, last)
+        possible &= low <= high
+        found[:, number, 0], found[:, number, 1] = low, high + 1
+    found[~possible] = 0
+    return found, possible
+
+
+def _reach(axis: AxisIndex, ranges: Mapping[str, _Range]) -> _Range:
+    """Smallest and largest index for these ranges of the loops."""
+    low = high = np.array(axis.offset, dtype=np.int64)
+    for name, coefficient in axis.terms:
+        ends = coefficient * ranges[name][0], coefficient * ranges[name][1]
+        low, high = low + np.minimum(*ends), high + np.maximum(*ends)
+    return low, high
+
+
+def _bound_loops(axis: AxisIndex, bounds: _Range, ranges: dict[str, _Range]) -> npt.NDArray[np.bool_]:
+    """Narrow the ranges of an axis's loops to where its index can be within bounds; False where it cannot be."""
+    possible = bounds[0] <= bounds[1]
+    if not axis.terms:
+        return possible & (bounds[0] <= axis.offset) & (axis.offset <= bounds[1])
+    for name, coefficient in sorted(axis.terms, key=lambda term: -abs(term[1])):
+        if not coefficient:
+            continue
+        others = AxisIndex(tuple(term for term in axis.terms if term[0] != name), axis.offset)
+        least, most = _reach(others, ranges)
+        low, high = bounds[0] - most, bounds[1] - least
+        if coefficient < 0:
+            low, high = -high, -low
+        size = abs(coefficient)
+        first = np.maximum(ranges[name][0], -((-low) // size))
+        last = np.minimum(ranges[name][1], high // size)
+        empty = first > last
+        possible = possible & ~empty
+        # A box without elements keeps the old range, so that later arithmetic stays within its limits.
+        ranges[name] = np.where(empty, ranges[name][0], first), np.where(empty, ranges[name][1], last)
+    return possible
+
+
+def _common_part(axis: AxisIndex, output_axis: AxisIndex) -> tuple[int, AxisIndex]:
+    """The whole number of times that `axis` holds the terms of an output axis, and what is left; 0 where it does not.
+
+    Several loops that count one output index together (rows and columns of a flat axis) are bounded only together.
+    """
+    wanted = {name: coefficient for name, coefficient in output_axis.terms if coefficient}
+    own = dict(axis.terms)
+    if len(wanted) < 2 or any(name not in own for name in wanted):
+        return 0, axis
+    ratios = {divmod(own[name], coefficient) for name, coefficient in wanted.items()}
+    ratio, remainder = next(iter(ratios))
+    if len(ratios) > 1 or remainder or not ratio:
+        return 0, axis
+    return ratio, AxisIndex(tuple(term for term in axis.terms if term[0] not in wanted), axis.offset)

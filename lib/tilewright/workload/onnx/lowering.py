@@ -1,0 +1,328 @@
+"""Lowering: what one ONNX operator becomes in the workload - loop nests that are costed, moves of data, or a remark.
+
+Every operator family has a module in `operators/` with functions `lower_...(op: Lowering)`, registered by ONNX operator
+type. A function reads shapes, attributes and constants from `op` and adds nests and moves to it.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright.errors import InputError
+from tilewright.profile import ModelProfile
+from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, loop
+from tilewright.workload.graph import MAC_ARRAY, VECTOR_UNIT
+from tilewright.workload.layer import OUTPUT, Layer
+from tilewright.workload.network_options import ASSUMED
+from tilewright.workload.onnx.coverage import APPROXIMATED, MODELLED, PASS_THROUGH, UNSUPPORTED
+from tilewright.workload.onnx.nests import NestOperand, accumulates, nest_layer
+from tilewright.workload.onnx.node import OnnxNode, Shape
+from tilewright.workload.onnx.precision import overridden_bits, partial_sum_bits, tensor_precision
+from tilewright.workload.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tilewright.workload.onnx.resolution import ResolvedGraph, TensorFacts
+
+_STANDARD_NAMES: Mapping[int, tuple[str, ...]] = {
+    1: ("K",),
+    2: ("B", "K"),
+    3: ("B", "D", "K"),
+    4: ("B", "K", "OY", "OX"),
+    5: ("B", "K", "OZ", "OY", "OX"),
+}
+
+
+def dimension_names(rank: int) -> tuple[str, ...]:
+    """Names of the loop dimensions of an element-by-element nest: B, K, OY, OX for rank 4; D0, D1, ... beyond 5."""
+    return _STANDARD_NAMES.get(rank) or tuple(f"D{axis}" for axis in range(rank))
+
+
+@dataclass(frozen=True)
+class LoweredNode:
+    """A node of the workload to be: a layer with a cost, or (layer None) a move of data."""
+
+    name: str
+    operator_type: str
+    layer: Layer | None
+    unit: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    index_maps: tuple[IndexMap, ...]
+
+
+@dataclass
+class Lowering:
+    """One operator while it is lowered: its facts to read, and what was made of it so far."""
+
+    node: OnnxNode
+    graph: "ResolvedGraph"
+    profile: ModelProfile
+    policy: str = ASSUMED
+    """Precision policy, see `precision`."""
+    lowered: list[LoweredNode] = field(default_factory=list)
+    temporaries: dict[str, Tensor] = field(default_factory=dict)
+    """Tensors between the parts of a decomposed operator."""
+    status: str = ""
+    remarks: list[str] = field(default_factory=list)
+
+    # --- what the operator is -------------------------------------------------------------------------------------
+
+    @property
+    def opset(self) -> int:
+        """Version of the operator set of the node's domain."""
+        return self.graph.opsets.get(self.node.proto.domain, 1)
+
+    def has_input(self, index: int) -> bool:
+        """Whether input `index` is given; an optional one may be absent or empty."""
+        return index < len(self.node.inputs) and bool(self.node.inputs[index])
+
+    def input(self, index: int = 0) -> str:
+        """Name of the tensor at input `index`. Raises InputError if it is missing."""
+        if not self.has_input(index):
+            raise self.node.error(f"{self.node.operator_type} needs input {index}, and it is missing")
+        return self.node.inputs[index]
+
+    def output(self, index: int = 0) -> str:
+        """Name of the tensor at output `index`. Raises InputError if it is missing."""
+        if not self.has_output(index):
+            raise self.node.error(f"{self.node.operator_type} has no output {index}")
+        return self.node.outputs[index]
+
+    def has_output(self, index: int) -> bool:
+        """Whether output `index` is asked for."""
+        return index < len(self.node.outputs) and bool(self.node.outputs[index])
+
+    def facts(self, tensor: str) -> "TensorFacts":
+        """What is known of a tensor of the file. Raises InputError if its shape is not."""
+        if tensor not in self.graph.tensors:
+            raise self.node.error(
+                f"the shape of tensor '{tensor}' is neither stored in the file nor can it be inferred"
+            )
+        return self.graph.tensors[tensor]
+
+    def shape(self, tensor: str) -> Shape:
+        """Shape of a tensor of the file or of a temporary. Raises InputError if it is not known."""
+        return self.temporaries[tensor].shape if tensor in self.temporaries else self.facts(tensor).shape
+
+    def input_shape(self, index: int = 0) -> Shape:
+        """Shape of input `index`. Raises InputError if it is missing or not known."""
+        return self.shape(self.input(index))
+
+    def output_shape(self, index: int = 0) -> Shape:
+        """Shape of output `index`. Raises InputError if it is missing or not known."""
+        return self.shape(self.output(index))
+
+    def is_constant(self, tensor: str) -> bool:
+        """Whether the tensor is known before run time."""
+        return tensor not in self.temporaries and self.facts(tensor).is_constant
+
+    def values(self, index: int) -> np.ndarray | None:
+        """Values of input `index` if they are constant and in the file, else None (absent inputs too)."""
+        return self.facts(self.input(index)).values if self.has_input(index) else None
+
+    # --- what it becomes ------------------------------------------------------------------------------------------
+
+    def temporary(self, part: str, shape: Shape, like: str) -> str:
+        """A tensor between two parts of the operator, of the precision of tensor `like`; gives its name."""
+        model = self.tensor(like)
+        name = f"{self.node.name}/{part}"
+        while name in self.temporaries or name in self.graph.tensors:
+            name += "_"
+        self.temporaries[name] = Tensor(name, shape, model.bits, model.element_type, model.precision_source)
+        return name
+
+    def tensor(self, name: str) -> Tensor:
+        """A tensor with its precision: of the file, or a temporary."""
+        if name in self.temporaries:
+            return self.temporaries[name]
+        return file_tensor(self.facts(name), self.policy)
+
+    def nest(
+        self,
+        loops: Sequence[tuple[str, int]],
+        output: TensorAccess,
+        inputs: Mapping[str, TensorAccess],
+        *,
+        others: Sequence[TensorAccess] = (),
+        unit: str = VECTOR_UNIT,
+        part: str = "",
+        operator_type: str = "",
+        layer: Layer | None = None,
+        costed: Mapping[str, TensorAccess] | None = None,
+        is_exact: bool = True,
+    ) -> None:
+        """Add a loop nest: one layer that reads `inputs` (operand I, or I and W, in equation order), writes `output`.
+
+        `others` are read too, but cost nothing (a bias). `costed` replaces accesses (key O, I, W) in the layer, where
+        the cost model has no form for the true ones; `layer` replaces the layer itself. Without them the layer follows
+        from the accesses. `part` and `operator_type` name a part of a decomposed operator. The nest does
+        the product of all loop sizes as operations (multiply-accumulates on the MAC array).
+
+        A tensor that is not constant becomes I: of a constant I and a computed W the names are exchanged.
+        """
+        inputs = self._with_computed_activation(inputs, layer)
+        name = f"{self.node.name}/{part}" if part else self.node.name
+        loop_sizes = tuple(loops)
+        if any(size < 1 for _, size in loop_sizes):
+            raise self.node.error("a tensor of this operator has an empty or negative dimension")
+        if layer is None:
+            replaced = costed or {}
+            accesses = {OUTPUT: output, **inputs}
+            operands = {key: self._operand(key, replaced.get(key, access)) for key, access in accesses.items()}
+            widest = max(operand.bits for key, operand in operands.items() if key != OUTPUT)
+            sums = partial_sum_bits(
+                self.node, widest, operands[OUTPUT].bits, accumulates(loop_sizes, output), self.policy
+            )
+            layer = nest_layer(name, operator_type or self.node.proto.op_type, loop_sizes, operands, sums)
+        maps = [IndexMap(loop_sizes, output, access, operand, is_exact) for operand, access in inputs.items()]
+        maps += [IndexMap(loop_sizes, output, access, "", is_exact) for access in others]
+        self._add(name, operator_type or self.node.operator_type, layer, unit, [output.tensor], maps)
+        self._raise_status(MODELLED)
+
+    def move(self, *maps: IndexMap, part: str = "", operator_type: str = "") -> None:
+        """Add a move of data: it costs nothing, and its outputs depend on its inputs as `maps` say."""
+        name = f"{self.node.name}/{part}" if part else self.node.name
+        outputs = dict.fromkeys(index_map.output.tensor for index_map in maps)
+        if not part:  # outputs that depend on nothing are made too
+            outputs |= dict.fromkeys(name for name in self.node.outputs if name in self.graph.tensors)
+        self._add(name, operator_type or self.node.operator_type, None, "", list(outputs), list(maps))
+        self._raise_status(PASS_THROUGH)
+
+    def approximated(self, reason: str) -> None:
+        """Say that cost or dependencies are approximated, and why."""
+        self._raise_status(APPROXIMATED)
+        self.remarks.append(reason)
+
+    def unsupported(self, reason: str) -> None:
+        """Say that the operator is not modelled, and why; every output depends on every input element."""
+        self.lowered.clear()
+        self.temporaries.clear()
+        known = [name for name in self.node.outputs if name in self.graph.tensors]
+        sources = [name for name in dict.fromkeys(self.node.inputs) if name in self.graph.tensors]
+        maps = [
+            whole_map(output, self.shape(output), source, self.shape(source)) for output in known for source in sources
+        ]
+        self._add(self.node.name, self.node.operator_type, None, "", known, maps)
+        self.status = UNSUPPORTED
+        self.remarks.append(reason)
+
+    # --- inside ---------------------------------------------------------------------------------------------------
+
+    def _with_computed_activation(
+        self, inputs: Mapping[str, TensorAccess], layer: Layer | None
+    ) -> Mapping[str, TensorAccess]:
+        if layer is not None or set(inputs) != {"I", "W"}:
+            return inputs
+        if self.is_constant(inputs["I"].tensor) and not self.is_constant(inputs["W"].tensor):
+            return {"W": inputs["I"], "I": inputs["W"]}
+        return inputs
+
+    def _operand(self, operand: str, access: TensorAccess) -> NestOperand:
+        tensor = self.tensor(access.tensor)
+        stated = overridden_bits(self.node, is_weight=tensor.is_constant and operand != OUTPUT)
+        is_constant = tensor.is_constant and operand != OUTPUT
+        return NestOperand(access, tensor.shape, tensor.bits if stated is None else stated, is_constant)
+
+    def _add(
+        self, name: str, operator_type: str, layer: Layer | None, unit: str, outputs: list[str], maps: list[IndexMap]
+    ) -> None:
+        read = tuple(dict.fromkeys(index_map.input.tensor for index_map in maps))
+        self.lowered.append(LoweredNode(name, operator_type, layer, unit, read, tuple(outputs), tuple(maps)))
+
+    def _raise_status(self, status: str) -> None:
+        order = ("", PASS_THROUGH, MODELLED, APPROXIMATED, UNSUPPORTED)
+        self.status = max(self.status, status, key=order.index)
+
+
+def file_tensor(facts: "TensorFacts", policy: str) -> Tensor:
+    """A tensor of the file with its precision."""
+    import onnx
+
+    precision = tensor_precision(facts, policy)
+    element_type = onnx.TensorProto.DataType.Name(facts.element_type)
+    return Tensor(facts.name, facts.shape, precision.bits, element_type, precision.source, facts.is_constant)
+
+
+def whole_map(
+    output: str, output_shape: Shape, source: str, source_shape: Shape, *, is_exact: bool = False
+) -> IndexMap:
+    """Every output element depends on every input element: a superset of whatever the truth is."""
+    written = tuple((f"D{axis}", size) for axis, size in enumerate(output_shape))
+    read = tuple((f"S{axis}", size) for axis, size in enumerate(source_shape))
+    return IndexMap(
+        (*written, *read),
+        TensorAccess(output, tuple(loop(name) for name, _ in written)),
+        TensorAccess(source, tuple(loop(name) for name, _ in read)),
+        is_exact=is_exact,
+    )
+
+
+def access(tensor: str, *axes: AxisIndex | str) -> TensorAccess:
+    """The access of a tensor; an axis given as text is that loop."""
+    return TensorAccess(tensor, tuple(loop(axis) if isinstance(axis, str) else axis for axis in axes))
+
+
+LowerFunction = Callable[[Lowering], None]
+_LOWER_FUNCTIONS: dict[tuple[str, str], LowerFunction] = {}
+
+
+def lowers(*operator_types: str, domain: str = "") -> Callable[[LowerFunction], LowerFunction]:
+    """Register a function for operator types of a domain ('' is the standard one)."""
+
+    def register(function: LowerFunction) -> LowerFunction:
+        for operator_type in operator_types:
+            if (domain, operator_type) in _LOWER_FUNCTIONS:
+                raise ValueError(f"{operator_type} is registered twice")
+            _LOWER_FUNCTIONS[domain, operator_type] = function
+        return function
+
+    return register
+
+
+def lower(op: Lowering) -> None:
+    """Lower one operator; an operator that nobody registered is unsupported. Raises InputError."""
+    proto = op.node.proto
+    domain = "" if proto.domain in ("", "ai.onnx") else proto.domain
+    function = _LOWER_FUNCTIONS.get((domain, proto.op_type))
+    if function is None:
+        op.unsupported(f"{op.node.operator_type} is not modelled")
+        return
+    try:
+        function(op)
+    except InputError:
+        raise
+    except (IndexError, KeyError, ValueError, ZeroDivisionError, OverflowError) as error:
+        raise op.node.error(f"{op.node.operator_type} is not well formed", str(error)) from None
+    if not op.lowered:
+        op.unsupported(f"{op.node.operator_type} is not modelled in this form")
+
+
+def operation_count(nodes: Sequence[LoweredNode], unit: str) -> int:
+    """Operations (multiply-accumulates on the MAC array) of all layers that need a unit."""
+    layers = [node.layer for node in nodes if node.layer is not None and node.unit == unit]
+    return sum(layer.mac_count for layer in layers)
+
+
+def moved_bits(op: Lowering) -> int:
+    """Bits of all tensors that the operator reads and writes."""
+    names = dict.fromkeys(name for name in (*op.node.inputs, *op.node.outputs) if name in op.graph.tensors)
+    return sum(math.prod(op.shape(name)) * op.tensor(name).bits for name in names)
+
+
+__all__ = [
+    "MAC_ARRAY",
+    "VECTOR_UNIT",
+    "LoweredNode",
+    "Lowering",
+    "access",
+    "dimension_names",
+    "file_tensor",
+    "lower",
+    "lowers",
+    "moved_bits",
+    "operation_count",
+    "whole_map",
+]

@@ -1,0 +1,30 @@
+"""Lowering of ONNX operators, one module per family. Importing this package registers all of them."""
+
+from importlib import import_module
+
+_FAMILIES = (
+    "convolution",
+    "convolution_transposed",
+    "matrix",
+    "einsum",
+    "recurrent",
+    "attention",
+    "attention_rotary",
+    "pooling",
+    "elementwise",
+    "elementwise_quantised",
+    "normalization",
+    "normalization_statistics",
+    "reduction",
+    "resize",
+    "resize_sampling",
+    "movement",
+    "gather",
+    "gather_scatter",
+)
+
+
+def register_operators() -> None:
+    """Import every family, which registers its operators."""
+    for family in _FAMILIES:
+        import_module(f"{__name__}.{family}")

@@ -1,0 +1,264 @@
+"""Attention in parts: scores, scaling, mask, softmax and the weighted sum, for heads in any layout of tensors."""
+
+from dataclasses import dataclass
+
+from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine, fixed, loop
+from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access
+from tilewright.workload.onnx.operators.elementwise_parts import elementwise
+from tilewright.workload.onnx.operators.matrix_operands import Axis, as_index, split_axis
+from tilewright.workload.onnx.operators.normalization import softmax_parts
+
+_MOST_ROWS = 256
+"""Queries up to which each has its own visible keys; beyond, every query counts as seeing all keys."""
+
+
+@dataclass(frozen=True)
+class Heads:
+    """A tensor of heads: [batch, heads, positions, width], or [batch, positions, heads * width] if flat."""
+
+    tensor: str
+    batch: int
+    heads: int
+    positions: int
+    width: int
+    is_flat: bool = False
+    start: int = 0
+    """First channel of a flat tensor that holds other things too."""
+
+    def at(self, head: Axis, position: Axis, channel: Axis) -> TensorAccess:
+        """The element of loop B and of these indices."""
+        if not self.is_flat:
+            return access(self.tensor, "B", head, position, channel)
+        index, inner = as_index(head), as_index(channel)
+        terms = tuple((name, coefficient * self.width) for name, coefficient in index.terms)
+        flat = AxisIndex((*terms, *inner.terms), self.start + index.offset * self.width + inner.offset)
+        return access(self.tensor, "B", position, flat)
+
+
+@dataclass(frozen=True)
+class Visibility:
+    """Which keys a query may see, as far as that does not depend on data."""
+
+    is_causal: bool = False
+    left: int = -1
+    """Keys before the query's own position that it sees; -1: all."""
+    right: int = -1
+    keys: int = -1
+    """Keys from this one on are hidden; -1: none."""
+    offset: int = 0
+    """Position of the first query among the keys."""
+    is_known: bool = True
+    """False: lengths that are known at run time only shift or shorten what is seen."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every query sees every key."""
+        return not self.is_causal and self.left < 0 and self.right < 0 and self.keys < 0
+
+    def of_query(self, query: int, keys: int) -> tuple[int, int]:
+        """The first key that a query sees and the one after the last."""
+        position = query + self.offset
+        low = max(position - self.left, 0) if self.left >= 0 else 0
+        high = keys if self.keys < 0 else min(keys, self.keys)
+        for bounded, reach in ((self.is_causal, 0), (self.right >= 0, self.right)):
+            high = min(high, position + reach + 1) if bounded else high
+        return low, max(high, low)
+
+
+@dataclass(frozen=True)
+class ScoreParts:
+    """What is done to the scores between the two products."""
+
+    visibility: Visibility = Visibility()
+    masks: tuple[str, ...] = ()
+    """Tensors that are broadcast to [batch, heads, queries, keys] and added."""
+    has_softcap: bool = False
+    others: tuple[tuple[str, tuple[Axis, ...]], ...] = ()
+    """(tensor, indices over the loops B, H, D, K): lengths at run time."""
+    exposed: str = ""
+    """Output that shows the scores; '' for none."""
+    exposed_stage: int = 0
+    """0 after scaling, 1 after the soft cap, 2 after the mask, 3 after softmax."""
+
+
+def attention(op: Lowering, query: Heads, key: Heads, value: Heads, output: Heads, parts: ScoreParts) -> None:
+    """output = softmax(scale * query * key + mask) * value; several query heads in a row share a key head.
+
+    Multiply-accumulates: batch x query heads x queries x keys x (key width + value width). Raises InputError for heads
+    that do not fit.
+    """
+    shared = query.heads // max(key.heads, 1)
+    if key.heads < 1 or query.heads != shared * key.heads or value.heads != key.heads:
+        raise op.node.error("numbers of heads", f"{query.heads}, {key.heads}, {value.heads}", "multiples")
+    if query.width != key.width or value.positions != key.positions or value.width != output.width:
+        raise op.node.error(
+            "sizes of queries, keys and values",
+            f"widths {query.width}, {key.width}, {value.width}; positions {key.positions}, {value.positions}",
+        )
+    shape = (query.batch, query.heads, query.positions, key.positions)
+    scores = _product(op, query, key, shape, shared)
+    probabilities = _probabilities(op, scores, parts)
+    head = split_axis("G", shared, "H")
+    op.nest(
+        (
+            ("C", key.positions),
+            ("D", query.positions),
+            ("K", value.width),
+            *_head_loops(query.batch, key.heads, shared),
+        ),
+        output.at(head, "D", "K"),
+        {"I": access(probabilities, "B", head, "D", "C"), "W": value.at("G", "C", "K")},
+        unit=MAC_ARRAY,
+        part="values",
+        operator_type="MatMul",
+    )
+
+
+def _product(op: Lowering, query: Heads, key: Heads, shape: tuple[int, ...], shared: int) -> str:
+    scores = op.temporary("scores", shape, query.tensor)
+    head = split_axis("G", shared, "H")
+    op.nest(
+        (
+            ("C", query.width),
+            ("D", query.positions),
+            ("K", key.positions),
+            *_head_loops(query.batch, key.heads, shared),
+        ),
+        access(scores, "B", head, "D", "K"),
+        {"I": query.at(head, "D", "C"), "W": key.at("G", "K", "C")},
+        unit=MAC_ARRAY,
+        part="scores",
+        operator_type="MatMul",
+    )
+    return scores
+
+
+def _head_loops(batch: int, groups: int, shared: int) -> tuple[tuple[str, int], ...]:
+    return ("B", batch), ("G", groups), ("H", shared)
+
+
+def _probabilities(op: Lowering, scores: str, parts: ScoreParts) -> str:
+    shape = op.shape(scores)
+    stages = [_unary(op, scores, "scaled", "Mul")]
+    stages.append(_unary(op, stages[-1], "capped", "Tanh") if parts.has_softcap else stages[-1])
+    stages.append(_masked(op, stages[-1], parts))
+    probabilities = op.temporary("probabilities", shape, scores)
+    softmax_parts(op, stages[-1], probabilities, len(shape) - 1, "softmax_")
+    stages.append(probabilities)
+    if parts.exposed:
+        names = ("B", "H", "D", "K")
+        shown = IndexMap(
+            tuple(zip(names, shape, strict=True)),
+            access(parts.exposed, *names),
+            access(stages[parts.exposed_stage], *names),
+        )
+        op.move(shown, part="exposed", operator_type="Identity")
+    return probabilities
+
+
+def _unary(op: Lowering, source: str, part: str, operator_type: str) -> str:
+    result = op.temporary(part, op.shape(source), source)
+    elementwise(op, result, [source], part=part, operator_type=operator_type)
+    return result
+
+
+def _masked(op: Lowering, scores: str, parts: ScoreParts) -> str:
+    """Scores with the masks added, without those that no query sees."""
+    names, shape = ("B", "H", "D", "K"), op.shape(scores)
+    loops = tuple(zip(names, shape, strict=True))
+    result = scores
+    for number, mask in enumerate(parts.masks):
+        target = op.temporary(f"masked{number}", shape, scores)
+        elementwise(op, target, [result, mask], part=f"mask{number}", operator_type="Add")
+        result = target
+    if parts.others or not (parts.masks or parts.visibility.is_full):
+        target = op.temporary("visible", shape, scores)
+        op.nest(
+            loops,
+            access(target, *names),
+            {"I": access(result, *names)},
+            others=[access(tensor, *axes) for tensor, axes in parts.others],
+            part="hide",
+            operator_type="Where",
+            is_exact=parts.visibility.is_known,
+        )
+        result = target
+    return _hidden(op, result, parts.visibility)
+
+
+def _hidden(op: Lowering, scores: str, visibility: Visibility) -> str:
+    """A move that keeps what is visible; the rest depends on nothing."""
+    shape = op.shape(scores)
+    batch, heads, queries, keys = shape
+    if not visibility.is_known:
+        op.approximated("attention with lengths known at run time: every query counts as seeing all keys")
+        return scores
+    rows = [visibility.of_query(query, keys) for query in range(min(queries, _MOST_ROWS + 1))]
+    if visibility.is_full or (queries <= _MOST_ROWS and all(row == (0, keys) for row in rows)):
+        return scores
+    if queries > _MOST_ROWS:
+        op.approximated(f"attention of more than {_MOST_ROWS} queries: each counts as seeing all keys")
+        return scores
+    result = op.temporary("seen", shape, scores)
+    maps = []
+    for query, (low, high) in enumerate(rows):
+        place = ("B", "H", fixed(query), loop("K", 1, low))
+        loops = (("B", batch), ("H", heads), ("K", high - low))
+        if high > low:
+            maps.append(IndexMap(loops, access(result, *place), access(scores, *place)))
+    op.move(*maps, part="see", operator_type="Where")
+    return result
+
+
+def joined(op: Lowering, past: str, new: Heads, output: str, part: str) -> Heads:
+    """The heads of a cache and the new ones behind it, handed to `output` if that is asked for ('' if not)."""
+    before = op.shape(past)[2] if past else 0
+    if not past and not output:
+        return new
+    shape = (new.batch, new.heads, before + new.positions, new.width)
+    if past and op.shape(past) != (new.batch, new.heads, before, new.width):
+        raise op.node.error(
+            "shape of a cache", str(list(op.shape(past))), f"[{new.batch}, {new.heads}, .., {new.width}]"
+        )
+    target = output or op.temporary(part, shape, new.tensor)
+    if op.shape(target) != shape:
+        raise op.node.error(f"shape of output '{target}'", str(list(op.shape(target))), str(list(shape)))
+    loops = (("B", new.batch), ("H", new.heads), ("D", new.positions), ("K", new.width))
+    maps = [IndexMap(loops, access(target, "B", "H", affine(("D", 1), offset=before), "K"), new.at("H", "D", "K"))]
+    if before:
+        old = ("B", "H", "D", "K")
+        maps.append(IndexMap((*loops[:2], ("D", before), loops[3]), access(target, *old), access(past, *old)))
+    op.move(*maps, part=part, operator_type="Concat")
+    return Heads(target, new.batch, new.heads, before + new.positions, new.width) if past else new
+
+
+def heads_of(op: Lowering, tensor: str, heads: int) -> Heads:
+    """The heads of a tensor [batch, heads, positions, width], or [batch, positions, width of all `heads`].
+
+    Raises InputError for another rank, or a width that is no multiple.
+    """
+    shape = op.shape(tensor)
+    if len(shape) == 4:
+        return Heads(tensor, shape[0], shape[1], shape[2], shape[3])
+    if len(shape) != 3 or heads < 1 or shape[2] % heads:
+        raise op.node.error(
+            f"heads of tensor '{tensor}'", f"{heads} of {list(shape)}", "rank 4, or a multiple of heads"
+        )
+    return Heads(tensor, shape[0], heads, shape[1], shape[2] // heads, is_flat=True)
+
+
+def added_bias(op: Lowering, data: Heads, bias: str, start: int, part: str) -> Heads:
+    """Heads with the values of a bias from element `start` on added, one for each channel of each head."""
+    shape = op.shape(data.tensor)
+    result = Heads(
+        op.temporary(part, shape, data.tensor), data.batch, data.heads, data.positions, data.width, data.is_flat
+    )
+    channel = affine(("H", data.width), ("K", 1), offset=start)
+    op.nest(
+        (("B", data.batch), ("H", data.heads), ("D", data.positions), ("K", data.width)),
+        result.at("H", "D", "K"),
+        {"I": data.at("H", "D", "K"), "W": access(bias, channel)},
+        part=part,
+        operator_type="Add",
+    )
+    return result

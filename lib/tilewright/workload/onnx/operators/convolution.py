@@ -1,0 +1,198 @@
+"""Convolutions: Conv, QLinearConv and ConvInteger over one to three axes, and deformable ones."""
+
+from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine
+from tilewright.workload.onnx.conv import ConvGeometry, conv_geometry, conv_layer
+from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lowers
+from tilewright.workload.onnx.operators.matrix_operands import (
+    constant_operands,
+    scale_accesses,
+    split_axis,
+    with_tensor_precision,
+)
+from tilewright.workload.onnx.roles import OperandRoles
+
+Loops = tuple[tuple[str, int], ...]
+
+_MOST_AXES = 3
+_AXES_OF_LAYER = 2
+"""Convolutions over one or two axes have the layer of zigzag-dse, the others one that follows from the accesses."""
+
+
+def spatial_names(axes: int) -> tuple[str, ...]:
+    """X, or Y and X, or Z, Y and X: letters of spatial axes in the order of the tensors."""
+    return ("Z", "Y", "X")[_MOST_AXES - axes :]
+
+
+@lowers("Conv", "QLinearConv", "ConvInteger")
+def lower_conv(op: Lowering) -> None:
+    """One nest: O[b][g,k][o*] += W[g,k][c][f*] * I[b][g,c][stride * o* + dilation * f* - padding].
+
+    Multiply-accumulates: output elements times kernel times channels of a group, the padding included. The bias costs
+    nothing. Raises InputError for shapes that do not fit.
+    """
+    weight = 3 if op.node.proto.op_type == "QLinearConv" else 1
+    geometry = _geometry(op)
+    if len(geometry.kernel) > _MOST_AXES:
+        op.unsupported(f"a convolution over more than {_MOST_AXES} axes is not modelled")
+        return
+    tensors = {"O": op.output(), "W": op.input(weight), "I": op.input()}
+    output, kernel, window = conv_accesses(geometry, tensors)
+    layer = None
+    if len(geometry.kernel) <= _AXES_OF_LAYER:
+        roles = OperandRoles(0, weight, constant_operands(op, tensors), ())
+        layer = with_tensor_precision(op, conv_layer(op.node, geometry, roles, op.profile), tensors)
+    op.nest(
+        conv_loops(geometry),
+        output,
+        {"W": kernel, "I": window},
+        others=_beside(op, geometry),
+        unit=MAC_ARRAY,
+        layer=layer,
+    )
+
+
+def conv_loops(geometry: ConvGeometry) -> Loops:
+    """Loops and sizes in the order of zigzag-dse: B, K, G, OX, OY, C, FX, FY; OY and FY of size 1 for a single axis."""
+    letters = spatial_names(len(geometry.kernel))
+    outer = {f"O{letter}": size for letter, size in zip(letters, geometry.out_size, strict=True)}
+    inner = {f"F{letter}": size for letter, size in zip(letters, geometry.kernel, strict=True)}
+    present = ("X", "Y", "Z")[: max(len(letters), _AXES_OF_LAYER)]
+    return (
+        ("B", geometry.batch),
+        ("K", geometry.out_channels // geometry.groups),
+        ("G", geometry.groups),
+        *((f"O{letter}", outer.get(f"O{letter}", 1)) for letter in present),
+        ("C", geometry.in_channels // geometry.groups),
+        *((f"F{letter}", inner.get(f"F{letter}", 1)) for letter in present),
+    )
+
+
+def conv_accesses(geometry: ConvGeometry, tensors: dict[str, str]) -> tuple[TensorAccess, TensorAccess, TensorAccess]:
+    """The accesses of the output, the weights and the input of a convolution (O, W, I -> tensor)."""
+    letters = spatial_names(len(geometry.kernel))
+    channels = split_axis("G", geometry.out_channels // geometry.groups, "K")
+    sources = split_axis("G", geometry.in_channels // geometry.groups, "C")
+    windows = [
+        affine((f"F{letter}", dilation), (f"O{letter}", stride), offset=-before)
+        for letter, dilation, stride, before in zip(
+            letters, geometry.dilations, geometry.strides, geometry.pads_before, strict=True
+        )
+    ]
+    return (
+        access(tensors["O"], "B", channels, *(f"O{letter}" for letter in letters)),
+        access(tensors["W"], channels, "C", *(f"F{letter}" for letter in letters)),
+        access(tensors["I"], "B", sources, *windows),
+    )
+
+
+def _geometry(op: Lowering) -> ConvGeometry:
+    known = op.graph.tensors
+    return conv_geometry(op.node, {name: known[name].shape for name in (*op.node.inputs, op.output()) if name in known})
+
+
+def _beside(op: Lowering, geometry: ConvGeometry) -> list[TensorAccess]:
+    """What is read and costs nothing: the bias, and scales and zero points that are no single constants."""
+    kind = op.node.proto.op_type
+    bias = {"Conv": 2, "QLinearConv": 8}.get(kind)
+    scales = {"QLinearConv": (1, 2, 4, 5, 6, 7), "ConvInteger": (2, 3)}.get(kind, ())
+    channel = split_axis("G", geometry.out_channels // geometry.groups, "K")
+    accesses = scale_accesses(op, scales, channel, geometry.out_channels)
+    if bias is not None and op.has_input(bias):
+        accesses.append(bias_access(op, bias, channel, geometry.out_channels))
+    return accesses
+
+
+def bias_access(op: Lowering, index: int, channel: AxisIndex, channels: int) -> TensorAccess:
+    """The access of a bias, one value a channel. Raises InputError for another shape."""
+    if op.input_shape(index) != (channels,):
+        raise op.node.error("shape of the bias", str(list(op.input_shape(index))), f"[{channels}]")
+    return TensorAccess(op.input(index), (channel,))
+
+
+@lowers("DeformConv")
+def lower_deformable_conv(op: Lowering) -> None:
+    """A convolution that samples its input where another input says: cost as of Conv without the interpolation.
+
+    Each sample depends on the whole image of its channel, on its own offset and on its own mask. Raises InputError.
+    """
+    geometry = _geometry_of_deformable(op)
+    letters = spatial_names(len(geometry.kernel))
+    batch, channels = geometry.batch, geometry.in_channels
+    samples = op.temporary("samples", (batch, channels, *geometry.kernel, *geometry.out_size), op.input())
+    _sample(op, geometry, samples)
+    tensors = {"O": op.output(), "W": op.input(1), "I": op.input()}
+    output, kernel, window = conv_accesses(geometry, tensors)
+    sources = split_axis("G", channels // geometry.groups, "C")
+    places = [f"F{letter}" for letter in letters] + [f"O{letter}" for letter in letters]
+    channel = split_axis("G", geometry.out_channels // geometry.groups, "K")
+    op.nest(
+        conv_loops(geometry),
+        output,
+        {"W": kernel, "I": access(samples, "B", sources, *places)},
+        others=[bias_access(op, 3, channel, geometry.out_channels)] if op.has_input(3) else (),
+        unit=MAC_ARRAY,
+        costed={"I": window},
+    )
+    op.approximated("deformable convolution: cost without the interpolation, each sample may be anywhere in the image")
+
+
+def _geometry_of_deformable(op: Lowering) -> ConvGeometry:
+    data, weights, out = op.input_shape(), op.input_shape(1), op.output_shape()
+    axes = len(data) - 2
+    if not 1 <= axes <= _MOST_AXES or len(weights) != len(data) or len(out) != len(data):
+        raise op.node.error("ranks of input, weights and output", f"{len(data)}, {len(weights)}, {len(out)}", "equal")
+    pads = op.node.integers("pads", (0,) * (2 * axes))
+    strides, dilations = (op.node.integers(name, (1,) * axes) for name in ("strides", "dilations"))
+    if len(pads) != 2 * axes or len(strides) != axes or len(dilations) != axes:
+        raise op.node.error("attributes pads, strides and dilations", "", f"{2 * axes}, {axes} and {axes} integers")
+    groups = op.node.integer("group", 1)
+    if groups < 1 or data[1] != weights[1] * groups or weights[0] != out[1] or out[1] % groups:
+        raise op.node.error("channels do not fit", f"input {data[1]}, weights {list(weights[:2])}, group {groups}")
+    return ConvGeometry(
+        batch=data[0],
+        groups=groups,
+        in_channels=data[1],
+        out_channels=out[1],
+        in_size=data[2:],
+        out_size=out[2:],
+        kernel=weights[2:],
+        strides=strides,
+        dilations=dilations,
+        pads_before=pads[:axes],
+        pads_after=pads[axes:],
+    )
+
+
+def _sample(op: Lowering, geometry: ConvGeometry, samples: str) -> None:
+    """The move from image, offsets and mask to the samples [b, c, f*, o*]."""
+    letters = spatial_names(len(geometry.kernel))
+    taps = [(f"F{letter}", size) for letter, size in zip(letters, geometry.kernel, strict=True)]
+    places = [(f"O{letter}", size) for letter, size in zip(letters, geometry.out_size, strict=True)]
+    image = [(f"I{letter}", size) for letter, size in zip(letters, geometry.in_size, strict=True)]
+    offset_groups = op.node.integer("offset_group", 1)
+    if offset_groups < 1 or geometry.in_channels % offset_groups:
+        raise op.node.error("attribute 'offset_group'", str(offset_groups), f"a divisor of {geometry.in_channels}")
+    each = geometry.in_channels // offset_groups
+    loops = (("B", geometry.batch), ("G", offset_groups), ("C", each), *taps, *places)
+    names = [name for name, _ in (*taps, *places)]
+    sample = access(samples, "B", split_axis("G", each, "C"), *names)
+    whole = access(op.input(), "B", split_axis("G", each, "C"), *(name for name, _ in image))
+    maps = [IndexMap((*loops, *image), sample, whole, is_exact=False)]
+    for index, values in ((2, len(letters)), (4, 1)):
+        if op.has_input(index):
+            axis = _flat_axis([("G", offset_groups), *taps, ("D", values)])
+            read = access(op.input(index), "B", axis, *(name for name, _ in places))
+            maps.append(IndexMap((*loops, ("D", values)), sample, read, is_exact=False))
+    op.move(*maps, part="sample", operator_type="DeformConv sampling")
+
+
+def _flat_axis(loops: list[tuple[str, int]]) -> AxisIndex:
+    """The row-major position in these loops."""
+    terms, step = [], 1
+    for name, size in reversed(loops):
+        terms.append((name, step))
+        step *= size
+    return AxisIndex(tuple(reversed(terms)))
+
+
+__all__ = ["bias_access", "conv_accesses", "conv_loops", "lower_conv", "lower_deformable_conv", "spatial_names"]

@@ -1,0 +1,276 @@
+"""ConvTranspose: every input element meets the whole filter, and results that fall on one place add up.
+
+Along an axis an input position i and a tap f write the output position `stride * i + dilation * f - padding`. Taps
+that write positions of one residue modulo the stride are summed up; taps of different residues never meet. So the
+operator is several convolutions, one for each residue, and residues that have equally many taps share a loop nest:
+f = F + period * T with period = stride / gcd(stride, dilation). Where the output has stride times the input's length,
+the loop along the axis goes over outputs, and the input is a sliding window; elsewhere it goes over inputs, and the
+number of multiply-accumulates is the same: input elements times taps. Results that the padding cuts off are counted.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from tilewright.workload.access import AxisIndex, IndexMap, affine
+from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lowers
+from tilewright.workload.onnx.node import Shape
+from tilewright.workload.onnx.operators.convolution import bias_access, spatial_names
+from tilewright.workload.onnx.operators.matrix_operands import split_axis
+
+_MOST_NESTS = 16
+_MOST_AXES = 3
+
+
+@dataclass(frozen=True)
+class _Geometry:
+    batch: int
+    groups: int
+    in_channels: int
+    out_channels: int
+    in_size: Shape
+    out_size: Shape
+    kernel: Shape
+    strides: Shape
+    dilations: Shape
+    pads_before: Shape
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """One axis of one nest. Loops: O* over `length` positions, R* over `residues`, F* over `taps`."""
+
+    letter: str
+    length: int
+    residues: int
+    taps: int
+    source: AxisIndex
+    """Input position."""
+    tap: AxisIndex
+    """Position in the kernel."""
+    partial: AxisIndex
+    """Position in the tensor of these residues only, which has `partial_length` positions a residue."""
+    partial_length: int
+    output: AxisIndex
+    """Position in the output over the loops P* (positions) and R*."""
+    is_counted_by_input: bool = False
+    """The loop goes over inputs, and several taps write one position."""
+
+    @property
+    def loops(self) -> dict[str, int]:
+        """Loop -> size."""
+        return {f"O{self.letter}": self.length, f"R{self.letter}": self.residues, f"F{self.letter}": self.taps}
+
+    @property
+    def costed_partial(self) -> AxisIndex:
+        """The partial result as the cost model takes it: one dimension for each loop, the longer of O* and F*."""
+        longer = "O" if self.length >= self.taps else "F"
+        return affine((f"{longer}{self.letter}", self.residues), (f"R{self.letter}", 1))
+
+    @property
+    def costed_source(self) -> AxisIndex:
+        """The input as the cost model takes it beside `costed_partial`."""
+        if self.length < self.taps:
+            return affine((f"O{self.letter}", 1))
+        return affine((f"F{self.letter}", -1), (f"O{self.letter}", 1))
+
+
+@lowers("ConvTranspose")
+def lower_conv_transpose(op: Lowering) -> None:
+    """O[b][g,k][..] += I[b][g,c][..] * W[g,c][k][..], as the module says.
+
+    Multiply-accumulates: input elements times output channels of a group times kernel. The bias costs nothing.
+    Raises InputError for shapes that do not fit.
+    """
+    geometry = _geometry(op)
+    axes = len(geometry.kernel)
+    if axes > _MOST_AXES:
+        op.unsupported(f"a transposed convolution over more than {_MOST_AXES} axes is not modelled")
+        return
+    nests = list(product(*(_axis_parts(geometry, axis, exact=True) for axis in range(axes))))
+    if len(nests) > _MOST_NESTS:
+        nests = list(product(*(_axis_parts(geometry, axis, exact=False) for axis in range(axes))))
+    whole = len(nests) == 1 and _is_whole(op, geometry, nests[0])
+    maps = []
+    for number, parts in enumerate(nests):
+        shape = _partial_shape(geometry, parts)
+        target = op.output() if whole else op.temporary(f"residues{number}", shape, op.output())
+        _add_nest(op, geometry, parts, target, "" if whole else f"part{number}")
+        maps += [] if whole else [_placing(op, geometry, parts, target)]
+    if not whole:
+        op.move(*maps, *_bias_map(op, geometry), part="interleave", operator_type="ConvTranspose interleaving")
+    if any(part.is_counted_by_input for parts in nests for part in parts):
+        op.approximated("transposed convolution: results are counted by input positions, which leaves out its borders")
+
+
+def _add_nest(op: Lowering, geometry: _Geometry, parts: Sequence[_Axis], target: str, part: str) -> None:
+    per_group = geometry.out_channels // geometry.groups
+    channels = split_axis("G", per_group, "K")
+    sources = split_axis("G", geometry.in_channels // geometry.groups, "C")
+    loops = {"B": geometry.batch, "K": per_group, "G": geometry.groups}
+    for axis in reversed(parts):
+        loops |= {name: size for name, size in axis.loops.items() if name[0] != "F"}
+    loops["C"] = geometry.in_channels // geometry.groups
+    for axis in reversed(parts):
+        loops |= {name: size for name, size in axis.loops.items() if name[0] == "F"}
+    whole = target == op.output()
+    costed = {}
+    if any(axis.is_counted_by_input for axis in parts):
+        by_input = [axis.is_counted_by_input for axis in parts]
+        written = [axis.costed_partial if each else axis.partial for axis, each in zip(parts, by_input, strict=True)]
+        read = [axis.costed_source if each else axis.source for axis, each in zip(parts, by_input, strict=True)]
+        costed = {"O": access(target, "B", channels, *written), "I": access(op.input(), "B", sources, *read)}
+    op.nest(
+        tuple(loops.items()),
+        access(target, "B", channels, *(axis.partial for axis in parts)),
+        {
+            "W": access(op.input(1), sources, "K", *(axis.tap for axis in parts)),
+            "I": access(op.input(), "B", sources, *(axis.source for axis in parts)),
+        },
+        others=[bias_access(op, 2, channels, geometry.out_channels)] if whole and op.has_input(2) else (),
+        unit=MAC_ARRAY,
+        part=part,
+        costed=costed or None,
+    )
+
+
+def _axis_parts(geometry: _Geometry, axis: int, *, exact: bool) -> list[_Axis]:
+    """The nests of one axis: one for each run of residues that have equally many taps and one first input position."""
+    stride, dilation, kernel = geometry.strides[axis], geometry.dilations[axis], geometry.kernel[axis]
+    period = stride // math.gcd(stride, dilation)
+    letter = spatial_names(len(geometry.kernel))[axis]
+    first_taps = range(min(period, kernel))
+    many = max(-(-(kernel - first) // period) for first in first_taps)
+    by_output = exact and many > 1 and geometry.out_size[axis] == stride * geometry.in_size[axis]
+    runs: list[tuple[int, int, int, int]] = []
+    for first in first_taps:
+        taps = -(-(kernel - first) // period)
+        shift = -((dilation * first - geometry.pads_before[axis]) // stride) if by_output else 0
+        if runs and runs[-1][2:] == (taps, shift):
+            runs[-1] = (runs[-1][0], runs[-1][1] + 1, taps, shift)
+        else:
+            runs.append((first, 1, taps, shift))
+    return [_axis_part(geometry, axis, letter, run, by_output) for run in runs]
+
+
+def _axis_part(geometry: _Geometry, axis: int, letter: str, run: tuple[int, int, int, int], by_output: bool) -> _Axis:
+    """The part of residues `first` to `first + residues - 1`; `shift` is the input position of output number 0."""
+    first, residues, taps, shift = run
+    stride, dilation, length = geometry.strides[axis], geometry.dilations[axis], geometry.in_size[axis]
+    period = stride // math.gcd(stride, dilation)
+    step = dilation * period // stride
+    position, residue, tap = f"O{letter}", f"R{letter}", f"F{letter}"
+    offset = dilation * first - geometry.pads_before[axis]
+    taps_index = affine((residue, 1), (tap, period), offset=first)
+    if by_output:
+        return _Axis(
+            letter=letter,
+            length=length,
+            residues=residues,
+            taps=taps,
+            source=affine((tap, -step), (position, 1), offset=shift),
+            tap=taps_index,
+            partial=affine((position, residues), (residue, 1)),
+            partial_length=length,
+            output=affine((f"P{letter}", stride), (residue, dilation), offset=offset + stride * shift),
+        )
+    return _Axis(
+        letter=letter,
+        length=length,
+        residues=residues,
+        taps=taps,
+        source=affine((position, 1)),
+        tap=taps_index,
+        partial=affine((position, residues), (tap, residues * step), (residue, 1)),
+        partial_length=length + step * (taps - 1),
+        output=affine((f"P{letter}", stride), (residue, dilation), offset=offset),
+        is_counted_by_input=taps > 1,
+    )
+
+
+def _partial_shape(geometry: _Geometry, parts: Sequence[_Axis]) -> Shape:
+    return (geometry.batch, geometry.out_channels, *(axis.partial_length * axis.residues for axis in parts))
+
+
+def _is_whole(op: Lowering, geometry: _Geometry, parts: Sequence[_Axis]) -> bool:
+    """Whether the only nest writes the output, element by element, at its own place."""
+    same_shape = _partial_shape(geometry, parts) == op.output_shape()
+    return same_shape and all(
+        axis.output.offset == 0
+        and (axis.residues == 1 or geometry.dilations[place] == 1)
+        and geometry.strides[place] == axis.residues
+        for place, axis in enumerate(parts)
+    )
+
+
+def _placing(op: Lowering, geometry: _Geometry, parts: Sequence[_Axis], partial: str) -> IndexMap:
+    """The results of one nest at their places in the output; those outside it are cut off."""
+    loops = [("B", geometry.batch), ("K", geometry.out_channels)]
+    for axis in parts:
+        loops += [(f"P{axis.letter}", axis.partial_length), (f"R{axis.letter}", axis.residues)]
+    read = (affine((f"P{axis.letter}", axis.residues), (f"R{axis.letter}", 1)) for axis in parts)
+    output = access(op.output(), "B", "K", *(axis.output for axis in parts))
+    return IndexMap(tuple(loops), output, access(partial, "B", "K", *read))
+
+
+def _bias_map(op: Lowering, geometry: _Geometry) -> list[IndexMap]:
+    if not op.has_input(2):
+        return []
+    names = [f"O{letter}" for letter in spatial_names(len(geometry.kernel))]
+    loops = (("B", geometry.batch), ("K", geometry.out_channels), *zip(names, geometry.out_size, strict=True))
+    bias = bias_access(op, 2, affine(("K", 1)), geometry.out_channels)
+    return [IndexMap(loops, access(op.output(), "B", "K", *names), bias)]
+
+
+def _geometry(op: Lowering) -> _Geometry:
+    data, weights, out = op.input_shape(), op.input_shape(1), op.output_shape()
+    axes = len(data) - 2
+    if axes < 1 or len(weights) != len(data) or len(out) != len(data):
+        raise op.node.error("ranks of input, weights and output", f"{len(data)}, {len(weights)}, {len(out)}", "equal")
+    groups = op.node.integer("group", 1)
+    strides, dilations, kernel = (
+        _positive(op, name, default)
+        for name, default in (("strides", (1,) * axes), ("dilations", (1,) * axes), ("kernel_shape", weights[2:]))
+    )
+    if kernel != weights[2:]:
+        raise op.node.error("attribute 'kernel_shape'", str(list(kernel)), str(list(weights[2:])))
+    if groups < 1 or data[1] % groups or weights[0] != data[1] or out[1] != weights[1] * groups:
+        channels = f"group {groups}, input {data[1]}, weights {list(weights[:2])}, output {out[1]}"
+        raise op.node.error("channels do not fit", channels)
+    if out[0] != data[0] or min(*data, *weights, *out) < 1:
+        raise op.node.error("a tensor of this convolution is empty, or its batch differs", f"{list(data)}, {list(out)}")
+    pads = _pads_before(op, data[2:], out[2:], kernel, strides, dilations)
+    return _Geometry(data[0], groups, data[1], out[1], data[2:], out[2:], kernel, strides, dilations, pads)
+
+
+def _positive(op: Lowering, attribute: str, default: Shape) -> Shape:
+    values = op.node.integers(attribute, default)
+    if len(values) != len(default) or any(value < 1 for value in values):
+        raise op.node.error(f"attribute '{attribute}'", str(list(values)), f"{len(default)} positive integers")
+    return values
+
+
+def _pads_before(
+    op: Lowering, in_size: Shape, out_size: Shape, kernel: Shape, strides: Shape, dilations: Shape
+) -> Shape:
+    """Padding before each axis: as given, or what is left of the full size beyond the output's, shared out."""
+    axes = len(in_size)
+    mode = op.node.text("auto_pad", "NOTSET")
+    given = op.node.integers("pads", ())
+    if mode == "VALID":
+        return (0,) * axes
+    if mode == "NOTSET" and not op.node.has("output_shape"):
+        if given and len(given) != 2 * axes:
+            raise op.node.error("attribute 'pads'", str(list(given)), f"{2 * axes} integers")
+        return given[:axes] or (0,) * axes
+    extra = op.node.integers("output_padding", (0,) * axes)
+    if len(extra) != axes:
+        raise op.node.error("attribute 'output_padding'", str(list(extra)), f"{axes} integers")
+    before = []
+    for size, out, taps, stride, dilation, added in zip(
+        in_size, out_size, kernel, strides, dilations, extra, strict=True
+    ):
+        total = max(stride * (size - 1) + added + (taps - 1) * dilation + 1 - out, 0)
+        before.append(total // 2 if mode == "SAME_UPPER" else total - total // 2)
+    return tuple(before)

@@ -1,0 +1,175 @@
+"""Operators that compute element by element: activations, arithmetic with broadcasting, comparisons, choices.
+
+Each is one nest over the elements of its output on the vector unit, with one operation for every element.
+"""
+
+import math
+from collections.abc import Sequence
+
+from tilewright.workload.access import AxisIndex, IndexMap, affine, identity_map
+from tilewright.workload.onnx.lowering import Lowering, access, lowers
+from tilewright.workload.onnx.operators.elementwise_parts import (
+    broadcast_shape,
+    combine,
+    element_access,
+    element_loops,
+    elementwise,
+)
+
+_UNARY = (
+    *("Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Bernoulli", "BitCast", "BitwiseNot", "Cast"),
+    *("CastLike", "Ceil", "Celu", "Cos", "Cosh", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid"),
+    *("HardSwish", "IsInf", "IsNaN", "LeakyRelu", "Log", "Mish", "Neg", "Not", "Reciprocal", "Relu", "Round"),
+    *("Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Swish", "Tan"),
+    *("Tanh", "ThresholdedRelu"),
+)
+_BINARY = (
+    *("Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater"),
+    *("GreaterOrEqual", "Less", "LessOrEqual", "Mod", "Mul", "Or", "PRelu", "Pow", "Sub", "Xor"),
+)
+_MANY = ("Max", "Mean", "Min", "Sum")
+
+
+@lowers(*_UNARY)
+@lowers("Gelu", "QuickGelu", domain="com.microsoft")
+def lower_unary(op: Lowering) -> None:
+    """One operation for every element. What else the operator reads (the type of CastLike) does not matter."""
+    elementwise(op, op.output(), [op.input()])
+
+
+@lowers(*_BINARY)
+@lowers("BiasGelu", "BiasAdd", domain="com.microsoft")
+def lower_binary(op: Lowering) -> None:
+    """One operation for every element of the output. A tensor of fewer axes than the other is broadcast along the
+    leading ones; before opset 7 the attributes `broadcast` and `axis` say where it is put.
+    """
+    first, second = op.input(0), op.input(1)
+    shape = op.output_shape()
+    if op.opset < 7 and op.node.has("axis") and len(op.shape(second)) < len(shape):
+        _lower_aligned(op, first, second, op.node.integer("axis", 0))
+        return
+    elementwise(op, op.output(), [first, second])
+
+
+def _lower_aligned(op: Lowering, first: str, second: str, axis: int) -> None:
+    shape, own = op.output_shape(), op.shape(second)
+    loops = element_loops(shape)
+    start = axis % len(shape)
+    aligned = element_access(second, own, loops[start : start + len(own)])
+    data = element_access(first, op.shape(first), loops)
+    op.nest(loops, element_access(op.output(), shape, loops), {"I": data, "W": aligned})
+
+
+@lowers(*_MANY)
+def lower_many(op: Lowering) -> None:
+    """Any number of tensors, combined two at a time; one alone is passed on. The division of Mean is not counted."""
+    combine(op, op.output(), [op.input(index) for index in range(len(op.node.inputs))], op.node.proto.op_type)
+
+
+@lowers("Clip")
+def lower_clip(op: Lowering) -> None:
+    """One operation for every element; bounds computed at run time are dependencies without cost."""
+    bounds = [op.input(index) for index in (1, 2) if op.has_input(index)]
+    elementwise(op, op.output(), [op.input()], others=bounds)
+
+
+@lowers("FastGelu", domain="com.microsoft")
+def lower_fast_gelu(op: Lowering) -> None:
+    """One operation for every element; an optional bias is added along the last axis."""
+    elementwise(op, op.output(), [op.input(index) for index in (0, 1) if op.has_input(index)])
+
+
+@lowers("Where")
+def lower_where(op: Lowering) -> None:
+    """One operation for every element; two where condition and both choices are tensors: a layer reads at most two.
+
+    A constant condition chooses the same elements always; their dependencies are told as those of all.
+    """
+    condition, chosen, other = op.input(0), op.input(1), op.input(2)
+    sources, is_exact = [condition, chosen, other], not op.is_constant(condition)
+    if sum(math.prod(op.shape(name)) > 1 for name in sources) < len(sources):
+        elementwise(op, op.output(), sources, is_exact=is_exact)
+        return
+    shape = broadcast_shape([op.shape(condition), op.shape(chosen)])
+    kept = op.temporary("kept", shape, chosen)
+    elementwise(op, kept, [chosen, condition], part="kept", is_exact=is_exact)
+    elementwise(op, op.output(), [kept, other], is_exact=is_exact)
+
+
+@lowers("Identity")
+def lower_identity(op: Lowering) -> None:
+    """Passes its input on."""
+    op.move(identity_map(op.output(), op.input(), op.output_shape()))
+
+
+@lowers("Dropout")
+def lower_dropout(op: Lowering) -> None:
+    """At inference it passes its input on, and the mask depends on nothing; in training mode it computes."""
+    training = op.values(2)
+    is_training = op.has_input(2) and (training is None or bool(training.any()))
+    if not is_training:
+        op.move(identity_map(op.output(), op.input(), op.output_shape()))
+        return
+    elementwise(op, op.output(), [op.input()])
+    if op.has_output(1):
+        op.move(identity_map(op.output(1), op.input(), op.output_shape(1), is_exact=False), part="mask")
+    op.approximated("Dropout in training mode counts as one operation for every element")
+
+
+@lowers("Trilu")
+@lowers("Trilu", domain="com.microsoft")
+def lower_trilu(op: Lowering) -> None:
+    """Moves the triangle that it keeps; the rest is zero. Where the diagonal is not known, everything may be kept."""
+    shape = op.output_shape()
+    diagonal = op.values(1)
+    if op.has_input(1) and diagonal is None:
+        op.move(identity_map(op.output(), op.input(), shape, is_exact=False))
+        return
+    offset = int(diagonal.reshape(-1)[0]) if diagonal is not None else 0
+    is_upper = bool(op.node.integer("upper", 1))
+    rows, columns = shape[-2:]
+    # The loop DIAGONAL counts how far the column is from the diagonal; places outside the tensor drop out.
+    distance, sign = (columns - offset, 1) if is_upper else (rows + offset, -1)
+    *outer, row = (name for name, _ in element_loops(shape[:-1]))
+    sizes = [*element_loops(shape[:-1]), ("DIAGONAL", max(distance, 1))]
+    axes: list[AxisIndex | str] = [*outer, row, affine((row, 1), ("DIAGONAL", sign), offset=offset)]
+    op.move(IndexMap(tuple(sizes), access(op.output(), *axes), access(op.input(), *axes)))
+
+
+@lowers("CumSum", "CumProd")
+def lower_cumulative(op: Lowering) -> None:
+    """One operation for every element, as a running result; then a move without cost that says which elements are in
+    each of them.
+    """
+    shape = op.output_shape()
+    given = op.values(1)
+    loops = element_loops(shape)
+    running = op.temporary("running", shape, op.output())
+    elementwise(op, running, [op.input()], part="running")
+    if given is None:
+        op.approximated(f"{op.node.operator_type} along an axis that is computed at run time")
+        op.move(_along_axes(op, running, range(len(shape))))
+        return
+    axis = int(given.reshape(-1)[0]) % len(shape)
+    name, size = loops[axis]
+    back = -1 if not op.node.integer("reverse", 0) else 1
+    first = back if op.node.integer("exclusive", 0) else 0
+    axes = [affine((own, 1), ("STEP", back), offset=first) if own == name else own for own, _ in loops]
+    output = access(op.output(), *(own for own, _ in loops))
+    op.move(IndexMap((*loops, ("STEP", size)), output, access(running, *axes)))
+
+
+def _along_axes(op: Lowering, source: str, axes: Sequence[int]) -> IndexMap:
+    """Every output element depends on all elements of the source along these axes: a superset."""
+    loops = element_loops(op.output_shape())
+    read = [f"R{axis}" if axis in axes else name for axis, (name, _) in enumerate(loops)]
+    extra = tuple((f"R{axis}", size) for axis, (_, size) in enumerate(loops) if axis in axes)
+    return IndexMap(
+        (*loops, *extra), access(op.output(), *(name for name, _ in loops)), access(source, *read), is_exact=False
+    )
+
+
+@lowers("RandomNormalLike", "RandomUniformLike")
+def lower_random(op: Lowering) -> None:
+    """One operation for every element; the values of the input do not matter, so its dependencies are a superset."""
+    elementwise(op, op.output(), [op.input()], is_exact=False)

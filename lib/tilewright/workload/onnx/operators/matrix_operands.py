@@ -1,0 +1,72 @@
+"""What convolutions and matrix products share: operands beside the product, and the precision of a given layer."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from tilewright.workload.access import AxisIndex, TensorAccess, affine, fixed, loop
+from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
+from tilewright.workload.onnx.lowering import Lowering
+from tilewright.workload.onnx.precision import overridden_bits, partial_sum_bits
+
+Axis = AxisIndex | str
+"""An index along an axis; text is the loop of that name."""
+
+
+def broadcast(op: Lowering, tensor: str, axes: Sequence[Axis]) -> TensorAccess:
+    """The access of a tensor that is broadcast to a result indexed by `axes`: aligned at the last, size 1 repeated.
+
+    Raises ValueError for a tensor of more axes than the result.
+    """
+    shape = op.shape(tensor)
+    if len(shape) > len(axes):
+        raise ValueError(f"tensor '{tensor}' has {len(shape)} axes, and the result has {len(axes)}")
+    aligned = axes[len(axes) - len(shape) :]
+    return TensorAccess(
+        tensor, tuple(fixed() if size == 1 else as_index(axis) for size, axis in zip(shape, aligned, strict=True))
+    )
+
+
+def as_index(axis: Axis) -> AxisIndex:
+    """The index of an axis that may be given as the name of a loop."""
+    return loop(axis) if isinstance(axis, str) else axis
+
+
+def split_axis(outer: str, size: int, inner: str) -> AxisIndex:
+    """The index `outer * size + inner`: channels of groups, features of heads."""
+    return affine((outer, size), (inner, 1))
+
+
+def scale_accesses(op: Lowering, inputs: Iterable[int], channel: Axis, channels: int) -> list[TensorAccess]:
+    """Scales and zero points: one-element constants need no memory and are left out; one value a channel, or one.
+
+    Raises InputError for another shape.
+    """
+    accesses = []
+    for index in inputs:
+        if not op.has_input(index):
+            continue
+        tensor, shape = op.input(index), op.input_shape(index)
+        elements = [size for size in shape if size != 1]
+        if elements not in ([], [channels]):
+            raise op.node.error(f"shape of input {index}", str(list(shape)), f"one element, or {channels}")
+        if elements or not op.is_constant(tensor):
+            axes = tuple(fixed() if size == 1 else as_index(channel) for size in shape)
+            accesses.append(TensorAccess(tensor, axes))
+    return accesses
+
+
+def constant_operands(op: Lowering, tensors: Mapping[str, str]) -> tuple[str, ...]:
+    """The operands (of operand -> tensor) that are known before run time, W first."""
+    return tuple(operand for operand in ("W", "I") if op.is_constant(tensors[operand]))
+
+
+def with_tensor_precision(op: Lowering, layer: Layer, tensors: Mapping[str, str]) -> Layer:
+    """The layer with the bits that its tensors (O, I, W -> tensor) have, or that attributes of the node state."""
+    bits = {}
+    for operand, name in tensors.items():
+        tensor = op.tensor(name)
+        stated = overridden_bits(op.node, is_weight=tensor.is_constant and operand != OUTPUT)
+        bits[operand] = tensor.bits if stated is None else stated
+    sums = partial_sum_bits(op.node, max(bits["W"], bits["I"]), bits[OUTPUT], True, op.policy)
+    precision = (("W", bits["W"]), ("I", bits["I"]), (FINAL_OUTPUT, bits[OUTPUT]), (OUTPUT, sums))
+    return replace(layer, precision_bits=precision)

@@ -1,0 +1,119 @@
+"""Softmax and its relatives, decomposed into reductions and element-by-element parts on the vector unit."""
+
+from collections.abc import Sequence
+
+from tilewright.workload.access import affine
+from tilewright.workload.onnx.lowering import Lowering, access, lowers
+from tilewright.workload.onnx.operators.elementwise_parts import element_loops, elementwise
+from tilewright.workload.onnx.operators.reduction import normalised_axes, reduce_axes, reduced_shape
+
+_SINGLE_AXIS_SINCE = 13
+
+
+def softmax_parts(op: Lowering, source: str, output: str, axis: int | Sequence[int], prefix: str = "") -> None:
+    """Softmax of `source` along one or several axes (from 0) into `output`: maximum, exponentials of the differences,
+    their sum, division; four operations for every element. `prefix` starts the names of the parts.
+    """
+    axes = [axis] if isinstance(axis, int) else list(axis)
+    shape, few = op.shape(source), reduced_shape(op.shape(source), axes)
+    maximum = op.temporary(f"{prefix}max", few, source)
+    reduce_axes(op, source, maximum, axes, part=f"{prefix}max", operator_type="ReduceMax")
+    exponentials = op.temporary(f"{prefix}exp", shape, output)
+    elementwise(op, exponentials, [source, maximum], part=f"{prefix}exp", operator_type="Exp")
+    total = op.temporary(f"{prefix}sum", few, output)
+    reduce_axes(op, exponentials, total, axes, part=f"{prefix}sum", operator_type="ReduceSum")
+    elementwise(op, output, [exponentials, total], part=f"{prefix}div", operator_type="Div")
+
+
+def _log_softmax_parts(op: Lowering, source: str, output: str, axes: Sequence[int]) -> None:
+    """Maximum, differences, exponentials, sum, its logarithm, differences: five operations for every element."""
+    shape, few = op.shape(source), reduced_shape(op.shape(source), axes)
+    maximum = op.temporary("max", few, source)
+    reduce_axes(op, source, maximum, axes, part="max", operator_type="ReduceMax")
+    shifted = op.temporary("shift", shape, source)
+    elementwise(op, shifted, [source, maximum], part="shift", operator_type="Sub")
+    exponentials = op.temporary("exp", shape, output)
+    elementwise(op, exponentials, [shifted], part="exp", operator_type="Exp")
+    total = op.temporary("sum", few, output)
+    reduce_axes(op, exponentials, total, axes, part="sum", operator_type="ReduceSum")
+    logarithm = op.temporary("log", few, output)
+    elementwise(op, logarithm, [total], part="log", operator_type="Log")
+    elementwise(op, output, [shifted, logarithm], part="sub", operator_type="Sub")
+
+
+def _softmax_axes(op: Lowering) -> tuple[int, ...]:
+    """The last axis by default; before opset 13 all axes from the stated one on (1 by default) together."""
+    rank = len(op.input_shape())
+    if op.opset >= _SINGLE_AXIS_SINCE or op.node.proto.domain == "com.microsoft":
+        return normalised_axes(op, [op.node.integer("axis", -1)], rank)
+    stated = op.node.integer("axis", 1)
+    first = rank if stated == rank else normalised_axes(op, [stated], rank)[0]
+    return tuple(range(first, rank))
+
+
+@lowers("Softmax")
+@lowers("QLinearSoftmax", domain="com.microsoft")
+def lower_softmax(op: Lowering) -> None:
+    """See `softmax_parts`."""
+    softmax_parts(op, op.input(), op.output(), _softmax_axes(op))
+
+
+@lowers("LogSoftmax")
+def lower_log_softmax(op: Lowering) -> None:
+    """See `_log_softmax_parts`."""
+    _log_softmax_parts(op, op.input(), op.output(), _softmax_axes(op))
+
+
+@lowers("Hardmax")
+def lower_hardmax(op: Lowering) -> None:
+    """Maximum along the axes and a comparison with it: two operations for every element."""
+    axes = _softmax_axes(op)
+    maximum = op.temporary("max", reduced_shape(op.input_shape(), axes), op.input())
+    reduce_axes(op, op.input(), maximum, axes, part="max", operator_type="ReduceMax")
+    elementwise(op, op.output(), [op.input(), maximum], part="compare", operator_type="Equal")
+
+
+@lowers("LpNormalization")
+def lower_lp_normalization(op: Lowering) -> None:
+    """Norm along an axis, for p = 2 its root, and a division: two operations for every element."""
+    axes = normalised_axes(op, [op.node.integer("axis", -1)], len(op.input_shape()))
+    few = reduced_shape(op.input_shape(), axes)
+    is_euclidean = op.node.integer("p", 2) == 2
+    total = op.temporary("norm", few, op.input())
+    reduce_axes(
+        op, op.input(), total, axes, part="norm", operator_type="ReduceSumSquare" if is_euclidean else "ReduceL1"
+    )
+    norm = total
+    if is_euclidean:
+        norm = op.temporary("root", few, op.input())
+        elementwise(op, norm, [total], part="root", operator_type="Sqrt")
+    elementwise(op, op.output(), [op.input(), norm], part="div", operator_type="Div")
+
+
+@lowers("LRN")
+def lower_local_response(op: Lowering) -> None:
+    """Squares summed over `size` neighbouring channels, their power, division: size + 2 operations an element."""
+    shape, size = op.input_shape(), op.node.integer("size", 0)
+    if size < 1 or len(shape) < 2:
+        raise op.node.error("attribute 'size'", str(size), "an integer >= 1, and an input of two axes or more")
+    loops = element_loops(shape)
+    names = [name for name, _ in loops]
+    window = affine((names[1], 1), ("F", 1), offset=-((size - 1) // 2))
+    total = op.temporary("sum", shape, op.input())
+    read = access(op.input(), names[0], window, *names[2:])
+    op.nest((*loops, ("F", size)), access(total, *names), {"I": read}, part="sum", operator_type="ReduceSumSquare")
+    power = op.temporary("pow", shape, op.input())
+    elementwise(op, power, [total], part="pow", operator_type="Pow")
+    elementwise(op, op.output(), [op.input(), power], part="div", operator_type="Div")
+
+
+@lowers("DynamicQuantizeLinear")
+def lower_dynamic_quantise(op: Lowering) -> None:
+    """Least and largest value, scale and zero point of them, quantisation: three operations for every element."""
+    axes = range(len(op.input_shape()))
+    least, most = (op.temporary(part, (), op.input()) for part in ("min", "max"))
+    reduce_axes(op, op.input(), least, axes, part="min", operator_type="ReduceMin")
+    reduce_axes(op, op.input(), most, axes, part="max", operator_type="ReduceMax")
+    elementwise(op, op.output(1), [most, least], part="scale", operator_type="Sub")
+    elementwise(op, op.output(2), [least, op.output(1)], part="zero_point", operator_type="Div")
+    elementwise(op, op.output(), [op.input()], others=[op.output(1), op.output(2)], operator_type="QuantizeLinear")

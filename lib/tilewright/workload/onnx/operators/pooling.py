@@ -1,0 +1,137 @@
+"""Pooling on the vector unit: windows over one to three spatial axes, and whole images.
+
+One operation for every element of every window, padding included; the division of an average and the root of an Lp
+pool are left to the last one.
+"""
+
+from dataclasses import dataclass
+
+from tilewright.workload.access import AxisIndex, IndexMap, affine, fixed
+from tilewright.workload.onnx.lowering import Lowering, access, lowers, whole_map
+from tilewright.workload.onnx.node import Shape
+from tilewright.workload.onnx.operators.elementwise_parts import elementwise
+
+_SPATIAL_NAMES = {1: "X", 2: "YX", 3: "ZYX"}
+_SAMPLES_PER_BIN = 4
+
+
+@dataclass(frozen=True)
+class PoolWindows:
+    """Windows of a pool, in ONNX order of the spatial axes."""
+
+    kernel: Shape
+    strides: Shape
+    dilations: Shape
+    pads_before: Shape
+
+
+def pool_windows(op: Lowering) -> PoolWindows:
+    """The windows that the attributes say. Raises InputError for wrong numbers of axes and sizes below 1."""
+    data, output = op.input_shape(), op.output_shape()
+    axes = len(data) - 2
+    if axes not in _SPATIAL_NAMES or len(output) != len(data):
+        allowed = "the same rank, 3 to 5"
+        raise op.node.error("ranks of the input and output of a pool", f"{len(data)}, {len(output)}", allowed)
+    kernel = _positive(op, "kernel_shape", (), axes)
+    strides = _positive(op, "strides", (1,) * axes, axes)
+    dilations = _positive(op, "dilations", (1,) * axes, axes)
+    pads = op.node.integers("pads", (0,) * (2 * axes))
+    if len(pads) != 2 * axes:
+        raise op.node.error("attribute 'pads'", str(list(pads)), f"{2 * axes} integers")
+    before = pads[:axes]
+    auto_pad = op.node.text("auto_pad", "NOTSET")
+    if auto_pad == "VALID":
+        before = (0,) * axes
+    elif auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        sizes = zip(output[2:], strides, kernel, dilations, data[2:], strict=True)
+        total = [
+            max((out - 1) * stride + (size - 1) * dilation + 1 - given, 0)
+            for out, stride, size, dilation, given in sizes
+        ]
+        before = tuple(value // 2 if auto_pad == "SAME_UPPER" else value - value // 2 for value in total)
+    return PoolWindows(kernel, strides, dilations, before)
+
+
+def _positive(op: Lowering, attribute: str, default: Shape, axes: int) -> Shape:
+    values = op.node.integers(attribute, default)
+    if len(values) != axes or any(value < 1 for value in values):
+        raise op.node.error(f"attribute '{attribute}'", str(list(values)), f"{axes} positive integers")
+    return values
+
+
+@lowers("MaxPool", "AveragePool", "LpPool")
+@lowers("QLinearAveragePool", domain="com.microsoft")
+def lower_pool(op: Lowering) -> None:
+    """Loops B, K, OY, OX, FY, FX (only X, or Z too). The indices of MaxPool depend on what its maxima depend on.
+
+    Windows that reach beyond the image (padding, `ceil_mode`) depend on their part inside.
+    """
+    if op.node.integer("channels_last", 0):
+        op.unsupported("a pool with the channels last")
+        return
+    windows = pool_windows(op)
+    spatial = _SPATIAL_NAMES[len(windows.kernel)]
+    output = op.output_shape()
+    loops = [("B", output[0]), ("K", output[1])]
+    loops += [(f"O{name}", size) for name, size in zip(spatial, output[2:], strict=True)]
+    loops += [(f"F{name}", size) for name, size in zip(spatial, windows.kernel, strict=True)]
+    places = zip(spatial, windows.strides, windows.dilations, windows.pads_before, strict=True)
+    read: list[AxisIndex] = [
+        affine((f"O{name}", stride), (f"F{name}", dilation), offset=-pad) for name, stride, dilation, pad in places
+    ]
+    source = access(op.input(), "B", "K", *read)
+    written = ["B", "K", *(f"O{name}" for name in spatial)]
+    op.nest(loops, access(op.output(), *written), {"I": source})
+    if op.node.proto.op_type == "MaxPool" and op.has_output(1):
+        op.move(IndexMap(tuple(loops), access(op.output(1), *written), source), part="indices")
+
+
+@lowers("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
+@lowers("QLinearGlobalAveragePool", domain="com.microsoft")
+def lower_global_pool(op: Lowering) -> None:
+    """Loops B, K and one for each spatial axis (FY, FX, ...), all of which the output sums up or compares."""
+    if op.node.integer("channels_last", 0):
+        op.unsupported("a pool with the channels last")
+        return
+    data = op.input_shape()
+    spatial = _SPATIAL_NAMES.get(len(data) - 2) or [str(axis) for axis in range(len(data) - 2)]
+    names = ["B", "K", *(f"F{name}" for name in spatial)]
+    op.nest(
+        tuple(zip(names, data, strict=True)),
+        access(op.output(), "B", "K", *(fixed(0) for _ in spatial)),
+        {"I": access(op.input(), *names)},
+    )
+
+
+@lowers("MaxUnpool")
+def lower_max_unpool(op: Lowering) -> None:
+    """One operation for every element of the input; where it is put is known at run time only."""
+    placed = op.temporary("placed", op.input_shape(), op.input())
+    elementwise(op, placed, [op.input(0), op.input(1)], part="placed")
+    op.move(whole_map(op.output(), op.output_shape(), placed, op.input_shape()), part="scattered")
+    op.approximated("MaxUnpool puts its elements where run-time indices say: each output may depend on all of them")
+
+
+@lowers("RoiAlign", "MaxRoiPool")
+def lower_regions(op: Lowering) -> None:
+    """Samples of every region, then one operation for every sample.
+
+    RoiAlign interpolates four pixels for each of `sampling_ratio` squared places of a bin. Where that number depends
+    on the region, and for MaxRoiPool, a bin counts as four samples.
+    """
+    shape = op.output_shape()
+    ratio = op.node.integer("sampling_ratio", 0)
+    count = 4 * ratio * ratio if ratio > 0 else _SAMPLES_PER_BIN
+    samples = op.temporary("samples", (*shape, count), op.input())
+    loops = (("B", shape[0]), ("K", shape[1]), ("OY", shape[2]), ("OX", shape[3]), ("F", count))
+    gathered = access(samples, "B", "K", "OY", "OX", "F")
+    images, _, height, width = op.input_shape()
+    image_loops = (*loops, ("N", images), ("IY", height), ("IX", width))
+    maps = [IndexMap(image_loops, gathered, access(op.input(), "N", "K", "IY", "IX"), is_exact=False)]
+    corner_loops = (*loops, ("R", op.input_shape(1)[1]))
+    maps.append(IndexMap(corner_loops, gathered, access(op.input(1), "B", "R"), is_exact=False))
+    if op.has_input(2):
+        maps.append(IndexMap(loops, gathered, access(op.input(2), "B"), is_exact=False))
+    op.move(*maps, part="samples")
+    op.nest(loops, access(op.output(), "B", "K", "OY", "OX"), {"I": gathered})
+    op.approximated("which pixels a region reads is known at run time only: it may depend on all of the channel")

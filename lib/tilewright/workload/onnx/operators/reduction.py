@@ -1,0 +1,135 @@
+"""Reductions on the vector unit: sums, extremes and norms along axes, and the operators that choose along an axis.
+
+One operation for every element of the input; the division of a mean is left to the last one.
+"""
+
+import math
+from collections.abc import Sequence
+
+from tilewright.workload.access import IndexMap, fixed, identity_map
+from tilewright.workload.onnx.lowering import Lowering, access, lowers
+from tilewright.workload.onnx.node import Shape
+from tilewright.workload.onnx.operators.elementwise_parts import element_loops, elementwise
+
+_AXES_INPUT_SINCE = {"ReduceSum": 13}
+_AXES_INPUT_SINCE_DEFAULT = 18
+_AFTERWARDS = {"ReduceL2": "Sqrt", "ReduceLogSum": "Log", "ReduceLogSumExp": "Log"}
+"""What is computed of every result."""
+_UNCHANGED_ALONE = frozenset({"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"})
+"""Reductions of a single element that are the element itself."""
+
+
+def normalised_axes(op: Lowering, axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Axes counted from 0, in rising order. Raises InputError for one that the tensor does not have."""
+    wrong = [axis for axis in axes if not -rank <= axis < rank]
+    if wrong:
+        raise op.node.error("axis", str(wrong), f"-{rank} to {rank - 1}")
+    return tuple(sorted({axis % rank for axis in axes}))
+
+
+def reduce_axes(
+    op: Lowering, source: str, output: str, axes: Sequence[int], part: str = "", operator_type: str = ""
+) -> None:
+    """Add the nest that reduces `source` along `axes` (from 0) into `output`, where they have size 1 or are missing."""
+    shape, reduced = op.shape(source), op.shape(output)
+    loops = element_loops(shape)
+    names = [name for name, _ in loops][: len(shape)]
+    kept = [name for axis, name in enumerate(names) if axis not in axes]
+    keeps_axes = len(reduced) == len(shape)
+    written = [fixed(0) if axis in axes else name for axis, name in enumerate(names)] if keeps_axes else kept
+    op.nest(loops, access(output, *written), {"I": access(source, *names)}, part=part, operator_type=operator_type)
+
+
+def reduced_shape(shape: Shape, axes: Sequence[int]) -> Shape:
+    """The shape with size 1 along `axes` (from 0)."""
+    return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+
+
+def _reduction_axes(op: Lowering) -> tuple[int, ...] | None:
+    """Axes of a reduction, from 0; () for none at all; None if they are computed at run time."""
+    rank = len(op.input_shape())
+    kind = op.node.proto.op_type
+    given: Sequence[int] | None = None
+    if op.opset >= _AXES_INPUT_SINCE.get(kind, _AXES_INPUT_SINCE_DEFAULT) or op.has_input(1):
+        if op.has_input(1):
+            values = op.values(1)
+            if values is None:
+                return None if math.prod(op.input_shape(1)) else _all_or_none(op, rank)
+            given = [int(axis) for axis in values.reshape(-1)]
+    elif op.node.has("axes"):
+        given = op.node.integers("axes", ())
+    return normalised_axes(op, given, rank) if given else _all_or_none(op, rank)
+
+
+def _all_or_none(op: Lowering, rank: int) -> tuple[int, ...]:
+    return () if op.node.integer("noop_with_empty_axes", 0) else tuple(range(rank))
+
+
+@lowers(
+    *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd"),
+    *("ReduceSum", "ReduceSumSquare"),
+)
+def lower_reduction(op: Lowering) -> None:
+    """One nest over the input; the root of an L2 norm, the logarithm of a sum and the exponentials under one are parts
+    of their own. Absolute values and squares belong to the addition.
+    """
+    axes = _reduction_axes(op)
+    kind, source, output = op.node.proto.op_type, op.input(), op.output()
+    if axes is None:
+        op.unsupported(f"{kind} along axes that are computed at run time")
+        return
+    if not axes:
+        if op.input_shape() and kind not in _UNCHANGED_ALONE:
+            elementwise(op, output, [source])
+        else:
+            op.move(identity_map(output, source, op.output_shape()))
+        return
+    if kind == "ReduceLogSumExp":
+        exponentials = op.temporary("exp", op.shape(source), source)
+        elementwise(op, exponentials, [source], part="exp", operator_type="Exp")
+        source = exponentials
+    last = _AFTERWARDS.get(kind)
+    if last is None:
+        reduce_axes(op, source, output, axes)
+        return
+    total = op.temporary("sum", op.shape(output), output)
+    reduce_axes(op, source, total, axes, part="sum", operator_type=kind)
+    elementwise(op, output, [total], operator_type=last)
+
+
+@lowers("QLinearReduceMean", domain="com.microsoft")
+def lower_quantised_mean(op: Lowering) -> None:
+    """One nest over the input."""
+    axes = normalised_axes(op, op.node.integers("axes", ()), len(op.input_shape()))
+    reduce_axes(op, op.input(), op.output(), axes or range(len(op.input_shape())))
+
+
+@lowers("ArgMax", "ArgMin")
+def lower_arg_extreme(op: Lowering) -> None:
+    """One comparison for every element of the input."""
+    axes = normalised_axes(op, [op.node.integer("axis", 0)], len(op.input_shape()))
+    reduce_axes(op, op.input(), op.output(), axes)
+
+
+@lowers("TopK")
+def lower_top_k(op: Lowering) -> None:
+    """A comparison of every element with every result; values and indices depend on all elements along the axis."""
+    rank = len(op.input_shape())
+    axis = normalised_axes(op, [op.node.integer("axis", -1)], rank)[0]
+    results = op.output_shape()
+    loops = element_loops(results)
+    name = loops[axis][0]
+    read = [f"{own}IN" if own == name else own for own, _ in loops]
+    loops = (*loops, (f"{name}IN", op.input_shape()[axis]))
+    written = [own for own, _ in loops[:rank]]
+    source = access(op.input(), *read)
+    op.nest(loops, access(op.output(), *written), {"I": source})
+    if op.has_output(1):
+        op.move(IndexMap(loops, access(op.output(1), *written), source), part="indices")
+    op.approximated("TopK counts one comparison of every element with each of its results")
+
+
+@lowers("NonZero", "Unique", "Compress", "NonMaxSuppression", "Multinomial", "Det", "DFT", "STFT")
+def lower_data_dependent(op: Lowering) -> None:
+    """Not modelled: the work, and mostly the size of the result, depend on values, or no nest of this form exists."""
+    op.unsupported(f"the work of {op.node.operator_type} is not modelled")

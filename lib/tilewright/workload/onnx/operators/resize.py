@@ -1,0 +1,249 @@
+"""Resize and Upsample on the vector unit: one operation for every tap.
+
+An output element reads the product of the taps along its axes: 1 for `nearest`, 2 an axis for `linear`, 4 for `cubic`,
+more with antialiasing. Where the taps of every axis are affine in loops (whole factors, strides) the operator is one
+nest. Otherwise moves without cost gather the taps axis by axis, and a nest sums them up; it counts as reading
+one element for each of the output, because neighbours share their taps.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine, identity_map, loop
+from tilewright.workload.onnx.affine_pieces import NOWHERE, TooManyPiecesError, axis_pieces
+from tilewright.workload.onnx.lowering import Lowering, access, lowers
+from tilewright.workload.onnx.node import Shape
+from tilewright.workload.onnx.operators.elementwise_parts import Loops, element_loops
+from tilewright.workload.onnx.operators.reduction import normalised_axes
+from tilewright.workload.onnx.operators.resize_taps import (
+    CUBIC,
+    LINEAR,
+    MODES,
+    NEAREST,
+    ResizedAxis,
+    ResizeRules,
+    Taps,
+    axis_taps,
+    tap_count,
+)
+
+_MOST_PIECES = 1024
+"""Maps of one axis; beyond, every output position may depend on the whole axis."""
+_ASYMMETRIC_UNTIL = 10
+"""The last operator set whose Resize has no coordinate_transformation_mode."""
+_KEEP_ASPECT_RATIO = {"not_larger": min, "not_smaller": max}
+
+
+@dataclass(frozen=True)
+class _AxisForm:
+    """Taps of one axis that are affine: loops of the output position, loop over the taps, indices of both tensors."""
+
+    output_loops: Loops
+    tap_loops: Loops
+    output: AxisIndex
+    input: AxisIndex
+
+
+@lowers("Resize", "Upsample")
+def lower_resize(op: Lowering) -> None:
+    """Every form of Resize (operator sets 10 to 19) and Upsample."""
+    rules = _rules(op)
+    source, result = op.input_shape(), op.output_shape()
+    if len(source) != len(result):
+        raise op.node.error("ranks of the input and output of a resize", f"{len(source)}, {len(result)}", "the same")
+    axes = _axes(op, rules)
+    if axes is None:
+        _superset(op, rules)
+        return
+    tables = [None if _is_unchanged(axis) else axis_taps(rules, axis) for axis in axes]
+    forms = [_form(name, axis, taps) for (name, _), axis, taps in zip(element_loops(result), axes, tables, strict=True)]
+    if all(table is None for table in tables):
+        op.move(identity_map(op.output(), op.input(), result))
+    elif all(form is not None for form in forms):
+        _affine_nest(op, [form for form in forms if form is not None])
+    else:
+        _gathered(op, tables)
+
+
+def _rules(op: Lowering) -> ResizeRules:
+    node = op.node
+    mode = node.text("mode", NEAREST).replace("bilinear", LINEAR).replace("trilinear", LINEAR)
+    if mode not in MODES:
+        raise node.error("attribute 'mode'", mode, ", ".join(MODES))
+    if node.proto.op_type == "Upsample" or op.opset <= _ASYMMETRIC_UNTIL:
+        return ResizeRules(mode, "asymmetric", "floor")
+    (coefficient,) = _floats(op, "cubic_coeff_a") or [-0.75]
+    return ResizeRules(
+        mode,
+        node.text("coordinate_transformation_mode", "half_pixel"),
+        node.text("nearest_mode", "round_prefer_floor"),
+        coefficient,
+        mode == CUBIC and bool(node.integer("exclude_outside", 0)),
+        bool(node.integer("antialias", 0)),
+    )
+
+
+def _floats(op: Lowering, name: str) -> list[float]:
+    """A float attribute or a list of floats; [] where it is missing."""
+    for attribute in op.node.proto.attribute:
+        if attribute.name == name:
+            return list(attribute.floats) or [attribute.f]
+    return []
+
+
+def _axes(op: Lowering, rules: ResizeRules) -> list[ResizedAxis] | None:
+    """Every axis with its scale; None where scales or the region are known at run time only. Raises InputError."""
+    source, result = op.input_shape(), op.output_shape()
+    rank = len(source)
+    stated = op.node.integers("axes", ()) if op.opset > _ASYMMETRIC_UNTIL else ()
+    normalised_axes(op, stated, rank)
+    places = [axis % rank for axis in stated] or list(range(rank))
+    regions = [(0.0, 1.0)] * rank
+    if rules.coordinates == "tf_crop_and_resize":
+        region = op.values(1)
+        if region is None or region.size != 2 * len(places):
+            return None
+        for number, place in enumerate(places):
+            regions[place] = (float(region.reshape(-1)[number]), float(region.reshape(-1)[len(places) + number]))
+    scales = _scales(op, places, source, result)
+    if scales is None or any(scale <= 0 for scale in scales):
+        return None
+    return [ResizedAxis(*facts) for facts in zip(source, result, scales, regions, strict=True)]
+
+
+def _scales(op: Lowering, places: Sequence[int], source: Shape, result: Shape) -> list[float] | None:
+    """The scale of every axis: stated, or by the sizes."""
+    by_size = [after / before for before, after in zip(source, result, strict=True)]
+    stated: list[float] | None = _floats(op, "scales") or None
+    # Before operator set 11 the scales are input 1; from then on input 1 is the region and input 3 the sizes.
+    scales_input = 1 if op.node.proto.op_type == "Upsample" or op.opset <= _ASYMMETRIC_UNTIL else 2
+    if stated is None and op.has_input(scales_input) and op.input_shape(scales_input) != (0,):
+        values = op.values(scales_input)
+        if values is None:
+            return None
+        stated = [float(value) for value in values.reshape(-1)]
+    if stated:
+        if len(stated) != len(places):
+            raise op.node.error("number of scales", str(len(stated)), str(len(places)))
+        given = dict(zip(places, stated, strict=True))
+        return [given.get(axis, 1.0) for axis in range(len(source))]
+    if scales_input == 2 and op.has_input(3) and op.values(3) is None:
+        return None
+    choose = _KEEP_ASPECT_RATIO.get(op.node.text("keep_aspect_ratio_policy", "stretch"))
+    values = op.values(3)
+    if choose is None or values is None:
+        return by_size
+    common = choose(int(size) / source[place] for place, size in zip(places, values.reshape(-1), strict=True))
+    return [common if axis in places else 1.0 for axis in range(len(source))]
+
+
+def _is_unchanged(axis: ResizedAxis) -> bool:
+    return axis.in_size == axis.out_size and abs(axis.scale - 1) < 1e-9 and axis.region == (0.0, 1.0)
+
+
+def _tap_name(name: str) -> str:
+    return "F" + (name[1:] if name[0] in "OD" and len(name) > 1 else name)
+
+
+def _form(name: str, axis: ResizedAxis, taps: Taps | None) -> _AxisForm | None:
+    """The affine form of an axis that has one: unchanged, a window that moves by whole steps, whole repetition."""
+    out, count = axis.out_size, axis.in_size
+    if taps is None:
+        return _AxisForm(((name, out),), (), loop(name), loop(name))
+    places, width = np.arange(out), taps.shape[1]
+    if width == 1 and out % count == 0 and (taps[:, 0] == places // (out // count)).all():
+        inner = f"R{name}"
+        loops = ((name, count), (inner, out // count))
+        return _AxisForm(loops, (), affine((name, out // count), (inner, 1)), loop(name))
+    full = np.flatnonzero((taps != NOWHERE).all(axis=1))
+    if not len(full):
+        return None
+    first = int(full[0])
+    step = int(taps[first + 1, 0] - taps[first, 0]) if first + 1 < out and taps[first + 1, 0] != NOWHERE else 1
+    expected = step * (places[:, None] - first) + taps[first, 0] + np.arange(width)
+    expected = np.where((expected < 0) | (expected >= count), NOWHERE, expected)
+    if not (np.sort(expected, axis=1) == np.sort(taps, axis=1)).all():
+        return None
+    window = _tap_name(name)
+    offset = int(taps[first, 0]) - step * first
+    return _AxisForm(((name, out),), ((window, width),), loop(name), affine((name, step), (window, 1), offset=offset))
+
+
+def _affine_nest(op: Lowering, forms: Sequence[_AxisForm]) -> None:
+    loops = [own for form in forms for own in form.output_loops] + [own for form in forms for own in form.tap_loops]
+    output = TensorAccess(op.output(), tuple(form.output for form in forms))
+    op.nest(loops, output, {"I": TensorAccess(op.input(), tuple(form.input for form in forms))})
+
+
+def _gathered(op: Lowering, tables: Sequence[Taps | None]) -> None:
+    """Gather the taps along one axis after the other, then sum them up."""
+    result, source = op.output_shape(), op.input()
+    loops = list(element_loops(result))
+    taps = [(number, table) for number, table in enumerate(tables) if table is not None]
+    for step, (axis, table) in enumerate(taps):
+        shape = list(op.shape(source))
+        place = axis + step  # an axis that is gathered becomes two: position, tap
+        shape[place : place + 1] = table.shape
+        gathered = op.temporary(f"taps{axis}", tuple(shape), op.input())
+        op.move(*_tap_maps(op, gathered, source, place, table), part=f"taps{axis}")
+        source = gathered
+    read: list[AxisIndex | str] = []
+    costed: list[AxisIndex | str] = []
+    for axis, (name, _) in enumerate(tuple(loops)):
+        read.append(name)
+        costed.append(name)
+        if (own := tables[axis]) is not None:
+            loops.append((_tap_name(name), own.shape[1]))
+            read.append(_tap_name(name))
+            costed.append(AxisIndex())
+    output = access(op.output(), *(name for name, _ in loops[: len(result)]))
+    op.nest(loops, output, {"I": access(source, *read)}, costed={"I": access(source, *costed)})
+
+
+def _tap_maps(op: Lowering, gathered: str, source: str, place: int, table: Taps) -> list[IndexMap]:
+    """Maps from a tensor to its taps along the axis `place`; exact unless they are too many."""
+    shape = op.shape(source)
+    others = [(f"D{axis}", size) for axis, size in enumerate(shape) if axis != place]
+    outer = [loop(name) for name, _ in others]
+
+    def one_map(own: Loops, position: AxisIndex, tap: AxisIndex, read: AxisIndex, is_exact: bool) -> IndexMap:
+        written = TensorAccess(gathered, (*outer[:place], position, tap, *outer[place:]))
+        return IndexMap(
+            (*others, *own), written, TensorAccess(source, (*outer[:place], read, *outer[place:])), is_exact=is_exact
+        )
+
+    try:
+        pieces = [(tap, piece) for tap in range(table.shape[1]) for piece in axis_pieces(table[:, tap])]
+    except TooManyPiecesError:
+        pieces = None
+    if pieces is None or len(pieces) > _MOST_PIECES:
+        op.approximated("a resize by a factor that is no simple fraction: outputs may depend on a whole axis")
+    if not pieces or len(pieces) > _MOST_PIECES:
+        whole = (("P", table.shape[0]), ("T", table.shape[1]), ("S", shape[place]))
+        return [one_map(whole, loop("P"), loop("T"), loop("S"), False)]
+    maps = []
+    for tap, piece in pieces:
+        names = [f"P{number}" for number in range(len(piece.loops))]
+        own = tuple((name, size) for name, (size, _, _) in zip(names, piece.loops, strict=True))
+        moved = list(zip(names, piece.loops, strict=True))
+        position = affine(*((name, output) for name, (_, output, _) in moved), offset=piece.output_start)
+        read = affine(*((name, step) for name, (_, _, step) in moved), offset=piece.input_start)
+        maps.append(one_map(own, position, AxisIndex((), tap), read, True))
+    return maps
+
+
+def _superset(op: Lowering, rules: ResizeRules) -> None:
+    """Scales known at run time only: every axis that changes may be read as a whole."""
+    source, result = op.input_shape(), op.output_shape()
+    by_size = [ResizedAxis(before, after, after / before) for before, after in zip(source, result, strict=True)]
+    is_region = rules.coordinates == "tf_crop_and_resize"
+    unknown = [
+        None
+        if axis.in_size == axis.out_size and not is_region
+        else np.full((axis.out_size, tap_count(rules, axis)), -1)
+        for axis in by_size
+    ]
+    op.approximated("a resize whose scales or region are known at run time only")
+    _gathered(op, unknown)

@@ -1,0 +1,256 @@
+"""Everything about an ONNX network that its file leaves to be worked out: shapes, constants, functions, branches.
+
+One pass in the order of execution. The shapes of the outputs of each operator follow from those of its inputs, and
+from the values of small constants, which are computed on the way; weights are never looked at. Shapes that the file
+stores for inner tensors and outputs are not used (they are stale as soon as a size is chosen), except where nothing
+else tells, and then a notice says so.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import onnx
+
+from tilewright.errors import InputError, Problem
+from tilewright.workload.onnx.branches import LOOPS, branch_graph, check_branches, choose_branch, loop_problem
+from tilewright.workload.onnx.functions import read_functions, standard_domain
+from tilewright.workload.onnx.inputs import network_inputs, resolve_inputs
+from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shape
+from tilewright.workload.onnx.resolution_expansion import Expander, PendingNode, graph_constants
+from tilewright.workload.onnx.resolution_facts import ResolvedGraph, TensorFacts
+from tilewright.workload.onnx.resolution_inference import Inference
+from tilewright.workload.onnx.resolution_outputs import InnerTensors, OutputResolver, unused_places
+from tilewright.workload.onnx.resolution_tensors import KnownTensors
+from tilewright.workload.onnx.topology import _RANDOM
+
+__all__ = ["ResolvedGraph", "TensorFacts", "resolve_graph"]
+
+_BY_SHAPE_ALONE = frozenset({"Shape", "Size", "EyeLike"})
+"""Their result depends on the sizes of the input only."""
+_MOST_PROBLEMS = 100
+_OLDEST_OPSET = 7
+
+
+def resolve_graph(
+    model: onnx.ModelProto,
+    dims: Mapping[str, int] | None = None,
+    input_shapes: Mapping[str, Shape] | None = None,
+    branches: Mapping[str, str] | None = None,
+) -> ResolvedGraph:
+    """The network of `model` with all shapes known, functions and branches written out; `model` is not changed.
+
+    `dims` gives sizes of dynamic dimensions by symbol (`sequence`) or by place (`input_ids[1]`), also of inner tensors
+    whose size is decided at run time (`boxes[0]`); `input_shapes` gives whole shapes of network inputs, or of inner
+    tensors whose shape cannot be inferred; `branches` the branch (`then`, `else`) of each If, by node name or `*`, whose
+    condition is not constant.
+
+    Raises InputError with all problems found: names, sizes and ranks that contradict each other, symbols without a
+    size, loops, sizes known at run time only, whatever does not fit the definition of its operator.
+    """
+    resolver = _Resolver(model, dims or {}, input_shapes or {}, branches or {})
+    return resolver.resolve()
+
+
+@dataclass
+class _Collected:
+    """The operators so far."""
+
+    nodes: list[OnnxNode] = field(default_factory=list)
+    origins: dict[int, str] = field(default_factory=dict)
+    producer_of: dict[str, int] = field(default_factory=dict)
+    constant_nodes: set[int] = field(default_factory=set)
+
+    def add(self, item: PendingNode, *, is_constant: bool) -> None:
+        node_id = len(self.nodes)
+        self.nodes.append(OnnxNode(node_id, item.name, item.proto))
+        self.origins[node_id] = item.origin
+        self.producer_of.update((name, node_id) for name in item.proto.output if name)
+        if is_constant:
+            self.constant_nodes.add(node_id)
+
+
+class _Resolver:
+    """One pass over a network. Names of tensors are those of the network, functions and branches written out."""
+
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        dims: Mapping[str, int],
+        input_shapes: Mapping[str, Shape],
+        branches: Mapping[str, str],
+    ) -> None:
+        self.model, self.graph = model, model.graph
+        self.dims, self.input_shapes, self.branches = dims, input_shapes, branches
+        self.notices: list[str] = []
+        self.problems: list[Problem] = []
+        self.if_names: list[str] = []
+        self.opsets = _read_opsets(model, self.notices)
+        self.functions = read_functions(model)
+        self.expander = Expander(self.graph, self.opsets, self.notices)
+        self.known = KnownTensors()
+        self.inference = Inference(self.opsets)
+        self.found = _Collected()
+
+    def resolve(self) -> ResolvedGraph:
+        """The whole pass. Raises InputError with all problems."""
+        inputs = network_inputs(self.graph)
+        inner = InnerTensors(self.expander.tensor_names, {value.name for value in inputs})
+        pending, outputs = self._start(inputs, inner)
+        while pending and len(self.problems) < _MOST_PROBLEMS:
+            item = pending.pop()
+            try:
+                pending += reversed(self._resolve(item, outputs))
+            except InputError as error:
+                self.problems += error.problems
+                self.known.fail(list(item.proto.output))
+        if not pending:
+            self._check_end(inner)
+        if self.problems:
+            raise InputError(dict.fromkeys(self.problems))
+        return ResolvedGraph(
+            tuple(self.found.nodes),
+            self.known.facts,
+            tuple(value.name for value in inputs),
+            tuple(value.name for value in self.graph.output),
+            self.found.producer_of,
+            frozenset(self.found.constant_nodes),
+            self.opsets,
+            self.found.origins,
+            tuple(dict.fromkeys((*self.notices, *self.inference.notices()))),
+        )
+
+    def _start(
+        self, inputs: list[onnx.ValueInfoProto], inner: InnerTensors
+    ) -> tuple[list[PendingNode], OutputResolver]:
+        """The operators, last first, and what resolves them. Raises InputError if the network cannot even start."""
+        resolved = resolve_inputs(self.graph, self.dims, self.input_shapes, inner)
+        self.notices += resolved.notices
+        self.problems += resolved.problems
+        pending: list[PendingNode] = []
+        try:
+            pending = self.expander.network()
+        except InputError as error:
+            self.problems += error.problems
+        for value in inputs:
+            self._guarded(self._add_input, value, resolved.shapes)
+        names: set[str] = set()
+        for name, tensor in graph_constants(self.graph):
+            if name in names or not name:
+                text = f"initialiser '{name}' occurs twice" if name else "an initialiser has no name"
+                self.problems.append(Problem(text))
+            names.add(name)
+            self._guarded(self.known.add_constant, name, tensor)
+        if self.problems:
+            raise InputError(dict.fromkeys(self.problems))
+        stored = _stored_shapes(self.graph, resolved.symbols)
+        resolver = OutputResolver(self.known, self.inference, self.dims, self.input_shapes, stored)
+        return pending[::-1], resolver
+
+    def _guarded(self, add: Callable[..., None], *arguments: Any) -> None:
+        try:
+            add(*arguments)
+        except InputError as error:
+            self.problems += error.problems
+
+    def _add_input(self, value: onnx.ValueInfoProto, shapes: Mapping[str, Shape]) -> None:
+        name = value.name
+        if not name or name in self.known.defined:
+            raise InputError(f"network input '{name}' occurs twice" if name else "a network input has no name")
+        if value.type.WhichOneof("value") not in ("tensor_type", None):
+            problem = Problem(f"network input '{name}' is no tensor")
+            self.known.add_unknown(name, [problem], value.type, is_constant=False)
+        elif name in shapes:
+            self.known.add(name, shapes[name], value.type.tensor_type.elem_type, is_constant=False)
+        else:
+            self.known.defined.add(name)
+            message = f"the shape of network input '{name}' is not in the file"
+            raise InputError([Problem(message, allowed=f"input_shapes: {name}: [SIZE, ...]")])
+
+    def _check_end(self, inner: InnerTensors) -> None:
+        for value in self.graph.output:
+            if value.name not in self.known.defined or not value.name:
+                self.problems.append(Problem(f"output '{value.name}' of the network is produced by nothing"))
+            elif value.name in self.known.undecided:
+                self.problems += self.known.unknown[value.name]
+        self.problems += check_branches(self.branches, self.if_names)
+        if not self.problems:
+            self.problems += unused_places(self.dims, self.input_shapes, self.known, inner)
+
+    def _resolve(self, item: PendingNode, outputs: OutputResolver) -> list[PendingNode]:
+        """Takes one operator in, or returns what stands in its place. Raises InputError."""
+        node, known = item.proto, self.known
+        missing = [name for name in dict.fromkeys(node.input) if name not in known.defined]
+        if missing:
+            raise InputError(Problem(f"input '{name}' is produced by nothing", path=item.name) for name in missing)
+        if any(name in known.failed for name in node.input):
+            known.fail(list(node.output))
+            return []
+        function = self.functions.called_by(node)
+        if function is not None:
+            return self.expander.call(item, function)
+        is_standard = node.domain in STANDARD_DOMAINS
+        if is_standard and node.op_type == "If":
+            return self._resolve_branch(item)
+        if is_standard and node.op_type in LOOPS:
+            raise InputError([loop_problem(node, item.name)])
+        is_constant = self._is_constant(node)
+        outputs.add_outputs(item, is_constant=is_constant)
+        self.found.add(item, is_constant=is_constant)
+        return []
+
+    def _resolve_branch(self, item: PendingNode) -> list[PendingNode]:
+        self.if_names.append(item.name)
+        if len(item.proto.input) != 1 or not item.proto.input[0]:
+            raise InputError([Problem("an If needs one input, its condition", path=item.name)])
+        condition = self.known.facts.get(item.proto.input[0])
+        chosen = choose_branch(item.name, condition.values if condition else None, self.branches)
+        if isinstance(chosen, Problem):
+            raise InputError([chosen])
+        graph = branch_graph(item.proto, chosen)
+        if graph is None:
+            raise InputError([Problem(f"this If has no {chosen} branch", path=item.name)])
+        nodes, constants = self.expander.branch(item, graph)
+        for name, tensor in constants:
+            self.known.add_constant(name, tensor)
+        return nodes
+
+    def _is_constant(self, node: onnx.NodeProto) -> bool:
+        if node.op_type in _RANDOM:
+            return False
+        if node.domain in STANDARD_DOMAINS and node.op_type in _BY_SHAPE_ALONE:
+            return all(name in self.known.facts for name in node.input)
+        return all(name in self.known.constants for name in node.input if name)
+
+
+def _read_opsets(model: onnx.ModelProto, notices: list[str]) -> dict[str, int]:
+    """Domain -> version; files from before there were operator sets have version 1."""
+    opsets: dict[str, int] = {}
+    for opset in model.opset_import:
+        domain = standard_domain(opset.domain)
+        opsets[domain] = max(opset.version, opsets.get(domain, 0))
+    if "" not in opsets and any(node.domain in STANDARD_DOMAINS for node in model.graph.node):
+        opsets[""] = 1 if not model.opset_import else onnx.defs.onnx_opset_version()
+        notices.append(f"the file names no operator set of the standard domain; taken as {opsets['']}")
+    version, newest = opsets.get("", _OLDEST_OPSET), onnx.defs.onnx_opset_version()
+    if version < _OLDEST_OPSET:
+        notices.append(f"operator set {version} is older than {_OLDEST_OPSET}; some of its operators may not be known")
+    elif version > newest:
+        notices.append(f"operator set {version} is newer than {newest}; the operators are taken as of {newest}")
+    return opsets
+
+
+def _stored_shapes(graph: onnx.GraphProto, symbols: Mapping[str, int]) -> dict[str, tuple[int, Shape]]:
+    """Tensor -> (element type, shape) of what the file stores completely once `symbols` are put in."""
+    stored = {}
+    for value in (*graph.value_info, *graph.output):
+        tensor = value.type.tensor_type
+        if not value.type.HasField("tensor_type") or not tensor.HasField("shape") or not tensor.elem_type:
+            continue
+        sizes = [
+            size.dim_value if size.HasField("dim_value") else symbols.get(size.dim_param) for size in tensor.shape.dim
+        ]
+        shape = tuple(size for size in sizes if size is not None and size >= 0)
+        if len(shape) == len(sizes):
+            stored[value.name] = (tensor.elem_type, shape)
+    return stored

@@ -1,0 +1,170 @@
+"""What is checked of an operator before onnx's inference sees it: types and ranges of attributes, sizes that overflow.
+
+The inference computes with 64-bit integers and does not look for overflow, so sizes that lead there are refused.
+"""
+
+import functools
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import onnx
+
+from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.workload.onnx.evaluation import Values
+from tilewright.workload.onnx.node import Shape
+
+LARGEST_SIZE = 2**36
+"""Of one dimension."""
+LARGEST_TENSOR = 2**40
+"""Elements of one tensor."""
+_LARGEST_ATTRIBUTE = 2**24
+"""Of kernels, strides and the like: times the largest size it stays below 2^63."""
+_LARGEST_BLOCK = 2**12
+
+_POSITIVE_TEXT = """
+    strides dilations kernel_shape group blocksize hidden_size num_outputs q_num_heads kv_num_heads num_heads num_groups
+"""
+_POSITIVE = frozenset(_POSITIVE_TEXT.split())
+_BOUNDED = _POSITIVE | {"pads", "paddings", "output_shape", "output_padding", "output_height", "output_width", "size"}
+_BECAME_INPUTS = frozenset({"axes", "split", "pads", "shape", "starts", "ends", "k", "repeats", "broadcast", "axis"})
+"""Attributes of older or newer versions of an operator that its result depends on, so that they cannot be left out."""
+_SHAPE_INPUTS_TEXT = (
+    "CenterCropPad Col2Im ConstantOfShape Expand OneHot Pad Range Reshape Resize Split Tile TopK Upsample"
+)
+_SHAPE_INPUTS = frozenset(_SHAPE_INPUTS_TEXT.split())
+_DAMAGED = "does not fit the definition of the operator"
+
+
+def check_attributes(name: str, node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> None:
+    """Types and ranges of the attributes. Raises InputError with every one that is wrong."""
+    problems = []
+    for attribute in node.attribute:
+        expected = schema.attributes.get(attribute.name)
+        if expected is None:
+            if attribute.name in _BECAME_INPUTS and attribute.name in _attributes_of(node.op_type, schema.domain):
+                message = f"attribute '{attribute.name}' is not one of {node.op_type} in version {schema.since_version}"
+                problems.append(Problem(message, path=name, allowed=", ".join(sorted(schema.attributes)) or "none"))
+            continue
+        wanted = str(expected.type).rpartition(".")[2]
+        if onnx.AttributeProto.AttributeType.Value(wanted) != attribute.type:
+            got = onnx.AttributeProto.AttributeType.Name(attribute.type)
+            message = f"attribute '{attribute.name}' of {node.op_type} {_DAMAGED}"
+            problems.append(Problem(message, path=name, value=got, allowed=wanted))
+            continue
+        problems += _range_problems(name, node, attribute)
+    given = {attribute.name for attribute in node.attribute}
+    for key, expected in schema.attributes.items():
+        if expected.required and key not in given:
+            nearest = nearest_name(key, sorted(given - set(schema.attributes)))
+            problems.append(Problem(f"{node.op_type} needs attribute '{key}'", path=name, nearest=nearest))
+    problems += _input_problems(name, node, schema)
+    if problems:
+        raise InputError(problems)
+
+
+def _range_problems(name: str, node: onnx.NodeProto, attribute: onnx.AttributeProto) -> list[Problem]:
+    if attribute.name not in _BOUNDED:
+        return []
+    values = list(attribute.ints) if attribute.type == onnx.AttributeProto.INTS else [attribute.i]
+    least = 1 if attribute.name in _POSITIVE else -_LARGEST_ATTRIBUTE
+    most = _LARGEST_BLOCK if attribute.name == "blocksize" else _LARGEST_ATTRIBUTE
+    if all(least <= value <= most for value in values):
+        return []
+    message = f"attribute '{attribute.name}' of {node.op_type}"
+    shown = str(values if attribute.type == onnx.AttributeProto.INTS else attribute.i)
+    return [Problem(message, path=name, value=shown, allowed=f"integers from {least} to {most}")]
+
+
+def _input_problems(name: str, node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> list[Problem]:
+    problems = []
+    given = len(node.input)
+    if given > schema.max_input:
+        problems.append(Problem(f"{node.op_type} has {given} inputs and takes {schema.max_input}", path=name))
+    if len(node.output) > schema.max_output:
+        message = f"{node.op_type} has {len(node.output)} outputs and gives {schema.max_output}"
+        problems.append(Problem(message, path=name))
+    if not any(node.output):
+        problems.append(Problem(f"{node.op_type} has no output", path=name))
+    single = onnx.defs.OpSchema.FormalParameterOption.Single
+    for index, parameter in enumerate(schema.inputs):
+        if parameter.option == single and (index >= given or not node.input[index]):
+            message = f"{node.op_type} needs input {index} ({parameter.name}), and it is missing"
+            problems.append(Problem(message, path=name))
+    if given < schema.min_input and not problems:
+        problems.append(Problem(f"{node.op_type} needs at least {schema.min_input} inputs", path=name))
+    return problems
+
+
+@functools.lru_cache(maxsize=1024)
+def _attributes_of(operator: str, domain: str) -> frozenset[str]:
+    """Attributes of the operator in all its versions."""
+    schemas = (s for s in onnx.defs.get_all_schemas_with_history() if s.name == operator and s.domain == domain)
+    return frozenset(key for schema in schemas for key in schema.attributes)
+
+
+def known_attributes(node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> onnx.NodeProto:
+    """`node` without the attributes that its operator does not define: tools add their own to standard operators."""
+    if all(attribute.name in schema.attributes for attribute in node.attribute):
+        return node
+    copy = onnx.NodeProto(op_type=node.op_type, domain=node.domain, name=node.name)
+    copy.input.extend(node.input)
+    copy.output.extend(node.output)
+    copy.attribute.extend(attribute for attribute in node.attribute if attribute.name in schema.attributes)
+    return copy
+
+
+def check_values(
+    name: str, node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto], values: Mapping[str, Values]
+) -> None:
+    """Sizes that an operator takes as inputs. Raises InputError for those that overflow."""
+    if node.op_type not in _SHAPE_INPUTS:
+        return
+    for index, key in enumerate(node.input):
+        if key not in values or (index == 0 and node.op_type not in ("ConstantOfShape", "Range")):
+            continue
+        value = values[key]
+        if value.dtype.kind in "iuf" and value.size and not _is_bounded(value):
+            message = f"input {index} of {node.op_type} is out of range"
+            raise InputError([Problem(message, path=name, value=_shown(value), allowed=f"up to {LARGEST_SIZE}")])
+    if node.op_type == "Tile" and len(node.input) == 2 and node.input[1] in values:
+        _check_products(name, node, types, values[node.input[1]])
+    if node.op_type == "Range" and len(node.input) == 3 and node.input[2] in values and not values[node.input[2]].all():
+        raise InputError([Problem("Range with steps of zero", path=name)])
+    if node.op_type in ("Resize", "Upsample"):
+        for key in node.input[1:]:
+            if key in values and values[key].dtype.kind == "f" and values[key].size:
+                if not (values[key] > 0).all() and types[node.input[0]] is not None and key != _region(node):
+                    raise InputError([Problem("scales must be positive", path=name, value=_shown(values[key]))])
+                _check_products(name, node, types, values[key])
+
+
+def _region(node: onnx.NodeProto) -> str:
+    return node.input[1] if node.op_type == "Resize" and len(node.input) > 2 else ""
+
+
+def _is_bounded(value: Values) -> bool:
+    return bool(np.all(np.isfinite(value)) and np.all(value <= LARGEST_SIZE) and np.all(value >= -LARGEST_SIZE))
+
+
+def _shown(value: Values) -> str:
+    text = str(value.ravel()[:8].tolist())
+    return text if value.size <= 8 else f"{text[:-1]}, ...]"
+
+
+def _check_products(name: str, node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto], factors: Values) -> None:
+    shape = types[node.input[0]].tensor_type.shape.dim
+    for size, factor in zip(shape, factors.ravel().tolist(), strict=False):
+        if abs(size.dim_value * factor) > LARGEST_SIZE:
+            message = f"the result of {node.op_type} is too large"
+            raise InputError([Problem(message, path=name, value=_shown(factors), allowed=f"up to {LARGEST_SIZE}")])
+
+
+def size_problem(tensor: str, shape: Shape) -> Problem | None:
+    """What is wrong with the sizes of a tensor: negative ones, and claims that nothing could hold."""
+    if any(size < 0 for size in shape):
+        return Problem(f"tensor '{tensor}' has a negative size", value=str(list(shape)))
+    if any(size > LARGEST_SIZE for size in shape) or math.prod(size or 1 for size in shape) > LARGEST_TENSOR:
+        limit = f"at most {LARGEST_TENSOR} elements"
+        return Problem(f"tensor '{tensor}' is too large", value=str(list(shape)), allowed=limit)
+    return None

@@ -1,0 +1,277 @@
+"""Shapes of operators that onnx has no inference for: quantisers and contrib operators, and old or derived ones.
+
+Sources: the operator documents of qonnx 1.0 and Brevitas, ContribOperators.md of ONNX Runtime, Changelog.md of ONNX.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+
+from tilewright.errors import InputError, Problem
+from tilewright.workload.onnx.evaluation import Values
+from tilewright.workload.onnx.node import Shape
+
+Output = tuple[int, Shape] | None
+"""(element type, shape) of one output, None where it is not known."""
+
+QUANTISER_DOMAINS = frozenset({"qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general"})
+CONTRIB_DOMAIN = "com.microsoft"
+DELEGATED = {"FusedConv": ("Conv", 3), "FusedGemm": ("Gemm", 3)}
+"""Contrib operator -> the standard one with the same shapes, and how many inputs that one shares."""
+
+
+@dataclass(frozen=True)
+class CustomCall:
+    """One operator with the shapes, element types and (small constant) values of its inputs, None where absent."""
+
+    name: str
+    node: onnx.NodeProto
+    shapes: Sequence[Shape | None]
+    element_types: Sequence[int | None]
+    values: Sequence[Values | None]
+
+    def shape(self, index: int) -> Shape:
+        """Shape of input `index`. Raises InputError when it is missing."""
+        if index >= len(self.shapes) or self.shapes[index] is None:
+            raise InputError([Problem(f"{self.node.op_type} needs input {index}, and it is missing", path=self.name)])
+        return self.shapes[index]  # type: ignore[return-value]
+
+    def element_type(self, index: int) -> int:
+        """Element type of input `index`, float if it is missing."""
+        given = self.element_types[index] if index < len(self.element_types) else None
+        return onnx.TensorProto.FLOAT if given is None else given
+
+    def integer(self, key: str, default: int) -> int:
+        """An integer attribute."""
+        return next((a.i for a in self.node.attribute if a.name == key), default)
+
+
+def custom_outputs(call: CustomCall) -> list[Output] | None:
+    """What the outputs are, in order, or None for an operator that is not known here. Raises InputError."""
+    domain = call.node.domain
+    if domain in QUANTISER_DOMAINS:
+        function = _QUANTISERS.get(call.node.op_type)
+    elif domain == CONTRIB_DOMAIN:
+        function = _CONTRIB.get(call.node.op_type)
+    else:
+        function = _STANDARD.get(call.node.op_type) if domain in ("", "ai.onnx") else None
+    if function is None:
+        return None
+    try:
+        return function(call)
+    except (IndexError, ValueError):
+        shapes = ", ".join(str(list(shape)) for shape in call.shapes if shape is not None)
+        raise InputError(
+            [Problem(f"{call.node.op_type} does not fit its inputs", path=call.name, value=shapes)]
+        ) from None
+
+
+def _same(call: CustomCall) -> list[Output]:
+    return [(call.element_type(0), call.shape(0))]
+
+
+def _same_twice(call: CustomCall) -> list[Output]:
+    return _same(call) * 2
+
+
+def _broadcast(call: CustomCall, *indices: int) -> Shape:
+    return tuple(np.broadcast_shapes(*(call.shape(index) for index in indices)))
+
+
+def _comparison(call: CustomCall) -> list[Output]:
+    return [(onnx.TensorProto.BOOL, _broadcast(call, 0, 1))]
+
+
+def _quantised_binary(call: CustomCall) -> list[Output]:
+    return [(call.element_type(0), _broadcast(call, 0, 3))]
+
+
+def _skip_norm(call: CustomCall) -> list[Output]:
+    statistics: Output = (onnx.TensorProto.FLOAT, (*call.shape(0)[:-1], 1))
+    return [*_same(call), statistics, statistics, *_same(call)]
+
+
+def _embed_norm(call: CustomCall) -> list[Output]:
+    batch, length = call.shape(0)
+    hidden = call.shape(2)[1]
+    embedded: Output = (call.element_type(2), (batch, length, hidden))
+    return [embedded, (onnx.TensorProto.INT32, (batch,)), embedded]
+
+
+def matrix_product_shape(first: Shape, second: Shape) -> Shape:
+    """Shape of a matrix product with the rules of MatMul. Raises ValueError when the operands do not fit."""
+    left = first if len(first) > 1 else (1, *first)
+    right = second if len(second) > 1 else (*second, 1)
+    if not first or not second or left[-1] != right[-2]:
+        raise ValueError
+    rows = left[-2:-1] if len(first) > 1 else ()
+    columns = right[-1:] if len(second) > 1 else ()
+    return (*np.broadcast_shapes(left[:-2], right[:-2]), *rows, *columns)
+
+
+def _fused_matmul(call: CustomCall) -> list[Output]:
+    operands = []
+    for index, key in ((0, "A"), (1, "B")):
+        shape = call.shape(index)
+        if call.integer(f"transBatch{key}", 0):
+            return [None]
+        transposed = call.integer(f"trans{key}", 0) and len(shape) > 1
+        operands.append((*shape[:-2], shape[-1], shape[-2]) if transposed else shape)
+    return [(call.element_type(0), matrix_product_shape(*operands))]
+
+
+def _float_matmul(call: CustomCall) -> list[Output]:
+    return [(onnx.TensorProto.FLOAT, matrix_product_shape(call.shape(0), call.shape(1)))]
+
+
+def _packed_matmul(call: CustomCall) -> list[Output]:
+    columns, depth = call.integer("N", 0), call.integer("K", 0)
+    if call.shape(0)[-1] != depth or columns < 1:
+        raise ValueError
+    return [(call.element_type(0), (*call.shape(0)[:-1], columns))]
+
+
+def _attention(call: CustomCall) -> list[Output]:
+    """Output and nothing of the cache: input [batch, length, hidden], weights [hidden, q + k + v]."""
+    batch, length, _ = call.shape(0)
+    sizes = next((list(a.ints) for a in call.node.attribute if a.name == "qkv_hidden_sizes"), [])
+    hidden = sizes[2] if sizes else call.shape(1)[1] // 3
+    return [(call.element_type(0), (batch, length, hidden))]
+
+
+def _multi_head_attention(call: CustomCall) -> list[Output]:
+    """Separate query, key, value of rank 3, or keys and values of rank 4 [batch, heads, length, size]."""
+    query = call.shape(0)
+    if len(query) != 3 or len(call.shapes) < 3 or call.shapes[2] is None:
+        return [None]
+    value = call.shape(2)
+    return [(call.element_type(0), (*query[:2], value[2] if len(value) == 3 else value[1] * value[3]))]
+
+
+def _group_query_attention(call: CustomCall) -> list[Output]:
+    """Separate query, key and value; the present keys and values are the past ones with the new ones behind them."""
+    return _same(call) if len(call.shapes) > 2 and call.shapes[1] is not None else [None]
+
+
+def _global_average(call: CustomCall) -> list[Output]:
+    shape = call.shape(0)
+    if call.integer("channels_last", 0):
+        return [(call.element_type(0), (shape[0], *(1 for _ in shape[2:]), shape[-1]))]
+    return [(call.element_type(0), (*shape[:2], *(1 for _ in shape[2:])))]
+
+
+def _quantised_concat(call: CustomCall) -> list[Output]:
+    """Inputs: scale and zero point of the result, then tensor, scale and zero point in turn."""
+    parts = [call.shape(index) for index in range(2, len(call.shapes), 3)]
+    axis = call.integer("axis", 1)
+    joined = list(parts[0])
+    joined[axis] = sum(part[axis] for part in parts)
+    for part in parts:
+        if len(part) != len(joined):
+            raise ValueError
+    return [(call.element_type(2), tuple(joined))]
+
+
+def _gemm_like(call: CustomCall) -> list[Output]:
+    """QGemm: A, its scale and zero point, B, its scale and zero point, bias, scale of the result."""
+    first, second = call.shape(0), call.shape(3)
+    rows = first[1] if call.integer("transA", 0) else first[0]
+    columns = second[0] if call.integer("transB", 0) else second[1]
+    scaled = len(call.shapes) > 7 and call.shapes[7] is not None
+    return [(call.element_type(0) if scaled else onnx.TensorProto.FLOAT, (rows, columns))]
+
+
+def _legacy_reshape(call: CustomCall) -> list[Output]:
+    shape = next((list(a.ints) for a in call.node.attribute if a.name == "shape"), None)
+    if shape is None:
+        return [None]
+    source = call.shape(0)
+    sizes = [source[axis] if size == 0 else size for axis, size in enumerate(shape)]
+    known = int(np.prod([size for size in sizes if size != -1], dtype=object))
+    total = int(np.prod(source, dtype=object))
+    return [(call.element_type(0), tuple(total // max(known, 1) if size == -1 else size for size in sizes))]
+
+
+def _legacy_concat(call: CustomCall) -> list[Output]:
+    axis = call.integer("axis", 1)
+    joined = list(call.shape(0))
+    joined[axis] = sum(call.shape(index)[axis] for index in range(len(call.shapes)))
+    return [(call.element_type(0), tuple(joined))]
+
+
+def _legacy_gemm(call: CustomCall) -> list[Output]:
+    first, second = call.shape(0), call.shape(1)
+    rows = first[1] if call.integer("transA", 0) else first[0]
+    columns = second[0] if call.integer("transB", 0) else second[1]
+    return [(call.element_type(0), (rows, columns))]
+
+
+def _legacy_cast(call: CustomCall) -> list[Output]:
+    name = next((a.s.decode("ascii", "replace").upper() for a in call.node.attribute if a.name == "to"), "")
+    numbers = dict(onnx.TensorProto.DataType.items())
+    return [(numbers[name], call.shape(0)) if name in numbers else None]
+
+
+def _legacy_pad(call: CustomCall) -> list[Output]:
+    pads = next((list(a.ints) for a in call.node.attribute if a.name == "paddings"), [])
+    shape = call.shape(0)
+    if len(pads) != 2 * len(shape):
+        raise ValueError
+    before, after = pads[: len(shape)], pads[len(shape) :]
+    return [
+        (call.element_type(0), tuple(size + low + high for size, low, high in zip(shape, before, after, strict=True)))
+    ]
+
+
+def _legacy_normalisation(call: CustomCall) -> list[Output]:
+    return [*_same(call), *[(call.element_type(1), call.shape(1))] * 4]
+
+
+_Function = Callable[[CustomCall], list[Output]]
+
+
+def _table(function: _Function, names: str) -> dict[str, _Function]:
+    return dict.fromkeys(names.split(), function)
+
+
+_QUANTISERS: Mapping[str, _Function] = _table(_same, "Quant IntQuant BipolarQuant Trunc FloatQuant")
+_CONTRIB: Mapping[str, _Function] = {
+    **_table(
+        _same,
+        """
+        Gelu FastGelu BiasGelu QuickGelu FusedGelu BiasSoftmax BiasAdd GroupNorm RotaryEmbedding Trilu
+        QLinearSigmoid QLinearLeakyRelu QLinearSoftmax SimplifiedLayerNormalization LayerNormalization Inverse
+        """,
+    ),
+    **_table(_same_twice, "BiasDropout"),
+    **_table(_skip_norm, "SkipLayerNormalization SkipSimplifiedLayerNormalization"),
+    **_table(_embed_norm, "EmbedLayerNormalization"),
+    **_table(_fused_matmul, "FusedMatMul TransposeMatMul"),
+    **_table(_float_matmul, "MatMulIntegerToFloat DynamicQuantizeMatMul"),
+    **_table(_packed_matmul, "MatMulNBits MatMulBnb4"),
+    **_table(_attention, "Attention"),
+    **_table(_multi_head_attention, "MultiHeadAttention"),
+    **_table(_group_query_attention, "GroupQueryAttention"),
+    **_table(_quantised_binary, "QLinearAdd QLinearMul"),
+    **_table(_global_average, "QLinearGlobalAveragePool"),
+    **_table(_quantised_concat, "QLinearConcat"),
+    **_table(_gemm_like, "QGemm"),
+}
+_STANDARD: Mapping[str, _Function] = {
+    **_table(
+        _same,
+        """
+        Abs Ceil Clip Dropout Elu Exp Floor GroupNormalization HardSigmoid InstanceNormalization LeakyRelu Log
+        MeanVarianceNormalization Neg PRelu Reciprocal Relu Selu Sigmoid Sqrt Tanh Add Sub Mul Div Max Min Mean Sum
+        """,
+    ),
+    **_table(_comparison, "GreaterOrEqual LessOrEqual"),
+    **_table(_legacy_normalisation, "BatchNormalization"),
+    **_table(_legacy_reshape, "Reshape"),
+    **_table(_legacy_concat, "Concat"),
+    **_table(_legacy_gemm, "Gemm"),
+    **_table(_legacy_cast, "Cast"),
+    **_table(_legacy_pad, "Pad"),
+}

@@ -1,0 +1,165 @@
+"""Bodies of functions and branches as operators of the network, with names that stay unique and stable."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import onnx
+
+from tilewright.errors import InputError, Problem
+from tilewright.workload.onnx.functions import Bindings, bound_copy, call_bindings, standard_domain
+from tilewright.workload.onnx.topology import _free_names, _makers, _reads, _run_order, _unique_names
+
+Initialisers = list[tuple[str, onnx.TensorProto]]
+
+
+@dataclass(frozen=True)
+class PendingNode:
+    """An operator that is to be resolved: its tensors bear the names of the network, those of its subgraphs do not."""
+
+    proto: onnx.NodeProto
+    name: str
+    origin: str
+    opsets: Mapping[str, int]
+    scope: Mapping[str, str] = field(default_factory=dict)
+    """Name inside a subgraph of this node -> name in the network, where they differ."""
+    bindings: Bindings = field(default_factory=dict)
+
+
+class Expander:
+    """Gives the operators of a graph, of a function call and of a branch; remembers the names that are taken."""
+
+    def __init__(self, graph: onnx.GraphProto, opsets: Mapping[str, int], notices: list[str]) -> None:
+        self.graph = graph
+        self.opsets = opsets
+        self.notices = notices
+        self.node_names: set[str] = set()
+        self.tensor_names = _tensor_names(graph)
+
+    def network(self) -> list[PendingNode]:
+        """The operators of the file in an order in which they can run, with a notice if that is not the file's.
+
+        Raises InputError for tensors that are produced twice, and cycles.
+        """
+        protos = list(self.graph.node)
+        makers, problems = _makers(self.graph)
+        given = {value.name for value in self.graph.input} | {name for name, _ in graph_constants(self.graph)}
+        names = _unique_names(protos)
+        problems += [
+            Problem(f"tensor '{tensor}' is produced twice: it is given to the network too", path=names[index])
+            for tensor, index in makers.items()
+            if tensor in given
+        ]
+        if problems:
+            raise InputError(problems)
+        order = _run_order([_reads(proto) for proto in protos], makers, names)
+        if order != list(range(len(protos))):
+            self.notices.append("the operators of the file are not in an order in which they can run; they were sorted")
+        self.node_names.update(names)
+        return [PendingNode(protos[index], names[index], names[index], self.opsets) for index in order]
+
+    def call(self, caller: PendingNode, function: onnx.FunctionProto) -> list[PendingNode]:
+        """The body of `function` in place of its call. Raises InputError for surplus inputs or outputs, and cycles."""
+        call = caller.proto
+        if len(call.input) > len(function.input) or len(call.output) > len(function.output):
+            message = f"function '{function.name}' is called with more inputs or outputs than it has"
+            raise InputError([Problem(message, path=caller.name)])
+        scope = dict.fromkeys(function.input, "") | dict(zip(function.input, call.input, strict=False))
+        opsets = {standard_domain(opset.domain): opset.version for opset in function.opset_import}
+        body = _Body(
+            function.node, list(function.output), scope, call_bindings(call, function), {**self.opsets, **opsets}
+        )
+        return self._expanded(caller, body, caller.origin)
+
+    def branch(self, caller: PendingNode, graph: onnx.GraphProto) -> tuple[list[PendingNode], Initialisers]:
+        """The operators of a branch in place of its `If`, and the constants of the branch. Raises InputError."""
+        if len(graph.output) < len(caller.proto.output):
+            raise InputError([Problem("a branch of this If has fewer outputs than the If", path=caller.name)])
+        scope = dict(caller.scope)
+        constants = []
+        for name, tensor in graph_constants(graph):
+            scope[name] = self._tensor_name(caller, name)
+            constants.append((scope[name], tensor))
+        body = _Body(graph.node, [value.name for value in graph.output], scope, caller.bindings, caller.opsets)
+        return self._expanded(caller, body, None), constants
+
+    def _expanded(self, caller: PendingNode, body: "_Body", origin: str | None) -> list[PendingNode]:
+        wrapper = onnx.GraphProto()
+        wrapper.node.extend(body.nodes)
+        nodes = list(wrapper.node)
+        makers, problems = _makers(wrapper)
+        if problems:
+            raise InputError(Problem(problem.message, path=f"{caller.name}/{problem.path}") for problem in problems)
+        names = _unique_names(nodes)
+        order = _run_order([_reads(node) for node in nodes], makers, [f"{caller.name}/{name}" for name in names])
+        aliases = self._name_results(caller, body, makers)
+        expanded = []
+        for index in order:
+            origin_name = f"{caller.origin}/{names[index]}" if origin is None else origin
+            proto = bound_copy(nodes[index], body.scope, body.bindings)
+            expanded.append(self._pending(caller, body, proto, names[index], origin_name))
+        for inner, outer in aliases:
+            proto = onnx.helper.make_node("Identity", [body.scope.get(inner, inner)], [outer])
+            origin_name = caller.origin if origin is None else origin
+            expanded.append(self._pending(caller, body, proto, f"output {outer}", origin_name))
+        return expanded
+
+    def _name_results(self, caller: PendingNode, body: "_Body", makers: Mapping[str, int]) -> list[tuple[str, str]]:
+        """Puts the names of all results into the scope of `body`; returns outputs that need a node of their own."""
+        aliases, outer_name = [], {}
+        for inner, outer in zip(body.outputs, caller.proto.output, strict=False):
+            if not outer:
+                continue
+            if inner in makers and inner not in outer_name:
+                outer_name[inner] = outer
+            else:
+                aliases.append((inner, outer))
+        for inner in makers:
+            body.scope[inner] = outer_name.get(inner) or self._tensor_name(caller, inner)
+        return aliases
+
+    def _pending(
+        self, caller: PendingNode, body: "_Body", proto: onnx.NodeProto, name: str, origin: str
+    ) -> PendingNode:
+        unique = _not_taken(f"{caller.name}/{name}", self.node_names)
+        return PendingNode(proto, unique, origin, body.opsets, body.scope, body.bindings)
+
+    def _tensor_name(self, caller: PendingNode, name: str) -> str:
+        return _not_taken(f"{caller.name}/{name}", self.tensor_names)
+
+
+@dataclass
+class _Body:
+    """What is written out in place of a node. `scope` grows by the names of the results."""
+
+    nodes: Iterable[onnx.NodeProto]
+    outputs: Sequence[str]
+    scope: dict[str, str]
+    bindings: Bindings
+    opsets: Mapping[str, int]
+
+
+def graph_constants(graph: onnx.GraphProto) -> Initialisers:
+    """The initialisers by name; a sparse one as a tensor of its full size without values."""
+    constants = [(tensor.name, tensor) for tensor in graph.initializer]
+    for sparse in graph.sparse_initializer:
+        tensor = onnx.TensorProto(data_type=sparse.values.data_type, dims=sparse.dims)
+        tensor.data_location = onnx.TensorProto.EXTERNAL
+        constants.append((sparse.values.name, tensor))
+    return constants
+
+
+def _tensor_names(graph: onnx.GraphProto) -> set[str]:
+    names = {value.name for values in (graph.input, graph.output, graph.value_info) for value in values}
+    names.update(name for name, _ in graph_constants(graph))
+    names.update(_free_names(graph))
+    names.update(name for node in graph.node for name in node.output)
+    return names
+
+
+def _not_taken(name: str, taken: set[str]) -> str:
+    """`name`, or `name__2`, `name__3`, ... if it is taken; takes it."""
+    unique, number = name, 2
+    while unique in taken:
+        unique, number = f"{name}__{number}", number + 1
+    taken.add(unique)
+    return unique

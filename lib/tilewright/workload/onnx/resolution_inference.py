@@ -1,0 +1,282 @@
+"""Types and shapes of the outputs of one operator: onnx's own inference, guarded, and ours where onnx has none."""
+
+import functools
+from collections.abc import Mapping, Sequence
+
+import onnx
+from onnx import numpy_helper
+
+from tilewright.errors import InputError, Problem
+from tilewright.workload.onnx.evaluation import LARGEST_VALUES, Values
+from tilewright.workload.onnx.functions import standard_domain
+from tilewright.workload.onnx.resolution_checks import check_attributes, check_values, known_attributes
+from tilewright.workload.onnx.resolution_custom import CONTRIB_DOMAIN, DELEGATED, CustomCall, custom_outputs
+from tilewright.workload.onnx.resolution_expansion import PendingNode
+from tilewright.workload.onnx.resolution_facts import tensor_type
+from tilewright.workload.onnx.resolution_tensors import KnownTensors
+
+Types = Mapping[str, onnx.TypeProto]
+
+_LATEST = 2**31 - 1
+_MOST_PLACES = 20
+"""Named in one notice."""
+_FIRST_FULL_OPSET = 7
+"""From this operator set on onnx infers the shapes of nearly all operators."""
+INFERENCE_ERRORS = (
+    onnx.shape_inference.InferenceError,
+    onnx.checker.ValidationError,
+    RuntimeError,
+    ValueError,
+    TypeError,
+    IndexError,
+    KeyError,
+    OverflowError,
+    MemoryError,
+)
+
+
+@functools.lru_cache(maxsize=4096)
+def find_schema(operator: str, domain: str, version: int) -> onnx.defs.OpSchema | None:
+    """The definition of an operator as of `version`, or of the nearest one that onnx knows; None if there is none.
+
+    An operator that was withdrawn by then is taken as it was last defined.
+    """
+    try:
+        schema = onnx.defs.get_schema(operator, max(version, 1), domain)
+        if schema.deprecated and schema.since_version > 1:
+            schema = onnx.defs.get_schema(operator, schema.since_version - 1, domain)
+    except onnx.defs.SchemaError:
+        return None
+    return schema
+
+
+def standard_types(
+    name: str,
+    node: onnx.NodeProto,
+    schema: onnx.defs.OpSchema,
+    opsets: Mapping[str, int],
+    types: Types,
+    values: Mapping[str, Values],
+) -> dict[str, onnx.TypeProto]:
+    """Output name -> type, as far as onnx's inference tells; sizes that depend on run-time data are left open.
+
+    `types` and `values` hold the inputs of the node (values: of small constants only). Raises InputError, with `name`
+    as its place, for whatever contradicts the definition of the operator.
+    """
+    check_attributes(name, node, schema)
+    check_values(name, node, types, values)
+    known = known_attributes(node, schema)
+    data = {key: numpy_helper.from_array(value) for key, value in values.items() if value.size <= LARGEST_VALUES}
+    imports = [onnx.helper.make_opsetid(domain, max(version, 1)) for domain, version in opsets.items()]
+    try:
+        return dict(onnx.shape_inference.infer_node_outputs(schema, known, dict(types), data, opset_imports=imports))
+    except INFERENCE_ERRORS as error:
+        raise InputError([Problem(_reason(node, error), path=name)]) from None
+
+
+def substituted_types(node: onnx.NodeProto, schema: onnx.defs.OpSchema, types: Types) -> dict[str, onnx.TypeProto]:
+    """Floating-point types for the inputs that the operator is not defined for: tools store Conv of int8, say.
+
+    All inputs that have to be of one type are replaced together.
+    """
+    allowed = _allowed_types(schema)
+    bound = [(name, variable) for name, variable in _bound_inputs(node, schema) if name in types]
+    foreign = {
+        variable
+        for name, variable in bound
+        if types[name].HasField("tensor_type")
+        and _FLOAT_NAME in allowed.get(variable, ())
+        and _type_name(types[name]) not in allowed[variable]
+    }
+    return {
+        name: _with_element_type(types[name], onnx.TensorProto.FLOAT)
+        for name, variable in bound
+        if variable in foreign and types[name].HasField("tensor_type")
+    }
+
+
+def restored_types(
+    node: onnx.NodeProto, schema: onnx.defs.OpSchema, types: Types, inferred: Mapping[str, onnx.TypeProto]
+) -> dict[str, onnx.TypeProto]:
+    """The inferred output types with the element types that the inputs have in the file."""
+    actual = {
+        variable: types[name].tensor_type.elem_type
+        for name, variable in reversed(_bound_inputs(node, schema))
+        if name in types and types[name].HasField("tensor_type")
+    }
+    outputs = zip(node.output, _parameters(schema.outputs, len(node.output)), strict=False)
+    variable_of = {name: parameter.type_str for name, parameter in outputs}
+    return {
+        name: _with_element_type(value, actual[variable_of[name]]) if variable_of.get(name) in actual else value
+        for name, value in inferred.items()
+    }
+
+
+_FLOAT_NAME = "tensor(float)"
+
+
+@functools.lru_cache(maxsize=4096)
+def _allowed_types(schema: onnx.defs.OpSchema) -> dict[str, frozenset[str]]:
+    return {c.type_param_str: frozenset(c.allowed_type_strs) for c in schema.type_constraints}
+
+
+def _bound_inputs(node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> list[tuple[str, str]]:
+    """(input, variable of its type) of the inputs that are given."""
+    parameters = _parameters(schema.inputs, len(node.input))
+    return [(name, parameter.type_str) for name, parameter in zip(node.input, parameters, strict=False) if name]
+
+
+def _parameters(
+    formal: Sequence[onnx.defs.OpSchema.FormalParameter], count: int
+) -> list[onnx.defs.OpSchema.FormalParameter]:
+    """The formal parameter of each of `count` actual ones; the last one may take many, all of one type if it says so."""
+    return [formal[min(index, len(formal) - 1)] for index in range(count)] if formal else []
+
+
+_NAMES = {number: f"tensor({name.lower()})" for name, number in onnx.TensorProto.DataType.items()}
+
+
+def _type_name(value: onnx.TypeProto) -> str:
+    return _NAMES.get(value.tensor_type.elem_type, "")
+
+
+def _with_element_type(value: onnx.TypeProto, element_type: int) -> onnx.TypeProto:
+    copy = onnx.TypeProto()
+    copy.CopyFrom(value)
+    copy.tensor_type.elem_type = element_type
+    return copy
+
+
+def _listed(places: list[str]) -> str:
+    shown = ", ".join(places[:_MOST_PLACES])
+    return shown if len(places) <= _MOST_PLACES else f"{shown} and {len(places) - _MOST_PLACES} more"
+
+
+def _reason(node: onnx.NodeProto, error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = lines[0] if lines else type(error).__name__
+    for prefix in ("[ShapeInferenceError]", "[TypeInferenceError]"):
+        text = text.removeprefix(prefix).strip()
+    if text.startswith("(op_type:") and "): " in text:
+        text = text.split("): ", 1)[1]
+    for prefix in ("[ShapeInferenceError]", "[TypeInferenceError]"):
+        text = text.removeprefix(prefix).strip()
+    return f"{node.op_type} does not fit its inputs: {text}"
+
+
+Sizes = tuple[int | None, ...]
+"""Of a tensor, None where they are open."""
+
+
+def known_shape(value: onnx.TypeProto | None) -> Sizes | None:
+    """Sizes of a tensor type, None for the open ones; None for other types and for tensors of unknown rank."""
+    if value is None or not value.HasField("tensor_type") or not value.tensor_type.HasField("shape"):
+        return None
+    return tuple(size.dim_value if size.HasField("dim_value") else None for size in value.tensor_type.shape.dim)
+
+
+class Inference:
+    """Output types of operators of any domain; remarks what had to be assumed."""
+
+    def __init__(self, model_opsets: Mapping[str, int]) -> None:
+        self.model_opsets = model_opsets
+        self.remarks: dict[str, dict[str, None]] = {}
+
+    def note(self, text: str, place: str) -> None:
+        """Remark `text` about `place`: remarks of the same text become one notice."""
+        self.remarks.setdefault(text, {})[place] = None
+
+    def notices(self) -> list[str]:
+        """The remarks with their places."""
+        return [f"{text}: {_listed(list(places))}" for text, places in self.remarks.items()]
+
+    def is_defined(self, item: PendingNode) -> bool:
+        """Whether onnx knows the operator, so that the types of its inputs are needed."""
+        return self._schema(item.proto, item.opsets) is not None
+
+    def output_types(self, item: PendingNode, known: KnownTensors) -> dict[str, onnx.TypeProto]:
+        """Output name -> type; nothing for operators that nobody knows. Raises InputError for what does not fit."""
+        node = item.proto
+        schema = self._schema(node, item.opsets)
+        if schema is None:
+            return self._custom_types(item, known)
+        if item.opsets is not self.model_opsets:
+            self._check_version(item, schema)
+        if not schema.has_type_and_shape_inference_function:
+            types = self._custom_types(item, known)
+            if types:
+                return types
+            schema = self._with_inference(item, schema)
+        return self._standard_types(item, node, schema, known)
+
+    def _standard_types(
+        self, item: PendingNode, node: onnx.NodeProto, schema: onnx.defs.OpSchema, known: KnownTensors
+    ) -> dict[str, onnx.TypeProto]:
+        types = {name: known.types[name] for name in node.input if name in known.types}
+        values = {
+            name: facts.values
+            for name in node.input
+            if (facts := known.facts.get(name)) is not None and facts.values is not None
+        }
+        opsets = {schema.domain: max(item.opsets.get(schema.domain, 1), schema.since_version)}
+        foreign = substituted_types(node, schema, types)
+        if foreign:
+            self.note(
+                f"{node.op_type} is not defined for some of these element types and taken as if it were", item.name
+            )
+        inferred = standard_types(item.name, node, schema, opsets, {**types, **foreign}, values)
+        return restored_types(node, schema, types, inferred) if foreign else inferred
+
+    def _schema(self, node: onnx.NodeProto, opsets: Mapping[str, int]) -> onnx.defs.OpSchema | None:
+        domain = standard_domain(node.domain)
+        return find_schema(node.op_type, domain, opsets.get(domain, _LATEST))
+
+    def _check_version(self, item: PendingNode, schema: onnx.defs.OpSchema) -> None:
+        """A function may import another operator set than the model, but not one that defines its operators anew."""
+        in_model = self._schema(item.proto, self.model_opsets)
+        if in_model is not None and in_model.since_version != schema.since_version:
+            message = (
+                f"{item.proto.op_type} is used in a function in its version {schema.since_version}, and the model "
+                f"imports version {in_model.since_version}, which the standard forbids"
+            )
+            raise InputError([Problem(message, path=item.name)])
+
+    def _with_inference(self, item: PendingNode, schema: onnx.defs.OpSchema) -> onnx.defs.OpSchema:
+        """The next version of an operator of old operator sets for which onnx infers shapes."""
+        for version in range(schema.since_version + 1, _FIRST_FULL_OPSET + 1):
+            newer = find_schema(schema.name, schema.domain, version)
+            if newer is not None and newer.has_type_and_shape_inference_function:
+                versions = f"{schema.since_version} were inferred as of version {newer.since_version}"
+                self.note(f"the shapes of {schema.name} of version {versions}", item.name)
+                return newer
+        return schema
+
+    def _custom_types(self, item: PendingNode, known: KnownTensors) -> dict[str, onnx.TypeProto]:
+        node = item.proto
+        if node.domain == CONTRIB_DOMAIN and node.op_type in DELEGATED:
+            return self._delegated_types(item, known)
+        given = [known.facts.get(name) for name in node.input]
+        if any(name and facts is None for name, facts in zip(node.input, given, strict=True)):
+            return {}
+        call = CustomCall(
+            item.name,
+            node,
+            [facts.shape if facts else None for facts in given],
+            [facts.element_type if facts else None for facts in given],
+            [facts.values if facts else None for facts in given],
+        )
+        outputs = custom_outputs(call)
+        pairs = zip(node.output, outputs or (), strict=False)
+        return {name: tensor_type(*output) for name, output in pairs if name and output is not None}
+
+    def _delegated_types(self, item: PendingNode, known: KnownTensors) -> dict[str, onnx.TypeProto]:
+        operator, input_count = DELEGATED[item.proto.op_type]
+        version = self.model_opsets.get("", _LATEST)
+        schema = find_schema(operator, "", version)
+        if schema is None or any(name and name not in known.facts for name in item.proto.input):
+            return {}
+        copy = onnx.NodeProto(op_type=operator, name=item.proto.name)
+        copy.input.extend(item.proto.input[:input_count])
+        copy.output.extend(item.proto.output)
+        copy.attribute.extend(item.proto.attribute)
+        return self._standard_types(item, copy, schema, known)

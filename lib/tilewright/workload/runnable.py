@@ -1,0 +1,154 @@
+"""What of a network a core can run, and the work that is left: it costs no energy and no time in any figure."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tilewright.hardware.core import Core
+from tilewright.workload.graph import VECTOR_UNIT, Workload, WorkloadNode
+from tilewright.workload.layer import OUTPUT
+from tilewright.workload.operator_groups import ALL, MAC, MAC_TYPES, OPERATOR_TYPES_OF, VECTOR, bare_type, is_listed
+
+NOT_RUN = "not run by the core"
+NOT_MODELLED = "not modelled"
+"""Why work is not costed: the core does not have the operator among its `operator_types`; the model profile has no
+layer for it."""
+
+UNSUPPORTED = "unsupported"
+"""Status of a node of which the reader says that its work is not modelled (see coverage.json)."""
+_CONTROL_FLOW = ("If", "Loop", "Scan")
+_VECTOR_GROUPS = tuple(OPERATOR_TYPES_OF)
+
+
+@dataclass(frozen=True)
+class UncostedWork:
+    """The operators of one type whose work is not costed, for one reason."""
+
+    operator_type: str
+    """As in the network file: of a decomposed operator that of the whole."""
+    reason: str
+    """NOT_RUN or NOT_MODELLED."""
+    node_count: int
+    mac_count: int | None
+    """Multiply-accumulates; None if they are not known."""
+    operation_count: int | None
+    """Other operations; None if they are not known."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for the summary of a run."""
+        return {
+            "operator_type": self.operator_type,
+            "reason": self.reason,
+            "nodes": self.node_count,
+            "mac_count": self.mac_count,
+            "operation_count": self.operation_count,
+        }
+
+    @property
+    def text(self) -> str:
+        """A line for people: 17 Relu (2,308,992 operations) not run by the core."""
+        counts = [
+            f"{count:,} {what}" for count, what in ((self.mac_count, "MACs"), (self.operation_count, "operations")) if count
+        ]
+        known = ", ".join(counts) if counts or None not in (self.mac_count, self.operation_count) else "work unknown"
+        return f"{self.node_count} {self.operator_type}{f' ({known})' if known else ''} {self.reason}"
+
+
+def can_run(core: Core, node: WorkloadNode) -> bool:
+    """Whether a core can run the layer of a node.
+
+    By the unit that the layer needs, by its operator type, or by that of the operator of which it is a part. A layer
+    that needs no particular unit (those of a YAML file) counts as one for multipliers.
+    """
+    listed = core.operator_types
+    if ALL in listed or (VECTOR if node.unit == VECTOR_UNIT else MAC) in listed:
+        return True
+    return is_listed(node.operator_type, listed) or is_listed(node.origin_type, listed)
+
+
+def restrict_to_core(workload: Workload, core: Core) -> tuple[Workload, tuple[UncostedWork, ...]]:
+    """The network as a core runs it, and a row for each operator type that it does not run.
+
+    A layer that the core cannot run becomes a node that passes its data on, at no cost. The workload itself is returned
+    where the core runs all of it.
+    """
+    left_out = {node.node_id for node in workload.nodes if node.layer is not None and not can_run(core, node)}
+    if not left_out:
+        return workload, ()
+    nodes = tuple(
+        replace(node, layer=None, output_elements=_output_elements(workload, node)) if node.node_id in left_out else node
+        for node in workload.nodes
+    )
+    not_run = (node for node in workload.nodes if node.node_id in left_out)
+    return replace(workload, nodes=nodes), _rows(not_run, NOT_RUN)
+
+
+def unmodelled_work(workload: Workload) -> tuple[UncostedWork, ...]:
+    """A row for each operator type for which the model profile has no layer, though it does work."""
+    return _rows((node for node in workload.nodes if node.layer is None and node.status == UNSUPPORTED), NOT_MODELLED)
+
+
+def work_of(nodes: Iterable[WorkloadNode]) -> tuple[int, int]:
+    """(multiply-accumulates, other operations) of all layers of some nodes."""
+    macs = operations = 0
+    for node in nodes:
+        if node.layer is not None:
+            macs += 0 if node.unit == VECTOR_UNIT else node.layer.mac_count
+            operations += node.layer.mac_count if node.unit == VECTOR_UNIT else 0
+    return macs, operations
+
+
+def coverage_of(workload: Workload, uncosted: tuple[UncostedWork, ...]) -> dict[str, Any]:
+    """How much of the work of a network is costed, as plain data; `workload` is what is left to be run.
+
+    Shares are null where the whole is not known.
+    """
+    macs, operations = work_of(workload.nodes)
+    return {
+        "complete": not uncosted,
+        "mac_share": _share(macs, [row.mac_count for row in uncosted]),
+        "operation_share": _share(operations, [row.operation_count for row in uncosted]),
+        "mac_count": macs,
+        "operation_count": operations,
+        "not_costed": [row.to_dict() for row in uncosted],
+    }
+
+
+def _share(costed: int, others: list[int | None]) -> float | None:
+    known = [count for count in others if count is not None]
+    if len(known) < len(others):
+        return None
+    total = costed + sum(known)
+    return costed / total if total else 1.0
+
+
+def _output_elements(workload: Workload, node: WorkloadNode) -> int:
+    """Elements of all outputs: of the tensors where they are known, else by the loops of the layer."""
+    layer, tensors = node.layer, workload.tensor_of
+    assert layer is not None
+    if node.outputs and all(name in tensors for name in node.outputs):
+        return sum(tensors[name].element_count for name in node.outputs)
+    return math.prod(layer.size_of.get(dimension, 1) for dimension in dict(layer.operand_dimensions)[OUTPUT])
+
+
+def _rows(nodes: Iterable[WorkloadNode], reason: str) -> tuple[UncostedWork, ...]:
+    """Rows by operator type, most nodes first; the parts of an operator count as one node."""
+    by_type: dict[str, list[WorkloadNode]] = {}
+    for node in nodes:
+        by_type.setdefault(node.origin_type or node.operator_type, []).append(node)
+    rows = [_row(operator_type, reason, found) for operator_type, found in by_type.items()]
+    return tuple(sorted(rows, key=lambda row: -row.node_count))
+
+
+def _row(operator_type: str, reason: str, nodes: list[WorkloadNode]) -> UncostedWork:
+    count = len({node.origin or node.name for node in nodes})
+    if all(node.layer is not None for node in nodes):
+        return UncostedWork(operator_type, reason, count, *work_of(nodes))
+    return UncostedWork(operator_type, reason, count, None if _may_do_macs(operator_type) else 0, None)
+
+
+def _may_do_macs(operator_type: str) -> bool:
+    """False for operators of the standard, and of known types, that do not multiply and accumulate."""
+    name = bare_type(operator_type)
+    return name in (*MAC_TYPES, *_CONTROL_FLOW) or (name != operator_type and not is_listed(name, _VECTOR_GROUPS))

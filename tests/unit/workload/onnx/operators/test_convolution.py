@@ -1,0 +1,154 @@
+"""Convolutions: work, layers, and dependencies against experiments with the reference evaluator."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+from tests.unit.workload.onnx.dependency_checks import lower_model
+from tests.unit.workload.onnx.operators.matrix_cases import MatrixCase, check_matrix_case, only_layer
+from tilewright.errors import InputError
+
+U8 = TensorProto.UINT8
+ZERO = np.uint8(0)
+
+CASES = {
+    "plain": MatrixCase("Conv", [(1, 2, 4, 5), (3, 2, 2, 3)], 3 * 3 * 3 * 2 * 6, weights=(1,)),
+    "bias": MatrixCase("Conv", [(2, 2, 4, 4), (3, 2, 1, 1), (3,)], 2 * 3 * 16 * 2, weights=(1,)),
+    "computed weights and bias": MatrixCase("Conv", [(1, 2, 3, 3), (2, 2, 2, 2), (2,)], 2 * 4 * 2 * 4),
+    "strides, dilations, uneven padding": MatrixCase(
+        "Conv",
+        [(1, 1, 7, 6), (2, 1, 2, 3)],
+        2 * 4 * 5 * 6,
+        {"strides": [2, 1], "dilations": [3, 2], "pads": [1, 2, 2, 1]},
+        weights=(1,),
+    ),
+    "groups": MatrixCase("Conv", [(1, 4, 3, 3), (6, 2, 2, 2)], 6 * 4 * 2 * 4, {"group": 2}, weights=(1,)),
+    "depthwise": MatrixCase(
+        "Conv", [(1, 3, 4, 4), (3, 1, 3, 3)], 3 * 16 * 9, {"group": 3, "pads": [1, 1, 1, 1]}, weights=(1,)
+    ),
+    "same upper": MatrixCase(
+        "Conv", [(1, 1, 5, 6), (1, 1, 2, 3)], 3 * 3 * 6, {"auto_pad": "SAME_UPPER", "strides": [2, 2]}, weights=(1,)
+    ),
+    "same lower": MatrixCase(
+        "Conv", [(1, 1, 5, 6), (1, 1, 2, 3)], 3 * 3 * 6, {"auto_pad": "SAME_LOWER", "strides": [2, 2]}, weights=(1,)
+    ),
+    "valid": MatrixCase("Conv", [(1, 1, 4, 4), (1, 1, 2, 2)], 9 * 4, {"auto_pad": "VALID"}, weights=(1,)),
+    "one axis": MatrixCase(
+        "Conv", [(2, 2, 9), (3, 2, 3), (3,)], 2 * 3 * 4 * 2 * 3, {"strides": [2], "pads": [1, 0]}, weights=(1, 2)
+    ),
+    "three axes": MatrixCase(
+        "Conv",
+        [(1, 2, 4, 3, 5), (4, 1, 2, 1, 3), (4,)],
+        4 * (2 * 3 * 5) * 6,
+        {"group": 2, "strides": [2, 1, 1], "pads": [0, 0, 1, 0, 0, 1]},
+        weights=(1,),
+    ),
+    "integers": MatrixCase(
+        "ConvInteger",
+        [(1, 2, 3, 3), (2, 2, 2, 2), ()],
+        2 * 4 * 8,
+        weights=(1,),
+        kinds={0: U8, 1: U8, 2: U8},
+        ranges={"x0": (0, 200), "x2": (0, 200)},
+        opset=10,
+    ),
+    "quantised": MatrixCase(
+        "QLinearConv",
+        [(1, 2, 3, 3), (), (), (2, 2, 2, 2), (2,), (), (), (), (2,)],
+        2 * 4 * 8,
+        weights=(3,),
+        values={1: 0.5, 2: ZERO, 4: [0.5, 0.25], 5: ZERO, 6: 8.0, 7: ZERO, 8: np.zeros(2, np.int32)},
+        kinds={0: U8, 3: U8},
+        ranges={"x0": (0, 200)},
+    ),
+    "deformable": MatrixCase(
+        "DeformConv",
+        [(1, 2, 3, 3), (1, 2, 2, 2), (1, 8, 2, 2), (1,), (1, 4, 2, 2)],
+        4 * 8,
+        {"kernel_shape": [2, 2]},
+        weights=(1,),
+        opset=19,
+        is_exact=False,
+        ranges={"x2": (-1.0, 1.0)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_convolution(name: str) -> None:
+    """Work, form of the layers, dependencies."""
+    check_matrix_case(CASES[name])
+
+
+def test_layer_of_two_axes() -> None:
+    """Loops in the order of zigzag-dse, height on Y; the weights are constant, the input of the network is not."""
+    layer = only_layer(CASES["strides, dilations, uneven padding"])
+    assert layer.loop_sizes == (
+        ("B", 1),
+        ("K", 2),
+        ("G", 1),
+        ("OX", 5),
+        ("OY", 4),
+        ("C", 1),
+        ("FX", 3),
+        ("FY", 2),
+    )
+    assert [relation.terms for relation in layer.relations] == [(("OX", 1), ("FX", 2)), (("OY", 2), ("FY", 3))]
+    assert layer.padding == (("IX", (2, 1)), ("IY", (1, 2)))
+    assert layer.constant_operands == ("W",)
+    assert layer.bits_of == {"W": 8, "I": 8, "O_final": 8, "O": 16}
+
+
+def test_layer_of_three_axes() -> None:
+    """Each axis has its own window; groups are a dimension of all operands."""
+    layer = only_layer(CASES["three axes"])
+    assert layer.equation == "O[b][g][k][oz][oy][ox] += W[g][k][c][fz][fy][fx] * I[b][g][c][fz][oz][fy][oy][ix]"
+    assert layer.size_of == {
+        "B": 1,
+        "K": 2,
+        "G": 2,
+        "OX": 5,
+        "OY": 3,
+        "OZ": 2,
+        "C": 1,
+        "FX": 3,
+        "FY": 1,
+        "FZ": 2,
+    }
+    assert dict(layer.padding) == {"IX": (1, 1)}
+
+
+def test_integer_accumulator() -> None:
+    """The result of ConvInteger has the 32 bits of its type."""
+    bits = only_layer(CASES["integers"]).bits_of
+    assert (bits["W"], bits["I"], bits["O_final"]) == (8, 8, 32)
+
+
+def test_more_than_three_axes_are_unsupported() -> None:
+    """A convolution over four axes is told, not refused."""
+    case = MatrixCase("Conv", [(1, 1, 2, 2, 2, 2), (1, 1, 1, 1, 1, 1)], 0, weights=(1,))
+    lowered = lower_model(case.model())
+    assert lowered.statuses == {"op": "unsupported"}
+
+
+def test_deformable_convolution_is_approximated() -> None:
+    """Its cost leaves out the interpolation, and it says so."""
+    lowered = lower_model(CASES["deformable"].model())
+    assert lowered.statuses == {"op": "approximated"}
+
+
+@pytest.mark.parametrize(
+    ("case", "text"),
+    [
+        (MatrixCase("Conv", [(1, 3, 4, 4), (2, 3, 2, 2), (3,)], 0, weights=(1, 2)), "bias"),
+        (
+            MatrixCase(
+                "ConvInteger", [(1, 2, 3, 3), (2, 2, 2, 2), (5,)], 0, weights=(1, 2), kinds={0: U8, 1: U8, 2: U8}
+            ),
+            "shape of input 2",
+        ),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused(case: MatrixCase, text: str) -> None:
+    """What is read beside the product has one element, or one for each channel."""
+    with pytest.raises(InputError, match=text):
+        lower_model(case.model())

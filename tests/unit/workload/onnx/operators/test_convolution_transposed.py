@@ -1,0 +1,102 @@
+"""Transposed convolutions: every listed multiply-accumulate, however the output is padded; exact dependencies."""
+
+import math
+from typing import Any
+
+import pytest
+from onnx import helper
+from tests.unit.workload.onnx.dependency_checks import lower_model
+from tests.unit.workload.onnx.operators.matrix_cases import MatrixCase, array_layers, check_matrix_case
+from tilewright.errors import InputError
+
+Shape = tuple[int, ...]
+
+
+def _case(
+    data: Shape, weights: Shape, attributes: dict[str, Any], layers: int, *, bias: bool = False, **others: Any
+) -> MatrixCase:
+    group = attributes.get("group", 1)
+    shapes: list[Shape | None] = [data, weights] + ([(weights[1] * group,)] if bias else [])
+    macs = math.prod(data) * math.prod(weights[1:])
+    return MatrixCase("ConvTranspose", shapes, macs, attributes, weights=(1,), layers=layers, **others)
+
+
+# Number of layers: of runs of residues with equally many taps, along every axis.
+CASES = {
+    "kernel as long as the stride": _case((1, 2, 2, 3), (2, 3, 2, 2), {"strides": [2, 2]}, 1),
+    "with bias": _case((1, 2, 2, 3), (2, 3, 2, 2), {"strides": [2, 2]}, 1, bias=True),
+    "kernel shorter than the stride": _case((1, 1, 2, 3), (1, 2, 2, 1), {"strides": [3, 2]}, 1, bias=True),
+    "cut at both ends": _case((1, 1, 3), (1, 2, 2), {"strides": [2], "pads": [1, 1]}, 1),
+    "stride 1, same size": _case((1, 2, 4, 4), (2, 2, 3, 3), {"pads": [1, 1, 1, 1]}, 1, bias=True),
+    "twice the size, kernel 3": _case(
+        (1, 2, 3, 2), (2, 2, 3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1], "output_padding": [1, 1]}, 4, bias=True
+    ),
+    "twice the size, kernel 4": _case((1, 1, 3, 2), (1, 2, 4, 4), {"strides": [2, 2], "pads": [1, 1, 1, 1]}, 4),
+    "eight times the length": _case((1, 1, 3), (1, 2, 16), {"strides": [8], "pads": [4, 4]}, 2, bias=True),
+    "three runs": _case((1, 1, 3), (1, 1, 7), {"strides": [3], "pads": [2, 2]}, 3),
+    "first layer of a generator": _case((1, 3, 1, 1), (3, 2, 4, 4), {}, 1),
+    "stride 1, growing": _case((1, 1, 3, 4), (1, 2, 3, 2), {}, 1, bias=True),
+    "no padding": _case((1, 2, 3), (2, 2, 3), {"strides": [2]}, 2),
+    "odd size": _case((1, 2, 3), (2, 2, 3), {"strides": [2], "pads": [1, 1]}, 2),
+    "dilated": _case((1, 1, 4), (1, 2, 3), {"strides": [2], "dilations": [3], "pads": [2, 1]}, 2),
+    "dilation and stride share a factor": _case((1, 1, 4), (1, 2, 3), {"strides": [4], "dilations": [2]}, 2),
+    "dilated, same size": _case((1, 1, 5), (1, 2, 3), {"dilations": [2], "pads": [2, 2]}, 1),
+    "groups": _case((1, 4, 3), (4, 2, 3), {"strides": [2], "group": 2, "pads": [1, 0]}, 2),
+    "stated output shape": _case((1, 1, 3, 3), (1, 2, 3, 3), {"strides": [3, 2], "output_shape": [10, 8]}, 2),
+    "same upper": _case((1, 1, 3), (1, 2, 3), {"strides": [2], "auto_pad": "SAME_UPPER"}, 2),
+    "same lower": _case((1, 1, 3), (1, 2, 4), {"strides": [3], "auto_pad": "SAME_LOWER"}, 2),
+    "three axes": _case((1, 1, 2, 2, 2), (1, 2, 2, 1, 3), {"strides": [2, 1, 1]}, 1),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_transposed_convolution(name: str) -> None:
+    """Work is input elements times filter elements, and dependencies are exact."""
+    check_matrix_case(CASES[name])
+
+
+def test_layer_without_overlap() -> None:
+    """A kernel as long as the stride: residues are loops of their own, nothing is summed up but channels."""
+    (layer,) = array_layers(lower_model(CASES["kernel as long as the stride"].model()))
+    assert layer.size_of["OX"] == 3
+    assert layer.size_of["RX"] == 2
+    assert layer.size_of["FX"] == 1
+    assert layer.relations == ()
+
+
+def test_layer_over_outputs_has_a_window() -> None:
+    """Twice the size with kernel 3: the even outputs see one tap, the odd ones two neighbouring inputs."""
+    model = _case((1, 2, 5), (2, 2, 3), {"strides": [2], "pads": [1, 1], "output_padding": [1]}, 2).model()
+    first, second = array_layers(lower_model(model))
+    assert (first.size_of["FX"], first.size_of["OX"]) == (2, 5)
+    assert [relation.terms for relation in first.relations] == [(("OX", 1), ("FX", 1))]
+    assert first.padding == (("IX", (0, 1)),)
+    assert (second.size_of["FX"], second.size_of["OX"]) == (1, 5)
+
+
+def test_counting_by_inputs_is_told() -> None:
+    """Where the output is not stride times the input, the outputs of the layers are nominal, and that is told."""
+    assert lower_model(CASES["no padding"].model()).statuses == {"op": "approximated"}
+    assert lower_model(CASES["eight times the length"].model()).statuses == {"op": "modelled"}
+
+
+def test_first_layer_of_a_generator_writes_each_tap() -> None:
+    """From one position to four: the taps are dimensions of the output."""
+    (layer,) = array_layers(lower_model(CASES["first layer of a generator"].model()))
+    assert set(dict(layer.operand_dimensions)["O"]) >= {"K", "FY", "FX"}
+
+
+def test_wrong_channels_are_refused() -> None:
+    """Weights for other channels than the input has: an error, no number."""
+    case = _case((1, 2, 3), (2, 3, 3), {"group": 1}, 1)
+    model = case.model()
+    model.graph.node[0].attribute.append(helper.make_attribute("kernel_shape", [4]))
+    with pytest.raises(InputError):
+        lower_model(model)
+
+
+def test_weights_that_are_computed() -> None:
+    """Both operands computed: no constant operand, and dependencies on the weights too."""
+    case = MatrixCase("ConvTranspose", [(1, 2, 2), (2, 1, 3), (1,)], 2 * 2 * 3, {"strides": [2]})
+    lowered = check_matrix_case(case)
+    assert all(layer.constant_operands == () for layer in array_layers(lowered))

@@ -1,0 +1,42 @@
+"""Index maps of random small graphs against experiments: change one input element, see which outputs change."""
+
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+from onnx.helper import make_node
+
+from tests.unit.workload.onnx.dependency_checks import assert_dependencies, build_model
+from tests.unit.workload.onnx.random_graphs import FAMILIES, GraphBuilder, one_operator, random_graph
+
+_QUIET = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_one_operator_depends_on_what_experiments_show(family: str) -> None:
+    """Each family alone, over random shapes and attributes: equal where exact, contained where declared."""
+
+    @settings(max_examples=6, derandomize=True, deadline=None, database=None, suppress_health_check=_QUIET)
+    @given(one_operator(family))
+    def check(graph: GraphBuilder) -> None:
+        note(repr(graph))
+        assert_dependencies(graph.model())
+
+    check()
+
+
+@settings(max_examples=60, derandomize=True, deadline=None, database=None, suppress_health_check=_QUIET)
+@given(random_graph())
+def test_chains_and_branches_compose(graph: GraphBuilder) -> None:
+    """Two to four operators: the composed maps equal the experiment, or contain it behind normalisations."""
+    note(repr(graph))
+    assert_dependencies(graph.model(), only_contains=graph.hides_dependencies)
+
+
+@given(st.integers(0, 3))
+@settings(max_examples=4, derandomize=True, deadline=None, database=None)
+def test_wrong_dependencies_are_found(shift: int) -> None:
+    """The check itself can fail: a node that the maps do not know of is noticed."""
+    model = build_model([make_node("Pad", ["x", "pads"], ["y"])], {"x": (5,)}, {"pads": [shift, 0]})
+    other = build_model([make_node("Pad", ["x", "pads"], ["y"])], {"x": (5,)}, {"pads": [shift + 1, -1]})
+    with pytest.raises(AssertionError, match="depend"):
+        assert_dependencies(other, evaluated=model)
