@@ -34,15 +34,6 @@ def check_hardware(findings: Findings) -> None:
                 findings.unknown_name(("dataflows", name), "no such array dimension", name, dimensions)
 
 
-def refuse_multi_core(findings: Findings) -> bool:
-    """True, with a problem recorded, if the file describes an accelerator of several cores."""
-    data = table(findings.document.data)
-    if "cores" not in data:
-        return False
-    findings.problem(("cores",), f"accelerators of several cores are {NOT_YET}; give the file of one core")
-    return True
-
-
 def _check_array(findings: Findings, array: dict[Any, Any]) -> None:
     path: KeyPath = ("operational_array",)
     dimensions, sizes = array.get("dimensions"), array.get("sizes")

@@ -1,10 +1,10 @@
-"""Reads the hardware YAML of one core (zigzag-dse 3.9.1: hardware description)."""
+"""Reads the hardware YAML of one core (zigzag-dse 3.9.1: hardware description); hands on that of several."""
 
 from pathlib import Path
 from typing import Any
 
 from tilewright.hardware.core import Accelerator, Core, Memory, OperationalArray, Port
-from tilewright.hardware.yaml_checks import check_hardware, refuse_multi_core
+from tilewright.hardware.yaml_checks import check_hardware
 from tilewright.hardware.yaml_schema import (
     ArrayEntry,
     HardwareFile,
@@ -13,12 +13,12 @@ from tilewright.hardware.yaml_schema import (
     parse_allocation,
     parse_unrolling,
 )
-from tilewright.validation import Findings, validate
+from tilewright.validation import Findings, table, validate
 from tilewright.yamlfile import YamlDocument, document_of, load_yaml
 
 
 def read_accelerator(source: str | Path | dict[str, Any], notices: list[str] | None = None) -> Accelerator:
-    """The accelerator of a hardware file (or of the same data as a dict): one core, both named by `name`.
+    """The accelerator of a hardware file (or of the same data as a dict): one core, both named by `name`, or several.
 
     Raises InputError with every problem of the file. Remarks on what is legal but unusual are appended to `notices`.
     """
@@ -28,9 +28,12 @@ def read_accelerator(source: str | Path | dict[str, Any], notices: list[str] | N
 
 def accelerator_of(document: YamlDocument, notices: list[str] | None = None) -> Accelerator:
     """The accelerator of a loaded document. Raises InputError."""
+    if "cores" in table(document.data):
+        # Imported here: the reader of several cores reads each of them through this module.
+        from tilewright.hardware.system_reader import multi_core_of
+
+        return multi_core_of(document, notices)
     findings = Findings(document)
-    if refuse_multi_core(findings):
-        findings.finish(notices)
     entry: HardwareFile = validate(HardwareFile, findings)
     check_hardware(findings)
     findings.finish(notices)

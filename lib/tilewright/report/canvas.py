@@ -43,9 +43,9 @@ class Canvas:
         look: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 9, "linewidth": 1.4, "shrinkA": 0, "shrinkB": 0}
         self._add(FancyArrowPatch(start, end, color=colour, **look))
 
-    def line(self, start: tuple[float, float], end: tuple[float, float], **style: Any) -> None:
-        """A straight line."""
-        ends = zip(start, end, strict=True)
+    def line(self, *points: tuple[float, float], **style: Any) -> None:
+        """Straight lines from point to point."""
+        ends = zip(*points, strict=True)
         self.figure.add_artist(Line2D(*(list(pair) for pair in ends), transform=self._inches, **style))
 
     def _add(self, patch: Patch) -> None:

@@ -35,5 +35,7 @@ def share_text(share: float | None) -> str:
 
 
 def _row_text(row: Mapping[str, Any]) -> str:
-    counts = [f"{row[key]:,} {what}" for key, what in (("mac_count", "MACs"), ("operation_count", "operations")) if row[key]]
+    counts = [
+        f"{row[key]:,} {what}" for key, what in (("mac_count", "MACs"), ("operation_count", "operations")) if row[key]
+    ]
     return f"{row['nodes']} {row['operator_type']}" + (f" ({', '.join(counts)})" if counts else "")

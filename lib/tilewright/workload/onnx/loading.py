@@ -11,13 +11,17 @@ from tilewright.errors import InputError, Problem
 IN_MEMORY = "<model>"
 """What stands for the file name in messages about a model that was given as an object."""
 _FIRST_IR_WITH_OPSETS = 3
+LARGEST_FILE_BYTES = 2**31 - 1
+"""The most that protobuf decodes; larger models keep their weights in other files."""
+LARGEST_GRAPH = 500_000
+"""Operators of one graph; more than any network has, and as many as are read within seconds."""
 
 
 def load_model(source: str | Path | onnx.ModelProto) -> tuple[onnx.ModelProto, str, str]:
     """(model, file name for messages, default network name) of an ONNX file or of a model in memory.
 
     External weight files are never opened and need not exist. Raises InputError when the file cannot be read, is
-    not an ONNX model, or has no operators.
+    not an ONNX model, has no operators, or more than anybody could have exported.
     """
     if isinstance(source, onnx.ModelProto):
         model, file, name = source, IN_MEMORY, source.graph.name or "network"
@@ -26,16 +30,34 @@ def load_model(source: str | Path | onnx.ModelProto) -> tuple[onnx.ModelProto, s
         model = _decode(_read_bytes(Path(source), file), file)
     if not model.graph.node:
         raise InputError([Problem("the graph of this ONNX model is empty: it has no operators", file=file)])
-    if not all(isinstance(text, str) for text in _texts(model.graph)):
+    graphs = [model.graph, *model.functions]
+    if len(model.graph.node) > LARGEST_GRAPH:
+        count, allowed = str(len(model.graph.node)), f"at most {LARGEST_GRAPH}"
+        raise InputError([Problem("too many operators for a network", file=file, value=count, allowed=allowed)])
+    if not all(isinstance(text, str) for graph in graphs for text in _texts(graph)) or not all(
+        isinstance(opset.domain, str) for opset in model.opset_import
+    ):
         raise InputError([Problem("a damaged ONNX model: it contains names that are not text", file=file)])
     return model, file, name
 
 
 def _read_bytes(path: Path, file: str) -> bytes:
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise InputError([Problem("cannot be read: not a regular file", file=file)])
+        if path.is_file() and path.stat().st_size > LARGEST_FILE_BYTES:
+            message = (
+                "an ONNX file of more than 2 GB cannot be decoded; save the model with its weights as external data "
+                "(onnx.save_model with save_as_external_data=True), they are not read"
+            )
+            raise InputError([Problem(message, file=file)])
         content = path.read_bytes()
     except FileNotFoundError:
         raise InputError([Problem("no such file", file=file)]) from None
+    except ValueError as error:
+        raise InputError([Problem(f"cannot be read: {error}", file=file)]) from None
+    except MemoryError:
+        raise InputError([Problem("cannot be read: there is not enough memory", file=file)]) from None
     except OSError as error:
         raise InputError([Problem(f"cannot be read: {error.strerror or error}", file=file)]) from None
     if not content:
@@ -47,7 +69,7 @@ def _decode(content: bytes, file: str) -> onnx.ModelProto:
     model = onnx.ModelProto()
     try:
         model.ParseFromString(content)
-    except (DecodeError, ValueError):
+    except (DecodeError, ValueError, RecursionError):
         raise InputError([Problem("not an ONNX model, or a truncated one", file=file)]) from None
     # Text and random bytes sometimes decode to a message of unknown fields only; a model always has a version.
     if not model.HasField("graph") or not (model.ir_version or model.opset_import):
@@ -57,11 +79,25 @@ def _decode(content: bytes, file: str) -> onnx.ModelProto:
     return model
 
 
-def _texts(graph: onnx.GraphProto) -> Iterator[object]:
+def _texts(graph: onnx.GraphProto | onnx.FunctionProto) -> Iterator[object]:
     """The texts that later steps rely on; protobuf hands out bytes where a text is not valid."""
     for node in graph.node:
-        yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
-    for value in (*graph.input, *graph.output):
+        yield from (node.name, node.op_type, node.domain, node.overload, *node.input, *node.output)
+        for attribute in node.attribute:
+            yield from (attribute.name, attribute.ref_attr_name)
+            for inner in (attribute.g, *attribute.graphs) if _holds_graph(attribute) else ():
+                yield from _texts(inner)
+    if isinstance(graph, onnx.FunctionProto):
+        yield from (graph.name, graph.domain, graph.overload, *graph.input, *graph.output, *graph.attribute)
+        yield from (attribute.name for attribute in graph.attribute_proto)
+        yield from (opset.domain for opset in graph.opset_import)
+        return
+    for value in (*graph.input, *graph.output, *graph.value_info):
         yield value.name
         yield from (dimension.dim_param for dimension in value.type.tensor_type.shape.dim)
     yield from (tensor.name for tensor in graph.initializer)
+    yield from (tensor.values.name for tensor in graph.sparse_initializer)
+
+
+def _holds_graph(attribute: onnx.AttributeProto) -> bool:
+    return attribute.HasField("g") or bool(attribute.graphs)

@@ -42,8 +42,8 @@ def resolve_graph(
 
     `dims` gives sizes of dynamic dimensions by symbol (`sequence`) or by place (`input_ids[1]`), also of inner tensors
     whose size is decided at run time (`boxes[0]`); `input_shapes` gives whole shapes of network inputs, or of inner
-    tensors whose shape cannot be inferred; `branches` the branch (`then`, `else`) of each If, by node name or `*`, whose
-    condition is not constant.
+    tensors whose shape cannot be inferred; `branches` the branch (`then`, `else`) of each If whose condition is not
+    constant, by node name or `*`.
 
     Raises InputError with all problems found: names, sizes and ranks that contradict each other, symbols without a
     size, loops, sizes known at run time only, whatever does not fit the definition of its operator.

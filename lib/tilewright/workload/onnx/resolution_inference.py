@@ -129,7 +129,7 @@ def _bound_inputs(node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> list[tupl
 def _parameters(
     formal: Sequence[onnx.defs.OpSchema.FormalParameter], count: int
 ) -> list[onnx.defs.OpSchema.FormalParameter]:
-    """The formal parameter of each of `count` actual ones; the last one may take many, all of one type if it says so."""
+    """The formal parameter of each of `count` actual ones; the last one may stand for many."""
     return [formal[min(index, len(formal) - 1)] for index in range(count)] if formal else []
 
 
@@ -225,6 +225,8 @@ class Inference:
                 f"{node.op_type} is not defined for some of these element types and taken as if it were", item.name
             )
         inferred = standard_types(item.name, node, schema, opsets, {**types, **foreign}, values)
+        if node.op_type == "Dropout" and len(node.output) > 1 and node.input[0] in known.facts:
+            inferred.setdefault(node.output[1], tensor_type(onnx.TensorProto.BOOL, known.facts[node.input[0]].shape))
         return restored_types(node, schema, types, inferred) if foreign else inferred
 
     def _schema(self, node: onnx.NodeProto, opsets: Mapping[str, int]) -> onnx.defs.OpSchema | None:

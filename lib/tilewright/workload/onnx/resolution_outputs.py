@@ -12,7 +12,7 @@ from tilewright.workload.onnx.resolution_inference import Inference, Sizes, know
 from tilewright.workload.onnx.resolution_quantisation import quantised_bits
 from tilewright.workload.onnx.resolution_tensors import KnownTensors
 
-_SAME_ELEMENTS = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Transpose"})
+_SAME_ELEMENTS = frozenset({"DepthToSpace", "SpaceToDepth", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Transpose"})
 
 
 class _NotKnownError(InputError):

@@ -15,7 +15,7 @@ _QUIET = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_to
 def test_one_operator_depends_on_what_experiments_show(family: str) -> None:
     """Each family alone, over random shapes and attributes: equal where exact, contained where declared."""
 
-    @settings(max_examples=6, derandomize=True, deadline=None, database=None, suppress_health_check=_QUIET)
+    @settings(max_examples=60, derandomize=True, deadline=None, database=None, report_multiple_bugs=False, suppress_health_check=_QUIET)
     @given(one_operator(family))
     def check(graph: GraphBuilder) -> None:
         note(repr(graph))
@@ -24,7 +24,7 @@ def test_one_operator_depends_on_what_experiments_show(family: str) -> None:
     check()
 
 
-@settings(max_examples=60, derandomize=True, deadline=None, database=None, suppress_health_check=_QUIET)
+@settings(max_examples=60, derandomize=True, deadline=None, database=None, report_multiple_bugs=False, suppress_health_check=_QUIET)
 @given(random_graph())
 def test_chains_and_branches_compose(graph: GraphBuilder) -> None:
     """Two to four operators: the composed maps equal the experiment, or contain it behind normalisations."""

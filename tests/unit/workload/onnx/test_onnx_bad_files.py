@@ -120,14 +120,35 @@ BAD_GRAPHS: dict[str, tuple[Sequence[onnx.NodeProto], Mapping, Mapping, Mapping,
 }
 
 
+STALE = {"rank of output", "weights of another layer", "batches differ", "rows differ"}
+"""Only the stored shape of the output is wrong: it is stale, and the corrected reading infers its own."""
+OTHER_WORDS = {
+    "no weights": "bad: Conv needs input 1",
+    "no second operand": "bad: MatMul needs input 1",
+    "empty dimension": "negative size",
+    "matrix as image": "at least 3 dimensions",
+    "kernel of three axes": "kernel_shape has incorrect size",
+    "type of attribute": "got STRING .*INTS",
+    "type of group": "got INTS .*INT",
+    "strides of zero": r"'strides' of Conv, got \[0, 1\]",
+    "padding of one axis": "pads has incorrect size",
+    "group of zero": "'group' of Conv, got 0",
+    "depths differ": "Incompatible dimensions",
+}
+"""What the corrected reading says where shape inference finds the mistake first."""
+
+
 @pytest.mark.parametrize("case", list(BAD_GRAPHS))
 def test_bad_graph(build: Build, tmp_path: Path, case: str) -> None:
     """A graph that cannot be a network is an input error that names the file, the operator and the reason."""
     nodes, inputs, outputs, weights, message = BAD_GRAPHS[case]
     path = tmp_path / "bad.onnx"
     path.write_bytes(build(nodes, inputs, outputs, weights).SerializeToString())
-    for profile in (REFERENCE, CORRECTED):
-        with pytest.raises(InputError, match=message) as caught:
+    for profile, words in ((REFERENCE, message), (CORRECTED, OTHER_WORDS.get(case, message))):
+        if profile is CORRECTED and case in STALE:
+            assert read_onnx(path, profile).coverage.is_complete
+            continue
+        with pytest.raises(InputError, match=words) as caught:
             read_onnx(path, profile)
         assert all(problem.file == str(path) for problem in caught.value.problems)
 

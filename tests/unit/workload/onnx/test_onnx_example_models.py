@@ -7,6 +7,7 @@ from types import ModuleType
 import onnx
 import pytest
 from tilewright.profile import CORRECTED, REFERENCE
+from tilewright.workload.graph import VECTOR_UNIT
 from tilewright.workload.onnx import read_onnx
 
 FOLDER = Path(__file__).parents[4] / "config" / "workload"
@@ -30,14 +31,16 @@ def test_files_are_what_the_script_makes(name: str) -> None:
 
 @pytest.mark.parametrize("name", list(MACS))
 def test_multiply_accumulates(name: str) -> None:
-    """The networks do the published work, all of it costed, without any notice, under both profiles."""
+    """The networks do the published work, all of it costed, under both profiles; only the rows of an embedding are not known."""
     for profile in (REFERENCE, CORRECTED):
         parsed = read_onnx(FOLDER / f"{name}.onnx", profile)
         assert parsed.workload.name == name
-        assert sum(node.layer.mac_count for node in parsed.workload.layers_in_order if node.layer) == MACS[name]
+        layers = [node.layer for node in parsed.workload.layers_in_order if node.layer and node.unit != VECTOR_UNIT]
+        assert sum(layer.mac_count for layer in layers) == MACS[name]
         assert parsed.coverage.modelled_mac_count == parsed.coverage.total_mac_count == MACS[name]
         assert parsed.coverage.is_complete
-        assert parsed.coverage.notices == ()
+        assert all("embeddings.word" in notice for notice in parsed.coverage.notices)
+        assert parsed.coverage.notices == () or (name, profile) == ("bert_tiny", CORRECTED)
 
 
 @pytest.mark.parametrize("name", list(MACS))

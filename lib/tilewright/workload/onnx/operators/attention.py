@@ -5,7 +5,6 @@ from tilewright.workload.onnx.lowering import Lowering, lowers
 from tilewright.workload.onnx.operators.attention_parts import (
     Heads,
     ScoreParts,
-    Visibility,
     added_bias,
     attention,
     heads_of,
@@ -34,7 +33,6 @@ def lower_attention(op: Lowering) -> None:
     short = op.shape(mask)[-1] if mask and 1 < op.shape(mask)[-1] < key.positions else -1
     others: list[tuple[str, tuple[Axis, ...]]] = [(lengths, ("B",))] if lengths else []
     if short > 0:
-        op.approximated("an attention mask shorter than the keys: its values count as read, not as added")
         axes = ("B", "H", "D", "K")[4 - len(op.shape(mask)) :]
         sizes = op.shape(mask)
         others.append((mask, tuple(fixed() if size == 1 else axis for size, axis in zip(sizes, axes, strict=True))))
@@ -42,14 +40,7 @@ def lower_attention(op: Lowering) -> None:
     if not 0 <= stage < _STAGES:
         raise op.node.error("attribute 'qk_matmul_output_mode'", str(stage), "0 to 3")
     parts = ScoreParts(
-        visibility=Visibility(
-            is_causal=op.node.integer("is_causal", 0) != 0,
-            left=op.node.integer("left_window_size", -1),
-            right=op.node.integer("right_window_size", -1),
-            keys=short,
-            offset=offset,
-            is_known=not lengths,
-        ),
+        hides_keys=short > 0 or bool(lengths) or _hides_keys(op, query, key, offset),
         masks=(mask,) if mask and short < 0 else (),
         has_softcap=op.node.has("softcap") and _real(op, "softcap") > 0,
         others=tuple(others),
@@ -82,7 +73,7 @@ def lower_multi_head_attention(op: Lowering) -> None:
     key = joined(op, past, key, _optional_output(op, 1), "present_key")
     value = joined(op, _optional(op, 7), value, _optional_output(op, 2), "present_value")
     parts = ScoreParts(
-        visibility=Visibility(is_causal=op.node.integer("unidirectional", 0) != 0, offset=offset),
+        hides_keys=op.node.integer("unidirectional", 0) != 0 and offset + 1 < key.positions,
         masks=(op.input(5),) if op.has_input(5) else (),
         others=((padding, ("B", "K")),) if padding and op.shape(padding) == (key.batch, key.positions) else (),
     )
@@ -114,11 +105,20 @@ def lower_group_query_attention(op: Lowering) -> None:
     value = joined(op, _optional(op, 4), value, _optional_output(op, 2), "present_value")
     others = tuple((name, ("B",)) for index in (5,) if (name := _optional(op, index)))
     parts = ScoreParts(
-        visibility=Visibility(is_causal=True, offset=before, is_known=not others),
+        hides_keys=bool(others) or before + 1 < key.positions,
         others=tuple((name, axes if op.shape(name) else ()) for name, axes in others),
         has_softcap=op.node.has("softcap") and _real(op, "softcap") > 0,
     )
     attention(op, query, key, value, _output_heads(op, query, value), parts)
+
+
+def _hides_keys(op: Lowering, query: Heads, key: Heads, offset: int) -> bool:
+    """Whether order or a window hides some key from some query; `offset` is the position of the first query."""
+    left, right = (op.node.integer(f"{side}_window_size", -1) for side in ("left", "right"))
+    if op.node.integer("is_causal", 0):
+        right = 0
+    after = right >= 0 and offset + right + 1 < key.positions
+    return after or (left >= 0 and offset + query.positions - 1 - left > 0)
 
 
 def _output_heads(op: Lowering, query: Heads, value: Heads) -> Heads:

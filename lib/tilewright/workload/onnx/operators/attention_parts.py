@@ -2,14 +2,11 @@
 
 from dataclasses import dataclass
 
-from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine, fixed, loop
+from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine
 from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access
 from tilewright.workload.onnx.operators.elementwise_parts import elementwise
 from tilewright.workload.onnx.operators.matrix_operands import Axis, as_index, split_axis
 from tilewright.workload.onnx.operators.normalization import softmax_parts
-
-_MOST_ROWS = 256
-"""Queries up to which each has its own visible keys; beyond, every query counts as seeing all keys."""
 
 
 @dataclass(frozen=True)
@@ -36,40 +33,11 @@ class Heads:
 
 
 @dataclass(frozen=True)
-class Visibility:
-    """Which keys a query may see, as far as that does not depend on data."""
-
-    is_causal: bool = False
-    left: int = -1
-    """Keys before the query's own position that it sees; -1: all."""
-    right: int = -1
-    keys: int = -1
-    """Keys from this one on are hidden; -1: none."""
-    offset: int = 0
-    """Position of the first query among the keys."""
-    is_known: bool = True
-    """False: lengths that are known at run time only shift or shorten what is seen."""
-
-    @property
-    def is_full(self) -> bool:
-        """Whether every query sees every key."""
-        return not self.is_causal and self.left < 0 and self.right < 0 and self.keys < 0
-
-    def of_query(self, query: int, keys: int) -> tuple[int, int]:
-        """The first key that a query sees and the one after the last."""
-        position = query + self.offset
-        low = max(position - self.left, 0) if self.left >= 0 else 0
-        high = keys if self.keys < 0 else min(keys, self.keys)
-        for bounded, reach in ((self.is_causal, 0), (self.right >= 0, self.right)):
-            high = min(high, position + reach + 1) if bounded else high
-        return low, max(high, low)
-
-
-@dataclass(frozen=True)
 class ScoreParts:
     """What is done to the scores between the two products."""
 
-    visibility: Visibility = Visibility()
+    hides_keys: bool = False
+    """Whether some query does not see some key, by order, by a window, or by lengths that are known at run time."""
     masks: tuple[str, ...] = ()
     """Tensors that are broadcast to [batch, heads, queries, keys] and added."""
     has_softcap: bool = False
@@ -111,7 +79,10 @@ def attention(op: Lowering, query: Heads, key: Heads, value: Heads, output: Head
         unit=MAC_ARRAY,
         part="values",
         operator_type="MatMul",
+        is_exact=not parts.hides_keys,
     )
+    if parts.hides_keys:
+        op.approximated("attention that hides keys from queries: each counts as seeing all keys, in work too")
 
 
 def _product(op: Lowering, query: Heads, key: Heads, shape: tuple[int, ...], shared: int) -> str:
@@ -163,15 +134,17 @@ def _unary(op: Lowering, source: str, part: str, operator_type: str) -> str:
 
 
 def _masked(op: Lowering, scores: str, parts: ScoreParts) -> str:
-    """Scores with the masks added, without those that no query sees."""
+    """Scores with the masks added; an operation for each score where keys are hidden without a mask tensor."""
     names, shape = ("B", "H", "D", "K"), op.shape(scores)
     loops = tuple(zip(names, shape, strict=True))
     result = scores
     for number, mask in enumerate(parts.masks):
         target = op.temporary(f"masked{number}", shape, scores)
-        elementwise(op, target, [result, mask], part=f"mask{number}", operator_type="Add")
+        elementwise(
+            op, target, [result, mask], part=f"mask{number}", operator_type="Add", is_exact=not parts.hides_keys
+        )
         result = target
-    if parts.others or not (parts.masks or parts.visibility.is_full):
+    if parts.others or (parts.hides_keys and not parts.masks):
         target = op.temporary("visible", shape, scores)
         op.nest(
             loops,
@@ -180,33 +153,9 @@ def _masked(op: Lowering, scores: str, parts: ScoreParts) -> str:
             others=[access(tensor, *axes) for tensor, axes in parts.others],
             part="hide",
             operator_type="Where",
-            is_exact=parts.visibility.is_known,
+            is_exact=not parts.hides_keys,
         )
         result = target
-    return _hidden(op, result, parts.visibility)
-
-
-def _hidden(op: Lowering, scores: str, visibility: Visibility) -> str:
-    """A move that keeps what is visible; the rest depends on nothing."""
-    shape = op.shape(scores)
-    batch, heads, queries, keys = shape
-    if not visibility.is_known:
-        op.approximated("attention with lengths known at run time: every query counts as seeing all keys")
-        return scores
-    rows = [visibility.of_query(query, keys) for query in range(min(queries, _MOST_ROWS + 1))]
-    if visibility.is_full or (queries <= _MOST_ROWS and all(row == (0, keys) for row in rows)):
-        return scores
-    if queries > _MOST_ROWS:
-        op.approximated(f"attention of more than {_MOST_ROWS} queries: each counts as seeing all keys")
-        return scores
-    result = op.temporary("seen", shape, scores)
-    maps = []
-    for query, (low, high) in enumerate(rows):
-        place = ("B", "H", fixed(query), loop("K", 1, low))
-        loops = (("B", batch), ("H", heads), ("K", high - low))
-        if high > low:
-            maps.append(IndexMap(loops, access(result, *place), access(scores, *place)))
-    op.move(*maps, part="see", operator_type="Where")
     return result
 
 

@@ -4,10 +4,9 @@ Each is one nest over the elements of its output on the vector unit, with one op
 """
 
 import math
-from collections.abc import Sequence
 
 from tilewright.workload.access import AxisIndex, IndexMap, affine, identity_map
-from tilewright.workload.onnx.lowering import Lowering, access, lowers
+from tilewright.workload.onnx.lowering import Lowering, access, lowers, whole_map
 from tilewright.workload.onnx.operators.elementwise_parts import (
     broadcast_shape,
     combine,
@@ -41,13 +40,14 @@ def lower_unary(op: Lowering) -> None:
 @lowers("BiasGelu", "BiasAdd", domain="com.microsoft")
 def lower_binary(op: Lowering) -> None:
     """One operation for every element of the output. A tensor of fewer axes than the other is broadcast along the
-    leading ones; before opset 7 the attributes `broadcast` and `axis` say where it is put.
+    leading ones. Before opset 7 the attribute `axis` says where it is put, and slopes of PRelu are those of channels.
     """
     first, second = op.input(0), op.input(1)
-    shape = op.output_shape()
-    if op.opset < 7 and op.node.has("axis") and len(op.shape(second)) < len(shape):
-        _lower_aligned(op, first, second, op.node.integer("axis", 0))
-        return
+    if op.opset < 7 and 0 < len(op.shape(second)) < len(op.output_shape()) and op.shape(second) != (1,):
+        is_slope = op.node.proto.op_type == "PRelu"
+        if is_slope or op.node.has("axis"):
+            _lower_aligned(op, first, second, 1 if is_slope else op.node.integer("axis", 0))
+            return
     elementwise(op, op.output(), [first, second])
 
 
@@ -98,7 +98,10 @@ def lower_where(op: Lowering) -> None:
 
 @lowers("Identity")
 def lower_identity(op: Lowering) -> None:
-    """Passes its input on."""
+    """Passes its input on. A sequence or an optional value has no shape, and is not modelled."""
+    if op.input() not in op.graph.tensors:
+        op.unsupported("Identity of a value that is no tensor is not modelled")
+        return
     op.move(identity_map(op.output(), op.input(), op.output_shape()))
 
 
@@ -110,9 +113,12 @@ def lower_dropout(op: Lowering) -> None:
     if not is_training:
         op.move(identity_map(op.output(), op.input(), op.output_shape()))
         return
-    elementwise(op, op.output(), [op.input()])
+    settings = [op.input(index) for index in (1, 2) if op.has_input(index)]
+    elementwise(op, op.output(), [op.input()], others=settings)
     if op.has_output(1):
-        op.move(identity_map(op.output(1), op.input(), op.output_shape(1), is_exact=False), part="mask")
+        shape = op.output_shape(1)
+        maps = [whole_map(op.output(1), shape, name, op.shape(name)) for name in settings]
+        op.move(identity_map(op.output(1), op.input(), shape, is_exact=False), *maps, part="mask")
     op.approximated("Dropout in training mode counts as one operation for every element")
 
 
@@ -123,7 +129,8 @@ def lower_trilu(op: Lowering) -> None:
     shape = op.output_shape()
     diagonal = op.values(1)
     if op.has_input(1) and diagonal is None:
-        op.move(identity_map(op.output(), op.input(), shape, is_exact=False))
+        kept = identity_map(op.output(), op.input(), shape, is_exact=False)
+        op.move(kept, whole_map(op.output(), shape, op.input(1), op.input_shape(1)))
         return
     offset = int(diagonal.reshape(-1)[0]) if diagonal is not None else 0
     is_upper = bool(op.node.integer("upper", 1))
@@ -148,7 +155,8 @@ def lower_cumulative(op: Lowering) -> None:
     elementwise(op, running, [op.input()], part="running")
     if given is None:
         op.approximated(f"{op.node.operator_type} along an axis that is computed at run time")
-        op.move(_along_axes(op, running, range(len(shape))))
+        axis_map = whole_map(op.output(), shape, op.input(1), op.input_shape(1))
+        op.move(whole_map(op.output(), shape, running, shape), axis_map)
         return
     axis = int(given.reshape(-1)[0]) % len(shape)
     name, size = loops[axis]
@@ -157,16 +165,6 @@ def lower_cumulative(op: Lowering) -> None:
     axes = [affine((own, 1), ("STEP", back), offset=first) if own == name else own for own, _ in loops]
     output = access(op.output(), *(own for own, _ in loops))
     op.move(IndexMap((*loops, ("STEP", size)), output, access(running, *axes)))
-
-
-def _along_axes(op: Lowering, source: str, axes: Sequence[int]) -> IndexMap:
-    """Every output element depends on all elements of the source along these axes: a superset."""
-    loops = element_loops(op.output_shape())
-    read = [f"R{axis}" if axis in axes else name for axis, (name, _) in enumerate(loops)]
-    extra = tuple((f"R{axis}", size) for axis, (_, size) in enumerate(loops) if axis in axes)
-    return IndexMap(
-        (*loops, *extra), access(op.output(), *(name for name, _ in loops)), access(source, *read), is_exact=False
-    )
 
 
 @lowers("RandomNormalLike", "RandomUniformLike")

@@ -11,11 +11,12 @@ _SINGLE_AXIS_SINCE = 13
 
 
 def softmax_parts(op: Lowering, source: str, output: str, axis: int | Sequence[int], prefix: str = "") -> None:
-    """Softmax of `source` along one or several axes (from 0) into `output`: maximum, exponentials of the differences,
+    """Softmax of `source` along one or several axes into `output`: maximum, exponentials of the differences,
     their sum, division; four operations for every element. `prefix` starts the names of the parts.
     """
-    axes = [axis] if isinstance(axis, int) else list(axis)
-    shape, few = op.shape(source), reduced_shape(op.shape(source), axes)
+    shape = op.shape(source)
+    axes = normalised_axes(op, [axis] if isinstance(axis, int) else axis, len(shape))
+    few = reduced_shape(shape, axes)
     maximum = op.temporary(f"{prefix}max", few, source)
     reduce_axes(op, source, maximum, axes, part=f"{prefix}max", operator_type="ReduceMax")
     exponentials = op.temporary(f"{prefix}exp", shape, output)
@@ -44,7 +45,8 @@ def _log_softmax_parts(op: Lowering, source: str, output: str, axes: Sequence[in
 def _softmax_axes(op: Lowering) -> tuple[int, ...]:
     """The last axis by default; before opset 13 all axes from the stated one on (1 by default) together."""
     rank = len(op.input_shape())
-    if op.opset >= _SINGLE_AXIS_SINCE or op.node.proto.domain == "com.microsoft":
+    # QLinearSoftmax of onnxruntime says in an attribute which meaning it has.
+    if op.node.integer("opset", max(op.opset, 1)) >= _SINGLE_AXIS_SINCE:
         return normalised_axes(op, [op.node.integer("axis", -1)], rank)
     stated = op.node.integer("axis", 1)
     first = rank if stated == rank else normalised_axes(op, [stated], rank)[0]

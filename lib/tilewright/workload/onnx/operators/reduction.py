@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from tilewright.workload.access import IndexMap, fixed, identity_map
-from tilewright.workload.onnx.lowering import Lowering, access, lowers
+from tilewright.workload.onnx.lowering import Lowering, access, lowers, whole_map
 from tilewright.workload.onnx.node import Shape
 from tilewright.workload.onnx.operators.elementwise_parts import element_loops, elementwise
 
@@ -76,7 +76,7 @@ def lower_reduction(op: Lowering) -> None:
     axes = _reduction_axes(op)
     kind, source, output = op.node.proto.op_type, op.input(), op.output()
     if axes is None:
-        op.unsupported(f"{kind} along axes that are computed at run time")
+        _reduce_unknown_axes(op)
         return
     if not axes:
         if op.input_shape() and kind not in _UNCHANGED_ALONE:
@@ -95,6 +95,16 @@ def lower_reduction(op: Lowering) -> None:
     total = op.temporary("sum", op.shape(output), output)
     reduce_axes(op, source, total, axes, part="sum", operator_type=kind)
     elementwise(op, output, [total], operator_type=last)
+
+
+def _reduce_unknown_axes(op: Lowering) -> None:
+    """One operation for every element of the input; any of them may reach any result."""
+    shape = op.input_shape()
+    combined = op.temporary("combined", shape, op.output())
+    elementwise(op, combined, [op.input()], part="combined")
+    axes = whole_map(op.output(), op.output_shape(), op.input(1), op.input_shape(1))
+    op.move(whole_map(op.output(), op.output_shape(), combined, shape), axes)
+    op.approximated("a reduction along axes that are computed at run time: each result may depend on all elements")
 
 
 @lowers("QLinearReduceMean", domain="com.microsoft")
@@ -129,7 +139,7 @@ def lower_top_k(op: Lowering) -> None:
     op.approximated("TopK counts one comparison of every element with each of its results")
 
 
-@lowers("NonZero", "Unique", "Compress", "NonMaxSuppression", "Multinomial", "Det", "DFT", "STFT")
+@lowers("NonZero", "Unique", "NonMaxSuppression", "Multinomial", "Det", "DFT", "STFT")
 def lower_data_dependent(op: Lowering) -> None:
     """Not modelled: the work, and mostly the size of the result, depend on values, or no nest of this form exists."""
     op.unsupported(f"the work of {op.node.operator_type} is not modelled")

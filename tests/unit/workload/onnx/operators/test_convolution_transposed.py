@@ -3,9 +3,10 @@
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from onnx import helper
-from tests.unit.workload.onnx.dependency_checks import lower_model
+from tests.unit.workload.onnx.dependency_checks import build_model, lower_model, predicted_dependencies
 from tests.unit.workload.onnx.operators.matrix_cases import MatrixCase, array_layers, check_matrix_case
 from tilewright.errors import InputError
 
@@ -41,7 +42,7 @@ CASES = {
     "dilated": _case((1, 1, 4), (1, 2, 3), {"strides": [2], "dilations": [3], "pads": [2, 1]}, 2),
     "dilation and stride share a factor": _case((1, 1, 4), (1, 2, 3), {"strides": [4], "dilations": [2]}, 2),
     "dilated, same size": _case((1, 1, 5), (1, 2, 3), {"dilations": [2], "pads": [2, 2]}, 1),
-    "groups": _case((1, 4, 3), (4, 2, 3), {"strides": [2], "group": 2, "pads": [1, 0]}, 2),
+    "depthwise": _case((1, 2, 3), (2, 1, 3), {"strides": [2], "group": 2, "pads": [1, 0]}, 2),
     "stated output shape": _case((1, 1, 3, 3), (1, 2, 3, 3), {"strides": [3, 2], "output_shape": [10, 8]}, 2),
     "same upper": _case((1, 1, 3), (1, 2, 3), {"strides": [2], "auto_pad": "SAME_UPPER"}, 2),
     "same lower": _case((1, 1, 3), (1, 2, 4), {"strides": [3], "auto_pad": "SAME_LOWER"}, 2),
@@ -100,3 +101,21 @@ def test_weights_that_are_computed() -> None:
     case = MatrixCase("ConvTranspose", [(1, 2, 2), (2, 1, 3), (1,)], 2 * 2 * 3, {"strides": [2]})
     lowered = check_matrix_case(case)
     assert all(layer.constant_operands == () for layer in array_layers(lowered))
+
+
+def test_groups_are_convolutions_side_by_side() -> None:
+    """Two groups depend on what two transposed convolutions of half the channels do; the evaluator has no groups."""
+    attributes = {"strides": [2], "pads": [1, 0]}
+    data, weights = {"x0": (1, 4, 3)}, np.ones((4, 3, 3), np.float32)
+    grouped = helper.make_node("ConvTranspose", ["x0", "w"], ["y"], group=2, **attributes)
+    apart = [
+        helper.make_node("Split", ["x0", "parts"], ["a", "b"], axis=1),
+        helper.make_node("ConvTranspose", ["a", "v"], ["c"], **attributes),
+        helper.make_node("ConvTranspose", ["b", "v"], ["d"], **attributes),
+        helper.make_node("Concat", ["c", "d"], ["y"], axis=1),
+    ]
+    one = predicted_dependencies(build_model([grouped], data, {"w": weights}))
+    several = predicted_dependencies(build_model(apart, data, {"v": weights[:2], "parts": [2, 2]}))
+    assert (one.tables["y", "x0"] == several.tables["y", "x0"]).all()
+    assert one.tables["y", "x0"].any()
+    assert sum(layer.mac_count for layer in array_layers(one.lowered)) == 4 * 3 * 3 * 3

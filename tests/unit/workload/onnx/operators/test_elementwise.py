@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import TensorProto
+from onnx.helper import make_opsetid, make_tensor_value_info
 
-from tests.unit.workload.onnx.dependency_checks import lower_model
+from tests.unit.workload.onnx.dependency_checks import assert_dependencies, lower_model
 from tests.unit.workload.onnx.operators.vector_cases import Case, check_case, check_layers, layers_of
 
 MASK = np.array([[True], [False]])
@@ -15,11 +16,13 @@ INSIDE = {"x0": (-0.9, 0.9)}
 ABOVE_ONE = {"x0": (1.1, 3.0)}
 POSITIVE = {"x0": (0.5, 3.0), "x1": (0.5, 3.0)}
 
+ANYWHERE = (
+    *("Relu", "LeakyRelu", "Elu", "Selu", "Celu", "Sigmoid", "Tanh", "Erf", "Neg", "Abs", "Sign", "Ceil", "Floor"),
+    *("Round", "Softplus", "Softsign", "ThresholdedRelu", "Shrink", "HardSwish", "HardSigmoid", "Mish", "Gelu", "Sin"),
+    *("Cos", "Tan", "Exp", "Reciprocal", "Sinh", "Cosh", "Asinh", "Atan"),
+)
 UNARY: dict[str, dict[str, tuple[float, float]]] = {
-    **dict.fromkeys(["Relu", "LeakyRelu", "Elu", "Selu", "Celu", "Sigmoid", "Tanh", "Erf", "Neg", "Abs", "Sign"], {}),
-    **dict.fromkeys(["Ceil", "Floor", "Round", "Softplus", "Softsign", "ThresholdedRelu", "Shrink", "HardSwish"], {}),
-    **dict.fromkeys(["HardSigmoid", "Mish", "Gelu", "Sin", "Cos", "Tan", "Exp", "Reciprocal", "Sinh", "Cosh"], {}),
-    **dict.fromkeys(["Asinh", "Atan"], {}),
+    **{name: {} for name in ANYWHERE},
     **dict.fromkeys(["Asin", "Acos", "Atanh"], INSIDE),
     **dict.fromkeys(["Acosh", "Log", "Sqrt"], ABOVE_ONE),
 }
@@ -99,6 +102,11 @@ def test_one_operation_for_every_element(name: str) -> None:
         (Case("Clip", [(2, 5)], [], [0.0, 6.0]), ["O[b][k] += I[b][k]"]),
         (Case("Sum", [(2, 5)] * 3, []), ["O[b][k] += I[b][k] * W[b][k]"] * 2),
         (Case("Relu", [()], []), ["O += I"]),
+        (Case("PRelu", [(2, 3, 4)], [], [np.ones(3)], opset=6), ["O[b][d][k] += I[b][d][k] * W[d]"]),
+        (
+            Case("Add", [(2, 3, 4)], [], [np.ones((2, 3))], {"broadcast": 1, "axis": 0}, opset=6),
+            ["O[b][d][k] += I[b][d][k] * W[b][d]"],
+        ),
     ],
 )
 def test_operands_have_the_loops_that_they_are_not_broadcast_along(case: Case, equations: list[str]) -> None:
@@ -139,6 +147,70 @@ def test_a_running_sum_along_an_axis_of_the_run_time_is_a_superset() -> None:
     lowered = lower_model(case.model())
     check_layers(case, lowered.nodes)
     assert set(lowered.statuses.values()) == {"approximated"}
+
+
+@pytest.mark.parametrize(
+    ("operator", "setting"), [("CumSum", ()), ("Trilu", ())], ids=["axis of a running sum", "diagonal of a triangle"]
+)
+def test_settings_of_the_run_time_are_dependencies(operator: str, setting: tuple[int, ...]) -> None:
+    """Every element may depend on them."""
+    case = Case(operator, [(2, 3), setting], [], kinds={"x1": TensorProto.INT64}, ranges={"x1": (0, 1)}, is_exact=False)
+    assert assert_dependencies(case.model(), case.ranges).tables["y0", "x1"].all()
+
+
+def _custom(operator: str, shapes: list[tuple[int, ...]], operations: list[int], *constants: Any, **more: Any) -> Case:
+    return Case(operator, shapes, operations, list(constants), domain="com.microsoft", is_exact=True, **more)
+
+
+RUNTIME: dict[str, Case] = {
+    "gelu": _custom("Gelu", [(2, 3)], [6]),
+    "fast gelu": _custom("FastGelu", [(2, 3)], [6], np.ones(3)),
+    "gelu of a sum": _custom("BiasGelu", [(2, 3)], [6], np.ones(3)),
+    "addition": _custom(
+        "QLinearAdd",
+        [(2, 3), (2, 3)],
+        [6],
+        *(0.1, np.uint8(1), 0.2, np.uint8(2), 0.3, np.uint8(3)),
+        order=["x0", "c0", "c1", "x1", "c2", "c3", "c4", "c5"],
+        kind=UINT8,
+    ),
+    "sigmoid": _custom("QLinearSigmoid", [(2, 3)], [6], 0.1, np.uint8(1), 0.2, np.uint8(2), kind=UINT8),
+    "global average": _custom(
+        "QLinearGlobalAveragePool", [(1, 2, 2, 2)], [8], 0.1, np.uint8(1), 0.2, np.uint8(2), kind=UINT8
+    ),
+    "concatenation": _custom(
+        "QLinearConcat",
+        [(1, 2), (1, 3)],
+        [2, 3],
+        *(0.1, np.uint8(1), 0.2, np.uint8(2), 0.3, np.uint8(3)),
+        order=["c0", "c1", "x0", "c2", "c3", "x1", "c4", "c5"],
+        kind=UINT8,
+        attributes={"axis": 1},
+    ),
+    "sum and layer normalisation": _custom(
+        "SkipLayerNormalization",
+        [(2, 4), (2, 4)],
+        [8, 8, 8, 8, 8, 2, 8, 8],
+        *(np.ones(4), np.ones(4), np.ones(4)),
+    ),
+    "sum and root mean square": _custom(
+        "SkipSimplifiedLayerNormalization", [(2, 4), (2, 4)], [8, 8, 2, 8, 8], np.ones(4)
+    ),
+}
+RUNTIME_SHAPES = {"global average": (1, 2, 1, 1), "concatenation": (1, 5)}
+
+
+@pytest.mark.parametrize("name", RUNTIME)
+def test_operators_of_onnxruntime_compute_every_element(name: str) -> None:
+    """Operations and layers; the reference evaluator does not know them."""
+    case = RUNTIME[name]
+    model = case.model()
+    output = model.graph.output[0]
+    output.CopyFrom(make_tensor_value_info(output.name, case.kind, RUNTIME_SHAPES.get(name, case.shapes[0])))
+    lowered = lower_model(model)
+    check_layers(case, lowered.nodes)
+    assert set(lowered.statuses.values()) == {"modelled"}
+    assert all(index_map.is_exact for index_map in lowered.index_maps)
 
 
 QUANTISED: dict[str, Case] = {
@@ -183,3 +255,24 @@ def test_scales_of_channels_and_blocks_are_weights(
     """The loop over a block does not matter to its scale."""
     case = Case("DequantizeLinear", [shape], [], [scale], attributes=attributes, kind=UINT8, opset=21)
     assert [layer.equation for layer in layers_of(case)] == [equation]
+
+
+@pytest.mark.parametrize(
+    ("operator", "constants"),
+    [
+        ("Quant", [np.full((3, 1), 0.5), np.zeros(()), np.float32(4)]),
+        ("BipolarQuant", [np.full((3, 1), 0.5)]),
+        ("Trunc", [np.full((3, 1), 0.5), np.zeros(()), np.float32(8), np.float32(4)]),
+    ],
+)
+def test_quantisers_of_qonnx_read_a_scale_for_every_channel(operator: str, constants: list[Any]) -> None:
+    """Bit widths and zero points are part of the instruction."""
+    case = Case(operator, [(2, 3, 4)], [24], constants, domain="com.microsoft")
+    model = case.model()
+    model.graph.node[0].domain = "qonnx.custom_op.general"
+    model.opset_import.append(make_opsetid("qonnx.custom_op.general", 1))
+    model.graph.output[0].CopyFrom(make_tensor_value_info("y0", TensorProto.FLOAT, (2, 3, 4)))
+    lowered = lower_model(model)
+    check_layers(case, lowered.nodes)
+    (layer,) = [node.layer for node in lowered.nodes if node.layer]
+    assert layer.equation == "O[b][d][k] += I[b][d][k] * W[d]"

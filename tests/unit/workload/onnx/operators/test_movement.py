@@ -155,14 +155,7 @@ def test_slice_bounds_of_the_run_time_give_a_superset(number: int) -> None:
     given = {name: shape for name, shape in inputs.items() if name not in constants}
     node = make_node("Slice", ["x", "starts", "ends"], ["y"])
     model = build_model([node], given, constants, kinds={"starts": TensorProto.INT64, "ends": TensorProto.INT64})
-    del model.graph.output[0].type.tensor_type.shape.dim[:]
-    for size in (2, 2):
-        model.graph.output[0].type.tensor_type.shape.dim.add(dim_value=size)
-    try:
-        predicted = predicted_dependencies(model)
-    except InputError as error:
-        assert "y[0]" in str(error)  # noqa: PT017 - the size may be asked for instead
-        return
+    predicted = predicted_dependencies(model, {"y[0]": 2, "y[1]": 2})
     assert not predicted.is_exact
     assert predicted.tables["y", "x"].all()
 
@@ -172,7 +165,7 @@ def test_slice_bounds_of_the_run_time_give_a_superset(number: int) -> None:
     [
         (make_node("Transpose", ["x"], ["y"], perm=[0, 0]), "perm"),
         (make_node("Slice", ["x", "zero", "zero", "zero", "zero"], ["y"]), "step"),
-        (make_node("Pad", ["x", "zero"], ["y"]), "pads"),
+        (make_node("Pad", ["x", "zero"], ["y"]), "Pads"),
         (make_node("DepthToSpace", ["x"], ["y"], blocksize=2), "4-dimensional"),
     ],
 )

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto
+from onnx.helper import make_tensor_value_info
 
 from tests.unit.workload.onnx.dependency_checks import lower_model
 from tests.unit.workload.onnx.operators.vector_cases import Case, check_case, check_layers, layers_of
@@ -66,3 +68,14 @@ def test_what_depends_on_values_is_not_modelled() -> None:
     lowered = lower_model(case.model(), {"y0[1]": 4})
     check_layers(case, lowered.nodes)
     assert set(lowered.statuses.values()) == {"unsupported"}
+
+
+def test_axes_of_the_run_time_are_a_superset_that_says_so() -> None:
+    """The operations are known all the same."""
+    case = Case("ReduceSum", [(2, 3), (1,)], [6], kinds={"x1": TensorProto.INT64}, ranges={"x1": (0, 1)}, opset=13)
+    model = case.model()
+    model.graph.output[0].CopyFrom(make_tensor_value_info("y0", TensorProto.FLOAT, (1, 3)))
+    lowered = lower_model(model, {"y0[0]": 1, "y0[1]": 3})
+    check_layers(case, lowered.nodes)
+    assert set(lowered.statuses.values()) == {"approximated"}
+    assert {index_map.is_exact for index_map in lowered.index_maps} == {True, False}

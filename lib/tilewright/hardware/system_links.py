@@ -1,0 +1,138 @@
+"""The links of an accelerator, as its file gives them (Stream: 2-D mesh, bus, connectivity list, off-chip ports)."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tilewright.hardware.core import Core
+from tilewright.hardware.hierarchy import memory_hierarchy
+from tilewright.hardware.interconnect import BUS, OFFCHIP_PORT, POINT_TO_POINT, Link, all_pairs, energy_per_bit_pj
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class LinkCost:
+    """What a link costs: energy of a busy cycle, or of a bit where that is given."""
+
+    unit_energy_pj_per_cycle: float = 0.0
+    energy_pj_per_bit: float | None = None
+
+
+@dataclass(frozen=True)
+class Connection:
+    """An entry of a connectivity list, with its defaults filled in."""
+
+    core_ids: tuple[int, ...]
+    is_bus: bool
+    bandwidth_bits_per_cycle: int | None
+    cost: LinkCost
+    directed: bool = False
+    half_duplex: bool = False
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A regular graph of cores, with its special cores."""
+
+    rows: int
+    """0 for a bus."""
+    columns: int
+    regular: tuple[int, ...]
+    pooling: int | None
+    simd: int | None
+    bandwidth_bits_per_cycle: int | None
+    cost: LinkCost
+
+    def coordinates(self) -> dict[int, Pair]:
+        """(column, row) of the cores of a mesh: columns are filled first."""
+        if not self.rows:
+            return {}
+        return {core_id: (place // self.rows, place % self.rows) for place, core_id in enumerate(self.regular)}
+
+
+def make_link(kind: str, edges: tuple[Pair, ...], bandwidth: int | None, cost: LinkCost, name: str = "") -> Link:
+    """A link with its energy per bit, named after what it joins."""
+    per_bit, unit = cost.energy_pj_per_bit, cost.unit_energy_pj_per_cycle
+    name = name or f"{edges[0][0]}->{edges[0][1]}"
+    if per_bit is not None:
+        return Link(name, kind, edges, bandwidth, per_bit)
+    return Link(name, kind, edges, bandwidth, energy_per_bit_pj(unit, bandwidth), unit)
+
+
+def connection_links(connection: Connection, sharing: set[Pair]) -> Iterator[Link]:
+    """The links of an entry of a connectivity list; pairs in `sharing` share a memory and need none."""
+    ids, width, cost = connection.core_ids, connection.bandwidth_bits_per_cycle, connection.cost
+    edges = tuple((ids[0], other) for other in ids[1:]) if connection.directed else all_pairs(ids)
+    edges = tuple(edge for edge in edges if edge not in sharing)
+    if connection.is_bus:
+        if edges:
+            yield make_link(BUS, edges, width, cost, f"bus {','.join(map(str, ids))}")
+    elif connection.half_duplex:
+        yield make_link(POINT_TO_POINT, edges, width, cost, f"{ids[0]}<->{ids[1]}")
+    else:
+        yield from (make_link(POINT_TO_POINT, (edge,), width, cost) for edge in edges)
+
+
+def graph_links(graph: Graph, sharing: set[Pair]) -> Iterator[Link]:
+    """The links of a regular graph: between its cores, of the pooling core, of the SIMD core."""
+    width, cost = graph.bandwidth_bits_per_cycle, graph.cost
+    if graph.rows:
+        pairs = list(_neighbours(graph))
+    else:
+        on_bus = graph.regular + ((graph.simd,) if graph.simd is not None else ())
+        yield from connection_links(Connection(on_bus, True, width, cost), sharing)
+        pairs = []
+    if graph.pooling is not None:
+        pairs += [(core_id, graph.pooling) for core_id in graph.regular]
+    yield from _both_ways(pairs, width, cost, sharing)
+    if graph.rows and graph.simd is not None:
+        others = graph.regular + ((graph.pooling,) if graph.pooling is not None else ())
+        yield from _both_ways([(core_id, graph.simd) for core_id in others], None, LinkCost(), sharing)
+
+
+def _neighbours(graph: Graph) -> Iterator[Pair]:
+    at = {place: core_id for core_id, place in graph.coordinates().items()}
+    for (column, row), core_id in at.items():
+        for neighbour in ((column, row + 1), (column + 1, row)):
+            if neighbour in at:
+                yield core_id, at[neighbour]
+
+
+def _both_ways(pairs: list[Pair], width: int | None, cost: LinkCost, sharing: set[Pair]) -> Iterator[Link]:
+    for one, other in pairs:
+        if (one, other) not in sharing:
+            yield make_link(POINT_TO_POINT, ((one, other),), width, cost)
+            yield make_link(POINT_TO_POINT, ((other, one),), width, cost)
+
+
+def offchip_ports(core: Core) -> tuple[int | None, int | None, bool]:
+    """(bits per cycle read, bits per cycle written, whether one port does both) of the off-chip memory.
+
+    The first port that can read and the first that can write count; None if there is none.
+    """
+    ports = core.memories[memory_hierarchy(core).memories_of("O")[0]].ports
+    widths = [
+        next((port.bandwidth_max_bits for port in ports if port.port_type in kinds), None)
+        for kinds in (("read", "read_write"), ("write", "read_write"))
+    ]
+    return widths[0], widths[1], len(ports) == 1
+
+
+def offchip_links(offchip_id: int, core: Core, others: tuple[int, ...], cost: LinkCost) -> Iterator[Link]:
+    """The links of the off-chip core with all others: one that is shared by all if it has one port, else one a way."""
+    read, write, single_port = offchip_ports(core)
+    assert read is not None
+    assert write is not None
+    into = tuple((core_id, offchip_id) for core_id in others)
+    out = tuple((offchip_id, core_id) for core_id in others)
+    if single_port:
+        yield make_link(OFFCHIP_PORT, into + out, write, cost, f"port of {offchip_id}")
+    else:
+        yield make_link(OFFCHIP_PORT, into, write, cost, f"write port of {offchip_id}")
+        yield make_link(OFFCHIP_PORT, out, read, cost, f"read port of {offchip_id}")
+
+
+def whole_bits(bandwidth: int | float) -> int | None:
+    """A bandwidth of a file as that of a link: None for infinite."""
+    return None if math.isinf(bandwidth) else int(bandwidth)
