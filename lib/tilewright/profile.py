@@ -31,7 +31,8 @@ class ModelProfile:
     exact_window_sizes: bool = False
     """B12: exact count of distinct input positions; only the operand's own sliding windows; tiles rounded up."""
     serial_half_shared_loading: bool = False
-    """B16: loading over a port that both inputs share at one end is added up, not overwritten or overlapped."""
+    """B16: loading over a port that both inputs share at one end is added up, not overwritten or overlapped, nor left
+    out where there is one input alone."""
     consistent_window_union: bool = False
     """B17: the union of transfer windows excludes each link's first window, as the sum of windows does."""
     per_level_loading_floor: bool = False

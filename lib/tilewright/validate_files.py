@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.errors import InputError, Problem
+from tilewright.hardware.system_schema import multi_core_schema
 from tilewright.hardware.yaml_reader import accelerator_of
 from tilewright.hardware.yaml_schema import HardwareFile, hardware_schema
 from tilewright.mapping.yaml_reader import mapping_of
@@ -17,6 +18,7 @@ from tilewright.yamlfile import YamlDocument, load_yaml
 
 SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "hardware": hardware_schema,
+    "multi_core": multi_core_schema,
     "workload": workload_schema,
     "mapping": mapping_schema,
 }

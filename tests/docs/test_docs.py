@@ -15,6 +15,7 @@ from tilewright.report.tables import layer_table, summary_table
 from tilewright.search.evaluate import evaluate
 from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_workload
+from tilewright.workload.onnx.document import with_table
 from tilewright.workload.yaml_reader import read_workload_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -148,3 +149,9 @@ def test_an_unclosed_block_is_refused():
     """What follows would silently not be checked."""
     with pytest.raises(ValueError, match="line 2"):
         list(check_docs.blocks("text\n```bash run\nls\n"))
+
+
+def test_operators_are_those_of_the_front_end():
+    """The table of ONNX operators is the one that `python -m tilewright.workload.onnx.document` writes."""
+    page = read("onnx.md")
+    assert with_table(page) == page

@@ -37,7 +37,7 @@ def mutated_bytes(content: bytes, draw: random.Random) -> bytes:
 
 
 def mutated_message(message: Message, draw: random.Random) -> None:
-    """One change somewhere inside the message: a value, or an element doubled, dropped, moved or taken from elsewhere."""
+    """One change somewhere inside the message: a value, or an element doubled, dropped or moved."""
     places = list(_places(message))
     if not places:
         return
@@ -101,7 +101,16 @@ def _value(field: Any, old: Any, draw: random.Random) -> Any:
 
 def generated_models() -> list[onnx.ModelProto]:
     """Small models of the kinds of operators that have intricate shapes, with control flow and functions."""
-    return [_convolutions(), _shapes(), _transformer(), _branches(), _function(), _resizes(), _recurrent(), _quantised()]
+    return [
+        _convolutions(),
+        _shapes(),
+        _transformer(),
+        _branches(),
+        _function(),
+        _resizes(),
+        _recurrent(),
+        _quantised(),
+    ]
 
 
 def _model(
@@ -205,8 +214,14 @@ def _function() -> onnx.ModelProto:
     body = [node("Sigmoid", ["a"], ["s"]), node("Softmax", ["s"], ["t"]), node("Mul", ["a", "t"], ["b"])]
     body[1].attribute.append(soft)
     function = helper.make_function("own", "Gate", ["a"], ["b"], body, opsets, ["axis"])
-    outer = helper.make_function("own", "Twice", ["a"], ["b"], [node("Gate", ["a"], ["c"], domain="own", axis=1),
-                                 node("Gate", ["c"], ["b"], domain="own", axis=0)], opsets)
+    outer = helper.make_function(
+        "own",
+        "Twice",
+        ["a"],
+        ["b"],
+        [node("Gate", ["a"], ["c"], domain="own", axis=1), node("Gate", ["c"], ["b"], domain="own", axis=0)],
+        opsets,
+    )
     nodes = [node("Twice", ["x"], ["m"], domain="own"), node("Twice", ["m"], ["y"], domain="own")]
     return _model(nodes, {"x": [2, 3]}, "y", opset_imports=opsets, functions=[function, outer])
 

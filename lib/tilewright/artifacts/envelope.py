@@ -16,6 +16,8 @@ from tilewright.errors import ArtifactError, Problem
 
 SCHEMA_VERSIONS: dict[str, int] = {
     "tilewright/accelerator": 2,
+    "tilewright/multi-core-accelerator": 1,
+    "tilewright/core": 1,
     "tilewright/workload": 3,
     "tilewright/coverage": 1,
     "tilewright/mapping": 2,

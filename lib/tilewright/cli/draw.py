@@ -5,12 +5,10 @@ from pathlib import Path
 import click
 
 from tilewright.artifacts.canonical import writing
-from tilewright.artifacts.envelope import is_artifact
-from tilewright.artifacts.objects import read_object
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.report import keep_font_cache_here
-from tilewright.hardware.core import Accelerator
-from tilewright.hardware.yaml_reader import read_accelerator
+from tilewright.hardware.source import parse_accelerator
+from tilewright.hardware.system import MultiCoreAccelerator
 
 
 @click.command()
@@ -20,7 +18,8 @@ from tilewright.hardware.yaml_reader import read_accelerator
 def command(hardware: Path, output: Path, verbose: bool, as_json: bool) -> None:
     """Draw the memories of a hardware file or artifact above the array: operands, sizes, instances, ports, costs.
 
-    An accelerator of several cores gives a figure for each, named after the core.
+    An accelerator of several cores gives a figure of its cores, links and buses, and one for each core file, named
+    after it.
 
     Example: tilewright draw config/hardware/tpu_like.yaml -o tpu_like.svg
     """
@@ -28,15 +27,17 @@ def command(hardware: Path, output: Path, verbose: bool, as_json: bool) -> None:
     from tilewright.report.hierarchy_figure import write_hierarchy_figure
 
     stem = output.with_suffix("") if output.suffix in (".svg", ".png") else output
-    if is_artifact(hardware):
-        accelerator = read_object(Accelerator, hardware, "tilewright/accelerator")
-    else:
-        accelerator = read_accelerator(hardware)
-    several = len(accelerator.cores) > 1
+    accelerator = parse_accelerator(hardware)
     paths: list[Path] = []
     with writing(stem):
-        for core in accelerator.cores:
-            paths += write_hierarchy_figure(core, stem.with_name(f"{stem.name}-{core.name}") if several else stem)
+        if isinstance(accelerator, MultiCoreAccelerator):
+            from tilewright.report.system_figure import write_system_figure
+
+            paths += write_system_figure(accelerator, stem)
+            for name, core in accelerator.distinct_cores.items():
+                paths += write_hierarchy_figure(core, stem.with_name(f"{stem.name}-{name}"))
+        else:
+            paths += write_hierarchy_figure(accelerator.cores[0], stem)
     if as_json:
         echo_json([str(path) for path in paths])
     else:

@@ -1,23 +1,34 @@
 """`tilewright parse hardware`."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import input_digest
-from tilewright.artifacts.envelope import write_document
+from tilewright.artifacts.envelope import is_artifact, write_document
 from tilewright.artifacts.provenance import provenance
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
-from tilewright.hardware.core import Accelerator
+from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.hardware.core import Accelerator, Core
+from tilewright.hardware.interconnect import Link, all_pairs
+from tilewright.hardware.system import COMPUTE, OFFCHIP, CorePlace, MultiCoreAccelerator
+
+MOST_CORES_WITH_PATHS = 12
+"""Up to so many cores all paths are printed, beyond with -v."""
 
 
 @click.command()
 @click.argument("file", type=FILE)
 @click.option("-o", "--output", type=FILE, help="Artifact to write (accelerator.json).")
+@click.option("--cores", type=FILE, metavar="FOLDER", help="Folder for an artifact of each core file as well.")
+@click.option("--core", metavar="NAME", help="Write only this core of several, named after its file, to --output.")
 @common_options
-def hardware(file: Path, output: Path | None, verbose: bool, as_json: bool) -> None:
-    """Read a hardware FILE.
+def hardware(
+    file: Path, output: Path | None, cores: Path | None, core: str | None, verbose: bool, as_json: bool
+) -> None:
+    """Read a hardware FILE, of one core or of several.
 
     Example: tilewright parse hardware config/hardware/tpu_like.yaml -o accelerator.json
     """
@@ -29,31 +40,145 @@ def hardware(file: Path, output: Path | None, verbose: bool, as_json: bool) -> N
     accelerator = read.checked().accelerator
     assert accelerator is not None
     echo_notices(list(read.notices))
-    if output:
-        made_by = provenance("parse_hardware", {"hardware": input_digest(file)})
-        write_document(output, "tilewright/accelerator", encode(accelerator), made_by)
+    chosen = _core_called(core, accelerator, file) if core is not None else None
+    paths = _core_paths(file)
+    if output and chosen is not None:
+        _write_core(output, core or "", chosen, paths)
+    elif output:
+        _write_accelerator(output, accelerator, file, paths)
+    if cores:
+        for name, found in _distinct_cores(accelerator).items():
+            _write_core(cores / f"{name}.json", name, found, paths)
     if as_json:
-        echo_json(encode(accelerator))
-    elif verbose or not output:
-        click.echo(_text(accelerator))
+        echo_json(encode(accelerator if chosen is None else chosen))
+    elif verbose or not (output or cores):
+        click.echo("\n".join(_lines(accelerator, verbose) if chosen is None else _core_lines(chosen)))
 
 
-def _text(accelerator: Accelerator) -> str:
-    lines = []
-    for core in accelerator.cores:
-        array = core.operational_array
-        sizes = " x ".join(f"{dimension} {size}" for dimension, size in array.dimensions)
-        lines.append(f"{core.name}: array {sizes}, {array.unit_count} units of {array.unit_energy_pj:g} pJ")
-        lines += [
+def _core_paths(file: Path) -> dict[str, Path]:
+    """Core file name -> path, of the file of an accelerator of several cores."""
+    from tilewright.hardware.core_files import core_paths
+
+    return {} if is_artifact(file) else core_paths(file)
+
+
+def _distinct_cores(accelerator: Accelerator) -> dict[str, Core]:
+    if isinstance(accelerator, MultiCoreAccelerator):
+        return accelerator.distinct_cores
+    return {core.name: core for core in accelerator.cores}
+
+
+def _core_called(name: str, accelerator: Accelerator, file: Path) -> Core:
+    cores = _distinct_cores(accelerator)
+    if name not in cores:
+        near = nearest_name(name, list(cores))
+        raise InputError([Problem("has no such core", str(file), value=name, allowed=", ".join(cores), nearest=near)])
+    return cores[name]
+
+
+def _write_accelerator(output: Path, accelerator: Accelerator, file: Path, paths: dict[str, Path]) -> None:
+    from tilewright.hardware.source import schema_of
+
+    digests = {"hardware": input_digest(file)} | {f"core {name}": input_digest(path) for name, path in paths.items()}
+    write_document(output, schema_of(accelerator), encode(accelerator), provenance("parse_hardware", digests))
+
+
+def _write_core(output: Path, name: str, core: Core, paths: dict[str, Path]) -> None:
+    # The artifact of a core depends on its own file alone, whatever accelerator it is part of.
+    digests = {"core": input_digest(paths[name])} if name in paths else {}
+    write_document(output, "tilewright/core", encode(core), provenance("parse_hardware", digests))
+
+
+def _lines(accelerator: Accelerator, verbose: bool) -> Iterator[str]:
+    if not isinstance(accelerator, MultiCoreAccelerator):
+        for core in accelerator.cores:
+            yield from _core_lines(core)
+        return
+    yield f"{accelerator.name}: {len(accelerator.cores)} cores, {len(accelerator.links)} links"
+    yield ""
+    rows = [_place_row(accelerator, place) for place in accelerator.places]
+    yield from _table(("core", "role", "file", "array", "memories", "shares with", "runs"), rows)
+    yield ""
+    links = [_link_row(link) for link in accelerator.links]
+    yield from _table(("link", "kind", "b/cycle", "pJ/bit", "pairs"), links)
+    if verbose or len(accelerator.cores) <= MOST_CORES_WITH_PATHS:
+        yield ""
+        yield from _table(("path", "links", "b/cycle", "pJ/bit"), _path_rows(accelerator))
+    if verbose:
+        for name, core in accelerator.distinct_cores.items():
+            yield from ("", f"core file {name}", *_core_lines(core))
+
+
+def _core_lines(core: Core) -> Iterator[str]:
+    array = core.operational_array
+    yield f"{core.name}: array {_array(core)}, {array.unit_count} units of {array.unit_energy_pj:g} pJ"
+    for memory in core.memories:
+        yield (
             f"  {memory.name}: {memory.size_bits:,} bits for {', '.join(memory.operands)}, one per"
             f" {_instances(memory.served_dimensions, array.size_of)},"
             f" read {memory.read_energy_pj:g} pJ, write {memory.write_energy_pj:g} pJ a word"
-            for memory in core.memories
-        ]
-    return "\n".join(lines)
+        )
+
+
+def _array(core: Core) -> str:
+    return " x ".join(f"{dimension} {size}" for dimension, size in core.operational_array.dimensions)
 
 
 def _instances(served: tuple[str, ...], sizes: dict[str, int]) -> str:
     if not served:
         return "unit"
     return "array" if set(served) == set(sizes) else "group over " + ", ".join(served)
+
+
+def _place_row(accelerator: MultiCoreAccelerator, place: CorePlace) -> tuple[str, ...]:
+    from tilewright.hardware.top_memories import top_memories
+
+    offchip = place.role == OFFCHIP
+    core = accelerator.core_of[place.core_id]
+    memories = [f"{memory.name} {memory.size_bits:,} b ({' '.join(held)})" for memory, held in top_memories(core)]
+    runs = "" if offchip else ", ".join(place.operator_types) if place.operator_types else "as mapped"
+    # Told where it is not the rule.
+    routing = "" if place.is_router == (place.role == COMPUTE) else ", router" if place.is_router else ", no router"
+    sharers = [str(other) for other in accelerator.sharers_of(place.core_id) if other != place.core_id]
+    what = (str(place.core_id), place.role + routing, place.file_name, "" if offchip else _array(core))
+    return (*what, ", ".join(memories), ", ".join(sharers), runs)
+
+
+def _link_row(link: Link) -> tuple[str, ...]:
+    return (link.name, link.kind, _width(link.bandwidth_bits_per_cycle), f"{link.energy_pj_per_bit:g}", _pairs(link))
+
+
+def _pairs(link: Link) -> str:
+    """The pairs that a link carries; those of a bus in short."""
+    if len(link.edges) > 2 and set(link.edges) == set(all_pairs(link.core_ids)):
+        return f"all of {', '.join(map(str, link.core_ids))}"
+    by_sender: dict[int, list[int]] = {}
+    for sender, receiver in link.edges:
+        by_sender.setdefault(sender, []).append(receiver)
+    return "; ".join(f"{sender} to {', '.join(map(str, found))}" for sender, found in by_sender.items())
+
+
+def _path_rows(accelerator: MultiCoreAccelerator) -> list[tuple[str, ...]]:
+    from tilewright.hardware.paths import path_table
+
+    rows = []
+    for (sender, receiver), path in path_table(accelerator).items():
+        if sender == receiver:
+            continue
+        names = ", ".join(accelerator.links[index].name for index in path.links) or "shared memory"
+        width = _width(path.bandwidth_bits_per_cycle(accelerator.links)) if path.links else ""
+        energy = f"{path.energy_pj_per_bit(accelerator.links):g}"
+        rows.append((f"{sender} to {receiver}", names, width, energy))
+    return rows
+
+
+def _width(bits: int | None) -> str:
+    return "infinite" if bits is None else f"{bits:,}"
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
+    """Rows in columns; a column without content is left out."""
+    columns = [column for column in zip(head, *rows, strict=True) if any(column[1:])]
+    widths = [max(map(len, column)) for column in columns]
+    for line in zip(*columns, strict=True):
+        yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()

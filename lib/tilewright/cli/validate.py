@@ -56,7 +56,7 @@ def kind_of(file: Path) -> str:
         return "workload"
     data = load_yaml(path).data
     if isinstance(data, dict):
-        if {"memories", "operational_array"} & set(data):
+        if {"memories", "operational_array", "cores"} & set(data):
             return "hardware"
         if {"runs", "sweeps"} & set(data):
             return "config"

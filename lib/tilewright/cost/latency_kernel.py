@@ -278,10 +278,13 @@ def onloading_of_input(problem, ws, o):
 
 @kernel
 def onloading(problem, ws):
-    """On-loading cycles: shared links of two inputs take turns, their other links work at the same time."""
-    if problem.operand_count == 2:
-        return onloading_of_input(problem, ws, 1)[2]
+    """On-loading cycles: shared links of two inputs take turns, their other links work at the same time.
+
+    A single input uses all its links one after another; the reference counts only its individual ones (B16).
+    """
     sx, hx, ix = onloading_of_input(problem, ws, 1)
+    if problem.operand_count == 2:
+        return sx + ix if problem.switches[SERIAL_HALF_SHARED] else ix
     sy, hy, iy = onloading_of_input(problem, ws, 2)
     return min(sx + max(sy + hy + iy, hx + ix), sy + max(sx + hx + ix, hy + iy))
 

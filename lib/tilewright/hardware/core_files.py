@@ -74,6 +74,16 @@ def core_files_of(data: Any) -> dict[int, tuple[tuple[str | int, ...], str]]:
     return dict(sorted(found.items()))
 
 
+def core_paths(file: Path) -> dict[str, Path]:
+    """Core file name -> path, of the core files of an accelerator file that exist; {} for the file of one core.
+
+    Raises InputError if the accelerator file cannot be read.
+    """
+    found = [find_core_file(name, file.parent) for _, name in core_files_of(load_yaml(file).data).values()]
+    paths = [path for path in found if path is not None]
+    return dict(zip(core_file_names(paths), paths, strict=True))
+
+
 def read_core_file(path: Path, offchip: bool, notices: list[str]) -> CoreFile:
     """The core in a file. Raises InputError with every problem of the file.
 

@@ -84,7 +84,7 @@ def path_table(accelerator: MultiCoreAccelerator) -> PathTable:
 
 
 def _fastest_edges(links: tuple[Link, ...]) -> _Edges:
-    """For each ordered pair its fastest link, of equally fast ones the first; times in whole units, without rounding."""
+    """For each ordered pair its fastest link, of equally fast ones the first; times in whole units."""
     unit = math.lcm(*(link.bandwidth_bits_per_cycle or 1 for link in links))
     edges: dict[int, dict[int, tuple[int, int]]] = {}
     for index, link in enumerate(links):

@@ -2,16 +2,23 @@
 
 from typing import Any
 
-from tilewright.artifacts.envelope import is_artifact
+from tilewright.artifacts.codec import decode
+from tilewright.artifacts.envelope import is_artifact, read_artifact
 from tilewright.artifacts.files import FilePath, existing_file
-from tilewright.artifacts.objects import read_object
-from tilewright.hardware.core import Accelerator
+from tilewright.errors import ArtifactError, Problem
+from tilewright.hardware.core import Accelerator, Core
+from tilewright.hardware.system import MultiCoreAccelerator
 
 AcceleratorSource = FilePath | dict[str, Any] | Accelerator
+ACCELERATOR, MULTI_CORE, CORE = "tilewright/accelerator", "tilewright/multi-core-accelerator", "tilewright/core"
+"""Schemas of the artifacts: one core in the single-core flow, several cores, one of several cores."""
 
 
 def parse_accelerator(source: AcceleratorSource, notices: list[str] | None = None) -> Accelerator:
-    """The accelerator of a hardware file, a dict or an artifact. Raises InputError with all problems."""
+    """The accelerator of a hardware file, a dict or an artifact: a MultiCoreAccelerator if it has several cores.
+
+    Raises InputError with all problems. Core files that a dict names are found from the working folder on.
+    """
     if isinstance(source, Accelerator):
         return source
     # Imported here: an artifact needs neither pydantic nor the reader.
@@ -21,7 +28,29 @@ def parse_accelerator(source: AcceleratorSource, notices: list[str] | None = Non
         return read_accelerator(source, notices)
     path = existing_file(source, "hardware")
     if is_artifact(path):
-        return read_object(Accelerator, path, "tilewright/accelerator")
+        return read_accelerator_artifact(path)
     from tilewright.hardware.yaml_reader import read_accelerator
 
     return read_accelerator(path, notices)
+
+
+def schema_of(accelerator: Accelerator) -> str:
+    """The schema of the artifact of an accelerator."""
+    return MULTI_CORE if isinstance(accelerator, MultiCoreAccelerator) else ACCELERATOR
+
+
+def read_accelerator_artifact(path: FilePath) -> Accelerator:
+    """The accelerator in an artifact; a core alone is an accelerator of one core. Raises ArtifactError."""
+    artifact = read_artifact(path)
+    try:
+        if artifact.schema == CORE:
+            core = decode(Core, artifact.payload)
+            return Accelerator(core.name, (core,))
+        if artifact.schema == MULTI_CORE:
+            return decode(MultiCoreAccelerator, artifact.payload)
+        if artifact.schema == ACCELERATOR:
+            return decode(Accelerator, artifact.payload)
+    except ValueError as error:
+        raise ArtifactError([Problem(f"artifact does not fit this version: {error}", str(path))]) from error
+    allowed = ", ".join((ACCELERATOR, MULTI_CORE, CORE))
+    raise ArtifactError([Problem("wrong kind of artifact", str(path), value=artifact.schema, allowed=allowed)])

@@ -177,11 +177,13 @@ def check_graph(findings: Findings, ids: CoreIds) -> None:
             special.setdefault(core_id, key)
     if graph.get("type") != MESH:
         return
-    sizes = [graph.get("nb_rows"), graph.get("nb_cols")]
-    for key, size in zip(("nb_rows", "nb_cols"), sizes, strict=True):
-        if size is None:
+    rows, columns = graph.get("nb_rows"), graph.get("nb_cols")
+    for key in ("nb_rows", "nb_cols"):
+        if graph.get(key) is None:
             findings.problem(("graph", key), "required key is missing; a mesh needs it")
+    if type(rows) is not int or type(columns) is not int or min(rows, columns) < 1 or not ids.known:
+        return
     regular = len([core_id for core_id in ids.known if core_id not in special])
-    if all(type(size) is int and size > 0 for size in sizes) and ids.known and sizes[0] * sizes[1] != regular:
-        message = f"{sizes[0]} rows of {sizes[1]} are not the {regular} cores that have no other role"
-        findings.problem(("graph", "nb_rows"), message, sizes[0], f"nb_rows times nb_cols is {regular}")
+    if rows * columns != regular:
+        message = f"{rows} rows of {columns} are not the {regular} cores that have no other role"
+        findings.problem(("graph", "nb_rows"), message, rows, f"nb_rows times nb_cols is {regular}")

@@ -157,7 +157,7 @@ def _graph(entry: GraphFile, ids: CoreIds) -> Graph:
 
 def _places(entry: ConnectivityFile | GraphFile, ids: CoreIds, files: dict[int, CoreFile]) -> tuple[CorePlace, ...]:
     names = dict(zip(ids.known, core_file_names([files[core_id].path for core_id in ids.known]), strict=True))
-    roles: dict[int, str] = {core_id: COMPUTE for core_id in ids.known}
+    roles: dict[int, str] = dict.fromkeys(ids.known, COMPUTE)
     coordinates: dict[int, tuple[int, int]] = {}
     if isinstance(entry, GraphFile):
         roles |= {

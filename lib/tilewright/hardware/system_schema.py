@@ -1,6 +1,6 @@
-"""The file of an accelerator of several cores, in two dialects: a regular graph (2024) and a list of connections (2025).
+"""The file of an accelerator of several cores: its cores and a regular graph (2024) or a list of connections (2025).
 
-Both are those of Stream; what is added to them is said in docs/multi-core.md.
+Both dialects are those of Stream; what is added to them is said in docs/multi-core.md.
 """
 
 import math
@@ -8,11 +8,12 @@ import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
+from pydantic import WithJsonSchema as JsonSchema
 
 from tilewright.hardware.system import POOLING, SIMD
 from tilewright.hardware.yaml_schema import OperatorType
 from tilewright.units import FieldError, parse_bandwidth_bits
-from tilewright.validation import Count, EnergyPj, Entry, JsonSchema, Name, PositiveCount, json_schema
+from tilewright.validation import Count, EnergyPj, Entry, Name, PositiveCount, json_schema
 
 _CORE_IDS = re.compile(r"\s*[0-9]{1,9}(\s*,\s*[0-9]{1,9})*\s*")
 _INFINITE = ("inf", ".inf", "infinite", math.inf)

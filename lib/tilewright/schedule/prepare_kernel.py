@@ -32,6 +32,7 @@ def prepare(q, s):
         s.slot_state[core] = EMPTY
         s.running[core] = NONE
         s.failed_at[core] = NONE
+        s.prefetching[core] = NONE
     for memory in range(len(q.capacity_bits)):
         s.write_first[memory] = NONE
     for link in range(len(q.link_bits_per_cycle)):

@@ -158,7 +158,7 @@ def claim(q, s, core, cn):
     """Promise the CN all the space it lacks, in all its memories or in none; True if that was possible."""
     for operand in range(q.core_memory.shape[1]):
         if q.core_memory[core, operand] >= 0:
-            s.required_bits[q.core_memory[core, operand]] = 0
+            s.required_bits[q.core_memory[core, operand]] = s.changes[q.core_memory[core, operand]]
     possible = True
     for need in range(q.need_start[cn], q.need_start[cn + 1]):
         copy = s.need_copy[need]
@@ -176,6 +176,9 @@ def claim(q, s, core, cn):
             possible = possible and bits <= q.capacity_bits[memory]
     if not possible:
         release_claim(q, s, cn)
+        for operand in range(q.core_memory.shape[1]):  # a failed claim changes nothing
+            if q.core_memory[core, operand] >= 0:
+                s.changes[q.core_memory[core, operand]] = s.required_bits[q.core_memory[core, operand]]
         return False
     for operand in range(q.core_memory.shape[1]):
         memory = q.core_memory[core, operand]

@@ -282,6 +282,11 @@ def lowers(*operator_types: str, domain: str = "") -> Callable[[LowerFunction], 
     return register
 
 
+def registered_operators() -> Mapping[tuple[str, str], LowerFunction]:
+    """(domain, operator type) -> function, in the order of registration."""
+    return dict(_LOWER_FUNCTIONS)
+
+
 def lower(op: Lowering) -> None:
     """Lower one operator; an operator that nobody registered is unsupported. Raises InputError."""
     proto = op.node.proto
@@ -324,5 +329,6 @@ __all__ = [
     "lowers",
     "moved_bits",
     "operation_count",
+    "registered_operators",
     "whole_map",
 ]

@@ -75,11 +75,12 @@ def overlapping_terms(axis: AxisIndex, sizes: Mapping[str, int]) -> tuple[tuple[
 
     Loops of size 1 do not move and are left out; the sign of a coefficient does not matter for what is touched.
     """
-    moving = sorted(((loop, abs(c)) for loop, c in axis.terms if sizes[loop] > 1 and c), key=lambda term: term[1])
+    moving = [(loop, abs(c)) for loop, c in axis.terms if sizes[loop] > 1 and c]
+    widest_first = sorted(moving, key=lambda term: -term[1])
     reach = 0
-    for loop, coefficient in moving:
+    for loop, coefficient in reversed(widest_first):
         if coefficient <= reach:
-            return tuple(reversed(moving))
+            return tuple(widest_first)
         reach += coefficient * (sizes[loop] - 1)
     return ()
 

@@ -30,6 +30,8 @@ _BY_SHAPE_ALONE = frozenset({"Shape", "Size", "EyeLike"})
 """Their result depends on the sizes of the input only."""
 _MOST_PROBLEMS = 100
 _OLDEST_OPSET = 7
+_MOST_OPSETS = 100_000
+"""Larger version numbers are damage."""
 
 
 def resolve_graph(
@@ -228,6 +230,9 @@ def _read_opsets(model: onnx.ModelProto, notices: list[str]) -> dict[str, int]:
     opsets: dict[str, int] = {}
     for opset in model.opset_import:
         domain = standard_domain(opset.domain)
+        if not 0 <= opset.version <= _MOST_OPSETS:
+            text, allowed = str(opset.version), f"1 to {_MOST_OPSETS}"
+            raise InputError([Problem(f"version of the operator set '{domain}'", value=text, allowed=allowed)])
         opsets[domain] = max(opset.version, opsets.get(domain, 0))
     if "" not in opsets and any(node.domain in STANDARD_DOMAINS for node in model.graph.node):
         opsets[""] = 1 if not model.opset_import else onnx.defs.onnx_opset_version()

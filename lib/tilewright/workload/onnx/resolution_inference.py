@@ -42,7 +42,7 @@ def find_schema(operator: str, domain: str, version: int) -> onnx.defs.OpSchema 
     An operator that was withdrawn by then is taken as it was last defined.
     """
     try:
-        schema = onnx.defs.get_schema(operator, max(version, 1), domain)
+        schema = onnx.defs.get_schema(operator, min(max(version, 1), _LATEST), domain)
         if schema.deprecated and schema.since_version > 1:
             schema = onnx.defs.get_schema(operator, schema.since_version - 1, domain)
     except onnx.defs.SchemaError:
@@ -65,13 +65,26 @@ def standard_types(
     """
     check_attributes(name, node, schema)
     check_values(name, node, types, values)
-    known = known_attributes(node, schema)
+    known = _with_hidden_size(known_attributes(node, schema), types)
     data = {key: numpy_helper.from_array(value) for key, value in values.items() if value.size <= LARGEST_VALUES}
     imports = [onnx.helper.make_opsetid(domain, max(version, 1)) for domain, version in opsets.items()]
     try:
         return dict(onnx.shape_inference.infer_node_outputs(schema, known, dict(types), data, opset_imports=imports))
     except INFERENCE_ERRORS as error:
         raise InputError([Problem(_reason(node, error), path=name)]) from None
+
+
+def _with_hidden_size(node: onnx.NodeProto, types: Types) -> onnx.NodeProto:
+    """Recurrent cells may leave the number of hidden units to the shape of their recurrence weights."""
+    if node.op_type not in ("LSTM", "GRU", "RNN") or any(a.name == "hidden_size" for a in node.attribute):
+        return node
+    sizes = known_shape(types.get(node.input[2])) if len(node.input) > 2 else None
+    if not sizes or not sizes[-1]:
+        return node
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    copy.attribute.append(onnx.helper.make_attribute("hidden_size", sizes[-1]))
+    return copy
 
 
 def substituted_types(node: onnx.NodeProto, schema: onnx.defs.OpSchema, types: Types) -> dict[str, onnx.TypeProto]:

@@ -7,12 +7,15 @@ import onnx
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.workload.onnx.evaluation import Values, constant_tensor, evaluate, keeps_values, shape_values
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shape
+from tilewright.workload.onnx.resolution_consistency import check_consistency
 from tilewright.workload.onnx.resolution_expansion import PendingNode
 from tilewright.workload.onnx.resolution_inference import Inference, Sizes, known_shape
 from tilewright.workload.onnx.resolution_quantisation import quantised_bits
 from tilewright.workload.onnx.resolution_tensors import KnownTensors
 
-_SAME_ELEMENTS = frozenset({"DepthToSpace", "SpaceToDepth", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Transpose"})
+_SAME_ELEMENTS = frozenset(
+    {"DepthToSpace", "SpaceToDepth", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Transpose"}
+)
 
 
 class _NotKnownError(InputError):
@@ -66,6 +69,16 @@ class OutputResolver:
             problems += self._count_problems(item)
         if problems:
             raise InputError(problems)
+        if is_standard:
+            self._check_operands(item)
+
+    def _check_operands(self, item: PendingNode) -> None:
+        facts = self.known.facts
+        given = [facts.get(name) for name in item.proto.input]
+        first = facts.get(item.proto.output[0]) if item.proto.output else None
+        shapes = [tensor.shape if tensor else None for tensor in given]
+        values = [tensor.values if tensor else None for tensor in given]
+        check_consistency(item.name, item.proto, shapes, values, first.shape if first else None)
 
     def _add_constant(self, item: PendingNode) -> None:
         tensor = constant_tensor(item.proto)

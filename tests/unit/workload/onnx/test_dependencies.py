@@ -6,34 +6,38 @@ from hypothesis import strategies as st
 from onnx.helper import make_node
 
 from tests.unit.workload.onnx.dependency_checks import assert_dependencies, build_model
-from tests.unit.workload.onnx.random_graphs import FAMILIES, GraphBuilder, one_operator, random_graph
+from tests.unit.workload.onnx.graph_builder import GraphBuilder
+from tests.unit.workload.onnx.random_graphs import one_operator, random_graph
+from tests.unit.workload.onnx.random_operators import FAMILIES
 
-_QUIET = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
+_FIXED = settings(
+    derandomize=True, deadline=None, database=None, report_multiple_bugs=False, suppress_health_check=list(HealthCheck)
+)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_one_operator_depends_on_what_experiments_show(family: str) -> None:
     """Each family alone, over random shapes and attributes: equal where exact, contained where declared."""
 
-    @settings(max_examples=60, derandomize=True, deadline=None, database=None, report_multiple_bugs=False, suppress_health_check=_QUIET)
+    @settings(_FIXED, max_examples=25)
     @given(one_operator(family))
     def check(graph: GraphBuilder) -> None:
         note(repr(graph))
-        assert_dependencies(graph.model())
+        assert_dependencies(graph.model(), graph.ranges)
 
     check()
 
 
-@settings(max_examples=60, derandomize=True, deadline=None, database=None, report_multiple_bugs=False, suppress_health_check=_QUIET)
+@settings(_FIXED, max_examples=150)
 @given(random_graph())
 def test_chains_and_branches_compose(graph: GraphBuilder) -> None:
     """Two to four operators: the composed maps equal the experiment, or contain it behind normalisations."""
     note(repr(graph))
-    assert_dependencies(graph.model(), only_contains=graph.hides_dependencies)
+    assert_dependencies(graph.model(), graph.ranges, only_contains=graph.hides_dependencies)
 
 
 @given(st.integers(0, 3))
-@settings(max_examples=4, derandomize=True, deadline=None, database=None)
+@settings(_FIXED, max_examples=4)
 def test_wrong_dependencies_are_found(shift: int) -> None:
     """The check itself can fail: a node that the maps do not know of is noticed."""
     model = build_model([make_node("Pad", ["x", "pads"], ["y"])], {"x": (5,)}, {"pads": [shift, 0]})

@@ -211,3 +211,28 @@ def added_bias(op: Lowering, data: Heads, bias: str, start: int, part: str) -> H
         operator_type="Add",
     )
     return result
+
+
+def output_heads(op: Lowering, query: Heads, value: Heads) -> Heads:
+    """The output in the layout of its rank. Raises InputError if its shape does not follow from the inputs."""
+    shape = op.output_shape()
+    flat = (query.batch, query.positions, query.heads * value.width)
+    full = (query.batch, query.heads, query.positions, value.width)
+    if shape not in (flat, full):
+        raise op.node.error("shape of the output", str(list(shape)), f"{list(flat)} or {list(full)}")
+    return Heads(op.output(), query.batch, query.heads, query.positions, value.width, is_flat=len(shape) == 3)
+
+
+def optional_input(op: Lowering, index: int) -> str:
+    """The tensor at input `index`, '' if it is left out."""
+    return op.input(index) if op.has_input(index) else ""
+
+
+def optional_output(op: Lowering, index: int) -> str:
+    """The tensor at output `index`, '' if it is left out."""
+    return op.output(index) if op.has_output(index) else ""
+
+
+def has_softcap(op: Lowering) -> bool:
+    """Whether the attribute `softcap` limits the scores."""
+    return any(attribute.name == "softcap" and attribute.f > 0 for attribute in op.node.proto.attribute)

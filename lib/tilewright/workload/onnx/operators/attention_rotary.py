@@ -1,6 +1,8 @@
 """Rotary position embeddings: pairs of channels are turned by an angle that depends on the position."""
 
-from tilewright.workload.access import AxisIndex, IndexMap, affine, fixed
+from dataclasses import replace
+
+from tilewright.workload.access import IndexMap, affine, fixed, loop
 from tilewright.workload.onnx.lowering import Lowering, access, lowers
 from tilewright.workload.onnx.operators.attention_parts import Heads, heads_of
 
@@ -27,45 +29,61 @@ def _rotate(op: Lowering, cosines: int, sines: int, positions: int) -> None:
     """
     data = _heads(op, op.input_shape(cosines)[-1])
     turned = op.node.integer("rotary_embedding_dim", 0) or data.width
+    if op.output_shape() != op.input_shape():
+        raise op.node.error("shape of the output", str(list(op.output_shape())), str(list(op.input_shape())))
+    known = _known_places(op, positions)
+    angles = [
+        angles_of_places(op, data, cache, positions, part, known=known)
+        for part, cache in (("cosine", cosines), ("sine", sines))
+    ]
+    is_interleaved = op.node.integer("interleaved", 0) != 0
+    turn(op, data, replace(data, tensor=op.output(), start=0), (angles[0], angles[1]), turned, is_interleaved)
+
+
+def turn(
+    op: Lowering,
+    data: Heads,
+    output: Heads,
+    angles: tuple[str, str],
+    turned: int,
+    is_interleaved: bool,
+    prefix: str = "",
+) -> None:
+    """Turn the first `turned` channels of every head; `angles`: cosines and sines [batch, positions, turned / 2].
+
+    Raises InputError if the numbers of channels do not fit.
+    """
     half = turned // 2
-    if (
-        turned % 2
-        or turned > data.width
-        or op.input_shape(cosines)[-1] != half
-        or op.output_shape() != op.input_shape()
-    ):
-        raise op.node.error("channels to turn", f"{turned} of {data.width}", f"twice {op.input_shape(cosines)[-1]}")
-    step, jump = (2, 1) if op.node.integer("interleaved", 0) else (1, half)
+    if turned % 2 or turned > data.width or any(op.shape(name)[-1] != half for name in angles):
+        raise op.node.error("channels to turn", f"{turned} of {data.width}", f"twice {op.shape(angles[0])[-1]}")
+    step, jump = (2, 1) if is_interleaved else (1, half)
     channel = affine(("J", jump), ("K", step))
     sizes = (data.batch, data.heads, data.positions, 2, half)
     loops = tuple(zip(_NAMES, sizes, strict=True))
     products = []
-    for part, cache in (("cosine", cosines), ("sine", sines)):
-        angles = _angles(op, data, cache, positions, half, part)
-        product = op.temporary(part, sizes, op.input())
-        inputs = {"I": data.at("H", "D", channel), "W": access(angles, "B", "D", "K")}
-        op.nest(loops, access(product, *_NAMES), inputs, part=part, operator_type="Mul")
+    for part, own in zip(("cosine", "sine"), angles, strict=True):
+        product = op.temporary(prefix + part, sizes, data.tensor)
+        inputs = {"I": data.at("H", "D", channel), "W": access(own, "B", "D", "K")}
+        op.nest(loops, access(product, *_NAMES), inputs, part=prefix + part, operator_type="Mul")
         products.append(product)
-    whole = turned == data.width
-    target = Heads(op.output(), data.batch, data.heads, data.positions, data.width, data.is_flat)
-    if not whole:
+    target = output
+    if turned < data.width:
         shape = (data.batch, data.heads, data.positions, turned)
-        target = Heads(op.temporary("turned", shape, op.input()), *shape)
+        target = Heads(op.temporary(f"{prefix}turned", shape, data.tensor), *shape)
     other = ("B", "H", "D", affine(("J", -1), offset=1), "K")
     inputs = {"I": access(products[0], *_NAMES), "W": access(products[1], *other)}
-    op.nest(loops, target.at("H", "D", channel), inputs, part="sum", operator_type="Add")
-    if not whole:
-        _join(op, data, target)
+    op.nest(loops, target.at("H", "D", channel), inputs, part=f"{prefix}sum", operator_type="Add")
+    if turned < data.width:
+        _join(op, data, target, output, prefix)
 
 
-def _join(op: Lowering, data: Heads, turned: Heads) -> None:
-    output = Heads(op.output(), data.batch, data.heads, data.positions, data.width, data.is_flat)
+def _join(op: Lowering, data: Heads, turned: Heads, output: Heads, prefix: str) -> None:
     outer = (("B", data.batch), ("H", data.heads), ("D", data.positions))
-    rest: AxisIndex = affine(("K", 1), offset=turned.width)
+    rest = affine(("K", 1), offset=turned.width)
     op.move(
         IndexMap((*outer, ("K", turned.width)), output.at("H", "D", "K"), turned.at("H", "D", "K")),
         IndexMap((*outer, ("K", data.width - turned.width)), output.at("H", "D", rest), data.at("H", "D", rest)),
-        part="join",
+        part=f"{prefix}join",
         operator_type="Concat",
     )
 
@@ -78,35 +96,49 @@ def _heads(op: Lowering, half: int) -> Heads:
     return heads_of(op, op.input(), heads)
 
 
-def _angles(op: Lowering, data: Heads, cache: int, positions: int, half: int, part: str) -> str:
-    """The cosines or sines of every place, [batch, positions, half]: as given, or looked up by position."""
+def _known_places(op: Lowering, positions: int) -> list[list[int]] | None:
+    """The positions [batch, sequence] if they are constant."""
+    numbers = op.values(positions)
+    return numbers.tolist() if numbers is not None and numbers.ndim == 2 else None
+
+
+def angles_of_places(
+    op: Lowering, data: Heads, cache: int, positions: int, part: str, *, known: list[list[int]] | None = None
+) -> str:
+    """Input `cache` for every place, [batch, positions, half]: as given, or looked up by the input of positions.
+
+    That input may have one value for all places, or one for each batch. Raises InputError for a cache of another shape.
+    """
     given, shape = op.input(cache), op.input_shape(cache)
-    wanted = (data.batch, data.positions, half)
+    wanted = (data.batch, data.positions, shape[-1])
     if not op.has_input(positions):
         if shape != wanted:
             raise op.node.error(f"shape of input {cache}", str(list(shape)), str(list(wanted)))
         return given
     if len(shape) != 2:
-        raise op.node.error(f"shape of input {cache}", str(list(shape)), f"[positions, {half}]")
-    result = op.temporary(f"{part}_of_place", wanted, given)
-    loops = (("B", data.batch), ("D", data.positions), ("K", half))
-    written = access(result, "B", "D", "K")
-    numbers = op.values(positions)
-    count = data.batch * data.positions
-    if numbers is not None and numbers.shape == wanted[:2] and count <= _MOST_ROWS:
+        raise op.node.error(f"shape of input {cache}", str(list(shape)), "[positions, half of the channels]")
+    name = f"{part}_of_place"
+    result = op.temporary(name, wanted, given)
+    if known is not None and len(known) == data.batch and data.batch * data.positions <= _MOST_ROWS:
         maps = [
-            IndexMap((("K", half),), access(result, fixed(row), fixed(column), "K"), access(given, fixed(place), "K"))
-            for row, own in enumerate(numbers.tolist())
+            IndexMap(
+                (("K", shape[-1]),), access(result, fixed(row), fixed(column), "K"), access(given, fixed(place), "K")
+            )
+            for row, own in enumerate(known)
             for column, place in enumerate(own)
         ]
-        op.move(*maps, part=f"{part}_of_place", operator_type="Gather")
+        op.move(*maps, part=name, operator_type="Gather")
         return result
-    rank = len(op.input_shape(positions))
-    axes = ("B", "D") if rank == 2 else tuple(fixed() for _ in range(rank))
+    loops = (("B", data.batch), ("D", data.positions), ("K", shape[-1]))
+    written = access(result, "B", "D", "K")
+    places = op.input_shape(positions)
+    axes = [fixed() if size == 1 else loop(own) for size, own in zip(places, ("B", "D"), strict=False)]
+    if len(axes) != len(places):
+        raise op.node.error(f"shape of input {positions}", str(list(places)), "[batch, sequence] or one value")
     op.move(
         IndexMap((*loops, ("S", shape[0])), written, access(given, "S", "K"), is_exact=False),
         IndexMap(loops, written, access(op.input(positions), *axes)),
-        part=f"{part}_of_place",
+        part=name,
         operator_type="Gather",
     )
     if not op.is_constant(given):

@@ -3,6 +3,7 @@
 from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine
 from tilewright.workload.onnx.conv import ConvGeometry, conv_geometry, conv_layer
 from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lowers
+from tilewright.workload.onnx.operators.elementwise_parts import elementwise
 from tilewright.workload.onnx.operators.matrix_operands import (
     constant_operands,
     scale_accesses,
@@ -30,12 +31,29 @@ def lower_conv(op: Lowering) -> None:
     Multiply-accumulates: output elements times kernel times channels of a group, the padding included. The bias costs
     nothing. Raises InputError for shapes that do not fit.
     """
+    _add_conv(op, op.output())
+
+
+@lowers("FusedConv", domain="com.microsoft")
+def lower_fused_conv(op: Lowering) -> None:
+    """A convolution, then one operation for each element: the activation and, if given, the sum with input 3."""
+    summed = [op.input(3)] if op.has_input(3) else []
+    if not summed and not op.node.has("activation"):
+        _add_conv(op, op.output())
+        return
+    result = op.temporary("conv", op.output_shape(), op.output())
+    if _add_conv(op, result, "conv"):
+        elementwise(op, op.output(), [result, *summed], part="activation", operator_type="FusedConv activation")
+
+
+def _add_conv(op: Lowering, target: str, part: str = "") -> bool:
+    """Add the nest that writes `target`; False if the operator is unsupported."""
     weight = 3 if op.node.proto.op_type == "QLinearConv" else 1
     geometry = _geometry(op)
     if len(geometry.kernel) > _MOST_AXES:
         op.unsupported(f"a convolution over more than {_MOST_AXES} axes is not modelled")
-        return
-    tensors = {"O": op.output(), "W": op.input(weight), "I": op.input()}
+        return False
+    tensors = {"O": target, "W": op.input(weight), "I": op.input()}
     output, kernel, window = conv_accesses(geometry, tensors)
     layer = None
     if len(geometry.kernel) <= _AXES_OF_LAYER:
@@ -47,8 +65,10 @@ def lower_conv(op: Lowering) -> None:
         {"W": kernel, "I": window},
         others=_beside(op, geometry),
         unit=MAC_ARRAY,
+        part=part,
         layer=layer,
     )
+    return True
 
 
 def conv_loops(geometry: ConvGeometry) -> Loops:
@@ -73,7 +93,7 @@ def conv_accesses(geometry: ConvGeometry, tensors: dict[str, str]) -> tuple[Tens
     channels = split_axis("G", geometry.out_channels // geometry.groups, "K")
     sources = split_axis("G", geometry.in_channels // geometry.groups, "C")
     windows = [
-        affine((f"F{letter}", dilation), (f"O{letter}", stride), offset=-before)
+        affine((f"O{letter}", stride), (f"F{letter}", dilation), offset=-before)
         for letter, dilation, stride, before in zip(
             letters, geometry.dilations, geometry.strides, geometry.pads_before, strict=True
         )
@@ -93,7 +113,7 @@ def _geometry(op: Lowering) -> ConvGeometry:
 def _beside(op: Lowering, geometry: ConvGeometry) -> list[TensorAccess]:
     """What is read and costs nothing: the bias, and scales and zero points that are no single constants."""
     kind = op.node.proto.op_type
-    bias = {"Conv": 2, "QLinearConv": 8}.get(kind)
+    bias = {"Conv": 2, "FusedConv": 2, "QLinearConv": 8}.get(kind)
     scales = {"QLinearConv": (1, 2, 4, 5, 6, 7), "ConvInteger": (2, 3)}.get(kind, ())
     channel = split_axis("G", geometry.out_channels // geometry.groups, "K")
     accesses = scale_accesses(op, scales, channel, geometry.out_channels)

@@ -73,7 +73,7 @@ class _Axis:
         """The input as the cost model takes it beside `costed_partial`."""
         if self.length < self.taps:
             return affine((f"O{self.letter}", 1))
-        return affine((f"F{self.letter}", -1), (f"O{self.letter}", 1))
+        return affine((f"O{self.letter}", 1), (f"F{self.letter}", -1))
 
 
 @lowers("ConvTranspose")
@@ -120,7 +120,11 @@ def _add_nest(op: Lowering, geometry: _Geometry, parts: Sequence[_Axis], target:
         by_input = [axis.is_counted_by_input for axis in parts]
         written = [axis.costed_partial if each else axis.partial for axis, each in zip(parts, by_input, strict=True)]
         read = [axis.costed_source if each else axis.source for axis, each in zip(parts, by_input, strict=True)]
-        costed = {"O": access(target, "B", channels, *written), "I": access(op.input(), "B", sources, *read)}
+        is_exchanged = op.is_constant(op.input()) and not op.is_constant(op.input(1))
+        costed = {
+            "O": access(target, "B", channels, *written),
+            "W" if is_exchanged else "I": access(op.input(), "B", sources, *read),
+        }
     op.nest(
         tuple(loops.items()),
         access(target, "B", channels, *(axis.partial for axis in parts)),
@@ -169,7 +173,7 @@ def _axis_part(geometry: _Geometry, axis: int, letter: str, run: tuple[int, int,
             length=length,
             residues=residues,
             taps=taps,
-            source=affine((tap, -step), (position, 1), offset=shift),
+            source=affine((position, 1), (tap, -step), offset=shift),
             tap=taps_index,
             partial=affine((position, residues), (residue, 1)),
             partial_length=length,

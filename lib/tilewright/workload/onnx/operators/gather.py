@@ -166,7 +166,7 @@ def lower_reverse_sequence(op: Lowering) -> None:
     move_all(op, [grid_map(ends, piece, (batch, time), (batch, time), rest) for piece in pieces])
 
 
-# @lowers("Compress")
+@lowers("Compress")
 def lower_compress(op: Lowering) -> None:
     """The slices along an axis (or the elements) whose condition is true."""
     ends = ends_of(op)

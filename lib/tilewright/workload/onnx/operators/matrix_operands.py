@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from tilewright.workload.access import AxisIndex, TensorAccess, affine, fixed, loop
+from tilewright.workload.access import AxisIndex, TensorAccess, affine, fixed, index_range, loop
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.onnx.lowering import Lowering
 from tilewright.workload.onnx.precision import overridden_bits, partial_sum_bits
@@ -12,18 +12,19 @@ Axis = AxisIndex | str
 """An index along an axis; text is the loop of that name."""
 
 
-def broadcast(op: Lowering, tensor: str, axes: Sequence[Axis]) -> TensorAccess:
+def broadcast(op: Lowering, tensor: str, axes: Sequence[Axis], sizes: Mapping[str, int]) -> TensorAccess:
     """The access of a tensor that is broadcast to a result indexed by `axes`: aligned at the last, size 1 repeated.
 
-    Raises ValueError for a tensor of more axes than the result.
+    `sizes`: loop -> size. Raises InputError for a tensor that does not broadcast to the result.
     """
-    shape = op.shape(tensor)
-    if len(shape) > len(axes):
-        raise ValueError(f"tensor '{tensor}' has {len(shape)} axes, and the result has {len(axes)}")
-    aligned = axes[len(axes) - len(shape) :]
-    return TensorAccess(
-        tensor, tuple(fixed() if size == 1 else as_index(axis) for size, axis in zip(shape, aligned, strict=True))
-    )
+    shape, indices = op.shape(tensor), [as_index(axis) for axis in axes]
+    lengths = [index_range(index, sizes)[1] + 1 for index in indices]
+    start = len(axes) - len(shape)
+    fits = start >= 0 and all(size in (1, full) for size, full in zip(shape, lengths[start:], strict=True))
+    if not fits:
+        raise op.node.error(f"shape of tensor '{tensor}'", str(list(shape)), f"one that is broadcast to {lengths}")
+    aligned = zip(shape, indices[start:], strict=True)
+    return TensorAccess(tensor, tuple(fixed() if size == 1 else index for size, index in aligned))
 
 
 def as_index(axis: Axis) -> AxisIndex:

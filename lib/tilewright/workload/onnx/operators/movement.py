@@ -177,9 +177,10 @@ def lower_depth_space(op: Lowering) -> None:
     deep, wide = (ends.source_shape, ends.output_shape) if to_space else (ends.output_shape, ends.source_shape)
     if deep[1] != wide[1] * block * block or deep[2] * block != wide[2] or deep[3] * block != wide[3]:
         raise op.node.error("the shapes do not fit the block size", str(block))
-    row, column, channel = block * wide[1], wide[1], 1
-    if to_space and op.node.text("mode", "DCR") == "CRD":
-        row, column, channel = block, 1, block * block
+    mode = op.node.text("mode", "DCR")
+    if mode not in ("DCR", "CRD"):
+        raise op.node.error("attribute 'mode'", mode, "DCR, CRD")
+    row, column, channel = (block * wide[1], wide[1], 1) if mode == "DCR" else (block, 1, block * block)
     sides = [
         (deep[0], {0: 1}, {0: 1}),
         (wide[1], {1: channel}, {1: 1}),

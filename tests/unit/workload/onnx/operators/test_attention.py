@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import onnx
 import pytest
 from onnx import TensorProto
 from tests.unit.workload.onnx.dependency_checks import lower_model, predicted_dependencies
@@ -11,7 +10,6 @@ from tilewright.errors import InputError
 from tilewright.workload.graph import MAC_ARRAY
 
 INT64, BOOL = TensorProto.INT64, TensorProto.BOOL
-MICROSOFT = "com.microsoft"
 
 
 def _case(shapes: list[Any], macs: int, **others: Any) -> MatrixCase:
@@ -129,53 +127,6 @@ def test_lengths_at_run_time_are_approximated() -> None:
     assert predicted.lowered.statuses == {"op": "approximated"}
     assert not predicted.is_exact
     assert predicted.tables["y0", "x6"].all()
-
-
-def _with_output(model: onnx.ModelProto, *shapes: tuple[int, ...]) -> onnx.ModelProto:
-    """Shapes of outputs for an operator that onnx does not know."""
-    del model.graph.output[:]
-    for number, shape in enumerate(shapes):
-        model.graph.output.append(onnx.helper.make_tensor_value_info(f"y{number}", TensorProto.FLOAT, shape))
-    return model
-
-
-def test_multi_head_attention() -> None:
-    """com.microsoft: biases are added first, the cache goes to the outputs."""
-    shapes = [(1, 3, 4), (1, 5, 4), (1, 5, 4), (12,), None, (1, 2, 3, 5)]
-    case = MatrixCase("MultiHeadAttention", shapes, 0, {"num_heads": 2}, weights=(3,), domain=MICROSOFT)
-    lowered = lower_model(_with_output(case.model(), (1, 3, 4)))
-    assert lowered.statuses == {"op": "modelled"}
-    assert sum(layer.mac_count for layer in array_layers(lowered)) == 2 * 3 * 5 * (2 + 2)
-    assert [node.name for node in lowered.nodes][:3] == ["op/bias_query", "op/bias_key", "op/bias_value"]
-
-
-def test_group_query_attention() -> None:
-    """com.microsoft: query heads share key heads, lengths are known at run time."""
-    shapes = [(1, 3, 8), (1, 3, 4), (1, 3, 4), None, None, (1,), ()]
-    attributes = {"num_heads": 4, "kv_num_heads": 2}
-    kinds = {5: TensorProto.INT32, 6: TensorProto.INT32}
-    case = MatrixCase("GroupQueryAttention", shapes, 0, attributes, kinds=kinds, domain=MICROSOFT)
-    lowered = lower_model(_with_output(case.model(), (1, 3, 8)))
-    assert lowered.statuses == {"op": "approximated"}
-    assert sum(layer.mac_count for layer in array_layers(lowered)) == 4 * 3 * 3 * 4
-
-
-def test_packed_inputs_are_unsupported() -> None:
-    """Forms that are not modelled are told."""
-    case = MatrixCase("MultiHeadAttention", [(1, 3, 2, 3, 2)], 0, {"num_heads": 2}, domain=MICROSOFT)
-    assert lower_model(_with_output(case.model(), (1, 3, 4))).statuses == {"op": "unsupported"}
-
-
-@pytest.mark.parametrize("interleaved", [0, 1])
-def test_rotary_embedding_of_microsoft(interleaved: int) -> None:
-    """com.microsoft has the positions second; three operations for each channel."""
-    shapes = [(1, 3, 8), (1, 3), (5, 2), (5, 2)]
-    attributes = {"interleaved": interleaved}
-    case = MatrixCase(
-        "RotaryEmbedding", list(shapes), 0, attributes, weights=(2, 3), values={1: [[0, 1, 2]]}, domain=MICROSOFT
-    )
-    lowered = lower_model(_with_output(case.model(), (1, 3, 8)))
-    assert sum(node.layer.mac_count for node in lowered.nodes if node.layer) == 3 * 24
 
 
 def test_heads_that_do_not_fit_are_refused() -> None:

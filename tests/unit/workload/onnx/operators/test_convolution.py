@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from onnx import TensorProto
-from tests.unit.workload.onnx.dependency_checks import lower_model
-from tests.unit.workload.onnx.operators.matrix_cases import MatrixCase, check_matrix_case, only_layer
+from onnx import TensorProto, helper
+from tests.unit.workload.onnx.dependency_checks import build_model, lower_model
+from tests.unit.workload.onnx.operators.matrix_cases import MatrixCase, array_layers, check_matrix_case, only_layer
 from tilewright.errors import InputError
 
 U8 = TensorProto.UINT8
@@ -101,7 +101,7 @@ def test_layer_of_two_axes() -> None:
 def test_layer_of_three_axes() -> None:
     """Each axis has its own window; groups are a dimension of all operands."""
     layer = only_layer(CASES["three axes"])
-    assert layer.equation == "O[b][g][k][oz][oy][ox] += W[g][k][c][fz][fy][fx] * I[b][g][c][fz][oz][fy][oy][ix]"
+    assert layer.equation == "O[b][g][k][oz][oy][ox] += W[g][k][c][fz][fy][fx] * I[b][g][c][oz][fz][oy][fy][ix]"
     assert layer.size_of == {
         "B": 1,
         "K": 2,
@@ -128,6 +128,40 @@ def test_more_than_three_axes_are_unsupported() -> None:
     case = MatrixCase("Conv", [(1, 1, 2, 2, 2, 2), (1, 1, 1, 1, 1, 1)], 0, weights=(1,))
     lowered = lower_model(case.model())
     assert lowered.statuses == {"op": "unsupported"}
+
+
+@pytest.mark.parametrize(("bits", "kind"), [(8, TensorProto.INT8), (4, TensorProto.INT4)])
+def test_weights_behind_a_quantiser_have_their_bits(bits: int, kind: int) -> None:
+    """Weights that are dequantised from integers count with the bits of these; activations are floats, taken as 8."""
+    raw = helper.make_tensor("q", kind, (2, 1, 2, 2), [1] * 8)
+    dequantise = helper.make_node("DequantizeLinear", ["q", "scale"], ["w"])
+    model = build_model(
+        [dequantise, helper.make_node("Conv", ["x", "w"], ["y"])], {"x": (1, 1, 3, 3)}, {"scale": 0.5}, opset=21
+    )
+    model.graph.initializer.append(raw)
+    (layer,) = array_layers(lower_model(model))
+    assert (layer.bits_of["W"], layer.bits_of["I"], layer.constant_operands) == (bits, 8, ("W",))
+
+
+def test_stated_precision_wins() -> None:
+    """Attributes weight_size, act_size and output_size of the node override types."""
+    model = CASES["integers"].model()
+    for name, bits in (("weight_size", 3), ("act_size", 5), ("output_size", 20)):
+        model.graph.node[0].attribute.append(helper.make_attribute(name, bits))
+    (layer,) = array_layers(lower_model(model))
+    assert layer.bits_of == {"W": 3, "I": 5, "O_final": 5, "O": 20}
+
+
+@pytest.mark.parametrize("attributes", [{}, {"activation": "Relu"}])
+def test_fused_convolution(attributes: dict[str, str]) -> None:
+    """com.microsoft: the activation is a part on the vector unit."""
+    shapes = [(1, 2, 4, 4), (3, 2, 3, 3), (3,)]
+    case = MatrixCase(
+        "FusedConv", list(shapes), 3 * 4 * 18, attributes, weights=(1, 2), domain="com.microsoft", has_reference=False
+    )
+    lowered = check_matrix_case(case)
+    operations = [node.layer.mac_count for node in lowered.nodes if node.layer]
+    assert operations == [3 * 4 * 18, *([3 * 4] if attributes else [])]
 
 
 def test_deformable_convolution_is_approximated() -> None:

@@ -8,7 +8,12 @@ from onnx import TensorProto
 from onnx.helper import make_node
 from tilewright.errors import InputError
 
-from tests.unit.workload.onnx.dependency_checks import assert_dependencies, build_model, lower_model
+from tests.unit.workload.onnx.dependency_checks import (
+    assert_dependencies,
+    build_model,
+    lower_model,
+    predicted_dependencies,
+)
 
 INT64 = TensorProto.INT64
 
@@ -104,10 +109,26 @@ def test_indices_without_a_pattern_are_a_superset_beyond_a_limit() -> None:
     assert "superset" in lowered.remarks[0]
 
 
+def test_compress_by_a_constant_condition_is_exact() -> None:
+    """Columns 0 and 3 of the input are columns 0 and 1 of the output."""
+    model = model_of(("Compress", {0: (2, 5)}, {1: np.array([True, False, False, True])}, {"axis": 1}))
+    predicted = predicted_dependencies(model, {"y[1]": 2})
+    assert predicted.is_exact
+    assert np.argwhere(predicted.tables["y", "x0"]).tolist() == [[0, 0], [1, 3], [2, 5], [3, 8]]
+
+
+def test_compress_by_a_computed_condition_is_a_superset() -> None:
+    """What is kept is not known: every output element may come from anywhere."""
+    model = model_of(("Compress", {0: (2, 3), 1: (3,)}, {}, {"axis": 1}), kinds={"x1": TensorProto.BOOL})
+    predicted = predicted_dependencies(model, {"y[1]": 2})
+    assert not predicted.is_exact
+    assert all(table.all() for table in predicted.tables.values())
+
+
 @pytest.mark.parametrize("index", [5, -6])
 def test_indices_outside_the_axis_are_an_error(index: int) -> None:
     """The values found and those allowed are in the message."""
-    with pytest.raises(InputError, match="outside the axis"):
+    with pytest.raises(InputError, match="an axis"):
         lower_model(model_of(("Gather", {0: (5, 3)}, {1: [0, index]}, {})))
 
 

@@ -45,8 +45,18 @@ CASES = {
         ranges=LARGE,
         opset=10,
     ),
-    "fused": MatrixCase(
-        "FusedMatMul", [(2, 4, 2), (2, 3, 4)], 48, {"transA": 1, "transB": 1}, domain=MICROSOFT, has_reference=False
+}
+
+MICROSOFT_CASES = {
+    "FusedMatMul": ([(2, 4, 2), (2, 3, 4)], {"transA": 1, "transB": 1}, 48, "O[b][d][k] += I[b][c][d] * W[b][k][c]"),
+    "FusedGemm": ([(2, 4), (3, 4), (3,)], {"transB": 1, "activation": "Relu"}, 24, "O[d][k] += I[d][c] * W[k][c]"),
+    "MatMulIntegerToFloat": ([(2, 4), (4, 3), (), (3,), (), (), (3,)], {}, 24, "O[d][k] += I[d][c] * W[c][k]"),
+    "DynamicQuantizeMatMul": ([(2, 4), (4, 3), (), (), (3,)], {}, 24, "O[d][k] += I[d][c] * W[c][k]"),
+    "QGemm": (
+        [(2, 4), (), (), (3, 4), (), (), (3,), (), ()],
+        {"transB": 1},
+        24,
+        "O[d][k] += I[d][c] * W[k][c]",
     ),
 }
 
@@ -81,9 +91,13 @@ def test_layer_of_rank_five_keeps_every_batch_dimension() -> None:
     assert dimensions["W"] == ("H", "B2", "C", "K")
 
 
-def test_fused_transpositions() -> None:
-    """FusedMatMul reads both operands transposed."""
-    assert only_layer(CASES["fused"]).equation == "O[b][d][k] += I[b][c][d] * W[b][k][c]"
+@pytest.mark.parametrize("operator", MICROSOFT_CASES)
+def test_products_of_microsoft(operator: str) -> None:
+    """com.microsoft: the work and the axes of both operands."""
+    shapes, attributes, macs, equation = MICROSOFT_CASES[operator]
+    case = MatrixCase(operator, list(shapes), macs, attributes, domain=MICROSOFT, has_reference=False)
+    check_matrix_case(case)
+    assert only_layer(case).equation == equation
 
 
 def test_transposed_batches_are_unsupported() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, defs
 from onnx.helper import make_node
 from tilewright.errors import InputError
 
@@ -15,6 +15,7 @@ from tests.unit.workload.onnx.dependency_checks import (
     predicted_dependencies,
 )
 
+NEWEST = defs.onnx_opset_version()
 LARGEST = np.iinfo(np.int64).max
 SMALLEST = np.iinfo(np.int64).min
 
@@ -60,6 +61,7 @@ CASES: dict[str, Case] = {
     "depth to space, DCR": ("DepthToSpace", [(1, 8, 2, 3)], [], {"blocksize": 2}, 13),
     "depth to space, CRD": ("DepthToSpace", [(1, 8, 2, 2)], [], {"blocksize": 2, "mode": "CRD"}, 13),
     "space to depth": ("SpaceToDepth", [(2, 2, 4, 2)], [], {"blocksize": 2}, 13),
+    "space to depth, CRD": ("SpaceToDepth", [(1, 2, 4, 2)], [], {"blocksize": 2, "mode": "CRD"}, NEWEST),
     "center crop pad": ("CenterCropPad", [(5, 4, 2)], [[2, 7, 2]], {}, 18),
     "center crop pad, axes": ("CenterCropPad", [(5, 4)], [[7]], {"axes": [0]}, 18),
 }

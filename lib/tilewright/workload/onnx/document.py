@@ -1,0 +1,36 @@
+"""The table of operators in docs/onnx.md. `python -m tilewright.workload.onnx.document` writes it."""
+
+from collections import defaultdict
+from pathlib import Path
+from sys import modules
+
+from tilewright.workload.onnx.lowering import registered_operators
+from tilewright.workload.onnx.operators import register_operators
+
+_HEADING, _NEXT = "### Operators\n", "## Precision\n"
+
+
+def operator_table() -> str:
+    """A row for each family: what it does, and its operators, those of other domains with the domain in front."""
+    register_operators()
+    families: dict[str, list[str]] = defaultdict(list)
+    for (domain, operator_type), function in registered_operators().items():
+        families[function.__module__].append(f"{domain}::{operator_type}" if domain else operator_type)
+    rows = ["| family | operators |", "|---|---|"]
+    for module, names in sorted(families.items()):
+        told = (modules[module].__doc__ or "").split("\n")[0].rstrip(".")
+        listed = ", ".join(sorted(names, key=lambda name: ("::" in name, name)))
+        rows.append(f"| {told} | {listed} |")
+    return "\n".join(rows) + "\n"
+
+
+def with_table(page: str) -> str:
+    """The page with the table of today between its heading and the next."""
+    before, rest = page.split(_HEADING, 1)
+    _, after = rest.split(_NEXT, 1)
+    return f"{before}{_HEADING}\n{operator_table()}\n{_NEXT}{after}"
+
+
+if __name__ == "__main__":
+    path = Path("docs/onnx.md")
+    path.write_text(with_table(path.read_text("utf-8")), "utf-8")

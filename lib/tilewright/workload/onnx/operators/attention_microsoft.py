@@ -1,0 +1,194 @@
+"""Attention operators of the domain com.microsoft, decomposed as `attention_parts` says."""
+
+from dataclasses import replace
+
+from tilewright.workload.access import IndexMap, fixed
+from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lowers
+from tilewright.workload.onnx.operators.attention_parts import (
+    Heads,
+    ScoreParts,
+    added_bias,
+    attention,
+    has_softcap,
+    heads_of,
+    joined,
+    optional_input,
+    optional_output,
+    output_heads,
+)
+from tilewright.workload.onnx.operators.attention_rotary import angles_of_places, turn
+from tilewright.workload.onnx.operators.matrix_operands import Axis
+
+_MICROSOFT = "com.microsoft"
+_Others = tuple[tuple[str, tuple[Axis, ...]], ...]
+
+
+@lowers("Attention", domain=_MICROSOFT)
+def lower_microsoft_attention(op: Lowering) -> None:
+    """A matrix product that makes queries, keys and values of one input, and attention over them.
+
+    Raises InputError for shapes that do not fit.
+    """
+    heads = op.node.integer("num_heads", 0)
+    data, weights = op.input_shape(0), op.input_shape(1)
+    if op.has_input(4) or op.has_output(1) or op.node.integer("do_rotary", 0):
+        op.unsupported("com.microsoft::Attention with a cache or rotation inside is not modelled")
+        return
+    if len(data) != 3 or len(weights) != 2 or weights[0] != data[2] or heads < 1:
+        raise op.node.error("shapes of input and weights", f"{list(data)}, {list(weights)}", "[B, S, C], [C, K]")
+    widths = op.node.integers("qkv_hidden_sizes", (weights[1] // 3,) * 3)
+    if len(widths) != 3 or sum(widths) != weights[1] or any(width % heads for width in widths):
+        raise op.node.error("channels of queries, keys and values", str(list(widths)), f"{heads} heads of {weights[1]}")
+    packed = _projection(op, weights[1])
+    starts = (0, widths[0], widths[0] + widths[1])
+    query, key, value = (
+        Heads(packed, data[0], heads, data[1], width // heads, True, start)
+        for width, start in zip(widths, starts, strict=True)
+    )
+    is_causal = op.node.integer("unidirectional", 0) != 0 and data[1] > 1
+    _attend(op, query, key, value, mask=3, bias=5, hides_keys=is_causal)
+
+
+def _projection(op: Lowering, channels: int) -> str:
+    batch, positions, depth = op.input_shape(0)
+    packed = op.temporary("projection", (batch, positions, channels), op.input())
+    op.nest(
+        (("C", depth), ("D", positions), ("K", channels), ("B", batch)),
+        access(packed, "B", "D", "K"),
+        {"I": access(op.input(), "B", "D", "C"), "W": access(op.input(1), "C", "K")},
+        others=[access(op.input(2), "K")] if op.has_input(2) else (),
+        unit=MAC_ARRAY,
+        part="projection",
+        operator_type="MatMul",
+    )
+    return packed
+
+
+@lowers("MultiHeadAttention", domain=_MICROSOFT)
+def lower_multi_head_attention(op: Lowering) -> None:
+    """Attention with as many key heads as query heads; a bias is added to queries, keys and values first.
+
+    Raises InputError for shapes that do not fit.
+    """
+    heads = op.node.integer("num_heads", 0)
+    if not op.has_input(1) or not op.has_input(2):
+        op.unsupported("MultiHeadAttention with packed inputs is not modelled")
+        return
+    query, key, value = (heads_of(op, op.input(index), heads) for index in range(3))
+    if op.has_input(3):
+        bias = op.input(3)
+        widths = (0, query.heads * query.width, query.heads * query.width + key.heads * key.width)
+        total = widths[2] + value.heads * value.width
+        if op.shape(bias) != (total,):
+            raise op.node.error("shape of the bias", str(list(op.shape(bias))), f"[{total}]")
+        query, key, value = (
+            added_bias(op, data, bias, start, f"bias_{name}")
+            for data, start, name in zip((query, key, value), widths, ("query", "key", "value"), strict=True)
+        )
+    past = optional_input(op, 6)
+    offset = op.shape(past)[2] if past else 0
+    key = joined(op, past, key, optional_output(op, 1), "present_key")
+    value = joined(op, optional_input(op, 7), value, optional_output(op, 2), "present_value")
+    is_causal = op.node.integer("unidirectional", 0) != 0 and offset + 1 < key.positions
+    _attend(op, query, key, value, mask=4, bias=5, hides_keys=is_causal)
+
+
+def _attend(op: Lowering, query: Heads, key: Heads, value: Heads, *, mask: int, bias: int, hides_keys: bool) -> None:
+    """Attention with a padding mask at input `mask` and something to add to the scores at input `bias`."""
+    padding = optional_input(op, mask)
+    others: _Others = ()
+    if padding:
+        forms: dict[tuple[int, ...], tuple[Axis, ...]] = {
+            (key.batch,): ("B",),
+            (key.batch, key.positions): ("B", "K"),
+            (key.batch, query.positions, key.positions): ("B", "D", "K"),
+        }
+        if op.shape(padding) not in forms:
+            op.unsupported(f"{op.node.operator_type} with this form of padding mask is not modelled")
+            return
+        others = ((padding, forms[op.shape(padding)]),)
+        hides_keys |= op.shape(padding) == (key.batch,)
+    masks = (op.input(bias),) if op.has_input(bias) else ()
+    parts = ScoreParts(hides_keys=hides_keys, masks=masks, others=others)
+    attention(op, query, key, value, output_heads(op, query, value), parts)
+
+
+@lowers("GroupQueryAttention", domain=_MICROSOFT)
+def lower_group_query_attention(op: Lowering) -> None:
+    """Causal attention in which query heads share key heads, with rotation of queries and keys and with a cache.
+
+    Lengths are known at run time only: every query counts as seeing all keys of the cache. Raises InputError for
+    shapes that do not fit.
+    """
+    query, key, value = _query_key_value(op)
+    if op.node.integer("do_rotary", 0):
+        query, key = _turned(op, query, "query_"), _turned(op, key, "key_")
+    length = optional_input(op, 5)
+    key = _cached(op, optional_input(op, 3), key, optional_output(op, 1), length, "present_key")
+    value = _cached(op, optional_input(op, 4), value, optional_output(op, 2), length, "present_value")
+    others: _Others = ((length, _batch_axes(op, length)),) if length else ()
+    parts = ScoreParts(
+        hides_keys=True,
+        masks=(op.input(10),) if op.has_input(10) else (),
+        has_softcap=has_softcap(op),
+        others=others,
+    )
+    attention(op, query, key, value, output_heads(op, query, value), parts)
+
+
+def _batch_axes(op: Lowering, length: str) -> tuple[Axis, ...]:
+    """The indices of a tensor of one value for each batch, [batch] or [batch, 1]."""
+    shape = op.shape(length)
+    if len(shape) > 2 or any(size != 1 for size in shape[1:]):
+        raise op.node.error(f"shape of tensor '{length}'", str(list(shape)), "one value for each batch")
+    return tuple(fixed() if size == 1 else "B" for size in shape)
+
+
+def _query_key_value(op: Lowering) -> tuple[Heads, Heads, Heads]:
+    """The three tensors, or the three parts of the first one if the others are left out."""
+    heads, shared = op.node.integer("num_heads", 0), op.node.integer("kv_num_heads", 0)
+    if op.has_input(1):
+        query = heads_of(op, op.input(0), heads)
+        return query, heads_of(op, op.input(1), shared), heads_of(op, op.input(2), shared)
+    packed = heads_of(op, op.input(0), heads + 2 * shared)
+    width = packed.width
+    return (
+        replace(packed, heads=heads),
+        replace(packed, heads=shared, start=heads * width),
+        replace(packed, heads=shared, start=(heads + shared) * width),
+    )
+
+
+def _turned(op: Lowering, data: Heads, prefix: str) -> Heads:
+    positions = 9 if op.has_input(9) else 5
+    angles = [
+        angles_of_places(op, data, cache, positions, prefix + part) for part, cache in (("cosine", 7), ("sine", 8))
+    ]
+    shape = (data.batch, data.heads, data.positions, data.width)
+    result = Heads(op.temporary(f"{prefix}rotated", shape, data.tensor), *shape)
+    turned = 2 * op.input_shape(7)[-1]
+    is_interleaved = op.node.integer("rotary_interleaved", 0) != 0
+    turn(op, data, result, (angles[0], angles[1]), turned, is_interleaved, prefix)
+    return result
+
+
+def _cached(op: Lowering, past: str, new: Heads, present: str, length: str, part: str) -> Heads:
+    """The cache with the new heads: behind the old ones, or somewhere in a cache of fixed length."""
+    before = op.shape(past)[2] if past else 0
+    if not present or op.shape(present)[2] == before + new.positions:
+        return joined(op, past, new, present, part)
+    shape = op.shape(present)
+    if len(shape) != 4 or shape[:2] + shape[3:] != (new.batch, new.heads, new.width):
+        raise op.node.error(
+            f"shape of output '{present}'", str(list(shape)), f"[{new.batch}, {new.heads}, .., {new.width}]"
+        )
+    outer = (("B", new.batch), ("H", new.heads), ("D", shape[2]), ("K", new.width))
+    written = access(present, "B", "H", "D", "K")
+    maps = [IndexMap((*outer, ("S", new.positions)), written, new.at("H", "S", "K"), is_exact=False)]
+    if before:
+        maps.append(IndexMap(outer, written, access(past, "B", "H", "D", "K"), is_exact=False))
+    if length:
+        maps.append(IndexMap(outer, written, access(length, *_batch_axes(op, length)), is_exact=False))
+    op.move(*maps, part=part, operator_type="Concat")
+    op.approximated("a cache of fixed length: every element counts as one of the new ones, too")
+    return Heads(present, new.batch, new.heads, shape[2], new.width)
