@@ -22,14 +22,17 @@ from typing import Any
 
 import onnx
 from google.protobuf.message import DecodeError
-from mutations import generated_models, mutated_bytes, mutated_message
 from tilewright.errors import InputError
 from tilewright.profile import CORRECTED
 from tilewright.workload.onnx import read_onnx
 from tilewright.workload.onnx.loading import load_model
 from tilewright.workload.onnx.resolution import resolve_graph
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT)]  # this file is run as a script too
+
+from tests.fuzz.mutations import generated_models, mutated_bytes, mutated_message  # noqa: E402
+
 LONGEST_SECONDS = 5.0
 MEMORY_BYTES = 4 * 2**30
 _LARGEST_SEED_FILE = 100_000

@@ -94,7 +94,7 @@ def _lines(accelerator: Accelerator, verbose: bool) -> Iterator[str]:
         for core in accelerator.cores:
             yield from _core_lines(core)
         return
-    yield f"{accelerator.name}: {len(accelerator.cores)} cores, {len(accelerator.links)} links"
+    yield f"{accelerator.name}: {len(accelerator.cores)} cores, links: {len(accelerator.links)}"
     yield ""
     rows = [_place_row(accelerator, place) for place in accelerator.places]
     yield from _table(("core", "role", "file", "array", "memories", "shares with", "runs"), rows)
@@ -161,7 +161,7 @@ def _pairs(link: Link) -> str:
 def _path_rows(accelerator: MultiCoreAccelerator) -> list[tuple[str, ...]]:
     from tilewright.hardware.paths import path_table
 
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for (sender, receiver), path in path_table(accelerator).items():
         if sender == receiver:
             continue

@@ -1,5 +1,6 @@
 """Hardware as it is given: the path of a file or of an artifact, a dict, or the parsed accelerator itself."""
 
+from pathlib import Path
 from typing import Any
 
 from tilewright.artifacts.codec import decode
@@ -41,7 +42,7 @@ def schema_of(accelerator: Accelerator) -> str:
 
 def read_accelerator_artifact(path: FilePath) -> Accelerator:
     """The accelerator in an artifact; a core alone is an accelerator of one core. Raises ArtifactError."""
-    artifact = read_artifact(path)
+    artifact = read_artifact(Path(path))
     try:
         if artifact.schema == CORE:
             core = decode(Core, artifact.payload)

@@ -38,12 +38,14 @@ class CoreIds:
 
 def core_ids_of(data: Any) -> CoreIds:
     """The core ids in the data of a file."""
-    files = core_files_of(data)
+    cores = table(data).get("cores")
+    listed = range(len(cores)) if isinstance(cores, list) else [key for key in table(cores) if type(key) is int]
     offchip: Any = table(table(data).get("graph")).get("offchip_core_id", table(data).get("offchip_core_id"))
+    files = core_files_of(data)
     for core_id, (path, _) in files.items():
         if path == ("offchip_core",):
             offchip = core_id
-    return CoreIds(tuple(files), offchip if type(offchip) is int else None)
+    return CoreIds(tuple(sorted({*listed, *files})), offchip if type(offchip) is int else None)
 
 
 def check_ids(findings: Findings, ids: CoreIds) -> None:
@@ -71,7 +73,7 @@ def check_ids(findings: Findings, ids: CoreIds) -> None:
     for core_id, place in table(data.get("core_coordinates")).items():
         if places.setdefault(str(place), core_id) != core_id:
             findings.problem(("core_coordinates", core_id), f"core {places[str(place)]} is there already", place)
-    if ids.known and not ids.onchip:
+    if data.get("cores") and ids.known == (ids.offchip,) and "offchip_core" not in data:
         findings.problem(("cores",), "no core is left besides the off-chip core")
 
 
@@ -167,6 +169,7 @@ def check_graph(findings: Findings, ids: CoreIds) -> None:
         return
     if "core_connectivity" in data or "offchip_core" in data:
         key = next(key for key in ("core_connectivity", "offchip_core") if key in data)
+        findings.problems[:] = [problem for problem in findings.problems if problem.path != key]
         findings.problem((key,), "belongs to the other kind of file; give either graph or core_connectivity")
     special: dict[int, str] = {}
     for key in (*ROLE_KEYS, "offchip_core_id"):

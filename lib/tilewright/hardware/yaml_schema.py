@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from tilewright.hardware.core import DIRECTIONS, MEMORY_OPERANDS
 from tilewright.errors import nearest_name
+from tilewright.hardware.core import DIRECTIONS, MEMORY_OPERANDS
 from tilewright.units import FieldError
 from tilewright.validation import (
     AreaMm2,

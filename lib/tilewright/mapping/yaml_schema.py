@@ -81,9 +81,9 @@ class MappingEntry(Entry):
     """Constraints for the layers that the entry's name selects."""
 
     name: Name
-    """Which layers: a layer name, an operator type, `@` and a kind of layer (`@depthwise`, `@vector`, `@pooling`, ...), a
-    glob over layer names, or `default`. For each layer the first of these kinds that matches counts. An entry called
-    `default` is required."""
+    """Which layers: a layer name, an operator type, `@` and a kind of layer (`@depthwise`, `@vector`, `@pooling`,
+    ...), a glob over layer names, or `default`. For each layer the first of these kinds that matches counts. An entry
+    called `default` is required."""
     spatial_mapping: dict[ArrayDimension, list[UnrollingText]] | None = None
     """Loops unrolled over each array dimension, as `K, 32`; array dimensions left out are searched."""
     spatial_mapping_hint: dict[ArrayDimension, list[LoopDimension]] | None = None

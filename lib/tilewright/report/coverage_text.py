@@ -14,7 +14,8 @@ def coverage_lines(summary: Mapping[str, Any], shown: int = SHOWN_ROWS) -> Itera
     """
     coverage = summary["coverage"]
     if not coverage["complete"]:
-        yield f"costed: {share_text(coverage['mac_share'])} of MACs, {share_text(coverage['operation_share'])} of other operations"
+        macs, others = (share_text(coverage[key]) for key in ("mac_share", "operation_share"))
+        yield f"costed: {macs} of MACs, {others} of other operations"
     rows = coverage["not_costed"]
     for reason in dict.fromkeys(row["reason"] for row in rows):
         told = [_row_text(row) for row in rows if row["reason"] == reason]

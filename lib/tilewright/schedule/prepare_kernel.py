@@ -1,11 +1,9 @@
 """The start of a simulation (compiled): which copies of pieces there will be, and whether the allocation is possible."""
 
 from tilewright.compiled import kernel
-from tilewright.schedule.state import (
+from tilewright.schedule.state_record import (
     ABSENT,
     CANNOT_RUN,
-    CHANGES,
-    COPIES,
     DOES_NOT_FIT,
     EMPTY,
     NO_MEMORY,
@@ -13,30 +11,38 @@ from tilewright.schedule.state import (
     NONE,
     NOT_OFF_CHIP,
     OFF_CHIP,
-    OFF_CHIP_CORE,
-    OFF_CHIP_MEMORY,
-    PLACE,
-    PLACE_CORE,
-    PLACE_OTHER,
-    RECORD,
-    STATUS,
+    cell_at,
+    change_at,
+    copy_at,
+    core_at,
+    cost_at,
+    link_at,
+    link_state_at,
+    memory_at,
+    memory_state_at,
+    need_at,
+    node_at,
+    pair_at,
+    piece_at,
+    piece_state_at,
+    stream_at,
 )
 
 
 @kernel
 def prepare(q, s):
     """Write the state at time 0; scalars[STATUS] is not 0 where the allocation cannot be run."""
-    cores = len(q.core_memory)
+    cores = q.core_count
     for core in range(cores):
-        s.slot[core] = NONE
-        s.slot_state[core] = EMPTY
-        s.running[core] = NONE
-        s.failed_at[core] = NONE
-        s.prefetching[core] = NONE
-    for memory in range(len(q.capacity_bits)):
-        s.write_first[memory] = NONE
-    for link in range(len(q.link_bits_per_cycle)):
-        s.free_bits_per_cycle[link] = q.link_bits_per_cycle[link]
+        core_at(s.cores, core).slot = NONE
+        core_at(s.cores, core).slot_state = EMPTY
+        core_at(s.cores, core).running = NONE
+        core_at(s.cores, core).failed_at = NONE
+        core_at(s.cores, core).prefetching = NONE
+    for memory in range(q.memory_count):
+        memory_state_at(s.memories, memory).write_first = NONE
+    for link in range(q.link_count):
+        link_state_at(s.links, link).free_bits_per_cycle = link_at(q.links, link).bits_per_cycle
     if check_cores(q, s) and make_copies(q, s) and check_room(q, s):
         place_heaps(q, s)
         list_prefetches(q, s)
@@ -46,20 +52,25 @@ def prepare(q, s):
 @kernel
 def fail(s, status, place, core, other):
     """Note why the allocation cannot be run; False."""
-    s.scalars[STATUS] = status
-    s.scalars[PLACE] = place
-    s.scalars[PLACE_CORE] = core
-    s.scalars[PLACE_OTHER] = other
+    s.status = status
+    s.place = place
+    s.place_core = core
+    s.place_other = other
     return False
 
 
 @kernel
 def check_cores(q, s):
     """Whether each CN is on a core that can run it."""
-    cores = len(q.core_memory)
-    for cn in range(len(q.cost_row)):
-        core = q.allocation[cn]
-        if core < 0 or core >= cores or core == q.settings[OFF_CHIP_CORE] or q.runtime_cycles[q.cost_row[cn], core] < 1:
+    cores = q.core_count
+    for cn in range(q.node_count):
+        core = cell_at(q.allocation, cn).value
+        if (
+            core < 0
+            or core >= cores
+            or core == q.off_chip_core
+            or cost_at(q.costs, (node_at(q.nodes, cn).cost_row) * q.core_count + core).runtime_cycles < 1
+        ):
             return fail(s, CANNOT_RUN, cn, core, 0)
     return True
 
@@ -68,68 +79,78 @@ def check_cores(q, s):
 def make_copies(q, s):
     """A copy for each memory that a piece is produced in or needed in; the home comes first."""
     count = 0
-    for piece in range(len(q.piece_bits)):
+    for piece in range(q.piece_count):
         first = count
-        producer = q.piece_producer[piece]
-        s.home[piece] = NONE
-        s.off_chip[piece] = OFF_CHIP if producer < 0 else NOT_OFF_CHIP
-        source = q.settings[OFF_CHIP_CORE]
+        producer = piece_at(q.pieces, piece).producer
+        piece_state_at(s.pieces, piece).home = NONE
+        piece_state_at(s.pieces, piece).off_chip = OFF_CHIP if producer < 0 else NOT_OFF_CHIP
+        source = q.off_chip_core
         if producer >= 0:
-            core = q.allocation[producer]
-            if q.stream_bits[q.cost_row[producer], core, 0] == 0:
+            core = cell_at(q.allocation, producer).value
+            if (
+                stream_at(
+                    q.streams, ((node_at(q.nodes, producer).cost_row) * q.core_count + core) * q.operand_count + 0
+                ).bits
+                == 0
+            ):
                 source = core
-                if q.core_memory[core, 0] < 0:
+                if cell_at(q.core_memory, core * q.operand_count + 0).value < 0:
                     return fail(s, NO_MEMORY, producer, core, 0)
-                s.home[piece] = count
-                count = add_copy(s, count, piece, q.core_memory[core, 0], core)
-            if not check_path(q, s, core, q.settings[OFF_CHIP_CORE]):
+                piece_state_at(s.pieces, piece).home = count
+                count = add_copy(s, count, piece, cell_at(q.core_memory, core * q.operand_count + 0).value, core)
+            if not check_path(q, s, core, q.off_chip_core):
                 return False
-        for k in range(q.piece_need_start[piece], q.piece_need_start[piece + 1]):
-            need = q.piece_need[k]
-            cn = q.need_cn[need]
-            core = q.allocation[cn]
-            operand = q.need_operand[need]
-            if not check_path(q, s, q.settings[OFF_CHIP_CORE], core):
+        for k in range(piece_at(q.pieces, piece).need_start, piece_at(q.pieces, piece + 1).need_start):
+            need = cell_at(q.piece_need, k).value
+            cn = need_at(q.needs, need).cn
+            core = cell_at(q.allocation, cn).value
+            operand = need_at(q.needs, need).operand
+            if not check_path(q, s, q.off_chip_core, core):
                 return False
-            if q.stream_bits[q.cost_row[cn], core, operand] > 0:
-                s.need_copy[need] = NONE
-                s.stream_uses[piece] += 1
+            if (
+                stream_at(
+                    q.streams, ((node_at(q.nodes, cn).cost_row) * q.core_count + core) * q.operand_count + operand
+                ).bits
+                > 0
+            ):
+                cell_at(s.need_copy, need).value = NONE
+                piece_state_at(s.pieces, piece).stream_uses += 1
                 continue
-            memory = q.core_memory[core, operand]
+            memory = cell_at(q.core_memory, core * q.operand_count + operand).value
             if memory < 0:
                 return fail(s, NO_MEMORY, cn, core, operand)
             copy = first
-            while copy < count and s.copy_memory[copy] != memory:
+            while copy < count and copy_at(s.copies, copy).memory != memory:
                 copy += 1
             if copy == count:
                 count = add_copy(s, count, piece, memory, core)
-                s.pending[piece] += 1
-            if copy != s.home[piece] and not check_path(q, s, source, core):
+                piece_state_at(s.pieces, piece).pending += 1
+            if copy != piece_state_at(s.pieces, piece).home and not check_path(q, s, source, core):
                 return False
-            s.need_copy[need] = copy
-            s.copy_uses[copy] += 1
-    s.scalars[COPIES] = count
+            cell_at(s.need_copy, need).value = copy
+            copy_at(s.copies, copy).uses += 1
+    s.copies_count = count
     return True
 
 
 @kernel
 def add_copy(s, copy, piece, memory, core):
     """A copy that is not there yet; returns the number of copies."""
-    s.copy_piece[copy] = piece
-    s.copy_memory[copy] = memory
-    s.copy_core[copy] = core
-    s.copy_state[copy] = ABSENT
-    s.copy_pins[copy] = 0
-    s.copy_uses[copy] = 0
-    s.copy_version[copy] = 0
-    s.copy_mark[copy] = NONE
+    copy_at(s.copies, copy).piece = piece
+    copy_at(s.copies, copy).memory = memory
+    copy_at(s.copies, copy).core = core
+    copy_at(s.copies, copy).state = ABSENT
+    copy_at(s.copies, copy).pins = 0
+    copy_at(s.copies, copy).uses = 0
+    copy_at(s.copies, copy).version = 0
+    copy_at(s.copies, copy).mark = NONE
     return copy + 1
 
 
 @kernel
 def check_path(q, s, source, target):
     """Whether data can get from one core to another."""
-    if source == target or q.path_exists[source * len(q.core_memory) + target]:
+    if source == target or pair_at(q.pairs, source * q.core_count + target).exists:
         return True
     return fail(s, NO_PATH, NONE, source, target)
 
@@ -137,92 +158,105 @@ def check_path(q, s, source, target):
 @kernel
 def check_room(q, s):
     """Whether what a CN keeps while it runs fits the memories of its core, when nothing else is there."""
-    memories = len(q.capacity_bits)
-    for cn in range(len(q.cost_row)):
-        core = q.allocation[cn]
-        for operand in range(q.core_memory.shape[1]):
-            if q.core_memory[core, operand] >= 0:
-                s.required_bits[q.core_memory[core, operand]] = 0
-        for need in range(q.need_start[cn], q.need_start[cn + 1]):
-            copy = s.need_copy[need]
-            if copy >= 0 and s.copy_mark[copy] != cn:
-                s.copy_mark[copy] = cn
-                s.required_bits[s.copy_memory[copy]] += q.piece_bits[s.copy_piece[copy]]
-        for k in range(q.output_start[cn], q.output_start[cn + 1]):
-            copy = s.home[q.output_piece[k]]
+    memories = q.memory_count
+    for cn in range(q.node_count):
+        core = cell_at(q.allocation, cn).value
+        for operand in range(q.operand_count):
+            if cell_at(q.core_memory, core * q.operand_count + operand).value >= 0:
+                memory_state_at(
+                    s.memories, cell_at(q.core_memory, core * q.operand_count + operand).value
+                ).required_bits = 0
+        for need in range(node_at(q.nodes, cn).need_start, node_at(q.nodes, cn + 1).need_start):
+            copy = cell_at(s.need_copy, need).value
+            if copy >= 0 and copy_at(s.copies, copy).mark != cn:
+                copy_at(s.copies, copy).mark = cn
+                memory_state_at(s.memories, copy_at(s.copies, copy).memory).required_bits += piece_at(
+                    q.pieces, copy_at(s.copies, copy).piece
+                ).bits
+        for k in range(node_at(q.nodes, cn).output_start, node_at(q.nodes, cn + 1).output_start):
+            copy = piece_state_at(s.pieces, cell_at(q.output_piece, k).value).home
             if copy >= 0:
-                s.required_bits[s.copy_memory[copy]] += q.piece_bits[s.copy_piece[copy]]
-        for operand in range(q.core_memory.shape[1]):
-            memory = q.core_memory[core, operand]
-            if memory >= 0 and s.required_bits[memory] > q.capacity_bits[memory]:
+                memory_state_at(s.memories, copy_at(s.copies, copy).memory).required_bits += piece_at(
+                    q.pieces, copy_at(s.copies, copy).piece
+                ).bits
+        for operand in range(q.operand_count):
+            memory = cell_at(q.core_memory, core * q.operand_count + operand).value
+            if (
+                memory >= 0
+                and memory_state_at(s.memories, memory).required_bits > memory_at(q.memories, memory).capacity_bits
+            ):
                 return fail(s, DOES_NOT_FIT, cn, core, memory)
     for memory in range(memories):
-        s.required_bits[memory] = 0
+        memory_state_at(s.memories, memory).required_bits = 0
     return True
 
 
 @kernel
 def place_heaps(q, s):
     """Room for the candidates of each core and for what may be evicted from each memory."""
-    cores = len(q.core_memory)
+    cores = q.core_count
     for core in range(cores + 1):
-        s.core_start[core] = 0
-    for cn in range(len(q.cost_row)):
-        s.core_start[q.allocation[cn] + 1] += 1
+        core_at(s.cores, core).heap_start = 0
+    for cn in range(q.node_count):
+        core_at(s.cores, cell_at(q.allocation, cn).value + 1).heap_start += 1
     for core in range(cores):
-        s.core_start[core + 1] += s.core_start[core]
-    memories = len(q.capacity_bits)
+        core_at(s.cores, core + 1).heap_start += core_at(s.cores, core).heap_start
+    memories = q.memory_count
     for memory in range(memories + 1):
-        s.evict_start[memory] = 0
-    for copy in range(s.scalars[COPIES]):
-        s.evict_start[s.copy_memory[copy] + 1] += 2
+        memory_state_at(s.memories, memory).evict_start = 0
+    for copy in range(s.copies_count):
+        memory_state_at(s.memories, copy_at(s.copies, copy).memory + 1).evict_start += 2
     for memory in range(memories):
-        s.evict_start[memory + 1] += s.evict_start[memory] + 16
+        memory_state_at(s.memories, memory + 1).evict_start += memory_state_at(s.memories, memory).evict_start + 16
 
 
 @kernel
 def list_prefetches(q, s):
     """Copies of constants to fetch ahead, each once, by CN."""
-    cores = len(q.core_memory)
+    cores = q.core_count
     for core in range(cores + 1):
-        s.prefetch_start[core] = 0
+        core_at(s.cores, core).prefetch_start = 0
     wanted = False
-    for operand in range(len(q.prefetches)):
-        wanted = wanted or q.prefetches[operand]
+    for operand in range(q.operand_count):
+        wanted = wanted or cell_at(q.prefetches, operand).value
     for fill in range(2 if wanted else 0):
-        for copy in range(s.scalars[COPIES]):
-            s.copy_mark[copy] = NONE
-        for cn in range(len(q.cost_row)):
-            core = q.allocation[cn]
-            for need in range(q.need_start[cn], q.need_start[cn + 1]):
-                copy = s.need_copy[need]
-                if copy < 0 or s.copy_mark[copy] >= 0 or q.piece_producer[q.need_piece[need]] >= 0:
+        for copy in range(s.copies_count):
+            copy_at(s.copies, copy).mark = NONE
+        for cn in range(q.node_count):
+            core = cell_at(q.allocation, cn).value
+            for need in range(node_at(q.nodes, cn).need_start, node_at(q.nodes, cn + 1).need_start):
+                copy = cell_at(s.need_copy, need).value
+                if (
+                    copy < 0
+                    or copy_at(s.copies, copy).mark >= 0
+                    or piece_at(q.pieces, need_at(q.needs, need).piece).producer >= 0
+                ):
                     continue
-                if not q.prefetches[q.need_operand[need]]:
+                if not cell_at(q.prefetches, need_at(q.needs, need).operand).value:
                     continue
-                s.copy_mark[copy] = cn
+                copy_at(s.copies, copy).mark = cn
                 if fill == 0:
-                    s.prefetch_start[core + 1] += 1
+                    core_at(s.cores, core + 1).prefetch_start += 1
                 else:
-                    s.prefetch_copy[s.prefetch_next[core]] = copy
-                    s.prefetch_next[core] += 1
+                    cell_at(s.prefetch_copy, core_at(s.cores, core).prefetch_next).value = copy
+                    core_at(s.cores, core).prefetch_next += 1
         if fill == 0:
             for core in range(cores):
-                s.prefetch_start[core + 1] += s.prefetch_start[core]
+                core_at(s.cores, core + 1).prefetch_start += core_at(s.cores, core).prefetch_start
         for core in range(cores):
-            s.prefetch_next[core] = s.prefetch_start[core]
+            core_at(s.cores, core).prefetch_next = core_at(s.cores, core).prefetch_start
 
 
 @kernel
 def store_constants(q, s):
     """All constants are off-chip from the start."""
-    memory = q.settings[OFF_CHIP_MEMORY]
-    for piece in range(len(q.piece_bits)):
-        if q.piece_producer[piece] < 0:
-            s.stored_bits[memory] += q.piece_bits[piece]
-    s.peak_bits[memory] = s.stored_bits[memory]
-    if q.settings[RECORD] and s.stored_bits[memory] > 0:
-        s.memory_changes[0, 0] = 0
-        s.memory_changes[0, 1] = memory
-        s.memory_changes[0, 2] = s.stored_bits[memory]
-        s.scalars[CHANGES] = 1
+    memory = q.off_chip_memory
+    for piece in range(q.piece_count):
+        if piece_at(q.pieces, piece).producer < 0:
+            memory_state_at(s.memories, memory).stored_bits += piece_at(q.pieces, piece).bits
+    memory_state_at(s.memories, memory).peak_bits = memory_state_at(s.memories, memory).stored_bits
+    if q.record and memory_state_at(s.memories, memory).stored_bits > 0:
+        change_at(s.memory_changes, 0).time_cycles = 0
+        change_at(s.memory_changes, 0).memory = memory
+        change_at(s.memory_changes, 0).change_bits = memory_state_at(s.memories, memory).stored_bits
+        s.changes_count = 1

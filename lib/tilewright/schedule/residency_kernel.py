@@ -5,45 +5,49 @@ is what it physically holds. Claims decide who may have space, stored bits decid
 """
 
 from tilewright.compiled import kernel
-from tilewright.schedule.state import (
+from tilewright.schedule.state_record import (
     ABSENT,
     BEING_WRITTEN,
-    CHANGES,
     EVICTION,
     LEAVING,
     NONE,
     NOT_OFF_CHIP,
-    NOW,
-    OFF_CHIP_MEMORY,
     PRESENT,
-    RECORD,
-    REQUESTS,
     RESERVED,
+    cell_at,
+    change_at,
+    copy_at,
+    entry_at,
+    memory_at,
+    memory_state_at,
+    node_at,
+    piece_at,
+    piece_state_at,
 )
 
 
 @kernel
 def store(q, s, memory, bits):
     """Physically take (or, with negative bits, give back) space."""
-    s.stored_bits[memory] += bits
-    if s.stored_bits[memory] > s.peak_bits[memory]:
-        s.peak_bits[memory] = s.stored_bits[memory]
-    if q.settings[RECORD]:
-        row = s.scalars[CHANGES]
-        s.scalars[CHANGES] = row + 1
-        if row < len(s.memory_changes):
-            s.memory_changes[row, 0] = s.scalars[NOW]
-            s.memory_changes[row, 1] = memory
-            s.memory_changes[row, 2] = bits
+    memory_state_at(s.memories, memory).stored_bits += bits
+    if memory_state_at(s.memories, memory).stored_bits > memory_state_at(s.memories, memory).peak_bits:
+        memory_state_at(s.memories, memory).peak_bits = memory_state_at(s.memories, memory).stored_bits
+    if q.record:
+        row = s.changes_count
+        s.changes_count = row + 1
+        if row < s.change_room:
+            change_at(s.memory_changes, row).time_cycles = s.now
+            change_at(s.memory_changes, row).memory = memory
+            change_at(s.memory_changes, row).change_bits = bits
 
 
 @kernel
 def remaining_uses(q, s, copy):
     """Needs that this copy still serves: those in its memory, and for a home one for each copy still to be made."""
-    uses = s.copy_uses[copy]
-    piece = s.copy_piece[copy]
-    if s.home[piece] == copy:
-        uses += s.pending[piece]
+    uses = copy_at(s.copies, copy).uses
+    piece = copy_at(s.copies, copy).piece
+    if piece_state_at(s.pieces, piece).home == copy:
+        uses += piece_state_at(s.pieces, piece).pending
     return uses
 
 
@@ -54,135 +58,150 @@ def settle_copy(q, s, copy):
     if uses == 0:
         drop(q, s, copy)
     else:
-        push_evictable(q, s, copy, uses * q.piece_bits[s.copy_piece[copy]])
+        push_evictable(q, s, copy, uses * piece_at(q.pieces, copy_at(s.copies, copy).piece).bits)
 
 
 @kernel
 def pin(q, s, copy):
     """Keep a copy where it is until it is unpinned."""
-    if s.copy_state[copy] == PRESENT and s.copy_pins[copy] == 0:
-        s.evictable_bits[s.copy_memory[copy]] -= q.piece_bits[s.copy_piece[copy]]
-    s.copy_pins[copy] += 1
+    if copy_at(s.copies, copy).state == PRESENT and copy_at(s.copies, copy).pins == 0:
+        memory_state_at(s.memories, copy_at(s.copies, copy).memory).evictable_bits -= piece_at(
+            q.pieces, copy_at(s.copies, copy).piece
+        ).bits
+    copy_at(s.copies, copy).pins += 1
 
 
 @kernel
 def unpin(q, s, copy):
     """Take one pin away."""
-    s.copy_pins[copy] -= 1
-    if s.copy_pins[copy] > 0:
+    copy_at(s.copies, copy).pins -= 1
+    if copy_at(s.copies, copy).pins > 0:
         return
-    memory = s.copy_memory[copy]
-    bits = q.piece_bits[s.copy_piece[copy]]
-    if s.copy_state[copy] == PRESENT:
-        s.evictable_bits[memory] += bits
-        s.changes[memory] += 1
+    memory = copy_at(s.copies, copy).memory
+    bits = piece_at(q.pieces, copy_at(s.copies, copy).piece).bits
+    if copy_at(s.copies, copy).state == PRESENT:
+        memory_state_at(s.memories, memory).evictable_bits += bits
+        memory_state_at(s.memories, memory).changes += 1
         settle_copy(q, s, copy)
-    elif s.copy_state[copy] == RESERVED:
-        s.copy_state[copy] = ABSENT
-        s.claimed_bits[memory] -= bits
-        s.changes[memory] += 1
+    elif copy_at(s.copies, copy).state == RESERVED:
+        copy_at(s.copies, copy).state = ABSENT
+        memory_state_at(s.memories, memory).claimed_bits -= bits
+        memory_state_at(s.memories, memory).changes += 1
 
 
 @kernel
 def become_present(q, s, copy):
     """The data of a copy has all arrived."""
-    s.copy_state[copy] = PRESENT
-    piece = s.copy_piece[copy]
-    if copy != s.home[piece] and s.copy_uses[copy] > 0:
-        s.pending[piece] -= 1
+    copy_at(s.copies, copy).state = PRESENT
+    piece = copy_at(s.copies, copy).piece
+    if copy != piece_state_at(s.pieces, piece).home and copy_at(s.copies, copy).uses > 0:
+        piece_state_at(s.pieces, piece).pending -= 1
         touch_home(q, s, piece)
-    memory = s.copy_memory[copy]
-    s.changes[memory] += 1
-    if s.copy_pins[copy] == 0:
-        s.evictable_bits[memory] += q.piece_bits[piece]
+    memory = copy_at(s.copies, copy).memory
+    memory_state_at(s.memories, memory).changes += 1
+    if copy_at(s.copies, copy).pins == 0:
+        memory_state_at(s.memories, memory).evictable_bits += piece_at(q.pieces, piece).bits
         settle_copy(q, s, copy)
 
 
 @kernel
 def touch_home(q, s, piece):
     """The uses of the home of a piece have changed."""
-    home = s.home[piece]
-    if home >= 0 and s.copy_state[home] == PRESENT and s.copy_pins[home] == 0:
+    home = piece_state_at(s.pieces, piece).home
+    if home >= 0 and copy_at(s.copies, home).state == PRESENT and copy_at(s.copies, home).pins == 0:
         settle_copy(q, s, home)
 
 
 @kernel
 def drop(q, s, copy):
     """Free the space of a present copy without a pin at once."""
-    memory = s.copy_memory[copy]
-    bits = q.piece_bits[s.copy_piece[copy]]
-    s.copy_state[copy] = ABSENT
-    s.evictable_bits[memory] -= bits
-    s.claimed_bits[memory] -= bits
-    s.changes[memory] += 1
+    memory = copy_at(s.copies, copy).memory
+    bits = piece_at(q.pieces, copy_at(s.copies, copy).piece).bits
+    copy_at(s.copies, copy).state = ABSENT
+    memory_state_at(s.memories, memory).evictable_bits -= bits
+    memory_state_at(s.memories, memory).claimed_bits -= bits
+    memory_state_at(s.memories, memory).changes += 1
     store(q, s, memory, -bits)
 
 
 @kernel
 def evict(q, s, copy):
     """Give the space of a present copy away: at once if its data is elsewhere too, else after it is written off-chip."""
-    piece = s.copy_piece[copy]
-    home = s.home[piece]
-    if s.off_chip[piece] != NOT_OFF_CHIP or (home != copy and home >= 0 and s.copy_state[home] == PRESENT):
+    piece = copy_at(s.copies, copy).piece
+    home = piece_state_at(s.pieces, piece).home
+    if piece_state_at(s.pieces, piece).off_chip != NOT_OFF_CHIP or (
+        home != copy and home >= 0 and copy_at(s.copies, home).state == PRESENT
+    ):
         drop(q, s, copy)
     else:
-        memory = s.copy_memory[copy]
-        bits = q.piece_bits[piece]
-        s.evictable_bits[memory] -= bits
-        s.claimed_bits[memory] -= bits
-        s.copy_state[copy] = LEAVING
+        memory = copy_at(s.copies, copy).memory
+        bits = piece_at(q.pieces, piece).bits
+        memory_state_at(s.memories, memory).evictable_bits -= bits
+        memory_state_at(s.memories, memory).claimed_bits -= bits
+        copy_at(s.copies, copy).state = LEAVING
         request_write(q, s, copy, EVICTION)
     if home != copy:
-        s.pending[piece] += 1
+        piece_state_at(s.pieces, piece).pending += 1
         touch_home(q, s, piece)
 
 
 @kernel
 def request_write(q, s, copy, cause):
     """Queue a copy to be written off-chip; writes from one memory go one after the other."""
-    memory = s.copy_memory[copy]
-    s.off_chip[s.copy_piece[copy]] = BEING_WRITTEN
-    s.write_cause[copy] = cause
-    s.write_next[copy] = NONE
-    if s.write_first[memory] == NONE:
-        s.write_first[memory] = copy
-        s.request[s.scalars[REQUESTS]] = len(q.core_memory) + memory
-        s.scalars[REQUESTS] += 1
+    memory = copy_at(s.copies, copy).memory
+    piece_state_at(s.pieces, copy_at(s.copies, copy).piece).off_chip = BEING_WRITTEN
+    copy_at(s.copies, copy).write_cause = cause
+    copy_at(s.copies, copy).write_next = NONE
+    if memory_state_at(s.memories, memory).write_first == NONE:
+        memory_state_at(s.memories, memory).write_first = copy
+        cell_at(s.request, s.requests_count).value = q.core_count + memory
+        s.requests_count += 1
     else:
-        s.write_next[s.write_last[memory]] = copy
-    s.write_last[memory] = copy
+        copy_at(s.copies, memory_state_at(s.memories, memory).write_last).write_next = copy
+    memory_state_at(s.memories, memory).write_last = copy
 
 
 @kernel
 def claim(q, s, core, cn):
     """Promise the CN all the space it lacks, in all its memories or in none; True if that was possible."""
-    for operand in range(q.core_memory.shape[1]):
-        if q.core_memory[core, operand] >= 0:
-            s.required_bits[q.core_memory[core, operand]] = s.changes[q.core_memory[core, operand]]
+    for operand in range(q.operand_count):
+        if cell_at(q.core_memory, core * q.operand_count + operand).value >= 0:
+            memory_state_at(
+                s.memories, cell_at(q.core_memory, core * q.operand_count + operand).value
+            ).required_bits = memory_state_at(
+                s.memories, cell_at(q.core_memory, core * q.operand_count + operand).value
+            ).changes
     possible = True
-    for need in range(q.need_start[cn], q.need_start[cn + 1]):
-        copy = s.need_copy[need]
+    for need in range(node_at(q.nodes, cn).need_start, node_at(q.nodes, cn + 1).need_start):
+        copy = cell_at(s.need_copy, need).value
         if copy >= 0:
-            possible = possible and s.copy_state[copy] != LEAVING
+            possible = possible and copy_at(s.copies, copy).state != LEAVING
             reserve(q, s, copy)
-    for k in range(q.output_start[cn], q.output_start[cn + 1]):
-        copy = s.home[q.output_piece[k]]
+    for k in range(node_at(q.nodes, cn).output_start, node_at(q.nodes, cn + 1).output_start):
+        copy = piece_state_at(s.pieces, cell_at(q.output_piece, k).value).home
         if copy >= 0:
             reserve(q, s, copy)
-    for operand in range(q.core_memory.shape[1]):
-        memory = q.core_memory[core, operand]
-        if memory >= 0 and memory != q.settings[OFF_CHIP_MEMORY]:
-            bits = s.claimed_bits[memory] - s.evictable_bits[memory]
-            possible = possible and bits <= q.capacity_bits[memory]
+    for operand in range(q.operand_count):
+        memory = cell_at(q.core_memory, core * q.operand_count + operand).value
+        if memory >= 0 and memory != q.off_chip_memory:
+            bits = memory_state_at(s.memories, memory).claimed_bits - memory_state_at(s.memories, memory).evictable_bits
+            possible = possible and bits <= memory_at(q.memories, memory).capacity_bits
     if not possible:
         release_claim(q, s, cn)
-        for operand in range(q.core_memory.shape[1]):  # a failed claim changes nothing
-            if q.core_memory[core, operand] >= 0:
-                s.changes[q.core_memory[core, operand]] = s.required_bits[q.core_memory[core, operand]]
+        for operand in range(q.operand_count):  # a failed claim changes nothing
+            if cell_at(q.core_memory, core * q.operand_count + operand).value >= 0:
+                memory_state_at(
+                    s.memories, cell_at(q.core_memory, core * q.operand_count + operand).value
+                ).changes = memory_state_at(
+                    s.memories, cell_at(q.core_memory, core * q.operand_count + operand).value
+                ).required_bits
         return False
-    for operand in range(q.core_memory.shape[1]):
-        memory = q.core_memory[core, operand]
-        while memory >= 0 and s.claimed_bits[memory] > q.capacity_bits[memory]:
+    for operand in range(q.operand_count):
+        memory = cell_at(q.core_memory, core * q.operand_count + operand).value
+        while (
+            memory >= 0
+            and memory_state_at(s.memories, memory).claimed_bits > memory_at(q.memories, memory).capacity_bits
+        ):
             evict(q, s, pop_evictable(s, memory))
     return True
 
@@ -191,60 +210,73 @@ def claim(q, s, core, cn):
 def reserve(q, s, copy):
     """Pin a copy, and promise it space where it has none."""
     pin(q, s, copy)
-    if s.copy_state[copy] == ABSENT:
-        s.copy_state[copy] = RESERVED
-        s.claimed_bits[s.copy_memory[copy]] += q.piece_bits[s.copy_piece[copy]]
+    if copy_at(s.copies, copy).state == ABSENT:
+        copy_at(s.copies, copy).state = RESERVED
+        memory_state_at(s.memories, copy_at(s.copies, copy).memory).claimed_bits += piece_at(
+            q.pieces, copy_at(s.copies, copy).piece
+        ).bits
 
 
 @kernel
 def release_claim(q, s, cn):
     """Take back what `claim` has promised and pinned; what has arrived or is under way stays."""
-    for need in range(q.need_start[cn], q.need_start[cn + 1]):
-        if s.need_copy[need] >= 0:
-            unpin(q, s, s.need_copy[need])
-    for k in range(q.output_start[cn], q.output_start[cn + 1]):
-        if s.home[q.output_piece[k]] >= 0:
-            unpin(q, s, s.home[q.output_piece[k]])
+    for need in range(node_at(q.nodes, cn).need_start, node_at(q.nodes, cn + 1).need_start):
+        if cell_at(s.need_copy, need).value >= 0:
+            unpin(q, s, cell_at(s.need_copy, need).value)
+    for k in range(node_at(q.nodes, cn).output_start, node_at(q.nodes, cn + 1).output_start):
+        if piece_state_at(s.pieces, cell_at(q.output_piece, k).value).home >= 0:
+            unpin(q, s, piece_state_at(s.pieces, cell_at(q.output_piece, k).value).home)
 
 
 @kernel
 def changes_of(q, s, core):
     """A number that differs when a claim of the core might succeed that has failed before."""
     total = 0
-    for operand in range(q.core_memory.shape[1]):
-        if q.core_memory[core, operand] >= 0:
-            total += s.changes[q.core_memory[core, operand]]
+    for operand in range(q.operand_count):
+        if cell_at(q.core_memory, core * q.operand_count + operand).value >= 0:
+            total += memory_state_at(s.memories, cell_at(q.core_memory, core * q.operand_count + operand).value).changes
     return total
 
 
 @kernel
 def is_valid(s, copy, version):
     """Whether an entry among the candidates for eviction still says the truth."""
-    return s.copy_version[copy] == version and s.copy_state[copy] == PRESENT and s.copy_pins[copy] == 0
+    return (
+        copy_at(s.copies, copy).version == version
+        and copy_at(s.copies, copy).state == PRESENT
+        and copy_at(s.copies, copy).pins == 0
+    )
 
 
 @kernel
 def push_evictable(q, s, copy, key):
     """Enter a copy, with its present key, among those that may be evicted; entries made before become void."""
-    memory = s.copy_memory[copy]
-    start = s.evict_start[memory]
-    if start + s.evict_count[memory] == s.evict_start[memory + 1]:
+    memory = copy_at(s.copies, copy).memory
+    start = memory_state_at(s.memories, memory).evict_start
+    if start + memory_state_at(s.memories, memory).evict_count == memory_state_at(s.memories, memory + 1).evict_start:
         compact(s, memory)
-    s.copy_version[copy] += 1
-    s.evict_count[memory] += 1
-    sift_up(s, start, s.evict_count[memory] - 1, key, copy, s.copy_version[copy])
+    copy_at(s.copies, copy).version += 1
+    memory_state_at(s.memories, memory).evict_count += 1
+    sift_up(s, start, memory_state_at(s.memories, memory).evict_count - 1, key, copy, copy_at(s.copies, copy).version)
 
 
 @kernel
 def pop_evictable(s, memory):
     """Take out the copy with the smallest key, ties by number; there must be one."""
-    start = s.evict_start[memory]
+    start = memory_state_at(s.memories, memory).evict_start
     while True:
-        copy = s.evict_copy[start]
-        version = s.evict_version[start]
-        s.evict_count[memory] -= 1
-        last = start + s.evict_count[memory]
-        sift_down(s, start, s.evict_count[memory], s.evict_key[last], s.evict_copy[last], s.evict_version[last])
+        copy = entry_at(s.entries, start).copy
+        version = entry_at(s.entries, start).version
+        memory_state_at(s.memories, memory).evict_count -= 1
+        last = start + memory_state_at(s.memories, memory).evict_count
+        sift_down(
+            s,
+            start,
+            memory_state_at(s.memories, memory).evict_count,
+            entry_at(s.entries, last).key,
+            entry_at(s.entries, last).copy,
+            entry_at(s.entries, last).version,
+        )
         if is_valid(s, copy, version):
             return copy
 
@@ -252,14 +284,16 @@ def pop_evictable(s, memory):
 @kernel
 def compact(s, memory):
     """Throw void entries away; there is at most one valid entry a copy, and room for twice as many."""
-    start = s.evict_start[memory]
-    count = s.evict_count[memory]
+    start = memory_state_at(s.memories, memory).evict_start
+    count = memory_state_at(s.memories, memory).evict_count
     kept = 0
     for i in range(start, start + count):
-        if is_valid(s, s.evict_copy[i], s.evict_version[i]):
-            sift_up(s, start, kept, s.evict_key[i], s.evict_copy[i], s.evict_version[i])
+        if is_valid(s, entry_at(s.entries, i).copy, entry_at(s.entries, i).version):
+            sift_up(
+                s, start, kept, entry_at(s.entries, i).key, entry_at(s.entries, i).copy, entry_at(s.entries, i).version
+            )
             kept += 1
-    s.evict_count[memory] = kept
+    memory_state_at(s.memories, memory).evict_count = kept
 
 
 @kernel
@@ -267,16 +301,16 @@ def sift_up(s, start, place, key, copy, version):
     """Put an entry into the heap whose free place is the last one."""
     while place > 0:
         parent = (place - 1) // 2
-        other = s.evict_key[start + parent]
-        if other < key or (other == key and s.evict_copy[start + parent] <= copy):
+        other = entry_at(s.entries, start + parent).key
+        if other < key or (other == key and entry_at(s.entries, start + parent).copy <= copy):
             break
-        s.evict_key[start + place] = other
-        s.evict_copy[start + place] = s.evict_copy[start + parent]
-        s.evict_version[start + place] = s.evict_version[start + parent]
+        entry_at(s.entries, start + place).key = other
+        entry_at(s.entries, start + place).copy = entry_at(s.entries, start + parent).copy
+        entry_at(s.entries, start + place).version = entry_at(s.entries, start + parent).version
         place = parent
-    s.evict_key[start + place] = key
-    s.evict_copy[start + place] = copy
-    s.evict_version[start + place] = version
+    entry_at(s.entries, start + place).key = key
+    entry_at(s.entries, start + place).copy = copy
+    entry_at(s.entries, start + place).version = version
 
 
 @kernel
@@ -286,17 +320,19 @@ def sift_down(s, start, count, key, copy, version):
     while 2 * place + 1 < count:
         child = 2 * place + 1
         if child + 1 < count:
-            left = s.evict_key[start + child]
-            right = s.evict_key[start + child + 1]
-            if right < left or (right == left and s.evict_copy[start + child + 1] < s.evict_copy[start + child]):
+            left = entry_at(s.entries, start + child).key
+            right = entry_at(s.entries, start + child + 1).key
+            if right < left or (
+                right == left and entry_at(s.entries, start + child + 1).copy < entry_at(s.entries, start + child).copy
+            ):
                 child += 1
-        other = s.evict_key[start + child]
-        if key < other or (key == other and copy <= s.evict_copy[start + child]):
+        other = entry_at(s.entries, start + child).key
+        if key < other or (key == other and copy <= entry_at(s.entries, start + child).copy):
             break
-        s.evict_key[start + place] = other
-        s.evict_copy[start + place] = s.evict_copy[start + child]
-        s.evict_version[start + place] = s.evict_version[start + child]
+        entry_at(s.entries, start + place).key = other
+        entry_at(s.entries, start + place).copy = entry_at(s.entries, start + child).copy
+        entry_at(s.entries, start + place).version = entry_at(s.entries, start + child).version
         place = child
-    s.evict_key[start + place] = key
-    s.evict_copy[start + place] = copy
-    s.evict_version[start + place] = version
+    entry_at(s.entries, start + place).key = key
+    entry_at(s.entries, start + place).copy = copy
+    entry_at(s.entries, start + place).version = version

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.schedule.problem import CoreSystem, Floats, Integers
-from tilewright.schedule.state import CAUSES, MEMORY_COLUMNS, STREAM_COLUMNS, TRANSFER_COLUMNS
+from tilewright.schedule.state_record import CAUSES
+
+Records = np.ndarray[tuple[int], np.dtype[np.void]]
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,7 @@ class CauseEnergy:
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """What `simulate` found. Logs are empty where they were not recorded."""
+    """What `simulate` found. The three logs are empty where they were not recorded."""
 
     allocation: Integers
     """[cn] core"""
@@ -28,13 +30,14 @@ class Schedule:
     """[cn] first cycle after it"""
     latency_cycles: int
     """End of the last CN or transfer"""
-    transfers: Integers
-    """[transfer, column of TRANSFER_COLUMNS], by start; `broadcast_of` is the pair of cores (source * cores + target)
-    whose transfer, started in the same cycle, carries the data over the links that both paths have, else -1"""
-    streams: Integers
-    """[stream, column of STREAM_COLUMNS]: what a CN takes of a link for operands that stream while it runs"""
-    memory_changes: Integers
-    """[change, column of MEMORY_COLUMNS], by time: bits stored"""
+    transfers: Records
+    """By start, records of `state_record.TRANSFER_LOG`: `cause` is a position in CAUSES, `broadcast_of` is the pair of
+    cores (source * cores + target) whose transfer, started in the same cycle, carries the data over the links that both
+    paths have, else -1"""
+    streams: Records
+    """Records of STREAM_LOG: what a CN takes of a link for operands that stream while it runs"""
+    memory_changes: Records
+    """By time, records of CHANGE_LOG: bits stored"""
     peak_bits: Integers
     """[memory]"""
     link_bits: Integers
@@ -52,46 +55,32 @@ class Schedule:
         """Sum of all parts."""
         return self.on_core_energy_pj + sum(cause.link_pj + cause.memory_pj for cause in self.causes.values())
 
-    def transfer_column(self, name: str) -> Integers:
-        """A column of the transfers by its name in TRANSFER_COLUMNS."""
-        return self.transfers[:, TRANSFER_COLUMNS.index(name)]
-
-    def stream_column(self, name: str) -> Integers:
-        """A column of the streams by its name in STREAM_COLUMNS."""
-        return self.streams[:, STREAM_COLUMNS.index(name)]
-
-    def memory_column(self, name: str) -> Integers:
-        """A column of the memory changes by its name in MEMORY_COLUMNS."""
-        return self.memory_changes[:, MEMORY_COLUMNS.index(name)]
-
     def memory_use(self, memory: int) -> tuple[Integers, Integers]:
         """(times, bits stored from each time on) of one memory; each time once."""
-        rows = self.memory_changes[self.memory_column("memory") == memory]
-        times, first = _distinct(rows[:, 0])
-        return times, rows[:, 2].cumsum()[first]
-
-    def link_use(self, system: CoreSystem, link: int) -> tuple[Integers, Integers]:
-        """(times, bits per cycle used from each time on) of one link; each time once."""
-        return link_use(self, system)[link]
+        rows = self.memory_changes[self.memory_changes["memory"] == memory]
+        times, last = _distinct(rows["time_cycles"])
+        return times, np.cumsum(rows["change_bits"])[last]
 
 
 def link_use(schedule: Schedule, system: CoreSystem) -> list[tuple[Integers, Integers]]:
-    """(times, bits per cycle used from each time on) of each link."""
+    """(times, bits per cycle used from each time on) of each link, for drawing and for checks."""
     changes: list[list[tuple[int, int]]] = [[] for _ in system.link_bits_per_cycle]
-    for _, _, _, _, source, target, start, end, rate, main in schedule.transfers.tolist():
-        carried = set(system.path(*divmod(main, system.core_count)).tolist()) if main >= 0 else set()
-        for link in system.path(source, target).tolist():
+    for row in schedule.transfers:
+        carried: set[int] = set()
+        if row["broadcast_of"] >= 0:
+            carried = set(system.path(*divmod(int(row["broadcast_of"]), system.core_count)).tolist())
+        for link in system.path(int(row["source_core"]), int(row["target_core"])).tolist():
             if link not in carried:
-                changes[link] += [(start, rate), (end, -rate)]
+                rate = int(row["bits_per_cycle"])
+                changes[link] += [(int(row["start_cycles"]), rate), (int(row["end_cycles"]), -rate)]
     for _, link, start, end, rate, _ in schedule.streams.tolist():
         changes[link] += [(start, rate), (end, -rate)]
-    return [_steps(of_link) for of_link in changes]
-
-
-def _steps(changes: list[tuple[int, int]]) -> tuple[Integers, Integers]:
-    table = np.array(sorted(changes), np.int64).reshape(-1, 2)
-    times, last = _distinct(table[:, 0])
-    return times, table[:, 1].cumsum()[last]
+    steps = []
+    for of_link in changes:
+        table = np.array(sorted(of_link), np.int64).reshape(-1, 2)
+        times, last = _distinct(table[:, 0])
+        steps.append((times, np.cumsum(table[:, 1])[last]))
+    return steps
 
 
 def _distinct(times: Integers) -> tuple[Integers, Integers]:

@@ -4,57 +4,64 @@ from tilewright.compiled import kernel
 from tilewright.schedule.candidate_kernel import add_candidate, add_event, claim_next, pop_event, prepare_next
 from tilewright.schedule.prepare_kernel import prepare
 from tilewright.schedule.residency_kernel import store, unpin
-from tilewright.schedule.state import (
+from tilewright.schedule.state_record import (
     ARRIVING,
     CLAIMED,
     DONE,
     EMPTY,
-    EVENTS,
-    FINISHED,
     NONE,
-    NOW,
     OFF_CHIP,
-    OFF_CHIP_CORE,
-    OFF_CHIP_MEMORY,
     OFF_CHIP_STREAM,
     PRESENT,
-    RECORD,
-    REQUESTS,
-    SHARE_DIVISOR,
-    STATUS,
-    STREAMS,
     STUCK,
+    cell_at,
+    copy_at,
+    core_at,
+    cost_at,
+    event_at,
+    link_at,
+    link_state_at,
+    memory_at,
+    memory_state_at,
+    need_at,
+    node_at,
+    node_state_at,
+    pair_at,
+    piece_at,
+    piece_state_at,
+    stream_at,
+    stream_log_at,
 )
 from tilewright.schedule.transfer_kernel import end_flight, fetch, prefetch, produce, skip_served, words, write_first
 
 
 @kernel
-def run(q, s):
-    """Simulate from time 0 until nothing is left to happen; scalars[STATUS] says how it went."""
+def run(q, s, _count):
+    """Simulate from time 0 until nothing is left to happen; `s.status` says how it went. Entry points take a count."""
     prepare(q, s)
-    if s.scalars[STATUS] != DONE:
+    if s.status != DONE:
         return
-    for cn in range(len(q.cost_row)):
-        if s.unstarted[cn] == 0:
+    for cn in range(q.node_count):
+        if node_state_at(s.nodes, cn).unstarted == 0:
             add_candidate(q, s, cn)
     act(q, s)
-    while s.scalars[EVENTS] > 0:
-        s.scalars[NOW] = s.event_cycles[0]
-        while s.scalars[EVENTS] > 0 and s.event_cycles[0] == s.scalars[NOW]:
+    while s.events_count > 0:
+        s.now = event_at(s.events, 0).cycles
+        while s.events_count > 0 and event_at(s.events, 0).cycles == s.now:
             what = pop_event(s)
-            if what < len(q.core_memory):
+            if what < q.core_count:
                 end_node(q, s, what)
             else:
-                end_flight(q, s, what - len(q.core_memory))
+                end_flight(q, s, what - q.core_count)
         act(q, s)
-    if s.scalars[FINISHED] < len(q.cost_row):
-        s.scalars[STATUS] = STUCK
+    if s.finished < q.node_count:
+        s.status = STUCK
 
 
 @kernel
 def act(q, s):
     """Do all that can be done at this time: choices and claims, then requests from the oldest on, then prefetches."""
-    cores = len(q.core_memory)
+    cores = q.core_count
     changed = True
     while changed:
         changed = False
@@ -70,95 +77,101 @@ def act(q, s):
 @kernel
 def serve_requests(q, s):
     """Go once through the requests, oldest first; one that got something goes to the end. True if any did."""
-    count = s.scalars[REQUESTS]
+    count = s.requests_count
     kept = 0
     moved = 0
     for i in range(count):
-        who = s.request[i]
+        who = cell_at(s.request, i).value
         served = serve(q, s, who)
         if not served:
-            s.request[kept] = who
+            cell_at(s.request, kept).value = who
             kept += 1
         elif is_waiting(q, s, who):
-            s.request[count + moved] = who
+            cell_at(s.request, count + moved).value = who
             moved += 1
     for i in range(moved):
-        s.request[kept + i] = s.request[count + i]
-    s.scalars[REQUESTS] = kept + moved
+        cell_at(s.request, kept + i).value = cell_at(s.request, count + i).value
+    s.requests_count = kept + moved
     return kept < count
 
 
 @kernel
 def serve(q, s, who):
     """Start one thing for a core or, beyond the cores, for the writes of a memory; True if that was possible."""
-    cores = len(q.core_memory)
+    cores = q.core_count
     if who >= cores:
         return write_first(q, s, who - cores)
-    if s.slot_state[who] != CLAIMED:
+    if core_at(s.cores, who).slot_state != CLAIMED:
         return False
     skip_served(q, s, who)
-    need = s.issued[who]
-    if need < q.need_start[s.slot[who] + 1]:
-        return fetch(q, s, s.need_copy[need], who)
+    need = core_at(s.cores, who).issued
+    if need < node_at(q.nodes, core_at(s.cores, who).slot + 1).need_start:
+        return fetch(q, s, cell_at(s.need_copy, need).value, who)
     return can_start(q, s, who) and start_node(q, s, who)
 
 
 @kernel
 def is_waiting(q, s, who):
     """Whether there is more to be started for a core or a memory."""
-    cores = len(q.core_memory)
+    cores = q.core_count
     if who >= cores:
-        return s.write_first[who - cores] != NONE
-    return s.slot_state[who] != EMPTY
+        return memory_state_at(s.memories, who - cores).write_first != NONE
+    return core_at(s.cores, who).slot_state != EMPTY
 
 
 @kernel
 def can_start(q, s, core):
     """Whether the prepared CN has an idle core, its predecessors' ends, all inputs and space for what it makes."""
-    cn = s.slot[core]
-    if s.running[core] != NONE or s.ready_cycles[cn] > s.scalars[NOW]:
+    cn = core_at(s.cores, core).slot
+    if core_at(s.cores, core).running != NONE or node_state_at(s.nodes, cn).ready_cycles > s.now:
         return False
-    while s.arrived[core] < q.need_start[cn + 1]:
-        need = s.arrived[core]
-        copy = s.need_copy[need]
-        if copy >= 0 and s.copy_state[copy] != PRESENT:
+    while core_at(s.cores, core).arrived < node_at(q.nodes, cn + 1).need_start:
+        need = core_at(s.cores, core).arrived
+        copy = cell_at(s.need_copy, need).value
+        if copy >= 0 and copy_at(s.copies, copy).state != PRESENT:
             return False
-        if copy < 0 and s.off_chip[q.need_piece[need]] != OFF_CHIP:
+        if copy < 0 and piece_state_at(s.pieces, need_at(q.needs, need).piece).off_chip != OFF_CHIP:
             return False
-        s.arrived[core] += 1
+        core_at(s.cores, core).arrived += 1
     bits = 0
-    for k in range(q.output_start[cn], q.output_start[cn + 1]):
-        bits += q.piece_bits[q.output_piece[k]]
-    memory = q.core_memory[core, 0]
-    streams_out = q.stream_bits[q.cost_row[cn], core, 0] > 0
-    return bits == 0 or streams_out or s.stored_bits[memory] + bits <= q.capacity_bits[memory]
+    for k in range(node_at(q.nodes, cn).output_start, node_at(q.nodes, cn + 1).output_start):
+        bits += piece_at(q.pieces, cell_at(q.output_piece, k).value).bits
+    memory = cell_at(q.core_memory, core * q.operand_count + 0).value
+    streams_out = (
+        stream_at(q.streams, ((node_at(q.nodes, cn).cost_row) * q.core_count + core) * q.operand_count + 0).bits > 0
+    )
+    return (
+        bits == 0
+        or streams_out
+        or memory_state_at(s.memories, memory).stored_bits + bits <= memory_at(q.memories, memory).capacity_bits
+    )
 
 
 @kernel
 def start_node(q, s, core):
     """Start the prepared CN unless a link that it streams over has too little width left; True if it started."""
-    cn = s.slot[core]
+    cn = core_at(s.cores, core).slot
     cycles = start_streams(q, s, core, cn)
     if cycles == 0:
         return False
-    end = s.scalars[NOW] + cycles
-    s.start_cycles[cn] = s.scalars[NOW]
-    s.end_cycles[cn] = end
-    s.running[core] = cn
-    s.busy_until[core] = end
-    s.slot[core] = NONE
-    s.slot_state[core] = EMPTY
-    for k in range(q.output_start[cn], q.output_start[cn + 1]):
-        copy = s.home[q.output_piece[k]]
+    end = s.now + cycles
+    node_state_at(s.nodes, cn).start_cycles = s.now
+    node_state_at(s.nodes, cn).end_cycles = end
+    core_at(s.cores, core).running = cn
+    core_at(s.cores, core).busy_until = end
+    core_at(s.cores, core).slot = NONE
+    core_at(s.cores, core).slot_state = EMPTY
+    for k in range(node_at(q.nodes, cn).output_start, node_at(q.nodes, cn + 1).output_start):
+        copy = piece_state_at(s.pieces, cell_at(q.output_piece, k).value).home
         if copy >= 0:
-            s.copy_state[copy] = ARRIVING
-            store(q, s, s.copy_memory[copy], q.piece_bits[s.copy_piece[copy]])
+            copy_at(s.copies, copy).state = ARRIVING
+            store(q, s, copy_at(s.copies, copy).memory, piece_at(q.pieces, copy_at(s.copies, copy).piece).bits)
     add_event(s, end, core)
-    for k in range(q.successor_start[cn], q.successor_start[cn + 1]):
-        successor = q.successor[k]
-        s.ready_cycles[successor] = max(s.ready_cycles[successor], end)
-        s.unstarted[successor] -= 1
-        if s.unstarted[successor] == 0:
+    for k in range(node_at(q.nodes, cn).successor_start, node_at(q.nodes, cn + 1).successor_start):
+        successor = cell_at(q.successor, k).value
+        node_state_at(s.nodes, successor).ready_cycles = max(node_state_at(s.nodes, successor).ready_cycles, end)
+        node_state_at(s.nodes, successor).unstarted -= 1
+        if node_state_at(s.nodes, successor).unstarted == 0:
             add_candidate(q, s, successor)
     return True
 
@@ -169,50 +182,56 @@ def start_streams(q, s, core, cn):
 
     On each link the CN asks for the sum of the bandwidths of its streams and gets that or what is free.
     """
-    row = q.cost_row[cn]
-    cycles = q.runtime_cycles[row, core]
+    row = node_at(q.nodes, cn).cost_row
+    cycles = cost_at(q.costs, row * q.core_count + core).runtime_cycles
     if not has_streams(q, row, core):
         return cycles
-    links = len(q.link_bits_per_cycle)
+    links = q.link_count
     for link in range(links):
-        s.demand[link] = 0
-        s.load[link] = 0
-    for operand in range(q.stream_bits.shape[2]):
-        bits = q.stream_bits[row, core, operand]
+        link_state_at(s.links, link).demand = 0
+        link_state_at(s.links, link).load = 0
+    for operand in range(q.operand_count):
+        bits = stream_at(q.streams, (row * q.core_count + core) * q.operand_count + operand).bits
         if bits > 0:
             pair = stream_pair(q, core, operand)
-            for hop in range(q.path_start[pair], q.path_start[pair + 1]):
-                s.demand[q.path_link[hop]] += q.stream_bits_per_cycle[row, core, operand]
-                s.load[q.path_link[hop]] += bits
+            for hop in range(pair_at(q.pairs, pair).start, pair_at(q.pairs, pair + 1).start):
+                link_state_at(s.links, cell_at(q.path_link, hop).value).demand += stream_at(
+                    q.streams, (row * q.core_count + core) * q.operand_count + operand
+                ).bits_per_cycle
+                link_state_at(s.links, cell_at(q.path_link, hop).value).load += bits
     for link in range(links):
-        if s.demand[link] > 0:
-            full = min(s.demand[link], q.link_bits_per_cycle[link])
-            share = min(full, s.free_bits_per_cycle[link])
-            if share * q.settings[SHARE_DIVISOR] < full:
+        if link_state_at(s.links, link).demand > 0:
+            full = min(link_state_at(s.links, link).demand, link_at(q.links, link).bits_per_cycle)
+            share = min(full, link_state_at(s.links, link).free_bits_per_cycle)
+            if share * q.share_divisor < full:
                 return 0
-            s.demand[link] = share
-            cycles = max(cycles, words(s.load[link], share))
+            link_state_at(s.links, link).demand = share
+            cycles = max(cycles, words(link_state_at(s.links, link).load, share))
     for link in range(links):
-        s.stream_share[core, link] = s.demand[link]
-        s.free_bits_per_cycle[link] -= s.demand[link]
-        s.link_bits[OFF_CHIP_STREAM, link] += s.load[link]
-        if s.demand[link] > 0 and q.settings[RECORD]:
-            log_stream(s, cn, link, s.scalars[NOW] + cycles)
-    memory = q.settings[OFF_CHIP_MEMORY]
-    for operand in range(q.stream_bits.shape[2]):
-        bits = q.stream_bits[row, core, operand]
+        cell_at(s.stream_share, core * q.link_count + link).value = link_state_at(s.links, link).demand
+        link_state_at(s.links, link).free_bits_per_cycle -= link_state_at(s.links, link).demand
+        cell_at(s.link_bits, OFF_CHIP_STREAM * q.link_count + link).value += link_state_at(s.links, link).load
+        if link_state_at(s.links, link).demand > 0 and q.record:
+            log_stream(s, cn, link, s.now + cycles)
+    memory = q.off_chip_memory
+    for operand in range(q.operand_count):
+        bits = stream_at(q.streams, (row * q.core_count + core) * q.operand_count + operand).bits
         if operand == 0:
-            s.words_written[OFF_CHIP_STREAM, memory] += words(bits, q.write_bits[memory])
+            cell_at(s.words_written, OFF_CHIP_STREAM * q.memory_count + memory).value += words(
+                bits, memory_at(q.memories, memory).write_bits
+            )
         else:
-            s.words_read[OFF_CHIP_STREAM, memory] += words(bits, q.read_bits[memory])
+            cell_at(s.words_read, OFF_CHIP_STREAM * q.memory_count + memory).value += words(
+                bits, memory_at(q.memories, memory).read_bits
+            )
     return cycles
 
 
 @kernel
 def has_streams(q, row, core):
     """Whether an operand of the CN streams from or to the off-chip memory."""
-    for operand in range(q.stream_bits.shape[2]):
-        if q.stream_bits[row, core, operand] > 0:
+    for operand in range(q.operand_count):
+        if stream_at(q.streams, (row * q.core_count + core) * q.operand_count + operand).bits > 0:
             return True
     return False
 
@@ -220,40 +239,42 @@ def has_streams(q, row, core):
 @kernel
 def stream_pair(q, core, operand):
     """The pair of cores between which an operand streams."""
-    cores = len(q.core_memory)
+    cores = q.core_count
     if operand == 0:
-        return core * cores + q.settings[OFF_CHIP_CORE]
-    return q.settings[OFF_CHIP_CORE] * cores + core
+        return core * cores + q.off_chip_core
+    return q.off_chip_core * cores + core
 
 
 @kernel
 def log_stream(s, cn, link, end):
     """Add a row to the log; rows beyond its room are counted only."""
-    row = s.scalars[STREAMS]
-    s.scalars[STREAMS] = row + 1
-    if row < len(s.streams):
-        s.streams[row, 0] = cn
-        s.streams[row, 1] = link
-        s.streams[row, 2] = s.scalars[NOW]
-        s.streams[row, 3] = end
-        s.streams[row, 4] = s.demand[link]
-        s.streams[row, 5] = s.load[link]
+    row = s.streams_count
+    s.streams_count = row + 1
+    if row < s.stream_room:
+        stream_log_at(s.streams, row).cn = cn
+        stream_log_at(s.streams, row).link = link
+        stream_log_at(s.streams, row).start_cycles = s.now
+        stream_log_at(s.streams, row).end_cycles = end
+        stream_log_at(s.streams, row).bits_per_cycle = link_state_at(s.links, link).demand
+        stream_log_at(s.streams, row).bits = link_state_at(s.links, link).load
 
 
 @kernel
 def end_node(q, s, core):
     """The CN on a core ends: what it made is there, what it needed has one use less."""
-    cn = s.running[core]
-    s.running[core] = NONE
-    s.scalars[FINISHED] += 1
-    if has_streams(q, q.cost_row[cn], core):
-        for link in range(len(q.link_bits_per_cycle)):
-            s.free_bits_per_cycle[link] += s.stream_share[core, link]
-            s.stream_share[core, link] = 0
-    for k in range(q.output_start[cn], q.output_start[cn + 1]):
-        produce(q, s, q.output_piece[k])
-    for need in range(q.need_start[cn], q.need_start[cn + 1]):
-        copy = s.need_copy[need]
+    cn = core_at(s.cores, core).running
+    core_at(s.cores, core).running = NONE
+    s.finished += 1
+    if has_streams(q, node_at(q.nodes, cn).cost_row, core):
+        for link in range(q.link_count):
+            link_state_at(s.links, link).free_bits_per_cycle += cell_at(
+                s.stream_share, core * q.link_count + link
+            ).value
+            cell_at(s.stream_share, core * q.link_count + link).value = 0
+    for k in range(node_at(q.nodes, cn).output_start, node_at(q.nodes, cn + 1).output_start):
+        produce(q, s, cell_at(q.output_piece, k).value)
+    for need in range(node_at(q.nodes, cn).need_start, node_at(q.nodes, cn + 1).need_start):
+        copy = cell_at(s.need_copy, need).value
         if copy >= 0:
-            s.copy_uses[copy] -= 1
+            copy_at(s.copies, copy).uses -= 1
             unpin(q, s, copy)

@@ -3,48 +3,54 @@
 from tilewright.compiled import kernel
 from tilewright.schedule.candidate_kernel import add_event
 from tilewright.schedule.residency_kernel import become_present, pin, request_write, store, unpin
-from tilewright.schedule.state import (
+from tilewright.schedule.state_record import (
     ABSENT,
     ARRIVING,
     CLAIMED,
     CORE_TO_CORE,
     EVICTION,
-    FLIGHTS,
-    FREE_FLIGHTS,
     LEAVING,
     NONE,
-    NOW,
     OFF_CHIP,
-    OFF_CHIP_CORE,
     OFF_CHIP_FETCH,
-    OFF_CHIP_MEMORY,
     PRESENT,
-    RECORD,
     RESERVED,
-    SHARE_DIVISOR,
     SINK_OUTPUT,
-    TRANSFERS,
+    cell_at,
+    copy_at,
+    core_at,
+    flight_at,
+    link_at,
+    link_state_at,
+    memory_at,
+    memory_state_at,
+    need_at,
+    node_at,
+    pair_at,
+    piece_at,
+    piece_state_at,
+    transfer_at,
 )
 
 
 @kernel
 def share_of(q, s, pair, source_memory, target_memory, bits):
     """Bits per cycle that a transfer over the links of a pair of cores gets if it starts now; 0: it waits."""
-    full = min(bits, q.read_bits[source_memory], q.write_bits[target_memory])
-    for hop in range(q.path_start[pair], q.path_start[pair + 1]):
-        full = min(full, q.link_bits_per_cycle[q.path_link[hop]])
+    full = min(bits, memory_at(q.memories, source_memory).read_bits, memory_at(q.memories, target_memory).write_bits)
+    for hop in range(pair_at(q.pairs, pair).start, pair_at(q.pairs, pair + 1).start):
+        full = min(full, link_at(q.links, cell_at(q.path_link, hop).value).bits_per_cycle)
     share = full
-    for hop in range(q.path_start[pair], q.path_start[pair + 1]):
-        share = min(share, s.free_bits_per_cycle[q.path_link[hop]])
-    return share if share * q.settings[SHARE_DIVISOR] >= full else 0
+    for hop in range(pair_at(q.pairs, pair).start, pair_at(q.pairs, pair + 1).start):
+        share = min(share, link_state_at(s.links, cell_at(q.path_link, hop).value).free_bits_per_cycle)
+    return share if share * q.share_divisor >= full else 0
 
 
 @kernel
 def on_path(q, pair, link):
     """Whether a link is on the path of a pair of cores."""
     if pair >= 0:
-        for hop in range(q.path_start[pair], q.path_start[pair + 1]):
-            if q.path_link[hop] == link:
+        for hop in range(pair_at(q.pairs, pair).start, pair_at(q.pairs, pair + 1).start):
+            if cell_at(q.path_link, hop).value == link:
                 return True
     return False
 
@@ -55,59 +61,63 @@ def start_flight(q, s, copy, source, cause, pair, shared, rate):
 
     Links that the flight `shared` uses too carry the data already; what is read was read for that flight.
     """
-    piece = s.copy_piece[copy]
-    bits = q.piece_bits[piece]
-    cores = len(q.core_memory)
-    if s.scalars[FREE_FLIGHTS] > 0:
-        s.scalars[FREE_FLIGHTS] -= 1
-        flight = s.flight_free[s.scalars[FREE_FLIGHTS]]
+    piece = copy_at(s.copies, copy).piece
+    bits = piece_at(q.pieces, piece).bits
+    cores = q.core_count
+    if s.free_flights > 0:
+        s.free_flights -= 1
+        flight = cell_at(s.flight_free, s.free_flights).value
     else:
-        flight = s.scalars[FLIGHTS]
-        s.scalars[FLIGHTS] += 1
-    s.flight_copy[flight] = copy
-    s.flight_source[flight] = source
-    s.flight_cause[flight] = cause
-    s.flight_rate[flight] = rate
-    s.flight_path[flight] = pair
-    s.flight_shared[flight] = shared
-    for hop in range(q.path_start[pair], q.path_start[pair + 1]):
-        link = q.path_link[hop]
+        flight = s.flights_count
+        s.flights_count += 1
+    flight_at(s.flights, flight).copy = copy
+    flight_at(s.flights, flight).source = source
+    flight_at(s.flights, flight).cause = cause
+    flight_at(s.flights, flight).rate = rate
+    flight_at(s.flights, flight).path = pair
+    flight_at(s.flights, flight).shared = shared
+    for hop in range(pair_at(q.pairs, pair).start, pair_at(q.pairs, pair + 1).start):
+        link = cell_at(q.path_link, hop).value
         if not on_path(q, shared, link):
-            s.free_bits_per_cycle[link] -= rate
-            s.link_bits[cause, link] += bits
-    source_memory = q.settings[OFF_CHIP_MEMORY]
-    target_memory = s.copy_memory[copy]
+            link_state_at(s.links, link).free_bits_per_cycle -= rate
+            cell_at(s.link_bits, cause * q.link_count + link).value += bits
+    source_memory = q.off_chip_memory
+    target_memory = copy_at(s.copies, copy).memory
     if cause == EVICTION or cause == SINK_OUTPUT:
-        source_memory = s.copy_memory[copy]
-        target_memory = q.settings[OFF_CHIP_MEMORY]
+        source_memory = copy_at(s.copies, copy).memory
+        target_memory = q.off_chip_memory
     elif source >= 0:
-        source_memory = s.copy_memory[source]
+        source_memory = copy_at(s.copies, source).memory
     if shared == NONE:
-        s.words_read[cause, source_memory] += words(bits, q.read_bits[source_memory])
-    s.words_written[cause, target_memory] += words(bits, q.write_bits[target_memory])
-    end = s.scalars[NOW] + words(bits, rate)
+        cell_at(s.words_read, cause * q.memory_count + source_memory).value += words(
+            bits, memory_at(q.memories, source_memory).read_bits
+        )
+    cell_at(s.words_written, cause * q.memory_count + target_memory).value += words(
+        bits, memory_at(q.memories, target_memory).write_bits
+    )
+    end = s.now + words(bits, rate)
     add_event(s, end, cores + flight)
-    if q.settings[RECORD]:
+    if q.record:
         log_transfer(q, s, piece, cause, source_memory, target_memory, pair, end, rate, shared)
 
 
 @kernel
 def log_transfer(q, s, piece, cause, source_memory, target_memory, pair, end, rate, shared):
     """Add a row to the log; rows beyond its room are counted only."""
-    row = s.scalars[TRANSFERS]
-    s.scalars[TRANSFERS] = row + 1
-    cores = len(q.core_memory)
-    if row < len(s.transfers):
-        s.transfers[row, 0] = piece
-        s.transfers[row, 1] = cause
-        s.transfers[row, 2] = source_memory
-        s.transfers[row, 3] = target_memory
-        s.transfers[row, 4] = pair // cores
-        s.transfers[row, 5] = pair % cores
-        s.transfers[row, 6] = s.scalars[NOW]
-        s.transfers[row, 7] = end
-        s.transfers[row, 8] = rate
-        s.transfers[row, 9] = shared
+    row = s.transfers_count
+    s.transfers_count = row + 1
+    cores = q.core_count
+    if row < s.transfer_room:
+        transfer_at(s.transfers, row).piece = piece
+        transfer_at(s.transfers, row).cause = cause
+        transfer_at(s.transfers, row).source_memory = source_memory
+        transfer_at(s.transfers, row).target_memory = target_memory
+        transfer_at(s.transfers, row).source_core = pair // cores
+        transfer_at(s.transfers, row).target_core = pair % cores
+        transfer_at(s.transfers, row).start_cycles = s.now
+        transfer_at(s.transfers, row).end_cycles = end
+        transfer_at(s.transfers, row).bits_per_cycle = rate
+        transfer_at(s.transfers, row).broadcast_of = shared
 
 
 @kernel
@@ -119,21 +129,24 @@ def words(bits, width):
 @kernel
 def source_pair(q, s, copy, core):
     """The pair (source core, core) by which a copy can be fetched now; NONE: its data is nowhere yet."""
-    piece = s.copy_piece[copy]
-    home = s.home[piece]
-    cores = len(q.core_memory)
-    if home >= 0 and home != copy and s.copy_state[home] == PRESENT:
-        return s.copy_core[home] * cores + core
-    if s.off_chip[piece] == OFF_CHIP:
-        return q.settings[OFF_CHIP_CORE] * cores + core
+    piece = copy_at(s.copies, copy).piece
+    home = piece_state_at(s.pieces, piece).home
+    cores = q.core_count
+    if home >= 0 and home != copy and copy_at(s.copies, home).state == PRESENT:
+        return copy_at(s.copies, home).core * cores + core
+    if piece_state_at(s.pieces, piece).off_chip == OFF_CHIP:
+        return q.off_chip_core * cores + core
     return NONE
 
 
 @kernel
 def has_room(q, s, copy):
     """Whether the memory can take the copy now."""
-    memory = s.copy_memory[copy]
-    return s.stored_bits[memory] + q.piece_bits[s.copy_piece[copy]] <= q.capacity_bits[memory]
+    memory = copy_at(s.copies, copy).memory
+    return (
+        memory_state_at(s.memories, memory).stored_bits + piece_at(q.pieces, copy_at(s.copies, copy).piece).bits
+        <= memory_at(q.memories, memory).capacity_bits
+    )
 
 
 @kernel
@@ -142,21 +155,21 @@ def fetch(q, s, copy, core):
     pair = source_pair(q, s, copy, core)
     if pair == NONE or not has_room(q, s, copy):
         return False
-    piece = s.copy_piece[copy]
+    piece = copy_at(s.copies, copy).piece
     cause = OFF_CHIP_FETCH
     source = NONE
-    source_memory = q.settings[OFF_CHIP_MEMORY]
-    if pair // len(q.core_memory) != q.settings[OFF_CHIP_CORE]:
+    source_memory = q.off_chip_memory
+    if pair // q.core_count != q.off_chip_core:
         cause = CORE_TO_CORE
-        source = s.home[piece]
-        source_memory = s.copy_memory[source]
-    rate = share_of(q, s, pair, source_memory, s.copy_memory[copy], q.piece_bits[piece])
+        source = piece_state_at(s.pieces, piece).home
+        source_memory = copy_at(s.copies, source).memory
+    rate = share_of(q, s, pair, source_memory, copy_at(s.copies, copy).memory, piece_at(q.pieces, piece).bits)
     if rate == 0:
         return False
     begin_arrival(q, s, copy, source)
     start_flight(q, s, copy, source, cause, pair, NONE, rate)
-    for hop in range(q.path_start[pair], q.path_start[pair + 1]):
-        if q.link_is_broadcast[q.path_link[hop]]:
+    for hop in range(pair_at(q.pairs, pair).start, pair_at(q.pairs, pair + 1).start):
+        if link_at(q.links, cell_at(q.path_link, hop).value).is_broadcast:
             broadcast(q, s, piece, source, cause, pair, rate)
             break
     return True
@@ -165,8 +178,8 @@ def fetch(q, s, copy, core):
 @kernel
 def begin_arrival(q, s, copy, source):
     """Take the space of a copy, and keep what it is read from."""
-    s.copy_state[copy] = ARRIVING
-    store(q, s, s.copy_memory[copy], q.piece_bits[s.copy_piece[copy]])
+    copy_at(s.copies, copy).state = ARRIVING
+    store(q, s, copy_at(s.copies, copy).memory, piece_at(q.pieces, copy_at(s.copies, copy).piece).bits)
     if source >= 0:
         pin(q, s, source)
 
@@ -174,19 +187,25 @@ def begin_arrival(q, s, copy, source):
 @kernel
 def broadcast(q, s, piece, source, cause, pair, rate):
     """Let every core whose next fetch is this piece, from the same source over a common bus, have it at once."""
-    cores = len(q.core_memory)
+    cores = q.core_count
     for core in range(cores):
-        if s.slot_state[core] != CLAIMED:
+        if core_at(s.cores, core).slot_state != CLAIMED:
             continue
         skip_served(q, s, core)
-        need = s.issued[core]
-        if need == q.need_start[s.slot[core] + 1] or q.need_piece[need] != piece:
+        need = core_at(s.cores, core).issued
+        if (
+            need == node_at(q.nodes, core_at(s.cores, core).slot + 1).need_start
+            or need_at(q.needs, need).piece != piece
+        ):
             continue
-        copy = s.need_copy[need]
+        copy = cell_at(s.need_copy, need).value
         own = source_pair(q, s, copy, core)
         if own == NONE or own // cores != pair // cores or not has_room(q, s, copy):
             continue
-        if can_listen(q, s, own, pair, rate) and q.write_bits[s.copy_memory[copy]] >= rate:
+        if (
+            can_listen(q, s, own, pair, rate)
+            and memory_at(q.memories, copy_at(s.copies, copy).memory).write_bits >= rate
+        ):
             begin_arrival(q, s, copy, source)
             start_flight(q, s, copy, source, cause, own, pair, rate)
 
@@ -195,11 +214,11 @@ def broadcast(q, s, piece, source, cause, pair, rate):
 def can_listen(q, s, own, pair, rate):
     """Whether two paths have a bus in common and the rest of the first has the width."""
     common_bus = False
-    for hop in range(q.path_start[own], q.path_start[own + 1]):
-        link = q.path_link[hop]
+    for hop in range(pair_at(q.pairs, own).start, pair_at(q.pairs, own + 1).start):
+        link = cell_at(q.path_link, hop).value
         if on_path(q, pair, link):
-            common_bus = common_bus or q.link_is_broadcast[link]
-        elif s.free_bits_per_cycle[link] < rate:
+            common_bus = common_bus or link_at(q.links, link).is_broadcast
+        elif link_state_at(s.links, link).free_bits_per_cycle < rate:
             return False
     return common_bus
 
@@ -207,61 +226,63 @@ def can_listen(q, s, own, pair, rate):
 @kernel
 def skip_served(q, s, core):
     """Move on to the next need of the prepared CN that must still be fetched."""
-    end = q.need_start[s.slot[core] + 1]
-    while s.issued[core] < end:
-        copy = s.need_copy[s.issued[core]]
-        if copy >= 0 and s.copy_state[copy] == RESERVED:
+    end = node_at(q.nodes, core_at(s.cores, core).slot + 1).need_start
+    while core_at(s.cores, core).issued < end:
+        copy = cell_at(s.need_copy, core_at(s.cores, core).issued).value
+        if copy >= 0 and copy_at(s.copies, copy).state == RESERVED:
             break
-        s.issued[core] += 1
+        core_at(s.cores, core).issued += 1
 
 
 @kernel
 def write_first(q, s, memory):
     """Start the next write from a memory to the off-chip memory; True if it could start."""
-    copy = s.write_first[memory]
-    piece = s.copy_piece[copy]
-    pair = s.copy_core[copy] * len(q.core_memory) + q.settings[OFF_CHIP_CORE]
-    rate = share_of(q, s, pair, memory, q.settings[OFF_CHIP_MEMORY], q.piece_bits[piece])
+    copy = memory_state_at(s.memories, memory).write_first
+    piece = copy_at(s.copies, copy).piece
+    pair = copy_at(s.copies, copy).core * q.core_count + q.off_chip_core
+    rate = share_of(q, s, pair, memory, q.off_chip_memory, piece_at(q.pieces, piece).bits)
     if rate == 0:
         return False
-    s.write_first[memory] = s.write_next[copy]
-    start_flight(q, s, copy, copy, s.write_cause[copy], pair, NONE, rate)
+    memory_state_at(s.memories, memory).write_first = copy_at(s.copies, copy).write_next
+    start_flight(q, s, copy, copy, copy_at(s.copies, copy).write_cause, pair, NONE, rate)
     return True
 
 
 @kernel
 def end_flight(q, s, flight):
     """A transfer ends: its links are free, its data is there."""
-    copy = s.flight_copy[flight]
-    pair = s.flight_path[flight]
-    for hop in range(q.path_start[pair], q.path_start[pair + 1]):
-        if not on_path(q, s.flight_shared[flight], q.path_link[hop]):
-            s.free_bits_per_cycle[q.path_link[hop]] += s.flight_rate[flight]
-    s.flight_free[s.scalars[FREE_FLIGHTS]] = flight
-    s.scalars[FREE_FLIGHTS] += 1
-    cause = s.flight_cause[flight]
+    copy = flight_at(s.flights, flight).copy
+    pair = flight_at(s.flights, flight).path
+    for hop in range(pair_at(q.pairs, pair).start, pair_at(q.pairs, pair + 1).start):
+        if not on_path(q, flight_at(s.flights, flight).shared, cell_at(q.path_link, hop).value):
+            link_state_at(s.links, cell_at(q.path_link, hop).value).free_bits_per_cycle += flight_at(
+                s.flights, flight
+            ).rate
+    cell_at(s.flight_free, s.free_flights).value = flight
+    s.free_flights += 1
+    cause = flight_at(s.flights, flight).cause
     if cause == EVICTION or cause == SINK_OUTPUT:
         end_write(q, s, copy)
         return
-    core = pair % len(q.core_memory)
-    if s.prefetching[core] == copy:
-        s.prefetching[core] = NONE
+    core = pair % q.core_count
+    if core_at(s.cores, core).prefetching == copy:
+        core_at(s.cores, core).prefetching = NONE
     become_present(q, s, copy)
-    if s.flight_source[flight] >= 0:
-        unpin(q, s, s.flight_source[flight])
+    if flight_at(s.flights, flight).source >= 0:
+        unpin(q, s, flight_at(s.flights, flight).source)
 
 
 @kernel
 def end_write(q, s, copy):
     """A copy has been written off-chip; where it was leaving, its space is free."""
-    piece = s.copy_piece[copy]
-    s.off_chip[piece] = OFF_CHIP
-    store(q, s, q.settings[OFF_CHIP_MEMORY], q.piece_bits[piece])
-    if s.copy_state[copy] == LEAVING:
-        memory = s.copy_memory[copy]
-        s.copy_state[copy] = ABSENT
-        s.changes[memory] += 1
-        store(q, s, memory, -q.piece_bits[piece])
+    piece = copy_at(s.copies, copy).piece
+    piece_state_at(s.pieces, piece).off_chip = OFF_CHIP
+    store(q, s, q.off_chip_memory, piece_at(q.pieces, piece).bits)
+    if copy_at(s.copies, copy).state == LEAVING:
+        memory = copy_at(s.copies, copy).memory
+        copy_at(s.copies, copy).state = ABSENT
+        memory_state_at(s.memories, memory).changes += 1
+        store(q, s, memory, -piece_at(q.pieces, piece).bits)
     else:
         unpin(q, s, copy)
 
@@ -269,15 +290,15 @@ def end_write(q, s, copy):
 @kernel
 def produce(q, s, piece):
     """The CN that makes a piece has ended."""
-    copy = s.home[piece]
+    copy = piece_state_at(s.pieces, piece).home
     if copy == NONE:
-        s.off_chip[piece] = OFF_CHIP
-        store(q, s, q.settings[OFF_CHIP_MEMORY], q.piece_bits[piece])
+        piece_state_at(s.pieces, piece).off_chip = OFF_CHIP
+        store(q, s, q.off_chip_memory, piece_at(q.pieces, piece).bits)
         return
-    s.copy_state[copy] = PRESENT
-    if q.piece_is_output[piece]:
+    copy_at(s.copies, copy).state = PRESENT
+    if piece_at(q.pieces, piece).is_output:
         request_write(q, s, copy, SINK_OUTPUT)  # stays pinned until it is written
-    elif s.stream_uses[piece] > 0:
+    elif piece_state_at(s.pieces, piece).stream_uses > 0:
         request_write(q, s, copy, EVICTION)
     else:
         unpin(q, s, copy)
@@ -286,25 +307,27 @@ def produce(q, s, piece):
 @kernel
 def prefetch(q, s, core):
     """Fetch the next constant ahead if nothing stands in the way; one at a time, never evicting."""
-    if s.prefetching[core] != NONE:
+    if core_at(s.cores, core).prefetching != NONE:
         return
-    end = s.prefetch_start[core + 1]
-    while s.prefetch_next[core] < end:
-        copy = s.prefetch_copy[s.prefetch_next[core]]
-        if s.copy_state[copy] == ABSENT and s.copy_uses[copy] > 0:
+    end = core_at(s.cores, core + 1).prefetch_start
+    while core_at(s.cores, core).prefetch_next < end:
+        copy = cell_at(s.prefetch_copy, core_at(s.cores, core).prefetch_next).value
+        if copy_at(s.copies, copy).state == ABSENT and copy_at(s.copies, copy).uses > 0:
             break
-        s.prefetch_next[core] += 1
-    if s.prefetch_next[core] == end:
+        core_at(s.cores, core).prefetch_next += 1
+    if core_at(s.cores, core).prefetch_next == end:
         return
-    copy = s.prefetch_copy[s.prefetch_next[core]]
-    memory = s.copy_memory[copy]
-    bits = q.piece_bits[s.copy_piece[copy]]
-    pair = q.settings[OFF_CHIP_CORE] * len(q.core_memory) + core
-    if s.claimed_bits[memory] + bits > q.capacity_bits[memory] or not has_room(q, s, copy):
+    copy = cell_at(s.prefetch_copy, core_at(s.cores, core).prefetch_next).value
+    memory = copy_at(s.copies, copy).memory
+    bits = piece_at(q.pieces, copy_at(s.copies, copy).piece).bits
+    pair = q.off_chip_core * q.core_count + core
+    if memory_state_at(s.memories, memory).claimed_bits + bits > memory_at(
+        q.memories, memory
+    ).capacity_bits or not has_room(q, s, copy):
         return
-    rate = share_of(q, s, pair, q.settings[OFF_CHIP_MEMORY], memory, bits)
+    rate = share_of(q, s, pair, q.off_chip_memory, memory, bits)
     if rate > 0:
-        s.claimed_bits[memory] += bits
+        memory_state_at(s.memories, memory).claimed_bits += bits
         begin_arrival(q, s, copy, NONE)
         start_flight(q, s, copy, NONE, OFF_CHIP_FETCH, pair, NONE, rate)
-        s.prefetching[core] = copy
+        core_at(s.cores, core).prefetching = copy

@@ -7,7 +7,7 @@ from typing import Any
 from tilewright.cost.record import Record, number
 from tilewright.hardware.core import Core
 from tilewright.workload.graph import VECTOR_UNIT, Workload
-from tilewright.workload.runnable import UNSUPPORTED, coverage_of, unmodelled_work
+from tilewright.workload.runnable import coverage_of, is_unmodelled, unmodelled_work
 
 NOTABLE_DIFFERENCE = 0.05
 """Relative difference to the profile `corrected` from which a layer is named."""
@@ -75,8 +75,8 @@ def _certificate(records: tuple[Record, ...]) -> dict[str, Any]:
 
 def _passed_through(workload: Workload) -> dict[str, int]:
     """Operator type -> number of nodes that only move data: they do no work, and cost nothing in this model."""
-    moves = (node for node in workload.nodes if node.layer is None and not node.unit and node.status != UNSUPPORTED)
-    return dict(Counter(node.operator_type for node in moves).most_common())
+    moves = (node for node in workload.nodes if not (node.layer or node.unit or is_unmodelled(workload, node)))
+    return dict(Counter(node.origin_type or node.operator_type for node in moves).most_common())
 
 
 def _operations(

@@ -9,7 +9,7 @@ MAC, VECTOR, ALL = "mac", "vector", "all"
 MAC_TYPES: tuple[str, ...] = (
     *("Conv", "ConvInteger", "QLinearConv", "ConvTranspose", "DeformConv", "FusedConv", "QLinearConvTranspose"),
     *("Gemm", "MatMul", "MatMulInteger", "QLinearMatMul", "QGemm", "FusedGemm", "FusedMatMul", "MatMulNBits"),
-    *("MatMulIntegerToFloat", "DynamicQuantizeMatMul", "Einsum", "LSTM", "GRU", "RNN"),
+    *("TransposeMatMul", "MatMulIntegerToFloat", "DynamicQuantizeMatMul", "Einsum", "LSTM", "GRU", "RNN"),
     *("Attention", "MultiHeadAttention", "GroupQueryAttention", "QAttention"),
 )
 """Operators that multiply and accumulate. Those that are decomposed have parts for vector units as well."""

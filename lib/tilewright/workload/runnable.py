@@ -8,7 +8,16 @@ from typing import Any
 from tilewright.hardware.core import Core
 from tilewright.workload.graph import VECTOR_UNIT, Workload, WorkloadNode
 from tilewright.workload.layer import OUTPUT
-from tilewright.workload.operator_groups import ALL, MAC, MAC_TYPES, OPERATOR_TYPES_OF, VECTOR, bare_type, is_listed
+from tilewright.workload.operator_groups import (
+    ALL,
+    KNOWN_TYPES,
+    MAC,
+    MAC_TYPES,
+    OPERATOR_TYPES_OF,
+    VECTOR,
+    bare_type,
+    is_listed,
+)
 
 NOT_RUN = "not run by the core"
 NOT_MODELLED = "not modelled"
@@ -49,7 +58,9 @@ class UncostedWork:
     def text(self) -> str:
         """A line for people: 17 Relu (2,308,992 operations) not run by the core."""
         counts = [
-            f"{count:,} {what}" for count, what in ((self.mac_count, "MACs"), (self.operation_count, "operations")) if count
+            f"{count:,} {what}"
+            for count, what in ((self.mac_count, "MACs"), (self.operation_count, "operations"))
+            if count
         ]
         known = ", ".join(counts) if counts or None not in (self.mac_count, self.operation_count) else "work unknown"
         return f"{self.node_count} {self.operator_type}{f' ({known})' if known else ''} {self.reason}"
@@ -77,7 +88,9 @@ def restrict_to_core(workload: Workload, core: Core) -> tuple[Workload, tuple[Un
     if not left_out:
         return workload, ()
     nodes = tuple(
-        replace(node, layer=None, output_elements=_output_elements(workload, node)) if node.node_id in left_out else node
+        replace(node, layer=None, output_elements=_output_elements(workload, node))
+        if node.node_id in left_out
+        else node
         for node in workload.nodes
     )
     not_run = (node for node in workload.nodes if node.node_id in left_out)
@@ -86,7 +99,17 @@ def restrict_to_core(workload: Workload, core: Core) -> tuple[Workload, tuple[Un
 
 def unmodelled_work(workload: Workload) -> tuple[UncostedWork, ...]:
     """A row for each operator type for which the model profile has no layer, though it does work."""
-    return _rows((node for node in workload.nodes if node.layer is None and node.status == UNSUPPORTED), NOT_MODELLED)
+    return _rows((node for node in workload.nodes if is_unmodelled(workload, node)), NOT_MODELLED)
+
+
+def is_unmodelled(workload: Workload, node: WorkloadNode) -> bool:
+    """Whether a node of a network as it was read does work for which it has no layer.
+
+    A profile that has layers for some operators only tells no tensors: whatever else computes there is not modelled.
+    """
+    if node.layer is not None:
+        return False
+    return node.status == UNSUPPORTED or (not workload.tensors and bare_type(node.origin_type) in KNOWN_TYPES)
 
 
 def work_of(nodes: Iterable[WorkloadNode]) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Layers of vector units as networks ask for them: one or two inputs, no weights, windows, reductions, loops of size 1."""
+"""Layers of vector units as networks ask for them: one or two inputs, windows, reductions, loops of size 1."""
 
 from hypothesis import strategies as st
 from tilewright.workload.layer import DimensionRelation, Layer

@@ -237,7 +237,6 @@ CASES = {
         "operational_array.imc_type",
         ["not supported"],
     ),
-    "several cores": ("name: small", "cores: {0: a.yaml}", "cores", "cores", ["several cores are not supported yet"]),
     "memories is a list": ("  is_imc: false\n", "memories: [1]\n", "memories: [1]", "memories", ["must be a table"]),
     "dataflow dimension": (
         "  is_imc: false\n",

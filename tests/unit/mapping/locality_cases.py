@@ -16,6 +16,7 @@ from tilewright.workload.operand_roles import activation_operand, weight_operand
 from tilewright.workload.relevancy import operand_elements, operand_relevancy
 
 from tests.unit.engine.engine_cases import LINKS, gemm, memory
+from tests.unit.engine.vector_layers import vector_layers
 
 SWAPPED = (("O", "O"), ("W", "I1"), ("I", "I2"))
 WIDTHS = ((8, 8, 16, 8), (8, 8, 8, 8), (4, 8, 20, 8), (8, 4, 8, 16))
@@ -70,15 +71,21 @@ def networks(draw: st.DrawFn) -> Workload:
     """Layers and joins that read any earlier node, mostly the one before."""
     nodes: list[WorkloadNode] = []
     for place in range(draw(st.integers(2, 9))):
-        kind = draw(st.sampled_from(["layer", "layer", "layer", "product", "entry", "pass", "join", "join"]))
+        kinds = ["layer", "layer", "layer", "product", "entry", "pass", "join", "join", "vector", "vector"]
+        kind = draw(st.sampled_from(kinds))
         earlier = st.one_of(st.just(place - 1), st.integers(0, max(0, place - 1)))
-        count = {"layer": 1, "product": 2, "entry": 0, "pass": 1, "join": 3}[kind] if place else 0
+        vector = replace(draw(vector_layers()), name=f"n{place}") if kind == "vector" else None
+        inputs = {"layer": 1, "product": 2, "entry": 0, "pass": 1, "join": 3}
+        count = (len(vector.input_operands) if vector else inputs[kind]) if place else 0
         sources = [draw(earlier) for _ in range(count)]
         is_output = draw(st.integers(0, 9)) == 0
         if kind in ("pass", "join") and place:
             elements = draw(st.one_of(st.none(), st.integers(1, 200)))
             edges = tuple(zip(("I", "W", "I3"), dict.fromkeys(sources), strict=False))
             nodes.append(WorkloadNode(place, f"n{place}", "add", None, edges, elements, is_output))
+        elif vector is not None:
+            edges = tuple(zip(("I", "W"), sources, strict=False))
+            nodes.append(WorkloadNode(place, vector.name, "x", vector, edges, is_network_output=is_output))
         else:
             w, i, o, final = draw(st.sampled_from(WIDTHS))
             bits = (("W", w), ("I", i), ("O", o), ("O_final", final))

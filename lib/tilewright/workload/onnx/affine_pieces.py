@@ -55,10 +55,7 @@ def grid_pieces(values: Integers, kept: npt.NDArray[np.bool_] | None = None) -> 
         return [whole]
     if values.ndim == 1:
         return [GridPiece((), (), tuple(values.tolist()), ())]
-    if values.ndim == 2:
-        pieces = _runs(values, kept)
-    else:
-        pieces = _merged([grid_pieces(values[place], kept[place]) for place in range(len(values))])
+    pieces = _runs(values, kept) if values.ndim == 2 else _merged(_pieces_of_rows(values, kept))
     if len(pieces) > MOST_PIECES:
         raise TooManyPiecesError
     return pieces
@@ -107,16 +104,17 @@ def _runs(values: Integers, kept: npt.NDArray[np.bool_]) -> list[GridPiece]:
     """Greedy runs of constant step along the only axis of values [places, components]."""
     pieces: list[GridPiece] = []
     steps = np.diff(values, axis=0)
+    kept_places = np.flatnonzero(kept)
     place, count = 0, len(values)
     # The places at which runs of equal steps end; a run is in one of the stretches between them.
     ends = np.append((steps[1:] != steps[:-1]).any(axis=1) | ~kept[2:], True) if count > 1 else np.zeros(0, dtype=bool)
     breaks = np.flatnonzero(ends) + 1
     while place < count:
         if not kept[place]:
-            following = np.flatnonzero(kept[place:])
-            if not len(following):
+            number = int(np.searchsorted(kept_places, place))
+            if number == len(kept_places):
                 break
-            place += int(following[0])
+            place = int(kept_places[number])
         end = place + 1
         if end < count and kept[end]:
             end = int(breaks[np.searchsorted(breaks, end)]) + 1
@@ -124,6 +122,18 @@ def _runs(values: Integers, kept: npt.NDArray[np.bool_]) -> list[GridPiece]:
         pieces.append(GridPiece((place,), (end - place,), tuple(values[place].tolist()), (tuple(step.tolist()),)))
         place = end
     return pieces
+
+
+def _pieces_of_rows(values: Integers, kept: npt.NDArray[np.bool_]) -> list[list[GridPiece]]:
+    """Pieces of every row; gives up as soon as there are more forms of pieces than joining could leave."""
+    rows: list[list[GridPiece]] = []
+    forms: set[tuple[object, ...]] = set()
+    for place in range(len(values)):
+        rows.append(grid_pieces(values[place], kept[place]))
+        forms.update((piece.starts, piece.sizes, piece.steps) for piece in rows[-1])
+        if len(forms) > MOST_PIECES:
+            raise TooManyPiecesError
+    return rows
 
 
 def _merged(rows: list[list[GridPiece]]) -> list[GridPiece]:

@@ -135,9 +135,14 @@ def _evaluated_directly(node: onnx.NodeProto, inputs: Mapping[str, Values]) -> t
             return (np.concatenate(given, axis=attributes["axis"].i),)
         if node.op_type == "Identity":
             return (given[0],)
-        if node.op_type == "Unsqueeze" and len(given) == 2 and given[0].ndim == 0 and given[1].size == 1:
-            return (given[0].reshape(1),)
-    except (IndexError, KeyError, ValueError):
+        if node.op_type in ("Squeeze", "Unsqueeze"):
+            # Axes are an attribute before operator set 13; the evaluator of onnx fails on some of these.
+            stated = attributes["axes"].ints if "axes" in attributes else given[1].tolist() if len(given) > 1 else None
+            axes = None if stated is None else tuple(stated)
+            if node.op_type == "Squeeze":
+                return (np.squeeze(given[0], axes),)
+            return None if axes is None else (np.expand_dims(given[0], axes),)
+    except (IndexError, KeyError, TypeError, ValueError):
         return None
     return None
 

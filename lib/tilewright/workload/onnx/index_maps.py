@@ -10,6 +10,7 @@ import numpy as np
 from tilewright.workload.access import AxisIndex, IndexMap, Shape, TensorAccess
 from tilewright.workload.onnx.affine_pieces import MOST_PIECES, AxisPiece, GridPiece, TooManyPiecesError
 
+_MOST_RESHAPE_PIECES = 1024
 Coefficients = Mapping[int, int]
 """Axis -> coefficient."""
 
@@ -105,7 +106,7 @@ def reshape_maps(ends: Ends) -> list[IndexMap]:
     """Maps between two shapes of the same elements in row-major order.
 
     One exact map where each suffix product of a shape divides the larger ones of the other; exact pieces where not;
-    beyond MOST_PIECES one superset, in which only the axes between common suffix products are mixed.
+    beyond a limit one superset, in which only the axes between common suffix products are mixed.
     """
     total = math.prod(ends.source_shape)
     if total == 0:
@@ -145,7 +146,7 @@ def _split(runs: list[_Run], boundary: int) -> list[_Run]:
     waiting = list(reversed(runs))
     done: list[_Run] = []
     while waiting:
-        if len(waiting) + len(done) > MOST_PIECES:
+        if len(waiting) + len(done) > _MOST_RESHAPE_PIECES:
             raise TooManyPiecesError
         run = waiting.pop()
         crossing = [loop for loop in run.loops if loop[1] % boundary]

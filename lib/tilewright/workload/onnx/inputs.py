@@ -40,7 +40,8 @@ def resolve_inputs(
 
     `dims` gives sizes by symbol (`sequence`) or by place (`input_ids[1]`), `input_shapes` whole shapes by input. A
     dynamic first dimension that nobody gives is taken to be the batch, of size 1, and a notice says so; any other one
-    is a problem that names it. Keys about `inner_tensors` (`scores[0]` in `dims`) are left to whoever infers them.
+    is a problem that names it. Shapes of
+    `inner_tensors`, and places that are not in inputs if there are such, are left to whoever infers them.
     Inputs without a stored shape are in the result only if `input_shapes` has them.
     """
     given = {name: shape for name, shape in (input_shapes or {}).items() if name not in inner_tensors}
@@ -48,7 +49,8 @@ def resolve_inputs(
     resolver = _Resolver(dims, [value for value in tensors if _has_shape(value)])
     shapes = resolver.given_shapes(tensors, given)
     shapes.update({value.name: resolver.shape(value) for value in resolver.values if value.name not in shapes})
-    resolver.check_unused({key for key in dims if _tensor_of(key) not in inner_tensors})
+    inner_places = {key for key in dims if inner_tensors and _tensor_of(key) not in ("", *resolver.input_names)}
+    resolver.check_unused(set(dims) - inner_places)
     return ResolvedInputs(shapes, resolver.symbols, tuple(resolver.notices), tuple(resolver.problems))
 
 
@@ -80,6 +82,7 @@ class _Resolver:
     def __init__(self, dims: Mapping[str, int], values: list[onnx.ValueInfoProto]) -> None:
         self.dims = dims
         self.values = values
+        self.input_names = {value.name for value in values}
         self.symbols: dict[str, int] = {}
         self.notices: list[str] = []
         self.problems: list[Problem] = []

@@ -1,5 +1,6 @@
 """Opening an ONNX model: from a file or a model in memory, never with its weights."""
 
+import mmap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from tilewright.errors import InputError, Problem
+from tilewright.workload.onnx.weightless import LARGEST_DATA_BYTES, without_weights
 
 IN_MEMORY = "<model>"
 """What stands for the file name in messages about a model that was given as an object."""
@@ -20,7 +22,8 @@ LARGEST_GRAPH = 500_000
 def load_model(source: str | Path | onnx.ModelProto) -> tuple[onnx.ModelProto, str, str]:
     """(model, file name for messages, default network name) of an ONNX file or of a model in memory.
 
-    External weight files are never opened and need not exist. Raises InputError when the file cannot be read, is
+    Weights are not loaded: external files are never opened and need not exist, and the data of large constants inside
+    the file are left out. Raises InputError when the file cannot be read, is
     not an ONNX model, has no operators, or more than anybody could have exported.
     """
     if isinstance(source, onnx.ModelProto):
@@ -51,11 +54,12 @@ def _read_bytes(path: Path, file: str) -> bytes:
                 "(onnx.save_model with save_as_external_data=True), they are not read"
             )
             raise InputError([Problem(message, file=file)])
-        content = path.read_bytes()
+        content = _content(path)
     except FileNotFoundError:
         raise InputError([Problem("no such file", file=file)]) from None
-    except ValueError as error:
-        raise InputError([Problem(f"cannot be read: {error}", file=file)]) from None
+    except ValueError:
+        # Of the walk over a large file, or a path with a character that no path may have.
+        raise InputError([Problem("not an ONNX model, or a truncated one", file=file)]) from None
     except MemoryError:
         raise InputError([Problem("cannot be read: there is not enough memory", file=file)]) from None
     except OSError as error:
@@ -63,6 +67,16 @@ def _read_bytes(path: Path, file: str) -> bytes:
     if not content:
         raise InputError([Problem("the file is empty", file=file)])
     return content
+
+
+def _content(path: Path) -> bytes:
+    """The file, a large one without the data of its weights, of which no more than needed comes into memory."""
+    if path.is_dir() or path.stat().st_size <= LARGEST_DATA_BYTES:
+        return path.read_bytes()
+    with path.open("rb") as file:
+        # Not closed here: an error in the walk still refers to parts of it.
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return without_weights(memoryview(mapped))
 
 
 def _decode(content: bytes, file: str) -> onnx.ModelProto:

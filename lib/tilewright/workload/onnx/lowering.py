@@ -229,6 +229,10 @@ class Lowering:
     def _add(
         self, name: str, operator_type: str, layer: Layer | None, unit: str, outputs: list[str], maps: list[IndexMap]
     ) -> None:
+        for access_of in (one for index_map in maps for one in (index_map.output, index_map.input)):
+            if len(access_of.axes) != len(self.shape(access_of.tensor)):
+                rank = len(self.shape(access_of.tensor))
+                raise self.node.error(f"rank of tensor '{access_of.tensor}'", str(rank), str(len(access_of.axes)))
         read = tuple(dict.fromkeys(index_map.input.tensor for index_map in maps))
         self.lowered.append(LoweredNode(name, operator_type, layer, unit, read, tuple(outputs), tuple(maps)))
 
@@ -295,6 +299,10 @@ def lower(op: Lowering) -> None:
     if function is None:
         op.unsupported(f"{op.node.operator_type} is not modelled")
         return
+    if _is_empty(op):
+        op.remarks.append("a tensor without elements: nothing is computed, nothing depends on it")
+        op.move()
+        return
     try:
         function(op)
     except InputError:
@@ -303,6 +311,21 @@ def lower(op: Lowering) -> None:
         raise op.node.error(f"{op.node.operator_type} is not well formed", str(error)) from None
     if not op.lowered:
         op.unsupported(f"{op.node.operator_type} is not modelled in this form")
+
+
+def _is_empty(op: Lowering) -> bool:
+    """Whether no output, or a tensor that is read and not constant, has any element (constants may: sizes not given)."""
+    known = op.graph.tensors
+    made = [known[name] for name in op.node.outputs if name in known]
+    read = [known[name] for name in op.node.inputs if name in known and not known[name].is_constant]
+    return (bool(made) and all(0 in facts.shape for facts in made)) or any(
+        0 in facts.shape and facts.name not in _merged(op) for facts in read
+    )
+
+
+def _merged(op: Lowering) -> tuple[str, ...]:
+    """Inputs that may be empty beside others: what a Concat joins."""
+    return op.node.inputs if op.node.proto.op_type == "Concat" else ()
 
 
 def operation_count(nodes: Sequence[LoweredNode], unit: str) -> int:

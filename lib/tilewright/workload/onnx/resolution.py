@@ -176,8 +176,7 @@ class _Resolver:
             elif value.name in self.known.undecided:
                 self.problems += self.known.unknown[value.name]
         self.problems += check_branches(self.branches, self.if_names)
-        if not self.problems:
-            self.problems += unused_places(self.dims, self.input_shapes, self.known, inner)
+        self.problems += unused_places(self.dims, self.input_shapes, self.known, inner)
 
     def _resolve(self, item: PendingNode, outputs: OutputResolver) -> list[PendingNode]:
         """Takes one operator in, or returns what stands in its place. Raises InputError."""
@@ -220,6 +219,8 @@ class _Resolver:
     def _is_constant(self, node: onnx.NodeProto) -> bool:
         if node.op_type in _RANDOM:
             return False
+        if node.domain not in STANDARD_DOMAINS and not any(node.input):
+            return False  # a source of data, for all that is known
         if node.domain in STANDARD_DOMAINS and node.op_type in _BY_SHAPE_ALONE:
             return all(name in self.known.facts for name in node.input)
         return all(name in self.known.constants for name in node.input if name)

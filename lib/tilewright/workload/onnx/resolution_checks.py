@@ -18,6 +18,8 @@ LARGEST_SIZE = 2**36
 """Of one dimension."""
 LARGEST_TENSOR = 2**40
 """Elements of one tensor."""
+LARGEST_RANK = 64
+"""Dimensions of one tensor, as in numpy."""
 _LARGEST_ATTRIBUTE = 2**24
 """Of kernels, strides and the like: times the largest size it stays below 2^63."""
 _LARGEST_BLOCK = 2**12
@@ -162,6 +164,9 @@ def _check_products(name: str, node: onnx.NodeProto, types: Mapping[str, onnx.Ty
 
 def size_problem(tensor: str, shape: Shape) -> Problem | None:
     """What is wrong with the sizes of a tensor: negative ones, and claims that nothing could hold."""
+    if len(shape) > LARGEST_RANK:
+        count, limit = str(len(shape)), f"at most {LARGEST_RANK}"
+        return Problem(f"tensor '{tensor}' has too many dimensions", value=count, allowed=limit)
     if any(size < 0 for size in shape):
         return Problem(f"tensor '{tensor}' has a negative size", value=str(list(shape)))
     if any(size > LARGEST_SIZE for size in shape) or math.prod(size or 1 for size in shape) > LARGEST_TENSOR:

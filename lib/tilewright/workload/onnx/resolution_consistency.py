@@ -44,7 +44,9 @@ def _convolution(weight: int, bias: int) -> "_Check":
     ) -> str:
         data, filters = _given(inputs, 0), _given(inputs, weight)
         group = node.integer("group", 1)
-        if data[1] != filters[1] * group or filters[0] % group:
+        if data[1] % group or filters[0] % group:
+            return f"the number of groups, {group}, has to divide both numbers of channels"
+        if data[1] != filters[1] * group:
             return f"the channels of input and weights ({group} groups)"
         if node.integers("kernel_shape", filters[2:]) != filters[2:]:
             return "attribute 'kernel_shape' and the shape of the weights"

@@ -88,24 +88,32 @@ def _with_hidden_size(node: onnx.NodeProto, types: Types) -> onnx.NodeProto:
 
 
 def substituted_types(node: onnx.NodeProto, schema: onnx.defs.OpSchema, types: Types) -> dict[str, onnx.TypeProto]:
-    """Floating-point types for the inputs that the operator is not defined for: tools store Conv of int8, say.
+    """Other element types for the inputs that the operator is not defined for: tools store Conv of int8, say.
 
-    All inputs that have to be of one type are replaced together.
+    Floating-point numbers stand for them, bytes where the operator is for quantised data. All inputs that have to be
+    of one type are replaced together.
     """
     allowed = _allowed_types(schema)
     bound = [(name, variable) for name, variable in _bound_inputs(node, schema) if name in types]
-    foreign = {
-        variable
+    replacement = {
+        variable: _replacement(allowed[variable])
         for name, variable in bound
-        if types[name].HasField("tensor_type")
-        and _FLOAT_NAME in allowed.get(variable, ())
+        if variable in allowed
+        and types[name].HasField("tensor_type")
         and _type_name(types[name]) not in allowed[variable]
     }
     return {
-        name: _with_element_type(types[name], onnx.TensorProto.FLOAT)
+        name: _with_element_type(types[name], element_type)
         for name, variable in bound
-        if variable in foreign and types[name].HasField("tensor_type")
+        if types[name].HasField("tensor_type") and (element_type := replacement.get(variable)) is not None
     }
+
+
+def _replacement(allowed: frozenset[str]) -> int | None:
+    if "tensor(float)" in allowed:
+        return int(onnx.TensorProto.FLOAT)
+    is_quantised = "tensor(uint8)" in allowed and "tensor(int64)" not in allowed
+    return int(onnx.TensorProto.UINT8) if is_quantised else None
 
 
 def restored_types(
@@ -123,9 +131,6 @@ def restored_types(
         name: _with_element_type(value, actual[variable_of[name]]) if variable_of.get(name) in actual else value
         for name, value in inferred.items()
     }
-
-
-_FLOAT_NAME = "tensor(float)"
 
 
 @functools.lru_cache(maxsize=4096)
@@ -238,8 +243,8 @@ class Inference:
                 f"{node.op_type} is not defined for some of these element types and taken as if it were", item.name
             )
         inferred = standard_types(item.name, node, schema, opsets, {**types, **foreign}, values)
-        if node.op_type == "Dropout" and len(node.output) > 1 and node.input[0] in known.facts:
-            inferred.setdefault(node.output[1], tensor_type(onnx.TensorProto.BOOL, known.facts[node.input[0]].shape))
+        if node.op_type == "Dropout" and len(node.output) > 1 and known_shape(inferred.get(node.output[1])) is None:
+            inferred[node.output[1]] = tensor_type(onnx.TensorProto.BOOL, known.facts[node.input[0]].shape)
         return restored_types(node, schema, types, inferred) if foreign else inferred
 
     def _schema(self, node: onnx.NodeProto, opsets: Mapping[str, int]) -> onnx.defs.OpSchema | None:

@@ -196,7 +196,7 @@ class OutputResolver:
                 )
                 for axis in missing
             ],
-            is_undecided=True,
+            is_undecided=self._reads_tensors_only(item),
         )
 
     def _stored_shape(self, item: PendingNode, name: str) -> Shape:
@@ -210,7 +210,16 @@ class OutputResolver:
             raise _NotKnownError([_unknown_problem(item, name)], is_undecided=False)
         message = f"the shape of tensor '{name}', a result of {item.proto.op_type}, is decided at run time"
         allowed = f"input_shapes: {name}: [SIZE, ...]"
-        raise _NotKnownError([Problem(message, path=item.name, allowed=allowed)], is_undecided=True)
+        raise _NotKnownError(
+            [Problem(message, path=item.name, allowed=allowed)], is_undecided=self._reads_tensors_only(item)
+        )
+
+    def _reads_tensors_only(self, item: PendingNode) -> bool:
+        """Not so where sequences are read: such operators are not modelled, and their results need no sizes."""
+        if all(name in self.known.facts for name in item.proto.input if name):
+            return True
+        self.inference.note(f"the shape of what {operator_type(item)} takes from a sequence is not known", item.name)
+        return False
 
     def _note_stored(self, item: PendingNode, name: str) -> None:
         text = f"shapes of results of {operator_type(item)} are taken from the file, because they cannot be inferred"
@@ -264,7 +273,7 @@ def unused_places(
     names = sorted(name for name in known.defined if name)
     for key, size in dims.items():
         tensor, _, axis = key.removesuffix("]").rpartition("[")
-        if tensor not in inner or not axis.isdigit():
+        if tensor in inner.inputs or not key.endswith("]") or not axis.isdigit():
             continue
         shape = known.facts[tensor].shape if tensor in known.facts else None
         if tensor not in known.defined:

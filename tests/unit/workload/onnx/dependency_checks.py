@@ -15,6 +15,8 @@ from tilewright.workload.onnx.lowering import LoweredNode, Lowering, lower
 from tilewright.workload.onnx.operators import register_operators
 from tilewright.workload.onnx.resolution import ResolvedGraph, resolve_graph
 
+from tests.unit.workload.onnx.reference_model import evaluable
+
 Arrays = dict[str, npt.NDArray[np.generic]]
 Table = npt.NDArray[np.bool_]
 Tables = dict[tuple[str, str], Table]
@@ -156,7 +158,7 @@ def assert_dependencies(
 
 class _Experiment:
     def __init__(self, model: onnx.ModelProto, ranges: dict[str, tuple[float, float]]) -> None:
-        self.evaluator = ReferenceEvaluator(_without_grouped_transposed_convolutions(model))
+        self.evaluator = ReferenceEvaluator(evaluable(model))
         constants = {tensor.name for tensor in model.graph.initializer}
         self.inputs = [given for given in model.graph.input if given.name not in constants]
         self.outputs = [given.name for given in model.graph.output]
@@ -212,29 +214,6 @@ class _Experiment:
             else:
                 changed[place] = old + _STEPS[number % len(_STEPS)] * generator.uniform(0.5, 1.0)
             yield place, changed.reshape(values.shape)
-
-
-def _without_grouped_transposed_convolutions(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The same function with one ConvTranspose per group: the reference evaluator fails for most with groups."""
-    changed = onnx.ModelProto()
-    changed.CopyFrom(model)
-    nodes = []
-    for number, node in enumerate(changed.graph.node):
-        attributes = {item.name: helper.get_attribute_value(item) for item in node.attribute}
-        groups = attributes.pop("group", 1)
-        if node.op_type != "ConvTranspose" or groups == 1:
-            nodes.append(node)
-            continue
-        names = [[f"{part}{number}_{group}" for group in range(groups)] for part in ("data", "weight", "result")]
-        nodes.append(helper.make_node("Split", [node.input[0]], names[0], axis=1, num_outputs=groups))
-        nodes.append(helper.make_node("Split", [node.input[1]], names[1], axis=0, num_outputs=groups))
-        for data, weight, result in zip(*names, strict=True):
-            nodes.append(helper.make_node("ConvTranspose", [data, weight], [result], **attributes))
-        assert len(node.input) == 2, "a bias is not split"
-        nodes.append(helper.make_node("Concat", names[2], [node.output[0]], axis=1))
-    del changed.graph.node[:]
-    changed.graph.node.extend(nodes)
-    return changed
 
 
 def _differs(before: npt.NDArray[np.generic], after: npt.NDArray[np.generic]) -> Table:

@@ -97,12 +97,12 @@ def general_product(graph: GraphBuilder, source: str) -> None:
 
 
 def pooling(graph: GraphBuilder, source: str) -> None:
-    """AveragePool, and MaxPool in 2-D (the reference evaluator gives wrong shapes for one axis)."""
+    """AveragePool and MaxPool, 1-D and 2-D."""
     shape = graph.tensors[source]
     _need(len(shape) in (3, 4))
     kernel = tuple(graph.number(1, min(3, size)) for size in shape[2:])
     attributes, counts = _windows(graph, shape[2:], kernel)
-    if len(shape) == 4 and graph.number(0, 1):
+    if graph.number(0, 1):
         graph.add("MaxPool", [source], (*shape[:2], *counts), **attributes)
     else:
         graph.add("AveragePool", [source], (*shape[:2], *counts), count_include_pad=1, **attributes)

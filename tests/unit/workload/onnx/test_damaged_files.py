@@ -171,6 +171,7 @@ CASES: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: _unary("Relu", {"x": [2**31, 2**31]}),
         "too large",
     ),
+    "rank of a million": (lambda: _unary("Relu", {"x": [1] * 1_000_000}), "too many dimensions, got 1000000"),
     "overflowing dimension": (lambda: _unary("Relu", {"x": [2**62]}), "too large"),
     "weights that overflow": (lambda: _conv([2**40, 2**40, 3, 3]), "tensor 'w' is too large"),
     "negative weights": (lambda: _conv([6, -4, 3, 3]), "tensor 'w' has a negative size"),

@@ -21,6 +21,7 @@ _FAMILIES = (
     "resize",
     "resize_sampling",
     "movement",
+    "movement_cuts",
     "gather",
     "gather_scatter",
 )

@@ -1,11 +1,11 @@
 """The standard attention operator, decomposed as `attention_parts` says."""
 
-from tilewright.workload.access import fixed
 from tilewright.workload.onnx.lowering import Lowering, lowers
 from tilewright.workload.onnx.operators.attention_parts import (
     Heads,
     ScoreParts,
     attention,
+    batch_access,
     has_softcap,
     heads_of,
     joined,
@@ -13,7 +13,7 @@ from tilewright.workload.onnx.operators.attention_parts import (
     optional_output,
     output_heads,
 )
-from tilewright.workload.onnx.operators.matrix_operands import Axis
+from tilewright.workload.onnx.operators.matrix_operands import Axis, broadcast
 
 _STAGES = 4
 _MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = 3, 4, 5, 6
@@ -33,12 +33,11 @@ def lower_attention(op: Lowering) -> None:
     key = joined(op, past, key, optional_output(op, 1), "present_key")
     value = joined(op, optional_input(op, _PAST_VALUE), value, optional_output(op, 2), "present_value")
     mask, lengths = optional_input(op, _MASK), optional_input(op, _LENGTHS)
-    short = op.shape(mask)[-1] if mask and 1 < op.shape(mask)[-1] < key.positions else -1
-    others: list[tuple[str, tuple[Axis, ...]]] = [(lengths, ("B",))] if lengths else []
+    short = op.shape(mask)[-1] if mask and op.shape(mask)[-1] < key.positions else -1
+    others: list[tuple[str, tuple[Axis, ...]]] = [(lengths, batch_access(op, lengths, query.batch))] if lengths else []
     if short > 0:
-        axes = ("B", "H", "D", "K")[4 - len(op.shape(mask)) :]
-        sizes = op.shape(mask)
-        others.append((mask, tuple(fixed() if size == 1 else axis for size, axis in zip(sizes, axes, strict=True))))
+        sizes = dict(zip(("B", "H", "D", "K"), (query.batch, query.heads, query.positions, short), strict=True))
+        others.append((mask, broadcast(op, mask, tuple(sizes), sizes).axes))
     stage = op.node.integer("qk_matmul_output_mode", 0)
     if not 0 <= stage < _STAGES:
         raise op.node.error("attribute 'qk_matmul_output_mode'", str(stage), "0 to 3")

@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 
-from tilewright.workload.access import IndexMap, fixed
+from tilewright.workload.access import IndexMap
 from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lowers
 from tilewright.workload.onnx.operators.attention_parts import (
     Heads,
     ScoreParts,
     added_bias,
     attention,
+    batch_access,
     has_softcap,
     heads_of,
     joined,
@@ -17,7 +18,7 @@ from tilewright.workload.onnx.operators.attention_parts import (
     output_heads,
 )
 from tilewright.workload.onnx.operators.attention_rotary import angles_of_places, turn
-from tilewright.workload.onnx.operators.matrix_operands import Axis
+from tilewright.workload.onnx.operators.matrix_operands import Axis, broadcast
 
 _MICROSOFT = "com.microsoft"
 _Others = tuple[tuple[str, tuple[Axis, ...]], ...]
@@ -56,7 +57,7 @@ def _projection(op: Lowering, channels: int) -> str:
         (("C", depth), ("D", positions), ("K", channels), ("B", batch)),
         access(packed, "B", "D", "K"),
         {"I": access(op.input(), "B", "D", "C"), "W": access(op.input(1), "C", "K")},
-        others=[access(op.input(2), "K")] if op.has_input(2) else (),
+        others=[broadcast(op, op.input(2), ("K",), {"K": channels})] if op.has_input(2) else (),
         unit=MAC_ARRAY,
         part="projection",
         operator_type="MatMul",
@@ -126,7 +127,7 @@ def lower_group_query_attention(op: Lowering) -> None:
     length = optional_input(op, 5)
     key = _cached(op, optional_input(op, 3), key, optional_output(op, 1), length, "present_key")
     value = _cached(op, optional_input(op, 4), value, optional_output(op, 2), length, "present_value")
-    others: _Others = ((length, _batch_axes(op, length)),) if length else ()
+    others: _Others = ((length, batch_access(op, length, query.batch)),) if length else ()
     parts = ScoreParts(
         hides_keys=True,
         masks=(op.input(10),) if op.has_input(10) else (),
@@ -134,14 +135,6 @@ def lower_group_query_attention(op: Lowering) -> None:
         others=others,
     )
     attention(op, query, key, value, output_heads(op, query, value), parts)
-
-
-def _batch_axes(op: Lowering, length: str) -> tuple[Axis, ...]:
-    """The indices of a tensor of one value for each batch, [batch] or [batch, 1]."""
-    shape = op.shape(length)
-    if len(shape) > 2 or any(size != 1 for size in shape[1:]):
-        raise op.node.error(f"shape of tensor '{length}'", str(list(shape)), "one value for each batch")
-    return tuple(fixed() if size == 1 else "B" for size in shape)
 
 
 def _query_key_value(op: Lowering) -> tuple[Heads, Heads, Heads]:
@@ -188,7 +181,7 @@ def _cached(op: Lowering, past: str, new: Heads, present: str, length: str, part
     if before:
         maps.append(IndexMap(outer, written, access(past, "B", "H", "D", "K"), is_exact=False))
     if length:
-        maps.append(IndexMap(outer, written, access(length, *_batch_axes(op, length)), is_exact=False))
+        maps.append(IndexMap(outer, written, access(length, *batch_access(op, length, new.batch)), is_exact=False))
     op.move(*maps, part=part, operator_type="Concat")
     op.approximated("a cache of fixed length: every element counts as one of the new ones, too")
     return Heads(present, new.batch, new.heads, shape[2], new.width)

@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 
-from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine
+from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine, fixed
 from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access
 from tilewright.workload.onnx.operators.elementwise_parts import elementwise
-from tilewright.workload.onnx.operators.matrix_operands import Axis, as_index, split_axis
+from tilewright.workload.onnx.operators.matrix_operands import Axis, as_index, broadcast, split_axis
 from tilewright.workload.onnx.operators.normalization import softmax_parts
+
+_SCORES = ("B", "H", "D", "K")
+"""Loops over the scores: batch, query head, query, key."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,10 @@ def attention(op: Lowering, query: Heads, key: Heads, value: Heads, output: Head
     Multiply-accumulates: batch x query heads x queries x keys x (key width + value width). Raises InputError for heads
     that do not fit.
     """
+    if not query.batch == key.batch == value.batch:
+        raise op.node.error(
+            "batches of queries, keys and values", f"{query.batch}, {key.batch}, {value.batch}", "equal"
+        )
     shared = query.heads // max(key.heads, 1)
     if key.heads < 1 or query.heads != shared * key.heads or value.heads != key.heads:
         raise op.node.error("numbers of heads", f"{query.heads}, {key.heads}, {value.heads}", "multiples")
@@ -64,6 +71,8 @@ def attention(op: Lowering, query: Heads, key: Heads, value: Heads, output: Head
             f"widths {query.width}, {key.width}, {value.width}; positions {key.positions}, {value.positions}",
         )
     shape = (query.batch, query.heads, query.positions, key.positions)
+    for mask in parts.masks:
+        broadcast(op, mask, _SCORES, dict(zip(_SCORES, shape, strict=True)))
     scores = _product(op, query, key, shape, shared)
     probabilities = _probabilities(op, scores, parts)
     head = split_axis("G", shared, "H")
@@ -117,7 +126,7 @@ def _probabilities(op: Lowering, scores: str, parts: ScoreParts) -> str:
     softmax_parts(op, stages[-1], probabilities, len(shape) - 1, "softmax_")
     stages.append(probabilities)
     if parts.exposed:
-        names = ("B", "H", "D", "K")
+        names = _SCORES
         shown = IndexMap(
             tuple(zip(names, shape, strict=True)),
             access(parts.exposed, *names),
@@ -135,7 +144,7 @@ def _unary(op: Lowering, source: str, part: str, operator_type: str) -> str:
 
 def _masked(op: Lowering, scores: str, parts: ScoreParts) -> str:
     """Scores with the masks added; an operation for each score where keys are hidden without a mask tensor."""
-    names, shape = ("B", "H", "D", "K"), op.shape(scores)
+    names, shape = _SCORES, op.shape(scores)
     loops = tuple(zip(names, shape, strict=True))
     result = scores
     for number, mask in enumerate(parts.masks):
@@ -211,6 +220,14 @@ def added_bias(op: Lowering, data: Heads, bias: str, start: int, part: str) -> H
         operator_type="Add",
     )
     return result
+
+
+def batch_access(op: Lowering, tensor: str, batch: int) -> tuple[Axis, ...]:
+    """The indices of a tensor of one value for each batch: [batch] or [batch, 1]. Raises InputError for another."""
+    shape = op.shape(tensor)
+    if len(shape) > 2 or shape[:1] not in ((batch,), (1,)) or any(size != 1 for size in shape[1:]):
+        raise op.node.error(f"shape of tensor '{tensor}'", str(list(shape)), f"[{batch}]")
+    return tuple(fixed() if size == 1 else "B" for size in shape)
 
 
 def output_heads(op: Lowering, query: Heads, value: Heads) -> Heads:

@@ -133,7 +133,7 @@ def angles_of_places(
     written = access(result, "B", "D", "K")
     places = op.input_shape(positions)
     axes = [fixed() if size == 1 else loop(own) for size, own in zip(places, ("B", "D"), strict=False)]
-    if len(axes) != len(places):
+    if len(axes) != len(places) or any(size not in (1, full) for size, full in zip(places, wanted, strict=False)):
         raise op.node.error(f"shape of input {positions}", str(list(places)), "[batch, sequence] or one value")
     op.move(
         IndexMap((*loops, ("S", shape[0])), written, access(given, "S", "K"), is_exact=False),

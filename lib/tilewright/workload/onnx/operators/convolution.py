@@ -1,11 +1,14 @@
 """Convolutions: Conv, QLinearConv and ConvInteger over one to three axes, and deformable ones."""
 
+import math
+
 from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine
 from tilewright.workload.onnx.conv import ConvGeometry, conv_geometry, conv_layer
 from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lowers
 from tilewright.workload.onnx.operators.elementwise_parts import elementwise
 from tilewright.workload.onnx.operators.matrix_operands import (
     constant_operands,
+    declare_padding,
     scale_accesses,
     split_axis,
     with_tensor_precision,
@@ -43,7 +46,9 @@ def lower_fused_conv(op: Lowering) -> None:
         return
     result = op.temporary("conv", op.output_shape(), op.output())
     if _add_conv(op, result, "conv"):
-        elementwise(op, op.output(), [result, *summed], part="activation", operator_type="FusedConv activation")
+        elementwise(
+            op, op.output(), [result, *summed], part="activation", operator_type=op.node.text("activation", "Add")
+        )
 
 
 def _add_conv(op: Lowering, target: str, part: str = "") -> bool:
@@ -68,6 +73,7 @@ def _add_conv(op: Lowering, target: str, part: str = "") -> bool:
         part=part,
         layer=layer,
     )
+    declare_padding(op, tensors["I"], tensors["W"])
     return True
 
 
@@ -166,6 +172,8 @@ def _geometry_of_deformable(op: Lowering) -> ConvGeometry:
     if len(pads) != 2 * axes or len(strides) != axes or len(dilations) != axes:
         raise op.node.error("attributes pads, strides and dilations", "", f"{2 * axes}, {axes} and {axes} integers")
     groups = op.node.integer("group", 1)
+    if out[0] != data[0]:
+        raise op.node.error("input and output batch differ", f"{data[0]} and {out[0]}")
     if groups < 1 or data[1] != weights[1] * groups or weights[0] != out[1] or out[1] % groups:
         raise op.node.error("channels do not fit", f"input {data[1]}, weights {list(weights[:2])}, group {groups}")
     return ConvGeometry(
@@ -200,10 +208,14 @@ def _sample(op: Lowering, geometry: ConvGeometry, samples: str) -> None:
     maps = [IndexMap((*loops, *image), sample, whole, is_exact=False)]
     for index, values in ((2, len(letters)), (4, 1)):
         if op.has_input(index):
+            size = offset_groups * math.prod(geometry.kernel) * values
+            expected = (geometry.batch, size, *geometry.out_size)
+            if op.input_shape(index) != expected:
+                raise op.node.error(f"shape of input {index}", str(list(op.input_shape(index))), str(list(expected)))
             axis = _flat_axis([("G", offset_groups), *taps, ("D", values)])
             read = access(op.input(index), "B", axis, *(name for name, _ in places))
             maps.append(IndexMap((*loops, ("D", values)), sample, read, is_exact=False))
-    op.move(*maps, part="sample", operator_type="DeformConv sampling")
+    op.move(*maps, part="sample", operator_type="GridSample")
 
 
 def _flat_axis(loops: list[tuple[str, int]]) -> AxisIndex:

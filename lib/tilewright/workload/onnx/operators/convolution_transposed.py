@@ -17,9 +17,11 @@ from tilewright.workload.access import AxisIndex, IndexMap, affine
 from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lowers
 from tilewright.workload.onnx.node import Shape
 from tilewright.workload.onnx.operators.convolution import bias_access, spatial_names
-from tilewright.workload.onnx.operators.matrix_operands import split_axis
+from tilewright.workload.onnx.operators.matrix_operands import declare_padding, split_axis
 
 _MOST_NESTS = 16
+_MOST_RESIDUES = 4096
+"""Residues of an axis that are looked at one by one."""
 _MOST_AXES = 3
 
 
@@ -88,19 +90,20 @@ def lower_conv_transpose(op: Lowering) -> None:
     if axes > _MOST_AXES:
         op.unsupported(f"a transposed convolution over more than {_MOST_AXES} axes is not modelled")
         return
-    nests = list(product(*(_axis_parts(geometry, axis, exact=True) for axis in range(axes))))
-    if len(nests) > _MOST_NESTS:
-        nests = list(product(*(_axis_parts(geometry, axis, exact=False) for axis in range(axes))))
+    parts = [_axis_parts(geometry, axis, exact=True) for axis in range(axes)]
+    if math.prod(len(own) for own in parts) > _MOST_NESTS:
+        parts = [_axis_parts(geometry, axis, exact=False) for axis in range(axes)]
+    nests = list(product(*parts))
     whole = len(nests) == 1 and _is_whole(op, geometry, nests[0])
     maps = []
-    for number, parts in enumerate(nests):
-        shape = _partial_shape(geometry, parts)
+    for number, nest in enumerate(nests):
+        shape = _partial_shape(geometry, nest)
         target = op.output() if whole else op.temporary(f"residues{number}", shape, op.output())
-        _add_nest(op, geometry, parts, target, "" if whole else f"part{number}")
-        maps += [] if whole else [_placing(op, geometry, parts, target)]
+        _add_nest(op, geometry, nest, target, "" if whole else f"part{number}")
+        maps += [] if whole else [_placing(op, geometry, nest, target)]
     if not whole:
-        op.move(*maps, *_bias_map(op, geometry), part="interleave", operator_type="ConvTranspose interleaving")
-    if any(part.is_counted_by_input for parts in nests for part in parts):
+        op.move(*maps, *_bias_map(op, geometry), part="interleave", operator_type="DepthToSpace")
+    if any(part.is_counted_by_input for nest in nests for part in nest):
         op.approximated("transposed convolution: results are counted by input positions, which leaves out its borders")
 
 
@@ -137,6 +140,7 @@ def _add_nest(op: Lowering, geometry: _Geometry, parts: Sequence[_Axis], target:
         part=part,
         costed=costed or None,
     )
+    declare_padding(op, op.input(), op.input(1))
 
 
 def _axis_parts(geometry: _Geometry, axis: int, *, exact: bool) -> list[_Axis]:
@@ -144,18 +148,30 @@ def _axis_parts(geometry: _Geometry, axis: int, *, exact: bool) -> list[_Axis]:
     stride, dilation, kernel = geometry.strides[axis], geometry.dilations[axis], geometry.kernel[axis]
     period = stride // math.gcd(stride, dilation)
     letter = spatial_names(len(geometry.kernel))[axis]
-    first_taps = range(min(period, kernel))
-    many = max(-(-(kernel - first) // period) for first in first_taps)
-    by_output = exact and many > 1 and geometry.out_size[axis] == stride * geometry.in_size[axis]
-    runs: list[tuple[int, int, int, int]] = []
-    for first in first_taps:
-        taps = -(-(kernel - first) // period)
-        shift = -((dilation * first - geometry.pads_before[axis]) // stride) if by_output else 0
-        if runs and runs[-1][2:] == (taps, shift):
-            runs[-1] = (runs[-1][0], runs[-1][1] + 1, taps, shift)
+    by_output = exact and period < min(kernel, _MOST_RESIDUES)
+    by_output &= geometry.out_size[axis] == stride * geometry.in_size[axis]
+    many, residue = divmod(kernel, period)
+    runs = [(0, residue, many + 1, 0), (residue, min(period, kernel) - residue, many, 0)]
+    if by_output:
+        runs = [
+            (first + start, residues, taps, shift)
+            for first, count, taps, _ in runs
+            for start, residues, shift in _runs_of_shift(geometry, axis, range(first, first + count))
+        ]
+    return [_axis_part(geometry, axis, letter, run, by_output) for run in runs if run[1] and run[2]]
+
+
+def _runs_of_shift(geometry: _Geometry, axis: int, taps: range) -> list[tuple[int, int, int]]:
+    """(start, length, input position of output number 0) of the runs of first taps that share that position."""
+    stride, dilation, before = geometry.strides[axis], geometry.dilations[axis], geometry.pads_before[axis]
+    runs: list[tuple[int, int, int]] = []
+    for place, first in enumerate(taps):
+        shift = -((dilation * first - before) // stride)
+        if runs and runs[-1][2] == shift:
+            runs[-1] = (runs[-1][0], runs[-1][1] + 1, shift)
         else:
-            runs.append((first, 1, taps, shift))
-    return [_axis_part(geometry, axis, letter, run, by_output) for run in runs]
+            runs.append((place, 1, shift))
+    return runs
 
 
 def _axis_part(geometry: _Geometry, axis: int, letter: str, run: tuple[int, int, int, int], by_output: bool) -> _Axis:

@@ -4,6 +4,7 @@ Where the indices are constants in the file, every output element has its exact 
 equal steps; where they are computed at run time, an output element may depend on every element that an index can name.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from tilewright.workload.onnx.affine_pieces import AxisPiece, GridPiece, TooManyPiecesError, axis_pieces, grid_pieces
 from tilewright.workload.onnx.index_maps import Stride, grid_map, separable_maps, strided_map
 from tilewright.workload.onnx.lowering import Lowering, lowers
-from tilewright.workload.onnx.operators.movement import (
+from tilewright.workload.onnx.operators.movement_parts import (
     constant_integers,
     ends_of,
     move_all,
@@ -24,6 +25,7 @@ from tilewright.workload.onnx.operators.movement import (
 )
 
 Integers = npt.NDArray[np.int64]
+_MOST_INDICES = 1 << 20
 _COMPUTED = "the indices are computed at run time"
 _MANY = "the indices follow no short pattern"
 
@@ -193,11 +195,12 @@ def lower_compress(op: Lowering) -> None:
 def indices_of(op: Lowering, index: int, size: int) -> Integers | None:
     """Constant indices into an axis of `size`, negative ones counted from the end; None if they are not known.
 
-    Raises InputError for an index outside.
+    Indices into an axis of one element are known, whatever computes them. Raises InputError for an index outside.
     """
     values = constant_integers(op, index)
     if values is None:
-        return None
+        count = math.prod(op.input_shape(index))
+        return np.zeros(count, dtype=np.int64) if size == 1 and count <= _MOST_INDICES else None
     if values.size and not (-size <= values.min() and values.max() < size):
         raise op.node.error(
             "an index is outside the axis", f"{values.min()} to {values.max()}", f"{-size} to {size - 1}"

@@ -13,7 +13,7 @@ from tilewright.workload.access import IndexMap, affine
 from tilewright.workload.onnx.index_maps import Ends, Stride, grid_map, strided_map
 from tilewright.workload.onnx.lowering import Lowering, access, lowers
 from tilewright.workload.onnx.operators.gather import grid_places, index_tuples, indices_of, pieces_or_none
-from tilewright.workload.onnx.operators.movement import (
+from tilewright.workload.onnx.operators.movement_parts import (
     ends_of,
     move_all,
     move_superset,
@@ -125,37 +125,50 @@ def _scatter_pieces(op: Lowering, targets: Integers, depth: int) -> bool:
     reduction = op.node.text("reduction", "none")
     if reduction not in _REDUCTIONS:
         raise op.node.error("attribute 'reduction'", reduction, ", ".join(_REDUCTIONS))
-    outer = targets.ndim - 1
-    rest = [(size, depth + n, outer + n) for n, size in enumerate(shape[depth:])]
-    into = [Stride(size, {own: 1}, {other: 1}) for size, own, other in rest]
-    if reduction != "none":
-        pieces = pieces_or_none(targets)
-        if pieces is None:
-            return False
-        swapped = Ends(updates.source, updates.source_shape, updates.output, updates.output_shape)
-        turned = [Stride(stride.size, stride.input, stride.output) for stride in into]
-        found = [grid_map(swapped, piece, range(outer), range(depth), turned) for piece in pieces]
-        move_all(op, [strided_map(data, permuted_strides(shape)), *(_swapped(index_map) for index_map in found)])
+    if not targets.size:
+        move_all(op, [strided_map(data, permuted_strides(shape))])
         return True
-    writer = np.full(math.prod(shape[:depth]), -1, dtype=np.int64)
+    added = reduction != "none"
+    maps = _added_maps(data, updates, targets, depth) if added else _written_maps(data, updates, targets, depth)
+    if maps is not None:
+        move_all(op, maps)
+    return maps is not None
+
+
+def _added_maps(data: Ends, updates: Ends, targets: Integers, depth: int) -> list[IndexMap] | None:
+    """Maps where updates are combined with the data and with one another; None if they would be too many."""
+    pieces = pieces_or_none(targets)
+    if pieces is None:
+        return None
+    outer = targets.ndim - 1
+    swapped = Ends(updates.source, updates.source_shape, updates.output, updates.output_shape)
+    rest = [Stride(size, {outer + n: 1}, {depth + n: 1}) for n, size in enumerate(data.source_shape[depth:])]
+    found = [grid_map(swapped, piece, range(outer), range(depth), rest) for piece in pieces]
+    return [strided_map(data, permuted_strides(data.source_shape)), *(_swapped(index_map) for index_map in found)]
+
+
+def _written_maps(data: Ends, updates: Ends, targets: Integers, depth: int) -> list[IndexMap] | None:
+    """Maps where updates take the place of the data; None if they would be too many."""
+    sizes, rest = data.source_shape[:depth], data.source_shape[depth:]
+    outer = targets.ndim - 1
     flat = np.zeros(targets.shape[:-1], dtype=np.int64)
-    for axis in range(depth):
-        flat = flat * shape[axis] + targets[..., axis]
+    for axis, size in enumerate(sizes):
+        flat = flat * size + targets[..., axis]
     # numpy assigns in order: of several updates of one place the last one stays, as in the reference of ONNX.
+    writer = np.full(math.prod(sizes), -1, dtype=np.int64)
     writer[flat.reshape(-1)] = np.arange(flat.size)
-    kept = (writer < 0).reshape(shape[:depth])
-    places = grid_places(shape[:depth])
-    unwritten = pieces_or_none(places, kept)
-    sources = np.stack(np.unravel_index(np.maximum(writer, 0), targets.shape[:-1]), axis=-1) if outer else None
-    origins = np.zeros((*shape[:depth], 0), np.int64) if sources is None else sources.reshape(*shape[:depth], outer)
-    written = pieces_or_none(origins, ~kept) if flat.size else []
+    kept = (writer < 0).reshape(sizes)
+    origins = np.zeros((len(writer), outer), dtype=np.int64)
+    for axis, places in enumerate(np.unravel_index(np.maximum(writer, 0), flat.shape) if outer else ()):
+        origins[:, axis] = places
+    unwritten = pieces_or_none(grid_places(sizes), kept)
+    written = pieces_or_none(origins.reshape(*sizes, outer), ~kept)
     if unwritten is None or written is None:
-        return False
-    back = [Stride(size, {own: 1}, {own: 1}) for size, own, _ in rest]
-    maps = [grid_map(data, piece, range(depth), range(depth), back) for piece in unwritten]
-    maps += [grid_map(updates, piece, range(depth), range(outer), into) for piece in written]
-    move_all(op, maps)
-    return True
+        return None
+    own = [Stride(size, {depth + n: 1}, {depth + n: 1}) for n, size in enumerate(rest)]
+    other = [Stride(size, {depth + n: 1}, {outer + n: 1}) for n, size in enumerate(rest)]
+    maps = [grid_map(data, piece, range(depth), range(depth), own) for piece in unwritten]
+    return maps + [grid_map(updates, piece, range(depth), range(outer), other) for piece in written]
 
 
 def _swapped(index_map: IndexMap) -> IndexMap:

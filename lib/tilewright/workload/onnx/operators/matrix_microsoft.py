@@ -30,7 +30,7 @@ def lower_fused_gemm(op: Lowering) -> None:
     result = op.temporary("product", op.output_shape(), op.output())
     product = replace(product, output=replace(product.output, tensor=result))
     if add_product(op, product, others, part="product"):
-        elementwise(op, op.output(), [result], part="activation", operator_type="FusedGemm activation")
+        elementwise(op, op.output(), [result], part="activation", operator_type=op.node.text("activation", "Relu"))
 
 
 @lowers("MatMulIntegerToFloat", "DynamicQuantizeMatMul", domain=_MICROSOFT)
@@ -74,7 +74,8 @@ def lower_matmul_of_packed_weights(op: Lowering) -> None:
         raise op.node.error("attributes bits, block_size and K", f"{bits}, {block}, {depth}")
     codes, blocks = _CODE_BITS // bits, -(-depth // block)
     expected = (columns, blocks, block // codes)
-    if packed != expected or not data or data[-1] != depth:
+    fits = bool(data) and data[-1] == depth and op.output_shape() == (*data[:-1], columns)
+    if packed != expected or not fits:
         raise op.node.error(
             "shapes of the operands", f"{list(data)}, {list(packed)}", f"[.., {depth}], {list(expected)}"
         )

@@ -71,3 +71,26 @@ def with_tensor_precision(op: Lowering, layer: Layer, tensors: Mapping[str, str]
     sums = partial_sum_bits(op.node, max(bits["W"], bits["I"]), bits[OUTPUT], True, op.policy)
     precision = (("W", bits["W"]), ("I", bits["I"]), (FINAL_OUTPUT, bits[OUTPUT]), (OUTPUT, sums))
     return replace(layer, precision_bits=precision)
+
+
+def declare_superset(op: Lowering, *tensors: str) -> None:
+    """Declare the last nest's dependencies on these tensors a superset, where they are computed at run time."""
+    node = op.lowered[-1]
+    changed = tuple(
+        replace(index_map, is_exact=index_map.is_exact and index_map.input.tensor not in tensors)
+        if not op.is_constant(index_map.input.tensor)
+        else index_map
+        for index_map in node.index_maps
+    )
+    op.lowered[-1] = replace(node, index_maps=changed)
+
+
+def declare_padding(op: Lowering, data: str, weights: str) -> None:
+    """Declare a superset of dependencies on weights that the last nest multiplies with padding: they have no effect."""
+    shape = op.shape(data)
+    for index_map in op.lowered[-1].index_maps:
+        if index_map.input.tensor == data:
+            ranges = (index_range(axis, index_map.size_of) for axis in index_map.input.axes)
+            if any(low < 0 or high >= size for (low, high), size in zip(ranges, shape, strict=True)):
+                declare_superset(op, weights)
+                return

@@ -61,6 +61,13 @@ def lower_recurrent(op: Lowering) -> None:
     _outputs(op, sizes, ran)
 
 
+@lowers("DynamicQuantizeLSTM", domain="com.microsoft")
+def lower_quantised_lstm(op: Lowering) -> None:
+    """An LSTM with integer weights, channels last. What it does to quantise its activations is left out, and told."""
+    lower_recurrent(op)
+    op.approximated("DynamicQuantizeLSTM without the cost of quantising activations")
+
+
 def _run(
     op: Lowering, sizes: RecurrentSizes, kind: _Kind, direction: int, length: int, *, is_reverse: bool
 ) -> Iterator[_Ran]:
@@ -89,24 +96,24 @@ def _lstm_step(block: Block, states: States) -> States:
     has_peepholes = block.op.has_input(_PEEPHOLES)
     if has_peepholes:
         first, third = (_peephole_gate(block, product, cell, gate) for gate in (0, 2))
-        new = block.arithmetic("gate3", [block.input_product(3), product.channels(3 * hidden)])
+        new = block.arithmetic("gate3", "Tanh", [block.input_product(3), product.channels(3 * hidden)])
     else:
-        gates = block.arithmetic("gates", [block.input_product(0), product], 4)
+        gates = block.arithmetic("gates", "Sigmoid", [block.input_product(0), product], 4)
         first, output, third, new = (gates.channels(gate * hidden) for gate in range(4))
-    kept = block.arithmetic("forget", [third, cell])
-    added = block.arithmetic("add", [first, new])
-    cell = block.arithmetic("cell", [kept, added])
+    kept = block.arithmetic("forget", "Mul", [third, cell])
+    added = block.arithmetic("add", "Mul", [first, new])
+    cell = block.arithmetic("cell", "Add", [kept, added])
     if has_peepholes:
         output = _peephole_gate(block, product, cell, 1)
-    return block.arithmetic("hidden", [cell, output]), cell
+    return block.arithmetic("hidden", "Mul", [cell, output]), cell
 
 
 def _peephole_gate(block: Block, product: Value, cell: Value, gate: int) -> Value:
     start = gate * block.sizes.hidden
     weights = access(block.op.input(_PEEPHOLES), fixed(block.direction), affine(("K", 1), offset=start))
-    seen = block.arithmetic(f"peephole{gate}", [cell, weights])
-    total = block.arithmetic(f"sum{gate}", [product.channels(start), seen])
-    return block.arithmetic(f"gate{gate}", [block.input_product(gate), total])
+    seen = block.arithmetic(f"peephole{gate}", "Mul", [cell, weights])
+    total = block.arithmetic(f"sum{gate}", "Add", [product.channels(start), seen])
+    return block.arithmetic(f"gate{gate}", "Sigmoid", [block.input_product(gate), total])
 
 
 def _gru_step(block: Block, states: States) -> States:
@@ -114,28 +121,30 @@ def _gru_step(block: Block, states: States) -> States:
     hidden, (state,) = block.sizes.hidden, states
     if block.op.node.integer("linear_before_reset", 0):
         product = block.state_product("recurrent", state, 0, 3)
-        gates = block.arithmetic("gates", [block.input_product(0), product], 2)
-        reset = block.arithmetic("reset", [gates.channels(hidden), product.channels(2 * hidden)])
+        gates = block.arithmetic("gates", "Sigmoid", [block.input_product(0), product], 2)
+        reset = block.arithmetic("reset", "Mul", [gates.channels(hidden), product.channels(2 * hidden)])
     else:
         product = block.state_product("recurrent", state, 0, 2)
-        gates = block.arithmetic("gates", [block.input_product(0), product], 2)
+        gates = block.arithmetic("gates", "Sigmoid", [block.input_product(0), product], 2)
         reset = block.state_product(
-            "candidate_product", block.arithmetic("reset", [gates.channels(hidden), state]), 2, 1
+            "candidate_product", block.arithmetic("reset", "Mul", [gates.channels(hidden), state]), 2, 1
         )
-    candidate = block.arithmetic("candidate", [block.input_product(2), reset])
-    added = block.arithmetic("add", [candidate, gates])
-    kept = block.arithmetic("keep", [state, gates])
-    return (block.arithmetic("hidden", [kept, added]),)
+    candidate = block.arithmetic("candidate", "Tanh", [block.input_product(2), reset])
+    added = block.arithmetic("add", "Mul", [candidate, gates])
+    kept = block.arithmetic("keep", "Mul", [state, gates])
+    return (block.arithmetic("hidden", "Add", [kept, added]),)
 
 
 def _rnn_step(block: Block, states: States) -> States:
     """h' = activation(W x + R h)."""
     product = block.state_product("recurrent", states[0], 0, 1)
-    return (block.arithmetic("hidden", [block.input_product(0), product]),)
+    return (block.arithmetic("hidden", "Tanh", [block.input_product(0), product]),)
 
 
+_LSTM = _Kind(4, 2, lambda op: 15 if op.has_input(_PEEPHOLES) else 6, _lstm_step)
 _KINDS = {
-    "LSTM": _Kind(4, 2, lambda op: 15 if op.has_input(_PEEPHOLES) else 6, _lstm_step),
+    "LSTM": _LSTM,
+    "DynamicQuantizeLSTM": _LSTM,
     "GRU": _Kind(3, 1, lambda _: 8, _gru_step),
     "RNN": _Kind(1, 1, lambda _: 2, _rnn_step),
 }
@@ -165,6 +174,9 @@ def _sizes(op: Lowering, kind: _Kind) -> RecurrentSizes:
     if len(data) != 3 or len(weights) != 3 or len(recurrence) != 3:
         raise op.node.error("ranks of X, W and R", f"{len(data)}, {len(weights)}, {len(recurrence)}", "3, 3, 3")
     batch, steps = data[:2] if batch_first else (data[1], data[0])
+    channels_last = op.node.proto.op_type == "DynamicQuantizeLSTM"
+    if channels_last:
+        weights, recurrence = ((shape[0], shape[2], shape[1]) for shape in (weights, recurrence))
     hidden = recurrence[2]
     expected = (directions, kind.gates * hidden, data[2]), (directions, kind.gates * hidden, hidden)
     if (weights, recurrence) != expected:
@@ -178,7 +190,7 @@ def _sizes(op: Lowering, kind: _Kind) -> RecurrentSizes:
     for index, shape in optional.items():
         if op.has_input(index) and op.input_shape(index) != shape:
             raise op.node.error(f"shape of input {index}", str(list(op.input_shape(index))), str(list(shape)))
-    return RecurrentSizes(steps, batch, data[2], hidden, directions, kind.gates, batch_first)
+    return RecurrentSizes(steps, batch, data[2], hidden, directions, kind.gates, batch_first, channels_last)
 
 
 def _outputs(op: Lowering, sizes: RecurrentSizes, ran: list[_Ran]) -> None:
@@ -227,7 +239,7 @@ def _move(op: Lowering, output: str, maps: list[IndexMap], part: str, *, with_le
     if with_lengths:
         lengths = op.input(_SEQUENCE_LENGTHS)
         maps.append(whole_map(output, op.shape(output), lengths, op.shape(lengths)))
-    op.move(*maps, part=part, operator_type=f"{op.node.proto.op_type} output")
+    op.move(*maps, part=part, operator_type="Concat")
 
 
 def _has_lengths(op: Lowering, sizes: RecurrentSizes) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine, fixed
 from tilewright.workload.onnx.lowering import MAC_ARRAY, LoweredNode, Lowering, access
-from tilewright.workload.onnx.operators.matrix_operands import Axis
+from tilewright.workload.onnx.operators.matrix_operands import Axis, declare_superset
 
 Loops = tuple[tuple[str, int], ...]
 
@@ -25,6 +25,13 @@ class RecurrentSizes:
     gates: int
     batch_first: bool
     """Attribute `layout`: X is [batch, steps, features], a state is [batch, directions, hidden]."""
+    channels_last: bool = False
+    """W and R are [directions, features or hidden, gates * hidden], not with the last two axes exchanged."""
+
+    def weights(self, tensor: str, direction: int, channel: AxisIndex) -> TensorAccess:
+        """The element of W or R at an output channel and loop C."""
+        axes: tuple[Axis, Axis] = ("C", channel) if self.channels_last else (channel, "C")
+        return access(tensor, fixed(direction), *axes)
 
 
 @dataclass(frozen=True)
@@ -85,19 +92,23 @@ class Block:
         """The product of a state and the recurrence weights of `gates` gates from `gate` on."""
         hidden = self.sizes.hidden
         result = self._new(part, gates * hidden)
-        weights = access(self.op.input(2), fixed(self.direction), affine(("K", 1), offset=gate * hidden), "C")
+        weights = self.sizes.weights(self.op.input(2), self.direction, affine(("K", 1), offset=gate * hidden))
         self.op.nest(
             (("C", hidden), *self.times, ("K", gates * hidden), ("B", self.sizes.batch)),
             result.at("K"),
             {"I": state.at("C"), "W": weights},
             unit=MAC_ARRAY,
             part=self.prefix + part,
-            operator_type=f"{self.op.node.proto.op_type} product",
+            operator_type="MatMul",
         )
+        if starts_at_zero(self.op):
+            declare_superset(self.op, self.op.input(2))
         return result
 
-    def arithmetic(self, part: str, values: Sequence[Value | TensorAccess], gates: int = 1) -> Value:
-        """Element by element from one or two values over `gates` gates: one operation for each element."""
+    def arithmetic(
+        self, part: str, operator_type: str, values: Sequence[Value | TensorAccess], gates: int = 1
+    ) -> Value:
+        """Element by element from two values over `gates` gates: one operation for each element."""
         result = self._new(part, gates * self.sizes.hidden)
         accesses = [value.at("K") if isinstance(value, Value) else value for value in values]
         self.op.nest(
@@ -105,7 +116,7 @@ class Block:
             result.at("K"),
             dict(zip(("I", "W"), accesses, strict=False)),
             part=self.prefix + part,
-            operator_type=f"{self.op.node.proto.op_type} {part}",
+            operator_type=operator_type,
         )
         return result
 
@@ -120,7 +131,7 @@ class Block:
         read = access(self.products, affine(("T", 1), offset=self.first), "B", "S")
         others = (("T", self.length), ("S", self.sizes.gates * self.sizes.hidden))
         maps.append(IndexMap((*loops, *others), output, read, is_exact=False))
-        self.op.move(*maps, part=self.prefix + part, operator_type=f"{self.op.node.proto.op_type} state")
+        self.op.move(*maps, part=self.prefix + part, operator_type="Identity")
         return result
 
     def _new(self, part: str, channels: int) -> Value:
@@ -141,13 +152,21 @@ def input_products(op: Lowering, sizes: RecurrentSizes, direction: int, prefix: 
     op.nest(
         (("C", sizes.features), ("D", sizes.steps), ("K", channels), ("B", sizes.batch)),
         access(result, "D", "B", "K"),
-        {"I": access(op.input(), *data), "W": access(op.input(1), fixed(direction), "K", "C")},
+        {"I": access(op.input(), *data), "W": sizes.weights(op.input(1), direction, affine(("K", 1)))},
         others=biases,
         unit=MAC_ARRAY,
         part=f"{prefix}inputs",
-        operator_type=f"{op.node.proto.op_type} product",
+        operator_type="MatMul",
     )
+    if starts_at_zero(op):
+        declare_superset(op, *(op.input(index) for index in (1, 3) if op.has_input(index)))
     return result
+
+
+def starts_at_zero(op: Lowering) -> bool:
+    """Whether an initial state is left out: what only multiplies it has no effect on the first step."""
+    states = (5, 6) if op.node.proto.op_type.endswith("LSTM") else (5,)
+    return not all(op.has_input(index) for index in states)
 
 
 def initial_state(op: Lowering, sizes: RecurrentSizes, index: int, direction: int, part: str) -> Value:
@@ -157,5 +176,5 @@ def initial_state(op: Lowering, sizes: RecurrentSizes, index: int, direction: in
             return Value(op.input(index), (), (fixed(direction),))
         return Value(op.input(index), (fixed(direction),))
     name = op.temporary(part, (sizes.batch, sizes.hidden), op.input())
-    op.lowered.append(LoweredNode(f"{op.node.name}/{part}", "Zeros", None, "", (), (name,), ()))
+    op.lowered.append(LoweredNode(f"{op.node.name}/{part}", "ConstantOfShape", None, "", (), (name,), ()))
     return Value(name)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine, identity_map, loop
 from tilewright.workload.onnx.affine_pieces import NOWHERE, TooManyPiecesError, axis_pieces
-from tilewright.workload.onnx.lowering import Lowering, access, lowers
+from tilewright.workload.onnx.lowering import Lowering, access, lowers, whole_map
 from tilewright.workload.onnx.node import Shape
 from tilewright.workload.onnx.operators.elementwise_parts import Loops, element_loops
 from tilewright.workload.onnx.operators.reduction import normalised_axes
@@ -177,8 +177,8 @@ def _affine_nest(op: Lowering, forms: Sequence[_AxisForm]) -> None:
     op.nest(loops, output, {"I": TensorAccess(op.input(), tuple(form.input for form in forms))})
 
 
-def _gathered(op: Lowering, tables: Sequence[Taps | None]) -> None:
-    """Gather the taps along one axis after the other, then sum them up."""
+def _gathered(op: Lowering, tables: Sequence[Taps | None], written: str = "", part: str = "") -> None:
+    """Gather the taps along one axis after the other, then sum them up in the output, or in the tensor `written`."""
     result, source = op.output_shape(), op.input()
     loops = list(element_loops(result))
     taps = [(number, table) for number, table in enumerate(tables) if table is not None]
@@ -198,8 +198,8 @@ def _gathered(op: Lowering, tables: Sequence[Taps | None]) -> None:
             loops.append((_tap_name(name), own.shape[1]))
             read.append(_tap_name(name))
             costed.append(AxisIndex())
-    output = access(op.output(), *(name for name, _ in loops[: len(result)]))
-    op.nest(loops, output, {"I": access(source, *read)}, costed={"I": access(source, *costed)})
+    output = access(written or op.output(), *(name for name, _ in loops[: len(result)]))
+    op.nest(loops, output, {"I": access(source, *read)}, costed={"I": access(source, *costed)}, part=part)
 
 
 def _tap_maps(op: Lowering, gathered: str, source: str, place: int, table: Taps) -> list[IndexMap]:
@@ -246,4 +246,11 @@ def _superset(op: Lowering, rules: ResizeRules) -> None:
         for axis in by_size
     ]
     op.approximated("a resize whose scales or region are known at run time only")
-    _gathered(op, unknown)
+    resized = op.temporary("resized", result, op.output())
+    _gathered(op, unknown, resized, "resized")
+    computed = [op.input(index) for index in range(1, len(op.node.inputs)) if op.has_input(index)]
+    rules_read = [name for name in computed if not op.is_constant(name)]
+    op.move(
+        identity_map(op.output(), resized, result),
+        *(whole_map(op.output(), result, name, op.shape(name)) for name in rules_read),
+    )

@@ -17,8 +17,8 @@ Taps = npt.NDArray[np.int64]
 """[output position, tap]: input position, or NOWHERE."""
 NEAREST, LINEAR, CUBIC = "nearest", "linear", "cubic"
 MODES = (NEAREST, LINEAR, CUBIC)
-_SMALLEST_WEIGHT = 1e-5
-"""Weights below are rounding errors of zero: scales in files are float32."""
+_SMALLEST_WEIGHT = 1e-12
+"""Weights below are rounding errors of zero. A scale of 0.6 in float32 really gives its neighbours weights of 1e-8."""
 _MOST_TAPS = 1 << 22
 """Elements of a table of taps; larger ones are not made."""
 

@@ -14,6 +14,9 @@ CASES = {
     "plain": MatrixCase("Conv", [(1, 2, 4, 5), (3, 2, 2, 3)], 3 * 3 * 3 * 2 * 6, weights=(1,)),
     "bias": MatrixCase("Conv", [(2, 2, 4, 4), (3, 2, 1, 1), (3,)], 2 * 3 * 16 * 2, weights=(1,)),
     "computed weights and bias": MatrixCase("Conv", [(1, 2, 3, 3), (2, 2, 2, 2), (2,)], 2 * 4 * 2 * 4),
+    "computed weights on padding": MatrixCase(
+        "Conv", [(1, 1, 3, 3), (1, 1, 3, 3)], 9 * 9, {"pads": [1, 1, 1, 1]}, is_exact=False
+    ),
     "strides, dilations, uneven padding": MatrixCase(
         "Conv",
         [(1, 1, 7, 6), (2, 1, 2, 3)],

@@ -119,3 +119,24 @@ def test_groups_are_convolutions_side_by_side() -> None:
     assert (one.tables["y", "x0"] == several.tables["y", "x0"]).all()
     assert one.tables["y", "x0"].any()
     assert sum(layer.mac_count for layer in array_layers(one.lowered)) == 4 * 3 * 3 * 3
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_geometry_of_one_axis(seed: int) -> None:
+    """Input i and tap f write output stride * i + dilation * f - padding: exactly these pairs, and all the work."""
+    generator = np.random.default_rng(seed)
+    length, kernel, stride, dilation = (int(value) for value in generator.integers(1, (6, 8, 6, 4)))
+    extra = int(generator.integers(0, max(stride, dilation)))
+    full = stride * (length - 1) + (kernel - 1) * dilation + 1 + extra
+    pads = [int(value) for value in generator.integers(0, max(full // 3, 1), 2)]
+    attributes = {"strides": [stride], "dilations": [dilation], "pads": pads, "output_padding": [extra]}
+    predicted = predicted_dependencies(_case((1, 1, length), (1, 1, kernel), attributes, 0).model())
+    expected = np.zeros((full - sum(pads), length), dtype=bool)
+    for position in range(length):
+        for tap in range(kernel):
+            place = stride * position + dilation * tap - pads[0]
+            if 0 <= place < len(expected):
+                expected[place, position] = True
+    assert predicted.is_exact
+    assert (predicted.tables["y0", "x0"] == expected).all()
+    assert sum(layer.mac_count for layer in array_layers(predicted.lowered)) == length * kernel

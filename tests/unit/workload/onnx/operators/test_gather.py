@@ -94,6 +94,13 @@ def test_computed_indices_reach_all_of_the_gathered_axis_and_nothing_else() -> N
     assert (predicted.tables["y", "x0"] == expected).all()
 
 
+def test_computed_indices_into_an_axis_of_one_element_do_not_matter() -> None:
+    """There is only one element to read."""
+    model = model_of(("Gather", {0: (2, 1), 1: (3,)}, {}, {"axis": 1}), kinds={"x1": INT64})
+    predicted = assert_dependencies(model, {"x1": (0, 0)}, must_be_exact=True)
+    assert not predicted.tables["y", "x1"].any()
+
+
 def test_equal_steps_are_one_piece() -> None:
     """Indices 0, 2, 4, ... need one map, whatever their number."""
     model = model_of(("Gather", {0: (2, 1000)}, {1: np.arange(0, 1000, 2)}, {"axis": 1}))

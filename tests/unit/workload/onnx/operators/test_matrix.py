@@ -6,6 +6,9 @@ from onnx import TensorProto
 from tests.unit.workload.onnx.dependency_checks import lower_model
 from tests.unit.workload.onnx.operators.matrix_cases import MatrixCase, check_matrix_case, only_layer
 from tilewright.errors import InputError
+from tilewright.profile import CORRECTED
+from tilewright.workload.network_options import NetworkOptions
+from tilewright.workload.onnx import read_onnx
 
 U8, I8 = TensorProto.UINT8, TensorProto.INT8
 LARGE = {"x0": (0.0, 200.0), "x1": (0.0, 200.0)}
@@ -136,3 +139,14 @@ def test_bias_that_does_not_fit_is_refused(shapes: list[tuple[int, ...]], text: 
     """A bias is broadcast to the result, or it is an error."""
     with pytest.raises(InputError, match=text):
         lower_model(MatrixCase("Gemm", list(shapes), 0, weights=(1, 2)).model())
+
+
+@pytest.mark.parametrize(("precision", "bits"), [("assumed", (8, 8, 8, 16)), ("file", (16, 16, 16, 32))])
+def test_precision_policy(precision: str, bits: tuple[int, int, int, int]) -> None:
+    """Floats count as 8 bits, or as the file stores them, with a 32-bit accumulator."""
+    case = MatrixCase(
+        "MatMul", [(2, 4), (4, 3)], 24, weights=(1,), kinds={0: TensorProto.FLOAT16, 1: TensorProto.FLOAT16}
+    )
+    (node,) = read_onnx(case.model(), CORRECTED, options=NetworkOptions(precision=precision)).workload.nodes
+    assert node.layer is not None
+    assert tuple(node.layer.bits_of[operand] for operand in ("W", "I", "O_final", "O")) == bits

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 from tests.unit.workload.onnx.dependency_checks import assert_dependencies, lower_model, predicted_dependencies
 from tests.unit.workload.onnx.operators.matrix_cases import MatrixCase, array_layers, check_matrix_case
 from tilewright.errors import InputError
@@ -147,3 +147,36 @@ def test_wrong_shapes_are_refused() -> None:
     shapes = [case.shapes[0], (1, 6, 2), *case.shapes[2:]]
     with pytest.raises(InputError, match="LSTM"):
         lower_model(MatrixCase(**{**case.__dict__, "shapes": shapes}).model())
+
+
+def test_parts_of_a_step() -> None:
+    """Parts are called by what they do: a product of the state, gates, and the arithmetic of the cell."""
+    nodes = lower_model(CASES["LSTM"].model()).nodes
+    step = [(node.name, node.operator_type) for node in nodes if node.name.startswith("op/1.")]
+    assert step == [
+        ("op/1.recurrent", "MatMul"),
+        ("op/1.gates", "Sigmoid"),
+        ("op/1.forget", "Mul"),
+        ("op/1.add", "Mul"),
+        ("op/1.cell", "Add"),
+        ("op/1.hidden", "Mul"),
+    ]
+
+
+def test_quantised_lstm_of_microsoft() -> None:
+    """Weights lie with the channels last; all else is as in LSTM."""
+    shapes: list[Any] = [(3, 2, 2), (1, 2, 12), (1, 3, 12), (1, 24), None, (1, 2, 3), (1, 2, 3), None, (1,), (1,)]
+    kinds = {1: TensorProto.INT8, 2: TensorProto.INT8}
+    case = MatrixCase(
+        "DynamicQuantizeLSTM", shapes, 0, {"hidden_size": 3}, (1, 2, 3, 8, 9), kinds=kinds, domain="com.microsoft"
+    )
+    model = case.model()
+    del model.graph.output[:]
+    model.graph.output.append(helper.make_tensor_value_info("y0", TensorProto.FLOAT, (3, 1, 2, 3)))
+    own, plain = predicted_dependencies(model), predicted_dependencies(_case("LSTM", hidden=3, inputs=7).model())
+    assert own.lowered.statuses == {"op": "approximated"}
+    for name in ("x0", "x5", "x6"):
+        assert (own.tables["y0", name] == plain.tables["y0", name]).all()
+    layers = array_layers(own.lowered)
+    assert sum(layer.mac_count for layer in layers) == sum(layer.mac_count for layer in array_layers(plain.lowered))
+    assert dict(layers[1].operand_dimensions)["W"] == ("C", "K")

@@ -1,0 +1,148 @@
+"""The regular grid of a layer's computation nodes: ranges, numbers and groups by formula, nothing held per CN."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.fusion.outer_loops import LayerTiling, OuterLoop
+from tilewright.workload.layer import Layer
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class DimensionTiles:
+    """The tiles of one loop dimension, in the order of their ranges: the range of tile t is [start[t], end[t])."""
+
+    start: Integers
+    end: Integers
+    number: Integers
+    """What the tile adds to the number of a CN in the full grid."""
+
+    @property
+    def count(self) -> int:
+        """Number of tiles."""
+        return len(self.start)
+
+
+@dataclass(frozen=True, eq=False)
+class LayerGrid:
+    """All CNs of a layer.
+
+    The number of a CN in the full grid is `sum(value * stride)` over its outer loops, loop 0 with stride 1. Where
+    several loops cut one dimension that they do not divide, some combinations are empty: these get no CN, and the
+    others keep their order.
+    """
+
+    loop_sizes: tuple[tuple[str, int], ...]
+    tiling: LayerTiling
+
+    @property
+    def loops(self) -> tuple[OuterLoop, ...]:
+        """The outer loops, innermost first."""
+        return self.tiling.loops
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """What one step of each outer loop adds to the number of a CN in the full grid."""
+        counts = [loop.count for loop in self.loops]
+        return tuple(math.prod(counts[:place]) for place in range(len(counts)))
+
+    @cached_property
+    def tiles(self) -> Mapping[str, DimensionTiles]:
+        """Loop dimension -> its tiles; one for a dimension that is not cut."""
+        return {dimension: self._dimension_tiles(dimension, size)[0] for dimension, size in self.loop_sizes}
+
+    @cached_property
+    def tiled_dimensions(self) -> tuple[str, ...]:
+        """Dimensions of more than one tile, in the order of the layer."""
+        return tuple(dimension for dimension, _ in self.loop_sizes if self.tiles[dimension].count > 1)
+
+    @cached_property
+    def full_numbers(self) -> Integers | None:
+        """[cn] the number in the full grid; None where that is the number of the CN itself."""
+        if math.prod(loop.count for loop in self.loops) == self.cn_count:
+            return None
+        numbers = np.zeros(1, np.int64)
+        for dimension in self.tiled_dimensions:
+            numbers = (numbers[:, None] + self.tiles[dimension].number).ravel()
+        return np.sort(numbers)
+
+    @property
+    def cn_count(self) -> int:
+        """Number of CNs."""
+        return math.prod(self.tiles[dimension].count for dimension in self.tiled_dimensions)
+
+    def cn_of(self, full_number: Integers) -> Integers:
+        """CNs of numbers in the full grid."""
+        return full_number if self.full_numbers is None else np.searchsorted(self.full_numbers, full_number)
+
+    @cached_property
+    def _numbers(self) -> Integers:
+        return np.arange(self.cn_count, dtype=np.int64) if self.full_numbers is None else self.full_numbers
+
+    def loop_value(self, place: int) -> Integers:
+        """[cn] value of an outer loop."""
+        return self._numbers // self.strides[place] % self.loops[place].count
+
+    def tile_of(self, dimension: str) -> Integers:
+        """[cn] tile of a dimension."""
+        position = np.zeros(self.cn_count, np.int64)
+        scale = 1
+        for place, loop in enumerate(self.loops):
+            if loop.dimension == dimension:
+                position += self.loop_value(place) * scale
+                scale *= loop.count
+        rank = self._dimension_tiles(dimension, dict(self.loop_sizes)[dimension])[1]
+        return position if rank is None else rank[position]
+
+    def combination_of(self, dimensions: Sequence[str]) -> tuple[Integers, tuple[int, ...]]:
+        """([cn] combination of the tiles of some dimensions, tile counts); the first dimension counts slowest."""
+        combination = np.zeros(self.cn_count, np.int64)
+        for dimension in dimensions:
+            combination *= self.tiles[dimension].count
+            if self.tiles[dimension].count > 1:
+                combination += self.tile_of(dimension)
+        return combination, tuple(self.tiles[dimension].count for dimension in dimensions)
+
+    def ranges(self, dimension: str) -> tuple[Integers, Integers]:
+        """([cn] first value, [cn] value after the last) of a dimension."""
+        tiles = self.tiles[dimension]
+        tile = self.tile_of(dimension)
+        return tiles.start[tile], tiles.end[tile]
+
+    @cached_property
+    def groups(self) -> Integers:
+        """[cn] group; groups are numbered in the order in which the CNs meet them."""
+        group = np.zeros(self.cn_count, np.int64)
+        scale = 1
+        for place in self.tiling.group_loops:
+            group += self.loop_value(place) * scale
+            scale *= self.loops[place].count
+        return group
+
+    def _dimension_tiles(self, dimension: str, size: int) -> tuple[DimensionTiles, Integers | None]:
+        """Tiles that are not empty, and the rank of every combination of loop values among them (None: its number)."""
+        start = number = np.zeros(1, np.int64)
+        end = np.full(1, size, np.int64)
+        for place in reversed(range(len(self.loops))):
+            loop = self.loops[place]
+            if loop.dimension != dimension:
+                continue
+            values = np.arange(loop.count, dtype=np.int64)
+            start = (start[:, None] + values * loop.tile_size).ravel()
+            end = np.minimum(np.repeat(end, loop.count), start + loop.tile_size)
+            number = (number[:, None] + values * self.strides[place]).ravel()
+        filled = start < end
+        if filled.all():
+            return DimensionTiles(start, end, number), None
+        return DimensionTiles(start[filled], end[filled], number[filled]), np.cumsum(filled) - 1
+
+
+def layer_grid(layer: Layer, tiling: LayerTiling) -> LayerGrid:
+    """The grid of a layer."""
+    return LayerGrid(layer.loop_sizes, tiling)

@@ -1,0 +1,32 @@
+"""The fuzz target itself: a few seconds of it, and that it finds what it is for."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz import fuzz_onnx
+
+
+def test_no_findings_within_seconds(tmp_path: Path) -> None:
+    """Damaged models are read or refused."""
+    report = fuzz_onnx.fuzz(seed=11, seconds=5, folder=tmp_path)
+    assert report["ok"] > 0
+    assert report["refused"] > 0
+    assert not report["findings"]
+
+
+def test_cases_repeat() -> None:
+    """A case depends on its seed and number only."""
+    models = fuzz_onnx.seed_models()
+    assert fuzz_onnx.case_bytes(models, 3, 5) == fuzz_onnx.case_bytes(models, 3, 5)
+    assert fuzz_onnx.case_bytes(models, 3, 5) != fuzz_onnx.case_bytes(models, 3, 6)
+
+
+def test_an_exception_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is neither success nor InputError is told with its traceback."""
+
+    def broken(_path: Path) -> None:
+        raise KeyError("lost")
+
+    monkeypatch.setattr(fuzz_onnx, "load_model", broken)
+    assert "KeyError: 'lost'" in fuzz_onnx.run_case(b"", tmp_path / "case.onnx", is_deep=False)
