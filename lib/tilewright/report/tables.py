@@ -77,7 +77,7 @@ def write_parquet(table: pandas.DataFrame, path: Path) -> None:
 def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
     """The runs as a text table for the terminal: totals, what the corrected model changes, and the shares of
     multiply-accumulates and of other operations that are costed."""
-    headings = ("layers", *TOTAL_HEADINGS, "corrected\nenergy", "corrected\nlatency", "costed\nMACs", "costed\nothers")
+    headings = ("layers", *TOTAL_HEADINGS, "corrected\nenergy", "corrected\nlatency", "costed\nMACs, rest")
     table = text_table("", ("run",), headings)
     for run, summary in summaries.items():
         row = summary_row(run, summary)
@@ -87,8 +87,7 @@ def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) 
             *_totals(row),
             _change(row["corrected_energy_pj"], row["energy_pj"]),
             _change(row["corrected_latency_cycles"], row["latency_cycles"]),
-            share_text(row["costed_mac_share"]),
-            share_text(row["costed_operation_share"]),
+            _costed(row),
         )
     return render(table, width)
 
@@ -177,6 +176,12 @@ def _ratio(part: float, whole: float) -> float:
 def _millions(value: float) -> str:
     scaled = value / 1e6
     return f"{scaled:,.1f}" if scaled >= 10 else f"{scaled:.3g}"
+
+
+def _costed(row: Mapping[str, Any]) -> str:
+    """The shares of multiply-accumulates and of other operations that are costed, `?` where they are not known."""
+    shares = (share_text(row[f"costed_{kind}_share"]) for kind in ("mac", "operation"))
+    return ", ".join("?" if share == "unknown" else share for share in shares)
 
 
 def _change(corrected: float | None, reported: float) -> str:

@@ -40,6 +40,9 @@ def dimension_names(rank: int) -> tuple[str, ...]:
     return _STANDARD_NAMES.get(rank) or tuple(f"D{axis}" for axis in range(rank))
 
 
+_EXCHANGED = {"I": "W", "W": "I"}
+
+
 @dataclass(frozen=True)
 class LoweredNode:
     """A node of the workload to be: a layer with a cost, or (layer None) a move of data."""
@@ -163,7 +166,9 @@ class Lowering:
 
         A tensor that is not constant becomes I: of a constant I and a computed W the names are exchanged.
         """
-        inputs = self._with_computed_activation(inputs, layer)
+        if layer is None and self._are_exchanged(inputs):
+            inputs = {"W": inputs["I"], "I": inputs["W"]}
+            costed = {_EXCHANGED.get(key, key): access for key, access in (costed or {}).items()}
         name = f"{self.node.name}/{part}" if part else self.node.name
         loop_sizes = tuple(loops)
         if any(size < 1 for _, size in loop_sizes):
@@ -211,14 +216,11 @@ class Lowering:
 
     # --- inside ---------------------------------------------------------------------------------------------------
 
-    def _with_computed_activation(
-        self, inputs: Mapping[str, TensorAccess], layer: Layer | None
-    ) -> Mapping[str, TensorAccess]:
-        if layer is not None or set(inputs) != {"I", "W"}:
-            return inputs
-        if self.is_constant(inputs["I"].tensor) and not self.is_constant(inputs["W"].tensor):
-            return {"W": inputs["I"], "I": inputs["W"]}
-        return inputs
+    def _are_exchanged(self, inputs: Mapping[str, TensorAccess]) -> bool:
+        """Whether I is constant and W is computed."""
+        if set(inputs) != {"I", "W"}:
+            return False
+        return self.is_constant(inputs["I"].tensor) and not self.is_constant(inputs["W"].tensor)
 
     def _operand(self, operand: str, access: TensorAccess) -> NestOperand:
         tensor = self.tensor(access.tensor)

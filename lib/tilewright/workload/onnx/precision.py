@@ -1,5 +1,6 @@
 """Bits per element: from attributes that a person adds to an ONNX node, from quantisation, or from element types."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from tilewright.workload.onnx.resolution import TensorFacts
 
 _DEFAULT_BITS = 8
-_FLOATS = {
+_FLOATS: Mapping[int, int] = {
     onnx.TensorProto.FLOAT: 32,
     onnx.TensorProto.DOUBLE: 64,
     onnx.TensorProto.FLOAT16: 16,
@@ -20,7 +21,7 @@ _FLOATS = {
     onnx.TensorProto.COMPLEX64: 64,
     onnx.TensorProto.COMPLEX128: 128,
 }
-_OTHERS = {
+_OTHERS: Mapping[int, int] = {
     onnx.TensorProto.UINT8: 8,
     onnx.TensorProto.INT8: 8,
     onnx.TensorProto.BOOL: 8,

@@ -5,7 +5,7 @@ The inference computes with 64-bit integers and does not look for overflow, so s
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -35,6 +35,10 @@ _SHAPE_INPUTS_TEXT = (
     "CenterCropPad Col2Im ConstantOfShape Expand OneHot Pad Range Reshape Resize Split Tile TopK Upsample"
 )
 _SHAPE_INPUTS = frozenset(_SHAPE_INPUTS_TEXT.split())
+_OTHER_AXES = frozenset(
+    {"ConcatFromSequence", "DequantizeLinear", "Flatten", "OneHot", "QuantizeLinear", "SplitToSequence"}
+)
+"""Operators whose `axis` is not one of their first input."""
 _DAMAGED = "does not fit the definition of the operator"
 
 
@@ -116,6 +120,24 @@ def known_attributes(node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> onnx.N
     return copy
 
 
+def check_axes(name: str, node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto]) -> None:
+    """`axis` and `batch_dims`, which not every inference looks at before it uses them. Raises InputError."""
+    value = types.get(node.input[0]) if node.input else None
+    if value is None or not value.HasField("tensor_type"):
+        return
+    rank = max(len(value.tensor_type.shape.dim), 1)
+    for attribute in node.attribute:
+        if attribute.name == "axis" and attribute.type == onnx.AttributeProto.INT and node.op_type not in _OTHER_AXES:
+            least = -rank
+        elif attribute.name == "batch_dims":
+            least = 0
+        else:
+            continue
+        if not least <= attribute.i < rank:
+            message, allowed = f"attribute '{attribute.name}' of {node.op_type}", f"integers from {least} to {rank - 1}"
+            raise InputError([Problem(message, path=name, value=str(attribute.i), allowed=allowed)])
+
+
 def check_values(
     name: str, node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto], values: Mapping[str, Values]
 ) -> None:
@@ -134,15 +156,16 @@ def check_values(
     if node.op_type == "Range" and len(node.input) == 3 and node.input[2] in values and not values[node.input[2]].all():
         raise InputError([Problem("Range with steps of zero", path=name)])
     if node.op_type in ("Resize", "Upsample"):
-        for key in node.input[1:]:
-            if key in values and values[key].dtype.kind == "f" and values[key].size:
-                if not (values[key] > 0).all() and types[node.input[0]] is not None and key != _region(node):
+        for key in _scale_inputs(node):
+            if key in values and values[key].dtype.kind == "f":
+                if not (values[key] > 0).all():
                     raise InputError([Problem("scales must be positive", path=name, value=_shown(values[key]))])
                 _check_products(name, node, types, values[key])
 
 
-def _region(node: onnx.NodeProto) -> str:
-    return node.input[1] if node.op_type == "Resize" and len(node.input) > 2 else ""
+def _scale_inputs(node: onnx.NodeProto) -> Sequence[str]:
+    """The second input, or since operator set 11, in which that is the region of interest, the third one."""
+    return list(node.input[2:3] if len(node.input) > 2 else node.input[1:2])
 
 
 def _is_bounded(value: Values) -> bool:

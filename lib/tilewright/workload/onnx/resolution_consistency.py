@@ -31,7 +31,7 @@ def check_consistency(
         return
     try:
         message = check(OnnxNode(0, name, node), inputs, values, output)
-    except (IndexError, TypeError, ValueError):
+    except (IndexError, TypeError, ValueError, ZeroDivisionError):
         message = "the ranks of its inputs"
     if message:
         shown = ", ".join(str(list(shape)) for shape in inputs if shape is not None)

@@ -9,7 +9,7 @@ from onnx import numpy_helper
 from tilewright.errors import InputError, Problem
 from tilewright.workload.onnx.evaluation import LARGEST_VALUES, Values
 from tilewright.workload.onnx.functions import standard_domain
-from tilewright.workload.onnx.resolution_checks import check_attributes, check_values, known_attributes
+from tilewright.workload.onnx.resolution_checks import check_attributes, check_axes, check_values, known_attributes
 from tilewright.workload.onnx.resolution_custom import CONTRIB_DOMAIN, DELEGATED, CustomCall, custom_outputs
 from tilewright.workload.onnx.resolution_expansion import PendingNode
 from tilewright.workload.onnx.resolution_facts import tensor_type
@@ -43,7 +43,8 @@ def find_schema(operator: str, domain: str, version: int) -> onnx.defs.OpSchema 
     """
     try:
         schema = onnx.defs.get_schema(operator, min(max(version, 1), _LATEST), domain)
-        if schema.deprecated and schema.since_version > 1:
+        # What was withdrawn is either defined as it was, or is a stub without inputs.
+        if schema.deprecated and not schema.inputs and schema.since_version > 1:
             schema = onnx.defs.get_schema(operator, schema.since_version - 1, domain)
     except onnx.defs.SchemaError:
         return None
@@ -64,6 +65,7 @@ def standard_types(
     as its place, for whatever contradicts the definition of the operator.
     """
     check_attributes(name, node, schema)
+    check_axes(name, node, types)
     check_values(name, node, types, values)
     known = _with_hidden_size(known_attributes(node, schema), types)
     data = {key: numpy_helper.from_array(value) for key, value in values.items() if value.size <= LARGEST_VALUES}
@@ -221,6 +223,7 @@ class Inference:
         if item.opsets is not self.model_opsets:
             self._check_version(item, schema)
         if not schema.has_type_and_shape_inference_function:
+            check_attributes(item.name, node, schema)
             types = self._custom_types(item, known)
             if types:
                 return types

@@ -149,39 +149,32 @@ class OutputResolver:
 
     def _settled_shape(self, item: PendingNode, name: str, value_type: onnx.TypeProto | None) -> Shape:
         """The inferred shape, completed by what people gave, else by what the file stores (with a notice)."""
-        sizes = known_shape(value_type)
-        complete = _complete(sizes)
-        given = self._given_sizes(name, None if sizes is None else len(sizes))
-        if complete is not None:
-            sizes, missing = complete, []
-        elif sizes is None:
+        inferred = known_shape(value_type)
+        if inferred is None:
             if name in self.input_shapes:
-                return tuple(self.input_shapes[name])
+                return _checked(f"input_shapes.{name}", tuple(self.input_shapes[name]))
             return self._stored_shape(item, name)
-        else:
-            missing = [axis for axis, size in enumerate(sizes) if size is None and axis not in given]
+        given = self._given_sizes(name, len(inferred))
         for axis, size in given.items():
-            if sizes[axis] not in (None, size):
+            if inferred[axis] not in (None, size):
                 message = f"the size of {name}[{axis}] follows from the network"
-                raise InputError([Problem(message, path=item.name, value=str(size), allowed=str(sizes[axis]))])
-        if not missing:
-            return tuple(given.get(axis, 0) if size is None else size for axis, size in enumerate(sizes))
-        return self._stored_sizes(item, name, sizes, missing)
+                raise InputError([Problem(message, path=item.name, value=str(size), allowed=str(inferred[axis]))])
+        sizes = tuple(given.get(axis) if size is None else size for axis, size in enumerate(inferred))
+        complete = _complete(sizes)
+        return complete if complete is not None else self._stored_sizes(item, name, sizes)
 
-    def _given_sizes(self, name: str, rank: int | None) -> dict[int, int]:
-        if rank is None:
-            return {}
+    def _given_sizes(self, name: str, rank: int) -> dict[int, int]:
         if name in self.input_shapes:
-            shape = self.input_shapes[name]
+            shape, path = self.input_shapes[name], f"input_shapes.{name}"
             if len(shape) != rank:
-                path, allowed = f"input_shapes.{name}", f"{rank} sizes"
+                allowed = f"{rank} sizes"
                 raise InputError([Problem("rank of a tensor", path=path, value=str(list(shape)), allowed=allowed)])
-            return dict(enumerate(shape))
-        if not self.dims:
-            return {}
-        return {axis: self.dims[key] for axis in range(rank) if (key := f"{name}[{axis}]") in self.dims}
+            return dict(enumerate(_checked(path, tuple(shape))))
+        keys = {f"{name}[{axis}]": axis for axis in range(rank)} if self.dims else {}
+        return {axis: _checked(f"dims.{key}", (self.dims[key],))[0] for key, axis in keys.items() if key in self.dims}
 
-    def _stored_sizes(self, item: PendingNode, name: str, sizes: Sizes, missing: list[int]) -> Shape:
+    def _stored_sizes(self, item: PendingNode, name: str, sizes: Sizes) -> Shape:
+        """The shape in the file, if it is one of those that `sizes`, some of them open, leave possible."""
         _, shape = self.stored.get(name, (0, ()))
         pairs = zip(shape, sizes, strict=False)
         if len(shape) == len(sizes) and all(known in (None, stored) for stored, known in pairs):
@@ -194,7 +187,8 @@ class OutputResolver:
                     path=item.name,
                     allowed=f'--dim "{name}[{axis}]=SIZE"',
                 )
-                for axis in missing
+                for axis, size in enumerate(sizes)
+                if size is None
             ],
             is_undecided=self._reads_tensors_only(item),
         )
@@ -253,6 +247,13 @@ def _count(shape: Shape) -> int:
     for size in shape:
         count *= size
     return count
+
+
+def _checked(path: str, shape: Shape) -> Shape:
+    """The sizes that people gave. Raises InputError for what is no size."""
+    if all(isinstance(size, int) and not isinstance(size, bool) and size >= 1 for size in shape):
+        return shape
+    raise InputError([Problem("sizes of a tensor", path=path, value=str(list(shape)), allowed="integers >= 1")])
 
 
 def _complete(sizes: Sizes | None) -> Shape | None:

@@ -28,7 +28,7 @@ class GraphBuilder:
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Smallest and largest value of the inputs that are integers."""
     hides_dependencies: bool = False
-    """Whether an operator is in it behind which dependencies may cancel: a mean after a normalisation is constant."""
+    """Whether dependencies may cancel or vanish: a mean after a normalisation is constant, a product with 0 too."""
 
     def number(self, low: int, high: int) -> int:
         """An integer, both ends possible."""
@@ -45,7 +45,13 @@ class GraphBuilder:
         return name
 
     def weight(self, *shape: int) -> str:
-        """A constant tensor whose elements are not 0."""
+        """A constant tensor whose elements are not 0; now and then a further network input instead."""
+        if self.number(0, 7) == 7:
+            name = f"w{len(self.inputs)}"
+            self.inputs[name] = shape
+            # Padding and gaps of an operator before leave elements 0, whose products depend on no other factor.
+            self.hides_dependencies |= bool(self.nodes)
+            return name
         generator = np.random.default_rng(self.number(0, 99))
         values = generator.uniform(0.5, 1.5, shape) * generator.choice([-1, 1], shape)
         return self.constant(values.astype(np.float32))

@@ -209,6 +209,18 @@ CASES: dict[str, tuple[Callable[[], bytes], str]] = {
     "reshape by a negative size": (_second([-7, 6]), "Invalid dimension value: -7"),
     "transpose of another rank": (lambda: _unary("Transpose", perm=[0, 1]), "Transpose"),
     "axis out of range": (lambda: _unary("Softmax", axis=9), "axis"),
+    "axis far out of range": (
+        lambda: _bytes([node("LayerNormalization", ["x", "w"], ["y"], axis=2**63 - 1)], weights={"w": [8]}),
+        "attribute 'axis' of LayerNormalization",
+    ),
+    "negative batch": (
+        lambda: _bytes([node("GatherND", ["x", "c"], ["y"], batch_dims=-7)], constants={"c": [[0]]}),
+        "attribute 'batch_dims' of GatherND",
+    ),
+    "groups of zero": (
+        lambda: _bytes([node("GroupNormalization", ["x", "w", "w"], ["y"], num_groups=0)], weights={"w": [4]}),
+        "'num_groups' of GroupNormalization, got 0",
+    ),
     "index out of range": (lambda: _with_values("Gather", [7]), "indices of an axis of size 2"),
     "split that does not add up": (lambda: _with_values("Split", [1, 2], shape=(4, 3)), "Split does not fit"),
     "matrices that do not fit": (

@@ -31,7 +31,7 @@ def test_files_are_what_the_script_makes(name: str) -> None:
 
 @pytest.mark.parametrize("name", list(MACS))
 def test_multiply_accumulates(name: str) -> None:
-    """The networks do the published work, all of it costed, under both profiles; only the rows of an embedding are not known."""
+    """The networks do the published work, all of it costed; only the rows of an embedding are not known before."""
     for profile in (REFERENCE, CORRECTED):
         parsed = read_onnx(FOLDER / f"{name}.onnx", profile)
         assert parsed.workload.name == name

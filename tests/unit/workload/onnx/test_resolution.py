@@ -121,7 +121,20 @@ def test_run_time_sizes_can_be_given() -> None:
     assert '--dim "found[1]=SIZE"' in problems_of(model)
     graph = resolve_graph(model, {"found[1]": 7})
     assert shape_of(graph, "y") == (7, 2)
-    assert "did you mean" in problems_of(model, dims={"fount[1]": 7})
+    assert shape_of(resolve_graph(model, input_shapes={"found": (2, 7)}), "y") == (7, 2)
+    assert "did you mean 'found'" in problems_of(model, dims={"fount[1]": 7})
+    assert "allowed: integers >= 1" in problems_of(model, dims={"found[1]": -7})
+
+
+def test_given_sizes_come_before_stored_ones() -> None:
+    """Where data decide two sizes, one that is given is not replaced by what the file stores."""
+    nodes = [node("Expand", ["x", "target"], ["m"]), node("Relu", ["m"], ["y"])]
+    model = model_of(nodes, {"x": [1, 1, 1]}, {"y": None})
+    model.graph.input.append(helper.make_tensor_value_info("target", TensorProto.INT64, [3]))
+    model.graph.value_info.append(helper.make_tensor_value_info("m", TensorProto.FLOAT, [4, 5, 6]))
+    assert shape_of(resolve_graph(model), "y") == (4, 5, 6)
+    assert "m[1], a result of Expand, is decided at run time" in problems_of(model, dims={"m[0]": 9})
+    assert shape_of(resolve_graph(model, {"m[0]": 9, "m[1]": 5, "m[2]": 6}), "y") == (9, 5, 6)
 
 
 def test_unread_results_may_have_unknown_sizes() -> None:

@@ -14,6 +14,7 @@ from tilewright.workload.onnx.operators.movement_parts import (
     move_superset,
     normal_axis,
     shape_error,
+    whole_map_of,
 )
 
 _MOST_INDICES = 1 << 22
@@ -62,8 +63,7 @@ def lower_pad(op: Lowering) -> None:
         move_superset(op, "the padding repeats the input too often to be told piece by piece")
         return
     if mode == "constant" and op.has_input(2) and not op.is_constant(op.input(2)):
-        filled = ends_of(op, 2)
-        maps.append(whole_map(filled.output, filled.output_shape, filled.source, filled.source_shape))
+        maps.append(whole_map_of(op, 2))
     move_all(op, maps)
 
 

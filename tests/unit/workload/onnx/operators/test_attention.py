@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 from onnx import TensorProto
-from tests.unit.workload.onnx.dependency_checks import lower_model, predicted_dependencies
-from tests.unit.workload.onnx.operators.matrix_cases import MatrixCase, array_layers, check_matrix_case
 from tilewright.errors import InputError
 from tilewright.workload.graph import MAC_ARRAY
+
+from tests.unit.workload.onnx.dependency_checks import lower_model, predicted_dependencies
+from tests.unit.workload.onnx.operators.matrix_cases import MatrixCase, array_layers, check_matrix_case
 
 INT64, BOOL = TensorProto.INT64, TensorProto.BOOL
 

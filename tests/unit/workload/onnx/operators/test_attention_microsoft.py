@@ -7,6 +7,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from onnx.helper import make_node
+from tilewright.errors import InputError
+
 from tests.unit.workload.onnx.dependency_checks import (
     LoweredModel,
     PredictedDependencies,
@@ -16,7 +18,6 @@ from tests.unit.workload.onnx.dependency_checks import (
 )
 from tests.unit.workload.onnx.operators.matrix_cases import MatrixCase, array_layers
 from tests.unit.workload.onnx.operators.vector_cases import check_layer
-from tilewright.errors import InputError
 
 MICROSOFT = "com.microsoft"
 INT32 = TensorProto.INT32

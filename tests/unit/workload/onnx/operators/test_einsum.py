@@ -1,10 +1,11 @@
 """Einsum: work, layers, and dependencies against experiments with the reference evaluator."""
 
 import pytest
-from tests.unit.workload.onnx.dependency_checks import lower_model
-from tests.unit.workload.onnx.operators.matrix_cases import MatrixCase, check_matrix_case, only_layer
 from tilewright.errors import InputError
 from tilewright.workload.graph import MAC_ARRAY, VECTOR_UNIT
+
+from tests.unit.workload.onnx.dependency_checks import lower_model
+from tests.unit.workload.onnx.operators.matrix_cases import MatrixCase, check_matrix_case, only_layer
 
 Shape = tuple[int, ...]
 

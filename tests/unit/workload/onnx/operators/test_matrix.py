@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from onnx import TensorProto
-from tests.unit.workload.onnx.dependency_checks import lower_model
-from tests.unit.workload.onnx.operators.matrix_cases import MatrixCase, check_matrix_case, only_layer
 from tilewright.errors import InputError
 from tilewright.profile import CORRECTED
 from tilewright.workload.network_options import NetworkOptions
 from tilewright.workload.onnx import read_onnx
+
+from tests.unit.workload.onnx.dependency_checks import lower_model
+from tests.unit.workload.onnx.operators.matrix_cases import MatrixCase, check_matrix_case, only_layer
 
 U8, I8 = TensorProto.UINT8, TensorProto.INT8
 LARGE = {"x0": (0.0, 200.0), "x1": (0.0, 200.0)}

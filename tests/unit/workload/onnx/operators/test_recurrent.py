@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
+from tilewright.errors import InputError
+
 from tests.unit.workload.onnx.dependency_checks import assert_dependencies, lower_model, predicted_dependencies
 from tests.unit.workload.onnx.operators.matrix_cases import MatrixCase, array_layers, check_matrix_case
-from tilewright.errors import InputError
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 INT32 = TensorProto.INT32
