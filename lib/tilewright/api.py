@@ -57,12 +57,13 @@ def map_workload(
     threads: int = 1,
     store: "Store | None" = None,
     exports: FilePath = "exports",
+    strict: bool = False,
 ) -> "MappedWorkload":
     """The best mapping of every layer of a network on the core of `hardware`: records and a summary.
 
     `pipeline` is a list of stages or of edits of the default pipeline, as in a configuration; stages may also be given
     as classes or objects. Stages that write files put them into the folder `exports`. Raises InputError for wrong
-    descriptions and pipelines, MappingError where nothing fits.
+    descriptions and pipelines, and with `strict` for work that is not costed; MappingError where nothing fits.
     """
     from tilewright.search.options import SearchOptions
     from tilewright.stages import run
@@ -78,6 +79,8 @@ def map_workload(
         is_onnx = kind_of_source(workload) != LAYERS
         stages = Pipeline.build(pipeline if pipeline is None else list(pipeline), chosen, onnx=is_onnx)
     problem = next(stages.parsers().run(Descriptions(hardware, workload, mapping)))
+    if strict:
+        problem.check_complete()
     return run.map_problem(problem, stages, Control(threads, store, Path(exports)))
 
 

@@ -44,6 +44,10 @@ def read(path: Path) -> Workload:
     return read_onnx(path, REFERENCE).workload if path.suffix == ".onnx" else read_workload_yaml(path)
 
 
+_ABOUT_THE_FILE = ("origin", "origin_type", "status")
+"""Fields of nodes that data locality does not look at."""
+
+
 def nodes_of(workload: Workload) -> list[dict[str, Any]]:
     """The nodes as plain data, without what is not given."""
     return [_without_blanks(node) for node in workload.nodes]
@@ -52,7 +56,7 @@ def nodes_of(workload: Workload) -> list[dict[str, Any]]:
 def _without_blanks(node: WorkloadNode) -> dict[str, Any]:
     layer = {name: value for name, value in encode(node.layer).items() if value} if node.layer else None
     plain = {"node_id": node.node_id, **encode(node), "layer": layer}
-    return {name: value for name, value in plain.items() if value or name == "node_id"}
+    return {name: value for name, value in plain.items() if (value or name == "node_id") and name not in _ABOUT_THE_FILE}
 
 
 def _find(path: str, folders: list[Path]) -> Path:

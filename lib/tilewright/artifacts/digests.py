@@ -32,10 +32,18 @@ _MAP = (
     *("workload", "hardware", "mapping", "cost", "search", "stages"),
 )
 _REPORT = (*_BASE, *_TYPES, "cli/runs.py", "report")
+_WORKLOAD_REPORT = (
+    *("report/__init__.py", "report/workload_tables.py", "report/tables.py", "report/records.py"),
+    *("report/coverage_text.py", "report/short_names.py", "report/network_figure.py", "report/layered_layout.py"),
+    *("report/canvas.py", "report/colours.py", "report/figure_layout.py"),
+)
 
 CODE_OF: dict[str, tuple[str, ...]] = {
     "parse_hardware": (*_BASE, *_TYPES, *_STAGE, "cli/parse_hardware.py", "stages/hardware_parser.py", "hardware"),
-    "parse_workload": (*_BASE, *_TYPES, *_STAGE, "cli/parse_workload.py", "stages/workload_parsers.py", "workload"),
+    "parse_workload": (
+        *(*_BASE, *_TYPES, *_STAGE, *_WORKLOAD_REPORT),
+        *("cli/parse_workload.py", "stages/workload_parsers.py", "workload"),
+    ),
     "parse_mapping": (
         *(*_BASE, *_TYPES, *_STAGE, "cli/parse_mapping.py", "stages/mapping_parser.py"),
         *("mapping", "hardware", "workload/equation.py"),

@@ -62,7 +62,9 @@ def _joined(row: Integers, owner: Integers, count: Integers, row_count: int) -> 
     return AxisJoin(start, owner, count)
 
 
-def product_of_joins(joins: Sequence[tuple[AxisJoin, Integers]], need_count: int) -> tuple[Integers, Integers, Integers]:
+def product_of_joins(
+    joins: Sequence[tuple[AxisJoin, Integers]], need_count: int
+) -> tuple[Integers, Integers, Integers]:
     """(need, owner, elements) of all needs: each need has a row of every join, ([need] row).
 
     The owner is the sum of the owners along the axes, the elements are the product of the counts.

@@ -117,7 +117,7 @@ class LayerGrid:
 
     @cached_property
     def groups(self) -> Integers:
-        """[cn] group; groups are numbered in the order in which the CNs meet them."""
+        """[cn] group: the combination of the values of the group loops, the first one counting fastest."""
         group = np.zeros(self.cn_count, np.int64)
         scale = 1
         for place in self.tiling.group_loops:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from tilewright.mapping.constraints import ALL_TILES
 from tilewright.workload.layer import Layer
 
 
@@ -55,8 +56,10 @@ class Tiling:
         return {layer.node_id: layer for layer in self.layers}
 
 
-def counted_loops(layer: Layer, counts: Sequence[tuple[str, int]]) -> tuple[tuple[OuterLoop | None, ...], list[str]]:
-    """Outer loops from (dimension, number of tiles), innermost first, and what is not as asked for.
+def counted_loops(
+    layer: Layer, counts: Sequence[tuple[str, int | str]]
+) -> tuple[tuple[OuterLoop | None, ...], list[str]]:
+    """Outer loops from (dimension, number of tiles or "all"), innermost first, and what is not as asked for.
 
     Tiles have the size that divides the dimension into that number, rounded up, and the last one is what is left;
     so there can be fewer than asked for: 6 in 4 are 3 tiles of 2. An entry is None where only one tile is left.
@@ -65,14 +68,15 @@ def counted_loops(layer: Layer, counts: Sequence[tuple[str, int]]) -> tuple[tupl
     spans = dict(layer.loop_sizes)
     loops: list[OuterLoop | None] = []
     notices = []
-    for dimension, wanted in reversed(counts):
+    for dimension, written in reversed(counts):
         span = spans[dimension]
-        if wanted > span:
-            notices.append(f"{layer.name}: {dimension} has {span} to cut, not {wanted}")
+        wanted = span if written == ALL_TILES else int(written)
         tile_size = -(-span // min(wanted, span))
         count = -(-span // tile_size)
-        if count < min(wanted, span):
-            notices.append(f"{layer.name}: {dimension} of {span} is cut into {count} tiles of {tile_size}, not {wanted}")
+        if wanted > span:
+            notices.append(f"{layer.name}: {dimension} has {span} to cut, not {wanted}")
+        elif count < wanted:
+            notices.append(f"{layer.name}: {dimension} of {span} gives {count} tiles of {tile_size}, not {wanted}")
         spans[dimension] = tile_size
         loops.append(OuterLoop(dimension, count, tile_size) if count > 1 else None)
     return tuple(reversed(loops)), notices[::-1]

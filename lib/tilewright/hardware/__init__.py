@@ -1,1 +1,1 @@
-"""Cores, memories, ports and arrays; readers for the hardware YAML."""
+"""Cores, memories, ports and arrays; links between cores and the paths over them; readers for the hardware YAML."""

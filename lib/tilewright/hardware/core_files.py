@@ -7,6 +7,7 @@ from typing import Any
 
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.hardware.core import Accelerator, Core
+from tilewright.hardware.core_dialects import core_type
 from tilewright.hardware.yaml_reader import accelerator_of
 from tilewright.validation import items, table
 from tilewright.yamlfile import YamlDocument, load_yaml
@@ -24,6 +25,8 @@ class CoreFile:
     core: Core
     says_operator_types: bool
     """Whether it says what the core can run; where it does not, the core's own default means nothing."""
+    is_memory: bool = False
+    """Whether it says that the core only stores."""
 
 
 def find_core_file(name: str, folder: Path) -> Path | None:
@@ -90,13 +93,14 @@ def read_core_file(path: Path, offchip: bool, notices: list[str]) -> CoreFile:
     The array of an off-chip core never computes; files give it no units and any energy, or leave it out.
     """
     document = load_yaml(path, notices)
+    is_memory = core_type(document) == "zigzag.memory"
     if "cores" in table(document.data):
         raise InputError([Problem("is an accelerator of several cores, the file of one core is needed", str(path))])
     remarks: list[str] = []
     accelerator: Accelerator = accelerator_of(_with_dummy_array(document) if offchip else document, remarks)
     # What is unusual about a core that only stores is usual there.
     notices.extend(remarks if not offchip else ())
-    return CoreFile(path, accelerator.cores[0], "operator_types" in table(document.data))
+    return CoreFile(path, accelerator.cores[0], "operator_types" in table(document.data), is_memory)
 
 
 def missing_file_problem(name: str, folder: Path) -> Problem:
@@ -125,7 +129,7 @@ def _search(name: str, folder: Path) -> Path | None:
 def _with_dummy_array(document: YamlDocument) -> YamlDocument:
     """The document with an array of one unit that costs nothing, on the dimensions that its memories serve."""
     data = table(document.data)
-    array = table(data.get("operational_array"))
+    array = table(data.get("operational_array", data.get("multipliers")))
     served = [
         name
         for memory in table(data.get("memories")).values()
@@ -133,5 +137,7 @@ def _with_dummy_array(document: YamlDocument) -> YamlDocument:
     ]
     dimensions = array.get("dimensions") or list(dict.fromkeys(served)) or ["D1"]
     count = len(dimensions) if isinstance(dimensions, list) else 1
+    array = {key: value for key, value in array.items() if key not in ("multiplier_energy", "multiplier_area")}
     dummy = {**array, "dimensions": dimensions, "sizes": [1] * count, "unit_energy": 0, "unit_area": 0}
-    return replace(document, data={**data, "operational_array": dummy}) if data else document
+    rest = {key: value for key, value in data.items() if key != "multipliers"}
+    return replace(document, data={**rest, "operational_array": dummy}) if data else document

@@ -1,11 +1,11 @@
 """Over which links data go from core to core.
 
-The path of a pair is the one of least transfer time: the least sum, over its links, of the time that a bit occupies
-each of them (one over the bandwidth). Ties go to fewer links, then to the smaller core ids, then to the earlier link.
-Data never pass through the off-chip core or another core that is no router.
+The path of a pair is the one of least transfer time. A transfer occupies all links of its path at once, at the width of
+the narrowest, so that is the path whose narrowest link is widest. Ties go to fewer links, then to the smaller core ids.
+Of several links between two cores the widest is taken, of equal ones the first. Data never pass through the off-chip
+core or another core that is no router.
 """
 
-import heapq
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from tilewright.errors import InputError, Problem
 from tilewright.hardware.interconnect import Link
 from tilewright.hardware.system import MultiCoreAccelerator
 
-_Edges = Mapping[int, Mapping[int, tuple[int, int]]]
-"""Sender -> receiver -> (time of a bit in whole units, index of the link)."""
-_Label = tuple[int, int, tuple[int, ...], tuple[int, ...]]
-"""(time, number of links, cores passed, links taken): the order of labels is the order of preference."""
+_Edges = Mapping[int, Mapping[int, tuple[float, int]]]
+"""Sender -> receiver -> (width, index) of its widest link."""
+_Label = tuple[int, tuple[int, ...], tuple[int, ...]]
+"""(number of links, cores passed, links taken): of equally wide paths, the order of labels is that of preference."""
 
 
 @dataclass(frozen=True)
@@ -66,54 +66,56 @@ class PathTable:
 @lru_cache(maxsize=64)
 def path_table(accelerator: MultiCoreAccelerator) -> PathTable:
     """The paths of all pairs that have one; pairs of equal cores and of cores that share memory need no link."""
-    edges = _fastest_edges(accelerator.links)
+    edges = _widest_edges(accelerator.links)
     routers = {place.core_id for place in accelerator.places if place.is_router}
+    widths = sorted({width for receivers in edges.values() for width, _ in receivers.values()}, reverse=True)
     paths: dict[tuple[int, int], Path] = {}
     for sender in accelerator.core_ids:
         sharers = accelerator.sharers_of(sender)
-        labels = _labels(edges, sharers, routers)
+        waiting = set()
         for receiver in accelerator.core_ids:
             if receiver in sharers:
                 paths[sender, receiver] = Path(tuple(dict.fromkeys((sender, receiver))), ())
-                continue
-            found = [labels[core_id] for core_id in accelerator.sharers_of(receiver) if core_id in labels]
-            if found:
-                _, _, core_ids, links = min(found)
-                paths[sender, receiver] = Path(core_ids, links)
+            else:
+                waiting.add(receiver)
+        for width in widths:
+            labels = _labels(edges, width, sharers, routers) if waiting else {}
+            for receiver in sorted(waiting):
+                found = [labels[core_id] for core_id in accelerator.sharers_of(receiver) if core_id in labels]
+                if found:
+                    _, core_ids, links = min(found)
+                    paths[sender, receiver] = Path(core_ids, links)
+                    waiting.remove(receiver)
     return PathTable(paths)
 
 
-def _fastest_edges(links: tuple[Link, ...]) -> _Edges:
-    """For each ordered pair its fastest link, of equally fast ones the first; times in whole units."""
-    unit = math.lcm(*(link.bandwidth_bits_per_cycle or 1 for link in links))
-    edges: dict[int, dict[int, tuple[int, int]]] = {}
+def _widest_edges(links: tuple[Link, ...]) -> _Edges:
+    """For each ordered pair its widest link, of equally wide ones the first."""
+    edges: dict[int, dict[int, tuple[float, int]]] = {}
     for index, link in enumerate(links):
-        time = 0 if link.bandwidth_bits_per_cycle is None else unit // link.bandwidth_bits_per_cycle
+        width = math.inf if link.bandwidth_bits_per_cycle is None else link.bandwidth_bits_per_cycle
         for sender, receiver in link.edges:
             known = edges.setdefault(sender, {}).get(receiver)
-            if known is None or (time, index) < known:
-                edges[sender][receiver] = (time, index)
+            if known is None or width > known[0]:
+                edges[sender][receiver] = (width, index)
     return edges
 
 
-def _labels(edges: _Edges, sources: tuple[int, ...], routers: set[int]) -> dict[int, _Label]:
-    """The best label of every core that can be reached from any of `sources` (Dijkstra).
+def _labels(edges: _Edges, least_width: float, sources: tuple[int, ...], routers: set[int]) -> dict[int, _Label]:
+    """The best label of every core that can be reached from any of `sources` over links of at least `least_width`.
 
-    The order of labels is kept when both are extended by the same link, so the first label of a core is its best.
+    Breadth first: cores at one more link, from the labels at hand in their order, so the first label of a core is best.
     """
-    best: dict[int, _Label] = {}
-    waiting: list[_Label] = [(0, 0, (core_id,), ()) for core_id in sources]
-    heapq.heapify(waiting)
-    while waiting:
-        label = heapq.heappop(waiting)
-        time, count, core_ids, links = label
-        core_id = core_ids[-1]
-        if core_id in best:
-            continue
-        best[core_id] = label
-        if count and core_id not in routers:
-            continue
-        for receiver, (edge_time, link) in edges.get(core_id, {}).items():
-            if receiver not in best:
-                heapq.heappush(waiting, (time + edge_time, count + 1, (*core_ids, receiver), (*links, link)))
+    last: dict[int, _Label] = {core_id: (0, (core_id,), ()) for core_id in sources}
+    best = dict(last)
+    while last:
+        found: dict[int, _Label] = {}
+        for count, core_ids, links in sorted(last.values()):
+            if count and core_ids[-1] not in routers:
+                continue
+            for receiver, (width, link) in edges.get(core_ids[-1], {}).items():
+                if receiver not in best and receiver not in found and width >= least_width:
+                    found[receiver] = (count + 1, (*core_ids, receiver), (*links, link))
+        best |= found
+        last = found
     return best

@@ -157,6 +157,18 @@ def check_shared_memories(findings: Findings, path: KeyPath, group: dict[int, Co
             findings.notice(path, f"core {core_id} keeps {', '.join(private)} to itself; {', '.join(shared)} is shared")
 
 
+def note_closed_memories(findings: Findings, path: KeyPath, core: Core) -> None:
+    """Note a top memory that other cores cannot write inputs to or read outputs from, since no port carries them."""
+    for memory, operands in top_memories(core):
+        needed = [(operand, "th" if operand == "O" else "fh") for operand in operands]
+        missing = [
+            f"'{operand}, {direction}'" for operand, direction in needed if (operand, direction) not in memory.port_of
+        ]
+        if missing:
+            message = f"no port of {memory.name} carries {', '.join(missing)}, which moves data from or to other cores"
+            findings.notice(path, message)
+
+
 def _top_names(core: Core) -> Iterable[str]:
     return (memory.name for memory, _ in top_memories(core))
 

@@ -16,13 +16,14 @@ from tilewright.hardware.core_files import (
 )
 from tilewright.hardware.interconnect import Link, all_pairs
 from tilewright.hardware.path_checks import check_paths
-from tilewright.hardware.system import COMPUTE, OFFCHIP, CorePlace, MultiCoreAccelerator
+from tilewright.hardware.system import COMPUTE, MEMORY, OFFCHIP, CorePlace, MultiCoreAccelerator
 from tilewright.hardware.system_checks import (
     CoreIds,
     check_graph,
     check_ids,
     check_shared_memories,
     core_ids_of,
+    note_closed_memories,
     sharing_groups,
 )
 from tilewright.hardware.system_links import (
@@ -62,6 +63,9 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
     sharing = {pair for group, _ in groups for pair in all_pairs(group)}
     connections = read_connections(findings, ids, sharing)
     _check_offchip_ports(findings, ids, files)
+    for core_id, (place, _) in core_files_of(document.data).items():
+        if core_id in files and core_id != ids.offchip:
+            note_closed_memories(findings, place, files[core_id].core)
     _finish(findings, elsewhere, notices=None)
     links = _links(entry, connections, ids, files, sharing)
     places = _places(entry, ids, files)
@@ -157,7 +161,7 @@ def _graph(entry: GraphFile, ids: CoreIds) -> Graph:
 
 def _places(entry: ConnectivityFile | GraphFile, ids: CoreIds, files: dict[int, CoreFile]) -> tuple[CorePlace, ...]:
     names = dict(zip(ids.known, core_file_names([files[core_id].path for core_id in ids.known]), strict=True))
-    roles: dict[int, str] = dict.fromkeys(ids.known, COMPUTE)
+    roles: dict[int, str] = {core_id: MEMORY if files[core_id].is_memory else COMPUTE for core_id in ids.known}
     coordinates: dict[int, tuple[int, int]] = {}
     if isinstance(entry, GraphFile):
         roles |= {

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.hardware.core import Accelerator, Core, Memory, OperationalArray, Port
+from tilewright.hardware.core_dialects import in_current_form
 from tilewright.hardware.yaml_checks import check_hardware
 from tilewright.hardware.yaml_schema import (
     ArrayEntry,
@@ -33,7 +34,7 @@ def accelerator_of(document: YamlDocument, notices: list[str] | None = None) -> 
         from tilewright.hardware.system_reader import multi_core_of
 
         return multi_core_of(document, notices)
-    findings = Findings(document)
+    findings = Findings(in_current_form(document, notices))
     entry: HardwareFile = validate(HardwareFile, findings)
     check_hardware(findings)
     findings.finish(notices)

@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from tilewright.errors import nearest_name
 from tilewright.hardware.core import DIRECTIONS, MEMORY_OPERANDS
@@ -14,7 +14,6 @@ from tilewright.validation import (
     Count,
     EnergyPj,
     Entry,
-    JsonSchema,
     Name,
     PositiveCount,
     SizeBits,
@@ -73,7 +72,7 @@ def _nearest_type(text: str) -> str:
     return names.get(nearest_name(text.lower(), list(names)), "")
 
 
-OperatorType = Annotated[str, TextForm(check_operator_type, ""), JsonSchema({"enum": [*GROUPS, *KNOWN_TYPES]})]
+OperatorType = Annotated[str, TextForm(check_operator_type, ""), WithJsonSchema({"enum": [*GROUPS, *KNOWN_TYPES]})]
 ArrayDimension = Annotated[str, TextForm(check_array_dimension, _ARRAY_DIMENSION.pattern)]
 Allocation = Annotated[
     str, TextForm(parse_allocation, rf"\s*({'|'.join(MEMORY_OPERANDS)})\s*,\s*({'|'.join(DIRECTIONS)})\s*")

@@ -8,6 +8,7 @@ from tilewright.workload.layer import Layer
 from tilewright.workload.operator_groups import ALL, GROUPS, group_has
 
 WILDCARD = "*"
+ALL_TILES = "all"
 DEPTHWISE = "depthwise"
 LAYER_KINDS = (DEPTHWISE, *(group for group in GROUPS if group != ALL))
 """What a selector may name behind an `@`."""
@@ -31,6 +32,17 @@ class TemporalOrderingEntry:
 
 
 @dataclass(frozen=True)
+class TilingEntry:
+    """A loop that cuts a layer into computation nodes, and the number of its tiles.
+
+    The number is an integer, `all` (as many as the dimension is long), or `*` (between cores: one for each core).
+    """
+
+    dimension: str
+    tiles: int | str
+
+
+@dataclass(frozen=True)
 class MappingConstraints:
     """The constraints of one entry of a mapping file."""
 
@@ -45,6 +57,16 @@ class MappingConstraints:
     level_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """(layer operand, loops of a complete temporal ordering up to and including each of its memory levels); () leaves
     the choice to the allocator."""
+    core_allocation: tuple[int, ...] = ()
+    """Ids of the cores that may run the layer; () for any that can."""
+    core_allocation_is_fixed: bool = False
+    """Whether group g of the layer runs on core g of the list, instead of on any of them."""
+    intra_core_tiling: tuple[TilingEntry, ...] = ()
+    """Tiles that run one after the other, innermost loop first."""
+    inter_core_tiling: tuple[TilingEntry, ...] = ()
+    """Tiles that run on several cores, innermost loop first."""
+    layer_dimension_names: tuple[str, ...] = ()
+    """Names that this entry uses for the loop dimensions of its layers, in their order; () for the names they have."""
 
 
 @dataclass(frozen=True)

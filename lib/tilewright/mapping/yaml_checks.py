@@ -9,20 +9,12 @@ from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_schema import parse_unrolling
 from tilewright.mapping.constraints import LAYER_KINDS, WILDCARD, Mapping
-from tilewright.validation import Findings, items, parsed, table
+from tilewright.validation import Findings, items, parsed, table, texts
 from tilewright.workload.graph import Workload
 from tilewright.yamlfile import KeyPath, YamlDocument, load_yaml
 
-_MULTI_CORE_KEYS = (
-    "core_allocation",
-    "core_allocation_is_fixed",
-    "intra_core_tiling",
-    "inter_core_tiling",
-    "layer_dimension_names",
-    "kernel",
-    "layers",
-    "fused_groups",
-)
+_NEWEST_DIALECT = ("kernel", "layers", "fused_groups")
+"""Keys of mapping files of Stream after 2025, which have another form."""
 
 
 _USUAL_DIMENSION = re.compile("[BKGCDH]|[OIF][XYZ]|D[0-9]")
@@ -30,13 +22,15 @@ _USUAL_DIMENSION = re.compile("[BKGCDH]|[OIF][XYZ]|D[0-9]")
 
 
 def refuse_multi_core(findings: Findings) -> bool:
-    """True, with problems recorded, if the file uses keys of the multi-core dialect."""
+    """True, with problems recorded, if the file uses keys of the newest multi-core dialect."""
     data = findings.document.data
     entries = [((), data)] if isinstance(data, dict) else [((index,), entry) for index, entry in enumerate(items(data))]
     for path, entry in entries:
         for key in table(entry):
-            if key in _MULTI_CORE_KEYS:
-                findings.problem((*path, key), "mapping over several cores is not supported yet")
+            if key in _NEWEST_DIALECT:
+                findings.problem(
+                    (*path, key), "this form of mapping files (layers, fused_groups, kernel) is not supported"
+                )
     return bool(findings.problems)
 
 
@@ -56,6 +50,7 @@ def check_mapping(findings: Findings) -> None:
         _check_links((index, "memory_operand_links"), table(entry.get("memory_operand_links")), findings)
         _note_repeated_dimensions((index, "spatial_mapping"), table(entry.get("spatial_mapping")), findings)
         _check_boundaries((index, "level_boundaries"), table(entry), findings)
+        _check_cores((index,), table(entry), findings)
 
 
 def _check_boundaries(path: KeyPath, entry: dict[Any, Any], findings: Findings) -> None:
@@ -70,6 +65,16 @@ def _check_boundaries(path: KeyPath, entry: dict[Any, Any], findings: Findings) 
         numbers = [count for count in items(counts) if isinstance(count, int)]
         if numbers != sorted(numbers):
             findings.problem((*path, operand), "a level cannot end before the one below it", str(numbers))
+
+
+def _check_cores(path: KeyPath, entry: dict[Any, Any], findings: Findings) -> None:
+    """A core and a name of a dimension are given once, and fixed cores are named."""
+    findings.repeated((*path, "core_allocation"), items(entry.get("core_allocation")), "this core is named before")
+    findings.repeated(
+        (*path, "layer_dimension_names"), texts(entry.get("layer_dimension_names")), "this name is given before"
+    )
+    if entry.get("core_allocation_is_fixed") is True and not entry.get("core_allocation"):
+        findings.problem((*path, "core_allocation_is_fixed"), "needs a core_allocation")
 
 
 def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = "") -> list[Problem]:
@@ -121,6 +126,12 @@ def check_mapping_against_workload(mapping: Mapping, workload: Workload, file: s
             for position, loop in enumerate(entry.temporal_ordering)
             if loop.dimension != WILDCARD
         ]
+        named += [
+            ((index, key, position), loop.dimension)
+            for key in ("intra_core_tiling", "inter_core_tiling")
+            for position, loop in enumerate(getattr(entry, key))
+            if loop.dimension not in entry.layer_dimension_names
+        ]
         for path, dimension in named:
             if dimension not in known and _USUAL_DIMENSION.fullmatch(dimension) is None:
                 findings.unknown_name(path, message, dimension, known)
@@ -149,9 +160,9 @@ def _check_links(path: KeyPath, links: dict[Any, Any], findings: Findings) -> No
 
 
 def _note_repeated_dimensions(path: KeyPath, unrollings: dict[Any, Any], findings: Findings) -> None:
-    for array_dimension, texts in unrollings.items():
+    for array_dimension, entries in unrollings.items():
         seen = set()
-        for index, text in enumerate(items(texts)):
+        for index, text in enumerate(items(entries)):
             pair = parsed(parse_unrolling, text) if isinstance(text, str) else None
             if pair is not None and pair[0] in seen:
                 findings.notice((*path, array_dimension, index), f"{pair[0]} is given twice here, the last one counts")

@@ -6,7 +6,7 @@ from typing import Any
 from tilewright.hardware.yaml_schema import parse_unrolling
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.yaml_checks import check_mapping, check_mapping_against_core, refuse_multi_core
-from tilewright.mapping.yaml_schema import MappingEntry, MappingFile, parse_ordering_entry
+from tilewright.mapping.yaml_schema import MappingEntry, MappingFile, parse_ordering_entry, parse_tiling_entry
 from tilewright.validation import Findings, validate
 from tilewright.yamlfile import YamlDocument, document_of, load_yaml
 
@@ -57,4 +57,9 @@ def _constraints(entry: MappingEntry, written: dict[str, Any]) -> MappingConstra
             for operand in written.get("level_boundaries") or ()
             if (bounds := getattr(entry.level_boundaries, operand)) is not None
         ),
+        core_allocation=tuple(entry.core_allocation or ()),
+        core_allocation_is_fixed=entry.core_allocation_is_fixed,
+        intra_core_tiling=tuple(parse_tiling_entry(text) for text in entry.intra_core_tiling or ()),
+        inter_core_tiling=tuple(parse_tiling_entry(text) for text in entry.inter_core_tiling or ()),
+        layer_dimension_names=tuple(name.upper() for name in entry.layer_dimension_names or ()),
     )

@@ -1,14 +1,15 @@
 """The mapping file: entries, each for the layers it selects, in the dialect of zigzag-dse 3.9.1 plus selectors."""
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 from pydantic import WithJsonSchema as JsonSchema
 
 from tilewright.hardware.yaml_schema import ArrayDimension, UnrollingText
-from tilewright.mapping.constraints import WILDCARD, TemporalOrderingEntry
+from tilewright.mapping.constraints import ALL_TILES, WILDCARD, TemporalOrderingEntry, TilingEntry
 from tilewright.units import LARGEST_WHOLE_NUMBER, FieldError
-from tilewright.validation import Entry, Name, TextForm, json_schema
+from tilewright.validation import Count, Entry, Name, TextForm, json_schema
 from tilewright.workload.equation import LOOP_DIMENSION, check_loop_dimension
 
 _ORDERING_FORM = '[DIMENSION, size], [DIMENSION, "*"] or ["*", "*"]'
@@ -26,6 +27,30 @@ def parse_ordering_entry(value: Any) -> TemporalOrderingEntry:
     if dimension == WILDCARD:
         raise FieldError("a gap has no size", '["*", "*"]')
     return TemporalOrderingEntry(check_loop_dimension(dimension), size)
+
+
+_TILING = re.compile(r"\s*([A-Za-z][A-Za-z0-9]*)\s*,\s*([0-9]{1,15}|all|\*)\s*")
+
+
+def parse_tiling_entry(text: str) -> TilingEntry:
+    """A loop of a tiling from `OY, 4`, `OY, all` or `K, *`. Raises FieldError."""
+    match = _TILING.fullmatch(text)
+    if match is None:
+        raise FieldError("must be a loop dimension and a number of tiles", "`OY, 4`, `OY, all`, between cores `K, *`")
+    dimension, tiles = match.groups()
+    if tiles in (ALL_TILES, WILDCARD):
+        return TilingEntry(check_loop_dimension(dimension), tiles)
+    if int(tiles) < 1:
+        raise FieldError("the number of tiles must be at least 1", "`OY, 4`, `OY, all`")
+    return TilingEntry(check_loop_dimension(dimension), int(tiles))
+
+
+def parse_intra_core_entry(text: str) -> TilingEntry:
+    """A loop of a tiling within a core, where `*` means nothing. Raises FieldError."""
+    entry = parse_tiling_entry(text)
+    if entry.tiles == WILDCARD:
+        raise FieldError("only tiles between cores can be left open", "`OY, 4`, `OY, all`")
+    return entry
 
 
 def _keep_ordering_entry(value: Any) -> Any:
@@ -50,6 +75,8 @@ OrderingEntry = Annotated[
 ]
 LoopDimension = Annotated[str, TextForm(check_loop_dimension, LOOP_DIMENSION.pattern)]
 MemoryOperand = Literal["I1", "I2", "O"]
+IntraCoreText = Annotated[str, TextForm(parse_intra_core_entry, _TILING.pattern.replace(r"|\*", ""))]
+InterCoreText = Annotated[str, TextForm(parse_tiling_entry, _TILING.pattern)]
 
 
 class LinksEntry(Entry):
@@ -95,6 +122,18 @@ class MappingEntry(Entry):
     level_boundaries: BoundariesEntry | None = None
     """Which memory level keeps which loops of a complete temporal ordering; without it the allocator decides, as in
     zigzag-dse."""
+    core_allocation: Annotated[list[Count], Field(min_length=1)] | None = None
+    """Several cores: ids of those that may run the layer; without it any that can."""
+    core_allocation_is_fixed: bool = False
+    """Several cores: true if group g of the layer (a part of `inter_core_tiling`) runs on core g of the list."""
+    intra_core_tiling: list[IntraCoreText] | None = None
+    """Several cores: loops that cut a layer into tiles which run one after the other, innermost first, as `OY, 4` for
+    4 tiles or `OY, all` for one of each line. Dimensions that a layer does not have are passed over."""
+    inter_core_tiling: list[InterCoreText] | None = None
+    """Several cores: loops that cut a layer into parts for different cores, as `K, 2`; `K, *` is one for each core of
+    `core_allocation`."""
+    layer_dimension_names: list[LoopDimension] | None = None
+    """Names that the tilings of this entry use for the loop dimensions of the layer, in the order of the layer."""
 
 
 MappingFile = Annotated[list[MappingEntry], Field(min_length=1)]

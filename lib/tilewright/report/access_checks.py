@@ -35,18 +35,19 @@ def covered_elements(record: Record, operand: str) -> int:
     """A lower bound, in elements, of what of an operand has to cross its outermost memory.
 
     Only the dimensions that the operand names itself count: the positions of a sliding window depend on strides and
-    padding, which a record does not hold. A dimension counts as far as passes times whole lanes cover it, which is
-    what the reference model moves (its lanes are truncated).
+    padding, which a record does not hold. A dimension counts as far as passes times whole lanes cover it: where lanes
+    are spread evenly over the passes, the model rounds the fractions of lanes that work at the same time.
     """
     passes = loop_products(record["loop_order"])
     lanes: dict[str, int] = {}
     for _, dimension, _, used in used_unrolling(record):
         lanes[dimension] = lanes.get(dimension, 1) * max(1, math.floor(used))
-    return math.prod(
-        int(min(size, passes.get(dimension, 1) * lanes.get(dimension, 1)))
-        for dimension, size in record["layer"]["loop_sizes"].items()
-        if dimension in own_dimensions(record["layer"]["equation"], operand)
-    )
+    covered = 1
+    for dimension, size in record["layer"]["loop_sizes"].items():
+        if dimension in own_dimensions(record["layer"]["equation"], operand):
+            times = passes.get(dimension, 1)
+            covered *= int(min(size, times * min(lanes.get(dimension, 1), max(1, size // times))))
+    return covered
 
 
 def own_dimensions(equation: str, operand: str) -> set[str]:

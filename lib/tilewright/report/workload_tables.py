@@ -1,5 +1,7 @@
 """Tables of a parsed network: its layers with their work and their tensors, and what of it is costed."""
 
+from collections.abc import Sequence
+
 import pandas
 
 from tilewright.report.short_names import short_layer_name
@@ -78,12 +80,17 @@ def coverage_text(coverage: Coverage) -> str:
         "",
         str(sum(row.node_count for row in coverage.operators)),
         f"{coverage.modelled_mac_count:,}",
-        f"{coverage.modelled_mac_share:.1%}",
-        f"{coverage.modelled_operation_share:.1%}",
+        _share(coverage.modelled_mac_share, [row.mac_count for row in coverage.operators]),
+        _share(coverage.modelled_operation_share, [row.operation_count for row in coverage.operators]),
         "",
     )
     notes = "".join(f"note: {_shortened(notice)}\n" for notice in coverage.notices)
     return render(table, _WIDTH) + notes
+
+
+def _share(share: float, counts: Sequence[int | None]) -> str:
+    """A share of work, which is one of what is known of it where some counts are unknown."""
+    return f"{share:.1%}" + (" of known" if None in counts else "")
 
 
 def _number(count: int | None) -> str:

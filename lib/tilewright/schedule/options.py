@@ -6,8 +6,8 @@ from tilewright.errors import InputError, Problem, nearest_name
 
 SELECTIONS = ("latency", "memory")
 """Candidate selection: `latency` takes what is ready first, `memory` what is deepest in the network."""
-MODELS = ("causal",)
-"""Schedule models: the event-driven model of docs/scheduling.md."""
+MODELS = ("causal", "stream-2023")
+"""Schedule models: the event-driven model, and the reference's of 2023 for comparison (docs/scheduling.md)."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
-"""The start of a simulation (compiled): which copies of pieces there will be, and whether the allocation is possible."""
+"""The start of a simulation (compiled): which copies there will be, and whether the allocation is possible."""
 
 from tilewright.compiled import kernel
+from tilewright.schedule.access_kernel import copy_memory, cost_of, memory_of, stream_of
 from tilewright.schedule.state_record import (
     ABSENT,
     CANNOT_RUN,
@@ -15,7 +16,6 @@ from tilewright.schedule.state_record import (
     change_at,
     copy_at,
     core_at,
-    cost_at,
     link_at,
     link_state_at,
     memory_at,
@@ -25,7 +25,6 @@ from tilewright.schedule.state_record import (
     pair_at,
     piece_at,
     piece_state_at,
-    stream_at,
 )
 
 
@@ -69,7 +68,7 @@ def check_cores(q, s):
             core < 0
             or core >= cores
             or core == q.off_chip_core
-            or cost_at(q.costs, (node_at(q.nodes, cn).cost_row) * q.core_count + core).runtime_cycles < 1
+            or cost_of(q, node_at(q.nodes, cn).cost_row, core).runtime_cycles < 1
         ):
             return fail(s, CANNOT_RUN, cn, core, 0)
     return True
@@ -87,17 +86,12 @@ def make_copies(q, s):
         source = q.off_chip_core
         if producer >= 0:
             core = cell_at(q.allocation, producer).value
-            if (
-                stream_at(
-                    q.streams, ((node_at(q.nodes, producer).cost_row) * q.core_count + core) * q.operand_count + 0
-                ).bits
-                == 0
-            ):
+            if stream_of(q, node_at(q.nodes, producer).cost_row, core, 0).bits == 0:
                 source = core
-                if cell_at(q.core_memory, core * q.operand_count + 0).value < 0:
+                if memory_of(q, core, 0) < 0:
                     return fail(s, NO_MEMORY, producer, core, 0)
                 piece_state_at(s.pieces, piece).home = count
-                count = add_copy(s, count, piece, cell_at(q.core_memory, core * q.operand_count + 0).value, core)
+                count = add_copy(s, count, piece, memory_of(q, core, 0), core)
             if not check_path(q, s, core, q.off_chip_core):
                 return False
         for k in range(piece_at(q.pieces, piece).need_start, piece_at(q.pieces, piece + 1).need_start):
@@ -107,16 +101,11 @@ def make_copies(q, s):
             operand = need_at(q.needs, need).operand
             if not check_path(q, s, q.off_chip_core, core):
                 return False
-            if (
-                stream_at(
-                    q.streams, ((node_at(q.nodes, cn).cost_row) * q.core_count + core) * q.operand_count + operand
-                ).bits
-                > 0
-            ):
+            if stream_of(q, node_at(q.nodes, cn).cost_row, core, operand).bits > 0:
                 cell_at(s.need_copy, need).value = NONE
                 piece_state_at(s.pieces, piece).stream_uses += 1
                 continue
-            memory = cell_at(q.core_memory, core * q.operand_count + operand).value
+            memory = memory_of(q, core, operand)
             if memory < 0:
                 return fail(s, NO_MEMORY, cn, core, operand)
             copy = first
@@ -162,25 +151,19 @@ def check_room(q, s):
     for cn in range(q.node_count):
         core = cell_at(q.allocation, cn).value
         for operand in range(q.operand_count):
-            if cell_at(q.core_memory, core * q.operand_count + operand).value >= 0:
-                memory_state_at(
-                    s.memories, cell_at(q.core_memory, core * q.operand_count + operand).value
-                ).required_bits = 0
+            if memory_of(q, core, operand) >= 0:
+                memory_state_at(s.memories, memory_of(q, core, operand)).required_bits = 0
         for need in range(node_at(q.nodes, cn).need_start, node_at(q.nodes, cn + 1).need_start):
             copy = cell_at(s.need_copy, need).value
             if copy >= 0 and copy_at(s.copies, copy).mark != cn:
                 copy_at(s.copies, copy).mark = cn
-                memory_state_at(s.memories, copy_at(s.copies, copy).memory).required_bits += piece_at(
-                    q.pieces, copy_at(s.copies, copy).piece
-                ).bits
+                copy_memory(s, copy).required_bits += piece_at(q.pieces, copy_at(s.copies, copy).piece).bits
         for k in range(node_at(q.nodes, cn).output_start, node_at(q.nodes, cn + 1).output_start):
             copy = piece_state_at(s.pieces, cell_at(q.output_piece, k).value).home
             if copy >= 0:
-                memory_state_at(s.memories, copy_at(s.copies, copy).memory).required_bits += piece_at(
-                    q.pieces, copy_at(s.copies, copy).piece
-                ).bits
+                copy_memory(s, copy).required_bits += piece_at(q.pieces, copy_at(s.copies, copy).piece).bits
         for operand in range(q.operand_count):
-            memory = cell_at(q.core_memory, core * q.operand_count + operand).value
+            memory = memory_of(q, core, operand)
             if (
                 memory >= 0
                 and memory_state_at(s.memories, memory).required_bits > memory_at(q.memories, memory).capacity_bits

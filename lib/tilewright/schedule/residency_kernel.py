@@ -5,6 +5,7 @@ is what it physically holds. Claims decide who may have space, stored bits decid
 """
 
 from tilewright.compiled import kernel
+from tilewright.schedule.access_kernel import bits_of, copy_memory, memory_of
 from tilewright.schedule.state_record import (
     ABSENT,
     BEING_WRITTEN,
@@ -30,8 +31,6 @@ from tilewright.schedule.state_record import (
 def store(q, s, memory, bits):
     """Physically take (or, with negative bits, give back) space."""
     memory_state_at(s.memories, memory).stored_bits += bits
-    if memory_state_at(s.memories, memory).stored_bits > memory_state_at(s.memories, memory).peak_bits:
-        memory_state_at(s.memories, memory).peak_bits = memory_state_at(s.memories, memory).stored_bits
     if q.record:
         row = s.changes_count
         s.changes_count = row + 1
@@ -53,21 +52,19 @@ def remaining_uses(q, s, copy):
 
 @kernel
 def settle_copy(q, s, copy):
-    """A copy is present and not pinned, or its uses have changed: drop it if it is of no use, else it may be evicted."""
+    """A copy is present without a pin, or its uses have changed: drop it if it is of no use, else offer it."""
     uses = remaining_uses(q, s, copy)
     if uses == 0:
         drop(q, s, copy)
     else:
-        push_evictable(q, s, copy, uses * piece_at(q.pieces, copy_at(s.copies, copy).piece).bits)
+        push_evictable(q, s, copy, uses * bits_of(q, s, copy))
 
 
 @kernel
 def pin(q, s, copy):
     """Keep a copy where it is until it is unpinned."""
     if copy_at(s.copies, copy).state == PRESENT and copy_at(s.copies, copy).pins == 0:
-        memory_state_at(s.memories, copy_at(s.copies, copy).memory).evictable_bits -= piece_at(
-            q.pieces, copy_at(s.copies, copy).piece
-        ).bits
+        copy_memory(s, copy).evictable_bits -= piece_at(q.pieces, copy_at(s.copies, copy).piece).bits
     copy_at(s.copies, copy).pins += 1
 
 
@@ -78,7 +75,7 @@ def unpin(q, s, copy):
     if copy_at(s.copies, copy).pins > 0:
         return
     memory = copy_at(s.copies, copy).memory
-    bits = piece_at(q.pieces, copy_at(s.copies, copy).piece).bits
+    bits = bits_of(q, s, copy)
     if copy_at(s.copies, copy).state == PRESENT:
         memory_state_at(s.memories, memory).evictable_bits += bits
         memory_state_at(s.memories, memory).changes += 1
@@ -116,7 +113,7 @@ def touch_home(q, s, piece):
 def drop(q, s, copy):
     """Free the space of a present copy without a pin at once."""
     memory = copy_at(s.copies, copy).memory
-    bits = piece_at(q.pieces, copy_at(s.copies, copy).piece).bits
+    bits = bits_of(q, s, copy)
     copy_at(s.copies, copy).state = ABSENT
     memory_state_at(s.memories, memory).evictable_bits -= bits
     memory_state_at(s.memories, memory).claimed_bits -= bits
@@ -126,7 +123,7 @@ def drop(q, s, copy):
 
 @kernel
 def evict(q, s, copy):
-    """Give the space of a present copy away: at once if its data is elsewhere too, else after it is written off-chip."""
+    """Give the space of a present copy away: at once if its data is elsewhere too, else once it is written."""
     piece = copy_at(s.copies, copy).piece
     home = piece_state_at(s.pieces, piece).home
     if piece_state_at(s.pieces, piece).off_chip != NOT_OFF_CHIP or (
@@ -165,12 +162,9 @@ def request_write(q, s, copy, cause):
 def claim(q, s, core, cn):
     """Promise the CN all the space it lacks, in all its memories or in none; True if that was possible."""
     for operand in range(q.operand_count):
-        if cell_at(q.core_memory, core * q.operand_count + operand).value >= 0:
-            memory_state_at(
-                s.memories, cell_at(q.core_memory, core * q.operand_count + operand).value
-            ).required_bits = memory_state_at(
-                s.memories, cell_at(q.core_memory, core * q.operand_count + operand).value
-            ).changes
+        if memory_of(q, core, operand) >= 0:
+            memory = memory_state_at(s.memories, memory_of(q, core, operand))
+            memory.changes_before = memory.changes
     possible = True
     for need in range(node_at(q.nodes, cn).need_start, node_at(q.nodes, cn + 1).need_start):
         copy = cell_at(s.need_copy, need).value
@@ -182,22 +176,19 @@ def claim(q, s, core, cn):
         if copy >= 0:
             reserve(q, s, copy)
     for operand in range(q.operand_count):
-        memory = cell_at(q.core_memory, core * q.operand_count + operand).value
+        memory = memory_of(q, core, operand)
         if memory >= 0 and memory != q.off_chip_memory:
             bits = memory_state_at(s.memories, memory).claimed_bits - memory_state_at(s.memories, memory).evictable_bits
             possible = possible and bits <= memory_at(q.memories, memory).capacity_bits
     if not possible:
         release_claim(q, s, cn)
         for operand in range(q.operand_count):  # a failed claim changes nothing
-            if cell_at(q.core_memory, core * q.operand_count + operand).value >= 0:
-                memory_state_at(
-                    s.memories, cell_at(q.core_memory, core * q.operand_count + operand).value
-                ).changes = memory_state_at(
-                    s.memories, cell_at(q.core_memory, core * q.operand_count + operand).value
-                ).required_bits
+            if memory_of(q, core, operand) >= 0:
+                memory = memory_state_at(s.memories, memory_of(q, core, operand))
+                memory.changes = memory.changes_before
         return False
     for operand in range(q.operand_count):
-        memory = cell_at(q.core_memory, core * q.operand_count + operand).value
+        memory = memory_of(q, core, operand)
         while (
             memory >= 0
             and memory_state_at(s.memories, memory).claimed_bits > memory_at(q.memories, memory).capacity_bits
@@ -212,9 +203,7 @@ def reserve(q, s, copy):
     pin(q, s, copy)
     if copy_at(s.copies, copy).state == ABSENT:
         copy_at(s.copies, copy).state = RESERVED
-        memory_state_at(s.memories, copy_at(s.copies, copy).memory).claimed_bits += piece_at(
-            q.pieces, copy_at(s.copies, copy).piece
-        ).bits
+        copy_memory(s, copy).claimed_bits += piece_at(q.pieces, copy_at(s.copies, copy).piece).bits
 
 
 @kernel
@@ -233,8 +222,8 @@ def changes_of(q, s, core):
     """A number that differs when a claim of the core might succeed that has failed before."""
     total = 0
     for operand in range(q.operand_count):
-        if cell_at(q.core_memory, core * q.operand_count + operand).value >= 0:
-            total += memory_state_at(s.memories, cell_at(q.core_memory, core * q.operand_count + operand).value).changes
+        if memory_of(q, core, operand) >= 0:
+            total += memory_state_at(s.memories, memory_of(q, core, operand)).changes
     return total
 
 

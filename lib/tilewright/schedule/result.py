@@ -62,24 +62,37 @@ class Schedule:
         return times, np.cumsum(rows["change_bits"])[last]
 
 
+def own_hops(schedule: Schedule, system: CoreSystem) -> tuple[Integers, Integers]:
+    """(transfer, link) of each link that a transfer loads itself, without those of a broadcast it listens to."""
+    moves, cores = schedule.transfers, system.core_count
+    pair = moves["source_core"] * cores + moves["target_core"]
+    length = system.path_start[pair + 1] - system.path_start[pair]
+    transfer = np.repeat(np.arange(len(moves)), length)
+    within = np.arange(len(transfer)) - np.repeat(np.cumsum(length) - length, length)
+    link = system.path_link[np.repeat(system.path_start[pair], length) + within]
+    on_path = np.zeros((cores * cores, len(system.link_bits_per_cycle)), np.bool_)
+    on_path[np.repeat(np.arange(cores * cores), np.diff(system.path_start)), system.path_link] = True
+    main = moves["broadcast_of"][transfer]
+    own = (main < 0) | ~on_path[np.maximum(main, 0), link]
+    return transfer[own], link[own]
+
+
 def link_use(schedule: Schedule, system: CoreSystem) -> list[tuple[Integers, Integers]]:
     """(times, bits per cycle used from each time on) of each link, for drawing and for checks."""
-    changes: list[list[tuple[int, int]]] = [[] for _ in system.link_bits_per_cycle]
-    for row in schedule.transfers:
-        carried: set[int] = set()
-        if row["broadcast_of"] >= 0:
-            carried = set(system.path(*divmod(int(row["broadcast_of"]), system.core_count)).tolist())
-        for link in system.path(int(row["source_core"]), int(row["target_core"])).tolist():
-            if link not in carried:
-                rate = int(row["bits_per_cycle"])
-                changes[link] += [(int(row["start_cycles"]), rate), (int(row["end_cycles"]), -rate)]
-    for _, link, start, end, rate, _ in schedule.streams.tolist():
-        changes[link] += [(start, rate), (end, -rate)]
+    transfer, link = own_hops(schedule, system)
+    moves, streams = schedule.transfers[transfer], schedule.streams
+    links = np.concatenate((link, streams["link"]))
+    rates = np.concatenate((moves["bits_per_cycle"], streams["bits_per_cycle"]))
+    starts = np.concatenate((moves["start_cycles"], streams["start_cycles"]))
+    ends = np.concatenate((moves["end_cycles"], streams["end_cycles"]))
     steps = []
-    for of_link in changes:
-        table = np.array(sorted(of_link), np.int64).reshape(-1, 2)
-        times, last = _distinct(table[:, 0])
-        steps.append((times, np.cumsum(table[:, 1])[last]))
+    for of_link in range(len(system.link_bits_per_cycle)):
+        users = np.flatnonzero(links == of_link)
+        times = np.concatenate((starts[users], ends[users]))
+        order = np.argsort(times, kind="stable")
+        distinct, last = _distinct(times[order])
+        changes = np.concatenate((rates[users], -rates[users]))
+        steps.append((distinct, np.cumsum(changes[order])[last]))
     return steps
 
 

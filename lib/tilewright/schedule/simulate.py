@@ -12,6 +12,7 @@ from tilewright.schedule.problem import Integers, SchedulingProblem
 from tilewright.schedule.result import Schedule, cause_energies
 from tilewright.schedule.simulation_kernel import run
 from tilewright.schedule.state_record import CANNOT_RUN, DOES_NOT_FIT, DONE, INPUTS, NO_MEMORY, NO_PATH, STATE
+from tilewright.schedule.stream_2023 import simulate_stream_2023
 
 
 class Scheduler:
@@ -32,6 +33,8 @@ class Scheduler:
         if len(allocation) != count:
             message = f"must name a core for each of {count} CNs"
             raise InputError([Problem(message, path="allocation", value=str(len(allocation)))])
+        if self.options.schedule_model == "stream-2023":
+            return simulate_stream_2023(self.problem, np.asarray(allocation, np.int64), self.options)
         inputs = inputs_block(self.problem, self._arrays, allocation, self.options)
         room = self._log_room() if self.options.record else (0, 0, 0)
         while True:

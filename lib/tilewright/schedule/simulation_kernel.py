@@ -1,6 +1,7 @@
 """The event loop of the scheduler (compiled): docs/scheduling.md has its rules."""
 
 from tilewright.compiled import kernel
+from tilewright.schedule.access_kernel import bits_of, cost_of, memory_of, stream_of, words
 from tilewright.schedule.candidate_kernel import add_candidate, add_event, claim_next, pop_event, prepare_next
 from tilewright.schedule.prepare_kernel import prepare
 from tilewright.schedule.residency_kernel import store, unpin
@@ -17,7 +18,6 @@ from tilewright.schedule.state_record import (
     cell_at,
     copy_at,
     core_at,
-    cost_at,
     event_at,
     link_at,
     link_state_at,
@@ -29,10 +29,9 @@ from tilewright.schedule.state_record import (
     pair_at,
     piece_at,
     piece_state_at,
-    stream_at,
     stream_log_at,
 )
-from tilewright.schedule.transfer_kernel import end_flight, fetch, prefetch, produce, skip_served, words, write_first
+from tilewright.schedule.transfer_kernel import end_flight, fetch, prefetch, produce, skip_served, write_first
 
 
 @kernel
@@ -72,6 +71,9 @@ def act(q, s):
         changed = serve_requests(q, s) or changed
     for core in range(cores):
         prefetch(q, s, core)
+    for i in range(q.memory_count):
+        memory = memory_state_at(s.memories, i)
+        memory.peak_bits = max(memory.peak_bits, memory.stored_bits)
 
 
 @kernel
@@ -136,10 +138,8 @@ def can_start(q, s, core):
     bits = 0
     for k in range(node_at(q.nodes, cn).output_start, node_at(q.nodes, cn + 1).output_start):
         bits += piece_at(q.pieces, cell_at(q.output_piece, k).value).bits
-    memory = cell_at(q.core_memory, core * q.operand_count + 0).value
-    streams_out = (
-        stream_at(q.streams, ((node_at(q.nodes, cn).cost_row) * q.core_count + core) * q.operand_count + 0).bits > 0
-    )
+    memory = memory_of(q, core, 0)
+    streams_out = stream_of(q, node_at(q.nodes, cn).cost_row, core, 0).bits > 0
     return (
         bits == 0
         or streams_out
@@ -165,7 +165,7 @@ def start_node(q, s, core):
         copy = piece_state_at(s.pieces, cell_at(q.output_piece, k).value).home
         if copy >= 0:
             copy_at(s.copies, copy).state = ARRIVING
-            store(q, s, copy_at(s.copies, copy).memory, piece_at(q.pieces, copy_at(s.copies, copy).piece).bits)
+            store(q, s, copy_at(s.copies, copy).memory, bits_of(q, s, copy))
     add_event(s, end, core)
     for k in range(node_at(q.nodes, cn).successor_start, node_at(q.nodes, cn + 1).successor_start):
         successor = cell_at(q.successor, k).value
@@ -183,39 +183,46 @@ def start_streams(q, s, core, cn):
     On each link the CN asks for the sum of the bandwidths of its streams and gets that or what is free.
     """
     row = node_at(q.nodes, cn).cost_row
-    cycles = cost_at(q.costs, row * q.core_count + core).runtime_cycles
-    if not has_streams(q, row, core):
+    cycles = cost_of(q, row, core).runtime_cycles
+    if not cost_of(q, row, core).has_streams:
         return cycles
-    links = q.link_count
-    for link in range(links):
+    for link in range(q.link_count):
         link_state_at(s.links, link).demand = 0
         link_state_at(s.links, link).load = 0
     for operand in range(q.operand_count):
-        bits = stream_at(q.streams, (row * q.core_count + core) * q.operand_count + operand).bits
-        if bits > 0:
+        stream = stream_of(q, row, core, operand)
+        if stream.bits > 0:
             pair = stream_pair(q, core, operand)
             for hop in range(pair_at(q.pairs, pair).start, pair_at(q.pairs, pair + 1).start):
-                link_state_at(s.links, cell_at(q.path_link, hop).value).demand += stream_at(
-                    q.streams, (row * q.core_count + core) * q.operand_count + operand
-                ).bits_per_cycle
-                link_state_at(s.links, cell_at(q.path_link, hop).value).load += bits
-    for link in range(links):
-        if link_state_at(s.links, link).demand > 0:
-            full = min(link_state_at(s.links, link).demand, link_at(q.links, link).bits_per_cycle)
-            share = min(full, link_state_at(s.links, link).free_bits_per_cycle)
+                state = link_state_at(s.links, cell_at(q.path_link, hop).value)
+                state.demand += stream.bits_per_cycle
+                state.load += stream.bits
+    for link in range(q.link_count):
+        state = link_state_at(s.links, link)
+        if state.demand > 0:
+            full = min(state.demand, link_at(q.links, link).bits_per_cycle)
+            share = min(full, state.free_bits_per_cycle)
             if share * q.share_divisor < full:
                 return 0
-            link_state_at(s.links, link).demand = share
-            cycles = max(cycles, words(link_state_at(s.links, link).load, share))
-    for link in range(links):
-        cell_at(s.stream_share, core * q.link_count + link).value = link_state_at(s.links, link).demand
-        link_state_at(s.links, link).free_bits_per_cycle -= link_state_at(s.links, link).demand
-        cell_at(s.link_bits, OFF_CHIP_STREAM * q.link_count + link).value += link_state_at(s.links, link).load
-        if link_state_at(s.links, link).demand > 0 and q.record:
+            state.demand = share
+            cycles = max(cycles, words(state.load, share))
+    for link in range(q.link_count):
+        state = link_state_at(s.links, link)
+        cell_at(s.stream_share, core * q.link_count + link).value = state.demand
+        state.free_bits_per_cycle -= state.demand
+        cell_at(s.link_bits, OFF_CHIP_STREAM * q.link_count + link).value += state.load
+        if state.demand > 0 and q.record:
             log_stream(s, cn, link, s.now + cycles)
+    count_stream_words(q, s, row, core)
+    return cycles
+
+
+@kernel
+def count_stream_words(q, s, row, core):
+    """Words at the off-chip end of the streams of a CN."""
     memory = q.off_chip_memory
     for operand in range(q.operand_count):
-        bits = stream_at(q.streams, (row * q.core_count + core) * q.operand_count + operand).bits
+        bits = stream_of(q, row, core, operand).bits
         if operand == 0:
             cell_at(s.words_written, OFF_CHIP_STREAM * q.memory_count + memory).value += words(
                 bits, memory_at(q.memories, memory).write_bits
@@ -224,16 +231,6 @@ def start_streams(q, s, core, cn):
             cell_at(s.words_read, OFF_CHIP_STREAM * q.memory_count + memory).value += words(
                 bits, memory_at(q.memories, memory).read_bits
             )
-    return cycles
-
-
-@kernel
-def has_streams(q, row, core):
-    """Whether an operand of the CN streams from or to the off-chip memory."""
-    for operand in range(q.operand_count):
-        if stream_at(q.streams, (row * q.core_count + core) * q.operand_count + operand).bits > 0:
-            return True
-    return False
 
 
 @kernel
@@ -265,7 +262,7 @@ def end_node(q, s, core):
     cn = core_at(s.cores, core).running
     core_at(s.cores, core).running = NONE
     s.finished += 1
-    if has_streams(q, node_at(q.nodes, cn).cost_row, core):
+    if cost_of(q, node_at(q.nodes, cn).cost_row, core).has_streams:
         for link in range(q.link_count):
             link_state_at(s.links, link).free_bits_per_cycle += cell_at(
                 s.stream_share, core * q.link_count + link

@@ -50,8 +50,8 @@ COPY = _record("piece memory core pins uses version mark write_next state:i1 wri
 """pins: reasons why it must stay; uses: needs of CNs that have not ended; version: of its valid entry among those that
 may be evicted; write_next: what is written off-chip after it from the same memory."""
 MEMORY_STATE = _record(
-    "claimed_bits stored_bits peak_bits evictable_bits changes required_bits write_first write_last evict_start"
-    " evict_count"
+    "claimed_bits stored_bits peak_bits evictable_bits changes changes_before required_bits write_first write_last"
+    " evict_start evict_count"
 )
 """claimed: what is there and what is promised, without what leaves; changes counts what may let a claim succeed."""
 ENTRY = _record("key copy version")
@@ -72,7 +72,8 @@ EVENT = _record("cycles order what")
 
 # Logs.
 TRANSFER_LOG = _record(
-    "piece cause source_memory target_memory source_core target_core start_cycles end_cycles bits_per_cycle broadcast_of"
+    "piece cause source_memory target_memory source_core target_core start_cycles end_cycles bits_per_cycle"
+    " broadcast_of"
 )
 STREAM_LOG = _record("cn link start_cycles end_cycles bits_per_cycle bits")
 CHANGE_LOG = _record("time_cycles memory change_bits")
@@ -95,6 +96,9 @@ STATE = _record(
 """Everything that changes. need_copy [need] (NONE where it streams), future and ready (heaps of candidates by core),
 request (oldest first), stream_share [core * links + link], link_bits [cause * links + link], words_read and
 words_written [cause * memories + memory] are arrays of CELL."""
+
+GRAPH = _record("node_count finished latency head runtime tail waiting queue start successor delay")
+"""For longest paths: arrays of CELL by CN and by edge."""
 
 cell_at = RecordPointer(CELL)
 node_at = RecordPointer(NODE)

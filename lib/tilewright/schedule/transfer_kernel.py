@@ -1,6 +1,7 @@
 """Data on the move (compiled): shares of links, fetches, broadcasts, writes to the off-chip memory, prefetches."""
 
 from tilewright.compiled import kernel
+from tilewright.schedule.access_kernel import bits_of, words
 from tilewright.schedule.candidate_kernel import add_event
 from tilewright.schedule.residency_kernel import become_present, pin, request_write, store, unpin
 from tilewright.schedule.state_record import (
@@ -121,12 +122,6 @@ def log_transfer(q, s, piece, cause, source_memory, target_memory, pair, end, ra
 
 
 @kernel
-def words(bits, width):
-    """Words of a width that hold the bits; also cycles at a rate."""
-    return (bits + width - 1) // width
-
-
-@kernel
 def source_pair(q, s, copy, core):
     """The pair (source core, core) by which a copy can be fetched now; NONE: its data is nowhere yet."""
     piece = copy_at(s.copies, copy).piece
@@ -144,7 +139,7 @@ def has_room(q, s, copy):
     """Whether the memory can take the copy now."""
     memory = copy_at(s.copies, copy).memory
     return (
-        memory_state_at(s.memories, memory).stored_bits + piece_at(q.pieces, copy_at(s.copies, copy).piece).bits
+        memory_state_at(s.memories, memory).stored_bits + bits_of(q, s, copy)
         <= memory_at(q.memories, memory).capacity_bits
     )
 
@@ -179,7 +174,7 @@ def fetch(q, s, copy, core):
 def begin_arrival(q, s, copy, source):
     """Take the space of a copy, and keep what it is read from."""
     copy_at(s.copies, copy).state = ARRIVING
-    store(q, s, copy_at(s.copies, copy).memory, piece_at(q.pieces, copy_at(s.copies, copy).piece).bits)
+    store(q, s, copy_at(s.copies, copy).memory, bits_of(q, s, copy))
     if source >= 0:
         pin(q, s, source)
 
@@ -319,7 +314,7 @@ def prefetch(q, s, core):
         return
     copy = cell_at(s.prefetch_copy, core_at(s.cores, core).prefetch_next).value
     memory = copy_at(s.copies, copy).memory
-    bits = piece_at(q.pieces, copy_at(s.copies, copy).piece).bits
+    bits = bits_of(q, s, copy)
     pair = q.off_chip_core * q.core_count + core
     if memory_state_at(s.memories, memory).claimed_bits + bits > memory_at(
         q.memories, memory

@@ -27,7 +27,7 @@ class Descriptions:
     hardware: "AcceleratorSource | None" = None
     workload: "WorkloadSource | None" = None
     mapping: "MappingSource | None" = None
-    network_options: NetworkOptions = NetworkOptions()
+    network_options: NetworkOptions = NetworkOptions()  # noqa: RUF009  frozen
     """What an ONNX file leaves open: sizes of dynamic dimensions, branches, precision."""
     accelerator: Accelerator | None = None
     """The hardware, once it is read."""

@@ -32,13 +32,13 @@ class WorkloadNode:
     is_network_output: bool = False
     """Whether the network hands an output of this node to the outside, besides what other nodes read of it."""
     unit: str = ""
-    """What the layer of an ONNX operator needs: MAC_ARRAY or VECTOR_UNIT; '' where any core will do, and for the rest."""
+    """What an ONNX operator's layer needs: MAC_ARRAY or VECTOR_UNIT; '' where any core will do, and for the rest."""
     origin: str = ""
     """Name of the operator in the network file that this node comes from; '' if it is not from one."""
     origin_type: str = ""
     """Type of that operator: Softmax for its parts ReduceMax, Sub, Exp, ...; '' if there is none."""
     status: str = ""
-    """`modelled`, `approximated`, `pass-through` or `unsupported` (see coverage.json); '' where it is not from a file."""
+    """`modelled`, `approximated`, `pass-through` or `unsupported` as in coverage.json; '' if it is not from a file."""
     inputs: tuple[str, ...] = ()
     """Tensors that the node reads, constants included."""
     outputs: tuple[str, ...] = ()

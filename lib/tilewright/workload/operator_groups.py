@@ -10,6 +10,7 @@ MAC_TYPES: tuple[str, ...] = (
     *("Conv", "ConvInteger", "QLinearConv", "ConvTranspose", "DeformConv", "FusedConv", "QLinearConvTranspose"),
     *("Gemm", "MatMul", "MatMulInteger", "QLinearMatMul", "QGemm", "FusedGemm", "FusedMatMul", "MatMulNBits"),
     *("TransposeMatMul", "MatMulIntegerToFloat", "DynamicQuantizeMatMul", "Einsum", "LSTM", "GRU", "RNN"),
+    "DynamicQuantizeLSTM",
     *("Attention", "MultiHeadAttention", "GroupQueryAttention", "QAttention"),
 )
 """Operators that multiply and accumulate. Those that are decomposed have parts for vector units as well."""

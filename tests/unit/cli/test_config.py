@@ -31,9 +31,15 @@ def names(plan: Plan) -> list[str]:
 
 
 def test_default_configuration() -> None:
-    """The default is three networks on four accelerators, each with the mapping of its name."""
+    """The default is three networks on four accelerators, each with the mapping of its name, and on one that runs all
+    of them."""
     plan = read_config("config/config.yaml")
-    assert len(plan.runs) == 12
+    assert len(plan.runs) == 15
+    whole = [run for run in plan.runs if run.strict]
+    assert [run.name for run in whole] == [
+        f"{name}-tpu_like_vector" for name in ("resnet18", "mobilenetv2", "bert_tiny")
+    ]
+    assert {run.options.model for run in whole} == {"corrected"}
     assert plan.runs[0].name == "resnet18-tpu_like"
     assert all(run.mapping == run.hardware for run in plan.runs)
     assert plan.files["workload"]["bert_tiny"] == "config/workload/bert_tiny.onnx"
@@ -44,6 +50,15 @@ def test_run_overrides_defaults() -> None:
     plan = plan_of({"objective": "energy", "runs": {"a": RUN, "b": {**RUN, "objective": "EDP", "lpf_limit": None}}})
     assert [run.options.objective for run in plan.runs] == ["energy", "EDP"]
     assert [run.options.lpf_limit for run in plan.runs] == [6, None]
+
+
+def test_strict_runs() -> None:
+    """At the top for every run, or for one; anything but true and false is refused where it stands."""
+    plan = plan_of({"strict": True, "runs": {"a": RUN, "b": {**RUN, "strict": False}}})
+    assert [run.strict for run in plan.runs] == [True, False]
+    assert [run.strict for run in plan_of({"runs": {"a": RUN}}).runs] == [False]
+    assert "runs.a.strict: wrong kind of value" in problems_of({"runs": {"a": {**RUN, "strict": "yes"}}})
+    assert "config strict: wrong kind of value" in problems_of({"strict": 1, "runs": {"a": RUN}})
 
 
 def test_sweep_is_every_combination() -> None:

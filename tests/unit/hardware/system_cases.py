@@ -58,7 +58,7 @@ def write(folder: Path, **files: dict[str, Any]) -> None:
 
 def connected(count: int, connectivity: list[Any], **more: Any) -> dict[str, Any]:
     """An accelerator file (2025) of `count` small cores and an off-chip core."""
-    cores = {core_id: "small.yaml" for core_id in range(count)}
+    cores = dict.fromkeys(range(count), "small.yaml")
     head = {"name": "x", "cores": cores, "offchip_core": "dram.yaml", "core_connectivity": connectivity}
     return head | {"bandwidth": 32, "unit_energy_cost": 0} | more
 

@@ -217,7 +217,7 @@ def test_each_fault_is_told_where_and_how_to_mend_it(case: str, tmp_path: Path) 
 @pytest.mark.parametrize("case", CASES)
 def test_no_fault_brings_others_along(case: str, tmp_path: Path) -> None:
     """What is wrong in one place is not told again elsewhere."""
-    data, path, _ = CASES[case]
+    data, _path, _ = CASES[case]
     follow = {"two off-chip cores": 1, "cores of no kind": 1, "core id is text": 1, "list of cores without a graph": 1}
     problems = problems_of(copy.deepcopy(data), tmp_path)
     assert len(problems) <= 1 + follow.get(case, 0), [str(problem) for problem in problems]

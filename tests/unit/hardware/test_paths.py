@@ -85,12 +85,22 @@ def test_the_published_chain_never_passes_the_memory() -> None:
     assert names(accelerator)[0, 4] == "0->1 1->2 2->3 3->4"
 
 
-def test_two_wide_links_go_before_a_narrow_one_and_tie_with_one_of_half_their_width(tmp_path: Path) -> None:
-    """Times of a bit: 2/128 + ... : at 60 b/cycle the detour over 128 and 128 is faster, at 64 the direct link wins."""
-    for width, expected in ((60, "0->1 1->2"), (64, "0->2")):
+def test_two_wide_links_go_before_a_narrow_one_and_one_link_before_two_of_its_width(tmp_path: Path) -> None:
+    """Two links of 128 b/cycle in a row against a direct one: only at 128 is it as fast, and shorter."""
+    for width, expected in ((127, "0->1 1->2"), (128, "0->2"), (129, "0->2")):
         entries: list[Any] = [{"type": "link", "cores": [one, one + 1], "bandwidth": 128} for one in (0, 1)]
         entries.append({"type": "link", "cores": [0, 2], "bandwidth": width})
         assert names(read(tmp_path, connected(3, entries)))[0, 2] == expected
+
+
+def test_only_the_narrowest_link_of_a_path_counts(tmp_path: Path) -> None:
+    """A wide first link gives nothing before a narrow second one: over 1 and over 2 take the same time, 1 is smaller.
+
+    0 -16- 1 -16- 3,  0 -128- 2 -16- 3
+    """
+    ends = [((0, 1), 16), ((1, 3), 16), ((0, 2), 128), ((2, 3), 16)]
+    entries: list[Any] = [{"type": "link", "cores": list(pair), "bandwidth": width} for pair, width in ends]
+    assert names(read(tmp_path, connected(4, entries)))[0, 3] == "0->1 1->3"
 
 
 def test_the_faster_of_link_and_bus_is_taken_and_the_first_of_equal_ones(tmp_path: Path) -> None:
@@ -164,7 +174,7 @@ def best_by_brute_force(accelerator: MultiCoreAccelerator, sender: int, receiver
                 ]
                 if not times:
                     break
-                time, taken = time + min(times)[0], [*taken, min(times)[1]]
+                time, taken = max(time, min(times)[0]), [*taken, min(times)[1]]
             else:
                 label = (time, length, cores, tuple(taken))
                 best = label if best is None else min(best, label)

@@ -46,6 +46,17 @@ def test_accelerators_of_the_reference_are_read(path: Path) -> None:
 
 
 @needs_shared
+@pytest.mark.parametrize("path", sorted((REFERENCE / "hw").glob("testing*.yaml")), ids=lambda path: path.stem)
+def test_core_files_named_from_a_folder_above_are_found(path: Path, tmp_path: Path) -> None:
+    """The reference's own tests name core files from its root; here small cores stand in for them."""
+    folder = tmp_path / "stream" / "inputs" / "testing" / "hardware"
+    (folder / "cores").mkdir(parents=True)
+    write(folder / "cores", testing_core1=core(), testing_core2=core(), offchip=offchip())
+    (folder / path.name).write_text(path.read_text())
+    assert validate_file(folder / path.name) == ("hardware", [], [])
+
+
+@needs_shared
 @pytest.mark.parametrize("path", sorted((REFERENCE / "cases").glob("*.json")), ids=lambda path: path.stem)
 def test_links_are_those_of_the_reference(path: Path) -> None:
     """The reference tool builds the same links: pairs, bandwidth, cost of a busy cycle."""
@@ -142,7 +153,7 @@ def test_links_have_their_own_bandwidth_energy_and_direction(tmp_path: Path) -> 
 
 
 def test_the_offchip_memory_is_linked_by_its_ports_unless_the_file_links_it(tmp_path: Path) -> None:
-    """One port is one link for all; a read and a write port are a link a way; a named off-chip core has what is named."""
+    """One port is one link for all, a read and a write port are a link a way; an entry that names it replaces them."""
     single = read(tmp_path, connected(2, ["0, 1"])).links[2:]
     assert [(link.name, link.kind, link.bandwidth_bits_per_cycle) for link in single] == [("port of 2", "port", 64)]
     wide = offchip("read", "write")
@@ -189,6 +200,15 @@ def test_cores_share_only_top_memories_of_equal_name(tmp_path: Path) -> None:
     named = [(instance.memory.name, instance.users) for instance in accelerator.memory_instances]
     assert named[:2] == [("weights", ((0, ("I2",)),)), ("l1", ((0, ("I1", "O")), (1, ("I1", "I2", "O"))))]
     assert any("core 0 keeps weights (I2) to itself; l1 is shared" in notice for notice in notices)
+
+
+def test_a_top_memory_that_others_cannot_fill_is_noted(tmp_path: Path) -> None:
+    """Inside one core the top memory needs no port to what is above it."""
+    closed = core()
+    closed["memories"]["sram"]["ports"][1]["allocation"].remove("I2, fh")
+    notices: list[str] = []
+    read(tmp_path, connected(1, []), notices, small=closed)
+    assert [notice for notice in notices if "cores.0: no port of sram carries 'I2, fh'" in notice]
 
 
 def test_roles_operators_routers_and_coordinates_are_read(tmp_path: Path) -> None:

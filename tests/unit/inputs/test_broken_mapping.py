@@ -41,12 +41,48 @@ CASES = {
         "Add.spatial_maping_hint",
         ["'spatial_mapping_hint'"],
     ),
-    "multi-core key": (
+    "newest multi-core key": (
         "  temporal_ordering:\n",
-        "  core_allocation:\n",
-        "  core_allo",
-        "Add.core_allocation",
-        ["not supported yet"],
+        "  fused_groups:\n",
+        "  fused_groups",
+        "Add.fused_groups",
+        ["is not supported"],
+    ),
+    "core": ("  temporal", "  core_allocation: [a]\n  temporal", "  core_", "Add.core_allocation[0]", ["whole number"]),
+    "core twice": (
+        "  temporal",
+        "  core_allocation: [1, 1]\n  temporal",
+        "  core_",
+        "Add.core_allocation[1]",
+        ["before"],
+    ),
+    "fixed without cores": (
+        "  temporal",
+        "  core_allocation_is_fixed: true\n  temporal",
+        "  core_",
+        "Add.core_allocation_is_fixed",
+        ["needs a core_allocation"],
+    ),
+    "tiling without number": (
+        "  temporal",
+        "  intra_core_tiling: [OY]\n  temporal",
+        "  intra",
+        "Add.intra_core_tiling[0]",
+        ["number of tiles", "OY, all"],
+    ),
+    "no tiles": (
+        "  temporal",
+        '  inter_core_tiling: ["K, 0"]\n  temporal',
+        "  inter",
+        "Add.inter_core_tiling[0]",
+        ["1"],
+    ),
+    "open tiling within a core": (
+        "  temporal",
+        '  intra_core_tiling: ["K, *"]\n  temporal',
+        "  intra",
+        "Add.intra_core_tiling[0]",
+        ["between cores"],
     ),
     "array dimension": ("    D2:", "    X2:", "    X2", "default.spatial_mapping.X2", ["array dimension", "D1, D2"]),
     "factor zero": ("K, 32", "K, 0", "      - K, 0", "default.spatial_mapping.D1[0]", ["at least 1", "'K, 0'"]),
@@ -170,3 +206,20 @@ def test_a_mapping_without_file_is_checked_too() -> None:
         "default.spatial_mapping.D3",
         "default.memory_operand_links.W",
     ]
+
+
+def test_tilings_for_several_cores_are_read() -> None:
+    """The keys of the dialect of 2025."""
+    entry = {
+        "name": "default",
+        "core_allocation": [2, 0],
+        "core_allocation_is_fixed": True,
+        "intra_core_tiling": ["oy, all", "OX,4"],
+        "inter_core_tiling": ["K, *"],
+        "layer_dimension_names": ["B", "K"],
+    }
+    [read] = read_mapping([entry]).entries
+    assert (read.core_allocation, read.core_allocation_is_fixed) == ((2, 0), True)
+    assert [(loop.dimension, loop.tiles) for loop in read.intra_core_tiling] == [("OY", "all"), ("OX", 4)]
+    assert [(loop.dimension, loop.tiles) for loop in read.inter_core_tiling] == [("K", "*")]
+    assert read.layer_dimension_names == ("B", "K")

@@ -13,7 +13,7 @@ from tilewright.report.export import mapping_yaml
 from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_layer
 
-from tests.unit.engine.engine_cases import constraints, convolution, gemm, small_core
+from tests.unit.engine.engine_cases import convolution, gemm, small_core
 from tests.unit.engine.vector_layers import binary, max_pool, relu
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -74,18 +74,24 @@ def test_entries_for_kinds_of_layers(selectors: tuple[str, ...], chosen: tuple[s
 
 def test_unknown_kinds_are_told() -> None:
     """A misspelt kind would never select anything."""
-    with pytest.raises(InputError, match="no such kind of layer.*did you mean '@pooling'"):
+    with pytest.raises(InputError, match=r"no such kind of layer.*did you mean '@pooling'"):
         read_mapping(entries("@poling"))
 
 
-def test_free_mapping_of_a_layer_with_one_input_reads_back() -> None:
-    """Level boundaries of a layer without weights are exported and read; a layer with weights then says what lacks."""
-    core, layer = small_core(buffer_bits=600), relu(K=8, OY=6)
-    found = map_layer(layer, core, constraints(), SearchOptions(temporal_mapping_search_engine="exact", allocation="free"))
-    mapping = read_mapping(yaml.safe_load(mapping_yaml([found], tuple(core.operational_array.size_of))))
-    again = map_layer(layer, core, mapping.constraints_for(layer), SearchOptions())
+def test_level_boundaries_of_a_layer_with_one_input() -> None:
+    """They need none for weights, are exported and read back; a layer with weights says what lacks."""
+    core, layer = small_core(), relu(K=8, OY=6)
+    given = {
+        "spatial_mapping": {"D1": ["K, 4"], "D2": []},
+        "temporal_ordering": [["K", 2], ["OY", 6]],
+        "level_boundaries": {"O": [0, 1, 2], "I": [1, 2]},
+    }
+    mapping = read_mapping([{"name": "default", **given}])
+    found = map_layer(layer, core, mapping.constraints_for(layer), SearchOptions())
+    assert found["level_boundaries"] == given["level_boundaries"]
+    exported = read_mapping(yaml.safe_load(mapping_yaml([found], tuple(core.operational_array.size_of))))
+    again = map_layer(layer, core, exported.constraints_for(layer), SearchOptions())
     for key in ("energy_pj", "latency_cycles", "level_boundaries", "loop_order"):
         assert again[key] == found[key]
-    with pytest.raises(MappingError, match="none for operator W"):
+    with pytest.raises(MappingError, match="none for operand W"):
         map_layer(binary(K=8, OY=6), core, mapping.constraints_for(layer), SearchOptions())
-

@@ -1,10 +1,19 @@
 """The physical checks: they pass on correct records and name what is wrong in broken ones."""
 
 import copy
+from pathlib import Path
 
 import pytest
+from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.report.access_checks import own_dimensions
 from tilewright.report.checks import check_run, checks_document, failure_message
+from tilewright.search.options import SearchOptions
+from tilewright.stages.run import map_layer
+
+from tests.unit.engine.engine_cases import constraints
+from tests.unit.engine.vector_layers import binary
+
+PROJECT = Path(__file__).resolve().parents[3]
 
 
 def failed(records, summary=None, core=None):
@@ -173,3 +182,14 @@ def test_a_network_without_layers_passes():
     counts = {"mac_count": 0, "layers": 0, "distinct_layers": 0, "layer_index": [], "latency_breakdown_cycles": {}}
     summary = totals | counts | {"corrected": {"energy_pj": 0.0, "latency_cycles": 0.0}}
     assert failed([], summary) == {}
+
+
+def test_lanes_that_do_not_divide_move_whole_lanes_at_least():
+    """49 rows over 32 lanes are 24.5 in each of 2 passes: the model moves 600 of 600.25 elements at a time, which is no
+    fault, also under `corrected`, where latency counts 25 lanes."""
+    core = read_accelerator(PROJECT / "config" / "hardware" / "tpu_like.yaml").cores[0]
+    unrolling = (("D1", (("OY", 32),)), ("D2", (("OX", 32),)))
+    for model in ("zigzag-3.9.1", "corrected"):
+        options = SearchOptions(model=model)
+        record = map_layer(binary(K=14, OY=49, OX=49), core, constraints(unrolling), options)
+        assert failure_message(check_run([record], None, core)) == ""

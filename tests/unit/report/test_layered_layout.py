@@ -16,7 +16,7 @@ def test_nothing_overlaps_and_edges_run_down(edges: set[tuple[int, int]]) -> Non
     graph.add_nodes_from(range(15))
     graph.add_edges_from((a, b) for a, b in sorted(edges) if a < b)
     layout = layered_layout(graph, 2.0, 0.25)
-    half = {place: 1.0 for place in layout.places.values()}
+    half = dict.fromkeys(layout.places.values(), 1.0)
     assert len(half) == 15
     for (source, target), path in zip(graph.edges, layout.paths, strict=True):
         assert path[0] == layout.places[source]

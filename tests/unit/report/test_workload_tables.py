@@ -29,14 +29,16 @@ def network() -> Workload:
     written, read, weights = (access_of_loops(*pair) for pair in (("y", "DK"), ("x", "DC"), ("w", "CK")))
     nodes = (
         WorkloadNode(
-            0, "fc/MatMul", "MatMul", product, (), None, False, MAC_ARRAY, "fc", "MatMul", "modelled", ("x", "w"), ("y",),
-            (IndexMap(loops, written, read, "I"), IndexMap(loops, written, weights, "W")),
+            0, "fc/MatMul", "MatMul", product, (), None, False, MAC_ARRAY, "fc", "MatMul", "modelled",
+            ("x", "w"), ("y",), (IndexMap(loops, written, read, "I"), IndexMap(loops, written, weights, "W")),
         ),
         WorkloadNode(
             1, "relu", "Relu", relu, (("I", 0),), None, False, VECTOR_UNIT, "relu", "Relu", "modelled", ("y",), ("z",),
             (identity_map("z", "y", (2, 3)),),
         ),
-        WorkloadNode(2, "flat", "Reshape", None, (("I", 1),), 6, True, "", "flat", "Reshape", "pass-through", ("z",), ("o",)),
+        WorkloadNode(
+            2, "flat", "Reshape", None, (("I", 1),), 6, True, "", "flat", "Reshape", "pass-through", ("z",), ("o",)
+        ),
     )  # fmt: skip
     tensors = (
         Tensor("x", (2, 4), 8),

@@ -4,7 +4,8 @@ import random
 
 import numpy as np
 from tilewright.schedule.problem import Integers, SchedulingProblem
-from tiny_systems import Link, Memory, Node, Piece, make_problem, make_system
+
+from tests.unit.schedule.tiny_systems import Link, Memory, Node, Piece, make_problem, make_system
 
 LAYOUTS = ("bus", "shared memory", "private links", "port and bus", "operand memories")
 
@@ -30,8 +31,7 @@ def random_problem(seed: int, nodes: int = 12) -> tuple[SchedulingProblem, Integ
     assert constants <= len(pieces)
     cores = draw.randint(1, 3)
     room = max(
-        sum(pieces[piece].bits for piece, _ in node.needs)
-        + sum(piece.bits for piece in pieces if piece.producer == cn)
+        sum(pieces[piece].bits for piece, _ in node.needs) + sum(piece.bits for piece in pieces if piece.producer == cn)
         for cn, node in enumerate(specs)
     )
     system = random_system(draw, cores, max(room, 1))
@@ -39,7 +39,7 @@ def random_problem(seed: int, nodes: int = 12) -> tuple[SchedulingProblem, Integ
     return make_problem(system, pieces, specs), allocation
 
 
-def random_system(draw: random.Random, cores: int, room: int):  # noqa: ANN201
+def random_system(draw: random.Random, cores: int, room: int):
     """A system in which `room` bits fit every memory, often hardly more."""
     layout = draw.choice(LAYOUTS)
     off = cores

@@ -69,7 +69,9 @@ class SlowScheduler:
             self.needs.append(kept)
             self.streamed.append([piece for piece, operand in pairs if operand in self.streams[cn]])
             after = graph.order_predecessor[graph.order_start[cn] : graph.order_start[cn + 1]].tolist()
-            self.predecessors.append({self.producer[piece] for piece, _ in pairs if self.producer[piece] >= 0} | set(after))
+            self.predecessors.append(
+                {self.producer[piece] for piece, _ in pairs if self.producer[piece] >= 0} | set(after)
+            )
         self.successors = [[i for i in range(self.count) if cn in self.predecessors[i]] for cn in range(self.count)]
         self.prepare()
 
@@ -135,7 +137,6 @@ class SlowScheduler:
     def store(self, memory: int, bits: int) -> None:
         """Change what a memory holds."""
         self.stored[memory] += bits
-        self.peak[memory] = max(self.peak[memory], self.stored[memory])
 
     def key(self, copy: Copy) -> int:
         """Remaining uses times bits."""
@@ -337,10 +338,8 @@ class SlowScheduler:
             return ready(cn), cn
 
         soon = [cn for cn in self.candidates[core] if ready(cn) <= horizon]
-        if soon:
-            cn = min(soon, key=rank)
-        else:
-            cn = min(self.candidates[core], key=lambda cn: (ready(cn), cn))
+        later = self.candidates[core]
+        cn = min(soon, key=rank) if soon else min(later, key=lambda cn: (ready(cn), cn))
         return Slot(cn, not soon, False, list(self.needs[cn]))
 
     def prepare_next(self, core: int) -> bool:
@@ -453,7 +452,7 @@ class SlowScheduler:
             changed = False
             for core in self.slot:
                 changed |= self.prepare_next(core)
-            for core, slot in self.slot.items():
+            for slot in self.slot.values():
                 if slot is not None and not slot.claimed and self.claim(slot.cn):
                     slot.claimed = changed = True
             kept, moved = [], []
@@ -467,6 +466,7 @@ class SlowScheduler:
             self.requests = kept + moved
         for core in self.slot:
             self.prefetch(core)
+        self.peak = {memory: max(peak, self.stored[memory]) for memory, peak in self.peak.items()}
 
     def prefetch(self, core: int) -> None:
         """Fetch a constant ahead."""

@@ -316,7 +316,7 @@ def lower(op: Lowering) -> None:
 
 
 def _is_empty(op: Lowering) -> bool:
-    """Whether no output, or a tensor that is read and not constant, has any element (constants may: sizes not given)."""
+    """Whether no output, or a computed tensor that is read, has any element (constants may be empty: not given)."""
     known = op.graph.tensors
     made = [known[name] for name in op.node.outputs if name in known]
     read = [known[name] for name in op.node.inputs if name in known and not known[name].is_constant]

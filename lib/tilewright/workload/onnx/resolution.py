@@ -22,7 +22,7 @@ from tilewright.workload.onnx.resolution_facts import ResolvedGraph, TensorFacts
 from tilewright.workload.onnx.resolution_inference import Inference
 from tilewright.workload.onnx.resolution_outputs import InnerTensors, OutputResolver, unused_places
 from tilewright.workload.onnx.resolution_tensors import KnownTensors
-from tilewright.workload.onnx.topology import _RANDOM
+from tilewright.workload.onnx.topology import RANDOM_OPERATORS
 
 __all__ = ["ResolvedGraph", "TensorFacts", "resolve_graph"]
 
@@ -217,7 +217,7 @@ class _Resolver:
         return nodes
 
     def _is_constant(self, node: onnx.NodeProto) -> bool:
-        if node.op_type in _RANDOM:
+        if node.op_type in RANDOM_OPERATORS:
             return False
         if node.domain not in STANDARD_DOMAINS and not any(node.input):
             return False  # a source of data, for all that is known

@@ -18,6 +18,8 @@ Output = tuple[int, Shape] | None
 
 QUANTISER_DOMAINS = frozenset({"qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general"})
 CONTRIB_DOMAIN = "com.microsoft"
+MISJUDGED = frozenset({"STFT"})
+"""Standard operators whose shapes onnx infers wrongly: it gives all bins of an STFT where half are asked for."""
 DELEGATED = {"FusedConv": ("Conv", 3), "FusedGemm": ("Gemm", 3)}
 """Contrib operator -> the standard one with the same shapes, and how many inputs that one shares."""
 
@@ -42,6 +44,11 @@ class CustomCall:
         """Element type of input `index`, float if it is missing."""
         given = self.element_types[index] if index < len(self.element_types) else None
         return onnx.TensorProto.FLOAT if given is None else given
+
+    def value(self, index: int) -> int | None:
+        """The one integer of input `index`; None where it is not known."""
+        values = self.values[index] if index < len(self.values) else None
+        return int(values.reshape(-1)[0]) if values is not None and values.size == 1 else None
 
     def integer(self, key: str, default: int) -> int:
         """An integer attribute."""
@@ -229,6 +236,28 @@ def _legacy_normalisation(call: CustomCall) -> list[Output]:
     return [*_same(call), *[(call.element_type(1), call.shape(1))] * 4]
 
 
+def _short_time_fourier(call: CustomCall) -> list[Output]:
+    """STFT: [batch, frames, bins, 2]; half of the bins unless `onesided` is 0."""
+    batch, length = call.shape(0)[:2]
+    step, stated = call.value(1), call.value(3)
+    window = call.shapes[2] if len(call.shapes) > 2 else None
+    frame = stated if stated is not None else (window[0] if window else None)
+    if step is None or frame is None:
+        return [None]
+    if step < 1 or not 1 <= frame <= length:
+        raise ValueError
+    bins = frame // 2 + 1 if call.integer("onesided", 1) else frame
+    return [(call.element_type(0), (batch, (length - frame) // step + 1, bins, 2))]
+
+
+def _quantised_lstm(call: CustomCall) -> list[Output]:
+    """Y, Y_h and Y_c as of LSTM; the states have their gates in the last axis: [directions, hidden, 4 * hidden]."""
+    steps, batch, _ = call.shape(0)
+    directions, hidden, _ = call.shape(2)
+    state: Output = (call.element_type(0), (directions, batch, hidden))
+    return [(call.element_type(0), (steps, directions, batch, hidden)), state, state]
+
+
 _Function = Callable[[CustomCall], list[Output]]
 
 
@@ -258,6 +287,7 @@ _CONTRIB: Mapping[str, _Function] = {
     **_table(_global_average, "QLinearGlobalAveragePool"),
     **_table(_quantised_concat, "QLinearConcat"),
     **_table(_gemm_like, "QGemm"),
+    **_table(_quantised_lstm, "DynamicQuantizeLSTM"),
 }
 _STANDARD: Mapping[str, _Function] = {
     **_table(
@@ -274,4 +304,5 @@ _STANDARD: Mapping[str, _Function] = {
     **_table(_legacy_gemm, "Gemm"),
     **_table(_legacy_cast, "Cast"),
     **_table(_legacy_pad, "Pad"),
+    **_table(_short_time_fourier, "STFT"),
 }

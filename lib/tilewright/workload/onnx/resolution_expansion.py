@@ -7,7 +7,7 @@ import onnx
 
 from tilewright.errors import InputError, Problem
 from tilewright.workload.onnx.functions import Bindings, bound_copy, call_bindings, standard_domain
-from tilewright.workload.onnx.topology import _free_names, _makers, _reads, _run_order, _unique_names
+from tilewright.workload.onnx.topology import captured_names, run_order, tensor_makers, tensors_read, unique_names
 
 Initialisers = list[tuple[str, onnx.TensorProto]]
 
@@ -41,9 +41,9 @@ class Expander:
         Raises InputError for tensors that are produced twice, and cycles.
         """
         protos = list(self.graph.node)
-        makers, problems = _makers(self.graph)
+        makers, problems = tensor_makers(self.graph)
         given = {value.name for value in self.graph.input} | {name for name, _ in graph_constants(self.graph)}
-        names = _unique_names(protos)
+        names = unique_names(protos)
         problems += [
             Problem(f"tensor '{tensor}' is produced twice: it is given to the network too", path=names[index])
             for tensor, index in makers.items()
@@ -51,7 +51,7 @@ class Expander:
         ]
         if problems:
             raise InputError(problems)
-        order = _run_order([_reads(proto) for proto in protos], makers, names)
+        order = run_order([tensors_read(proto) for proto in protos], makers, names)
         if order != list(range(len(protos))):
             self.notices.append("the operators of the file are not in an order in which they can run; they were sorted")
         self.node_names.update(names)
@@ -86,11 +86,11 @@ class Expander:
         wrapper = onnx.GraphProto()
         wrapper.node.extend(body.nodes)
         nodes = list(wrapper.node)
-        makers, problems = _makers(wrapper)
+        makers, problems = tensor_makers(wrapper)
         if problems:
             raise InputError(Problem(problem.message, path=f"{caller.name}/{problem.path}") for problem in problems)
-        names = _unique_names(nodes)
-        order = _run_order([_reads(node) for node in nodes], makers, [f"{caller.name}/{name}" for name in names])
+        names = unique_names(nodes)
+        order = run_order([tensors_read(node) for node in nodes], makers, [f"{caller.name}/{name}" for name in names])
         aliases = self._name_results(caller, body, makers)
         expanded = []
         for index in order:
@@ -151,7 +151,7 @@ def graph_constants(graph: onnx.GraphProto) -> Initialisers:
 def _tensor_names(graph: onnx.GraphProto) -> set[str]:
     names = {value.name for values in (graph.input, graph.output, graph.value_info) for value in values}
     names.update(name for name, _ in graph_constants(graph))
-    names.update(_free_names(graph))
+    names.update(captured_names(graph))
     names.update(name for node in graph.node for name in node.output)
     return names
 

@@ -1,5 +1,6 @@
 """Types and shapes of the outputs of one operator: onnx's own inference, guarded, and ours where onnx has none."""
 
+import contextlib
 import functools
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +11,7 @@ from tilewright.errors import InputError, Problem
 from tilewright.workload.onnx.evaluation import LARGEST_VALUES, Values
 from tilewright.workload.onnx.functions import standard_domain
 from tilewright.workload.onnx.resolution_checks import check_attributes, check_axes, check_values, known_attributes
-from tilewright.workload.onnx.resolution_custom import CONTRIB_DOMAIN, DELEGATED, CustomCall, custom_outputs
+from tilewright.workload.onnx.resolution_custom import CONTRIB_DOMAIN, DELEGATED, MISJUDGED, CustomCall, custom_outputs
 from tilewright.workload.onnx.resolution_expansion import PendingNode
 from tilewright.workload.onnx.resolution_facts import tensor_type
 from tilewright.workload.onnx.resolution_tensors import KnownTensors
@@ -43,11 +44,11 @@ def find_schema(operator: str, domain: str, version: int) -> onnx.defs.OpSchema 
     """
     try:
         schema = onnx.defs.get_schema(operator, min(max(version, 1), _LATEST), domain)
-        # What was withdrawn is either defined as it was, or is a stub without inputs.
-        if schema.deprecated and not schema.inputs and schema.since_version > 1:
-            schema = onnx.defs.get_schema(operator, schema.since_version - 1, domain)
     except onnx.defs.SchemaError:
         return None
+    if schema.deprecated and schema.since_version > 1:
+        with contextlib.suppress(onnx.defs.SchemaError):
+            return onnx.defs.get_schema(operator, schema.since_version - 1, domain)
     return schema
 
 
@@ -222,7 +223,7 @@ class Inference:
             return self._custom_types(item, known)
         if item.opsets is not self.model_opsets:
             self._check_version(item, schema)
-        if not schema.has_type_and_shape_inference_function:
+        if node.op_type in MISJUDGED or not schema.has_type_and_shape_inference_function:
             check_attributes(item.name, node, schema)
             types = self._custom_types(item, known)
             if types:

@@ -9,7 +9,7 @@ import onnx
 from tilewright.errors import InputError, Problem
 from tilewright.workload.onnx.node import OnnxNode
 
-_RANDOM = frozenset(
+RANDOM_OPERATORS = frozenset(
     {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
 )
 
@@ -42,17 +42,17 @@ def read_topology(graph: onnx.GraphProto, notices: list[str]) -> Topology:
     Raises InputError for inputs that nothing produces, tensors produced twice, and cycles.
     """
     protos = list(graph.node)
-    makers, problems = _makers(graph)
+    makers, problems = tensor_makers(graph)
     known = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     known.update(tensor.values.name for tensor in graph.sparse_initializer)
-    names = _unique_names(protos)
-    reads = [_reads(proto) for proto in protos]
+    names = unique_names(protos)
+    reads = [tensors_read(proto) for proto in protos]
     for index, proto in enumerate(protos):
         missing = [name for name in proto.input if name and name not in makers and name not in known]
         problems += [Problem(f"input '{name}' is produced by nothing", path=names[index]) for name in missing]
     if problems:
         raise InputError(problems)
-    order = _run_order(reads, makers, names)
+    order = run_order(reads, makers, names)
     if order != list(range(len(protos))):
         notices.append("the operators of the file are not in an order in which they can run; they were sorted")
     nodes = tuple(OnnxNode(place, names[index], protos[index]) for place, index in enumerate(order))
@@ -66,7 +66,8 @@ def read_topology(graph: onnx.GraphProto, notices: list[str]) -> Topology:
     return Topology(nodes, producer_of, _constant_nodes(nodes, producer_of, inputs, captured), captured)
 
 
-def _makers(graph: onnx.GraphProto) -> tuple[dict[str, int], list[Problem]]:
+def tensor_makers(graph: onnx.GraphProto) -> tuple[dict[str, int], list[Problem]]:
+    """Tensor -> place of the node that makes it, and a problem for each tensor that is made twice."""
     makers: dict[str, int] = {}
     problems = []
     for index, proto in enumerate(graph.node):
@@ -78,7 +79,7 @@ def _makers(graph: onnx.GraphProto) -> tuple[dict[str, int], list[Problem]]:
     return makers, problems
 
 
-def _unique_names(protos: list[onnx.NodeProto]) -> list[str]:
+def unique_names(protos: list[onnx.NodeProto]) -> list[str]:
     """Node names: `Op<index>` where there is none; a name that was taken before gets `__2`, `__3`, ..."""
     given = {proto.name for proto in protos if proto.name}
     taken: set[str] = set()
@@ -103,22 +104,23 @@ def _subgraphs(proto: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
             yield from attribute.graphs
 
 
-def _reads(proto: onnx.NodeProto) -> list[str]:
+def tensors_read(proto: onnx.NodeProto) -> list[str]:
     """The inputs of a node, then the names that its subgraphs use and do not define."""
     names = list(proto.input)
     for graph in _subgraphs(proto):
-        names += _free_names(graph)
+        names += captured_names(graph)
     return names
 
 
-def _free_names(graph: onnx.GraphProto) -> list[str]:
+def captured_names(graph: onnx.GraphProto) -> list[str]:
+    """The names that a graph uses and does not define, each once."""
     defined = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     defined.update(name for node in graph.node for name in node.output)
-    used = [name for node in graph.node for name in _reads(node)] + [value.name for value in graph.output]
+    used = [name for node in graph.node for name in tensors_read(node)] + [value.name for value in graph.output]
     return [name for name in dict.fromkeys(used) if name and name not in defined]
 
 
-def _run_order(reads: list[list[str]], makers: dict[str, int], names: list[str]) -> list[int]:
+def run_order(reads: list[list[str]], makers: dict[str, int], names: list[str]) -> list[int]:
     """File order if it is topological, else the topological order that takes the earliest ready node first."""
     needs = [{makers[name] for name in inputs if name in makers} for inputs in reads]
     if all(not need or max(need) < index for index, need in enumerate(needs)):
@@ -158,7 +160,7 @@ def _constant_nodes(
     constant: set[int] = set()
     for node in nodes:
         names = [name for name in node.inputs + captured.get(node.node_id, ()) if name]
-        is_constant = node.proto.op_type not in _RANDOM and not any(
+        is_constant = node.proto.op_type not in RANDOM_OPERATORS and not any(
             name in inputs or (name in producer_of and producer_of[name] not in constant) for name in names
         )
         if is_constant:

@@ -402,6 +402,24 @@ def test_operator_sets(opset: int) -> None:
     assert graph.opsets == {"": opset}
 
 
+@pytest.mark.parametrize("operator", ["Upsample", "Scatter", "GroupNormalization"])
+def test_withdrawn_operators(operator: str) -> None:
+    """Operators that newer operator sets withdrew are read as they were last defined."""
+    nodes = {
+        "Upsample": node("Upsample", ["x", "scales"], ["y"]),
+        "Scatter": node("Scatter", ["x", "at", "new"], ["y"]),
+        "GroupNormalization": node("GroupNormalization", ["x", "n", "n"], ["y"], num_groups=2),
+    }
+    constants = {
+        "scales": np.array([1, 1, 2, 2], np.float32),
+        "at": np.zeros((1, 1, 1, 1), np.int64),
+        "new": np.zeros((1, 1, 1, 1), np.float32),
+        "n": np.ones(2, np.float32),
+    }
+    graph = resolve_graph(model_of([nodes[operator]], {"x": [1, 4, 5, 5]}, {"y": None}, constants))
+    assert shape_of(graph, "y") == ((1, 4, 10, 10) if operator == "Upsample" else (1, 4, 5, 5))
+
+
 def test_attributes_of_other_tools_are_ignored() -> None:
     """An attribute that no version of the operator has does not keep the network from being read."""
     relu = node("Relu", ["x"], ["y"], weight_size=4)
@@ -437,3 +455,20 @@ def test_contrib_operators(operator: str) -> None:
     item = node(operator, list(inputs), ["y"], domain="com.microsoft", **attributes)
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
     assert shape_of(resolve_graph(model_of([item], inputs, {"y": None}, opset_imports=opsets)), "y") == expected
+
+
+@pytest.mark.parametrize(("onesided", "bins"), [(None, 9), (1, 9), (0, 16)])
+def test_bins_of_a_short_time_fourier_transform(onesided: int | None, bins: int) -> None:
+    """Half of the bins unless all are asked for; onnx itself infers all of them where the window gives the length."""
+    attributes = {} if onesided is None else {"onesided": onesided}
+    transform = helper.make_node("STFT", ["x", "step", "window"], ["y"], **attributes)
+    window = numpy_helper.from_array(np.ones(16, np.float32), "window")
+    graph = helper.make_graph(
+        [transform],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 100, 1])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(np.array(4), "step"), window],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    assert resolve_graph(model).tensors["y"].shape == (1, 22, bins, 2)

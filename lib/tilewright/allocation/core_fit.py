@@ -1,0 +1,81 @@
+"""Which cores can run which parts of layers, whatever else runs where.
+
+A core can run a CN if the cost table has a runtime, the core has a memory for each operand that does not stream, what
+the CN keeps while it runs fits these memories, and the off-chip memory is reached. These are the checks of the
+scheduler that look at one CN and its core only; made before the search, no evaluation is spent on what they forbid.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.schedule.problem import OUTPUT_OPERAND, Booleans, Integers, SchedulingProblem
+
+
+@dataclass(frozen=True)
+class Finding:
+    """CNs that a core cannot run for one reason; `text` says why, for the first CN of a part."""
+
+    cns: Integers
+    texts: tuple[str, ...]
+    """One for each of `cns`"""
+
+
+def core_findings(problem: SchedulingProblem, core: int) -> list[Finding]:
+    """Everything that keeps a core from running CNs; the plainest reason first."""
+    if core == problem.system.off_chip_core:
+        cns = np.arange(problem.graph.node_count)
+        return [Finding(cns, ("it is the off-chip core",) * len(cns))]
+    cannot = np.flatnonzero(problem.costs.runtime_cycles[problem.graph.cost_row, core] < 1)
+    findings = [Finding(cannot, ("it has no cost there: the core cannot run it",) * len(cannot))]
+    return [*findings, *_path_findings(problem, core), *_memory_findings(problem, core)]
+
+
+def _streams(problem: SchedulingProblem, core: int) -> Booleans:
+    """[cn, operand] streams from or to the off-chip memory."""
+    streams: Booleans = problem.costs.stream_bits[problem.graph.cost_row, core] > 0
+    return streams
+
+
+def _path_findings(problem: SchedulingProblem, core: int) -> list[Finding]:
+    """CNs that read on a core without a path from the off-chip core, or write on one without a path to it."""
+    system, graph = problem.system, problem.graph
+    findings = []
+    inward = bool(system.path_exists[system.off_chip_core * system.core_count + core])
+    outward = bool(system.path_exists[core * system.core_count + system.off_chip_core])
+    if not inward:
+        cns = np.flatnonzero(np.diff(graph.need_start) > 0)
+        findings.append(Finding(cns, ("no path from the off-chip core",) * len(cns)))
+    if not outward:
+        cns = np.unique(graph.piece_producer[graph.piece_producer >= 0])
+        findings.append(Finding(cns, ("no path to the off-chip core",) * len(cns)))
+    return findings
+
+
+def _memory_findings(problem: SchedulingProblem, core: int) -> list[Finding]:
+    """CNs that lack a memory on the core, and CNs that do not fit."""
+    graph, system = problem.graph, problem.system
+    memory_of, memories = system.core_memory[core], len(system.memory_capacity_bits)
+    streams = _streams(problem, core)
+    produced = np.flatnonzero(graph.piece_producer >= 0)
+    cn = np.concatenate((problem.need_cn, graph.piece_producer[produced]))
+    piece = np.concatenate((problem.fetch_order[0], produced))
+    operand = np.concatenate((problem.fetch_order[1], np.full(len(produced), OUTPUT_OPERAND)))
+    kept = ~streams[cn, operand]
+    cn, piece, operand = cn[kept], piece[kept], operand[kept]
+    memory = memory_of[operand]
+    absent = memory < 0
+    lacking = Finding(cn[absent], tuple(f"no memory for operand {number}" for number in operand[absent]))
+    # A piece that a CN reads by two operands is one copy in a memory that holds both.
+    place = np.unique((cn[~absent] * memories + memory[~absent]) * max(len(graph.piece_bits), 1) + piece[~absent])
+    place, piece = np.divmod(place, max(len(graph.piece_bits), 1))
+    places, index = np.unique(place, return_inverse=True)
+    needed_bits = np.zeros(len(places), np.int64)
+    np.add.at(needed_bits, index, graph.piece_bits[piece])
+    over = needed_bits > system.memory_capacity_bits[places % memories]
+    texts = tuple(
+        f"CN {place // memories} needs {bits} bits in memory {place % memories}, "
+        f"which has {system.memory_capacity_bits[place % memories]}"
+        for place, bits in zip(places[over].tolist(), needed_bits[over].tolist(), strict=True)
+    )
+    return [lacking, Finding(places[over] // memories, texts)]

@@ -1,0 +1,240 @@
+"""The search over allocations: a genetic algorithm (NSGA-II), or all of them where there are few.
+
+Latency and energy are minimised together; the Pareto front is kept over everything that was evaluated, and one point of
+it is chosen by the objective. No allocation is evaluated twice: a child that is known is made again, by stronger
+mutation, until it is new.
+"""
+
+import itertools
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from tilewright.allocation.evaluate import EVERYTHING, GENERATIONS, INTERRUPTED, Evaluator, Judge
+from tilewright.allocation.operators import (
+    CROSSOVER_PROBABILITY,
+    Individual,
+    mutate,
+    neighbours,
+    random_genome,
+    survivors,
+    tournament,
+    uniform_crossover,
+)
+from tilewright.allocation.options import AllocationOptions
+from tilewright.allocation.point import Evaluation, choose, pareto_front, ranked
+from tilewright.allocation.result import AllocationResult, GenerationRow, SearchProgress
+from tilewright.allocation.space import AllocationSpace, Genome
+from tilewright.allocation.warm_start import warm_starts
+from tilewright.errors import MappingError
+from tilewright.schedule.options import ScheduleOptions
+from tilewright.schedule.problem import Integers, SchedulingProblem
+from tilewright.schedule.simulate import Scheduler
+
+Progress = Callable[[SearchProgress], None]
+LOCAL_SHARE = 0.5
+"""Of a generation's children that are neighbours of the best by objective; the genetic operators make the others.
+NSGA-II spreads its population over the whole Pareto front; this makes it end in the best of a neighbourhood."""
+TRIES_A_STRENGTH = 4
+"""Known children in a row after which mutation becomes one gene stronger."""
+TRIES = 200
+"""Known children in a row after which a generation is left with fewer children."""
+
+
+def schedule_judge(problem: SchedulingProblem, options: ScheduleOptions | None = None) -> Judge:
+    """Latency and energy of allocations of `problem` by the compiled scheduler."""
+    scheduler = Scheduler(problem, replace(options or ScheduleOptions(), record=False))
+
+    def judge(allocation: Integers) -> tuple[int, float]:
+        schedule = scheduler(allocation)
+        return schedule.latency_cycles, schedule.energy_pj
+
+    return judge
+
+
+def search_allocation(
+    space: AllocationSpace,
+    judge: Judge,
+    options: AllocationOptions | None = None,
+    progress: Progress | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> AllocationResult:
+    """The best allocation of `space` that was found, by `judge` (see `schedule_judge`).
+
+    Where the space has no more allocations than the options plan to evaluate, or is small by `exhaustive_nodes`, all of
+    them are evaluated; with nothing to choose that is one. `progress` is called after every evaluation, in the calling
+    thread. The same space, options and judge give the same result whatever the number of threads, unless time budget
+    or Ctrl-C end the search early; then the best so far is the result. Raises MappingError where no evaluated
+    allocation has a schedule, and lets Ctrl-C through before one has.
+    """
+    options = options or AllocationOptions()
+    with Evaluator(space, judge, options.thread_count, options.time_budget_s, clock) as evaluator:
+        search = _Search(space, options, evaluator, progress)
+        try:
+            search.run()
+        except KeyboardInterrupt:
+            evaluator.stopped_by = INTERRUPTED
+        if not evaluator.points:
+            if evaluator.stopped_by == INTERRUPTED:
+                raise KeyboardInterrupt
+            raise MappingError(_nothing_found(evaluator))
+        return search.result()
+
+
+def _nothing_found(evaluator: Evaluator) -> str:
+    reasons = list(dict.fromkeys(evaluator.infeasible.values()))[:3]
+    return f"none of {evaluator.count} evaluated allocations has a schedule: {'; '.join(reasons)}"
+
+
+class _Search:
+    """The state of one search."""
+
+    def __init__(
+        self, space: AllocationSpace, options: AllocationOptions, evaluator: Evaluator, progress: Progress | None
+    ) -> None:
+        self.space = space
+        self.options = options
+        self.evaluator = evaluator
+        self.draw = random.Random(options.seed)
+        self.rows: list[GenerationRow] = []
+        self.best: Evaluation | None = None
+        self.evaluates_all = options.evaluates_all(space.size, len(space.part_of_cn))
+        self.planned = space.size if self.evaluates_all else options.planned_evaluations
+        self.progress = progress
+        evaluator.on_result = self._report
+
+    def run(self) -> None:
+        """Evaluate until everything planned is done or the evaluator stops."""
+        if self.evaluates_all:
+            self._evaluate_all()
+        else:
+            self._evolve()
+
+    def result(self) -> AllocationResult:
+        """What was found; at least one allocation must have a schedule."""
+        points = list(self.evaluator.points.values())
+        complete = EVERYTHING if self.evaluator.count == self.space.size else GENERATIONS
+        return AllocationResult(
+            space=self.space,
+            options=self.options,
+            chosen=choose(points, self.options.objective),
+            front=pareto_front(points),
+            generations=tuple(self.rows),
+            evaluations=self.evaluator.count,
+            infeasible=dict(self.evaluator.infeasible),
+            stopped_by=self.evaluator.stopped_by or complete,
+        )
+
+    def _evaluate_all(self) -> None:
+        """Every allocation, the warm starts first, in batches as large as a generation."""
+        every = itertools.chain(warm_starts(self.space), itertools.product(*self.space.gene_choices))
+        for batch in _batches(_distinct(every), self.options.nb_ga_individuals):
+            if self.evaluator.stopped_by:
+                return
+            self._record(self._evaluated(batch), len(self.rows))
+
+    def _evolve(self) -> None:
+        """The genetic algorithm."""
+        count = self.options.nb_ga_individuals
+        population = survivors(self._evaluated(self._first_population()), count)
+        self._record(population, 0)
+        for generation in range(1, self.options.nb_ga_generations + 1):
+            if self.evaluator.stopped_by:
+                return
+            children = self._children(population)
+            population = survivors([*population, *self._evaluated(children)], count)
+            self._record(population, generation)
+
+    def _evaluated(self, genomes: Sequence[Genome]) -> list[Individual]:
+        """The individuals of those genomes that have a schedule."""
+        self.evaluator.evaluate(genomes)
+        points = self.evaluator.points
+        return [Individual(points[genome]) for genome in genomes if genome in points]
+
+    def _first_population(self) -> list[Genome]:
+        """Warm starts for at most half of it, the rest at random."""
+        count = self.options.nb_ga_individuals
+        genomes = dict.fromkeys(warm_starts(self.space)[: (count + 1) // 2])
+        while len(genomes) < count:  # ends: the space has more allocations than this
+            genomes[random_genome(self.space.gene_choices, self.draw)] = None
+        return list(genomes)
+
+    def _children(self, population: Sequence[Individual]) -> list[Genome]:
+        """Distinct genomes that were not evaluated, one for each individual of the population where that succeeds."""
+        children = dict.fromkeys(self._neighbours_of_best(int(self.options.nb_ga_individuals * LOCAL_SHARE)))
+        for _ in range(self.options.nb_ga_individuals - len(children)):
+            for attempt in range(TRIES):
+                child = self._child(population, 1 + attempt // TRIES_A_STRENGTH)
+                if child not in children and not self.evaluator.is_known(child):
+                    children[child] = None
+                    break
+        return list(children)
+
+    def _neighbours_of_best(self, count: int) -> list[Genome]:
+        """New genomes one gene away from the best by objective; once it has no more, from the next best, and so on."""
+        found: dict[Genome, None] = {}
+        for point in ranked(self.evaluator.points.values(), self.options.objective):
+            new = [
+                genome
+                for genome in neighbours(point.genome, self.space.gene_choices)
+                if genome not in found and not self.evaluator.is_known(genome)
+            ]
+            self.draw.shuffle(new)
+            found.update(dict.fromkeys(new[: count - len(found)]))
+            if len(found) == count:
+                break
+        return list(found)
+
+    def _child(self, population: Sequence[Individual], mutated_genes: int) -> Genome:
+        """A child of one parent or two, mutated in about `mutated_genes` genes."""
+        choices = self.space.gene_choices
+        if not population:
+            return random_genome(choices, self.draw)
+        genome = tournament(population, self.draw).point.genome
+        if self.draw.random() < CROSSOVER_PROBABILITY:
+            genome = uniform_crossover(genome, tournament(population, self.draw).point.genome, self.draw)
+        return mutate(genome, choices, min(mutated_genes, len(choices)), self.draw)
+
+    def _record(self, population: Sequence[Individual], generation: int) -> None:
+        """Add a row of the table of generations; none while nothing has a schedule."""
+        points = list(self.evaluator.points.values())
+        kept = [individual.point for individual in population] or points
+        if not points:
+            return
+        before = self.rows[-1].evaluations_so_far if self.rows else 0
+        self.rows.append(
+            GenerationRow(
+                generation=generation,
+                evaluations=self.evaluator.count - before,
+                evaluations_so_far=self.evaluator.count,
+                best_latency_cycles=min(point.latency_cycles for point in points),
+                best_energy_pj=min(point.energy_pj for point in points),
+                best_edp=min(point.edp for point in points),
+                mean_latency_cycles=sum(point.latency_cycles for point in kept) / len(kept),
+                mean_energy_pj=sum(point.energy_pj for point in kept) / len(kept),
+            )
+        )
+
+    def _report(self) -> None:
+        """Tell how far the search is."""
+        if self.progress is None:
+            return
+        newest = next(reversed(self.evaluator.points.values()), None)
+        if newest is not None:
+            self.best = newest if self.best is None else choose((self.best, newest), self.options.objective)
+        evaluator = self.evaluator
+        self.progress(SearchProgress(evaluator.count, self.planned, self.best, evaluator.elapsed_s))
+
+
+def _distinct(genomes: Iterator[Genome]) -> Iterator[Genome]:
+    seen: set[Genome] = set()
+    for genome in genomes:
+        if genome not in seen:
+            seen.add(genome)
+            yield genome
+
+
+def _batches(genomes: Iterator[Genome], size: int) -> Iterator[list[Genome]]:
+    while batch := list(itertools.islice(genomes, size)):
+        yield batch

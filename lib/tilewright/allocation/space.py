@@ -1,0 +1,197 @@
+"""The space of allocations: the parts of layers that a core is chosen for, and the cores that each may run on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from tilewright.allocation.core_fit import core_findings
+from tilewright.errors import InputError, Problem
+from tilewright.schedule.problem import Floats, Integers, SchedulingProblem
+
+Genome = tuple[int, ...]
+"""The core of each flexible part, in the order of `AllocationSpace.flexible`."""
+
+
+@dataclass(frozen=True)
+class LayerRequest:
+    """`core_allocation` of a mapping file for one layer."""
+
+    layer: int
+    """Number of the layer, as in `NodeGraph.layer`."""
+    cores: tuple[int, ...]
+    """Cores that any group of the layer may run on; where fixed, the core of each group."""
+    is_fixed: bool = False
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """A core that was asked for, or not ruled out, and that cannot run a part."""
+
+    layer: int
+    group: int
+    core: int
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class AllocationSpace:
+    """Parts (layer, group) in rising order, and the cores each may run on; made by `allocation_space`."""
+
+    parts: tuple[tuple[int, int], ...]
+    part_of_cn: Integers
+    """[cn]"""
+    choices: tuple[tuple[int, ...], ...]
+    """[part] cores in rising order, at least one"""
+    runtime_cycles: Integers
+    """[part, core] sum over the CNs of the part; -1 where the core cannot run one of them"""
+    on_core_energy_pj: Floats
+    """[part, core] sum over the CNs of the part"""
+    exclusions: tuple[Exclusion, ...] = ()
+
+    @cached_property
+    def flexible(self) -> tuple[int, ...]:
+        """Parts with more than one choice: the genes."""
+        return tuple(part for part, cores in enumerate(self.choices) if len(cores) > 1)
+
+    @cached_property
+    def gene_choices(self) -> tuple[tuple[int, ...], ...]:
+        """[gene] cores."""
+        return tuple(self.choices[part] for part in self.flexible)
+
+    @cached_property
+    def size(self) -> int:
+        """How many allocations there are."""
+        return prod(len(cores) for cores in self.gene_choices)
+
+    def part_cores(self, genome: Genome) -> tuple[int, ...]:
+        """[part] core."""
+        cores = [choice[0] for choice in self.choices]
+        for part, core in zip(self.flexible, genome, strict=True):
+            cores[part] = core
+        return tuple(cores)
+
+    def allocation(self, genome: Genome) -> Integers:
+        """[cn] core, as the scheduler takes it."""
+        return np.array(self.part_cores(genome), np.int64)[self.part_of_cn]
+
+    def genome(self, part_cores: Sequence[int]) -> Genome:
+        """The genome of cores [part]. Raises InputError for each part whose core is none of its choices."""
+        if len(part_cores) != len(self.parts):
+            message = f"must name a core for each of {len(self.parts)} parts of layers"
+            raise InputError([Problem(message, path="core_allocation", value=str(len(part_cores)))])
+        problems = [
+            Problem(
+                "core is not allowed for this part",
+                path=_part_name(*self.parts[part]),
+                value=str(core),
+                allowed=", ".join(str(choice) for choice in self.choices[part]),
+            )
+            for part, core in enumerate(part_cores)
+            if core not in self.choices[part]
+        ]
+        if problems:
+            raise InputError(problems)
+        return tuple(int(part_cores[part]) for part in self.flexible)
+
+
+def _part_name(layer: int, group: int) -> str:
+    return f"layer {layer} group {group}"
+
+
+def allocation_space(problem: SchedulingProblem, requests: Sequence[LayerRequest] = ()) -> AllocationSpace:
+    """The parts of `problem` and the cores that each may run on.
+
+    A part may run on the cores that can run all its CNs and, where a request names its layer, that the request allows.
+    Cores of a flexible request that cannot run the part are left out and listed in `exclusions`. Raises InputError with
+    every request that names what is not there, every fixed core that cannot run its part, and every part without core.
+    """
+    graph = problem.graph
+    key, part_of_cn = np.unique(np.stack((graph.layer, graph.group)), axis=1, return_inverse=True)
+    parts = tuple((int(layer), int(group)) for layer, group in key.T)
+    part_of_cn = part_of_cn.ravel().astype(np.int64)
+    reasons = _reasons(problem, part_of_cn, len(parts))
+    problems = _request_problems(problem, parts, requests)
+    request_of = {request.layer: request for request in requests}
+    choices: list[tuple[int, ...]] = []
+    exclusions = []
+    for part, (layer, group) in enumerate(parts):
+        wanted = _wanted_cores(problem, request_of.get(layer), group)
+        refused = [Exclusion(layer, group, core, reasons[part, core]) for core in wanted if (part, core) in reasons]
+        choices.append(tuple(core for core in wanted if (part, core) not in reasons))
+        exclusions += refused
+        if not choices[-1] and wanted:
+            problems.append(_no_core(layer, group, refused))
+    if problems:
+        raise InputError(problems)
+    runtime, energy = _part_costs(problem, part_of_cn, len(parts))
+    for part, core in reasons:
+        runtime[part, core] = -1
+    return AllocationSpace(parts, part_of_cn, tuple(choices), runtime, energy, tuple(exclusions))
+
+
+def _no_core(layer: int, group: int, refused: Sequence[Exclusion]) -> Problem:
+    why = "; ".join(f"core {exclusion.core}: {exclusion.reason}" for exclusion in refused)
+    return Problem(f"no core can run it ({why})", path=_part_name(layer, group))
+
+
+def _wanted_cores(problem: SchedulingProblem, request: LayerRequest | None, group: int) -> tuple[int, ...]:
+    """Cores that a request leaves for a group, in rising order; those it names wrongly are another's problem."""
+    off_chip, count = problem.system.off_chip_core, problem.system.core_count
+    if request is None:
+        return tuple(core for core in range(count) if core != off_chip)
+    cores = request.cores
+    if request.is_fixed:
+        cores = request.cores[group : group + 1]
+    return tuple(sorted({core for core in cores if 0 <= core < count and core != off_chip}))
+
+
+def _request_problems(
+    problem: SchedulingProblem, parts: Sequence[tuple[int, int]], requests: Sequence[LayerRequest]
+) -> list[Problem]:
+    """Requests for layers and cores that are not there, twice for a layer, or of the wrong length."""
+    groups = {
+        layer: max(group for other, group in parts if other == layer) + 1 for layer in {part[0] for part in parts}
+    }
+    count, off_chip = problem.system.core_count, problem.system.off_chip_core
+    allowed = ", ".join(str(core) for core in range(count) if core != off_chip)
+    problems = []
+    for index, request in enumerate(requests):
+        name = f"layer {request.layer}"
+        if request.layer not in groups:
+            problems.append(Problem("core_allocation for a layer without CNs", path=name))
+        if request.layer in {earlier.layer for earlier in requests[:index]}:
+            problems.append(Problem("has two entries of core_allocation", path=name))
+        problems += [
+            Problem("no such compute core", path=f"{name}: core_allocation", value=str(core), allowed=allowed)
+            for core in request.cores
+            if not 0 <= core < count or core == off_chip
+        ]
+        expected = groups.get(request.layer, len(request.cores))
+        if request.is_fixed and len(request.cores) != expected:
+            message = f"fixed allocation must name a core for each of the {expected} groups of the layer"
+            problems.append(Problem(message, path=f"{name}: core_allocation", value=str(list(request.cores))))
+        elif not request.cores:
+            problems.append(Problem("names no core", path=f"{name}: core_allocation", allowed=allowed))
+    return problems
+
+
+def _reasons(problem: SchedulingProblem, part_of_cn: Integers, parts: int) -> dict[tuple[int, int], str]:
+    """(part, core) -> why the core cannot run it, of the first reason and its first CN."""
+    reasons: dict[tuple[int, int], str] = {}
+    for core in range(problem.system.core_count):
+        for finding in core_findings(problem, core):
+            found, first = np.unique(part_of_cn[finding.cns], return_index=True)
+            for part, index in zip(found.tolist(), first.tolist(), strict=True):
+                reasons.setdefault((part, core), finding.texts[index])
+    return reasons
+
+
+def _part_costs(problem: SchedulingProblem, part_of_cn: Integers, parts: int) -> tuple[Integers, Floats]:
+    """(runtime, energy) [part, core], sums over CNs."""
+    rows = len(problem.costs.runtime_cycles)
+    uses = np.bincount(part_of_cn * rows + problem.graph.cost_row, minlength=parts * rows).reshape(parts, rows)
+    energy_pj: Floats = np.where(problem.costs.runtime_cycles < 1, 0.0, problem.costs.on_core_energy_pj)
+    return uses @ np.maximum(problem.costs.runtime_cycles, 0), uses.astype(np.float64) @ energy_pj

@@ -1,0 +1,146 @@
+"""The graph of computation nodes: columns over CNs, edges and what is read from outside; no object per CN."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.fusion.grid import Integers, LayerGrid
+from tilewright.fusion.outer_loops import LayerTiling
+from tilewright.workload.layer import Layer
+
+ORDERING = -1
+"""Operand of an edge without data: the CNs of a group run one after the other."""
+SmallIntegers = npt.NDArray[np.int16]
+
+
+@dataclass(frozen=True)
+class CnLayer:
+    """A layer of the network and its CNs, which are numbered without gaps."""
+
+    node_id: int
+    name: str
+    operator_type: str
+    loop_sizes: tuple[tuple[str, int], ...]
+    tiling: LayerTiling
+    first_cn: int
+    cn_count: int
+    stack: int
+    """Layers of one stack are fused; stacks run one after the other."""
+    outputs: tuple[str, ...]
+    """Tensors that the layer makes."""
+
+    @cached_property
+    def grid(self) -> LayerGrid:
+        """Ranges of the CNs by formula."""
+        return LayerGrid(self.loop_sizes, self.tiling)
+
+
+@dataclass(frozen=True)
+class CnLink:
+    """What flows between two layers for one operand, summed over their CNs."""
+
+    producer: int
+    """Number of the layer in the graph."""
+    consumer: int
+    operand: str
+    tensor: str
+    """The tensor that the producer makes."""
+    edge_count: int
+    bits: int
+    is_exact: bool
+    """False: a box around what is needed, because the data moved between the two is no box."""
+
+
+@dataclass(frozen=True)
+class SourceTensor:
+    """A tensor that no layer makes."""
+
+    name: str
+    shape: tuple[int, ...]
+    bits: int
+    """Bits of an element."""
+    is_constant: bool
+    """A weight; else an input of the network."""
+
+
+@dataclass(frozen=True, eq=False)
+class CnGraph:
+    """All CNs of a network. CNs are numbered layer by layer; CN n of layer l is `layers[l].first_cn + n`."""
+
+    network: str
+    layers: tuple[CnLayer, ...]
+    stacks: tuple[tuple[int, ...], ...]
+    """Numbers of the layers of each stack."""
+    operands: tuple[str, ...]
+    """Names that the columns `edge_operand` and `read_operand` point to; '' is an input that is no operand."""
+    shapes: tuple[Layer, ...]
+    """The layer of each class of CNs that cost the same, without a name."""
+    links: tuple[CnLink, ...]
+    sources: tuple[SourceTensor, ...]
+    notices: tuple[str, ...]
+    """What is legal but not as it was written."""
+    group: Integers
+    """[cn] part of the layer that runs on one core"""
+    shape: Integers
+    """[cn] place in `shapes`"""
+    output_bits: Integers
+    """[cn] final output that the CN makes; 0 for all but the last step of a reduction"""
+    network_output_bits: Integers
+    """[cn] how much of it leaves the network"""
+    edge_source: Integers
+    """[edge] CN"""
+    edge_target: Integers
+    """[edge] CN; ascending"""
+    edge_operand: SmallIntegers
+    """[edge] operand of the target's layer, or ORDERING"""
+    edge_bits: Integers
+    """[edge] how much of the source's output the target needs; 0 for ORDERING"""
+    read_cn: Integers
+    """[read] CN; ascending"""
+    read_operand: SmallIntegers
+    """[read] operand of its layer"""
+    read_content: Integers
+    """[read] content that it reads of a source tensor"""
+    content_source: Integers
+    """[content] place in `sources`"""
+    content_bits: Integers
+    """[content]"""
+    content_start: Integers
+    """[content + 1] into `content_bounds`, one row for each axis of the tensor"""
+    content_bounds: Integers
+    """[axis of a content, 2] first index and the one after the last, padding excluded: the identity of a content"""
+
+    @property
+    def cn_count(self) -> int:
+        """Number of CNs."""
+        return len(self.group)
+
+    @cached_property
+    def cn_layer(self) -> Integers:
+        """[cn] number of its layer"""
+        return np.repeat(np.arange(len(self.layers)), [layer.cn_count for layer in self.layers])
+
+    @cached_property
+    def data_edge_count(self) -> int:
+        """Number of edges along which data flows."""
+        return int((self.edge_operand != ORDERING).sum())
+
+    def content_box(self, content: int) -> Integers:
+        """[axes, 2] box of a content."""
+        return self.content_bounds[self.content_start[content] : self.content_start[content + 1]]
+
+    def cn_name(self, cn: int) -> str:
+        """A CN for people: number of the layer, then of the CN in it."""
+        layer = int(self.cn_layer[cn])
+        return f"{layer}.{cn - self.layers[layer].first_cn}"
+
+
+COLUMNS = (
+    *("group", "shape", "output_bits", "network_output_bits"),
+    *("edge_source", "edge_target", "edge_operand", "edge_bits"),
+    *("read_cn", "read_operand", "read_content"),
+    *("content_source", "content_bits", "content_start", "content_bounds"),
+)
+"""The fields of CnGraph that are arrays."""

@@ -1,0 +1,96 @@
+"""Tiling by the mapping file: `intra_core_tiling`, `inter_core_tiling` and layer stacks, the dialect of 2025."""
+
+from collections.abc import Sequence
+
+from tilewright.errors import InputError, Problem
+from tilewright.fusion.outer_loops import LayerTiling, Tiling, counted_loops, layer_tiling
+from tilewright.mapping.constraints import WILDCARD, Mapping, MappingConstraints, TilingEntry
+from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.layer import OUTPUT, Layer
+
+_DEFAULT_TILES = 2
+_IMAGE_ROWS, _MATRIX_ROWS, _CHANNELS = "OY", "D", "K"
+_IMAGE_RANK = 4
+
+
+def mapped_tiling(workload: Workload, mapping: Mapping, stacks: Sequence[Sequence[int]]) -> Tiling:
+    """The tiling of every layer of a network by its mapping entry. Raises InputError with all problems.
+
+    Tiles for several cores are the inner loops: CNs 0, 1, ... are the parts of the first tile, one a group. A layer
+    that is alone in its stack is not cut into tiles that run one after the other.
+    """
+    fused = {node_id for stack in stacks if len(stack) > 1 for node_id in stack}
+    tilings: list[LayerTiling] = []
+    notices: list[str] = []
+    problems: list[Problem] = []
+    for node in workload.nodes:
+        if node.layer is None:
+            continue
+        entry = mapping.constraints_for(node.layer)
+        between, remarks = _tiles(node.layer, entry, entry.inter_core_tiling, problems)
+        within, more = _tiles(node.layer, entry, entry.intra_core_tiling, problems)
+        notices += [*remarks, *more]
+        if not entry.intra_core_tiling or not within:
+            within = _default_tiles(node.layer)
+        counts = [*between, *(within if node.node_id in fused else [])]
+        loops, remarks = counted_loops(node.layer, counts)
+        notices += remarks
+        tilings.append(layer_tiling(node.node_id, loops, [place < len(between) for place in range(len(counts))]))
+        problems += _core_problems(node, entry, tilings[-1])
+    if problems:
+        raise InputError(dict.fromkeys(problems))
+    return Tiling(tuple(tilings), tuple(tuple(stack) for stack in stacks), tuple(dict.fromkeys(notices)))
+
+
+def dimension_names(layer: Layer, entry: MappingConstraints) -> dict[str, str]:
+    """What a mapping file may call the dimensions of a layer -> dimension.
+
+    `layer_dimension_names` where given. Elementwise layers of four axes answer to H and D (axes 1 and 2) besides: the
+    names B, H, D, K that the reference gives to any tensor. Their last axis is not K: that is the channels here.
+    """
+    names = {name: name for name in layer.size_of}
+    operands = dict(layer.operand_dimensions)
+    output = operands[OUTPUT]
+    is_elementwise = set(layer.size_of) == set(output) and all(set(axes) <= set(output) for axes in operands.values())
+    if is_elementwise and len(output) == _IMAGE_RANK:
+        names = {"H": output[1], "D": output[2]} | names
+    return names | dict(zip(entry.layer_dimension_names, layer.size_of, strict=False))
+
+
+def _tiles(
+    layer: Layer, entry: MappingConstraints, written: Sequence[TilingEntry], problems: list[Problem]
+) -> tuple[list[tuple[str, int | str]], list[str]]:
+    """(dimension, number of tiles) of the entries for dimensions that the layer has, and remarks."""
+    names = dimension_names(layer, entry)
+    found: list[tuple[str, int | str]] = []
+    remarks = []
+    for loop in written:
+        if loop.dimension not in names:
+            continue
+        dimension = names[loop.dimension]
+        if loop.tiles == WILDCARD:
+            if not entry.core_allocation:
+                message = "`*` is one tile for each core of core_allocation, which is not given"
+                problems.append(Problem(message, path=entry.name, value=f"{loop.dimension}, *"))
+            tiles: int | str = max(1, len(entry.core_allocation))
+            remarks.append(f"{layer.name}: {dimension}, * is {tiles} tiles, one for each core")
+        else:
+            tiles = loop.tiles
+        found.append((dimension, tiles))
+    return found, remarks
+
+
+def _default_tiles(layer: Layer) -> list[tuple[str, int | str]]:
+    """Two tiles of image rows, else of matrix rows, else of channels, else of the first dimension but B and G."""
+    others = [dimension for dimension in layer.size_of if dimension not in ("B", "G")]
+    for dimension in (_IMAGE_ROWS, _MATRIX_ROWS, _CHANNELS, *others):
+        if layer.size_of.get(dimension, 1) > 1 and dimension in dict(layer.operand_dimensions)[OUTPUT]:
+            return [(dimension, _DEFAULT_TILES)]
+    return []
+
+
+def _core_problems(node: WorkloadNode, entry: MappingConstraints, tiling: LayerTiling) -> list[Problem]:
+    if entry.core_allocation_is_fixed and tiling.group_count != len(entry.core_allocation):
+        message = f"fixes {len(entry.core_allocation)} cores for the {tiling.group_count} groups of {node.name}"
+        return [Problem(message, path=entry.name, value=str(list(entry.core_allocation)))]
+    return []

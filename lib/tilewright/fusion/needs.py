@@ -1,0 +1,169 @@
+"""What the tiles of a layer need of the tensors that layers make, that come from outside, or that are constant.
+
+Nodes that only move data are passed through: what is needed of their outputs is turned into what is needed of their
+inputs, box by box.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.fusion.axis_rows import AxisRows, axis_rows, is_cropped, row_of_contents, shares_loops
+from tilewright.fusion.grid import Integers, LayerGrid
+from tilewright.workload.access import AxisIndex, Boxes, IndexMap, Shape, index_range, input_boxes
+from tilewright.workload.graph import Workload, WorkloadNode
+
+
+@dataclass(frozen=True, eq=False)
+class Needs:
+    """What all CNs of a layer need of one tensor for one operand; CNs that need the same share a *content*."""
+
+    operand: str
+    """Operand of the layer; '' for an input that is none (a bias)."""
+    tensor: str
+    dimensions: tuple[str, ...]
+    """Dimensions of the layer whose tiles tell contents apart, the first slowest."""
+    content: Integers
+    """[entry] content: ascending; contents without an entry need nothing"""
+    boxes: Boxes
+    """[entry, axes, 2] elements, clipped to the tensor"""
+    axes: tuple[tuple[AxisRows, Integers], ...] | None
+    """(rows, [entry] row) of each axis: exact also where a box has gaps; None behind moves of data."""
+    is_exact: bool
+    """Whether what is needed is known element by element; else it is a box around it."""
+
+
+@dataclass(frozen=True)
+class NetworkTensors:
+    """A network as tensors: who makes each, and what the nodes that only move data say of it."""
+
+    workload: Workload
+    producer: dict[str, WorkloadNode]
+
+    def shape(self, tensor: str) -> Shape:
+        """Shape of a tensor."""
+        return self.workload.tensor_of[tensor].shape
+
+    def is_source(self, tensor: str) -> bool:
+        """Whether a layer makes the tensor, or nothing of the network does."""
+        producer = self.producer.get(tensor)
+        return producer is None or producer.layer is not None or self.workload.tensor_of[tensor].is_constant
+
+
+def network_tensors(workload: Workload) -> NetworkTensors:
+    """The producers of all tensors of a network."""
+    return NetworkTensors(workload, {name: node for node in workload.nodes for name in node.outputs})
+
+
+def needs_of_layer(node: WorkloadNode, grid: LayerGrid, network: NetworkTensors) -> Iterator[Needs]:
+    """What the CNs of a layer need, for each of its maps and each source behind it."""
+    for index_map in node.index_maps:
+        yield from sources_of(_direct_needs(index_map, grid, network), network)
+
+
+def needs_of_output(tensor: str, network: NetworkTensors) -> Iterator[Needs]:
+    """What the outside needs of the sources of a network output: one content, the whole."""
+    shape = network.shape(tensor)
+    box = np.array([[(0, size) for size in shape]], dtype=np.int64).reshape(1, len(shape), 2)
+    yield from sources_of(Needs("", tensor, (), np.zeros(1, np.int64), box, None, True), network)
+
+
+def sources_of(needs: Needs, network: NetworkTensors) -> Iterator[Needs]:
+    """The same needs in terms of tensors that layers make, that come from outside or are constant."""
+    if network.is_source(needs.tensor):
+        yield needs
+        return
+    for index_map in network.producer[needs.tensor].index_maps:
+        if index_map.output.tensor != needs.tensor:
+            continue
+        shape, input_shape = network.shape(needs.tensor), network.shape(index_map.input.tensor)
+        boxes, possible = input_boxes(index_map, needs.boxes, shape, input_shape)
+        if not possible.any():
+            continue
+        is_gapped = needs.axes is not None and any(rows.gapped is not None for rows, _ in needs.axes)
+        is_exact = needs.is_exact and not is_gapped and _keeps_boxes(index_map, needs.boxes, boxes, shape, possible)
+        behind = replace(
+            needs,
+            tensor=index_map.input.tensor,
+            content=needs.content[possible],
+            boxes=boxes[possible],
+            axes=None,
+            is_exact=is_exact,
+        )
+        yield from sources_of(behind, network)
+
+
+def _direct_needs(index_map: IndexMap, grid: LayerGrid, network: NetworkTensors) -> Needs:
+    """What the CNs need of the tensor that the layer itself reads."""
+    access, shape = index_map.input, network.shape(index_map.input.tensor)
+    rows = [axis_rows(axis, size, index_map, grid) for axis, size in zip(access.axes, shape, strict=True)]
+    used = {dimension for row in rows for dimension in row.dimensions}
+    dimensions = tuple(dimension for dimension in grid.tiled_dimensions if dimension in used)
+    counts = tuple(grid.tiles[dimension].count for dimension in dimensions)
+    row_of = [row_of_contents(row, dimensions, counts) for row in rows]
+    count = math.prod(counts)
+    boxes = np.zeros((count, len(shape), 2), np.int64)
+    filled = np.ones(count, dtype=bool)
+    for axis, (row, place) in enumerate(zip(rows, row_of, strict=True)):
+        boxes[:, axis, 0], boxes[:, axis, 1] = row.first[place], row.end[place]
+        filled &= row.first[place] < row.end[place]
+    output_shape = network.shape(index_map.output.tensor)
+    is_exact = (
+        index_map.is_exact
+        and not shares_loops(access, index_map)
+        and not is_cropped(index_map.output, index_map, output_shape)
+    )
+    axes = tuple((row, place[filled]) for row, place in zip(rows, row_of, strict=True))
+    content = np.flatnonzero(filled).astype(np.int64)
+    return Needs(index_map.operand, access.tensor, dimensions, content, boxes[filled], axes, is_exact)
+
+
+def _keeps_boxes(
+    index_map: IndexMap, outputs: Boxes, inputs: Boxes, shape: Shape, possible: npt.NDArray[np.bool_]
+) -> bool:
+    """Whether the boxes of inputs hold nothing but what the boxes of outputs depend on.
+
+    That is so where every axis follows one loop, step by step; and where as many elements are needed as lie in the
+    output box, each depending on one of its own (a reshape that happens to fit).
+    """
+    if not index_map.is_exact or shares_loops(index_map.input, index_map):
+        return False
+    every_axis = (*index_map.output.axes, *index_map.input.axes)
+    if all(_follows_one_loop(axis, index_map) for axis in every_axis) and not shares_loops(index_map.output, index_map):
+        return True
+    if not _is_one_to_one(index_map):
+        return False
+    window = [index_range(axis, index_map.size_of) for axis in index_map.output.axes]
+    if math.prod(last - first + 1 for first, last in window) != math.prod(size for _, size in index_map.loops):
+        return False
+    needed = np.ones(len(outputs), np.int64)
+    for axis, ((first, last), size) in enumerate(zip(window, shape, strict=True)):
+        start, end = (
+            np.maximum(outputs[:, axis, 0], max(first, 0)),
+            np.minimum(outputs[:, axis, 1], min(last + 1, size)),
+        )
+        needed *= np.maximum(end - start, 0)
+    return bool((needed == np.prod(inputs[:, :, 1] - inputs[:, :, 0], axis=1))[possible].all())
+
+
+def _follows_one_loop(axis: AxisIndex, index_map: IndexMap) -> bool:
+    factors = [factor for name, factor in axis.terms if factor and index_map.size_of[name] > 1]
+    return not factors or (len(factors) == 1 and abs(factors[0]) == 1)
+
+
+def _is_one_to_one(index_map: IndexMap) -> bool:
+    """Whether every combination of loop values has an output element and an input element of its own."""
+    for access in (index_map.output, index_map.input):
+        used = {name for axis in access.axes for name, factor in axis.terms if factor}
+        if shares_loops(access, index_map) or any(size > 1 and name not in used for name, size in index_map.loops):
+            return False
+        for axis in access.axes:
+            reach = 1
+            for factor, name in sorted((abs(factor), name) for name, factor in axis.terms if factor):
+                if index_map.size_of[name] > 1 and factor < reach:
+                    return False
+                reach += factor * (index_map.size_of[name] - 1)
+    return True

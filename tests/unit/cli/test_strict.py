@@ -1,0 +1,118 @@
+"""What of a network a run costs, told on the command line, and `--strict`."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from tilewright import api
+from tilewright.cli.main import main
+from tilewright.errors import InputError
+
+PROJECT = Path(__file__).resolve().parents[3]
+MAPPING = PROJECT / "config" / "mapping" / "tpu_like_vector.yaml"
+
+
+@pytest.fixture
+def arguments(tmp_path: Path) -> list[str]:
+    """`map` of a small part of a network: one core, not the layers of which there are many."""
+    return ["map", "--workload", str(small_network(tmp_path)), "--mapping", str(MAPPING), "--no-store"]
+
+
+def small_network(folder: Path) -> Path:
+    """conv -> relu -> pool -> flatten."""
+    from onnx import TensorProto, helper
+
+    info = helper.make_tensor_value_info
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], name="conv"),
+        helper.make_node("Relu", ["c"], ["r"], name="relu"),
+        helper.make_node("MaxPool", ["r"], ["p"], name="pool", kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("Flatten", ["p"], ["y"], name="flatten"),
+    ]
+    weights = helper.make_tensor("w", TensorProto.FLOAT, [8, 3, 1, 1], [0.0] * 24)
+    ends = [info("x", TensorProto.FLOAT, [1, 3, 4, 4])], [info("y", TensorProto.FLOAT, [1, 32])]
+    model = helper.make_model(
+        helper.make_graph(nodes, "g", *ends, [weights]), opset_imports=[helper.make_opsetid("", 17)]
+    )
+    path = folder / "small.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def hardware(name: str) -> list[str]:
+    """The option for a core of the project."""
+    return ["--hardware", str(PROJECT / "config" / "hardware" / f"{name}.yaml")]
+
+
+def test_what_is_not_costed_is_told(arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Shares, operator types with their work, and what only moves data; the summary says the same."""
+    assert main([*arguments, *hardware("tpu_like"), "--model", "corrected", "-o", str(tmp_path / "run")]) == 0
+    said = capsys.readouterr().out
+    assert "costed: 100% of MACs, 0% of other operations" in said
+    assert "not costed, not run by the core: 1 Relu (128 operations), 1 MaxPool (128 operations)" in said
+    assert "only moves data, at no cost: 1 Flatten" in said
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())["payload"]
+    assert not summary["coverage"]["complete"]
+    assert [row["operator_type"] for row in summary["coverage"]["not_costed"]] == ["Relu", "MaxPool"]
+    assert summary["passed_through"] == {"Flatten": 1}
+
+
+def test_the_reference_profile_does_not_know_all_work(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """What it has no layer for is told, with a share that is not known."""
+    assert main([*arguments, *hardware("tpu_like_vector")]) == 0
+    said = capsys.readouterr().out
+    assert "costed: 100% of MACs, unknown of other operations" in said
+    assert "not costed, not modelled: 1 Relu, 1 MaxPool" in said
+
+
+@pytest.mark.parametrize(("core", "model"), [("tpu_like", "corrected"), ("tpu_like_vector", "zigzag-3.9.1")])
+def test_strict_fails_where_work_is_not_costed(
+    core: str, model: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2, before any search, with every operator type."""
+    assert main([*arguments, *hardware(core), "--model", model, "--strict"]) == 2
+    said = capsys.readouterr().err
+    assert "strict forbids: 1 Relu" in said
+    assert "strict forbids: 1 MaxPool" in said
+    assert "Flatten" not in said
+
+
+def test_strict_passes_where_everything_is_costed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """All layers have energy and latency, and nothing is left to be told but moves."""
+    assert main([*arguments, *hardware("tpu_like_vector"), "--model", "corrected", "--strict"]) == 0
+    said = capsys.readouterr().out
+    assert "3 layers" in said
+    assert "not costed" not in said
+
+
+def test_strict_in_python(tmp_path: Path) -> None:
+    """The same from Python."""
+    core = yaml.safe_load((PROJECT / "config" / "hardware" / "tpu_like.yaml").read_text())
+    options = api_options()
+    with pytest.raises(InputError, match="strict forbids: 1 Relu"):
+        api.map_workload(small_network(tmp_path), core, MAPPING, options, strict=True)
+    everything = {**core, "operator_types": ["all"]}
+    mapped = api.map_workload(small_network(tmp_path), everything, MAPPING, options, strict=True)
+    assert mapped.summary["coverage"]["complete"]
+
+
+def api_options() -> object:
+    """The corrected profile."""
+    from tilewright.search.options import SearchOptions
+
+    return SearchOptions(model="corrected")
+
+
+def test_runs_that_cost_different_work_are_not_compared(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A core that leaves out pooling is not better than one that does it: no Pareto front holds both."""
+    for core in ("tpu_like", "tpu_like_vector"):
+        output = ["-o", str(tmp_path / "runs" / core)]
+        assert main([*arguments, *hardware(core), "--model", "corrected", *output]) == 0
+    capsys.readouterr()
+    assert main(["pareto", str(tmp_path / "runs")]) == 0
+    said = capsys.readouterr().out
+    assert "costed 384 MACs and 0 other operations" in said
+    assert "costed 384 MACs and 256 other operations" in said
