@@ -4,7 +4,8 @@
 
 Synthetic networks are two 3x3 convolutions and an addition, cut into tiles of one output element; ONNX files are cut
 into lines of every layer. What is measured is the wall time from the parsed network and the tiling to the graph in
-memory, reading of the file excluded, each graph in a process of its own, and that process's peak resident memory.
+memory, reading of the file excluded; then from the graph to the pieces of data; each graph in a process of its own, with that
+process's peak resident memory.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import onnx
 from onnx.helper import make_graph, make_model, make_node, make_opsetid, make_tensor_value_info
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.hint_loops import HintLoopOptions, hint_loop_tiling
+from tilewright.fusion.pieces import data_pieces
 from tilewright.workload.source import parse_workload
 
 FLOAT = onnx.TensorProto.FLOAT
@@ -65,6 +67,9 @@ def measure(source: str) -> dict[str, Any]:
     tiling = hint_loop_tiling(workload, HintLoopOptions(hint_loops=loops))
     graph = build_cn_graph(workload, tiling)
     seconds = time.perf_counter() - start
+    start = time.perf_counter()
+    pieces = data_pieces(workload, graph)
+    piece_seconds = time.perf_counter() - start
     return {
         "source": Path(source).name,
         "layers": len(graph.layers),
@@ -73,6 +78,8 @@ def measure(source: str) -> dict[str, Any]:
         "data_edges": graph.data_edge_count,
         "shapes": len(graph.shapes),
         "seconds": round(seconds, 3),
+        "pieces": len(pieces.bits),
+        "piece_seconds": round(piece_seconds, 3),
         "peak_mib": round(_peak_mib()),
         "peak_before_mib": round(before_mib),
     }
@@ -92,13 +99,15 @@ def main() -> None:
     if arguments.one:
         print(json.dumps(measure(arguments.one)))
         return
-    print(f"{'source':28}{'layers':>8}{'CNs':>10}{'edges':>12}{'shapes':>8}{'seconds':>10}{'peak MiB':>10}")
+    print(
+        f"{'source':28}{'layers':>8}{'CNs':>10}{'edges':>12}{'shapes':>8}{'seconds':>10}{'pieces':>10}{'seconds':>10}{'peak MiB':>10}"
+    )
     for source in [*(str(10**power) for power in range(3, arguments.largest + 1)), *arguments.networks]:
         command = [sys.executable, __file__, "--one", source]
         row = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         print(
             f"{row['source']:28}{row['layers']:8}{row['cns']:10}{row['edges']:12}{row['shapes']:8}"
-            f"{row['seconds']:10.3f}{row['peak_mib']:10}"
+            f"{row['seconds']:10.3f}{row['pieces']:10}{row['piece_seconds']:10.3f}{row['peak_mib']:10}"
         )
 
 

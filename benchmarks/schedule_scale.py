@@ -23,6 +23,8 @@ import numpy as np
 PROJECT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(PROJECT / "lib"))
 
+from tilewright.schedule.bounds import lower_bounds  # noqa: E402
+from tilewright.schedule.check import check_schedule  # noqa: E402
 from tilewright.schedule.options import ScheduleOptions  # noqa: E402
 from tilewright.schedule.problem import CoreSystem, CostTable, NodeGraph, SchedulingProblem  # noqa: E402
 from tilewright.schedule.simulate import Scheduler  # noqa: E402
@@ -32,7 +34,7 @@ WEIGHT, INPUT = 1, 2
 
 
 def fused_stack(nodes: int, cores: int) -> tuple[SchedulingProblem, np.ndarray]:
-    """(problem, allocation) of LAYERS layers with nodes / LAYERS tiles each, layer l on core l modulo the cores."""
+    """(problem, allocation) of LAYERS layers with nodes / LAYERS tiles each; layer i on core i modulo the cores."""
     tiles = nodes // LAYERS
     count = tiles * LAYERS
     layer, tile = np.divmod(np.arange(count), tiles)
@@ -99,16 +101,23 @@ def measure(nodes: int, cores: int, selection: str, record: bool) -> dict[str, o
     prepared = time.perf_counter()
     schedule = scheduler(allocation)
     done = time.perf_counter()
+    bounds = lower_bounds(problem)
+    bounded = time.perf_counter()
+    faults = check_schedule(problem, schedule) if record else []
+    assert not faults, faults[:3]
     return {
         "nodes": problem.graph.node_count,
         "edges": len(problem.edges[1]),
         "transferred": int(np.sum(schedule.link_bits[:, 0]) // 2048),
         "latency_cycles": schedule.latency_cycles,
+        "gap": round(bounds.latency_gap(schedule.latency_cycles), 4),
         "selection": selection,
         "build_s": round(built - begin, 3),
         "prepare_s": round(prepared - built, 3),
         "schedule_s": round(done - prepared, 4),
         "us_per_node": round((done - prepared) / problem.graph.node_count * 1e6, 2),
+        "bounds_s": round(bounded - done, 3),
+        **({"check_s": round(time.perf_counter() - bounded, 3)} if record else {}),
         "peak_gib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
     }
 
@@ -119,7 +128,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, help="one size only, measured in this process")
     parser.add_argument("--cores", type=int, default=4)
     parser.add_argument("--selection", choices=("latency", "memory"), default="latency")
-    parser.add_argument("--logs", action="store_true", help="record transfers and memory use too")
+    parser.add_argument("--logs", action="store_true", help="record transfers and memory use, and check the schedule")
     arguments = parser.parse_args()
     if arguments.nodes:
         print(json.dumps(measure(arguments.nodes, arguments.cores, arguments.selection, arguments.logs)))

@@ -56,7 +56,8 @@ def nodes_of(workload: Workload) -> list[dict[str, Any]]:
 def _without_blanks(node: WorkloadNode) -> dict[str, Any]:
     layer = {name: value for name, value in encode(node.layer).items() if value} if node.layer else None
     plain = {"node_id": node.node_id, **encode(node), "layer": layer}
-    return {name: value for name, value in plain.items() if (value or name == "node_id") and name not in _ABOUT_THE_FILE}
+    kept = {name: value for name, value in plain.items() if name not in _ABOUT_THE_FILE}
+    return {name: value for name, value in kept.items() if value or name == "node_id"}
 
 
 def _find(path: str, folders: list[Path]) -> Path:

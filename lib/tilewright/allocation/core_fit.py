@@ -67,8 +67,9 @@ def _memory_findings(problem: SchedulingProblem, core: int) -> list[Finding]:
     absent = memory < 0
     lacking = Finding(cn[absent], tuple(f"no memory for operand {number}" for number in operand[absent]))
     # A piece that a CN reads by two operands is one copy in a memory that holds both.
-    place = np.unique((cn[~absent] * memories + memory[~absent]) * max(len(graph.piece_bits), 1) + piece[~absent])
-    place, piece = np.divmod(place, max(len(graph.piece_bits), 1))
+    key = np.sort((cn[~absent] * memories + memory[~absent]) * max(len(graph.piece_bits), 1) + piece[~absent])
+    key = key[np.append(True, key[1:] != key[:-1])[: len(key)]]  # np.unique hashes, which is slow for such keys
+    place, piece = np.divmod(key, max(len(graph.piece_bits), 1))
     places, index = np.unique(place, return_inverse=True)
     needed_bits = np.zeros(len(places), np.int64)
     np.add.at(needed_bits, index, graph.piece_bits[piece])

@@ -34,7 +34,7 @@ class Individual:
 
 def survivors(population: Sequence[Individual], count: int) -> list[Individual]:
     """The `count` best by rank of non-domination, then by crowding distance."""
-    chosen: list[Individual] = tools.selNSGA2(list(population), count)
+    chosen: list[Individual] = tools.selNSGA2(list(population), count, nd="log")
     return chosen
 
 

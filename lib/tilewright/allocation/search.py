@@ -33,7 +33,7 @@ from tilewright.schedule.problem import Integers, SchedulingProblem
 from tilewright.schedule.simulate import Scheduler
 
 Progress = Callable[[SearchProgress], None]
-LOCAL_SHARE = 0.5
+LOCAL_SHARE = 0.75
 """Of a generation's children that are neighbours of the best by objective; the genetic operators make the others.
 NSGA-II spreads its population over the whole Pareto front; this makes it end in the best of a neighbourhood."""
 TRIES_A_STRENGTH = 4

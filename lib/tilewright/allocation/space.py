@@ -152,9 +152,7 @@ def _request_problems(
     problem: SchedulingProblem, parts: Sequence[tuple[int, int]], requests: Sequence[LayerRequest]
 ) -> list[Problem]:
     """Requests for layers and cores that are not there, twice for a layer, or of the wrong length."""
-    groups = {
-        layer: max(group for other, group in parts if other == layer) + 1 for layer in {part[0] for part in parts}
-    }
+    groups = {layer: group + 1 for layer, group in parts}  # in rising order: the highest group stays
     count, off_chip = problem.system.core_count, problem.system.off_chip_core
     allowed = ", ".join(str(core) for core in range(count) if core != off_chip)
     problems = []

@@ -30,6 +30,8 @@ class AxisJoin:
 def join_intervals(first: Integers, end: Integers, owner_of_index: Integers) -> AxisJoin:
     """The join of needs [first, end), one a row, inside the axis; `owner_of_index` is what tile makes each index."""
     changes = np.flatnonzero(owner_of_index[1:] != owner_of_index[:-1]) + 1
+    if not len(changes) and len(owner_of_index):
+        return _joined_with_one(first, end, int(owner_of_index[0]))
     run_start = np.concatenate((np.zeros(1, np.int64), changes))
     run_end = np.append(changes, len(owner_of_index))
     from_run = np.searchsorted(run_end, first, side="right")
@@ -46,6 +48,15 @@ def join_indices(row: Integers, index: Integers, row_count: int, owner_of_index:
     inside = (index >= 0) & (index < len(owner_of_index))
     row, index = row[inside], index[inside]
     return _joined(row, owner_of_index[index], np.ones(len(row), np.int64), row_count)
+
+
+def _joined_with_one(first: Integers, end: Integers, owner: int) -> AxisJoin:
+    """The join of needs with an axis that one tile makes, or none."""
+    held = (first < end) & (owner != NOBODY)
+    start = np.zeros(len(first) + 1, np.int64)
+    np.cumsum(held, out=start[1:])
+    count = (end - first)[held]
+    return AxisJoin(start, np.full(len(count), owner, np.int64), count)
 
 
 def _joined(row: Integers, owner: Integers, count: Integers, row_count: int) -> AxisJoin:
@@ -73,6 +84,10 @@ def product_of_joins(
     owner = np.zeros(need_count, np.int64)
     elements = np.ones(need_count, np.int64)
     for join, row_of_need in joins:
+        if len(join.start) == 2 and len(join.owner) == 1:
+            # An axis that neither side cuts: the same for all.
+            owner, elements = owner + join.owner[0], elements * join.count[0]
+            continue
         row = row_of_need[need]
         entries = join.start[row + 1] - join.start[row]
         place = np.repeat(join.start[row], entries) + _places_in_rows(entries)

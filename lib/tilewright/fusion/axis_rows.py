@@ -107,7 +107,7 @@ def _gapped(
 
     Rows whose tiles have equal lengths have equal indices but for their first one.
     """
-    if not lengths:
+    if not lengths or _has_no_gaps(lengths, coefficients):
         return None
     shapes, shape_of_row = np.unique(np.stack(lengths, axis=1), axis=0, return_inverse=True)
     offsets = [_offsets(shape.tolist(), coefficients) for shape in shapes]
@@ -121,6 +121,16 @@ def _gapped(
     order = np.lexsort((index, row))
     inside = (index[order] >= 0) & (index[order] < size)
     return row[order][inside], index[order][inside]
+
+
+def _has_no_gaps(lengths: list[Integers], coefficients: list[int]) -> bool:
+    """Whether the smallest tiles already join the steps of the loops with larger coefficients (so do larger tiles)."""
+    reach = 1
+    for place in sorted(range(len(lengths)), key=lambda place: coefficients[place]):
+        if coefficients[place] > reach and lengths[place].max() > 1:
+            return False
+        reach += coefficients[place] * (int(lengths[place].min()) - 1)
+    return True
 
 
 def _offsets(lengths: list[int], coefficients: list[int]) -> Integers:

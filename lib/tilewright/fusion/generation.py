@@ -10,7 +10,14 @@ from tilewright.fusion.contents import ReadTable
 from tilewright.fusion.graph import ORDERING, CnGraph, CnLayer, CnLink
 from tilewright.fusion.grid import Integers, LayerGrid
 from tilewright.fusion.links import Producer, content_flow, flow, producer_of
-from tilewright.fusion.needs import Needs, NetworkTensors, needs_of_layer, needs_of_output, network_tensors
+from tilewright.fusion.needs import (
+    Needs,
+    NetworkTensors,
+    needs_of_layer,
+    needs_of_output,
+    network_tensors,
+    unknown_dependencies,
+)
 from tilewright.fusion.outer_loops import LayerTiling, Tiling
 from tilewright.fusion.shapes import shape_classes
 from tilewright.workload.graph import Workload, WorkloadNode
@@ -37,10 +44,11 @@ class _Building:
 def build_cn_graph(workload: Workload, tiling: Tiling) -> CnGraph:
     """The CN graph of a network that is read with its tensors (an ONNX file, profile `corrected`).
 
-    Raises InputError where the network has no tensors, or where a reduction is split over cores.
+    Raises InputError where the network has no tensors, where a layer is in no stack or in several, or where a
+    reduction is split over cores.
     """
     nodes = [node for node in workload.nodes if node.layer is not None]
-    _check(workload, nodes)
+    _check(workload, nodes, tiling)
     building = _start(workload, nodes, tiling)
     reads = ReadTable(workload, building.operands)
     shape_of_cn: list[Integers] = []
@@ -60,7 +68,7 @@ def build_cn_graph(workload: Workload, tiling: Tiling) -> CnGraph:
         operands=building.operands,
         shapes=tuple(shapes),
         links=tuple(building.links),
-        notices=tiling.notices,
+        notices=(*tiling.notices, *unknown_dependencies(building.network)),
         group=_joined([layer.grid.groups for layer in building.layers]),
         shape=_joined(shape_of_cn),
         output_bits=output_bits,
@@ -73,13 +81,21 @@ def build_cn_graph(workload: Workload, tiling: Tiling) -> CnGraph:
     )
 
 
-def _check(workload: Workload, nodes: list[WorkloadNode]) -> None:
+def _check(workload: Workload, nodes: list[WorkloadNode], tiling: Tiling) -> None:
     lacking = [node for node in nodes if not node.index_maps]
     if lacking or (nodes and not workload.tensors):
         message = (
             "the layers say nothing of the tensors between them: give an ONNX file, read with the profile corrected"
         )
         raise InputError([Problem(message, path=node.name) for node in lacking[:1]] or message)
+    stacked = [node_id for stack in tiling.stacks for node_id in stack]
+    problems = [
+        Problem("must be cut, and in one stack", path=node.name, value=f"in {stacked.count(node.node_id)} stacks")
+        for node in nodes
+        if node.node_id not in tiling.of_node or stacked.count(node.node_id) != 1
+    ]
+    if problems:
+        raise InputError(problems)
 
 
 def _start(workload: Workload, nodes: list[WorkloadNode], tiling: Tiling) -> _Building:

@@ -55,7 +55,11 @@ class LayerGrid:
     @cached_property
     def tiles(self) -> Mapping[str, DimensionTiles]:
         """Loop dimension -> its tiles; one for a dimension that is not cut."""
-        return {dimension: self._dimension_tiles(dimension, size)[0] for dimension, size in self.loop_sizes}
+        return {dimension: tiles for dimension, (tiles, _) in self._tiles_and_ranks.items()}
+
+    @cached_property
+    def _tiles_and_ranks(self) -> Mapping[str, tuple[DimensionTiles, Integers | None]]:
+        return {dimension: self._dimension_tiles(dimension, size) for dimension, size in self.loop_sizes}
 
     @cached_property
     def tiled_dimensions(self) -> tuple[str, ...]:
@@ -97,7 +101,7 @@ class LayerGrid:
             if loop.dimension == dimension:
                 position += self.loop_value(place) * scale
                 scale *= loop.count
-        rank = self._dimension_tiles(dimension, dict(self.loop_sizes)[dimension])[1]
+        rank = self._tiles_and_ranks[dimension][1]
         return position if rank is None else rank[position]
 
     def combination_of(self, dimensions: Sequence[str]) -> tuple[Integers, tuple[int, ...]]:

@@ -146,6 +146,8 @@ def _without(content: Integers, boxes: Boxes, other: Needs) -> list[tuple[Intege
     cut = other.boxes[place]
     overlap = np.maximum(boxes[:, :, 0], cut[:, :, 0]) < np.minimum(boxes[:, :, 1], cut[:, :, 1])
     meets = (other.content[place] == content) & overlap.all(axis=1)
+    if not meets.any():
+        return [(content, boxes)]
     pieces = [(content[~meets], boxes[~meets])]
     content, rest, cut = content[meets], boxes[meets].copy(), cut[meets]
     for axis in range(boxes.shape[1]):

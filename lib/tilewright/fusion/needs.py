@@ -15,6 +15,7 @@ from tilewright.fusion.axis_rows import AxisRows, axis_rows, is_cropped, row_of_
 from tilewright.fusion.grid import Integers, LayerGrid
 from tilewright.workload.access import AxisIndex, Boxes, IndexMap, Shape, index_range, input_boxes
 from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.runnable import UNSUPPORTED
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +59,22 @@ def network_tensors(workload: Workload) -> NetworkTensors:
     return NetworkTensors(workload, {name: node for node in workload.nodes for name in node.outputs})
 
 
+def unknown_dependencies(network: NetworkTensors) -> list[str]:
+    """What is read, or leaves the network, without it being known what it depends on: no edges come from there."""
+    tensors = network.workload.tensor_of
+    read = {name for node in network.workload.nodes for name in node.inputs} | set(network.workload.outputs)
+    told = []
+    for node in network.workload.nodes:
+        mapped = {index_map.output.tensor for index_map in node.index_maps}
+        for name in node.outputs:
+            is_constant = name in tensors and tensors[name].is_constant
+            if node.status == UNSUPPORTED and name in read and name not in mapped and not is_constant:
+                reason = f"{node.operator_type} is not modelled"
+                told.append(f"{node.name}: it is not known what {name} depends on, {reason}")
+    told += [f"{name}: its size is not known" for name in network.workload.outputs if name not in tensors]
+    return told
+
+
 def needs_of_layer(node: WorkloadNode, grid: LayerGrid, network: NetworkTensors) -> Iterator[Needs]:
     """What the CNs of a layer need, for each of its maps and each source behind it."""
     for index_map in node.index_maps:
@@ -65,7 +82,9 @@ def needs_of_layer(node: WorkloadNode, grid: LayerGrid, network: NetworkTensors)
 
 
 def needs_of_output(tensor: str, network: NetworkTensors) -> Iterator[Needs]:
-    """What the outside needs of the sources of a network output: one content, the whole."""
+    """What the outside needs of the sources of a network output: one content, the whole; none of unknown size."""
+    if tensor not in network.workload.tensor_of:
+        return
     shape = network.shape(tensor)
     box = np.array([[(0, size) for size in shape]], dtype=np.int64).reshape(1, len(shape), 2)
     yield from sources_of(Needs("", tensor, (), np.zeros(1, np.int64), box, None, True), network)

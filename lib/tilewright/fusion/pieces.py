@@ -1,7 +1,9 @@
-"""Data cut into pieces that move and are stored as a whole: no two share an element, and every CN needs whole ones.
+"""Data cut into pieces that move and are stored as a whole: no two share an element.
 
 A tensor is cut along each axis wherever a tile of its producer ends or what some CN needs begins or ends. Halos are
 then pieces of their own that several CNs need, and what an edge of the CN graph carries is the sum of its pieces.
+Where a CN needs only every second element of a line (a stride larger than the window), it gets the line whole: a
+piece of which anything is needed moves with its gaps. Lines of which nothing is needed do not.
 """
 
 from collections import defaultdict
@@ -183,9 +185,6 @@ def _pieces_of_tensor(
             begins[1:size] |= owner[1:] != owner[:-1]
         for needs in (needs for reader in readers for needs in reader.needs):
             begins[needs.boxes[:, axis, 0]] = begins[needs.boxes[:, axis, 1]] = True
-            gapped = None if needs.axes is None else needs.axes[axis][0].gapped
-            if gapped is not None:
-                begins[gapped[1]] = begins[gapped[1] + 1] = True
         starts.append(np.flatnonzero(begins[:size]).astype(np.int64))
     cut = _Cut(tuple(starts), tuple(shape), made_by)
     as_producer = cut.as_producer()

@@ -1,5 +1,7 @@
 """Edges and overlaps worked out by hand, behind every kind of data movement."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from onnx.helper import make_node
@@ -206,8 +208,6 @@ def test_both_operands_from_one_producer_are_two_edges() -> None:
 def test_a_list_of_layers_without_tensors_is_refused() -> None:
     """Dependencies follow from tensors; YAML workloads have none."""
     workload = two_convolutions()
-    from dataclasses import replace
-
     bare = replace(workload, tensors=(), nodes=tuple(replace(node, index_maps=()) for node in workload.nodes))
     with pytest.raises(InputError, match="ONNX"):
         build_cn_graph(bare, tiled(workload))
@@ -222,3 +222,28 @@ def test_columns_are_sorted_and_of_equal_length() -> None:
     assert (np.diff(graph.read_cn) >= 0).all()
     assert (graph.edge_source < graph.edge_target).all()
     assert len(graph.edge_source) == len(graph.edge_target) == len(graph.edge_operand) == len(graph.edge_bits)
+
+
+def test_a_layer_in_no_stack_is_told() -> None:
+    """Both of them."""
+    workload = two_convolutions()
+    with pytest.raises(InputError, match="in one stack") as caught:
+        build_cn_graph(workload, replace(tiled(workload), stacks=()))
+    assert [problem.path for problem in caught.value.problems] == ["a", "b"]
+
+
+def test_edges_of_many_nodes_are_as_many_as_arithmetic_says() -> None:
+    """Single pixels of n x n: a 3x3 window meets (3n - 2)^2 pixels; a and b are added; CNs of a layer are chained."""
+    side = 60
+    nodes = [
+        conv("x", "w0", "a", **SAME),
+        conv("a", "w1", "b", **SAME),
+        make_node("Add", ["a", "b"], ["c"], name="c"),
+    ]
+    workload = read(nodes, {"x": (1, 2, side, side)}, {"w0": (2, 2, 3, 3), "w1": (2, 2, 3, 3)})
+    pixels = [("OX", "all"), ("OY", "all")]
+    graph = build_cn_graph(workload, tiled(workload, dict.fromkeys("abc", pixels)))
+    assert graph.cn_count == 3 * side**2
+    assert graph.data_edge_count == (3 * side - 2) ** 2 + 2 * side**2
+    assert len(graph.edge_source) - graph.data_edge_count == 3 * (side**2 - 1)
+    assert set(graph.edge_bits[graph.edge_operand != ORDERING].tolist()) == {2 * ELEMENT_BITS}

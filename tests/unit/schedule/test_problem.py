@@ -159,6 +159,7 @@ def test_bounds_worked_out_by_hand() -> None:
     assert bounds.critical_path_cycles == 24
     assert bounds.core_work_cycles == 21
     assert bounds.off_chip_traffic_cycles == 10
+    assert (bounds.latency_cycles, bounds.latency_gap(24), bounds.latency_gap(32)) == (24, 0.0, 0.25)
     assert bounds.energy_pj == pytest.approx(50 + 24 + 21, rel=1e-8)
 
 

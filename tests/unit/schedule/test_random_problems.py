@@ -1,5 +1,7 @@
 """Schedules of random problems: equal to the slow scheduler, with all invariants, never below the lower bounds."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -77,6 +79,18 @@ def test_schedules_are_deterministic(seed: int, options: ScheduleOptions) -> Non
     silent = simulate(problem, allocation, plain)
     assert (silent.latency_cycles, silent.energy_pj) == (first.latency_cycles, first.energy_pj)
     assert len(silent.transfers) == 0
+
+
+def test_one_scheduler_serves_several_threads() -> None:
+    """Allocations that are scheduled at once come out as one after the other."""
+    problem, _ = random_problem(6, 25)
+    count, cores = problem.graph.node_count, problem.system.core_count - 1
+    allocations = [np.random.default_rng(seed).integers(0, cores, count) for seed in range(40)]
+    scheduler = Scheduler(problem)
+    with ThreadPoolExecutor(4) as threads:
+        together = list(threads.map(scheduler, allocations))
+    for allocation, schedule in zip(allocations, together, strict=True):
+        assert contents(schedule) == contents(simulate(problem, allocation))
 
 
 def faulty(schedule: Schedule, **changes: object) -> Schedule:
