@@ -4,8 +4,8 @@
 
 Synthetic networks are two 3x3 convolutions and an addition, cut into tiles of one output element; ONNX files are cut
 into lines of every layer. What is measured is the wall time from the parsed network and the tiling to the graph in
-memory, reading of the file excluded; then from the graph to the pieces of data; each graph in a process of its own, with that
-process's peak resident memory.
+memory, reading of the file excluded; then from the graph to the pieces of data; each graph in a process of its own,
+with that process's peak resident memory.
 """
 
 from __future__ import annotations
@@ -99,9 +99,8 @@ def main() -> None:
     if arguments.one:
         print(json.dumps(measure(arguments.one)))
         return
-    print(
-        f"{'source':28}{'layers':>8}{'CNs':>10}{'edges':>12}{'shapes':>8}{'seconds':>10}{'pieces':>10}{'seconds':>10}{'peak MiB':>10}"
-    )
+    titles = ("layers", 8), ("CNs", 10), ("edges", 12), ("shapes", 8), ("seconds", 10), ("pieces", 10), ("seconds", 10)
+    print(f"{'source':28}" + "".join(f"{title:>{width}}" for title, width in (*titles, ("peak MiB", 10))))
     for source in [*(str(10**power) for power in range(3, arguments.largest + 1)), *arguments.networks]:
         command = [sys.executable, __file__, "--one", source]
         row = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

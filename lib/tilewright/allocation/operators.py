@@ -34,6 +34,8 @@ class Individual:
 
 def survivors(population: Sequence[Individual], count: int) -> list[Individual]:
     """The `count` best by rank of non-domination, then by crowding distance."""
+    if not population:
+        return []  # the library's sorting takes none
     chosen: list[Individual] = tools.selNSGA2(list(population), count, nd="log")
     return chosen
 

@@ -42,6 +42,16 @@ class TilingEntry:
     tiles: int | str
 
 
+BETWEEN_CORES = (
+    "core_allocation",
+    "core_allocation_is_fixed",
+    "intra_core_tiling",
+    "inter_core_tiling",
+    "layer_dimension_names",
+)
+"""Fields of an entry that say how several cores share the network; they play no part on a single core."""
+
+
 @dataclass(frozen=True)
 class MappingConstraints:
     """The constraints of one entry of a mapping file."""

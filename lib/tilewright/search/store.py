@@ -18,7 +18,7 @@ from tilewright.artifacts.digests import code_digest, content_digest
 from tilewright.cost.record import Record
 from tilewright.errors import InputError
 from tilewright.hardware.core import Core
-from tilewright.mapping.constraints import MappingConstraints
+from tilewright.mapping.constraints import BETWEEN_CORES, MappingConstraints
 from tilewright.workload.layer import Layer
 
 SCHEMA = "tilewright/mapped-layer/1"
@@ -37,7 +37,7 @@ def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> lis
     return [
         {**encode(layer), "name": "", "constant_operands": []},
         _name_free_core(core),
-        {**encode(constraints), "name": ""},
+        {**{key: value for key, value in encode(constraints).items() if key not in BETWEEN_CORES}, "name": ""},
     ]
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Accelerator, single_core
-from tilewright.mapping.constraints import Mapping
+from tilewright.mapping.constraints import BETWEEN_CORES, Mapping, MappingConstraints
 from tilewright.mapping.source import names_unknown_to, parse_mapping
 from tilewright.stages.base import Change
 from tilewright.stages.descriptions import Descriptions, NetworkProblem
@@ -45,7 +45,19 @@ class MappingParser(Change):
         if problems or mapping is None:
             raise InputError(problems)
         network, accelerator = item.network or NO_NETWORK, item.accelerator or NO_HARDWARE
+        notices += _of_no_effect(mapping, accelerator)
         return NetworkProblem(network, accelerator, mapping, notices=(*item.notices, *notices))
+
+
+def _of_no_effect(mapping: Mapping, accelerator: Accelerator) -> list[str]:
+    """A notice if entries say how several cores share the network, and there is one."""
+    plain = MappingConstraints("")
+    named = [
+        key for key in BETWEEN_CORES if any(getattr(entry, key) != getattr(plain, key) for entry in mapping.entries)
+    ]
+    if not named or len(accelerator.cores) > 1:
+        return []
+    return [f"the mapping says {', '.join(named)}, which play no part on a single core"]
 
 
 def _what_does_not_fit_together(item: Descriptions, mapping: Mapping | None) -> list[Problem]:

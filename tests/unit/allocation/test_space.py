@@ -2,6 +2,14 @@
 
 import numpy as np
 import pytest
+from tilewright.allocation.point import Evaluation, choose, pareto_front
+from tilewright.allocation.result import allocation_table, mapping_entries
+from tilewright.allocation.space import AllocationSpace, LayerRequest, allocation_space
+from tilewright.allocation.warm_start import warm_starts
+from tilewright.errors import InputError, MappingError
+from tilewright.schedule.problem import SchedulingProblem
+from tilewright.schedule.simulate import simulate
+
 from tests.unit.allocation.cases import instance, space_of
 from tests.unit.schedule.random_problems import random_problem
 from tests.unit.schedule.tiny_systems import (
@@ -16,14 +24,6 @@ from tests.unit.schedule.tiny_systems import (
     make_system,
 )
 
-from tilewright.allocation.point import Evaluation, choose, pareto_front
-from tilewright.allocation.result import allocation_table, mapping_entries
-from tilewright.allocation.space import AllocationSpace, LayerRequest, allocation_space
-from tilewright.allocation.warm_start import warm_starts
-from tilewright.errors import InputError, MappingError
-from tilewright.schedule.problem import SchedulingProblem
-from tilewright.schedule.simulate import simulate
-
 
 def two_groups() -> SchedulingProblem:
     """Layer 0 in groups 0 and 1, layer 5 in one, on three cores; core 2 cannot run layer 5, core 1 is small."""
@@ -37,7 +37,7 @@ def two_groups() -> SchedulingProblem:
 
 
 def test_parts_and_choices() -> None:
-    """Parts are (layer, group); a core is left out where it has no cost and where the CN does not fit, with the reason."""
+    """Parts are (layer, group); a core is left out where it has no cost or the CN does not fit, with the reason."""
     space = space_of(two_groups())
     assert space.parts == ((0, 0), (0, 1), (5, 0))
     assert space.choices == ((0, 1, 2), (0, 2), (0, 1))
@@ -164,7 +164,12 @@ def test_warm_starts_keep_to_the_choices(seed: int) -> None:
 
 def test_ties_go_to_the_other_objective_then_to_the_smaller_genome() -> None:
     """The choice and the front do not depend on the order of the points."""
-    points = [Evaluation((2,), 10, 5.0), Evaluation((1,), 10, 5.0), Evaluation((0,), 10, 6.0), Evaluation((3,), 25, 2.0)]
+    points = [
+        Evaluation((2,), 10, 5.0),
+        Evaluation((1,), 10, 5.0),
+        Evaluation((0,), 10, 6.0),
+        Evaluation((3,), 25, 2.0),
+    ]
     assert choose(points, "latency").genome == choose(points[::-1], "latency").genome == (1,)
     assert choose(points, "energy").genome == (3,)
     assert choose(points, "EDP").genome == (1,)
