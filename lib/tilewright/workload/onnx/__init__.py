@@ -1,4 +1,4 @@
-"""The ONNX front end: one module per operator family.
+"""The ONNX front end: `resolution` settles shapes and constants, `operators` has a module per operator family.
 
 `read_onnx` turns a model into a `Workload`, and a `Coverage` that says what of it is costed and what is not.
 """

@@ -64,7 +64,7 @@ class _Reader:
         if resolved.problems:
             raise InputError(resolved.problems)
         required = [tensor for node in topology.nodes for tensor in _required_tensors(node)]
-        return topology, tensor_shapes(self.model, resolved, required, self.notices)
+        return topology, tensor_shapes(self.model, resolved, required, options, self.notices)
 
     def read(self) -> tuple[WorkloadNode, ...]:
         nodes = []
