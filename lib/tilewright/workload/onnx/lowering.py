@@ -20,7 +20,7 @@ from tilewright.workload.network_options import ASSUMED
 from tilewright.workload.onnx.coverage import APPROXIMATED, MODELLED, PASS_THROUGH, UNSUPPORTED
 from tilewright.workload.onnx.nests import NestOperand, accumulates, nest_layer
 from tilewright.workload.onnx.node import OnnxNode, Shape
-from tilewright.workload.onnx.precision import overridden_bits, partial_sum_bits, tensor_precision
+from tilewright.workload.onnx.precision import SELECTING, overridden_bits, partial_sum_bits, tensor_precision
 from tilewright.workload.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -178,10 +178,10 @@ class Lowering:
             accesses = {OUTPUT: output, **inputs}
             operands = {key: self._operand(key, replaced.get(key, access)) for key, access in accesses.items()}
             widest = max(operand.bits for key, operand in operands.items() if key != OUTPUT)
-            sums = partial_sum_bits(
-                self.node, widest, operands[OUTPUT].bits, accumulates(loop_sizes, output), self.policy
-            )
-            layer = nest_layer(name, operator_type or self.node.proto.op_type, loop_sizes, operands, sums)
+            kind = operator_type or self.node.proto.op_type
+            grows = accumulates(loop_sizes, output) and kind not in SELECTING
+            sums = partial_sum_bits(self.node, widest, operands[OUTPUT].bits, grows, self.policy)
+            layer = nest_layer(name, kind, loop_sizes, operands, sums)
         maps = [IndexMap(loop_sizes, output, access, operand, is_exact) for operand, access in inputs.items()]
         maps += [IndexMap(loop_sizes, output, access, "", is_exact) for access in others]
         self._add(name, operator_type or self.node.operator_type, layer, unit, [output.tensor], maps)

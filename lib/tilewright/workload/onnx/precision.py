@@ -39,6 +39,10 @@ _OTHERS: Mapping[int, int] = {
     onnx.TensorProto.UINT4: 4,
     onnx.TensorProto.FLOAT4E2M1: 4,
 }
+SELECTING = frozenset(
+    {"MaxPool", "GlobalMaxPool", "MaxRoiPool", "ReduceMax", "ReduceMin", "ArgMax", "ArgMin", "TopK", "Hardmax"}
+)
+"""Operators that choose one of many values: what they have so far is no wider than a result."""
 _WIDEST_ACCUMULATOR_BITS = 32
 """Accumulators of stored formats up to this width have it."""
 

@@ -3,10 +3,11 @@
 from typing import Any
 
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 from onnx.helper import make_node
 from tilewright.errors import InputError
 from tilewright.profile import CORRECTED
+from tilewright.workload.onnx import read_onnx
 from tilewright.workload.onnx.lowering import Lowering
 from tilewright.workload.onnx.node import OnnxNode
 from tilewright.workload.onnx.operators.pooling import pool_windows
@@ -124,3 +125,19 @@ def test_regions_are_sampled_and_say_that_this_is_an_estimate() -> None:
     )
     check_case(case)
     assert set(lower_model(case.model()).statuses.values()) == {"approximated"}
+
+
+@pytest.mark.parametrize(("operator", "bits"), [("MaxPool", 8), ("AveragePool", 16)])
+def test_a_maximum_is_no_wider_than_its_inputs(operator: str, bits: int) -> None:
+    """What a maximum has seen so far fits where a result does; a sum needs room to grow."""
+    pool = make_node(operator, ["x"], ["y"], kernel_shape=[2, 2], strides=[2, 2])
+    graph = helper.make_graph(
+        [pool],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 4, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 2, 2, 2])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    (node,) = read_onnx(model, CORRECTED).workload.layers_in_order
+    assert node.layer is not None
+    assert node.layer.bits_of["O"] == bits
