@@ -1,6 +1,6 @@
 # `make run` and `make test` are all a fresh clone needs; each sets up .venv when it is missing or out of date.
 # make help lists the verbs.
-.PHONY: help run test lint docs bench conformance clean
+.PHONY: help run test lint docs bench conformance validation clean
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 
@@ -11,6 +11,7 @@ ARGS ?=
 READY := .venv/.ready
 REPORT := results/report.html
 LARGE_SET := ../shared/conformance
+VALIDATION ?= ../shared/validation
 REFERENCE_NUMBERS := tests/conformance/data/reference-points.jsonl.gz $(wildcard tests/conformance/data/flow-*.json) \
   $(wildcard $(LARGE_SET)/fixed-core.jsonl.gz $(LARGE_SET)/flow/*.json)
 
@@ -43,6 +44,9 @@ bench: $(READY) ## measure against pinned peers; see benchmarks/README.md
 
 conformance: $(READY) ## compare with reference numbers: points, equal, worst relative difference
 	@python -m tilewright conformance $(REFERENCE_NUMBERS) $(ARGS)
+
+validation: $(READY) ## compare with chips: measured, reference tool, our models; VALIDATION=FOLDER of cases
+	@python -m tilewright validation "$(VALIDATION)" $(ARGS)
 
 clean: ## delete everything that was made, also .venv
 	rm -rf .venv .cache .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis results logs

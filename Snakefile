@@ -15,6 +15,8 @@ report: "workflow/report/workflow.rst"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/parse.smk"
 include: "workflow/rules/single.smk"
+include: "workflow/rules/multi_common.smk"
+include: "workflow/rules/multi.smk"
 include: "workflow/rules/summary.smk"
 include: "workflow/rules/pareto.smk"
 
@@ -25,10 +27,5 @@ rule all:
     input:
         ACROSS_RUNS,
         ARTIFACTS,
-        expand(
-            "results/single/{run}/{artifact}",
-            run=RUNS,
-            artifact=["layers.jsonl", "summary.json", "checks.json"],
-        ),
-        expand("results/single/{run}/report/{figure}.svg", run=RUNS, figure=FIGURES),
-        expand("results/single/{run}/exports", run=EXPORTING_RUNS),
+        SINGLE_TARGETS,
+        MULTI_TARGETS,

@@ -20,6 +20,24 @@ for option in "$@"; do
 done
 
 mkdir -p results logs
+
+# One run at a time in this folder. Whatever the run starts keeps descriptor 9 open: the lock is free when all of it has
+# ended, however it ended. Snakemake's own lock outlives a run that was killed; where ours is free, it is such a one.
+if command -v flock >/dev/null; then
+  exec 9>>logs/.running
+  if ! flock --nonblock 9; then
+    echo "error: another run is at work in this folder" >&2
+    exit 2
+  fi
+  if [[ -s logs/.running ]]; then
+    echo "the run before this one did not end; what it finished is kept"
+    snakemake --configfile "$config" --unlock --quiet all >logs/unlock.log 2>&1 || { cat logs/unlock.log >&2; exit 1; }
+    find results -name '.*.tmp' -type f -delete
+  fi
+  echo "$$" >logs/.running
+  trap ': >logs/.running' EXIT
+fi
+
 python -m tilewright store verify results --remove-damaged || exit
 
 touch "$started"

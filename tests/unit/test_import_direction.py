@@ -8,7 +8,7 @@ import tilewright
 
 PACKAGE = Path(tilewright.__file__).parent
 LEVELS = (
-    ("errors", "profile", "units", "compiled"),
+    ("errors", "profile", "units", "compiled", "record_pointer"),
     ("yamlfile",),
     ("validation",),
     ("artifacts",),
@@ -21,7 +21,7 @@ LEVELS = (
     ("report",),
     ("sources", "validate_files"),
     ("stages",),
-    ("api", "conformance"),
+    ("api", "conformance", "silicon"),
     ("cli", "__main__"),
 )
 """Rooms from the bottom up; a room may import its own level and those below. `__init__` only names others."""

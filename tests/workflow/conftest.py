@@ -30,13 +30,13 @@ class Project:
         self.root = root
 
     @classmethod
-    def create(cls, root: Path) -> "Project":
+    def create(cls, root: Path, config: Path = TINY) -> "Project":
         """A project that has not run yet. Its library is ours, so that compiled kernels are found."""
         root.mkdir(parents=True, exist_ok=True)
         for name in ("Snakefile", "environment.yml"):
             shutil.copy2(PROJECT / name, root)
         shutil.copytree(PROJECT / "workflow", root / "workflow")
-        shutil.copytree(TINY, root / "config")
+        shutil.copytree(config, root / "config")
         (root / "lib").symlink_to(PROJECT / "lib")
         return cls(root)
 
@@ -94,7 +94,7 @@ class Project:
 def job_name(job: Any) -> str:
     """The rule of a Snakemake job and what it is about."""
     wildcards = job.wildcards_dict
-    about = [str(wildcards[name]) for name in ("run", "hardware", "workload", "mapping") if name in wildcards]
+    about = [str(wildcards[name]) for name in ("run", "hardware", "workload", "mapping", "core") if name in wildcards]
     return " ".join([job.rule.name, *about])
 
 

@@ -12,6 +12,8 @@ from snakemake.exceptions import WorkflowError
 
 from tilewright.artifacts.digests import CODE_OF, code_digest, input_digest
 from tilewright.cli.config import NAME_PATTERN, command_line, plan_of
+from tilewright.cli.multi_config import MODEL as MULTI_MODEL
+from tilewright.cli.multi_digests import read_system
 from tilewright.errors import InputError
 from tilewright.yamlfile import load_yaml
 
@@ -30,17 +32,39 @@ except InputError as error:
 
 RUN_OF = {run.name: run for run in PLAN.runs}
 RUNS = list(RUN_OF)
+MULTI_RUN_OF = {run.name: run for run in PLAN.multi_runs}
+MULTI_RUNS = list(MULTI_RUN_OF)
+# What runs of several cores are compared with are runs too, but only the others are reported.
+REPORTED_MULTI_RUNS = [run.name for run in PLAN.multi_runs if not run.base]
+SYSTEMS = {
+    name: read_system(PLAN.files["hardware"][name])
+    for name in sorted({run.hardware for run in PLAN.multi_runs})
+}
 EXPORTING_RUNS = [run.name for run in PLAN.runs if run.stages.exports]
 FIGURES = ["energy", "latency"]
 # Parsed descriptions are targets too, so that one that was damaged and removed comes back.
 ARTIFACTS = sorted(
-    {f"results/hardware/{run.hardware}/accelerator.json" for run in PLAN.runs}
+    {
+        f"results/hardware/{run.hardware}/accelerator.json"
+        for run in (*PLAN.runs, *PLAN.multi_runs)
+    }
     | {
-        f"results/workload/{run.workload}/{run.options.model}/{artifact}.json"
-        for run in PLAN.runs
+        f"results/hardware/{hardware}/core/{core}.json"
+        for hardware, system in SYSTEMS.items()
+        for core in system.core_names
+    }
+    | {
+        f"results/workload/{workload}/{model}/{artifact}.json"
+        for workload, model in (
+            *((run.workload, run.options.model) for run in PLAN.runs),
+            *((run.workload, MULTI_MODEL) for run in PLAN.multi_runs),
+        )
         for artifact in ("workload", "coverage")
     }
-    | {f"results/mapping/{run.mapping}/mapping.json" for run in PLAN.runs}
+    | {
+        f"results/mapping/{run.mapping}/mapping.json"
+        for run in (*PLAN.runs, *PLAN.multi_runs)
+    }
 )
 CODE = {step: code_digest(step, LIBRARY / "tilewright") for step in CODE_OF}
 
@@ -51,6 +75,7 @@ wildcard_constraints:
     workload=NAME_PATTERN,
     mapping=NAME_PATTERN,
     model=NAME_PATTERN,
+    core="[^/]+",
 
 
 def written(kind):
@@ -63,6 +88,18 @@ def written(kind):
 def said(kind):
     """Param function: digest of that file: of a YAML file only what it says counts, not comments or layout; of others, the bytes."""
     return lambda wildcards: input_digest(written(kind)(wildcards))
+
+
+def said_hardware(wildcards):
+    """Param function: digests of a hardware file and of the core files that it names."""
+    system = SYSTEMS.get(wildcards.hardware)
+    return system.everything if system else said("hardware")(wildcards)
+
+
+def core_files(wildcards):
+    """Input function: the core files that a hardware file names."""
+    system = SYSTEMS.get(wildcards.hardware)
+    return [str(path) for path in system.path_of.values()] if system else []
 
 
 def network_options(wildcards):

@@ -1,22 +1,42 @@
 # From what people write to verified artifacts. The files are ancient inputs with a digest of what they say as a
-# parameter: an edited comment reruns nothing.
+# parameter: an edited comment reruns nothing. Artifacts are written under another name and renamed; `update` keeps
+# the one before where a job fails, so that a mistake that is taken back reruns nothing either.
 
 
 rule parse_hardware:
-    """The accelerator that a hardware file describes."""
+    """The accelerator that a hardware file describes, with the core files that it names."""
     input:
-        ancient(written("hardware")),
+        file=ancient(written("hardware")),
+        cores=ancient(core_files),
     output:
-        "results/hardware/{hardware}/accelerator.json",
+        update("results/hardware/{hardware}/accelerator.json"),
     log:
         "logs/hardware/{hardware}.log",
     conda:
         "../../environment.yml"
     params:
-        said=said("hardware"),
+        said=said_hardware,
         code=CODE["parse_hardware"],
     shell:
-        "python -m tilewright parse hardware {input:q} -o {output:q} &> {log:q}"
+        "python -m tilewright parse hardware {input.file:q} -o {output:q} &> {log:q}"
+
+
+rule parse_core:
+    """One core of an accelerator of several; it depends on its own file alone."""
+    input:
+        file=ancient(written("hardware")),
+        cores=ancient(core_files),
+    output:
+        update("results/hardware/{hardware}/core/{core}.json"),
+    log:
+        "logs/hardware/{hardware}/{core}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        said=lambda wildcards: SYSTEMS[wildcards.hardware].of_core(wildcards.core),
+        code=CODE["parse_hardware"],
+    shell:
+        "python -m tilewright parse hardware {input.file:q} --core {wildcards.core:q} -o {output:q} &> {log:q}"
 
 
 rule parse_workload:
@@ -24,8 +44,8 @@ rule parse_workload:
     input:
         ancient(written("workload")),
     output:
-        workload="results/workload/{workload}/{model}/workload.json",
-        coverage="results/workload/{workload}/{model}/coverage.json",
+        workload=update("results/workload/{workload}/{model}/workload.json"),
+        coverage=update("results/workload/{workload}/{model}/coverage.json"),
     log:
         "logs/workload/{workload}/{model}.log",
     conda:
@@ -44,7 +64,7 @@ rule parse_mapping:
     input:
         ancient(written("mapping")),
     output:
-        "results/mapping/{mapping}/mapping.json",
+        update("results/mapping/{mapping}/mapping.json"),
     log:
         "logs/mapping/{mapping}.log",
     conda:

@@ -1,5 +1,15 @@
 # The single-core flow: one job maps and costs all layers of one workload on one core.
 
+SINGLE_TARGETS = [
+    *expand(
+        "results/single/{run}/{artifact}",
+        run=RUNS,
+        artifact=["layers.jsonl", "summary.json", "checks.json"],
+    ),
+    *expand("results/single/{run}/report/{figure}.svg", run=RUNS, figure=FIGURES),
+    *expand("results/single/{run}/exports", run=EXPORTING_RUNS),
+]
+
 
 rule map_single:
     """The best mapping of every distinct layer of a network on one core, with its cost."""
@@ -8,8 +18,8 @@ rule map_single:
         workload=of_run("results/workload/{workload}/{model}/workload.json"),
         mapping=of_run("results/mapping/{mapping}/mapping.json"),
     output:
-        layers="results/single/{run}/layers.jsonl",
-        summary="results/single/{run}/summary.json",
+        layers=update("results/single/{run}/layers.jsonl"),
+        summary=update("results/single/{run}/summary.json"),
     log:
         "logs/single/{run}/map.log",
     benchmark:
@@ -36,8 +46,8 @@ rule map_single:
 
 use rule map_single as map_and_export_single with:
     output:
-        layers="results/single/{run}/layers.jsonl",
-        summary="results/single/{run}/summary.json",
+        layers=update("results/single/{run}/layers.jsonl"),
+        summary=update("results/single/{run}/summary.json"),
         exports=directory("results/single/{run}/exports"),
     wildcard_constraints:
         run=runs_that(exporting=True),
@@ -50,7 +60,7 @@ rule check_single:
         summary="results/single/{run}/summary.json",
         hardware=of_run("results/hardware/{hardware}/accelerator.json"),
     output:
-        "results/single/{run}/checks.json",
+        update("results/single/{run}/checks.json"),
     log:
         "logs/single/{run}/check.log",
     conda:

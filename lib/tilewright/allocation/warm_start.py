@@ -19,7 +19,7 @@ def warm_starts(space: AllocationSpace) -> tuple[Genome, ...]:
         _balanced(space),
         _in_turn(space, lambda part: part),
         _in_turn(space, lambda part: space.parts[part][0]),
-        *([_on_core(space, part, core) for part in range(len(space.parts))] for core in cores),
+        *(on_one_core(space, core) for core in cores),
     ]
     return tuple(dict.fromkeys(space.genome(start) for start in starts))
 
@@ -32,8 +32,9 @@ def _least_energy(space: AllocationSpace, part: int) -> int:
     return min(space.choices[part], key=lambda core: (space.on_core_energy_pj[part, core], core))
 
 
-def _on_core(space: AllocationSpace, part: int, core: int) -> int:
-    return core if core in space.choices[part] else _fastest(space, part)
+def on_one_core(space: AllocationSpace, core: int) -> list[int]:
+    """[part] the core where the part may run there, else the fastest one for it."""
+    return [core if core in choices else _fastest(space, part) for part, choices in enumerate(space.choices)]
 
 
 def _balanced(space: AllocationSpace) -> list[int]:

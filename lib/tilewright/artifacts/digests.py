@@ -19,7 +19,7 @@ PACKAGE = Path(__file__).resolve().parent.parent
 _BASE = ("artifacts", "errors.py", "profile.py", "units.py", "validation.py", "yamlfile.py")
 _TYPES = (
     *("workload/__init__.py", "workload/layer.py", "workload/graph.py", "workload/access.py"),
-    *("workload/tensor.py", "workload/operator_groups.py"),
+    *("workload/tensor.py", "workload/operator_groups.py", "workload/part_names.py"),
     *("hardware/__init__.py", "hardware/core.py"),
     *("mapping/__init__.py", "mapping/constraints.py"),
 )
@@ -27,11 +27,47 @@ _STAGE = (
     *("stages/base.py", "stages/descriptions.py", "stages/user_errors.py"),
     *("workload/network_options.py", "workload/runnable.py"),
 )
+_SEARCH = (
+    *("stages/__init__.py", "stages/base.py", "stages/catalogue.py", "stages/costing.py", "stages/data_locality.py"),
+    *("stages/default.py", "stages/descriptions.py", "stages/entries.py", "stages/findings.py", "stages/flow.py"),
+    *("stages/hardware_parser.py", "stages/identity.py", "stages/items.py", "stages/layer_search.py"),
+    *("stages/layers.py", "stages/mapping_parser.py", "stages/parameters.py", "stages/passing.py"),
+    *("stages/pipeline.py", "stages/pipeline_order.py", "stages/plotting.py", "stages/reductions.py"),
+    *("stages/results.py", "stages/run.py", "stages/saving.py", "stages/spatial.py", "stages/spatial_custom.py"),
+    *("stages/tally.py", "stages/temporal.py", "stages/user_errors.py", "stages/user_stages.py"),
+    *("stages/workload.py", "stages/workload_parsers.py"),
+)
+"""The stages that map a layer or a network on one core."""
 _MAP = (
     *(*_BASE, "sources.py", "cli/map.py", "cli/runs.py", "compiled.py"),
-    *("workload", "hardware", "mapping", "cost", "search", "stages"),
+    *("workload", "hardware", "mapping", "cost", "search", *_SEARCH),
 )
-_REPORT = (*_BASE, *_TYPES, "cli/runs.py", "report")
+_MULTI = (
+    *(
+        *_BASE,
+        *_TYPES,
+        *_STAGE,
+        "cli/multi_runs.py",
+        "cli/run_inputs.py",
+        "sources.py",
+        "compiled.py",
+        "search/__init__.py",
+    ),
+    *("workload", "hardware", "mapping", "fusion", "schedule", "allocation", "search/options.py"),
+    *("stages/multi_run.py", "stages/multi_inputs.py", "stages/multi_items.py", "stages/system_problem.py"),
+    *("stages/hardware_parser.py", "stages/workload_parsers.py"),
+)
+_MULTI_PIPELINE = (
+    *("workload", "hardware", "mapping", "cost", "search", "fusion", "schedule", "allocation", "stages"),
+)
+_REPORT = (
+    *(*_BASE, *_TYPES, "cli/runs.py", "report/__init__.py", "report/access_checks.py", "report/areas.py"),
+    *("report/canvas.py", "report/checks.py", "report/colours.py", "report/coverage_text.py"),
+    *("report/figure_layout.py", "report/figures.py", "report/hierarchy_figure.py", "report/loop_nest.py"),
+    *("report/nest_figure.py", "report/nest_layout.py", "report/pareto.py", "report/pareto_figure.py"),
+    *("report/records.py", "report/short_names.py", "report/tables.py"),
+)
+"""Of runs on one core; what draws schedules is not in it."""
 _WORKLOAD_REPORT = (
     *("report/__init__.py", "report/workload_tables.py", "report/tables.py", "report/records.py"),
     *("report/coverage_text.py", "report/short_names.py", "report/network_figure.py", "report/layered_layout.py"),
@@ -50,11 +86,45 @@ CODE_OF: dict[str, tuple[str, ...]] = {
     ),
     "map": _MAP,
     "export": (*_MAP, "report"),
-    "report": (*_REPORT, "cli/report.py"),
-    "check": (*_REPORT, "cli/check.py", "hardware"),
-    "draw": (*_REPORT, "cli/report.py", "cli/draw.py", "hardware"),
-    "pareto": (*_REPORT, "cli/report.py", "cli/pareto.py", "hardware"),
-    "summarize": (*_REPORT, "cli/summarize.py"),
+    "split": (
+        *(*_BASE, *_TYPES, *_STAGE, "cli/split.py", "sources.py"),
+        *("workload", "hardware", "mapping", "fusion", "compiled.py"),
+        *("stages/system_problem.py", "stages/hardware_parser.py", "stages/workload_parsers.py"),
+    ),
+    "cns": (
+        *(*_BASE, *_TYPES, *_STAGE, "cli/cns.py"),
+        *("workload", "hardware", "mapping", "fusion", "compiled.py", "sources.py", "stages/system_problem.py"),
+        *("stages/hardware_parser.py", "stages/workload_parsers.py", "stages/preflight.py"),
+        *("stages/preflight_cores.py", "stages/preflight_tiles.py", "stages/preflight_exchange.py"),
+    ),
+    "cost": (
+        *(*_BASE, "sources.py", "cli/cost.py", "compiled.py"),
+        *("workload", "hardware", "mapping", "cost", "search", *_SEARCH, "fusion"),
+        *("stages/cn_needs.py", "stages/cost_rows.py", "stages/intra_core_mapping.py", "stages/multi_inputs.py"),
+        *("stages/multi_items.py", "stages/operand_streaming.py", "stages/spatial_choice.py"),
+        *("stages/system_problem.py", "schedule/__init__.py", "schedule/core_costs.py", "schedule/cost_classes.py"),
+    ),
+    "multi_pipeline": (*_BASE, "compiled.py", "sources.py", "cli/multi_slices.py", *_MULTI_PIPELINE),
+    "allocate": (*_MULTI, "cli/allocate.py"),
+    "schedule": (*_MULTI, "cli/schedule.py", "report/__init__.py", "report/multi_summary.py"),
+    "report": (*_REPORT, "cli/report.py", "cli/multi_runs.py"),
+    "check": (*_REPORT, "cli/check.py", "cli/multi_runs.py", "hardware"),
+    "check_multi": (
+        *(*_MULTI, "cli/check.py", "cli/check_multi.py", "cli/runs.py"),
+        *("report/__init__.py", "report/checks.py", "report/multi_checks.py", "report/multi_summary.py"),
+        *("report/access_checks.py", "report/records.py", "report/short_names.py"),
+    ),
+    "draw": (
+        *(*_REPORT, "cli/report.py", "cli/multi_runs.py", "cli/draw.py", "hardware"),
+        *("report/system_figure.py", "report/system_layout.py"),
+    ),
+    "report_multi": (
+        *(*_BASE, *_TYPES, "cli/report.py", "cli/report_multi.py", "cli/multi_runs.py", "compiled.py"),
+        *("report", "report/schedule_page.html", "report/schedule_data.js", "report/schedule_viewer.js"),
+        *("workload", "hardware", "mapping", "fusion", "schedule"),
+    ),
+    "pareto": (*_REPORT, "cli/report.py", "cli/multi_runs.py", "cli/pareto.py", "hardware"),
+    "summarize": (*_REPORT, "cli/summarize.py", "report/run_tables.py"),
 }
 """What each step of the pipeline runs: folders and modules of the package, relative to it.
 
@@ -81,8 +151,13 @@ def input_digest(path: Path | str) -> str:
     if source.suffix in (".yaml", ".yml"):
         parsed = _parsed_yaml(source)
         if parsed is not None:
-            return content_digest(parsed)
+            return said_digest(parsed)
     return _hexadecimal(data)
+
+
+def said_digest(value: Any) -> str:
+    """Digest of data of a YAML file, or of a part of them. Types and the order of keys count."""
+    return content_digest(_plain(value))
 
 
 def code_digest(step: str, package: Path | None = None) -> str:
@@ -119,7 +194,7 @@ def _parsed_yaml(source: Path) -> Any:
     from tilewright.yamlfile import load_yaml
 
     try:
-        return _plain(load_yaml(source).data)
+        return load_yaml(source).data
     except InputError:
         return None
 

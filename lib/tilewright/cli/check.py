@@ -1,32 +1,57 @@
 """`tilewright check`: physical invariants, verified on the artifacts of one run."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tilewright.artifacts.envelope import is_artifact, read_artifact, write_document
 from tilewright.artifacts.objects import read_object
 from tilewright.artifacts.provenance import provenance
-from tilewright.cli.options import FILE, common_options, echo_json
+from tilewright.cli.multi_runs import is_multi_run
+from tilewright.cli.options import FILE, common_options, echo_json, network_options
 from tilewright.cli.runs import LAYERS_FILE, SUMMARY_FILE
+from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Accelerator, Core
+
+if TYPE_CHECKING:
+    from tilewright.report.checks import Check
+    from tilewright.workload.network_options import NetworkOptions
 
 
 @click.command()
 @click.argument("run", type=FILE)
 @click.option("--hardware", type=FILE, help="Hardware file or artifact; with it, accesses and energies are checked.")
+@click.option("--workload", type=FILE, help="Several cores: with hardware and mapping, the problem is checked too.")
+@click.option("--mapping", type=FILE, help="Several cores: mapping file or artifact.")
 @click.option("-o", "--output", type=FILE, help="Artifact to write (checks.json).")
+@network_options
 @common_options
-def command(run: Path, hardware: Path | None, output: Path | None, verbose: bool, as_json: bool) -> None:
-    """Verify physical invariants on the folder RUN that `tilewright map` wrote. A failed check is our bug: exit code 1.
+def command(
+    run: Path,
+    hardware: Path | None,
+    workload: Path | None,
+    mapping: Path | None,
+    output: Path | None,
+    network_options: "NetworkOptions",
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Verify physical invariants on the folder RUN that `map` or `schedule` wrote. A failed check is our bug: exit
+    code 1.
 
     Example: tilewright check results/single/resnet18-tpu_like --hardware config/hardware/tpu_like.yaml
     """
-    from tilewright.report.checks import check_run, checks_document, failure_message
+    from tilewright.report.checks import checks_document, failure_message
 
-    layers = read_artifact(run / LAYERS_FILE, "tilewright/layers")
-    summary = read_artifact(run / SUMMARY_FILE, "tilewright/single-summary")
-    checks = check_run(layers.payload, summary.payload, _core(hardware) if hardware else None)
+    if is_multi_run(run):
+        from tilewright.cli.check_multi import check_folder
+
+        step = "check_multi"
+        checks, digests = check_folder(run, (hardware, workload, mapping), network_options)
+    else:
+        step = "check"
+        checks, digests = _check_single(run, hardware, {"workload": workload, "mapping": mapping})
     failures = failure_message(checks)
     if as_json:
         echo_json(checks_document(checks))
@@ -35,8 +60,24 @@ def command(run: Path, hardware: Path | None, output: Path | None, verbose: bool
     if failures:
         raise RuntimeError(failures)
     if output:
-        made_by = provenance("check", {"layers": layers.digest, "summary": summary.digest})
-        write_document(output, "tilewright/checks", checks_document(checks), made_by)
+        write_document(output, "tilewright/checks", checks_document(checks), provenance(step, digests))
+
+
+def _check_single(
+    run: Path, hardware: Path | None, others: dict[str, Path | None]
+) -> "tuple[list[Check], dict[str, str]]":
+    """The checks of a run of one core, and digests of what was checked."""
+    from tilewright.report.checks import check_run
+
+    unused = [name for name, path in others.items() if path is not None]
+    if unused:
+        raise InputError(
+            [Problem(f"{run} is a run of one core, for which it has no use", path=name) for name in unused]
+        )
+    layers = read_artifact(run / LAYERS_FILE, "tilewright/layers")
+    summary = read_artifact(run / SUMMARY_FILE, "tilewright/single-summary")
+    checks = check_run(layers.payload, summary.payload, _core(hardware) if hardware else None)
+    return checks, {"layers": layers.digest, "summary": summary.digest}
 
 
 def _core(hardware: Path) -> Core:

@@ -10,12 +10,15 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from tilewright.cli.multi_config import LIST_SETTINGS, MODEL, SETTINGS, SINGLE_ONLY, MultiRun, read_settings
+from tilewright.cli.multi_digests import is_system
 from tilewright.cli.network_config import NETWORK_KEYS, network_arguments
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.search.options import SearchOptions
 from tilewright.yamlfile import YamlDocument, load_yaml
 
-FLOWS = ("single",)
+SINGLE, MULTI = "single", "multi"
+FLOWS = (SINGLE, MULTI)
 OPTION_NAMES = tuple(option.name for option in fields(SearchOptions))
 DESCRIPTIONS: dict[str, tuple[str, ...]] = {
     "hardware": (".yaml", ".yml"),
@@ -23,18 +26,21 @@ DESCRIPTIONS: dict[str, tuple[str, ...]] = {
     "mapping": (".yaml", ".yml"),
 }
 """Kind of file that a run names -> suffixes tried for a bare name in config/<kind>/."""
-RUN_KEYS = ("flow", *DESCRIPTIONS, *OPTION_NAMES, "strict", "pipeline")
-TOP_KEYS = ("runs", "sweeps", *NETWORK_KEYS, *OPTION_NAMES, "strict", "pipeline")
+RUN_KEYS = ("flow", *DESCRIPTIONS, *OPTION_NAMES, "strict", "pipeline", *SETTINGS)
+TOP_KEYS = ("runs", "sweeps", *NETWORK_KEYS, *OPTION_NAMES, "strict", "pipeline", *SETTINGS)
+_ONLY_OF = dict.fromkeys(SINGLE_ONLY, SINGLE) | dict.fromkeys(SETTINGS, MULTI)
+"""Key -> the one flow that has it."""
+_VALUES_THAT_ARE_LISTS = ("pipeline", *LIST_SETTINGS)
 NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9_.+-]*"
 """Names of runs and files: they become folders of results. The Snakefile constrains its wildcards with it."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One entry of `runs`, or one combination of a sweep; hardware, workload and mapping are names of files."""
+    """One entry of `runs`, or one combination of a sweep, of one core; hardware, workload and mapping are names of
+    files."""
 
     name: str
-    flow: str
     hardware: str
     workload: str
     mapping: str
@@ -61,6 +67,9 @@ class Plan:
     """All runs, in the order of the configuration, and the file behind each name."""
 
     runs: tuple[Run, ...]
+    """Of the single-core flow."""
+    multi_runs: tuple[MultiRun, ...]
+    """Of the multi-core flow, each followed by the run that it is compared with."""
     files: dict[str, dict[str, str]]
     """Kind -> name -> path."""
     network_options: dict[str, tuple[str, ...]]
@@ -90,21 +99,25 @@ class _Reader:
 
     def read(self, config: Any) -> Plan:
         if not self._is_table(config, ()):
-            return Plan((), {}, {})
+            return Plan((), (), {}, {})
         self._refuse_repeated_keys()
         self._check_keys(config, (), TOP_KEYS)
-        defaults = {key: config[key] for key in (*OPTION_NAMES, "strict", "pipeline") if key in config}
-        runs: dict[str, Run] = {}
+        defaults = {key: value for key, value in config.items() if key in RUN_KEYS}
+        runs: dict[str, Run | MultiRun] = {}
         for path, name, entry in self._entries(config):
             run = self._run(path, name, entry, defaults)
-            if name in runs:
-                self._note("two runs have this name", path, value=repr(name))
-            elif run:
-                runs[name] = run
+            companion = run.companion if isinstance(run, MultiRun) else None
+            for found in (run, companion):
+                if found and found.name in runs:
+                    self._note("two runs have this name", path, value=repr(found.name))
+                elif found:
+                    runs[found.name] = found
         if not runs and not self.problems:
             self._note("no runs: give at least one entry under runs or sweeps", ())
         arguments = network_arguments(config, tuple(self.files["workload"]), self._note)
-        return Plan(tuple(runs.values()), self.files, arguments)
+        single = tuple(run for run in runs.values() if isinstance(run, Run))
+        multi = tuple(run for run in runs.values() if isinstance(run, MultiRun))
+        return Plan(single, multi, self.files, arguments)
 
     def _entries(self, config: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], str, dict[str, Any]]]:
         for section in ("runs", "sweeps"):
@@ -122,28 +135,51 @@ class _Reader:
                 else:
                     yield from ((path, run_name, combination) for run_name, combination in expand_sweep(known))
 
-    def _run(self, path: tuple[str, ...], name: str, entry: dict[str, Any], defaults: dict[str, Any]) -> Run | None:
+    def _run(
+        self, path: tuple[str, ...], name: str, entry: dict[str, Any], defaults: dict[str, Any]
+    ) -> Run | MultiRun | None:
         before = len(self.problems)
         if not re.fullmatch(NAME_PATTERN, name):
             self._note("not a name", path, value=repr(name), allowed="letters, digits, _ . + -")
-        flow = entry.get("flow", "single")
+        flow = entry.get("flow", SINGLE)
         if flow not in FLOWS:
             self._note("unknown flow", (*path, "flow"), value=repr(flow), allowed=", ".join(FLOWS))
+            flow = None
+        for key in entry:
+            if _ONLY_OF.get(key, flow) != flow and flow is not None:
+                self._note(f"only runs with flow: {_ONLY_OF[key]} have this key", (*path, key))
         names = {kind: self._file(kind, path, entry) for kind in DESCRIPTIONS}
-        values = {**defaults, **{key: entry[key] for key in OPTION_NAMES if key in entry}}
+        self._check_hardware(flow, (*path, "hardware"), names["hardware"])
+        # The model of the reference has no operators but convolutions and matrix products: as a default it is meant
+        # for single cores.
+        left_out = ("model", *SINGLE_ONLY) if flow == MULTI else ()
+        values = {key: value for key, value in defaults.items() if key not in left_out}
+        values |= {"model": MODEL} if flow == MULTI else {}
+        values |= {key: value for key, value in entry.items() if key in OPTION_NAMES}
         options = self._options(path, {key: value for key, value in values.items() if key in OPTION_NAMES})
-        if options is None:
-            return None
-        is_own = "pipeline" in entry
-        pipeline = entry["pipeline"] if is_own else defaults.get("pipeline")
-        stages = self._stages((*path, "pipeline") if is_own else ("pipeline",), pipeline, options)
+        settings = read_settings(entry, defaults, path, self._note) if flow == MULTI else {}
         strict = entry.get("strict", defaults.get("strict", False))
         if not isinstance(strict, bool):
             place = (*path, "strict") if "strict" in entry else ("strict",)
             self._note("wrong kind of value", place, value=repr(strict), allowed="true or false")
+        if options is None:
+            return None
+        is_own = "pipeline" in entry
+        pipeline = None if flow == MULTI else entry["pipeline"] if is_own else defaults.get("pipeline")
+        stages = self._stages((*path, "pipeline") if is_own else ("pipeline",), pipeline, options)
         if len(self.problems) > before:
             return None
-        return Run(name, flow, names["hardware"], names["workload"], names["mapping"], options, stages, strict)
+        described = (name, names["hardware"], names["workload"], names["mapping"], options)
+        return MultiRun(*described, settings, strict) if flow == MULTI else Run(*described, stages, strict)
+
+    def _check_hardware(self, flow: str | None, path: tuple[str, ...], name: str) -> None:
+        """A run of several cores needs the file of such an accelerator, a run of one core that of a core."""
+        file = self.files["hardware"].get(name)
+        several = is_system(file) if file else None
+        if flow == SINGLE and several:
+            self._note("is an accelerator of several cores, which flow: multi is for", path, value=repr(name))
+        if flow == MULTI and several is False:
+            self._note("is the file of one core; flow: multi is for several", path, value=repr(name))
 
     def _stages(self, path: tuple[str, ...], pipeline: Any, options: SearchOptions) -> Stages:
         """What a pipeline of the user's is, all of it checked."""
@@ -170,17 +206,16 @@ class _Reader:
         """The name of a described file, which is noted in `files`; a bare name means a file in config/<kind>/."""
         value = entry.get(kind)
         if value is None and kind == "mapping" and isinstance(entry.get("hardware"), str):
-            value = name_of("hardware", entry["hardware"])
+            value = _mapping_for(entry["hardware"])
         if not isinstance(value, str) or not value:
             self._note("required key is missing" if value is None else "must be a name or a path", (*path, kind))
             return ""
         file = find_file(kind, value)
         name = name_of(kind, file.name)
         if not file.is_file():
-            place = Path(value).parent if _is_path(kind, value) else Path("config") / kind
-            known = sorted(p.name for p in place.glob("*") if p.suffix in DESCRIPTIONS[kind]) if place.is_dir() else []
-            known = known if _is_path(kind, value) else [name_of(kind, name) for name in known]
-            near = nearest_name(Path(value).name, known)
+            place, known = _known_files(kind, value)
+            # A file in a folder is named with it; that is easily forgotten.
+            near = next((other for other in known if other.endswith(f"/{value}")), nearest_name(value, known))
             self._note(f"no such {kind} file in {place}", (*path, kind), value=repr(value), nearest=near)
         elif not re.fullmatch(NAME_PATTERN, name):
             self._note("not a name for a file", (*path, kind), value=repr(name), allowed="letters, digits, _ . + -")
@@ -228,7 +263,9 @@ class _Reader:
         file, line = "config", 0
         for document in self.documents:
             if not line:
-                file, line = document.file, document.line_of(path)
+                # A place within a value, as loops[0], stands where the value does.
+                keys = tuple(key.partition("[")[0] for key in path)
+                file, line = document.file, document.line_of(keys)
         problem = Problem(message, file, line, ".".join(path), value, allowed, nearest)
         if problem not in self.problems:
             self.problems.append(problem)
@@ -271,8 +308,8 @@ def expand_sweep(entry: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     The name is workload-hardware, followed by what else is swept: resnet18-tpu_like-objective-energy.
     """
     keys = list(entry)
-    # A pipeline is a list by itself.
-    lists = {key for key, value in entry.items() if isinstance(value, list) and key != "pipeline"}
+    # Loops, stacks and pipelines are lists by themselves.
+    lists = {key for key, value in entry.items() if isinstance(value, list) and key not in _VALUES_THAT_ARE_LISTS}
     choices = [value if key in lists else [value] for key, value in entry.items()]
     swept = [key for key in keys if key in lists and key not in ("workload", "hardware")]
     for values in itertools.product(*choices):
@@ -285,11 +322,33 @@ def expand_sweep(entry: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def find_file(kind: str, value: str) -> Path:
-    """The file that a run names: a path as it is, a bare name in config/<kind>/ with the first suffix that exists."""
-    if _is_path(kind, value):
+    """The file that a run names: a path as it is, a name in config/<kind>/ with the first suffix that exists."""
+    if value.endswith(DESCRIPTIONS[kind]):
         return Path(value)
     candidates = [Path("config") / kind / f"{value}{suffix}" for suffix in DESCRIPTIONS[kind]]
-    return next((path for path in candidates if path.is_file()), candidates[0])
+    return next((path for path in (*candidates, Path(value)) if path.is_file()), candidates[0])
+
+
+def _known_files(kind: str, value: str) -> tuple[Path, list[str]]:
+    """Where a file was looked for, and what it could have been called."""
+    if value.endswith(DESCRIPTIONS[kind]):
+        place = Path(value).parent
+        files = place.glob("*") if place.is_dir() else []
+        return place, sorted(str(path) for path in files if path.suffix in DESCRIPTIONS[kind])
+    place = Path("config") / kind
+    files = (path for path in place.rglob("*") if path.suffix in DESCRIPTIONS[kind])
+    return place, sorted(path.relative_to(place).with_name(name_of(kind, path.name)).as_posix() for path in files)
+
+
+def _mapping_for(hardware: str) -> str:
+    """The mapping of a run that names none: that of its hardware, also by folder where there is one."""
+    path, folder = find_file("hardware", hardware), Path("config", "hardware")
+    if path.is_relative_to(folder):
+        place = path.relative_to(folder)
+        beside = place.with_name(name_of("hardware", place.name)).as_posix()
+        if find_file("mapping", beside).is_file():
+            return beside
+    return name_of("hardware", hardware)
 
 
 def name_of(kind: str, value: str) -> str:
@@ -297,7 +356,3 @@ def name_of(kind: str, value: str) -> str:
     name = Path(value).name
     suffix = next((suffix for suffix in DESCRIPTIONS[kind] if name.endswith(suffix)), "")
     return name.removesuffix(suffix)
-
-
-def _is_path(kind: str, value: str) -> bool:
-    return "/" in value or value.endswith(DESCRIPTIONS[kind])

@@ -17,6 +17,11 @@ VERBS: dict[str, tuple[str, str]] = {
     "validate": ("tilewright.cli.validate", "Check files and say everything that is wrong with them."),
     "parse": ("tilewright.cli.parse", "Read hardware, a workload or a mapping; write its artifact."),
     "map": ("tilewright.cli.map", "Find the best mapping of every layer of a network on a core."),
+    "split": ("tilewright.cli.split", "Split layers whose weights are too large for the memories of the cores."),
+    "cns": ("tilewright.cli.cns", "Cut a network into computation nodes for several cores."),
+    "cost": ("tilewright.cli.cost", "Cost of the computation nodes of a network on one of several cores."),
+    "allocate": ("tilewright.cli.allocate", "Find which of several cores runs what."),
+    "schedule": ("tilewright.cli.schedule", "What runs when on which core, and what that costs."),
     "evaluate": ("tilewright.cli.evaluate", "Cost of given mappings, with the full breakdown."),
     "export": ("tilewright.cli.export", "Mappings of a run as a mapping file or as loop nests."),
     "report": ("tilewright.cli.report", "Figures, tables and loop nests of one run."),
@@ -27,6 +32,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "vary": ("tilewright.cli.vary", "Hardware files that differ from one in named ways."),
     "store": ("tilewright.cli.store", "Look after stored results and artifacts."),
     "conformance": ("tilewright.cli.conformance", "Compare with numbers of the reference tool."),
+    "validation": ("tilewright.cli.validation", "Compare with chips: published cases, both models."),
     "warm-up": ("tilewright.cli.warm_up", "Compile the cost model now instead of in the first run."),
 }
 """Verb -> (module with a click command called `command`, one line of help)."""

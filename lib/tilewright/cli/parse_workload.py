@@ -82,7 +82,7 @@ def _read(file: Path, model: str, name: str, options: NetworkOptions) -> "tuple[
     from tilewright.workload.onnx.coverage import MODELLED, OperatorCoverage, build_coverage
 
     profile_by_name(model)
-    parser = WorkloadParser() if file.suffix in YAML_SUFFIXES else ONNXModelParser(model, name)
+    parser = WorkloadParser(model) if file.suffix in YAML_SUFFIXES else ONNXModelParser(model, name)
     read: Descriptions = next(run_stages((parser,), Descriptions(workload=file, network_options=options)))
     parsed = read.checked().network
     assert parsed is not None

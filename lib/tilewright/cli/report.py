@@ -1,4 +1,4 @@
-"""`tilewright report`: figures, tables and loop nests of one run."""
+"""`tilewright report`: figures, tables and loop nests of one run, of one core or of several."""
 
 import os
 from pathlib import Path
@@ -6,8 +6,10 @@ from pathlib import Path
 import click
 
 from tilewright.artifacts.canonical import make_folder, write_atomically, writing
+from tilewright.cli.multi_runs import is_multi_run
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.runs import read_records, read_summary
+from tilewright.errors import InputError, Problem
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 
@@ -18,22 +20,52 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 @click.option(
     "--layer", "layers", multiple=True, metavar="NAME", help="Also the loop nest of this layer as SVG and PNG."
 )
+@click.option(
+    "--plot-full-schedule/--no-plot-full-schedule",
+    default=True,
+    show_default=True,
+    help="Of several cores: the whole schedule, or 5 % of it at its beginning, in its middle, at its end.",
+)
+@click.option(
+    "--plot-data-transfer/--no-plot-data-transfer",
+    default=True,
+    show_default=True,
+    help="Of several cores: rows of links in the figure of the schedule.",
+)
 @common_options
-def command(run: Path, output: Path | None, layers: tuple[str, ...], verbose: bool, as_json: bool) -> None:
+def command(
+    run: Path,
+    output: Path | None,
+    layers: tuple[str, ...],
+    plot_full_schedule: bool,
+    plot_data_transfer: bool,
+    verbose: bool,
+    as_json: bool,
+) -> None:
     """Write figures (energy, latency, loop nests), layers.csv and loop_nests.txt of a run.
 
-    RUN is a folder that `tilewright map` wrote.
+    RUN is a folder that `tilewright map` wrote, or one with what `tilewright schedule` and the steps before it wrote:
+    of that the schedule is drawn, also for a browser (schedule.html) and for Perfetto (trace.json).
 
     Example: tilewright report results/single/resnet18-tpu_like -o report
     """
     keep_font_cache_here()
+    directory = output or run / "report"
+    if is_multi_run(run):
+        from tilewright.cli.report_multi import write_multi_report
+
+        if layers:
+            message = "loop nests are not drawn of runs on several cores"
+            raise InputError([Problem(message, path="--layer", value=", ".join(layers))])
+        paths = write_multi_report(run, directory, plot_full_schedule, plot_data_transfer)
+        _tell(paths, as_json)
+        return
     from tilewright.report.figures import write_figures
     from tilewright.report.loop_nest import network_loop_nests
     from tilewright.report.nest_figure import write_layer_nests, write_nest_pages
     from tilewright.report.tables import layer_table, layers_text, write_csv
 
     records, summary = read_records(run), read_summary(run)
-    directory = output or run / "report"
     make_folder(directory)
     with writing(directory):
         paths = list(write_figures(records, summary, directory))
@@ -42,12 +74,17 @@ def command(run: Path, output: Path | None, layers: tuple[str, ...], verbose: bo
         write_csv(layer_table(records, summary), directory / "layers.csv")
     write_atomically(directory / "loop_nests.txt", network_loop_nests(records, summary))
     paths += [directory / name for name in ("layers.csv", "loop_nests.pdf", "loop_nests.txt")]
+    if verbose and not as_json:
+        click.echo(layers_text(records, summary))
+    _tell(paths, as_json)
+
+
+def _tell(paths: list[Path], as_json: bool) -> None:
+    """The files that were written."""
     if as_json:
         echo_json([str(path) for path in paths])
-        return
-    if verbose:
-        click.echo(layers_text(records, summary))
-    click.echo("\n".join(str(path) for path in paths))
+    else:
+        click.echo("\n".join(str(path) for path in paths))
 
 
 def keep_font_cache_here() -> None:

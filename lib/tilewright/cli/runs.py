@@ -7,6 +7,8 @@ from tilewright.artifacts.envelope import read_artifact
 from tilewright.errors import ArtifactError, Problem
 
 LAYERS_FILE, SUMMARY_FILE = "layers.jsonl", "summary.json"
+_FLOW_OF = {"tilewright/single-summary": "single", "tilewright/multi-summary": "multi"}
+"""Schema of a summary -> flow."""
 EXPORTS_FOLDER = "exports"
 """What stages of a pipeline write, beside these files."""
 
@@ -21,6 +23,16 @@ def read_summary(directory: Path) -> dict[str, Any]:
     """The summary of a run's folder. Raises ArtifactError."""
     summary: dict[str, Any] = read_artifact(directory / SUMMARY_FILE, "tilewright/single-summary").payload
     return summary
+
+
+def read_any_summary(directory: Path) -> tuple[str, dict[str, Any]]:
+    """The flow, single or multi, and the summary of a run's folder. Raises ArtifactError."""
+    path = directory / SUMMARY_FILE
+    artifact = read_artifact(path)
+    if artifact.schema not in _FLOW_OF:
+        allowed = ", ".join(_FLOW_OF)
+        raise ArtifactError([Problem("wrong kind of artifact", str(path), value=artifact.schema, allowed=allowed)])
+    return _FLOW_OF[artifact.schema], artifact.payload
 
 
 def run_directories(directories: tuple[Path, ...]) -> list[Path]:

@@ -1,11 +1,13 @@
 """`tilewright store`: looking after stored results and artifacts."""
 
+import zipfile
+import zlib
 from pathlib import Path
 
 import click
 
 from tilewright.artifacts.canonical import writing
-from tilewright.artifacts.envelope import read_artifact
+from tilewright.artifacts.envelope import REMEDY, read_artifact
 from tilewright.cli.options import DEFAULT_STORE, FILE, common_options, echo_json
 from tilewright.errors import ArtifactError, InputError, Problem
 
@@ -16,6 +18,10 @@ ARTIFACT_PATTERNS = (
     "single/*/layers.jsonl",
     "single/*/summary.json",
     "single/*/checks.json",
+    "hardware/*/core/*.json",
+    "multi/*/*.json",
+    "multi/*/cost/*.jsonl",
+    "multi/*/*.npz",
 )
 """Where the pipeline puts artifacts; other files in the folder are none of our business."""
 
@@ -75,6 +81,20 @@ def _check_folder(folder: Path) -> None:
         raise InputError([Problem("is not a folder" if folder.exists() else "no such folder", str(folder))])
 
 
+def _read(path: Path) -> None:
+    """Read an artifact of any kind. Raises ArtifactError if it is damaged."""
+    if path.suffix != ".npz":
+        read_artifact(path)
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            wrong = archive.testzip()
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError):
+        wrong = path.name
+    if wrong is not None:
+        raise ArtifactError([Problem(f"artifact is damaged; {REMEDY}", str(path))])
+
+
 @command.command()
 @click.argument("folder", type=FILE, default=Path("results"))
 @click.option("--remove-damaged", is_flag=True, help="Delete damaged artifacts, so that the next run rebuilds them.")
@@ -90,7 +110,7 @@ def verify(folder: Path, remove_damaged: bool, verbose: bool, as_json: bool) -> 
     paths = sorted(path for pattern in ARTIFACT_PATTERNS for path in folder.glob(pattern))
     for path in paths:
         try:
-            read_artifact(path)
+            _read(path)
         except ArtifactError as error:
             damaged.append(path)
             problems += error.problems

@@ -1,15 +1,16 @@
 """`tilewright summarize`: one table of many runs."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tilewright.artifacts.canonical import writing
 from tilewright.cli.options import FILE, common_options, echo_json
-from tilewright.cli.runs import SUMMARY_FILE, read_summary, run_directories
+from tilewright.cli.runs import SUMMARY_FILE, read_any_summary, run_directories
 from tilewright.errors import ArtifactError, InputError
 
-RESULTS = Path("results/single")
+RESULTS = Path("results")
 
 
 @click.command()
@@ -26,34 +27,44 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """One row per run; RUNS are folders that `tilewright map` wrote, or folders of such folders.
+    """One row per run; RUNS are folders that `tilewright map` or `tilewright schedule` wrote, or folders of them.
 
-    Example: tilewright summarize results/single --csv summary.csv
+    Example: tilewright summarize results/single results/multi --csv summary.csv
     """
     if not config and not runs:
         raise InputError("give folders of runs, or --config")
     directories = _configured(config) if config else run_directories(runs)
-    summaries = {directory.name: read_summary(directory) for directory in directories}
+    summaries: dict[str, dict[str, dict[str, Any]]] = {"single": {}, "multi": {}}
+    for directory in directories:
+        flow, summary = read_any_summary(directory)
+        summaries[flow][directory.name] = summary
     if csv_output or parquet_output:
-        from tilewright.report.tables import summary_table, write_csv, write_parquet
+        from tilewright.report.run_tables import runs_table
+        from tilewright.report.tables import write_csv, write_parquet
 
-        table = summary_table(summaries)
+        table = runs_table(**summaries)
         for write, output in ((write_csv, csv_output), (write_parquet, parquet_output)):
             if output:
                 with writing(output):
                     write(table, output)
     if as_json:
-        echo_json(summaries)
+        echo_json(summaries["single"] | summaries["multi"])
     elif verbose or not (csv_output or parquet_output):
+        from tilewright.report.run_tables import multi_text
         from tilewright.report.tables import summary_text
 
-        click.echo(summary_text(summaries))
+        texts = [
+            show(summaries[flow]) for flow, show in (("single", summary_text), ("multi", multi_text)) if summaries[flow]
+        ]
+        click.echo("\n".join(texts))
 
 
 def _configured(config: Path) -> list[Path]:
     from tilewright.cli.config import read_config
 
-    places = [RESULTS / run.name for run in read_config(config).runs]
+    plan = read_config(config)
+    places = [RESULTS / "single" / run.name for run in plan.runs]
+    places += [RESULTS / "multi" / run.name for run in plan.multi_runs if not run.base]
     finished = [place for place in places if (place / SUMMARY_FILE).is_file()]
     if not finished:
         raise ArtifactError(f"none of the {len(places)} runs of {config} is finished")

@@ -1,17 +1,15 @@
 """The CN graph as two files: `cn_graph.npz` with the columns, `cn_graph.json` with layers, stacks and shapes."""
 
 import hashlib
-import io
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.artifacts.canonical import write_atomically
 from tilewright.artifacts.codec import encode
+from tilewright.artifacts.columns import packed, unpacked
 from tilewright.artifacts.digests import DIGEST_BYTES
 from tilewright.artifacts.envelope import REMEDY, write_document
 from tilewright.artifacts.objects import read_object
@@ -21,7 +19,6 @@ from tilewright.workload.layer import Layer
 
 SCHEMA = "tilewright/cn-graph"
 _TYPES = {"edge_operand": np.int16, "read_operand": np.int16}
-_TIME_STAMP = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ _FIELDS = ("network", "layers", "stacks", "operands", "shapes", "links", "source
 
 def write_cn_graph(graph: CnGraph, json_path: Path | str, npz_path: Path | str, provenance: dict[str, Any]) -> str:
     """Write both files, each atomically, the same bytes for the same graph; returns the digest of the payload."""
-    content = _packed({name: getattr(graph, name) for name in COLUMNS})
+    content = packed({name: getattr(graph, name).astype(_TYPES.get(name, np.int64)) for name in COLUMNS})
     write_atomically(npz_path, content)
     description = _Description(**{name: getattr(graph, name) for name in _FIELDS}, columns=_digest(content))
     return write_document(json_path, SCHEMA, encode(description), provenance)
@@ -61,24 +58,9 @@ def read_cn_graph(json_path: Path | str, npz_path: Path | str) -> CnGraph:
     if _digest(content) != description.columns:
         message = f"artifact is damaged, or not of the graph that {json_path} describes; {REMEDY}"
         raise ArtifactError([Problem(message, str(npz_path))])
-    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-        columns = {name: archive[name] for name in COLUMNS}
+    arrays = unpacked(content, npz_path)
+    columns: dict[str, Any] = {name: arrays[name] for name in COLUMNS}
     return CnGraph(**{name: getattr(description, name) for name in _FIELDS}, **columns)
-
-
-def _packed(columns: dict[str, npt.NDArray[Any]]) -> bytes:
-    """A .npz of columns, without times; lightly compressed, as columns repeat themselves."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        for name, column in columns.items():
-            member = zipfile.ZipInfo(f"{name}.npy", _TIME_STAMP)
-            member.compress_type = zipfile.ZIP_DEFLATED
-            with archive.open(member, "w", force_zip64=True) as stream:
-                little_endian = np.ascontiguousarray(
-                    column, dtype=np.dtype(_TYPES.get(name, np.int64)).newbyteorder("<")
-                )
-                np.lib.format.write_array(stream, little_endian, version=(1, 0), allow_pickle=False)
-    return buffer.getvalue()
 
 
 def _digest(content: bytes) -> str:

@@ -1,15 +1,18 @@
 """What the tiles of a layer read or write along one axis of a tensor."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 
-from tilewright.fusion.axis_join import NOBODY, AxisJoin, join_indices, join_intervals
-from tilewright.fusion.grid import DimensionTiles, Integers, LayerGrid
+from tilewright.fusion.axis_join import NOBODY, AxisJoin, AxisOwners, join_indices, join_intervals
+from tilewright.fusion.grid import DimensionTiles, Integers, LayerGrid, whole_tile
 from tilewright.workload.access import AxisIndex, IndexMap, Shape, TensorAccess
 
-_WHOLE = np.zeros(1, np.int64)
+_Term = tuple[str, DimensionTiles, int]
+"""(loop, its tiles, coefficient)"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +35,16 @@ class AxisRows:
     gapped: tuple[Integers, Integers] | None
     """(row, index) of all indices where some row has gaps (strides larger than the window), clipped; else None."""
 
+    @cached_property
+    def only(self) -> tuple[int, int] | None:
+        """(first, end) of the only row; None where there are several, or gaps."""
+        return (int(self.first[0]), int(self.end[0])) if len(self.first) == 1 and self.gapped is None else None
+
+    @cached_property
+    def has_empty_rows(self) -> bool:
+        """Whether some row has no index inside the axis."""
+        return bool((self.first >= self.end).any())
+
     def indices(self) -> tuple[Integers, Integers]:
         """(row, index) of all indices inside the axis, each once in a row."""
         if self.gapped is not None:
@@ -40,42 +53,67 @@ class AxisRows:
         row = np.repeat(np.arange(len(lengths)), lengths)
         return row, np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + self.first[row]
 
-    def joined(self, owner_of_index: Integers) -> AxisJoin:
+    def joined(self, owners: AxisOwners) -> AxisJoin:
         """The join of these needs with the tiles that make each index of the axis."""
         if self.gapped is None:
-            return join_intervals(self.first, self.end, owner_of_index)
-        return join_indices(*self.gapped, len(self.first), owner_of_index)
+            return join_intervals(self.first, self.end, owners)
+        return join_indices(*self.gapped, len(self.first), owners)
 
 
 def axis_rows(axis: AxisIndex, size: int, index_map: IndexMap, grid: LayerGrid) -> AxisRows:
     """The rows of one axis of a tensor that the layer of a grid reads or writes."""
-    terms = [(_tiles(name, index_map, grid), coefficient) for name, coefficient in axis.terms if coefficient]
-    first = np.full(1, axis.offset, np.int64)
-    last, number = first, _WHOLE
-    lengths: list[Integers] = []
-    for tiles, coefficient in terms:
-        ends = coefficient * tiles.start, coefficient * (tiles.end - 1)
-        lengths = [np.repeat(values, tiles.count) for values in lengths]
-        lengths.append(np.tile(tiles.end - tiles.start, len(first)))
-        first = (first[:, None] + np.minimum(*ends)).ravel()
-        last = (last[:, None] + np.maximum(*ends)).ravel()
-        number = (number[:, None] + tiles.number).ravel()
-    dimensions = tuple(name for name, factor in axis.terms if factor and _tiles(name, index_map, grid).count > 1)
-    pairs = _gapped(first, lengths, [abs(coefficient) for _, coefficient in terms], size)
-    clipped_first = np.maximum(first, 0)
+    terms = [(name, _tiles(name, index_map, grid), factor) for name, factor in axis.terms if factor]
+    low, high = axis.offset, axis.offset
+    for _, tiles, factor in terms:
+        if tiles.count == 1:
+            reach = factor * (tiles.shortest_and_longest[0] - 1)
+            low, high = low + min(reach, 0), high + max(reach, 0)
+    dimensions = tuple([name for name, tiles, _ in terms if tiles.count > 1])
+    if not dimensions and _has_no_gaps(terms):
+        return whole_row(max(low, 0), min(high + 1, size), size)
+    first, last, number = np.array([low]), np.array([high]), np.zeros(1, np.int64)
+    for _, tiles, factor in terms:
+        if tiles.count > 1:
+            ends = factor * tiles.start, factor * (tiles.end - 1)
+            below, above = ends if factor > 0 else ends[::-1]
+            first = (first[:, None] + below).ravel()
+            last = (last[:, None] + above).ravel()
+            number = (number[:, None] + tiles.number).ravel()
+    gapped = None if _has_no_gaps(terms) else _gapped(first, terms, size)
+    clipped_first = np.minimum(np.maximum(first, 0), size)
     end = np.maximum(np.minimum(last + 1, size), clipped_first)
-    return AxisRows(dimensions, size, np.minimum(clipped_first, size), np.minimum(end, size), number, pairs)
+    return AxisRows(dimensions, size, clipped_first, end, number, gapped)
 
 
-def owners_along(rows: AxisRows) -> tuple[Integers, bool]:
-    """([index] number of the tile that ends the making of it, NOBODY where none does; whether tiles make it together).
+@lru_cache(maxsize=1024)
+def whole_row(first: int, end: int, size: int) -> AxisRows:
+    """The one row of an axis that no cut dimension moves along; its arrays are shared, and so not to be written to."""
+    first = min(first, size)
+    bounds = np.array([[first], [max(end, first)], [0]])
+    bounds.flags.writeable = False
+    return AxisRows((), size, bounds[0], bounds[1], bounds[2], None)
+
+
+def owners_along(rows: AxisRows) -> tuple[AxisOwners, bool]:
+    """(number of the tile that ends the making of each index, whether tiles make some index together).
 
     Where several tiles add to one element (transposed convolution), the last in number has the final value.
     """
+    if rows.only is not None:
+        return whole_owners(*rows.only, rows.size), False
     owner = np.full(rows.size, NOBODY, np.int64)
     row, index = rows.indices()
     np.maximum.at(owner, index, rows.number[row])
-    return owner, len(index) > int((owner != NOBODY).sum())
+    return AxisOwners(owner), len(index) > int((owner != NOBODY).sum())
+
+
+@lru_cache(maxsize=1024)
+def whole_owners(first: int, end: int, size: int) -> AxisOwners:
+    """The owners of an axis of which one tile makes the indices [first, end); shared, and so not to be written to."""
+    owner = np.full(size, NOBODY, np.int64)
+    owner[first:end] = 0
+    owner.flags.writeable = False
+    return AxisOwners(owner)
 
 
 def shares_loops(access: TensorAccess, index_map: IndexMap) -> bool:
@@ -95,41 +133,41 @@ def is_cropped(access: TensorAccess, index_map: IndexMap, shape: Shape) -> bool:
 
 
 def _tiles(name: str, index_map: IndexMap, grid: LayerGrid) -> DimensionTiles:
-    if name in grid.tiles:
-        return grid.tiles[name]
-    return DimensionTiles(_WHOLE, np.full(1, index_map.size_of[name], np.int64), _WHOLE)
+    return grid.tiles[name] if name in grid.tiles else whole_tile(index_map.size_of[name])
 
 
-def _gapped(
-    first: Integers, lengths: list[Integers], coefficients: list[int], size: int
-) -> tuple[Integers, Integers] | None:
+def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integers, Integers] | None:
     """(row, index) where the indices of some row are not consecutive; None where all are.
 
     Rows whose tiles have equal lengths have equal indices but for their first one.
     """
-    if not lengths or _has_no_gaps(lengths, coefficients):
-        return None
+    lengths: list[Integers] = []
+    for _, tiles, _ in terms:
+        rows = len(lengths[0]) if lengths else 1
+        lengths = [np.repeat(values, tiles.count) for values in lengths] + [np.tile(tiles.lengths, rows)]
+    coefficients = [abs(factor) for _, _, factor in terms]
     shapes, shape_of_row = np.unique(np.stack(lengths, axis=1), axis=0, return_inverse=True)
     offsets = [_offsets(shape.tolist(), coefficients) for shape in shapes]
     if all(len(values) == values[-1] + 1 for values in offsets):
         return None
     pairs = []
     for number, values in enumerate(offsets):
-        rows = np.flatnonzero(shape_of_row.reshape(-1) == number)
-        pairs.append((np.repeat(rows, len(values)), (first[rows][:, None] + values).ravel()))
+        rows_of_shape = np.flatnonzero(shape_of_row.reshape(-1) == number)
+        pairs.append((np.repeat(rows_of_shape, len(values)), (first[rows_of_shape][:, None] + values).ravel()))
     row, index = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
     order = np.lexsort((index, row))
     inside = (index[order] >= 0) & (index[order] < size)
     return row[order][inside], index[order][inside]
 
 
-def _has_no_gaps(lengths: list[Integers], coefficients: list[int]) -> bool:
+def _has_no_gaps(terms: Sequence[_Term]) -> bool:
     """Whether the smallest tiles already join the steps of the loops with larger coefficients (so do larger tiles)."""
     reach = 1
-    for place in sorted(range(len(lengths)), key=lambda place: coefficients[place]):
-        if coefficients[place] > reach and lengths[place].max() > 1:
+    for _, tiles, factor in sorted(terms, key=lambda term: abs(term[2])):
+        shortest, longest = tiles.shortest_and_longest
+        if abs(factor) > reach and longest > 1:
             return False
-        reach += coefficients[place] * (int(lengths[place].min()) - 1)
+        reach += abs(factor) * (shortest - 1)
     return True
 
 
@@ -151,6 +189,8 @@ def _offsets(lengths: list[int], coefficients: list[int]) -> Integers:
 def row_of_contents(rows: AxisRows, dimensions: tuple[str, ...], counts: tuple[int, ...]) -> Integers:
     """[content] row of an axis, where contents are the combinations of the tiles of `dimensions`, the first slowest."""
     content = np.arange(math.prod(counts), dtype=np.int64)
+    if rows.dimensions == dimensions:
+        return content
     row = np.zeros(len(content), np.int64)
     for dimension in rows.dimensions:
         place = dimensions.index(dimension)

@@ -6,7 +6,7 @@ import numpy as np
 
 from tilewright.fusion.graph import SmallIntegers, SourceTensor
 from tilewright.fusion.grid import Integers, LayerGrid
-from tilewright.fusion.needs import Needs
+from tilewright.fusion.needs import Demand
 from tilewright.workload.access import Boxes
 from tilewright.workload.graph import Workload
 
@@ -34,16 +34,12 @@ class ReadTable:
         self._reads: list[tuple[str, int, int, Integers, Integers]] = []
         """(tensor, place in its list of boxes, operand, [read] CN, [read] row of the boxes)"""
 
-    def add(self, needs: Needs, grid: LayerGrid, first_cn: int) -> None:
-        """Record what the CNs of a layer need of one tensor."""
-        boxes = self._boxes.setdefault(needs.tensor, [])
-        content_of_cn = grid.combination_of(needs.dimensions)[0]
-        row = np.searchsorted(needs.content, content_of_cn)
-        found = row < len(needs.content)
-        found[found] = needs.content[row[found]] == content_of_cn[found]
-        cn = np.flatnonzero(found).astype(np.int64) + first_cn
-        self._reads.append((needs.tensor, len(boxes), self._operands.index(needs.operand), cn, row[found]))
-        boxes.append(needs.boxes)
+    def add(self, operand: str, tensor: str, demand: Demand, reading: tuple[Integers, Integers], first_cn: int) -> None:
+        """Record what the CNs of a layer need of one tensor; `reading` is that of `reading_cns`."""
+        boxes = self._boxes.setdefault(tensor, [])
+        cn, row = reading
+        self._reads.append((tensor, len(boxes), self._operands.index(operand), cn + first_cn, row))
+        boxes.append(demand.boxes)
 
     def columns(self) -> ReadColumns:
         """The columns, reads in the order of CNs, contents by tensor and box."""
@@ -51,42 +47,53 @@ class ReadTable:
         content_of: dict[tuple[str, int], Integers] = {}
         bounds: list[Integers] = []
         bits: list[Integers] = []
-        source: list[Integers] = []
-        axes: list[Integers] = []
+        counts: list[int] = []
+        """Contents of each tensor."""
         first_content = 0
         for tensor, boxes in self._boxes.items():
             known = self._workload.tensor_of[tensor]
-            distinct, number = _distinct(np.concatenate(boxes))
-            ends = np.cumsum([len(part) for part in boxes])
-            for place, part in enumerate(np.split(number, ends[:-1])):
-                content_of[tensor, place] = part + first_content
-            source.append(np.full(len(distinct), len(sources), np.int64))
+            if len(boxes) == 1 and len(boxes[0]) == 1:
+                (distinct,) = boxes
+                content_of[tensor, 0] = np.full(1, first_content)
+            else:
+                distinct, number = _distinct(np.concatenate(boxes))
+                ends = np.cumsum([len(part) for part in boxes])
+                for place, part in enumerate(np.split(number, ends[:-1])):
+                    content_of[tensor, place] = part + first_content
+            counts.append(len(distinct))
             bits.append(np.prod(distinct[:, :, 1] - distinct[:, :, 0], axis=1) * known.bits)
-            axes.append(np.full(len(distinct), distinct.shape[1], np.int64))
             bounds.append(distinct.reshape(-1, 2))
             sources.append(SourceTensor(tensor, known.shape, known.bits, known.is_constant))
             first_content += len(distinct)
-        parts = [
-            (cn, np.full(len(cn), operand, np.int64), content_of[tensor, place][row])
-            for tensor, place, operand, cn, row in self._reads
-        ]
         none = np.zeros(0, np.int64)
-        cn, operand, content = (
-            (np.concatenate(columns) for columns in zip(*parts, strict=True)) if parts else (none,) * 3
-        )
+        cn = np.concatenate([none, *(cn for _, _, _, cn, _ in self._reads)])
+        operands = np.array([operand for _, _, operand, _, _ in self._reads], np.int16)
+        operand = np.repeat(operands, [len(cn) for _, _, _, cn, _ in self._reads])
+        content = np.concatenate([none, *(content_of[tensor, place][row] for tensor, place, _, _, row in self._reads)])
         order = np.argsort(cn, kind="stable")
         start = np.zeros(first_content + 1, np.int64)
-        np.cumsum(np.concatenate([none, *axes]), out=start[1:])
+        np.cumsum(np.repeat(np.array([len(source.shape) for source in sources], np.int64), counts), out=start[1:])
         return ReadColumns(
             sources=tuple(sources),
             read_cn=cn[order],
-            read_operand=operand[order].astype(np.int16),
+            read_operand=operand[order],
             read_content=content[order],
-            content_source=np.concatenate([none, *source]),
+            content_source=np.repeat(np.arange(len(sources)), counts),
             content_bits=np.concatenate([none, *bits]),
             content_start=start,
             content_bounds=np.concatenate([none.reshape(0, 2), *bounds]),
         )
+
+
+def reading_cns(demand: Demand, grid: LayerGrid) -> tuple[Integers, Integers]:
+    """([read] CN in the layer, [read] entry of the demand)."""
+    content_of_cn, content_count, _ = grid.contents(demand.dimensions)
+    if len(demand.content) == content_count:
+        return np.arange(grid.cn_count, dtype=np.int64), content_of_cn
+    row = np.searchsorted(demand.content, content_of_cn)
+    found = row < len(demand.content)
+    found[found] = demand.content[row[found]] == content_of_cn[found]
+    return np.flatnonzero(found).astype(np.int64), row[found]
 
 
 def _distinct(boxes: Boxes) -> tuple[Boxes, Integers]:

@@ -1,17 +1,19 @@
 """Builds the graph of computation nodes of a network from its tiling."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from tilewright.errors import InputError, Problem
-from tilewright.fusion.contents import ReadTable
+from tilewright.fusion.alike import Alike
+from tilewright.fusion.contents import ReadTable, reading_cns
 from tilewright.fusion.graph import ORDERING, CnGraph, CnLayer, CnLink
 from tilewright.fusion.grid import Integers, LayerGrid
-from tilewright.fusion.links import Producer, content_flow, flow, producer_of
+from tilewright.fusion.links import Producer, content_flow, flow, producer_of, split_reductions
 from tilewright.fusion.needs import (
-    Needs,
+    Demand,
     NetworkTensors,
     needs_of_layer,
     needs_of_output,
@@ -19,7 +21,7 @@ from tilewright.fusion.needs import (
     unknown_dependencies,
 )
 from tilewright.fusion.outer_loops import LayerTiling, Tiling
-from tilewright.fusion.shapes import shape_classes
+from tilewright.fusion.shapes import nameless_layer, shape_classes
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer
 
@@ -30,12 +32,16 @@ class _Building:
 
     network: NetworkTensors
     layers: tuple[CnLayer, ...]
+    grids: tuple[LayerGrid, ...]
+    """[layer] shared by those that are cut alike"""
     operands: tuple[str, ...]
     producers: dict[str, tuple[int, Producer]] = field(default_factory=dict)
     """Tensor -> number of the layer that makes it, how its CNs do."""
     links: list[CnLink] = field(default_factory=list)
-    edges: list[tuple[Integers, ...]] = field(default_factory=list)
-    """(source, target, operand, bits) of the edges into the CNs of each layer."""
+    edges: list[tuple[Integers, Integers, Integers]] = field(default_factory=list)
+    """(source, target, bits) of the ordering edges of a layer, then of each link into it, layer by layer."""
+    operand_of_edges: list[int] = field(default_factory=list)
+    """Place of the operand in `operands`, or ORDERING, of each of `edges`."""
 
     def bits(self, tensor: str) -> int:
         return self.network.workload.tensor_of[tensor].bits
@@ -53,13 +59,17 @@ def build_cn_graph(workload: Workload, tiling: Tiling) -> CnGraph:
     reads = ReadTable(workload, building.operands)
     shape_of_cn: list[Integers] = []
     shapes: dict[Layer, int] = {}
-    for number, (node, cn_layer) in enumerate(zip(nodes, building.layers, strict=True)):
+    for number, node in enumerate(nodes):
         assert node.layer is not None
-        classes, examples = shape_classes(node.layer, cn_layer.grid)
-        shape_of_cn.append(np.array([shapes.setdefault(example, len(shapes)) for example in examples])[classes])
+        shape_of_cn.append(_shapes(node.layer, building.grids[number], building.network.alike, shapes))
         _connect(building, number, node, reads)
     output_bits, network_output_bits = _outputs(building)
-    columns = [np.concatenate(parts) for parts in zip(*building.edges, strict=True)] if nodes else [_none()] * 4
+    source, target, bits = (
+        (_joined(column) for column in zip(*building.edges, strict=True)) if nodes else (_none(),) * 3
+    )
+    lengths = [len(edges) for edges, _, _ in building.edges]
+    operand = np.repeat(np.array(building.operand_of_edges, np.int16), lengths)
+    order = np.argsort(target, kind="stable")
     number_of = {node.node_id: number for number, node in enumerate(nodes)}
     return CnGraph(
         network=workload.name,
@@ -69,16 +79,23 @@ def build_cn_graph(workload: Workload, tiling: Tiling) -> CnGraph:
         shapes=tuple(shapes),
         links=tuple(building.links),
         notices=(*tiling.notices, *unknown_dependencies(building.network)),
-        group=_joined([layer.grid.groups for layer in building.layers]),
+        group=_joined([grid.groups for grid in building.grids]),
         shape=_joined(shape_of_cn),
         output_bits=output_bits,
         network_output_bits=network_output_bits,
-        edge_source=columns[0],
-        edge_target=columns[1],
-        edge_operand=columns[2].astype(np.int16),
-        edge_bits=columns[3],
+        edge_source=source[order],
+        edge_target=target[order],
+        edge_operand=operand[order],
+        edge_bits=bits[order],
         **reads.columns(),
     )
+
+
+def _shapes(layer: Layer, grid: LayerGrid, alike: Alike, shapes: dict[Layer, int]) -> Integers:
+    """[cn] place in `shapes`, where the shapes of the layer are added."""
+    classes, examples = alike.once_for((nameless_layer(layer), grid), shape_classes, layer, grid)
+    places = [shapes.setdefault(example, len(shapes)) for example in examples]
+    return np.array(places)[classes]
 
 
 def _check(workload: Workload, nodes: list[WorkloadNode], tiling: Tiling) -> None:
@@ -100,23 +117,25 @@ def _check(workload: Workload, nodes: list[WorkloadNode], tiling: Tiling) -> Non
 
 def _start(workload: Workload, nodes: list[WorkloadNode], tiling: Tiling) -> _Building:
     stack_of = {node_id: stack for stack, members in enumerate(tiling.stacks) for node_id in members}
-    layers = []
+    network = network_tensors(workload)
+    layers, grids = [], []
     first = 0
     for node in nodes:
         assert node.layer is not None
         cut = tiling.of_node[node.node_id]
-        grid = LayerGrid(node.layer.loop_sizes, cut)
-        place = (node.layer.loop_sizes, cut, first, grid.cn_count, stack_of[node.node_id], node.outputs)
+        grids.append(network.alike.grid(node.layer.loop_sizes, cut))
+        count = grids[-1].cn_count
+        place = (node.layer.loop_sizes, cut, first, count, stack_of[node.node_id], node.outputs)
         layers.append(CnLayer(node.node_id, node.name, node.operator_type, *place))
-        first += grid.cn_count
+        first += count
     operands = dict.fromkeys(index_map.operand for node in nodes for index_map in node.index_maps)
-    building = _Building(network_tensors(workload), tuple(layers), tuple(operands))
+    building = _Building(network, tuple(layers), tuple(grids), tuple(operands))
     problems: list[Problem] = []
-    for number, (node, layer) in enumerate(zip(nodes, layers, strict=True)):
+    for number, node in enumerate(nodes):
         for tensor in dict.fromkeys(index_map.output.tensor for index_map in node.index_maps):
-            producer, found = producer_of(node, tensor, workload.tensor_of[tensor].shape, layer.grid)
+            producer = producer_of(node, tensor, network.shape(tensor), building.grids[number], network.alike)
             building.producers[tensor] = number, producer
-            problems += found
+            problems += split_reductions(node, tensor, producer)
     if problems:
         raise InputError(problems)
     return building
@@ -124,59 +143,61 @@ def _start(workload: Workload, nodes: list[WorkloadNode], tiling: Tiling) -> _Bu
 
 def _connect(building: _Building, number: int, node: WorkloadNode, reads: ReadTable) -> None:
     """Edges into the CNs of a layer, and what they read from outside."""
-    layer = building.layers[number]
-    grid = layer.grid
-    by_source: dict[tuple[str, str], list[Needs]] = defaultdict(list)
+    layer, grid, alike = building.layers[number], building.grids[number], building.network.alike
+    by_source: dict[tuple[str, str], list[Demand]] = defaultdict(list)
     for needs in needs_of_layer(node, grid, building.network):
-        by_source[needs.operand, needs.tensor].append(needs)
-    edges = [_ordering_edges(grid, layer.first_cn)]
-    for (operand, tensor), all_needs in by_source.items():
+        by_source[needs.operand, needs.tensor].append(needs.demand)
+    source, target = alike.once(_ordering_edges, grid)
+    building.edges.append((source + layer.first_cn, target + layer.first_cn, np.zeros(len(source), np.int64)))
+    building.operand_of_edges.append(ORDERING)
+    for (operand, tensor), demands in by_source.items():
         if tensor not in building.producers:
-            for needs in all_needs:
-                reads.add(needs, grid, layer.first_cn)
+            for demand in demands:
+                reads.add(operand, tensor, demand, alike.once(reading_cns, demand, grid), layer.first_cn)
             continue
         source_layer, producer = building.producers[tensor]
-        target, source, elements, is_exact = flow(all_needs, producer, grid)
+        target, source, elements, is_exact = alike.once(flow, tuple(demands), producer, grid)
         bits = elements * building.bits(tensor)
-        column = np.full(len(target), building.operands.index(operand), np.int64)
-        edges.append((source + building.layers[source_layer].first_cn, target, column, bits))
+        first_source = building.layers[source_layer].first_cn
+        building.edges.append((source + first_source, target + layer.first_cn, bits))
+        building.operand_of_edges.append(building.operands.index(operand))
         link = CnLink(source_layer, number, operand, tensor, len(target), int(bits.sum()), is_exact)
         building.links.append(link)
-    source, target, column, bits = (np.concatenate(parts) for parts in zip(*edges, strict=True))
-    order = np.argsort(target, kind="stable")
-    building.edges.append((source[order], target[order] + layer.first_cn, column[order], bits[order]))
 
 
-def _ordering_edges(grid: LayerGrid, first_cn: int) -> tuple[Integers, ...]:
-    """(source, target in the layer, operand, bits) of the edges from each CN to the next one of its group."""
+def _ordering_edges(grid: LayerGrid) -> tuple[Integers, Integers]:
+    """(source, target) of the edges from each CN to the next one of its group, both in the layer."""
+    if grid.tiling.group_count == 1:
+        numbers = np.arange(grid.cn_count, dtype=np.int64)
+        return numbers[:-1], numbers[1:]
     order = np.argsort(grid.groups, kind="stable").astype(np.int64)
     same = grid.groups[order[1:]] == grid.groups[order[:-1]]
-    source, target = order[:-1][same], order[1:][same]
-    return source + first_cn, target, np.full(len(source), ORDERING, np.int64), np.zeros(len(source), np.int64)
+    return order[:-1][same], order[1:][same]
 
 
 def _outputs(building: _Building) -> tuple[Integers, Integers]:
     """([cn] bits of final output, [cn] bits of it that leave the network)."""
+    alike = building.network.alike
     count = sum(layer.cn_count for layer in building.layers)
     made, leaving = np.zeros(count, np.int64), np.zeros(count, np.int64)
     for tensor, (number, producer) in building.producers.items():
         for needs in needs_of_output(tensor, building.network):
-            _, cn, elements = content_flow(needs, producer)
+            _, cn, elements = alike.once(content_flow, needs.demand, producer)
             made[cn + building.layers[number].first_cn] += elements * building.bits(tensor)
-    by_tensor: dict[str, list[Needs]] = defaultdict(list)
+    by_tensor: dict[str, list[Demand]] = defaultdict(list)
     for output in building.network.workload.outputs:
         for needs in needs_of_output(output, building.network):
-            by_tensor[needs.tensor].append(needs)
-    for tensor, all_needs in by_tensor.items():
+            by_tensor[needs.tensor].append(needs.demand)
+    for tensor, demands in by_tensor.items():
         if tensor in building.producers:
             number, producer = building.producers[tensor]
             whole = LayerGrid((), LayerTiling(-1))
-            _, cn, elements, _ = flow(all_needs, producer, whole)
+            _, cn, elements, _ = flow(tuple(demands), producer, whole)
             leaving[cn + building.layers[number].first_cn] += elements * building.bits(tensor)
     return made, leaving
 
 
-def _joined(parts: list[Integers]) -> Integers:
+def _joined(parts: Sequence[Integers]) -> Integers:
     return np.concatenate(parts) if parts else _none()
 
 

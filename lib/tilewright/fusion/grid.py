@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +23,29 @@ class DimensionTiles:
     number: Integers
     """What the tile adds to the number of a CN in the full grid."""
 
-    @property
+    @cached_property
     def count(self) -> int:
         """Number of tiles."""
         return len(self.start)
+
+    @cached_property
+    def lengths(self) -> Integers:
+        """[tile] length of its range."""
+        return self.end - self.start
+
+    @cached_property
+    def shortest_and_longest(self) -> tuple[int, int]:
+        """The smallest and the largest length."""
+        return int(self.lengths.min()), int(self.lengths.max())
+
+
+@lru_cache(maxsize=1024)
+def whole_tile(size: int) -> DimensionTiles:
+    """The one tile of a dimension that is not cut; its arrays are shared, and so not to be written to."""
+    tiles = DimensionTiles(np.zeros(1, np.int64), np.full(1, size, np.int64), np.zeros(1, np.int64))
+    for values in (tiles.start, tiles.end, tiles.number):
+        values.flags.writeable = False
+    return tiles
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +83,8 @@ class LayerGrid:
     @cached_property
     def tiled_dimensions(self) -> tuple[str, ...]:
         """Dimensions of more than one tile, in the order of the layer."""
-        return tuple(dimension for dimension, _ in self.loop_sizes if self.tiles[dimension].count > 1)
+        looped = {loop.dimension for loop in self.loops}
+        return tuple(d for d, _ in self.loop_sizes if d in looped and self.tiles[d].count > 1)
 
     @cached_property
     def full_numbers(self) -> Integers | None:
@@ -76,7 +96,7 @@ class LayerGrid:
             numbers = (numbers[:, None] + self.tiles[dimension].number).ravel()
         return np.sort(numbers)
 
-    @property
+    @cached_property
     def cn_count(self) -> int:
         """Number of CNs."""
         return math.prod(self.tiles[dimension].count for dimension in self.tiled_dimensions)
@@ -113,6 +133,20 @@ class LayerGrid:
                 combination += self.tile_of(dimension)
         return combination, tuple(self.tiles[dimension].count for dimension in dimensions)
 
+    def contents(self, dimensions: tuple[str, ...]) -> tuple[Integers, int, bool]:
+        """([cn] combination of the tiles of some dimensions, their number, whether each CN's is its own number)."""
+        found = self._contents.get(dimensions)
+        if found is None:
+            combination, counts = self.combination_of(dimensions)
+            count = math.prod(counts)
+            is_own = count == self.cn_count and bool((combination == np.arange(count)).all())
+            found = self._contents[dimensions] = combination, count, is_own
+        return found
+
+    @cached_property
+    def _contents(self) -> dict[tuple[str, ...], tuple[Integers, int, bool]]:
+        return {}
+
     def ranges(self, dimension: str) -> tuple[Integers, Integers]:
         """([cn] first value, [cn] value after the last) of a dimension."""
         tiles = self.tiles[dimension]
@@ -131,6 +165,8 @@ class LayerGrid:
 
     def _dimension_tiles(self, dimension: str, size: int) -> tuple[DimensionTiles, Integers | None]:
         """Tiles that are not empty, and the rank of every combination of loop values among them (None: its number)."""
+        if all(loop.dimension != dimension for loop in self.loops):
+            return whole_tile(size), None
         start = number = np.zeros(1, np.int64)
         end = np.full(1, size, np.int64)
         for place in reversed(range(len(self.loops))):

@@ -2,13 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.fusion.outer_loops import LayerTiling, OuterLoop, Tiling, counted_loops, layer_tiling
-from tilewright.fusion.weights import weight_tiles
+from tilewright.fusion.weights import network_input_operands, weight_operand, weight_tiles
 from tilewright.mapping.constraints import ALL_TILES
-from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import OUTPUT, Layer
+
+if TYPE_CHECKING:
+    # Loads numpy; the configuration is checked with these options, which need none.
+    from tilewright.workload.graph import Workload, WorkloadNode
 
 HintLoop = tuple[str, int | str]
 """(loop dimension, size or "all")."""
@@ -33,19 +37,19 @@ class HintLoopOptions:
     """Mode 4: node id -> bits that the weights of a CN may take; for the layers whose core is open."""
 
 
-def hint_loop_tiling(workload: Workload, options: HintLoopOptions) -> Tiling:
+def hint_loop_tiling(workload: "Workload", options: HintLoopOptions) -> Tiling:
     """The tiling of every layer of a network; all layers are one stack. Raises InputError with all problems.
 
     Of the two kinds of groups, a group holds the CNs that use the same weights.
     """
     nodes = [node for node in workload.nodes if node.layer is not None]
-    problems = _problems(options, nodes)
+    problems = hint_loop_problems(options, nodes)
     if problems:
         raise InputError(problems)
     tilings, notices = [], []
     for node in nodes:
         try:
-            tiling, remarks = _layer_tiling(node, options)
+            tiling, remarks = _layer_tiling(node, options, network_input_operands(node, workload))
         except InputError as error:
             problems += error.problems
             continue
@@ -56,10 +60,13 @@ def hint_loop_tiling(workload: Workload, options: HintLoopOptions) -> Tiling:
     return Tiling(tuple(tilings), (tuple(node.node_id for node in nodes),) if nodes else (), tuple(notices))
 
 
-def _layer_tiling(node: WorkloadNode, options: HintLoopOptions) -> tuple[LayerTiling, list[str]]:
+def _layer_tiling(
+    node: "WorkloadNode", options: HintLoopOptions, inputs: frozenset[str]
+) -> tuple[LayerTiling, list[str]]:
+    """The tiling of a layer, of which the operands `inputs` read inputs of the network; and remarks."""
     layer = node.layer
     assert layer is not None
-    hints = [(name.upper(), size) for name, size in _hints_for(node, options) if name.upper() in layer.size_of]
+    hints = [(name.upper(), size) for name, size in hints_for(node, options) if name.upper() in layer.size_of]
     loops: tuple[OuterLoop | None, ...]
     if options.cn_define_mode == INNER:
         inner = dict(hints)
@@ -69,9 +76,9 @@ def _layer_tiling(node: WorkloadNode, options: HintLoopOptions) -> tuple[LayerTi
         notices = [f"{layer.name}: {name} has {layer.size_of[name]}, not {size}" for name, size in larger]
     else:
         capacities = (options.weight_capacity_bits or {}) if options.cn_define_mode == SPLIT_WEIGHTS else {}
-        split = weight_tiles(layer, capacities[node.node_id]) if node.node_id in capacities else None
+        split = weight_tiles(layer, capacities[node.node_id], inputs) if node.node_id in capacities else None
         loops, notices = counted_loops(layer, [*hints, *([split] if split else [])])
-    held = _dimensions_of_weights(layer)
+    held = _dimensions_of_weights(layer, inputs)
     return layer_tiling(node.node_id, loops, [loop is not None and loop.dimension in held for loop in loops]), notices
 
 
@@ -80,15 +87,15 @@ def _loop_of_tiles(name: str, span: int, size: int) -> OuterLoop | None:
     return OuterLoop(name, count, size) if count > 1 else None
 
 
-def _dimensions_of_weights(layer: Layer) -> set[str]:
+def _dimensions_of_weights(layer: Layer, inputs: frozenset[str]) -> set[str]:
     """Dimensions whose tiles have weights of their own and outputs of their own."""
     dimensions = dict(layer.operand_dimensions)
-    if not layer.constant_operands:
-        return set()
-    return set(dimensions[layer.constant_operands[-1]]) & set(dimensions[OUTPUT])
+    operand = weight_operand(layer, inputs)
+    return set() if operand is None else set(dimensions[operand]) & set(dimensions[OUTPUT])
 
 
-def _hints_for(node: WorkloadNode, options: HintLoopOptions) -> Sequence[HintLoop]:
+def hints_for(node: "WorkloadNode", options: HintLoopOptions) -> Sequence[HintLoop]:
+    """The hint loops that a layer gets, also for dimensions that it does not have."""
     hints = options.hint_loops
     if options.cn_define_mode != BY_LAYER:
         return hints  # type: ignore[return-value]
@@ -102,7 +109,8 @@ def _inner_size(size: int | str, span: int) -> int:
     return span if size == ALL_TILES else min(int(size), span)
 
 
-def _problems(options: HintLoopOptions, nodes: list[WorkloadNode]) -> list[Problem]:
+def hint_loop_problems(options: HintLoopOptions, nodes: "list[WorkloadNode] | None" = None) -> list[Problem]:
+    """What is wrong with options: with their form, and where the layers are given, with the names in them."""
     if options.cn_define_mode not in MODES:
         allowed = ", ".join(str(mode) for mode in MODES)
         return [
@@ -128,14 +136,16 @@ def _problems(options: HintLoopOptions, nodes: list[WorkloadNode]) -> list[Probl
     return problems
 
 
-def _table_problems(table: Mapping[tuple[int, ...], Sequence[HintLoop]], nodes: list[WorkloadNode]) -> list[Problem]:
+def _table_problems(
+    table: Mapping[tuple[int, ...], Sequence[HintLoop]], nodes: "list[WorkloadNode] | None"
+) -> list[Problem]:
     problems, seen = [], set()
-    known = {node.node_id for node in nodes}
+    known = None if nodes is None else {node.node_id for node in nodes}
     for members, loops in table.items():
         path = f"hint_loops[{members}]"
         problems += _loop_problems(loops, path, nodes)
         for member in members:
-            if member not in known:
+            if known is not None and member not in known:
                 problems.append(Problem("no layer has this id", path=path, value=str(member)))
             if member in seen:
                 problems.append(Problem("this layer is in another list too", path=path, value=str(member)))
@@ -143,8 +153,8 @@ def _table_problems(table: Mapping[tuple[int, ...], Sequence[HintLoop]], nodes: 
     return problems
 
 
-def _loop_problems(loops: object, path: str, nodes: list[WorkloadNode]) -> list[Problem]:
-    known = sorted({dimension for node in nodes if node.layer for dimension in node.layer.size_of})
+def _loop_problems(loops: object, path: str, nodes: "list[WorkloadNode] | None") -> list[Problem]:
+    known = sorted({dimension for node in nodes or () if node.layer for dimension in node.layer.size_of})
     problems = []
     for place, entry in enumerate(loops if isinstance(loops, Sequence) and not isinstance(loops, str) else [loops]):
         where = f"{path}[{place}]"
@@ -157,7 +167,7 @@ def _loop_problems(loops: object, path: str, nodes: list[WorkloadNode]) -> list[
             problems.append(Problem("must be a loop dimension and a size", path=where, value=str(entry)))
             continue
         name, size = entry
-        if name.upper() not in known:
+        if nodes is not None and name.upper() not in known:
             nearest = nearest_name(name.upper(), known)
             message = "no layer of the network has this loop dimension"
             problems.append(Problem(message, path=where, value=name, allowed=", ".join(known), nearest=nearest))

@@ -6,12 +6,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.errors import Problem
-from tilewright.fusion.axis_join import AxisJoin, join_intervals, product_of_joins, spread
+from tilewright.fusion.alike import Alike, axes_of
+from tilewright.fusion.axis_join import NOBODY, AxisJoin, AxisOwners, join_intervals, product_of_joins, spread
 from tilewright.fusion.axis_rows import axis_rows, owners_along
 from tilewright.fusion.grid import Integers, LayerGrid
-from tilewright.fusion.needs import Needs
+from tilewright.fusion.needs import Demand
 from tilewright.workload.access import Boxes, IndexMap, Shape
 from tilewright.workload.graph import WorkloadNode
+
+_NONE = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,127 +22,156 @@ class Producer:
     """How the CNs of a layer make one tensor."""
 
     grid: LayerGrid
-    owners: tuple[Integers, ...]
-    """For each axis: [index] what the tile that makes it adds to the number of a CN, -1 where none does."""
-    last_step: int
+    owners: tuple[AxisOwners, ...]
+    """For each axis: what the tile that makes an index adds to the number of a CN."""
+    last_step: int = 0
     """What the last steps of all reductions add: only they have final values."""
-    is_exact: bool
+    is_exact: bool = True
     """False where tiles make elements together."""
+    unsplittable: tuple[str, ...] = ()
+    """Dimensions whose tiles add to the same elements: they cannot be of different groups."""
 
     def cns(self, owner: Integers) -> Integers:
         """CNs from sums of owners."""
-        return self.grid.cn_of(owner + self.last_step)
+        return self.grid.cn_of(owner + self.last_step if self.last_step else owner)
 
 
-def producer_of(node: WorkloadNode, tensor: str, shape: Shape, grid: LayerGrid) -> tuple[Producer, list[Problem]]:
-    """How a layer makes one of its outputs, and what cannot be cut as the grid wants it.
+def producer_of(node: WorkloadNode, tensor: str, shape: Shape, grid: LayerGrid, alike: Alike) -> Producer:
+    """How a layer makes one of its outputs."""
+    index_map = _map_of(node, tensor)
+    key = index_map.loops, axes_of(index_map.output), shape, grid
+    return alike.once_for(key, _producer, index_map, shape, grid)
+
+
+def _map_of(node: WorkloadNode, tensor: str) -> IndexMap:
+    return next(index_map for index_map in node.index_maps if index_map.output.tensor == tensor)
+
+
+def _producer(index_map: IndexMap, shape: Shape, grid: LayerGrid) -> Producer:
+    rows = [axis_rows(axis, size, index_map, grid) for axis, size in zip(index_map.output.axes, shape, strict=True)]
+    made = [owners_along(row) for row in rows]
+    shared = [
+        dimension for row, (_, together) in zip(rows, made, strict=True) if together for dimension in row.dimensions
+    ]
+    written = {dimension for row in rows for dimension in row.dimensions}
+    reduced = [dimension for dimension in grid.tiled_dimensions if dimension not in written]
+    last_step = sum(int(grid.tiles[dimension].number.max()) for dimension in reduced)
+    return Producer(grid, tuple([owners for owners, _ in made]), last_step, not shared, (*reduced, *shared))
+
+
+def split_reductions(node: WorkloadNode, tensor: str, producer: Producer) -> list[Problem]:
+    """What cannot be cut as the grid wants it.
 
     A reduction is added up by one core: its steps, and tiles that add to the same elements, must be of one group.
     """
-    index_map = next(index_map for index_map in node.index_maps if index_map.output.tensor == tensor)
-    rows = [axis_rows(axis, size, index_map, grid) for axis, size in zip(index_map.output.axes, shape, strict=True)]
-    made = [owners_along(row) for row in rows]
-    shared = {
-        dimension for row, (_, together) in zip(rows, made, strict=True) if together for dimension in row.dimensions
-    }
-    written = {dimension for row in rows for dimension in row.dimensions}
-    reduced = [dimension for dimension in grid.tiled_dimensions if dimension not in written]
+    grid, kept = producer.grid, _kept(_map_of(node, tensor))
     problems = []
     for place in grid.tiling.group_loops:
         dimension = grid.loops[place].dimension
-        if dimension in reduced or dimension in shared:
+        if dimension in producer.unsplittable:
             message = "a reduction cannot be split over cores: its partial sums would have to be added up across them"
-            allowed = ", ".join(dimension for dimension in grid.tiles if dimension in _kept(index_map) - shared)
+            allowed = ", ".join(name for name in grid.tiles if name in kept and name not in producer.unsplittable)
             problems.append(Problem(message, path=node.name, value=dimension, allowed=allowed))
-    last_step = sum(int(grid.tiles[dimension].number.max()) for dimension in reduced)
-    return Producer(grid, tuple(owner for owner, _ in made), last_step, not shared), problems
+    return problems
 
 
 def _kept(index_map: IndexMap) -> set[str]:
     return {name for axis in index_map.output.axes for name, _ in axis.terms}
 
 
-def content_flow(needs: Needs, producer: Producer) -> tuple[Integers, Integers, Integers]:
+def content_flow(demand: Demand, producer: Producer) -> tuple[Integers, Integers, Integers]:
     """(content, CN of the producer, elements) of all that flows; contents and, within one, CNs ascend."""
     joins: list[tuple[AxisJoin, Integers]] = []
-    for axis, owner_of_index in enumerate(producer.owners):
-        if needs.axes is not None:
-            rows, row_of_entry = needs.axes[axis]
-            joins.append((rows.joined(owner_of_index), row_of_entry))
+    fixed_owner, fixed_elements = 0, 1
+    for axis, owners in enumerate(producer.owners):
+        if demand.axes is None:
+            joins.append(_join_of_boxes(demand.boxes[:, axis, 0], demand.boxes[:, axis, 1], owners))
             continue
-        first, end = needs.boxes[:, axis, 0], needs.boxes[:, axis, 1]
-        keys, row_of_entry = np.unique(first * (len(owner_of_index) + 1) + end, return_inverse=True)
-        first, end = keys // (len(owner_of_index) + 1), keys % (len(owner_of_index) + 1)
-        joins.append((join_intervals(first, end, owner_of_index), row_of_entry.reshape(-1)))
-    entry, owner, elements = product_of_joins(joins, len(needs.content))
-    return _added_up(needs.content[entry], producer.cns(owner), elements)
+        rows, row_of_entry = demand.axes[axis]
+        if rows.only is None or owners.only is None:
+            joins.append((rows.joined(owners), row_of_entry))
+        else:  # an axis that neither side cuts: the same for all
+            fixed_owner += owners.only
+            fixed_elements *= rows.only[1] - rows.only[0] if owners.only != NOBODY else 0
+    if not fixed_elements:
+        return _NONE, _NONE, _NONE
+    entry, owner, elements = product_of_joins(joins, len(demand.content), fixed_owner, fixed_elements)
+    return added_up(demand.content[entry], producer.cns(owner), elements)
 
 
-def flow(all_needs: Sequence[Needs], producer: Producer, grid: LayerGrid) -> tuple[Integers, Integers, Integers, bool]:
+def _join_of_boxes(first: Integers, end: Integers, owners: AxisOwners) -> tuple[AxisJoin, Integers]:
+    """(the join of the distinct ranges of boxes along an axis, [box] its row)."""
+    size = len(owners.of_index) + 1
+    keys, row_of_entry = np.unique(first * size + end, return_inverse=True)
+    return join_intervals(keys // size, keys % size, owners), row_of_entry.reshape(-1)
+
+
+def flow(demands: tuple[Demand, ...], producer: Producer, grid: LayerGrid) -> tuple[Integers, Integers, Integers, bool]:
     """(consumer CN, producer CN, elements, exact) for one operand that needs one tensor, along any number of ways.
 
     What is needed along several ways flows once. Consumer CNs and, for one, producer CNs ascend.
     """
-    if len(all_needs) == 1:
-        needs = all_needs[0]
-        content, source, elements = content_flow(needs, producer)
-        is_exact = needs.is_exact
-        dimensions = needs.dimensions
+    if len(demands) == 1:
+        (demand,) = demands
+        content, source, elements = content_flow(demand, producer)
+        is_exact = demand.is_exact
+        dimensions = demand.dimensions
     else:
-        dimensions = tuple(d for d in grid.tiled_dimensions if any(d in needs.dimensions for needs in all_needs))
-        parts = [content_flow(part, producer) for part in _disjoint([_refined(n, dimensions, grid) for n in all_needs])]
-        content, source, elements = _added_up(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-        is_exact = all(needs.is_exact and not _is_gapped(needs) for needs in all_needs)
-    content_of_cn, counts = grid.combination_of(dimensions)
-    start = np.zeros(int(np.prod(counts, dtype=np.int64)) + 1, np.int64)
-    np.cumsum(np.bincount(content, minlength=len(start) - 1), out=start[1:])
+        dimensions = tuple(d for d in grid.tiled_dimensions if any(d in demand.dimensions for demand in demands))
+        parts = [content_flow(part, producer) for part in _disjoint([_refined(d, dimensions, grid) for d in demands])]
+        content, source, elements = added_up(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        is_exact = all(demand.is_exact and not demand.is_gapped for demand in demands)
+    is_exact = is_exact and producer.is_exact
+    content_of_cn, content_count, is_own = grid.contents(dimensions)
+    if is_own:
+        return content, source, elements, is_exact
+    start = np.zeros(content_count + 1, np.int64)
+    np.cumsum(np.bincount(content, minlength=content_count), out=start[1:])
     target, entry = spread(start, content_of_cn)
-    return target, source[entry], elements[entry], is_exact and producer.is_exact
+    return target, source[entry], elements[entry], is_exact
 
 
-def _added_up(content: Integers, source: Integers, elements: Integers) -> tuple[Integers, Integers, Integers]:
+def added_up(content: Integers, source: Integers, elements: Integers) -> tuple[Integers, Integers, Integers]:
+    """(content, source, elements) by content, then by source, each pair once with the sum of its elements."""
+    step = np.diff(content)
+    if ((step > 0) | ((step == 0) & (np.diff(source) > 0))).all():
+        return content, source, elements
     order = np.lexsort((source, content))
     content, source, elements = content[order], source[order], elements[order]
-    if not len(content):
-        return content, source, elements
     heads = np.flatnonzero(np.append(True, (content[1:] != content[:-1]) | (source[1:] != source[:-1])))
     if len(heads) == len(content):
         return content, source, elements
     return content[heads], source[heads], np.add.reduceat(elements, heads)
 
 
-def _is_gapped(needs: Needs) -> bool:
-    return needs.axes is not None and any(rows.gapped is not None for rows, _ in needs.axes)
-
-
-def _refined(needs: Needs, dimensions: tuple[str, ...], grid: LayerGrid) -> Needs:
-    """The same needs, as boxes, with contents told apart by more dimensions."""
+def _refined(demand: Demand, dimensions: tuple[str, ...], grid: LayerGrid) -> Demand:
+    """The same demand, as boxes, with contents told apart by more dimensions."""
     content = np.zeros(1, np.int64)
     for dimension in dimensions:
         tiles = grid.tiles[dimension].count
-        steps = np.arange(tiles) if dimension in needs.dimensions else np.zeros(tiles, np.int64)
-        scale = tiles if dimension in needs.dimensions else 1
+        steps = np.arange(tiles) if dimension in demand.dimensions else np.zeros(tiles, np.int64)
+        scale = tiles if dimension in demand.dimensions else 1
         content = (content[:, None] * scale + steps).ravel()
-    place = np.searchsorted(needs.content, content)
-    found = place < len(needs.content)
-    found[found] = needs.content[place[found]] == content[found]
+    place = np.searchsorted(demand.content, content)
+    found = place < len(demand.content)
+    found[found] = demand.content[place[found]] == content[found]
     refined = np.flatnonzero(found).astype(np.int64)
-    return replace(needs, dimensions=dimensions, content=refined, boxes=needs.boxes[place[found]], axes=None)
+    return Demand(dimensions, refined, demand.is_exact, None, demand.boxes[place[found]])
 
 
-def _disjoint(all_needs: Sequence[Needs]) -> list[Needs]:
-    """Needs whose boxes of one content do not overlap and hold the same elements together."""
-    parts: list[Needs] = []
-    for number, needs in enumerate(all_needs):
-        pieces = [(needs.content, needs.boxes)]
-        for earlier in all_needs[:number]:
+def _disjoint(demands: Sequence[Demand]) -> list[Demand]:
+    """Demands whose boxes of one content do not overlap and hold the same elements together."""
+    parts: list[Demand] = []
+    for number, demand in enumerate(demands):
+        pieces = [(demand.content, demand.boxes)]
+        for earlier in demands[:number]:
             pieces = [rest for piece in pieces for rest in _without(*piece, earlier)]
-        parts += [replace(needs, content=content, boxes=boxes) for content, boxes in pieces]
+        parts += [replace(demand, content=content, moved_boxes=boxes) for content, boxes in pieces]
     return parts
 
 
-def _without(content: Integers, boxes: Boxes, other: Needs) -> list[tuple[Integers, Boxes]]:
-    """Boxes without those of the same content of other needs, cut into boxes."""
+def _without(content: Integers, boxes: Boxes, other: Demand) -> list[tuple[Integers, Boxes]]:
+    """Boxes without those of the same content of another demand, cut into boxes."""
     place = np.minimum(np.searchsorted(other.content, content), max(len(other.content) - 1, 0))
     if not len(other.content):
         return [(content, boxes)]

@@ -6,35 +6,75 @@ inputs, box by box.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.fusion.axis_rows import AxisRows, axis_rows, is_cropped, row_of_contents, shares_loops
+from tilewright.fusion.alike import Alike, nameless
+from tilewright.fusion.axis_rows import AxisRows, axis_rows, is_cropped, row_of_contents, shares_loops, whole_row
 from tilewright.fusion.grid import Integers, LayerGrid
 from tilewright.workload.access import AxisIndex, Boxes, IndexMap, Shape, index_range, input_boxes
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.runnable import UNSUPPORTED
 
+_ONE_ROW = np.zeros(1, np.int64)
+
 
 @dataclass(frozen=True, eq=False)
-class Needs:
-    """What all CNs of a layer need of one tensor for one operand; CNs that need the same share a *content*."""
+class Demand:
+    """What all CNs of a layer need of a tensor, whatever its name; CNs that need the same share a *content*."""
 
-    operand: str
-    """Operand of the layer; '' for an input that is none (a bias)."""
-    tensor: str
     dimensions: tuple[str, ...]
     """Dimensions of the layer whose tiles tell contents apart, the first slowest."""
     content: Integers
     """[entry] content: ascending; contents without an entry need nothing"""
-    boxes: Boxes
-    """[entry, axes, 2] elements, clipped to the tensor"""
-    axes: tuple[tuple[AxisRows, Integers], ...] | None
-    """(rows, [entry] row) of each axis: exact also where a box has gaps; None behind moves of data."""
     is_exact: bool
     """Whether what is needed is known element by element; else it is a box around it."""
+    axes: tuple[tuple[AxisRows, Integers], ...] | None = None
+    """(rows, [entry] row) of each axis: exact also where a box has gaps; None behind moves of data."""
+    moved_boxes: Boxes | None = None
+    """The boxes where there are no axes."""
+
+    @cached_property
+    def boxes(self) -> Boxes:
+        """[entry, axes, 2] elements, clipped to the tensor"""
+        if self.moved_boxes is not None:
+            return self.moved_boxes
+        assert self.axes is not None
+        boxes = np.empty((len(self.content), len(self.axes), 2), np.int64)
+        for axis, (rows, row_of_entry) in enumerate(self.axes):
+            boxes[:, axis, 0], boxes[:, axis, 1] = rows.first[row_of_entry], rows.end[row_of_entry]
+        return boxes
+
+    @property
+    def is_gapped(self) -> bool:
+        """Whether some boxes have gaps."""
+        return self.axes is not None and any(rows.gapped is not None for rows, _ in self.axes)
+
+    def is_whole(self, axis: int, size: int) -> bool:
+        """Whether all contents need all of an axis."""
+        return self.axes is not None and self.axes[axis][0].only == (0, size)
+
+    def bounds(self, axis: int) -> tuple[Integers, Integers]:
+        """(first index, the one after the last) of boxes along an axis, in no order; all that occur do."""
+        if self.moved_boxes is not None:
+            return self.moved_boxes[:, axis, 0], self.moved_boxes[:, axis, 1]
+        assert self.axes is not None
+        rows, row_of_entry = self.axes[axis]
+        place = row_of_entry[:1] if len(rows.first) == 1 else row_of_entry
+        return rows.first[place], rows.end[place]
+
+
+@dataclass(frozen=True, eq=False)
+class Needs:
+    """What the CNs of a layer need of one tensor for one operand."""
+
+    operand: str
+    """Operand of the layer; '' for an input that is none (a bias)."""
+    tensor: str
+    demand: Demand
 
 
 @dataclass(frozen=True)
@@ -43,6 +83,7 @@ class NetworkTensors:
 
     workload: Workload
     producer: dict[str, WorkloadNode]
+    alike: Alike = field(default_factory=Alike)
 
     def shape(self, tensor: str) -> Shape:
         """Shape of a tensor."""
@@ -78,66 +119,72 @@ def unknown_dependencies(network: NetworkTensors) -> list[str]:
 def needs_of_layer(node: WorkloadNode, grid: LayerGrid, network: NetworkTensors) -> Iterator[Needs]:
     """What the CNs of a layer need, for each of its maps and each source behind it."""
     for index_map in node.index_maps:
-        yield from sources_of(_direct_needs(index_map, grid, network), network)
+        shapes = network.shape(index_map.output.tensor), network.shape(index_map.input.tensor)
+        demand = network.alike.once_for((nameless(index_map), grid, shapes), _demand, index_map, grid, *shapes)
+        for tensor, behind in sources_of(index_map.input.tensor, demand, network):
+            yield Needs(index_map.operand, tensor, behind)
 
 
 def needs_of_output(tensor: str, network: NetworkTensors) -> Iterator[Needs]:
     """What the outside needs of the sources of a network output: one content, the whole; none of unknown size."""
     if tensor not in network.workload.tensor_of:
         return
-    shape = network.shape(tensor)
-    box = np.array([[(0, size) for size in shape]], dtype=np.int64).reshape(1, len(shape), 2)
-    yield from sources_of(Needs("", tensor, (), np.zeros(1, np.int64), box, None, True), network)
+    demand = network.alike.once(_whole, network.shape(tensor))
+    for source, behind in sources_of(tensor, demand, network):
+        yield Needs("", source, behind)
 
 
-def sources_of(needs: Needs, network: NetworkTensors) -> Iterator[Needs]:
-    """The same needs in terms of tensors that layers make, that come from outside or are constant."""
-    if network.is_source(needs.tensor):
-        yield needs
+def sources_of(tensor: str, demand: Demand, network: NetworkTensors) -> Iterator[tuple[str, Demand]]:
+    """The same demand in terms of tensors that layers make, that come from outside or are constant."""
+    if network.is_source(tensor):
+        yield tensor, demand
         return
-    for index_map in network.producer[needs.tensor].index_maps:
-        if index_map.output.tensor != needs.tensor:
+    for index_map in network.producer[tensor].index_maps:
+        if index_map.output.tensor != tensor:
             continue
-        shape, input_shape = network.shape(needs.tensor), network.shape(index_map.input.tensor)
-        boxes, possible = input_boxes(index_map, needs.boxes, shape, input_shape)
-        if not possible.any():
-            continue
-        is_gapped = needs.axes is not None and any(rows.gapped is not None for rows, _ in needs.axes)
-        is_exact = needs.is_exact and not is_gapped and _keeps_boxes(index_map, needs.boxes, boxes, shape, possible)
-        behind = replace(
-            needs,
-            tensor=index_map.input.tensor,
-            content=needs.content[possible],
-            boxes=boxes[possible],
-            axes=None,
-            is_exact=is_exact,
-        )
-        yield from sources_of(behind, network)
+        shapes = network.shape(tensor), network.shape(index_map.input.tensor)
+        behind = network.alike.once_for((nameless(index_map), demand, shapes), _behind, index_map, demand, *shapes)
+        if len(behind.content):
+            yield from sources_of(index_map.input.tensor, behind, network)
 
 
-def _direct_needs(index_map: IndexMap, grid: LayerGrid, network: NetworkTensors) -> Needs:
+def _whole(shape: Shape) -> Demand:
+    """A tensor as one content."""
+    return Demand((), _ONE_ROW, True, tuple([(whole_row(0, size, size), _ONE_ROW) for size in shape]))
+
+
+def _behind(index_map: IndexMap, demand: Demand, shape: Shape, input_shape: Shape) -> Demand:
+    """What is needed of the input of a move of data where something is needed of its output."""
+    boxes, possible = input_boxes(index_map, demand.boxes, shape, input_shape)
+    is_exact = (
+        demand.is_exact
+        and not demand.is_gapped
+        and bool(possible.any())
+        and _keeps_boxes(index_map, demand.boxes, boxes, shape, possible)
+    )
+    return Demand(demand.dimensions, demand.content[possible], is_exact, None, boxes[possible])
+
+
+def _demand(index_map: IndexMap, grid: LayerGrid, output_shape: Shape, shape: Shape) -> Demand:
     """What the CNs need of the tensor that the layer itself reads."""
-    access, shape = index_map.input, network.shape(index_map.input.tensor)
+    access = index_map.input
     rows = [axis_rows(axis, size, index_map, grid) for axis, size in zip(access.axes, shape, strict=True)]
     used = {dimension for row in rows for dimension in row.dimensions}
     dimensions = tuple(dimension for dimension in grid.tiled_dimensions if dimension in used)
     counts = tuple(grid.tiles[dimension].count for dimension in dimensions)
     row_of = [row_of_contents(row, dimensions, counts) for row in rows]
-    count = math.prod(counts)
-    boxes = np.zeros((count, len(shape), 2), np.int64)
-    filled = np.ones(count, dtype=bool)
-    for axis, (row, place) in enumerate(zip(rows, row_of, strict=True)):
-        boxes[:, axis, 0], boxes[:, axis, 1] = row.first[place], row.end[place]
-        filled &= row.first[place] < row.end[place]
-    output_shape = network.shape(index_map.output.tensor)
+    content = np.arange(math.prod(counts), dtype=np.int64)
+    if any(row.has_empty_rows for row in rows):
+        filled = np.ones(len(content), dtype=bool)
+        for row, place in zip(rows, row_of, strict=True):
+            filled &= row.first[place] < row.end[place]
+        content, row_of = content[filled], [place[filled] for place in row_of]
     is_exact = (
         index_map.is_exact
         and not shares_loops(access, index_map)
         and not is_cropped(index_map.output, index_map, output_shape)
     )
-    axes = tuple((row, place[filled]) for row, place in zip(rows, row_of, strict=True))
-    content = np.flatnonzero(filled).astype(np.int64)
-    return Needs(index_map.operand, access.tensor, dimensions, content, boxes[filled], axes, is_exact)
+    return Demand(dimensions, content, is_exact, tuple(zip(rows, row_of, strict=True)))
 
 
 def _keeps_boxes(

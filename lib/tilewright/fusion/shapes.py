@@ -1,11 +1,19 @@
 """Classes of CNs that cost the same: equal loop sizes, windows, relations and precisions, whatever their names."""
 
-from dataclasses import replace
+from collections.abc import Hashable
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from tilewright.fusion.grid import Integers, LayerGrid
 from tilewright.workload.layer import DimensionRelation, Layer
+
+_FIELDS = tuple(field.name for field in fields(Layer) if field.name != "name")
+
+
+def nameless_layer(layer: Layer) -> Hashable:
+    """All of a layer but its name."""
+    return tuple(getattr(layer, field) for field in _FIELDS)
 
 
 def shape_classes(layer: Layer, grid: LayerGrid) -> tuple[Integers, list[Layer]]:
@@ -14,47 +22,58 @@ def shape_classes(layer: Layer, grid: LayerGrid) -> tuple[Integers, list[Layer]]
     A tile at a border has a class of its own where it is smaller, or where padding is part of its window: what it
     reads of the input is given by `data_dimension_sizes`, padding excluded. The layers have no name.
     """
-    parts: list[tuple[Integers, int]] = []
-    for dimension in grid.tiled_dimensions:
-        tiles = grid.tiles[dimension]
-        sizes, kind = np.unique(tiles.end - tiles.start, return_inverse=True)
-        parts.append((kind.reshape(-1)[grid.tile_of(dimension)], len(sizes)))
-    for relation in layer.relations:
-        sizes_of_pair, pair = _window_sizes(layer, relation, grid)
-        sizes, kind = np.unique(sizes_of_pair, return_inverse=True)
-        parts.append((kind.reshape(-1)[pair], len(sizes)))
+    loops = [_loop_sizes(dimension, size, grid) for dimension, size in layer.loop_sizes]
+    windows = [_window_sizes(layer, relation, grid) for relation in layer.relations]
     key = np.zeros(grid.cn_count, np.int64)
-    for kind, count in parts:
-        if count > 1:
-            key = key * count + kind
-    _, examples, cn_class = np.unique(key, return_index=True, return_inverse=True)
+    for sizes in (*loops, *windows):
+        if sizes.of_cn is not None:
+            distinct, kind = np.unique(sizes.values, return_inverse=True)
+            key = key * len(distinct) + kind.reshape(-1)[sizes.of_cn]
+    if key.any():
+        _, examples, cn_class = np.unique(key, return_index=True, return_inverse=True)
+    else:
+        examples, cn_class = np.zeros(1, np.int64), key
     # In the order in which the CNs meet the classes.
     order = np.argsort(examples, kind="stable")
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
-    return rank[cn_class.reshape(-1)], [_layer_of(layer, int(cn), grid) for cn in examples[order]]
+    shapes = []
+    for cn in examples[order].tolist():
+        loop_sizes = tuple([(name, sizes.at(cn)) for (name, _), sizes in zip(layer.loop_sizes, loops, strict=True)])
+        window = zip(layer.relations, windows, strict=True)
+        data_sizes = tuple([(relation.data_dimension, sizes.at(cn)) for relation, sizes in window])
+        shapes.append(replace(layer, name="", loop_sizes=loop_sizes, padding=(), data_dimension_sizes=data_sizes))
+    return rank[cn_class.reshape(-1)], shapes
 
 
-def _layer_of(layer: Layer, cn: int, grid: LayerGrid) -> Layer:
-    sizes = []
-    for dimension, size in layer.loop_sizes:
-        tiles = grid.tiles[dimension]
-        tile = grid.tile_of(dimension)[cn] if tiles.count > 1 else 0
-        sizes.append((dimension, int(tiles.end[tile] - tiles.start[tile]) if tiles.count > 1 else size))
-    windows = []
-    for relation in layer.relations:
-        sizes_of_pair, pair = _window_sizes(layer, relation, grid)
-        windows.append((relation.data_dimension, int(sizes_of_pair[pair[cn]])))
-    return replace(layer, name="", loop_sizes=tuple(sizes), padding=(), data_dimension_sizes=tuple(windows))
+@dataclass(frozen=True, eq=False)
+class _Sizes:
+    """The size of one dimension in all CNs."""
+
+    values: Integers
+    of_cn: Integers | None
+    """[cn] place in `values`; None: the first one is that of all"""
+
+    def at(self, cn: int) -> int:
+        """That of a CN."""
+        return int(self.values[0 if self.of_cn is None else self.of_cn[cn]])
 
 
-def _window_sizes(layer: Layer, relation: DimensionRelation, grid: LayerGrid) -> tuple[Integers, Integers]:
-    """([pair of tiles] size of the data dimension without padding, [cn] pair of tiles of the relation's loops)."""
+def _loop_sizes(dimension: str, size: int, grid: LayerGrid) -> _Sizes:
+    tiles = grid.tiles[dimension]
+    if tiles.count == 1:
+        return _Sizes(np.array([size]), None)
+    shortest, longest = tiles.shortest_and_longest
+    return _Sizes(tiles.lengths, None if shortest == longest else grid.tile_of(dimension))
+
+
+def _window_sizes(layer: Layer, relation: DimensionRelation, grid: LayerGrid) -> _Sizes:
+    """Sizes of the data dimension without padding, by pairs of tiles of the relation's loops."""
     whole = _whole_size(layer, relation)
     before = dict(layer.padding).get(relation.data_dimension, (0, 0))[0]
-    dimensions = tuple(name for name, _ in relation.terms)
+    dimensions = tuple([name for name, _ in relation.terms])
     if all(grid.tiles[name].count == 1 for name in dimensions):
-        return np.array([whole]), np.zeros(grid.cn_count, np.int64)
+        return _Sizes(np.array([whole]), None)
     first = np.full(1, -before, np.int64)
     last = first
     for name, coefficient in relation.terms:
@@ -62,7 +81,8 @@ def _window_sizes(layer: Layer, relation: DimensionRelation, grid: LayerGrid) ->
         first = (first[:, None] + coefficient * tiles.start).ravel()
         last = (last[:, None] + coefficient * (tiles.end - 1)).ravel()
     sizes = np.maximum(np.minimum(last, whole - 1) - np.maximum(first, 0) + 1, 1)
-    return sizes, grid.combination_of(dimensions)[0]
+    is_same = bool((sizes == sizes[0]).all())
+    return _Sizes(sizes, None if is_same else grid.combination_of(dimensions)[0])
 
 
 def _whole_size(layer: Layer, relation: DimensionRelation) -> int:

@@ -1,10 +1,14 @@
 """Layer stacks: which layers are fused with one another (the dialect of Stream of 2025)."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tilewright.errors import InputError, Problem
-from tilewright.fusion.weights import weight_bits
-from tilewright.workload.graph import Workload
+from tilewright.fusion.weights import network_input_operands, weight_bits
+
+if TYPE_CHECKING:
+    # Loads numpy, which the names of the modes do not need.
+    from tilewright.workload.graph import Workload
 
 LAYER_BY_LAYER, FUSED = "lbl", "fused"
 STACK_MODES = (LAYER_BY_LAYER, FUSED)
@@ -12,7 +16,7 @@ Stacks = tuple[tuple[int, ...], ...]
 
 
 def layer_stacks(
-    workload: Workload,
+    workload: "Workload",
     mode: str = FUSED,
     stacks: Sequence[Sequence[int]] | None = None,
     stack_cutoffs: Sequence[int] = (),
@@ -34,7 +38,11 @@ def layer_stacks(
     last = ids[-1] if ids else 0
     found: list[tuple[int, ...]] = []
     start = 0
-    bits_of = {node.node_id: weight_bits(node.layer) for node in workload.nodes if node.layer is not None}
+    bits_of = {
+        node.node_id: weight_bits(node.layer, network_input_operands(node, workload))
+        for node in workload.nodes
+        if node.layer is not None
+    }
     for cutoff in stack_cutoffs or (last,):
         members: list[int] = []
         used = 0
@@ -51,7 +59,7 @@ def layer_stacks(
     return (*found, *((node_id,) for node_id in ids[start:]))
 
 
-def _given(workload: Workload, stacks: Sequence[Sequence[int]], ids: list[int]) -> Stacks:
+def _given(workload: "Workload", stacks: Sequence[Sequence[int]], ids: list[int]) -> Stacks:
     known = {node.node_id for node in workload.nodes}
     problems, seen = [], set()
     for place, stack in enumerate(stacks):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tilewright.workload.layer import Layer
 from tilewright.workload.operator_groups import ALL, GROUPS, group_has
+from tilewright.workload.part_names import whole_name
 
 WILDCARD = "*"
 ALL_TILES = "all"
@@ -88,6 +89,8 @@ class Mapping:
     def constraints_for(self, layer: Layer) -> MappingConstraints:
         """The entry for a layer: exact name, then operator type, then attribute, then name glob, then default.
 
+        The name of a layer that was split comes next after the exact name of its part.
+
         Raises KeyError if there is no default entry (a validated mapping always has one).
         """
         ranked = [(rank, entry) for entry in self.entries if (rank := _selection_rank(entry.name, layer)) is not None]
@@ -97,12 +100,18 @@ class Mapping:
 
 
 def _selection_rank(selector: str, layer: Layer) -> int | None:
-    """How specifically a selector names a layer, 0 most; None if it does not. Equal ranks: first in the file."""
+    """How specifically a selector names a layer, 0 most; None if it does not. Equal ranks: first in the file.
+
+    What is said for a layer that was split holds for its parts.
+    """
+    whole = whole_name(layer.name)
+    is_glob = any(character in selector for character in "*?[")
     selected = (
         selector == layer.name,
+        selector == whole,
         selector == layer.operator_type,
         selector.startswith("@") and is_of_kind(layer, selector[1:]),
-        any(character in selector for character in "*?[") and fnmatch.fnmatchcase(layer.name, selector),
+        is_glob and any(fnmatch.fnmatchcase(name, selector) for name in dict.fromkeys((layer.name, whole))),
         selector == "default",
     )
     return selected.index(True) if True in selected else None

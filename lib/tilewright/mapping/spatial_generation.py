@@ -176,11 +176,8 @@ def _generate(
     table = np.array(rows, np.int64).reshape(-1, len(dimensions))
     start = np.concatenate(([0], np.cumsum([len(choices) for choices in options]))).astype(np.int64)
     if count == 0:
-        empty = np.zeros((0, len(options)), np.int64)
-        count = best_combinations(table, start, sizes, fixed, np.zeros(0), empty)
-    scores = np.full(count, -math.inf)
-    index = np.zeros((count, len(options)), np.int64)
-    best_combinations(table, start, sizes, fixed, scores, index)
+        count = best_combinations(table, start, sizes, fixed, 0)[2]
+    scores, index, _ = best_combinations(table, start, sizes, fixed, count)
     # The unrollings of generated array dimensions are shared between candidates, as in the reference: what the capacity
     # limit takes from one it takes from all that use the same (B38).
     chosen = [

@@ -2,72 +2,119 @@
 
 import numpy as np
 
-from tilewright.compiled import kernel
+from tilewright.compiled import kernel, native_function
+from tilewright.record_pointer import RecordPointer, pointer_to
+
+Integers = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+_INTEGER, _FLOAT = np.dtype([("value", np.int64)]), np.dtype([("value", np.float64)])
+_ARRAYS = ("factors", "start", "layer_size", "fixed", "best_score", "best_index", "total", "most", "position")
+_NUMBERS = ("depth", "dimensions", "slots", "valid")
+COMBINATIONS = np.dtype([(name, np.int64) for name in (*_ARRAYS, *_NUMBERS)])
+"""Addresses of arrays in row-major order, and numbers: array dimensions, loop dimensions, results asked for, found."""
+integer = RecordPointer(_INTEGER)
+floating = RecordPointer(_FLOAT)
 
 
-@kernel
-def best_combinations(factors, start, layer_size, fixed, best_score, best_index):
-    """The combinations of highest score, first enumerated first on ties.
+def best_combinations(
+    factors: Integers, start: Integers, layer_size: Integers, fixed: Integers, count: int
+) -> tuple[Floats, Integers, int]:
+    """(score, [n, a] candidates, number of valid ones met) of the combinations of highest score, best first.
 
     `factors` [candidate, d]: unrolling of each loop dimension by each candidate; candidates of array dimension a are
     rows start[a] .. start[a + 1]. `fixed` [d]: unrolling by array dimensions that are already decided. A combination
     is valid if no loop dimension is unrolled beyond `layer_size`. Score: u + (u / largest unrolling of a dimension - 1)
-    with u the product of all factors. Fills `best_score` [n] and `best_index` [n, a] and returns the number of valid
-    combinations met (those beaten by a bound are not met when n > 0).
+    with u the product of all factors; first enumerated first on ties, -infinity where there are fewer than `count`.
+    Those beaten by a bound are not met when `count` > 0.
     """
-    slots = best_score.shape[0]
-    depth = start.shape[0] - 1
-    dimensions = layer_size.shape[0]
-    total = np.ones((depth + 1, dimensions), np.int64)
-    total[0] = fixed
-    most = np.ones(depth + 1, np.float64)
-    for a in range(depth - 1, -1, -1):
-        widest = 1
-        for c in range(start[a], start[a + 1]):
-            product = 1
-            for d in range(dimensions):
-                product *= factors[c, d]
-            widest = max(widest, product)
-        most[a] = most[a + 1] * widest
-    position = start[:-1].copy()
+    depth, dimensions = len(start) - 1, len(layer_size)
+    arrays = {
+        "factors": np.ascontiguousarray(factors, np.int64),
+        "start": np.ascontiguousarray(start, np.int64),
+        "layer_size": np.ascontiguousarray(layer_size, np.int64),
+        "fixed": np.ascontiguousarray(fixed, np.int64),
+        "best_score": np.full(count, -np.inf),
+        "best_index": np.zeros((count, depth), np.int64),
+        "total": np.ones((depth + 1, dimensions), np.int64),
+        "most": np.ones(depth + 1, np.float64),
+        "position": np.array(start[:-1], np.int64),
+    }
+    record: np.record = np.zeros(1, COMBINATIONS).view(np.recarray)[0]
+    for name, array in arrays.items():
+        record[name] = pointer_to(array)
+    record["depth"], record["dimensions"], record["slots"] = depth, dimensions, count
+    native_function(fill_best_combinations, (COMBINATIONS,))(record, 0)
+    return arrays["best_score"], arrays["best_index"], int(record["valid"])
+
+
+@kernel
+def _widest(g, a):
+    """The largest product of factors of a candidate of array dimension a."""
+    widest = 1
+    for candidate in range(integer(g.start, a).value, integer(g.start, a + 1).value):
+        product = 1
+        for d in range(g.dimensions):
+            product *= integer(g.factors, candidate * g.dimensions + d).value
+        widest = max(widest, product)
+    return widest
+
+
+@kernel
+def _keep(g, score, filled):
+    """Sort the combination at `position` into the best ones."""
+    i = min(filled, g.slots - 1)
+    while i > 0 and floating(g.best_score, i - 1).value < score:
+        floating(g.best_score, i).value = floating(g.best_score, i - 1).value
+        for a in range(g.depth):
+            integer(g.best_index, i * g.depth + a).value = integer(g.best_index, (i - 1) * g.depth + a).value
+        i -= 1
+    floating(g.best_score, i).value = score
+    for a in range(g.depth):
+        integer(g.best_index, i * g.depth + a).value = integer(g.position, a).value
+
+
+@kernel
+def fill_best_combinations(g, _count):
+    """Fill `best_score`, `best_index` and `valid`, depth first over one candidate of each array dimension."""
+    for d in range(g.dimensions):
+        integer(g.total, d).value = integer(g.fixed, d).value
+    for a in range(g.depth - 1, -1, -1):
+        floating(g.most, a).value = floating(g.most, a + 1).value * _widest(g, a)
     filled = 0
     valid = 0
     a = 0
     while a >= 0:
-        if position[a] == start[a + 1]:
-            position[a] = start[a]
+        if integer(g.position, a).value == integer(g.start, a + 1).value:
+            integer(g.position, a).value = integer(g.start, a).value
             a -= 1
             if a >= 0:
-                position[a] += 1
+                integer(g.position, a).value += 1
             continue
         units = 1.0
         largest = 1
         fits = True
-        for d in range(dimensions):
-            product = total[a, d] * factors[position[a], d]
-            total[a + 1, d] = product
+        for d in range(g.dimensions):
+            candidate = integer(g.position, a).value
+            product = integer(g.total, a * g.dimensions + d).value
+            product *= integer(g.factors, candidate * g.dimensions + d).value
+            integer(g.total, (a + 1) * g.dimensions + d).value = product
             units *= product
             largest = max(largest, product)
-            fits = fits and product <= layer_size[d]
-        if fits and slots > 0 and filled == slots and a + 1 < depth:
-            reach = units * most[a + 1]
-            fits = reach + (reach / largest - 1) > best_score[slots - 1]
+            fits = fits and product <= integer(g.layer_size, d).value
+        if fits and g.slots > 0 and filled == g.slots and a + 1 < g.depth:
+            reach = units * floating(g.most, a + 1).value
+            fits = reach + (reach / largest - 1) > floating(g.best_score, g.slots - 1).value
         if not fits:
-            position[a] += 1
+            integer(g.position, a).value += 1
             continue
-        if a + 1 < depth:
+        if a + 1 < g.depth:
             a += 1
             continue
         valid += 1
         score = units + (units / largest - 1)
-        if slots > 0 and (filled < slots or score > best_score[slots - 1]):
-            i = min(filled, slots - 1)
-            while i > 0 and best_score[i - 1] < score:
-                best_score[i] = best_score[i - 1]
-                best_index[i] = best_index[i - 1]
-                i -= 1
-            best_score[i] = score
-            best_index[i] = position
-            filled = min(filled + 1, slots)
-        position[a] += 1
-    return valid
+        if g.slots > 0 and (filled < g.slots or score > floating(g.best_score, g.slots - 1).value):
+            _keep(g, score, filled)
+            filled = min(filled + 1, g.slots)
+        integer(g.position, a).value += 1
+    g.valid = valid

@@ -8,7 +8,7 @@ from typing import Any
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_schema import parse_unrolling
-from tilewright.mapping.constraints import LAYER_KINDS, WILDCARD, Mapping
+from tilewright.mapping.constraints import LAYER_KINDS, WILDCARD, Mapping, MappingConstraints
 from tilewright.validation import Findings, items, parsed, table, texts
 from tilewright.workload.graph import Workload
 from tilewright.yamlfile import KeyPath, YamlDocument, load_yaml
@@ -68,8 +68,9 @@ def _check_boundaries(path: KeyPath, entry: dict[Any, Any], findings: Findings) 
 
 
 def _check_cores(path: KeyPath, entry: dict[Any, Any], findings: Findings) -> None:
-    """A core and a name of a dimension are given once, and fixed cores are named."""
-    findings.repeated((*path, "core_allocation"), items(entry.get("core_allocation")), "this core is named before")
+    """A core is given once, unless groups are fixed to it; a name of a dimension once; fixed cores are named."""
+    if entry.get("core_allocation_is_fixed") is not True:
+        findings.repeated((*path, "core_allocation"), items(entry.get("core_allocation")), "this core is named before")
     findings.repeated(
         (*path, "layer_dimension_names"), texts(entry.get("layer_dimension_names")), "this name is given before"
     )
@@ -83,7 +84,7 @@ def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = 
     `file` is the file that the mapping was read from; problems then carry its lines. A factor larger than the array
     is no problem (it is capped), and hints for other arrays are never read.
     """
-    document = _document_behind(mapping, str(file))
+    document = document_behind(mapping, str(file))
     findings = Findings(document)
     dimensions = [name for name, _ in core.operational_array.dimensions]
     held = sorted({operand for memory in core.memories for operand in memory.operands})
@@ -106,7 +107,7 @@ def check_mapping_against_workload(mapping: Mapping, workload: Workload, file: s
 
     A usual dimension that this network lacks is no problem (mapping files are used for several networks).
     """
-    document = _document_behind(mapping, str(file))
+    document = document_behind(mapping, str(file))
     findings = Findings(document)
     known = list(dict.fromkeys(d for node in workload.layers_in_order if node.layer for d in node.layer.size_of))
     message = f"no layer of {workload.name} has this loop dimension"
@@ -138,14 +139,21 @@ def check_mapping_against_workload(mapping: Mapping, workload: Workload, file: s
     return findings.problems
 
 
-def _document_behind(mapping: Mapping, file: str) -> YamlDocument:
-    names = [{"name": entry.name} for entry in mapping.entries]
+def document_behind(mapping: Mapping, file: str) -> YamlDocument:
+    """The document that a mapping was read from, for the lines of its entries; without lines if it is another one."""
+    known = YamlDocument(file, [_lists_of(entry) for entry in mapping.entries])
     try:
-        document = load_yaml(file) if file else YamlDocument("", names)
+        document = load_yaml(file) if file else known
     except InputError:
-        return YamlDocument(file, names)
-    read_names = [{"name": table(entry).get("name")} for entry in items(document.data)]
-    return document if read_names == names else YamlDocument(file, names)
+        return known
+    names = [entry.name for entry in mapping.entries]
+    return document if [table(entry).get("name") for entry in items(document.data)] == names else known
+
+
+def _lists_of(entry: MappingConstraints) -> dict[str, Any]:
+    """The name and the lists of an entry, for the paths of problems."""
+    keys = ("core_allocation", "intra_core_tiling", "inter_core_tiling", "temporal_ordering")
+    return {"name": entry.name} | {key: list(getattr(entry, key)) for key in keys}
 
 
 def _check_links(path: KeyPath, links: dict[Any, Any], findings: Findings) -> None:

@@ -49,7 +49,7 @@ def check_run(records: Sequence[Record], summary: Summary | None = None, core: C
         for name, what, core_check in access_checks.CORE_CHECKS:
             checks.append(_over_records(name, what, _with_core(core_check, core), records))
     if summary is not None:
-        checks.append(_result("layers_add_up_to_network", "sums over layers", _network_violations(records, summary)))
+        checks.append(result("layers_add_up_to_network", "sums over layers", _network_violations(records, summary)))
     return checks
 
 
@@ -69,10 +69,11 @@ def _with_core(check: access_checks.CoreCheck, core: Core) -> RecordCheck:
 
 def _over_records(name: str, what: str, check: RecordCheck, records: Sequence[Record]) -> Check:
     violations = [f"{record['layer']['name']}: {text}" for record in records for text in check(record)]
-    return _result(name, f"{what}, {len(records)} distinct layers", violations)
+    return result(name, f"{what}, {len(records)} distinct layers", violations)
 
 
-def _result(name: str, verified: str, violations: Sequence[str]) -> Check:
+def result(name: str, verified: str, violations: Sequence[str]) -> Check:
+    """A check that passed where nothing violates it; `verified` says what was looked at."""
     if not violations:
         return Check(name, True, verified)
     shown = "; ".join(violations[:SHOWN_FAILURES])

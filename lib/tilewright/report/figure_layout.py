@@ -155,11 +155,11 @@ def size_text(bits: int) -> str:
     return f"{bits // 8} B"
 
 
-def save_figure(figure: Figure, path_stem: Path) -> tuple[Path, Path]:
+def save_figure(figure: Figure, path_stem: Path, png_dots_per_inch: int = PNG_DOTS_PER_INCH) -> tuple[Path, Path]:
     """Write `path_stem`.svg and .png, without dates and version numbers; returns both paths."""
     path_stem.parent.mkdir(parents=True, exist_ok=True)
     svg, png = (path_stem.with_name(path_stem.name + suffix) for suffix in (".svg", ".png"))
     with figure_style():
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": "tilewright"})
-        figure.savefig(png, format="png", dpi=PNG_DOTS_PER_INCH, metadata={"Software": None})
+        figure.savefig(png, format="png", dpi=png_dots_per_inch, metadata={"Software": None})
     return svg, png

@@ -10,6 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from tilewright.artifacts.canonical import write_atomically
 from tilewright.report.coverage_text import share_text
 from tilewright.report.records import LATENCY_PARTS, PlacedLayer, Record, Summary, layers_in_order
 from tilewright.report.short_names import short_layer_name
@@ -64,14 +65,12 @@ def summary_table(summaries: Mapping[str, Summary]) -> pandas.DataFrame:
 
 def write_csv(table: pandas.DataFrame, path: Path) -> None:
     """Write a table with full precision: every number reads back to the same double."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    table.to_csv(path, index=False, lineterminator="\n", encoding="utf-8")
+    write_atomically(path, table.to_csv(index=False, lineterminator="\n"))
 
 
 def write_parquet(table: pandas.DataFrame, path: Path) -> None:
     """Write a table as Parquet."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    table.to_parquet(path, index=False)
+    write_atomically(path, table.to_parquet(index=False))
 
 
 def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
@@ -87,7 +86,7 @@ def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) 
             *_totals(row),
             _change(row["corrected_energy_pj"], row["energy_pj"]),
             _change(row["corrected_latency_cycles"], row["latency_cycles"]),
-            _costed(row),
+            costed_text(row),
         )
     return render(table, width)
 
@@ -127,8 +126,8 @@ def text_table(title: str, names: Sequence[str], numbers: Sequence[str]) -> Tabl
 def _totals(row: dict[str, Any]) -> tuple[str, str, str, str]:
     use = _ratio(row["ideal_cycles"], row["latency_cycles"])
     # A layer has operations of one kind, in mac_count; a network may have both.
-    millions = (_millions(row["mac_count"] + row.get("operation_count", 0)), _millions(row["energy_pj"]))
-    return (*millions, f"{row['latency_cycles']:,.0f}", f"{use:.1%}")
+    scaled = (millions(row["mac_count"] + row.get("operation_count", 0)), millions(row["energy_pj"]))
+    return (*scaled, f"{row['latency_cycles']:,.0f}", f"{use:.1%}")
 
 
 def spatial_text(record: Record) -> str:
@@ -173,12 +172,13 @@ def _ratio(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
 
 
-def _millions(value: float) -> str:
+def millions(value: float) -> str:
+    """A number in millions, in few digits."""
     scaled = value / 1e6
     return f"{scaled:,.1f}" if scaled >= 10 else f"{scaled:.3g}"
 
 
-def _costed(row: Mapping[str, Any]) -> str:
+def costed_text(row: Mapping[str, Any]) -> str:
     """The shares of multiply-accumulates and of other operations that are costed, `?` where they are not known."""
     shares = (share_text(row[f"costed_{kind}_share"]) for kind in ("mac", "operation"))
     return ", ".join("?" if share == "unknown" else share for share in shares)

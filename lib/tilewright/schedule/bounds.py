@@ -8,7 +8,7 @@ import numpy as np
 from tilewright.compiled import native_function
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.schedule.bounds_kernel import longest_paths
-from tilewright.schedule.pointer_kernel import pointer_to
+from tilewright.record_pointer import pointer_to
 from tilewright.schedule.problem import Booleans, Floats, Integers, SchedulingProblem
 from tilewright.schedule.state_record import GRAPH
 from tilewright.schedule.system_limits import SystemLimits, system_limits

@@ -21,16 +21,21 @@ def check_schedule(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     and no memory holds more than its capacity, or less than what the CNs that run keep there, at any time; energy is
     the sum of its parts, and those follow from the logs. Schedules of the model `stream-2023` fail: it is not causal.
     """
+    return [fault for faults in faults_by_rule(problem, schedule).values() for fault in faults]
+
+
+def faults_by_rule(problem: SchedulingProblem, schedule: Schedule) -> dict[str, list[str]]:
+    """What is wrong with a recorded schedule, by the kind of rule that is broken; the lists are empty where none is."""
     if len(schedule.memory_changes) == 0 and len(problem.graph.piece_bits):
-        return ["the schedule was made without logs, so that it cannot be checked"]
-    return [
-        *_node_faults(problem, schedule),
-        *_core_faults(problem, schedule),
-        *_data_faults(problem, schedule),
-        *_link_faults(problem, schedule),
-        *_memory_faults(problem, schedule),
-        *_energy_faults(problem, schedule),
-    ]
+        return {"logs": ["the schedule was made without logs, so that it cannot be checked"]}
+    return {
+        "nodes": _node_faults(problem, schedule),
+        "cores": _core_faults(problem, schedule),
+        "data": _data_faults(problem, schedule),
+        "links": _link_faults(problem, schedule),
+        "memories": _memory_faults(problem, schedule),
+        "energy": _energy_faults(problem, schedule),
+    }
 
 
 def _node_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.errors import InputError, Problem
+from tilewright.schedule.memory_rank import memory_rank
 from tilewright.schedule.problem_checks import cost_table_problems, graph_problems, system_problems
 
 OUTPUT_OPERAND = 0
@@ -178,7 +179,8 @@ class SchedulingProblem:
         order_node = np.repeat(np.arange(count), np.diff(self.graph.order_start))
         source = np.concatenate((producer[producer >= 0], self.graph.order_predecessor))
         target = np.concatenate((self.need_cn[producer >= 0], order_node))
-        key = np.unique(source * max(count, 1) + target)
+        key = np.sort(source * max(count, 1) + target)  # np.unique hashes, which is slow for many distinct values
+        key = key[np.append(True, key[1:] != key[:-1])] if len(key) else key
         return _starts(key // max(count, 1), count), key % max(count, 1)
 
     @cached_property
@@ -188,11 +190,8 @@ class SchedulingProblem:
 
     @cached_property
     def memory_rank(self) -> Integers:
-        """[cn] place in the order of selection `memory`: earliest stack, deepest layer, first group, first CN."""
-        graph = self.graph
-        rank = np.empty(graph.node_count, np.int64)
-        rank[np.lexsort((np.arange(graph.node_count), graph.group, -graph.layer, graph.stack))] = np.arange(len(rank))
-        return rank
+        """[cn] place in the order of selection `memory`."""
+        return memory_rank(self)
 
     @cached_property
     def topological_order(self) -> Integers:

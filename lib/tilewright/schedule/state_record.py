@@ -5,7 +5,7 @@ Fields that are named after something in the plural hold the address of an array
 
 import numpy as np
 
-from tilewright.schedule.pointer_kernel import RecordPointer
+from tilewright.record_pointer import RecordPointer
 
 # A copy of a piece in a memory.
 ABSENT, RESERVED, ARRIVING, PRESENT, LEAVING = range(5)

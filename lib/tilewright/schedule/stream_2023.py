@@ -67,7 +67,6 @@ class _Usage:
 class _Stored:
     """A tensor in a memory."""
 
-    core: int
     reserved: int
     available: int
 
@@ -90,6 +89,9 @@ class _Run:
         graph, system = self.problem.graph, self.problem.system
         self.system, self.off_core, self.off_memory = system, system.off_chip_core, system.off_chip_memory
         self.usage = [_Usage(int(bits)) for bits in system.memory_capacity_bits]
+        self.users = [
+            np.flatnonzero(np.any(system.core_memory == memory, axis=1)).tolist() for memory in range(len(self.usage))
+        ]
         self.start = np.full(graph.node_count, -1, np.int64)
         self.end = np.full(graph.node_count, -1, np.int64)
         shape = len(CAUSES), len(system.memory_capacity_bits)
@@ -104,7 +106,7 @@ class _Run:
             self.bits[tensor] += bits
             self.piece_of.setdefault(tensor, piece)
             if producer < 0:
-                self.keep(tensor, self.off_memory, _Stored(self.off_core, 0, 0))
+                self.keep(tensor, self.off_memory, _Stored(0, 0))
         self.sinks = set(graph.piece_producer[graph.piece_is_output].tolist())
         self.needs = [self.needs_of(cn) for cn in range(graph.node_count)]
         for needs in self.needs:
@@ -141,15 +143,18 @@ class _Run:
         self.usage[memory].add(time, -self.bits[tensor])
 
     def move(self, tensor: Tensor, source: int, core: int, memory: int, start: int, cause: int) -> int:
-        """Occupy the links of a path from `start` on; returns when the last link is done."""
-        sender, bits = self.stored[source][tensor].core, self.bits[tensor]
+        """Occupy the links of a path from `start` on; returns when the last link is done.
+
+        Words of both ends have the widths of the memory that is read.
+        """
+        sender, bits = self.sender(source, core), self.bits[tensor]
         end = start
         for link in self.system.path(sender, core).tolist():
             end = start - (-bits // int(self.system.link_bits_per_cycle[link]))
             self.link_free[link] = end
             self.link_bits[cause, link] += bits
         self.words_read[cause, source] += -(-bits // int(self.system.memory_read_bits[source]))
-        self.words_written[cause, memory] += -(-bits // int(self.system.memory_write_bits[memory]))
+        self.words_written[cause, memory] += -(-bits // int(self.system.memory_write_bits[source]))
         rate = -(-bits // max(end - start, 1))
         self.transfers.append((self.piece_of[tensor], cause, source, memory, sender, core, start, end, rate, NONE))
         return end
@@ -159,8 +164,8 @@ class _Run:
         if tensor in self.stored[memory]:
             return 0
         holders = {m: stored[tensor] for m, stored in self.stored.items() if tensor in stored}
-        source = min(holders, key=lambda m: holders[m].core)
-        links, bits = self.system.path(holders[source].core, core).tolist(), self.bits[tensor]
+        source = min(holders, key=lambda m: self.users[m][0])
+        links, bits = self.system.path(self.sender(source, core), core).tolist(), self.bits[tensor]
         duration = max((-(-bits // int(self.system.link_bits_per_cycle[link])) for link in links), default=0)
         ready = max([holders[source].available, *(self.link_free[link] for link in links)])
         wanted = max(ready, time - duration)
@@ -171,16 +176,26 @@ class _Run:
         if cause == NONE:
             cause = OFF_CHIP_FETCH if source == self.off_memory else CORE_TO_CORE
         end = self.move(tensor, source, core, memory, start, cause)
-        self.keep(tensor, memory, _Stored(core, start, end))
+        self.keep(tensor, memory, _Stored(start, end))
         if source != self.off_memory != memory and self.uses[tensor][source] == 0:
             self.remove(tensor, source, end)
         return end
+
+    def sender(self, memory: int, core: int) -> int:
+        """The first core that uses a memory and has a path to another core. Raises MappingError if none has."""
+        for user in self.users[memory]:
+            if user == core or self.system.path_exists[user * self.system.core_count + core]:
+                return user
+        names = " or ".join(map(str, self.users[memory]))
+        raise MappingError(f"there is no path from core {names} to core {core}")
 
     def make_space(self, memory: int, bits: int, time: int, keep: set[Tensor]) -> int:
         """Evict what is the least needed; returns when the last write-back ends."""
         lacking = bits - self.usage[memory].free_at(time)
         if lacking <= 0:
             return time
+        if memory == self.off_memory:
+            raise MappingError(f"stream-2023: the off-chip memory has no room for {bits} bits at {time}")
         candidates = [t for t, stored in self.stored[memory].items() if stored.reserved <= time and t not in keep]
         candidates.sort(key=lambda tensor: (self.uses[tensor][memory] * self.bits[tensor], tensor))
         end = time
@@ -244,8 +259,7 @@ class _Run:
         self.start[cn], self.end[cn] = time, time + runtime
         self.core_idle[core] = time + runtime
         if makes:
-            owner = self.off_core if memory == self.off_memory else core
-            self.keep(output, memory, _Stored(owner, time, time + runtime))
+            self.keep(output, memory, _Stored(time, time + runtime))
         self.release(needs, time + runtime)
         if makes and cn in self.sinks and memory != self.off_memory:
             self.transfer(output, self.off_core, self.off_memory, time + runtime, set(), SINK_OUTPUT)
@@ -253,11 +267,11 @@ class _Run:
                 self.remove(output, memory, time + runtime)
 
     def release(self, needs: list[tuple[Tensor, int]], end: int) -> None:
-        """Remove what has been used for the last time from all memories on chip."""
+        """Remove what has been used for the last time from all memories, the off-chip one included."""
         for tensor, memory in needs:
             self.uses[tensor][memory] -= 1
             if sum(self.uses[tensor].values()) == 0:
-                for place in [m for m, stored in self.stored.items() if m != self.off_memory and tensor in stored]:
+                for place in [m for m, stored in self.stored.items() if tensor in stored]:
                     self.remove(tensor, place, end)
 
 

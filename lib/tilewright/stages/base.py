@@ -57,6 +57,10 @@ class Stage(ABC):
     def run(self, item: Any, rest: "Rest") -> Iterator[Any]:
         """Yield the results for `item`; `rest(item)` runs the stages after this one and yields theirs."""
 
+    def inner(self) -> "tuple[Stage, ...]":
+        """Stages that run inside this one, outermost first; they and their code are part of what it is."""
+        return ()
+
     def order_total(self, item: Any) -> int | None:
         """How many loop orders a temporal mapper will look at for `item`, for progress; None if nobody knows."""
         return None

@@ -6,7 +6,7 @@ from typing import Any
 
 from tilewright.errors import nearest_name
 from tilewright.stages.base import Stage
-from tilewright.stages.catalogue import canonical_name
+from tilewright.stages.catalogue import Catalogue
 from tilewright.stages.findings import Finding, KeyPath
 
 EDIT_KEYS = {
@@ -33,16 +33,9 @@ class Entry:
     place: KeyPath = ()
     """Where it is written; () for a stage of the default pipeline."""
 
-    def is_called(self, name: str) -> bool:
-        """True if `name` means this stage."""
-        return self.title == (canonical_name(name) or name)
-
-    @property
-    def title(self) -> str:
+    def title(self, catalogue: Catalogue) -> str:
         """What the stage is called."""
-        if isinstance(self.stage, str):
-            return canonical_name(self.stage) or self.stage
-        return self.stage.name()
+        return _title(self.stage, catalogue)
 
     @property
     def parameter_place(self) -> KeyPath:
@@ -50,8 +43,16 @@ class Entry:
         return (*self.place, "parameters") if self.place else ()
 
 
-def read_entries(value: Any, default: Sequence[Entry]) -> tuple[list[Entry], list[Finding]]:
-    """The entries of a pipeline, which is a list of stages or of edits of `default`."""
+def _title(stage: StageValue, catalogue: Catalogue) -> str:
+    if isinstance(stage, str):
+        return catalogue.canonical_name(stage) or stage
+    return stage.name()
+
+
+def read_entries(
+    value: Any, default: Sequence[Entry], catalogue: Catalogue
+) -> tuple[list[Entry], list[Finding]]:
+    """The entries of a pipeline, which is a list of stages or of edits of `default`; the catalogue knows the names."""
     if not isinstance(value, list | tuple):
         return [], [Finding((), "must be a list of stages, or of edits of the default pipeline", repr(value)[:40])]
     if not value:
@@ -63,7 +64,7 @@ def read_entries(value: Any, default: Sequence[Entry]) -> tuple[list[Entry], lis
     entries = list(default)
     for index, item in enumerate(value):
         if index in edits:
-            _apply(item, index, entries, findings)
+            _apply(item, index, entries, catalogue, findings)
         else:
             message = "a stage among edits: give either the full list of stages or edits of the default pipeline"
             findings.append(Finding((index,), message, repr(item)[:60]))
@@ -101,15 +102,17 @@ def _check_keys(item: Mapping[str, Any], index: int, known: tuple[str, ...], fin
             findings.append(Finding((index, str(key)), "unknown key", allowed=allowed, nearest=nearest))
 
 
-def _apply(item: Mapping[str, Any], index: int, entries: list[Entry], findings: list[Finding]) -> None:
+def _apply(
+    item: Mapping[str, Any], index: int, entries: list[Entry], catalogue: Catalogue, findings: list[Finding]
+) -> None:
     """Apply one edit to `entries`, in place."""
     kind = _edit_of(item)
     _check_keys(item, index, EDIT_KEYS[kind], findings)
     parameters = item.get("parameters") or {}
     if kind == "insert":
-        _insert(item, index, entries, findings)
+        _insert(item, index, entries, catalogue, findings)
         return
-    places = _places_of(item[kind], (index, kind), entries, findings)
+    places = _places_of(item[kind], (index, kind), entries, catalogue, findings)
     if kind == "replace" and not _is_stage_value(item.get("stage")):
         findings.append(Finding((index, "stage"), "required key is missing: the stage that comes instead"))
     elif kind == "set" and not parameters:
@@ -127,7 +130,9 @@ def _apply(item: Mapping[str, Any], index: int, entries: list[Entry], findings: 
                 entries[place] = Entry(old.stage, both, (index,))
 
 
-def _insert(item: Mapping[str, Any], index: int, entries: list[Entry], findings: list[Finding]) -> None:
+def _insert(
+    item: Mapping[str, Any], index: int, entries: list[Entry], catalogue: Catalogue, findings: list[Finding]
+) -> None:
     sides = [side for side in ("before", "after") if side in item]
     if not _is_stage_value(item["insert"]):
         findings.append(Finding((index, "insert"), "not a stage", repr(item["insert"])[:60]))
@@ -135,7 +140,7 @@ def _insert(item: Mapping[str, Any], index: int, entries: list[Entry], findings:
     if len(sides) != 1:
         findings.append(Finding((index,), "say where: give one of before and after", allowed="before, after"))
         return
-    places = _places_of(item[sides[0]], (index, sides[0]), entries, findings)
+    places = _places_of(item[sides[0]], (index, sides[0]), entries, catalogue, findings)
     if len(places) > 1:
         message = "stands at several places of the pipeline: name a neighbour that stands at one, or give the full list"
         findings.append(Finding((index, sides[0]), message, repr(item[sides[0]])))
@@ -144,11 +149,13 @@ def _insert(item: Mapping[str, Any], index: int, entries: list[Entry], findings:
         entries.insert(places[0] + (sides[0] == "after"), entry)
 
 
-def _places_of(name: Any, place: KeyPath, entries: list[Entry], findings: list[Finding]) -> list[int]:
+def _places_of(
+    name: Any, place: KeyPath, entries: list[Entry], catalogue: Catalogue, findings: list[Finding]
+) -> list[int]:
     """Where the stages of a name stand in the pipeline; a finding if nowhere."""
-    titles = list(dict.fromkeys(entry.title for entry in entries))
-    wanted = name if isinstance(name, str) else name.name() if _is_stage_value(name) else ""
-    found = [i for i, entry in enumerate(entries) if wanted and entry.is_called(wanted)]
+    titles = list(dict.fromkeys(entry.title(catalogue) for entry in entries))
+    wanted = _title(name, catalogue) if _is_stage_value(name) else ""
+    found = [i for i, entry in enumerate(entries) if wanted and entry.title(catalogue) == wanted]
     if not found:
         nearest = nearest_name(wanted.removesuffix("Stage"), titles)
         message = "the pipeline has no such stage"

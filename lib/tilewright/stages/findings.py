@@ -1,5 +1,6 @@
 """What is wrong with a pipeline, by its place in what was written."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -56,3 +57,8 @@ def dotted(place: KeyPath) -> str:
     for key in place:
         text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else str(key)
     return text
+
+
+def keys_of(path: str) -> KeyPath:
+    """The place that a text such as pipeline[3].parameters.lpf_limit means."""
+    return tuple(int(index) if index else key for key, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path))

@@ -1,5 +1,6 @@
 """What stages are, as JSON: two searches with equal identities give equal results, so one can stand for the other."""
 
+from collections.abc import Iterable
 from dataclasses import fields, replace
 from typing import Any
 
@@ -28,12 +29,24 @@ class SearchIdentity:
 
 def identity_of(stage: Stage) -> dict[str, Any]:
     """Name and parameters of a stage, and the digest of its code if a user wrote it (None: it is not in a file)."""
-    own = {"stage": stage.name(), "parameters": parameters_of(stage)}
+    own: dict[str, Any] = {"stage": stage.name(), "parameters": parameters_of(stage)}
+    if stage.inner():
+        own["inner"] = [identity_of(inside) for inside in stage.inner()]
     if is_own(type(stage)):
         return own
     from tilewright.stages.user_stages import digest_of_class
 
     return own | {"code": digest_of_class(type(stage))}
+
+
+def code_digests(stages: Iterable[Stage]) -> list[str | None]:
+    """Digest of the code of each stage that a user wrote, those inside of stages included."""
+    found: list[str | None] = []
+    for stage in stages:
+        if not is_own(type(stage)):
+            found.append(identity_of(stage)["code"])
+        found += code_digests(stage.inner())
+    return found
 
 
 def is_identified(stage: Stage) -> bool:

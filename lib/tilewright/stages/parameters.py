@@ -5,14 +5,15 @@ import sys
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field, fields, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, Union
 
-from tilewright.errors import InputError, nearest_name
+from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.search.options import SearchOptions
 from tilewright.stages.base import Stage, is_own
-from tilewright.stages.findings import Finding, KeyPath
+from tilewright.stages.findings import Finding, KeyPath, keys_of
 
 WORDS = {
     int: "a whole number",
@@ -29,9 +30,16 @@ class _MisfitError(Exception):
 
 
 def make_stage(
-    kind: type[Stage], given: Any, options: SearchOptions, place: KeyPath
+    kind: type[Stage],
+    given: Any,
+    options: SearchOptions,
+    place: KeyPath,
+    settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[Stage | None, list[Finding]]:
-    """A stage with the given parameters, and for the rest those of the run; or what is wrong with them."""
+    """A stage with the given parameters, and for the rest those of the run; or what is wrong with them.
+
+    Those of the run are `options` and, by the names of parameters, `settings`.
+    """
     if given is None:
         given = {}
     if not isinstance(given, Mapping):
@@ -39,33 +47,42 @@ def make_stage(
     known = {field.name: field for field in fields(kind)}
     findings = []
     values = {name: getattr(options, name) for name in known if name in OPTIONS}
-    for name, value in given.items():
+    for name in given:
         if name not in known:
             nearest = nearest_name(str(name), list(known))
             allowed = "" if nearest else ", ".join(known) or "none"
             message = f"{kind.name()} has no such parameter"
             findings.append(Finding((*place, str(name)), message, allowed=allowed, nearest=nearest))
-            continue
+    of_run = {name: value for name, value in settings.items() if name in known and name not in given}
+    for name, value in (*of_run.items(), *((name, value) for name, value in given.items() if name in known)):
+        at = (*place, name) if name in given else (name,)
         hint = _hint(kind, known[name])
         try:
             values[name] = _converted(hint, value)
         except _MisfitError:
-            findings.append(Finding((*place, name), "wrong kind of value", repr(value)[:60], words(hint)))
+            findings.append(Finding(at, "wrong kind of value", repr(value)[:60], words(hint)))
             continue
-        findings += _beyond_its_limits(kind, name, values[name], (*place, name))
+        findings += _beyond_its_limits(kind, name, values[name], at)
     for name, field in known.items():
         if name not in values and field.default is MISSING and field.default_factory is MISSING and name not in given:
             findings.append(Finding((*place, name), f"{kind.name()} needs this parameter"))
     if findings:
         return None, findings
-    return _construct(kind, values, place)
+    stage, findings = _construct(kind, values, place)
+    return stage, [_at_setting(finding, place, of_run) for finding in findings]
+
+
+def _at_setting(finding: Finding, place: KeyPath, of_run: Mapping[str, Any]) -> Finding:
+    """What is wrong with a parameter that comes from the settings of the run is wrong there."""
+    inside = finding.place[len(place) :]
+    return replace(finding, place=inside) if inside and inside[0] in of_run else finding
 
 
 def _construct(kind: type[Stage], values: dict[str, Any], place: KeyPath) -> tuple[Stage | None, list[Finding]]:
     try:
         return kind(**values), []
     except InputError as error:
-        return None, [Finding.of(problem, place) for problem in error.problems]
+        return None, [_finding_of(problem, place, values) for problem in error.problems]
     except Exception as error:
         if is_own(kind):
             raise
@@ -73,6 +90,14 @@ def _construct(kind: type[Stage], values: dict[str, Any], place: KeyPath) -> tup
 
         file = getattr(sys.modules.get(kind.__module__), "__file__", None)
         return None, [Finding.of(problem_in_code(error, None if file is None else Path(file)), place)]
+
+
+def _finding_of(problem: Problem, place: KeyPath, values: Mapping[str, Any]) -> Finding:
+    """A problem that a stage tells of its parameters: where it names one, there."""
+    inside = keys_of(problem.path)
+    if not inside or inside[0] not in values:
+        return Finding.of(problem, place)
+    return Finding.of(replace(problem, path=""), (*place, *inside))
 
 
 def _beyond_its_limits(kind: type[Stage], name: str, value: Any, place: KeyPath) -> list[Finding]:

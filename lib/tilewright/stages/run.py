@@ -56,12 +56,12 @@ def map_layer(
     Runs the slice of the default pipeline below Workload. `progress` is told orders as they are looked at. Raises
     MappingError if nothing fits, with the reason for each candidate, SearchStoppedError when `stop` is set.
     """
-    stages = _below_workload(default_pipeline(options).stages)
+    stages = below_workload(default_pipeline(options).stages)
     control = Control(stop=stop) if progress is None else Control(advance=progress, stop=stop)
     return search_layer(Rest(stages, control), LayerProblem(layer, core, constraints))[0]
 
 
-def _below_workload(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+def below_workload(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
     """The stages that search a layer by itself; which memories it does without only a network can say."""
     place = next(i for i, stage in enumerate(stages) if stage.gives is LayerProblem)
     return tuple(stage for stage in stages[place + 1 :] if not stage.needs)

@@ -1,23 +1,19 @@
 """The stage Workload: runs the stages below it for every layer of a network, each distinct problem once."""
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.cost.record import Record
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import core_area_mm2
-from tilewright.search.progress import search_progress
-from tilewright.search.store import Store
-from tilewright.stages.base import Change, Control, Rest, Same, Stage
+from tilewright.stages.base import Change, Rest, Same, Stage
 from tilewright.stages.descriptions import NetworkProblem
-from tilewright.stages.identity import SearchIdentity, is_identified
+from tilewright.stages.identity import SearchIdentity
 from tilewright.stages.items import Evaluations, LayerProblem, LayerRecord
-from tilewright.stages.layers import order_total, search_layer, sum_if_known
+from tilewright.stages.layer_search import LayerSearch, LayerTask
 from tilewright.workload import graph
 
 
@@ -43,19 +39,25 @@ class Workload(Stage):
         _check_names(item.workload, any(stage.exports for stage in rest.stages))
         observers, search = _split(rest)
         tasks = _distinct_problems(item, search)
-        found = _LayerSearch(item, search).run(tasks)
+        layers = LayerSearch(f"{item.workload.name} on {item.core.name}", search, _telling(item, search))
+        layers.run(tasks)
+        if layers.failures:
+            raise MappingError("\n".join(layers.failures[task.key] for task in tasks if task.key in layers.failures))
         for task in tasks:
             # What only looks at results also sees those from the store, one layer after another.
-            end = _giving([_named(record, task, item.core) for record in found[task.key]])
+            end = _giving([_named(record, task, item.core) for record in layers.found[task.key]])
             yield from replace(observers, end=end)(task.problem)
 
 
-@dataclass(frozen=True)
-class _Task:
-    """A distinct problem of a network."""
+def _telling(item: NetworkProblem, search: Rest) -> Callable[[LayerTask, list[Record]], None]:
+    """Tells whoever listens the records of a problem that was searched."""
 
-    key: str
-    problem: LayerProblem
+    def tell(task: LayerTask, records: list[Record]) -> None:
+        if search.control.on_record is not None:
+            for record in records:
+                search.control.on_record(_named(record, task, item.core))
+
+    return tell
 
 
 def _split(rest: Rest) -> tuple[Rest, Rest]:
@@ -88,7 +90,7 @@ def _check_names(workload: graph.Workload, files: bool) -> None:
         raise InputError([Problem(told, path=workload.name, value=name) for name in shared])
 
 
-def _distinct_problems(item: NetworkProblem, search: Rest) -> list[_Task]:
+def _distinct_problems(item: NetworkProblem, search: Rest) -> list[LayerTask]:
     identity = SearchIdentity(search.stages)
     by_key: dict[str, LayerProblem] = {}
     names: dict[str, list[str]] = {}
@@ -99,7 +101,7 @@ def _distinct_problems(item: NetworkProblem, search: Rest) -> list[_Task]:
         key = identity.key_of(_as_searched(problem, search.stages))
         by_key.setdefault(key, problem)
         names.setdefault(key, []).append(node.layer.name)
-    return [_Task(key, replace(problem, names=tuple(names[key]))) for key, problem in by_key.items()]
+    return [LayerTask(key, replace(problem, names=tuple(names[key]))) for key, problem in by_key.items()]
 
 
 def _as_searched(problem: LayerProblem, stages: tuple[Stage, ...]) -> LayerProblem:
@@ -112,98 +114,7 @@ def _as_searched(problem: LayerProblem, stages: tuple[Stage, ...]) -> LayerProbl
     return problem
 
 
-@dataclass
-class _LayerSearch:
-    """The search of all problems of a network that the store does not have, and what is known so far."""
-
-    item: NetworkProblem
-    search: Rest
-    found: dict[str, list[Record]] = field(default_factory=dict)
-    failures: dict[str, str] = field(default_factory=dict)
-    stop: threading.Event = field(default_factory=threading.Event)
-
-    @property
-    def control(self) -> Control:
-        return self.search.control
-
-    @property
-    def store(self) -> Store | None:
-        """The store, unless a stage writes files while it searches, or comes from code that cannot be told apart."""
-        stages = self.search.stages
-        usable = all(is_identified(stage) for stage in stages) and not any(stage.exports for stage in stages)
-        return self.control.store if usable else None
-
-    def run(self, tasks: list[_Task]) -> dict[str, list[Record]]:
-        """The records of each problem by key. Raises MappingError with the reasons of all layers that do not fit."""
-        missing = [task for task in tasks if not self._take_from_store(task)]
-        shown = self.control.show_progress and bool(missing)
-        total = sum_if_known(order_total(self.search, task.problem) for task in missing) if shown else 0
-        title = f"{self.item.workload.name} on {self.item.core.name}"
-        with search_progress(total, title, shown) as advance:
-            told = self.control.advance if not shown else advance
-            control = replace(self.control, advance=told, stop=self.stop)
-            self._search_all(missing, replace(self.search, control=control))
-        if self.failures:
-            raise MappingError("\n".join(self.failures[task.key] for task in missing if task.key in self.failures))
-        return self.found
-
-    def _search_all(self, missing: list[_Task], search: Rest) -> None:
-        if self.control.threads <= 1 or len(missing) <= 1:
-            for task in missing:
-                self._finish(task, _attempt(search, task))
-        else:
-            self._search_in_threads(missing, search)
-
-    def _search_in_threads(self, missing: list[_Task], search: Rest) -> None:
-        """The kernel releases the interpreter lock, so threads are enough."""
-        with ThreadPoolExecutor(self.control.threads) as pool:
-            pending: dict[Future[list[Record] | str], _Task] = {
-                pool.submit(_attempt, search, task): task for task in missing
-            }
-            try:
-                while pending:
-                    done, _ = wait(pending, return_when=FIRST_COMPLETED)
-                    for future in done:
-                        self._finish(pending.pop(future), future.result())
-            except BaseException:
-                self.stop.set()
-                for future in pending:
-                    future.cancel()
-                raise
-
-    def _take_from_store(self, task: _Task) -> bool:
-        """Use an earlier result of this problem if there is one."""
-        stored = self.store.get(task.key) if self.store is not None else None
-        if stored is not None:
-            self.found[task.key] = stored if isinstance(stored, list) else [stored]
-        return stored is not None
-
-    def _finish(self, task: _Task, result: list[Record] | str) -> None:
-        if isinstance(result, str):
-            self.failures[task.key] = result
-            return
-        self.found[task.key] = result
-        if self.store is not None:
-            nameless = [_nameless(record) for record in result]
-            self.store.put(task.key, nameless[0] if len(nameless) == 1 else nameless)
-        if self.control.on_record is not None:
-            for record in result:
-                self.control.on_record(_named(record, task, self.item.core))
-
-
-def _attempt(search: Rest, task: _Task) -> list[Record] | str:
-    """The records of a layer, or why nothing fits."""
-    try:
-        return search_layer(search, task.problem)
-    except MappingError as error:
-        return str(error)
-
-
-def _nameless(record: Record) -> Record:
-    return {**record, "layer": {**record["layer"], "name": ""}, "core": ""}
-
-
-def _named(record: Record, task: _Task, core: Core) -> LayerRecord:
+def _named(record: Record, task: LayerTask, core: Core) -> LayerRecord:
     """A record with the names of the layers that have this problem, the first of them as its own.
 
     Its area is that of the whole core, also where the layer does without some of its memories.

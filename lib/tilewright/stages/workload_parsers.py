@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class _NetworkParser(Change):
+class NetworkParser(Change):
+    """Base of the stages that read the network; a subclass says which sources it reads, and how."""
+
     takes = Descriptions
     gives = Descriptions
 
@@ -36,11 +38,14 @@ class _NetworkParser(Change):
 
 
 @dataclass(frozen=True)
-class WorkloadParser(_NetworkParser):
+class WorkloadParser(NetworkParser):
     """Reads a network that is described layer by layer: a YAML file, a list of dicts, or an artifact.
 
     Example: {replace: ONNXModelParser, stage: WorkloadParser}
     """
+
+    model: str = "zigzag-3.9.1"
+    """Model profile; `corrected` adds the tensors between layers, which several cores need."""
 
     stands_for = "WorkloadParserStage"
 
@@ -48,11 +53,11 @@ class WorkloadParser(_NetworkParser):
         """The network of a YAML file or of a list. Raises InputError."""
         if kind != LAYERS:
             raise InputError("WorkloadParser reads YAML files and lists of layers; ONNXModelParser reads ONNX models")
-        return read_layers(item.workload, notices), None
+        return read_layers(item.workload, notices, self.model), None
 
 
 @dataclass(frozen=True)
-class ONNXModelParser(_NetworkParser):
+class ONNXModelParser(NetworkParser):
     """Reads an ONNX model: a file, a model in memory, or an artifact.
 
     Example: {set: ONNXModelParser, parameters: {model: corrected}}

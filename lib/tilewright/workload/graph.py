@@ -54,7 +54,7 @@ class Workload:
     name: str
     nodes: tuple[WorkloadNode, ...]
     tensors: tuple[Tensor, ...] = ()
-    """Every tensor that a node reads or makes; () where the network is given as a list of layers."""
+    """Every tensor that a node reads or makes; () where the profile reads the layers alone."""
     inputs: tuple[str, ...] = ()
     """Tensors that come from outside at run time."""
     outputs: tuple[str, ...] = ()

@@ -46,13 +46,21 @@ def read_parsed(source: Any) -> Workload:
     return read_object(Workload, existing_file(source, "workload"), "tilewright/workload")
 
 
-def read_layers(source: Any, notices: list[str] | None = None) -> Workload:
-    """The workload of a YAML file or of a list of dicts. Raises InputError with all problems."""
+def read_layers(source: Any, notices: list[str] | None = None, model: str = "zigzag-3.9.1") -> Workload:
+    """The workload of a YAML file or of a list of dicts; with tensors by a profile that models every operator.
+
+    Raises InputError with all problems.
+    """
     from tilewright.workload.yaml_reader import read_workload_yaml
 
     if isinstance(source, str | PathLike):
         source = existing_file(source, "workload")
-    return read_workload_yaml(list(source) if isinstance(source, tuple) else source, notices)
+    workload = read_workload_yaml(list(source) if isinstance(source, tuple) else source, notices)
+    if not profile_by_name(model).model_every_operator:
+        return workload
+    from tilewright.workload.yaml_tensors import with_tensors
+
+    return with_tensors(workload, notices)
 
 
 def read_network(
@@ -75,14 +83,14 @@ def parse_workload(
 ) -> Workload:
     """The workload of a YAML or ONNX file, a list of dicts, an ONNX model or an artifact.
 
-    `model` is the profile (it decides how ONNX axes are read); `options` say what an ONNX
-    file leaves open, of which `dims` are the sizes of dynamic dimensions.
+    `model` is the profile (it decides how ONNX axes are read, and whether layers get tensors); `options` say what an
+    ONNX file leaves open, of which `dims` are the sizes of dynamic dimensions.
     Raises InputError with all problems.
     """
     kind = kind_of_source(source)
     if kind == PARSED:
         return read_parsed(source)
-    return read_layers(source) if kind == LAYERS else read_network(source, model, _with_dims(options, dims))[0]
+    return read_layers(source, None, model) if kind == LAYERS else read_network(source, model, _with_dims(options, dims))[0]
 
 
 def _with_dims(options: NetworkOptions | None, dims: Table[str, int] | None) -> NetworkOptions:

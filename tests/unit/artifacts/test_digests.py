@@ -15,20 +15,32 @@ ROOTS = {
     "parse_mapping": "cli/parse_mapping.py",
     "map": "cli/map.py",
     "export": "stages/saving.py stages/plotting.py",
+    "multi_pipeline": "cli/multi_slices.py",
+    "split": "cli/split.py",
+    "cns": "cli/cns.py",
+    "cost": "cli/cost.py",
+    "allocate": "cli/allocate.py",
+    "schedule": "cli/schedule.py",
     "report": "cli/report.py",
+    "report_multi": "cli/report_multi.py",
     "check": "cli/check.py",
+    "check_multi": "cli/check.py cli/check_multi.py",
     "draw": "cli/draw.py",
     "pareto": "cli/pareto.py",
     "summarize": "cli/summarize.py",
 }
 """Step -> the modules of the verb that its rule calls, or of the stages that are part of it."""
-DISPATCH = {"__init__.py", "__main__.py", "cli/__init__.py", "cli/main.py", "cli/options.py", "stages/__init__.py"}
+DISPATCH = {"__init__.py", "__main__.py", "cli/__init__.py", "cli/main.py", "cli/options.py"}
+DISPATCH |= {"cli/multi_options.py", "stages/__init__.py"}
 """Modules that dispatch and print, and decide no result."""
-PRINTED_ONLY = {"map": "report/"}
+PRINTED_ONLY = {"map": "report/", "cost": "report/", "cns": "report/", "split": "report/", "schedule": "report/"}
 """Step -> folder that only serves what the verb prints on the terminal, never its artifacts; stages that write with it
 are the step `export`."""
-NOT_CALLED = {"summarize": {"cli/config.py"}}
-"""Step -> modules for a way to call the verb that is not the rule's."""
+NOT_CALLED = {"summarize": {"cli/config.py"}, "check": {"cli/check_multi.py"}}
+NOT_CALLED |= dict.fromkeys(("cns", "cost", "allocate", "schedule"), {"cli/multi_slices.py"})
+NOT_CALLED |= dict.fromkeys(("report", "draw", "pareto"), {"cli/report_multi.py"})
+"""Step -> modules for a way to call the verb that is not the rule's, or only of runs with a pipeline of their own: those
+have the step `multi_pipeline` too."""
 
 
 def imported_files(path: Path) -> set[Path]:

@@ -97,7 +97,7 @@ def test_all_problems_at_once() -> None:
             "runs": {
                 "a": {"workload": "resnet81", "hardware": "tpu_like", "objective": "enrgy"},
                 "b/c": {"workload": "resnet18", "hardware": "tpu_lik"},
-                "d": {"workload": "resnet18", "hardware": "tpu_like", "lpf_limit": "six", "flow": "multi"},
+                "d": {"workload": "resnet18", "hardware": "tpu_like", "lpf_limit": "six", "flow": "mutli"},
                 "e": {"hardware": "tpu_like"},
                 "f": {**RUN, "hardwear": "x"},
                 "g": 3,

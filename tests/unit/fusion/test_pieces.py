@@ -82,7 +82,7 @@ def test_random_graphs_are_made_up_of_pieces(data: st.DataObject) -> None:
         for node, layer in zip((node for node in workload.nodes if node.layer), graph.layers, strict=True)
         for needs in needs_of_layer(node, layer.grid, network)
     ]
-    has_gaps = any(rows.gapped is not None for needs in all_needs for rows, _ in needs.axes or ())
+    has_gaps = any(rows.gapped is not None for needs in all_needs for rows, _ in needs.demand.axes or ())
     assert_pieces_make_up_the_graph(graph, data_pieces(workload, graph), has_gaps)
 
 

@@ -1,6 +1,6 @@
 """The rules of docs/scheduling.md again, in plain Python: dictionaries, sorted lists, no heaps, no machine code."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +40,7 @@ class SlowScheduler:
     def __init__(self, problem: SchedulingProblem, allocation: Any, options: ScheduleOptions) -> None:
         graph, costs, system = problem.graph, problem.costs, problem.system
         self.system, self.options = system, options
+        self.costs = problem.costs
         self.count = graph.node_count
         self.core_of = [int(core) for core in allocation]
         self.off_core, self.off_memory = system.off_chip_core, system.off_chip_memory
@@ -112,6 +113,7 @@ class SlowScheduler:
         self.prefetches: dict[int, list[tuple[int, int]]] = {core: [] for core in cores}
         self.prefetching: dict[int, tuple[int, int] | None] = dict.fromkeys(cores)
         self.list_prefetches()
+        self.turns = [self.turn(cn) for cn in range(self.count)]
         self.now, self.number = 0, 0
         self.link_bits = np.zeros((5, len(self.free)), np.int64)
         self.words_read = np.zeros((5, len(memories)), np.int64)
@@ -334,13 +336,44 @@ class SlowScheduler:
 
         def rank(cn: int) -> Any:
             if self.options.candidate_selection == "memory":
-                return int(self.graph.stack[cn]), -int(self.graph.layer[cn]), int(self.graph.group[cn]), cn
+                return int(self.graph.stack[cn]), -int(self.graph.layer[cn]), *self.turns[cn], cn
             return ready(cn), cn
 
         soon = [cn for cn in self.candidates[core] if ready(cn) <= horizon]
         later = self.candidates[core]
         cn = min(soon, key=rank) if soon else min(later, key=lambda cn: (ready(cn), cn))
         return Slot(cn, not soon, False, list(self.needs[cn]))
+
+    def turn(self, cn: int) -> tuple[int, int]:
+        """Rule 3: place in the group before the group where what the CNs of the layer share fits, else the group."""
+        layer, group = int(self.graph.layer[cn]), int(self.graph.group[cn])
+        members = [other for other in range(self.graph.node_count) if self.graph.layer[other] == layer]
+        place = sum(self.graph.group[other] == group for other in members if other < cn)
+        return (int(place), group) if self.shared_constants_fit(members) else (group, 0)
+
+    def shared_constants_fit(self, members: list[int]) -> bool:
+        """Whether the constants that several CNs of a layer need fit each memory of every core that can run one."""
+        graph, system = self.graph, self.system
+        needs: Counter[tuple[int, int]] = Counter()
+        for cn in members:
+            for need in range(int(graph.need_start[cn]), int(graph.need_start[cn + 1])):
+                piece = int(graph.need_piece[need])
+                if graph.piece_producer[piece] < 0:
+                    needs[int(graph.need_operand[need]), piece] += 1
+        bits: Counter[int] = Counter()
+        for (operand, piece), count in needs.items():
+            bits[operand] += int(graph.piece_bits[piece]) if count > 1 else 0
+        able = [
+            core
+            for core in range(system.core_count)
+            if any(self.costs.runtime_cycles[graph.cost_row[cn], core] >= 0 for cn in members)
+        ]
+        return all(
+            bits[operand] <= system.memory_capacity_bits[memory]
+            for core in able
+            for operand in bits
+            if (memory := int(system.core_memory[core, operand])) >= 0
+        )
 
     def prepare_next(self, core: int) -> bool:
         """Fill or change the slot of a core."""

@@ -138,3 +138,37 @@ def test_a_circle_is_told() -> None:
     """Two CNs that wait for each other."""
     with pytest.raises(InputError, match="in a circle"):
         run(make_problem(bus_system(1), [], [Node(5, after=[1]), Node(5, after=[0])]), [0, 0])
+
+
+def test_words_of_both_ends_are_as_wide_as_those_that_are_read() -> None:
+    """25 bits from a memory of words of 10 into one of 100: 3 words read at 1 pJ and 3 written at 2 pJ; 0.5 pJ a bit."""
+    memories = [Memory(1000, 100), Memory(1000, 10)]
+    system = make_system([0, 1], memories, [Link(10)], {(0, 1): [0], (1, 0): [0]})
+    schedule = run(make_problem(system, [Piece(25)], [Node(4, [(0, WEIGHT)])]), [0])
+    assert schedule.causes["off_chip_fetch"].memory_pj == 3 * 1 + 3 * 2
+    assert schedule.causes["off_chip_fetch"].link_pj == 25 * 0.5
+
+
+def test_constants_are_freed_off_chip_when_nobody_needs_them() -> None:
+    """60 bits of weights and 70 of results: at the end of the CN the weights are gone, and the peak is 70, not 130."""
+    schedule = run(make_problem(bus_system(1), [Piece(60), Piece(70, 0, True)], [Node(4, [(0, WEIGHT)])]), [0])
+    assert schedule.peak_bits.tolist() == [130, 70]
+
+
+def test_a_memory_sends_from_the_first_core_that_has_a_path() -> None:
+    """Cores 0 and 1 share a memory; what core 0 makes goes to core 2, to which only core 1 has a link."""
+    paths = {(1, 2): [0], (3, 0): [1], (0, 3): [1]}
+    system = make_system([0, 0, 1, 2], [Memory(), Memory(), Memory(10**9)], [Link(10), Link(10)], paths)
+    nodes = [Node(5, layer=0), Node(3, [(0, INPUT)], layer=1)]
+    schedule = run(make_problem(system, [Piece(20, 0)], nodes), [0, 2])
+    assert moves(schedule) == [(0, "core_to_core", 5, 7)]
+    without = make_system([0, 0, 1, 2], [Memory(), Memory(), Memory(10**9)], [Link(10), Link(10)], {(3, 0): [1]})
+    with pytest.raises(MappingError, match="no path from core 0 or 1 to core 2"):
+        run(make_problem(without, [Piece(20, 0)], nodes), [0, 2])
+
+
+def test_an_off_chip_memory_that_is_full_is_told() -> None:
+    """Two results of 70 bits, and room for 100: nothing is thrown away."""
+    pieces, nodes = [Piece(70, 0, True), Piece(70, 1, True)], [Node(4), Node(4)]
+    with pytest.raises(MappingError, match="the off-chip memory has no room"):
+        run(make_problem(bus_system(1, off_chip=Memory(100)), pieces, nodes), [0, 0])

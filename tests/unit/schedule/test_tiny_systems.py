@@ -6,6 +6,7 @@ off-chip memory over one link thus costs 0.5 b on the link and 10 + 2 = 12 pJ in
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from tilewright.schedule.check import check_schedule
@@ -267,6 +268,31 @@ def test_selection_by_latency_goes_wide_and_by_memory_goes_deep() -> None:
     assert run(problem, [0] * 5).start_cycles.tolist() == [0, 10, 20, 30, 40]
     deep = simulate(problem, np.zeros(5, np.int64), ScheduleOptions(candidate_selection="memory"))
     assert deep.start_cycles.tolist() == [0, 20, 40, 10, 30]
+
+
+def test_selection_by_memory_finishes_rows_where_the_weights_fit_and_groups_where_they_do_not() -> None:
+    """One core; layer 0 in two rows of two groups (CNs 0-3 row by row, a weight of 40 bits for each group); layer 1 has
+    a CN for each row, after both groups of it. All 10 cycles.
+
+    A weight comes in 40 / 10 = 4 cycles: CN 0 (group 0, row 0) starts at 4. Memory of 100 bits: both weights fit, so
+    row 0 comes first: CN 0 4-14, CN 1 14-24, then layer 1's CN 4 24-34, CN 2 34-44, CN 3 44-54, CN 5 54-64.
+    Memory of 79 bits: the second weight waits for the first, so group 0 runs to its end: CN 0 4-14, CN 2 14-24, then
+    the weight of group 1 24-28, CN 1 28-38. While it runs CN 4 (ready at its end) is prepared: 38-48, then CN 3 48-58,
+    CN 5 58-68.
+    """
+    nodes = [Node(10, [(group, WEIGHT)], group=group) for _ in range(2) for group in range(2)]
+    nodes += [Node(10, layer=1, after=[0, 1]), Node(10, layer=1, after=[2, 3])]
+    nodes[2] = replace(nodes[2], after=[0])
+    nodes[3] = replace(nodes[3], after=[1])
+    pieces = [Piece(40), Piece(40)]
+    by_memory = ScheduleOptions(candidate_selection="memory")
+    starts = {
+        capacity: simulate(
+            make_problem(bus_system(1, [capacity]), pieces, nodes), np.zeros(6, np.int64), by_memory
+        ).start_cycles.tolist()
+        for capacity in (100, 79)
+    }
+    assert starts == {100: [4, 14, 34, 44, 24, 54], 79: [4, 28, 14, 48, 38, 58]}
 
 
 def test_a_tentative_choice_gives_way_to_what_is_ready_earlier() -> None:

@@ -1,0 +1,257 @@
+"""Measurements of the multi-core flow inside tilewright's process; prints one JSON object. See `multi_core.py`.
+
+    multi_core_ours.py graph  HARDWARE WORKLOAD MAPPING [--loops '[["OY", "all"]]'] [--repeats 5]
+    multi_core_ours.py stages HARDWARE WORKLOAD MAPPING [--allocation '{"conv1": 0}'] ...
+    multi_core_ours.py run    HARDWARE WORKLOAD MAPPING [--individuals 16] [--generations 16] ...
+    multi_core_ours.py scale  HARDWARE WORKLOAD MAPPING --loops ...
+
+CPU seconds of this process, all its threads. `stages` times the parts one by one, after each ran once on a small
+network (compilation, loading of compiled code and of modules are told apart); nothing is stored. `run` is everything
+from the files to the chosen schedule and its lower bound; what counts is the CPU time of the process, imports and all.
+`scale` makes, assembles and schedules one large graph.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+START = time.process_time()
+
+import numpy as np  # noqa: E402
+from tilewright.allocation.options import AllocationOptions  # noqa: E402
+from tilewright.allocation.search import schedule_judge, search_allocation  # noqa: E402
+from tilewright.allocation.space import allocation_space  # noqa: E402
+from tilewright.fusion.generation import build_cn_graph  # noqa: E402
+from tilewright.fusion.graph import CnGraph  # noqa: E402
+from tilewright.fusion.tiling_options import TilingOptions, network_tiling  # noqa: E402
+from tilewright.hardware.source import parse_accelerator  # noqa: E402
+from tilewright.hardware.system import MultiCoreAccelerator  # noqa: E402
+from tilewright.mapping.constraints import Mapping  # noqa: E402
+from tilewright.mapping.yaml_reader import read_mapping  # noqa: E402
+from tilewright.schedule.assembly import AssembledProblem, scheduling_problem  # noqa: E402
+from tilewright.schedule.bounds import lower_bounds  # noqa: E402
+from tilewright.schedule.core_costs import CoreCostRow  # noqa: E402
+from tilewright.schedule.options import ScheduleOptions  # noqa: E402
+from tilewright.schedule.simulate import Scheduler  # noqa: E402
+from tilewright.search.options import SearchOptions  # noqa: E402
+from tilewright.stages.intra_core_mapping import map_core  # noqa: E402
+from tilewright.workload.graph import Workload  # noqa: E402
+from tilewright.workload.source import parse_workload  # noqa: E402
+
+IMPORT_CPU_S = time.process_time() - START
+Costs = dict[str, tuple[CoreCostRow, ...]]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What the files say."""
+
+    accelerator: MultiCoreAccelerator
+    workload: Workload
+    mapping: Mapping
+
+    def graph(self, loops: list[list[Any]]) -> CnGraph:
+        """The graph of computation nodes where every layer is cut by the given outer loops."""
+        known = {dimension for node in self.workload.nodes if node.layer for dimension in node.layer.size_of}
+        options = TilingOptions(cn_define_mode=1, hint_loops=tuple(loop for loop in loops if loop[0] in known))
+        return build_cn_graph(self.workload, network_tiling(self.workload, self.mapping, self.accelerator, options))
+
+    def costs(self, graph: CnGraph, lpf_limit: int) -> Costs:
+        """The cost table of each core file, by one thread, nothing taken from a store."""
+        options = SearchOptions(lpf_limit=lpf_limit)
+        given = graph, self.workload, self.mapping, self.accelerator
+        return {name: map_core(*given, name, options, threads=1) for name in self.accelerator.distinct_cores}
+
+    def problem(self, graph: CnGraph, costs: Costs) -> AssembledProblem:
+        """Graph, costs and accelerator joined."""
+        return scheduling_problem(self.workload, graph, self.accelerator, self.mapping, costs)
+
+
+def read_inputs(arguments: argparse.Namespace) -> Inputs:
+    """Accelerator, network and mapping file."""
+    accelerator, workload = parse_accelerator(arguments.hardware), parse_workload(arguments.workload, "corrected")
+    return Inputs(accelerator, workload, read_mapping(arguments.mapping))
+
+
+def timed(make: Callable[[], Any], repeats: int) -> tuple[Any, list[float]]:
+    """(what was made last, CPU seconds of each time)."""
+    seconds = []
+    for _ in range(repeats):
+        gc.collect()
+        start = time.process_time()
+        made = make()
+        seconds.append(time.process_time() - start)
+    return made, seconds
+
+
+def graph_facts(graph: CnGraph, seconds: list[float]) -> dict[str, Any]:
+    """Sizes and times of a graph."""
+    return {
+        "cns": graph.cn_count,
+        "edges": len(graph.edge_source),
+        "data_edges": graph.data_edge_count,
+        "layers": len(graph.layers),
+        "cpu_seconds": seconds,
+        "peak_mib": peak_mib(),
+    }
+
+
+def allocation_of(names: dict[str, int], assembled: AssembledProblem, inputs: Inputs) -> Any:
+    """[cn] the core that `names` gives its layer, else the only one that it may run on, else the first."""
+    space = allocation_space(assembled.problem)
+    columns = {core_id: column for column, core_id in enumerate(inputs.accelerator.core_ids)}
+    cores = []
+    for (layer, _), choices in zip(space.parts, space.choices, strict=True):
+        name = assembled.names.layer_names[layer]
+        cores.append(columns[names[name]] if name in names else choices[0])
+    return space.allocation(space.genome(cores))
+
+
+def stage_by_stage(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Times of the parts, after a first time of each that is told apart."""
+    inputs = read_inputs(arguments)
+    first = time.process_time()
+    warm_up(inputs, arguments)
+    warm_up_seconds = time.process_time() - first
+    graph, seconds = timed(lambda: inputs.graph(arguments.loops), arguments.repeats)
+    found: dict[str, Any] = {"graph": graph_facts(graph, seconds)}
+    if arguments.part == "stages":
+        costs, seconds = timed(lambda: inputs.costs(graph, arguments.lpf_limit), arguments.repeats)
+        rows = [(name, row) for name, table in costs.items() for row in table if not row.reason]
+        found["cost"] = {"cpu_seconds": seconds, "entries": len(rows), "rows": cost_rows(rows)}
+        assembled, seconds = timed(lambda: inputs.problem(graph, costs), arguments.repeats)
+        found["assembly"] = {"cpu_seconds": seconds}
+        found["schedule"] = schedules(assembled, inputs, arguments)
+    return found | {
+        "warm_up_cpu_seconds": warm_up_seconds,
+        "import_cpu_seconds": IMPORT_CPU_S,
+        "peak_mib": peak_mib(),
+    }
+
+
+def warm_up(inputs: Inputs, arguments: argparse.Namespace) -> None:
+    """Every part once, uncut, so that compiled code is there."""
+    graph = inputs.graph([])
+    if arguments.part != "graph":
+        problem = inputs.problem(graph, inputs.costs(graph, 1)).problem
+        space = allocation_space(problem)
+        search_allocation(space, schedule_judge(problem), AllocationOptions(nb_ga_individuals=2, nb_ga_generations=0))
+
+
+def cost_rows(rows: list[tuple[str, CoreCostRow]]) -> list[dict[str, Any]]:
+    """What the entries of the table say."""
+    return [
+        {
+            "class": row.cost_class,
+            "core": name,
+            "total0": row.total0_cycles,
+            "total1": row.total1_cycles,
+            "total2": row.total2_cycles,
+        }
+        for name, row in rows
+    ]
+
+
+def schedules(assembled: AssembledProblem, inputs: Inputs, arguments: argparse.Namespace) -> dict[str, Any]:
+    """One allocation, evaluated again and again as the genetic algorithm does it, and once with all events logged."""
+    judge = schedule_judge(assembled.problem)
+    allocation = allocation_of(arguments.allocation, assembled, inputs)
+    (latency, energy), seconds = timed(lambda: judge(allocation), max(arguments.repeats, 21))
+    with_logs = Scheduler(assembled.problem, ScheduleOptions(record=True))
+    _, logged_seconds = timed(lambda: with_logs(allocation), arguments.repeats)
+    return {
+        "cpu_seconds": seconds,
+        "logged_cpu_seconds": logged_seconds,
+        "latency_cycles": int(latency),
+        "energy_pj": float(energy),
+    }
+
+
+def whole_run(arguments: argparse.Namespace) -> dict[str, Any]:
+    """From the files to the chosen schedule, its lower bound and how far it is from it."""
+    inputs = read_inputs(arguments)
+    graph = inputs.graph(arguments.loops)
+    problem = inputs.problem(graph, inputs.costs(graph, arguments.lpf_limit)).problem
+    options = AllocationOptions(
+        nb_ga_individuals=arguments.individuals,
+        nb_ga_generations=arguments.generations,
+        seed=arguments.seed,
+        threads=1,
+    )
+    result = search_allocation(allocation_space(problem), schedule_judge(problem), options)
+    schedule = Scheduler(problem, ScheduleOptions(record=True))(result.allocation)
+    bounds = lower_bounds(problem)
+    return {
+        "cpu_seconds": time.process_time(),
+        "import_cpu_seconds": IMPORT_CPU_S,
+        "evaluations": result.evaluations,
+        "latency_cycles": schedule.latency_cycles,
+        "energy_pj": schedule.energy_pj,
+        "gap_latency": bounds.latency_gap(schedule.latency_cycles),
+        "peak_mib": peak_mib(),
+    }
+
+
+def scale(arguments: argparse.Namespace) -> dict[str, Any]:
+    """One large graph: generated, assembled, scheduled, once each; compiled code is loaded before."""
+    inputs = read_inputs(arguments)
+    warm_up(inputs, arguments)
+    seconds: dict[str, float] = {}
+    peaks: dict[str, float] = {"before": peak_mib()}
+
+    def step(name: str, make: Callable[[], Any]) -> Any:
+        made, (seconds[name],) = timed(make, 1)
+        peaks[name] = peak_mib()
+        return made
+
+    graph = step("graph", lambda: inputs.graph(arguments.loops))
+    costs = step("cost", lambda: inputs.costs(graph, arguments.lpf_limit))
+    assembled = step("assembly", lambda: inputs.problem(graph, costs))
+    allocation = step("allocation", lambda: allocation_of(arguments.allocation, assembled, inputs))
+    scheduler = step("preparation", lambda: Scheduler(assembled.problem, ScheduleOptions(record=arguments.logs)))
+    schedule = step("schedule", lambda: scheduler(np.asarray(allocation)))
+    return {
+        "cns": graph.cn_count,
+        "edges": len(graph.edge_source),
+        "pieces": len(assembled.problem.graph.piece_bits),
+        "needs": len(assembled.problem.graph.need_piece),
+        "cpu_seconds": seconds,
+        "peak_mib": peaks,
+        "latency_cycles": schedule.latency_cycles,
+    }
+
+
+def peak_mib() -> float:
+    """Peak resident memory of this process."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=("graph", "stages", "run", "scale"))
+    for name in ("hardware", "workload", "mapping"):
+        parser.add_argument(name, type=Path)
+    parser.add_argument("--loops", type=json.loads, default=[["OY", "all"]])
+    parser.add_argument("--allocation", type=json.loads, default={}, help="layer name to core id")
+    parser.add_argument("--lpf-limit", type=int, default=6)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--individuals", type=int, default=16)
+    parser.add_argument("--generations", type=int, default=16)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--logs", action="store_true", help="with `scale`: record transfers and memory use")
+    arguments = parser.parse_args()
+    parts = {"graph": stage_by_stage, "stages": stage_by_stage, "run": whole_run, "scale": scale}
+    print(json.dumps(parts[arguments.part](arguments)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,248 @@
+"""Let the pinned peer (stream-dse 0.0.8) map a network on the quad core; prints one JSON object on its last line.
+
+    runner.py graph MODEL.onnx [--loops '[["OY", "all"]]'] [--repeats 5]
+    runner.py stages MODEL.onnx [--loops ...] [--lpf-limit 6] [--repeats 5]
+    runner.py run MODEL.onnx [--loops ...] [--lpf-limit 6] [--individuals 16] [--generations 16]
+
+Only the peer's environment's Python can run this module. `graph` and `stages` time the parts one by one in CPU seconds
+of this process: the graph of computation nodes from the parsed network (which is copied for each repeat, since the
+peer changes it), the cost table (once, nothing stored), one evaluation of an allocation as its genetic algorithm does
+it, and of that the scheduler alone. `run` is its whole flow, stage after stage, as its own `api.py` puts it together.
+
+Nothing of the peer is patched. The model is given to it with the axis of Flatten written out, since it does not know
+the default that ONNX gives it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import copy
+import gc
+import json
+import random
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+START = time.process_time()
+HERE = Path(__file__).resolve().parent
+
+import onnx  # noqa: E402
+from quad_core import accelerator  # noqa: E402
+from stream.classes.cost_model.scheduler import schedule_graph  # noqa: E402
+from stream.classes.stages import (  # noqa: E402
+    GenerateCNWorkloadHybridStage,
+    InterCoreMappingStage,
+    IntraCoreMappingStage,
+)
+from stream.classes.stages.ModelParserStage import ONNXModelParserStage  # noqa: E402
+from zigzag.classes.stages import MainStage  # noqa: E402
+from zigzag.utils import pickle_deepcopy  # noqa: E402
+
+IMPORT_CPU_S = time.process_time() - START
+MAPPING = "quad_core_mapping"
+SELECTION: dict[str, Any] = {"scheduler_candidate_selection": "memory", "operands_to_prefetch": []}
+NO_PLOTS = {"plot_hof": True, "plot_file_name": "", "plot_full_schedule": False, "plot_data_transfer": False}
+"""`plot_hof` draws nothing in this version; without it the peer has no result to return."""
+
+
+class Stop:
+    """A last stage that hands back what the stages before it made."""
+
+    def __init__(self, following: list[Any], **made: Any) -> None:
+        self.made = made
+
+    def run(self) -> Any:
+        """One result: what was made."""
+        yield self.made, None
+
+    def is_leaf(self) -> bool:
+        """Nothing follows."""
+        return True
+
+
+def made_by(stage: Any, **given: Any) -> dict[str, Any]:
+    """What one stage hands on to the next."""
+    made: dict[str, Any] = next(iter(stage([Stop], **given).run()))[0]
+    return made
+
+
+def prepared(model: Path, folder: Path) -> Path:
+    """The model with the axis of every Flatten written out, and the shapes of all tensors."""
+    network = onnx.load(model, load_external_data=False)
+    for node in network.graph.node:
+        if node.op_type == "Flatten" and not node.attribute:
+            node.attribute.append(onnx.helper.make_attribute("axis", 1))
+    onnx.save(onnx.shape_inference.infer_shapes(network), folder / model.name)
+    return folder / model.name
+
+
+def parsed(model: Path) -> Any:
+    """The peer's network of layers."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(prepared(model, Path(folder)))
+        made = made_by(ONNXModelParserStage, workload_path=path, mapping_path=MAPPING, accelerator=accelerator)
+        return made["workload"]
+
+
+def cn_graph(workload: Any, arguments: argparse.Namespace) -> tuple[Any, list[float]]:
+    """(the graph, CPU seconds of making it again and again)."""
+    seconds = []
+    graph = None
+    for _ in range(arguments.repeats):
+        layers = copy.deepcopy(workload)
+        graph = None
+        gc.collect()  # else the collection of one graph counts for the next
+        start = time.process_time()
+        graph = made_by(
+            GenerateCNWorkloadHybridStage,
+            workload=layers,
+            accelerator=accelerator,
+            cn_define_mode=1,
+            hint_loops=[tuple(loop) for loop in arguments.loops],
+        )["workload"]
+        seconds.append(time.process_time() - start)
+    return graph, seconds
+
+
+def graph_facts(graph: Any, seconds: list[float]) -> dict[str, Any]:
+    """Sizes and times of a graph."""
+    with_data = sum("operand" in data for _, _, data in graph.edges(data=True))
+    return {
+        "cns": graph.number_of_nodes(),
+        "edges": graph.number_of_edges(),
+        "data_edges": with_data,
+        "layers": len({node.id[0] for node in graph}),
+        "cpu_seconds": seconds,
+        "peak_mib": peak_mib(),
+    }
+
+
+def cost_table(graph: Any, lpf_limit: int) -> tuple[Any, dict[str, Any]]:
+    """(the table, its facts): every distinct computation node on every core that may run it, nothing stored."""
+    start = time.process_time()
+    stage = IntraCoreMappingStage([Stop], workload=graph, accelerator=accelerator, loma_lpf_limit=lpf_limit)
+    costs = next(iter(stage.run()))[0]["node_hw_performances"]
+    seconds = time.process_time() - start
+    rows = [
+        {
+            "layer": node.name,
+            "core": core.id,
+            "total0": cost.latency_total0,
+            "total1": cost.latency_total1,
+            "total2": cost.latency_total2,
+            "energy_pj": cost.energy_total,
+        }
+        for node, by_core in costs.items()
+        for core, cost in by_core.items()
+    ]
+    searched = sum(len({id(cost) for cost in by_core.values()}) for by_core in costs.values())
+    return costs, {"cpu_seconds": seconds, "entries": len(rows), "searches": searched, "rows": rows}
+
+
+def evaluations(graph: Any, costs: Any, repeats: int) -> dict[str, Any]:
+    """One allocation, layer i on compute core i modulo 4, evaluated again and again."""
+    stage = InterCoreMappingStage(
+        [],
+        workload=graph,
+        accelerator=accelerator,
+        node_hw_performances=costs,
+        nb_ga_generations=1,
+        nb_ga_individuals=4,
+        **NO_PLOTS,
+        **SELECTION,
+    )
+    allocation = [place % 4 for place in range(stage.individual_length)]
+    names = {node.id[0]: node.name for node in graph}
+    seconds, of_scheduler = [], []
+    for _ in range(repeats):
+        start = time.process_time()
+        energy, latency = stage.fitness_evaluator.get_fitness(allocation)
+        seconds.append(time.process_time() - start)
+        copies = pickle_deepcopy(graph), pickle_deepcopy(accelerator)
+        start = time.process_time()
+        schedule_graph(*copies, candidate_selection="memory", operands_to_prefetch=[])
+        of_scheduler.append(time.process_time() - start)
+    return {
+        "cpu_seconds": seconds,
+        "scheduler_cpu_seconds": of_scheduler,
+        "genes": stage.individual_length,
+        "allocation": {
+            names[layer]: core for (layer, _), core in zip(stage.layer_groups_flexible, allocation, strict=True)
+        },
+        "latency_cycles": int(latency),
+        "energy_pj": float(energy),
+    }
+
+
+def whole_run(arguments: argparse.Namespace) -> dict[str, Any]:
+    """All stages, with the genetic algorithm; the CPU time is that of the process, imports and all."""
+    random.seed(arguments.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        stages = [
+            ONNXModelParserStage,
+            GenerateCNWorkloadHybridStage,
+            IntraCoreMappingStage,
+            InterCoreMappingStage,
+        ]
+        main = MainStage(
+            stages,
+            accelerator=accelerator,
+            workload_path=str(prepared(arguments.model, Path(folder))),
+            mapping_path=MAPPING,
+            loma_lpf_limit=arguments.lpf_limit,
+            cn_define_mode=1,
+            hint_loops=[tuple(loop) for loop in arguments.loops],
+            nb_ga_individuals=arguments.individuals,
+            nb_ga_generations=arguments.generations,
+            **NO_PLOTS,
+            **SELECTION,
+        )
+        result = main.run()[0][0]
+    return {
+        "cpu_seconds": time.process_time(),
+        "import_cpu_seconds": IMPORT_CPU_S,
+        "latency_cycles": int(result.latency),
+        "energy_pj": float(result.energy),
+        "peak_mib": peak_mib(),
+    }
+
+
+def stage_by_stage(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Times of the parts."""
+    graph, seconds = cn_graph(parsed(arguments.model), arguments)
+    found = {"graph": graph_facts(graph, seconds)}
+    if arguments.part == "stages":
+        costs, found["cost"] = cost_table(graph, arguments.lpf_limit)
+        found["schedule"] = evaluations(graph, costs, arguments.repeats)
+    return found | {"import_cpu_seconds": IMPORT_CPU_S, "peak_mib": peak_mib()}
+
+
+def peak_mib() -> float:
+    """Peak resident memory of this process."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=("graph", "stages", "run"))
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--loops", type=json.loads, default=[["OY", "all"]])
+    parser.add_argument("--lpf-limit", type=int, default=6)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--individuals", type=int, default=16)
+    parser.add_argument("--generations", type=int, default=16)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    with contextlib.redirect_stdout(sys.stderr):  # the peer prints tables of its own
+        found = whole_run(arguments) if arguments.part == "run" else stage_by_stage(arguments)
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

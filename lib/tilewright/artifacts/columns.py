@@ -1,0 +1,47 @@
+"""Arrays in one .npz file whose bytes depend on nothing but the arrays."""
+
+import io
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.artifacts.envelope import REMEDY
+from tilewright.errors import ArtifactError, Problem
+
+_TIME_STAMP = (1980, 1, 1, 0, 0, 0)
+
+
+def packed(columns: Mapping[str, npt.NDArray[Any]]) -> bytes:
+    """A .npz of arrays by name, without times, little-endian; lightly compressed, as columns repeat themselves."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, column in columns.items():
+            member = zipfile.ZipInfo(f"{name}.npy", _TIME_STAMP)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            with archive.open(member, "w", force_zip64=True) as stream:
+                little_endian = np.ascontiguousarray(column, dtype=column.dtype.newbyteorder("<"))
+                np.lib.format.write_array(stream, little_endian, version=(1, 0), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def read_columns(path: Path | str) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of a file. Raises ArtifactError if it is missing or damaged (each member has a checksum)."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise ArtifactError([Problem(f"cannot be read: {error.strerror}", str(path))]) from error
+    return unpacked(content, path)
+
+
+def unpacked(content: bytes, path: Path | str) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of what `packed` made; `path` is for the message. Raises ArtifactError if it is damaged."""
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        raise ArtifactError([Problem(f"artifact is damaged: it is no file of arrays; {REMEDY}", str(path))]) from error

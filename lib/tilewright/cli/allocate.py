@@ -1,0 +1,173 @@
+"""`tilewright allocate`: which core runs what, found by a genetic algorithm."""
+
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tilewright.artifacts.canonical import make_folder, write_atomically
+from tilewright.artifacts.envelope import write_document
+from tilewright.artifacts.provenance import provenance
+from tilewright.cli.main import InterruptedRunError
+from tilewright.cli.multi_options import ga_options, schedule_options
+from tilewright.cli.multi_slices import allocation_settings, read_slices, slice_option, stages_stated
+from tilewright.cli.multi_runs import ALLOCATION_FILE, GENERATIONS_FILE, MAPPING_FILE, PARETO_FILE
+from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
+from tilewright.cli.run_inputs import input_digests, run_inputs
+from tilewright.cli.runs import EXPORTS_FOLDER
+from tilewright.errors import InputError, Problem
+from tilewright.workload.network_options import NetworkOptions
+
+if TYPE_CHECKING:
+    from tilewright.allocation.options import AllocationOptions
+    from tilewright.allocation.result import AllocationResult
+    from tilewright.schedule.settings import ScheduleSettings
+    from tilewright.stages.multi_pipeline import Slices
+    from tilewright.stages.multi_run import MultiCoreProblem
+
+
+@click.command()
+@run_inputs
+@click.option("-o", "--output", type=FILE, help=f"Folder for {ALLOCATION_FILE}, {PARETO_FILE}, {MAPPING_FILE}, ...")
+@ga_options
+@schedule_options
+@click.option(
+    "--single-core/--no-single-core",
+    default=True,
+    show_default=True,
+    help="Compare with everything on one core, for each.",
+)
+@slice_option
+@network_options
+@common_options
+def command(
+    hardware: Path,
+    cns: Path,
+    workload: Path,
+    mapping: Path,
+    costs: Path,
+    output: Path | None,
+    search: "AllocationOptions",
+    settings: "ScheduleSettings",
+    single_core: bool,
+    pipeline: str,
+    network_options: NetworkOptions,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Find which core runs which part of which layer.
+
+    Example: tilewright allocate --hardware config/hardware/multi/quad_core.yaml
+    --workload config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml --cns out --costs out/cost
+    -o out
+    """
+    from tilewright.allocation.document import SCHEMA, allocation_document
+    from tilewright.allocation.evaluate import INTERRUPTED
+    from tilewright.allocation.progress import allocation_progress
+    from tilewright.stages import multi_run
+    from tilewright.stages.base import Control
+    from tilewright.stages.multi_inputs import read_inputs
+
+    slices = _slices(pipeline, search, settings, output)
+    inputs = read_inputs(hardware, workload, mapping, cns, costs, network_options)
+    echo_notices(list(inputs.descriptions.notices))
+    if output:
+        make_folder(output)  # a place that cannot be written is told before the search, not after it
+    if slices is None:
+        problem = multi_run.multi_core_problem(inputs, settings)
+        title = f"{inputs.graph.network} on {inputs.descriptions.accelerator.name}"
+        with allocation_progress(title, not as_json) as tell:
+            result = multi_run.allocate(problem, search, tell)
+    else:
+        exports = (output or Path()) / EXPORTS_FOLDER
+        control = Control(search.thread_count, exports=exports, show_progress=not as_json)
+        found = slices.allocated(inputs, control)
+        problem, result, settings = found.problem, found.allocation, found.problem.settings
+    is_cut_short = result.stopped_by == INTERRUPTED
+    singles = multi_run.single_cores(problem) if single_core and not is_cut_short else ()
+    document = allocation_document(result, problem.assembled.names, settings.stated(), singles)
+    if output:
+        stated = {key: value for key, value in vars(search).items() if key != "threads"} | settings.stated()
+        stated |= {"single_core": single_core} | ({} if slices is None else stages_stated(slices.allocation))
+        made_by = provenance("allocate", input_digests(inputs, cns, costs), stated)
+        write_atomically(output / GENERATIONS_FILE, _csv_of_generations(result))
+        write_atomically(output / PARETO_FILE, _csv_of_front(document))
+        write_atomically(output / MAPPING_FILE, mapping_of(problem, result))
+        write_document(output / ALLOCATION_FILE, SCHEMA, document, made_by)
+    _show(document, result, output, verbose, as_json)
+    if is_cut_short:
+        kept = f"; the best is in {output / ALLOCATION_FILE}" if output else ""
+        raise InterruptedRunError(f"{result.evaluations:,} allocations were evaluated{kept}")
+
+
+def _slices(
+    pipeline: str, search: "AllocationOptions", settings: "ScheduleSettings", output: Path | None
+) -> "Slices | None":
+    """The stages of --pipeline. Raises InputError where one of them writes files and there is no folder for them."""
+    from tilewright.search.options import SearchOptions
+
+    options = SearchOptions(objective=search.objective, seed=search.seed)
+    slices = read_slices(pipeline, options, allocation_settings(search, settings))
+    if slices is not None and slices.exports and not output:
+        raise InputError([Problem("a stage of the pipeline writes files: the option is needed", path="-o")])
+    return slices
+
+
+def mapping_of(problem: "MultiCoreProblem", result: "AllocationResult") -> str:
+    """The mapping file with the cores of the chosen allocation fixed."""
+    from tilewright.allocation.document import layer_cores
+    from tilewright.allocation.requests import fixed_entries
+    from tilewright.mapping.yaml_writer import mapping_text
+
+    given = problem.inputs.descriptions
+    cores = layer_cores(problem.space, result.chosen.genome, problem.assembled.names)
+    entries = fixed_entries(cores, problem.inputs.graph, given.workload, given.mapping)
+    return mapping_text(entries, f"Cores of {given.workload.name} on {given.accelerator.name}, chosen by tilewright.")
+
+
+def _csv_of_generations(result: "AllocationResult") -> str:
+    from tilewright.allocation.result import generation_table
+
+    return _csv(generation_table(result))
+
+
+def _csv_of_front(document: dict[str, Any]) -> str:
+    """One row for each point; the core ids of the parts, in order, are one text."""
+    return _csv([{**row, "cores": " ".join(map(str, row["cores"]))} for row in document["front"]])
+
+
+def _csv(rows: list[dict[str, Any]]) -> str:
+    buffer = io.StringIO()
+    if rows:
+        writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return buffer.getvalue()
+
+
+def _show(
+    document: dict[str, Any], result: "AllocationResult", output: Path | None, verbose: bool, as_json: bool
+) -> None:
+    if as_json:
+        echo_json(document)
+        return
+    search = document["search"]
+    click.echo(
+        f"{document['workload']} on {document['hardware']}: {document['latency_cycles']:,} cycles,"
+        f" {document['energy_pj']:.6g} pJ ({search['evaluations']:,} of {int(search['allocations']):.4g} allocations"
+        f" evaluated, stopped by {search['stopped_by']}, {len(document['front'])} on the Pareto front)"
+    )
+    if search["infeasible"]:
+        click.echo(f"{search['infeasible']:,} without a schedule: {search['infeasible_reasons'][0]['reason']}")
+    for row in document["single_core"]:
+        rest = f", {row['parts_elsewhere']} of {row['parts']} parts elsewhere" if row["parts_elsewhere"] else ""
+        click.echo(
+            f"all on core {row['core']} ({row['core_name']}{rest}):"
+            f" {row['latency_cycles']:,} cycles, {row['energy_pj']:.6g} pJ"
+        )
+    if verbose or not output:
+        for row in document["allocation"]:
+            only = "  (only choice)" if row["is_only_choice"] else ""
+            click.echo(f"{row['name']} [{row['group']}]: core {row['core']} {row['core_name']}{only}")

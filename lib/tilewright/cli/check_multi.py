@@ -1,0 +1,68 @@
+"""`tilewright check` for a run of the multi-core flow."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.artifacts.envelope import read_artifact
+from tilewright.cli.multi_runs import ALLOCATION_FILE, SCHEDULE_FILE, SUMMARY_FILE
+from tilewright.errors import InputError, Problem
+from tilewright.workload.network_options import NetworkOptions
+
+if TYPE_CHECKING:
+    from tilewright.report.checks import Check
+    from tilewright.schedule.assembly import AssembledProblem
+
+Descriptions = tuple[Path | None, Path | None, Path | None]
+"""Hardware, workload, mapping."""
+
+
+def check_folder(
+    run: Path, described: Descriptions, network_options: NetworkOptions
+) -> "tuple[list[Check], dict[str, str]]":
+    """The checks of a run in a folder, and digests of what was checked.
+
+    CN graph, cost tables and allocation are looked at where the folder has them; with hardware, workload and mapping
+    the scheduling problem is made again and compared. Raises InputError for files that are damaged, or missing in part.
+    """
+    from tilewright.fusion.artifact import read_cn_graph
+    from tilewright.report.multi_checks import check_multi_run
+    from tilewright.report.multi_summary import SCHEMA
+    from tilewright.schedule.artifact import read_schedule
+    from tilewright.schedule.core_costs import read_core_costs
+    from tilewright.stages.multi_inputs import COST_FOLDER, GRAPH_JSON, GRAPH_NPZ
+
+    artifact = read_schedule(run / SCHEDULE_FILE)
+    summary = read_artifact(run / SUMMARY_FILE, SCHEMA)
+    digests = {"summary": summary.digest}
+    graph = costs = allocation = None
+    if (run / GRAPH_JSON).is_file():
+        graph = read_cn_graph(run / GRAPH_JSON, run / GRAPH_NPZ)
+        digests["cn_graph"] = read_artifact(run / GRAPH_JSON).digest
+    if (run / COST_FOLDER).is_dir():
+        off_chip = artifact.names.core_files[artifact.system.off_chip_core]
+        files = [name for name in dict.fromkeys(artifact.names.core_files) if name != off_chip]
+        costs = {name: read_core_costs(run / COST_FOLDER / f"{name}.jsonl") for name in files}
+    if (run / ALLOCATION_FILE).is_file() and summary.payload["allocation"] is not None:
+        allocation = read_artifact(run / ALLOCATION_FILE, "tilewright/allocation").payload
+    assembled = _assembled(run, described, network_options, summary.payload["settings"])
+    return check_multi_run(artifact, summary.payload, graph, costs, allocation, assembled), digests
+
+
+def _assembled(
+    run: Path, described: Descriptions, network_options: NetworkOptions, settings: dict[str, Any]
+) -> "AssembledProblem | None":
+    """The scheduling problem of the descriptions, None if they are not given."""
+    hardware, workload, mapping = described
+    if hardware is None and workload is None and mapping is None:
+        return None
+    if hardware is None or workload is None or mapping is None:
+        given = zip(("hardware", "workload", "mapping"), described, strict=True)
+        missing = [name for name, path in given if path is None]
+        raise InputError([Problem("is needed too: the problem is made of all three", path=name) for name in missing])
+    from tilewright.schedule.assembly import scheduling_problem
+    from tilewright.stages.multi_inputs import COST_FOLDER, read_inputs
+
+    inputs = read_inputs(hardware, workload, mapping, run, run / COST_FOLDER, network_options)
+    found = inputs.descriptions
+    described_problem = (found.workload, inputs.graph, found.accelerator, found.mapping)
+    return scheduling_problem(*described_problem, inputs.costs, settings["cn_runtime"])

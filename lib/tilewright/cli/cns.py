@@ -1,0 +1,109 @@
+"""`tilewright cns`: a network cut into computation nodes, and what flows between them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tilewright.artifacts.canonical import make_folder
+from tilewright.artifacts.provenance import provenance
+from tilewright.cli.multi_options import tiling_options
+from tilewright.cli.multi_slices import read_slices, slice_option, stages_stated, tiling_settings
+from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
+from tilewright.workload.network_options import NetworkOptions
+
+if TYPE_CHECKING:
+    from tilewright.fusion.graph import CnGraph
+    from tilewright.fusion.tiling_options import TilingOptions
+    from tilewright.stages.system_problem import SystemProblem
+
+_MOST_NOTICES = 20
+"""Notices told without -v; the artifact has those of the tiling."""
+
+
+@click.command()
+@click.option("--hardware", required=True, type=FILE, help="File or artifact of an accelerator of several cores.")
+@click.option("--workload", required=True, type=FILE, help="ONNX or YAML file, or artifact.")
+@click.option("--mapping", required=True, type=FILE, help="Mapping file or artifact.")
+@click.option("-o", "--output", type=FILE, metavar="FOLDER", help="Folder for cn_graph.json and cn_graph.npz.")
+@tiling_options
+@slice_option
+@network_options
+@click.option("--strict", is_flag=True, help="Fail if there is work in the network that is not costed.")
+@common_options
+def command(
+    hardware: Path,
+    workload: Path,
+    mapping: Path,
+    output: Path | None,
+    tiling: "TilingOptions",
+    pipeline: str,
+    network_options: NetworkOptions,
+    strict: bool,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Cut a network into computation nodes (CNs); say everything that is wrong with hardware, network and mapping.
+
+    Example: tilewright cns --hardware config/hardware/multi/quad_core.yaml --workload config/workload/resnet18.onnx
+    --mapping config/mapping/multi/quad_core.yaml --cn-define-mode 1 --hint-loops '[["OY", "all"]]' -o out
+    """
+    from tilewright.stages.descriptions import Descriptions
+    from tilewright.stages.preflight import checked_cn_graph
+    from tilewright.stages.system_problem import read_system_problem
+
+    slices = read_slices(pipeline, settings=tiling_settings(tiling))
+    problem = read_system_problem(Descriptions(hardware, workload, mapping, network_options))
+    if strict:
+        problem.check_complete()
+    stated = tiling.stated()
+    if slices is None:
+        graph, notices = checked_cn_graph(problem, tiling)
+    else:
+        cut = slices.tiled(problem)
+        graph, notices = cut.graph, cut.notices
+        stated |= stages_stated(slices.tiling)
+    _echo_some([*problem.notices, *notices, *graph.notices], verbose)
+    if output:
+        _write(output, problem, stated, graph)
+    _show(problem, graph, output, verbose, as_json)
+
+
+def _write(folder: Path, problem: "SystemProblem", stated: dict[str, Any], graph: "CnGraph") -> None:
+    from tilewright.fusion.artifact import write_cn_graph
+    from tilewright.stages.system_problem import GRAPH_JSON, GRAPH_NPZ, input_digests
+
+    make_folder(folder)
+    made_by = provenance("cns", input_digests(problem), stated)
+    write_cn_graph(graph, folder / GRAPH_JSON, folder / GRAPH_NPZ, made_by)
+
+
+def _show(problem: "SystemProblem", graph: "CnGraph", output: Path | None, verbose: bool, as_json: bool) -> None:
+    from tilewright.report.cn_table import cn_summary, cn_table_text
+    from tilewright.report.coverage_text import coverage_lines
+
+    if as_json:
+        echo_json(cn_summary(graph))
+        return
+    click.echo(
+        f"{graph.network} on {problem.accelerator.name}: {_count(graph.cn_count, 'computation node')} of"
+        f" {_count(len(graph.layers), 'layer')} in {_count(len(graph.stacks), 'stack')},"
+        f" {_count(len(graph.shapes), 'class', 'classes')} of equal cost,"
+        f" {_count(len(graph.edge_source), 'edge')}, {graph.data_edge_count:,} of them with data"
+    )
+    for line in coverage_lines(problem.coverage):
+        click.echo(line)
+    if verbose or not output:
+        click.echo(cn_table_text(graph))
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _echo_some(notices: list[Any], verbose: bool) -> None:
+    told = list(dict.fromkeys(notices))
+    shown = told if verbose or len(told) <= _MOST_NOTICES else told[:_MOST_NOTICES]
+    echo_notices(shown)
+    if len(shown) < len(told):
+        echo_notices([f"{len(told) - len(shown)} more; -v tells all"])

@@ -1,0 +1,189 @@
+"""`tilewright cost`: what the computation nodes of a run cost on one core."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tilewright.artifacts.canonical import make_folder
+from tilewright.artifacts.codec import encode
+from tilewright.artifacts.digests import content_digest
+from tilewright.artifacts.envelope import read_artifact
+from tilewright.artifacts.provenance import provenance
+from tilewright.cli.main import InterruptedRunError
+from tilewright.cli.multi_slices import read_slices, slice_option, stages_stated
+from tilewright.cli.options import (
+    DEFAULT_STORE,
+    FILE,
+    common_options,
+    echo_json,
+    echo_notices,
+    network_options,
+    parse_lpf_limit,
+    search_options,
+)
+from tilewright.errors import InputError, Problem
+from tilewright.workload.network_options import NetworkOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tilewright.fusion.graph import CnGraph
+    from tilewright.schedule.core_costs import CoreCostRow
+    from tilewright.search.options import SearchOptions
+    from tilewright.stages.system_problem import SystemProblem
+
+
+@click.command()
+@click.option("--hardware", required=True, type=FILE, help="File or artifact of an accelerator of several cores.")
+@click.option("--core", required=True, metavar="NAME", help="Core file of it, by its name without folder and suffix.")
+@click.option("--cns", required=True, type=FILE, metavar="FOLDER", help="Folder with the CN graph of the network.")
+@click.option("--workload", required=True, type=FILE, help="ONNX or YAML file, or artifact.")
+@click.option("--mapping", required=True, type=FILE, help="Mapping file or artifact.")
+@click.option("-o", "--output", type=FILE, help="Artifact to write (cost/NAME.jsonl).")
+@search_options
+@slice_option
+@network_options
+@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Never changes a result.")
+@click.option("--store", type=FILE, default=DEFAULT_STORE, show_default=True, help="Folder of earlier results.")
+@click.option("--no-store", is_flag=True, help="Neither read nor write earlier results; the output is the same.")
+@common_options
+def command(
+    hardware: Path,
+    core: str,
+    cns: Path,
+    workload: Path,
+    mapping: Path,
+    output: Path | None,
+    lpf_limit: str,
+    pipeline: str,
+    network_options: NetworkOptions,
+    threads: int,
+    store: Path,
+    no_store: bool,
+    verbose: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Cost every class of computation nodes on one core of an accelerator.
+
+    Example: tilewright cost --hardware config/hardware/multi/quad_core.yaml --core k16_c16 --cns out
+    --workload config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml -o out/cost/k16_c16.jsonl
+    """
+    from tilewright.schedule.core_costs import write_core_costs
+    from tilewright.search.options import SearchOptions
+    from tilewright.search.store import Store
+    from tilewright.stages.base import Control
+    from tilewright.stages.intra_core_mapping import map_core
+    from tilewright.stages.multi_items import CnProblem
+
+    chosen = SearchOptions(lpf_limit=parse_lpf_limit(lpf_limit), **options)
+    slices = read_slices(pipeline, chosen)
+    described, graph = _read(hardware, workload, mapping, cns, network_options)
+    echo_notices([*described.notices, *_of_no_effect(chosen)])
+    if output:
+        make_folder(output.parent)  # a place that cannot be written is told before the search, not after it
+    finished: list[object] = []
+    kept = None if no_store else Store(store)
+    control = Control(threads, kept, show_progress=not as_json, on_record=finished.append)
+    try:
+        if slices is not None:
+            rows = slices.core_costs(CnProblem(described, graph), core, control)
+        else:
+            rows = map_core(
+                graph,
+                described.workload,
+                described.mapping,
+                described.accelerator,
+                core,
+                chosen,
+                threads=threads,
+                store=kept,
+                show_progress=not as_json,
+                on_found=finished.append,
+            )
+    except KeyboardInterrupt as error:
+        raise InterruptedRunError(_kept(len(finished), None if no_store else store)) from error
+    if output:
+        stated = encode(chosen) | ({} if slices is None else stages_stated(slices.costing))
+        write_core_costs(output, rows, provenance("cost", _inputs(described, core, cns), stated))
+    _show(core, graph, rows, output, verbose, as_json)
+
+
+def _read(
+    hardware: Path, workload: Path, mapping: Path, cns: Path, options: NetworkOptions
+) -> "tuple[SystemProblem, CnGraph]":
+    """The descriptions and the CN graph. Raises InputError with everything that is wrong with any of them."""
+    from tilewright.fusion.artifact import read_cn_graph
+    from tilewright.stages.multi_inputs import GRAPH_JSON, GRAPH_NPZ, graph_problems, read_descriptions
+
+    problems: list[Problem] = []
+    described = graph = None
+    try:
+        described = read_descriptions(hardware, workload, mapping, options)
+    except InputError as error:
+        problems += error.problems
+    try:
+        graph = read_cn_graph(cns / GRAPH_JSON, cns / GRAPH_NPZ)
+    except InputError as error:
+        problems += error.problems
+    if described is not None and graph is not None:
+        problems += graph_problems(graph, described.workload, str(cns / GRAPH_JSON))
+    if problems or described is None or graph is None:
+        raise InputError(problems)
+    return described, graph
+
+
+def _of_no_effect(options: "SearchOptions") -> list[str]:
+    named = [name for name in ("exploit_data_locality", "workload_data_always_from_top_mem") if getattr(options, name)]
+    return [f"{name} plays no part here: what stays on chip between layers is up to the schedule" for name in named]
+
+
+def _inputs(described: "SystemProblem", core: str, cns: Path) -> dict[str, str]:
+    """Digests of what the table depends on; of the accelerator these are the core, what its places are for, and the
+    off-chip core."""
+    from tilewright.stages.multi_inputs import GRAPH_JSON
+
+    accelerator = described.accelerator
+    places = [
+        [place.core_id, place.role, place.operator_types]
+        for place in accelerator.places
+        if place.file_name == core and place.core_id != accelerator.offchip_core_id
+    ]
+    off_chip = accelerator.offchip_core_id
+    return {
+        "core": content_digest([encode(accelerator.distinct_cores[core]), encode(places)]),
+        "off_chip": content_digest(None if off_chip is None else encode(accelerator.core_of[off_chip])),
+        "cn_graph": read_artifact(cns / GRAPH_JSON).digest,
+        "workload": content_digest(encode(described.workload)),
+        "mapping": content_digest(encode(described.mapping)),
+    }
+
+
+def _show(
+    core: str,
+    graph: "CnGraph",
+    rows: "Sequence[CoreCostRow]",
+    output: Path | None,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    if as_json:
+        echo_json({"core": core, "rows": [encode(row) for row in rows]})
+        return
+    able = sum(row.can_run for row in rows)
+    streaming = sum(bool(row.streams) for row in rows)
+    click.echo(
+        f"{graph.network} on {core}: {able} of {len(rows)} classes of computation nodes can run"
+        + (f", {streaming} of them stream operands from the off-chip memory" if streaming else "")
+    )
+    if verbose or not output:
+        from tilewright.report.cost_table import cost_table, cost_table_text
+
+        click.echo(cost_table_text(cost_table({core: rows}, [layer.name for layer in graph.layers])))
+
+
+def _kept(count: int, store: Path | None) -> str:
+    if store is None:
+        return "nothing was written"
+    return f"{count} finished mappings are kept in {store}; the same command goes on from there"

@@ -1,0 +1,118 @@
+"""Digests of the parts of an accelerator's files on which each step of the multi-core flow depends.
+
+As parameters of rules they decide what reruns: an edited core reruns the cost table of that core, not those of others.
+The Snakefile computes them at every parse: nothing heavier than YAML here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tilewright.artifacts.digests import input_digest, said_digest
+from tilewright.errors import InputError
+from tilewright.hardware.core_paths import core_file_names, core_files_of, find_core_file
+from tilewright.yamlfile import load_yaml
+
+ROLE_IDS = ("pooling_core_id", "simd_core_id", "offchip_core_id")
+"""Keys of a regular graph that give a core a role."""
+GRAPH_KEYS_OF_CORE = ("type", "operator_types")
+GRAPH_KEYS_OF_MEMORY = ("size", "operands", "served_dimensions", "force_double_buffering")
+"""What of a core file the graph of computation nodes depends on: what the core can run, what its memories hold."""
+
+
+@dataclass(frozen=True)
+class SystemFiles:
+    """What the file of an accelerator of several cores and its core files say, unchecked.
+
+    A file that cannot be read says nothing here; the step that reads it says what is wrong.
+    """
+
+    file: Path
+    data: Mapping[Any, Any]
+    """Of the accelerator file."""
+    name_of: Mapping[int, str]
+    """Core id -> name of its core file, where that exists."""
+    path_of: Mapping[str, Path]
+    """Name of a core file -> path, in the order of core ids."""
+
+    @cached_property
+    def offchip_id(self) -> int | None:
+        """Id of the off-chip core, None if there is none."""
+        for core_id, (place, _) in core_files_of(self.data).items():
+            if place == ("offchip_core",):
+                return core_id
+        said = _table(self.data.get("graph")).get("offchip_core_id", self.data.get("offchip_core_id"))
+        return said if type(said) is int else None
+
+    @cached_property
+    def core_names(self) -> tuple[str, ...]:
+        """Names of the core files of all cores but the off-chip one, each once, in the order of core ids."""
+        return tuple(dict.fromkeys(name for core_id, name in self.name_of.items() if core_id != self.offchip_id))
+
+    @property
+    def everything(self) -> list[str]:
+        """Digests of all that the files say."""
+        return [input_digest(self.file), *(f"{name} {input_digest(path)}" for name, path in self.path_of.items())]
+
+    def of_core(self, name: str) -> str:
+        """Digest of what one core file says."""
+        return input_digest(self.path_of[name]) if name in self.path_of else "missing"
+
+    def of_cost_table(self, name: str) -> str:
+        """Digest of what the cost table of one core file depends on: that file, what its cores are for and can run,
+        and the off-chip memory, from which operands that are too large stream."""
+        uses = [self._use(core_id) for core_id, found in self.name_of.items() if found == name]
+        offchip = self.name_of.get(self.offchip_id) if self.offchip_id is not None else None
+        return said_digest([self.of_core(name), uses, self.of_core(offchip) if offchip else None])
+
+    @cached_property
+    def of_graph(self) -> str:
+        """Digest of what the graph of computation nodes depends on: which cores there are, what they can run, and
+        what their memories hold; neither links nor costs."""
+        cores = [[core_id, name, self._use(core_id)] for core_id, name in self.name_of.items()]
+        capacities = {name: _capacities(_data_of(path)) for name, path in self.path_of.items()}
+        return said_digest([cores, self.offchip_id, self.data.get("core_memory_sharing"), capacities])
+
+    def _use(self, core_id: int) -> list[Any]:
+        """What the accelerator file says that a core is for, and can run."""
+        graph = _table(self.data.get("graph"))
+        roles = [key for key in ROLE_IDS if graph.get(key) == core_id]
+        said = (_table(self.data.get(key)).get(core_id) for key in ("core_roles", "core_operator_types"))
+        return [core_id == self.offchip_id, roles, *said]
+
+
+def read_system(file: Path | str) -> SystemFiles:
+    """What an accelerator file and its core files say. Never raises."""
+    path = Path(file)
+    data = _data_of(path)
+    found = {core_id: find_core_file(name, path.parent) for core_id, (_, name) in core_files_of(data).items()}
+    paths = {core_id: core_path for core_id, core_path in found.items() if core_path is not None}
+    names = dict(zip(paths, core_file_names(list(paths.values())), strict=True))
+    return SystemFiles(path, data, names, {names[core_id]: core_path for core_id, core_path in paths.items()})
+
+
+def is_system(file: Path | str) -> bool | None:
+    """Whether a hardware file is of an accelerator of several cores; None if it says nothing."""
+    data = _data_of(Path(file))
+    return "cores" in data if data else None
+
+
+def _capacities(core: Mapping[Any, Any]) -> list[Any]:
+    memories = {
+        name: [_table(memory).get(key) for key in GRAPH_KEYS_OF_MEMORY]
+        for name, memory in _table(core.get("memories")).items()
+    }
+    return [[core.get(key) for key in GRAPH_KEYS_OF_CORE], memories]
+
+
+def _data_of(path: Path) -> Mapping[Any, Any]:
+    try:
+        return _table(load_yaml(path).data)
+    except (InputError, OSError):
+        return {}
+
+
+def _table(value: Any) -> Mapping[Any, Any]:
+    return value if isinstance(value, dict) else {}

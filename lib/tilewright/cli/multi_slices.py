@@ -1,0 +1,72 @@
+"""--pipeline of the verbs of the multi-core flow: each runs its slice of a pipeline of the user's."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tilewright.cli.options import Function, read_pipeline
+
+if TYPE_CHECKING:
+    from tilewright.allocation.options import AllocationOptions
+    from tilewright.fusion.tiling_options import TilingOptions
+    from tilewright.schedule.settings import ScheduleSettings
+    from tilewright.search.options import SearchOptions
+    from tilewright.stages.base import Stage
+    from tilewright.stages.multi_pipeline import Slices
+
+
+def slice_option(function: Function) -> Function:
+    """--pipeline, the whole pipeline of a run, of which a verb runs its slice."""
+    text = (
+        "Stages of the multi-core flow: YAML or JSON file with a list of them or of edits of the default pipeline (or"
+        " with a key `pipeline`), or the list itself as JSON; see docs/stages.md. This verb runs its part of them."
+    )
+    return click.option("--pipeline", "pipeline", metavar="FILE|JSON", default="", help=text)(function)
+
+
+def read_slices(
+    text: str, options: "SearchOptions | None" = None, settings: Mapping[str, Any] | None = None
+) -> "Slices | None":
+    """The pipeline of the command line in slices, None if there is none.
+
+    `options` and `settings` are those of the verb. Raises InputError with everything that is wrong with the pipeline.
+    """
+    document = read_pipeline(text)
+    if document is None:
+        return None
+    from tilewright.stages.multi_pipeline import Slices, multi_pipeline
+
+    keyed = isinstance(document.data, dict) and "pipeline" in document.data
+    pipeline = multi_pipeline(
+        document.data["pipeline"] if keyed else document.data,
+        options,
+        settings or {},
+        documents=[document] if document.file else [],
+        prefix=("pipeline",) if keyed or not document.file else (),
+    )
+    return Slices.of(pipeline)
+
+
+def tiling_settings(options: "TilingOptions") -> dict[str, Any]:
+    """The options as parameters of stages, by name."""
+    values = {field.name: getattr(options, field.name) for field in fields(options)}
+    values["split_W_percentage"] = values.pop("split_w_percentage")
+    return values
+
+
+def allocation_settings(search: "AllocationOptions | None", settings: "ScheduleSettings") -> dict[str, Any]:
+    """The options as parameters of stages, by name; objective and seed are options of the run."""
+    values = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    if search is not None:
+        names = ("nb_ga_individuals", "nb_ga_generations", "exhaustive_nodes")
+        values |= {name: getattr(search, name) for name in names} | {"ga_time_budget_s": search.time_budget_s}
+    return values
+
+
+def stages_stated(stages: "tuple[Stage, ...]") -> dict[str, Any]:
+    """The stages of a user's pipeline for provenance: parameters, and digests of code."""
+    from tilewright.stages.identity import identity_of
+
+    return {"pipeline": [identity_of(stage) for stage in stages]}

@@ -1,0 +1,61 @@
+"""What `tilewright report` writes for a run of the multi-core flow."""
+
+from pathlib import Path
+from typing import Any
+
+from tilewright.artifacts.canonical import make_folder, writing
+from tilewright.artifacts.envelope import read_artifact
+from tilewright.cli.multi_runs import GENERATIONS_FILE, PARETO_FILE, SCHEDULE_FILE, SUMMARY_FILE
+
+GRAPH_FILES = ("cn_graph.json", "cn_graph.npz")
+COSTS_FOLDER = "cost"
+
+
+def write_multi_report(
+    run: Path, directory: Path, plot_full_schedule: bool = True, plot_data_transfer: bool = True
+) -> list[Path]:
+    """Write figures, the interactive schedule, the trace and layers.csv; returns the paths.
+
+    Reads the schedule, the summary, the graph of CNs, the cost tables and the tables of the search in the folder of the
+    run. Raises ArtifactError where one of them is missing or damaged, before anything is written.
+    """
+    from tilewright.fusion.artifact import read_cn_graph
+    from tilewright.report.allocation_figure import read_front, read_generations, write_allocation_figure
+    from tilewright.report.baselines_figure import write_baselines_figure
+    from tilewright.report.cost_table_figure import write_cost_table_figure
+    from tilewright.report.layer_use import layer_use_table
+    from tilewright.report.memory_figure import write_link_figure, write_memory_figure
+    from tilewright.report.multi_energy_figure import write_energy_breakdown
+    from tilewright.report.perfetto import write_trace
+    from tilewright.report.schedule_gantt import write_schedule_figure
+    from tilewright.report.schedule_html import write_schedule_page
+    from tilewright.report.schedule_table import schedule_table
+    from tilewright.report.schedule_view import ScheduleView, tile_ranges
+    from tilewright.report.tables import write_csv
+    from tilewright.schedule.artifact import read_schedule
+    from tilewright.schedule.core_costs import read_core_costs
+
+    artifact = read_schedule(run / SCHEDULE_FILE)
+    summary: dict[str, Any] = read_artifact(run / SUMMARY_FILE, "tilewright/multi-summary").payload
+    view = ScheduleView(artifact, tile_ranges(read_cn_graph(*(run / name for name in GRAPH_FILES))))
+    off_chip, files = artifact.system.off_chip_core, artifact.names.core_files
+    used = dict.fromkeys(name for core, name in enumerate(files) if core != off_chip)
+    costs = {name: read_core_costs(run / COSTS_FOLDER / f"{name}.jsonl") for name in used}
+    generations, front = read_generations(run / GENERATIONS_FILE), read_front(run / PARETO_FILE)
+    table = schedule_table(view)
+    network = f"{artifact.names.network} on {artifact.names.accelerator}"
+    make_folder(directory)
+    with writing(directory):
+        shown = (plot_full_schedule, plot_data_transfer)
+        paths = list(write_schedule_figure(view, directory / "schedule", summary, *shown, table))
+        paths.append(write_schedule_page(view, directory / "schedule.html", summary, table))
+        paths += write_memory_figure(view, directory / "memory")
+        paths += write_link_figure(view, directory / "links")
+        paths += write_energy_breakdown(view, directory / "energy", summary)
+        paths += write_baselines_figure(summary, directory / "baselines")
+        paths += write_cost_table_figure(costs, directory / "cost_table", network)
+        paths += write_allocation_figure(
+            generations, front, f"Search for the allocation of {network}", directory / "allocation"
+        )
+        write_csv(layer_use_table(view), directory / "layers.csv")
+    return [*paths, directory / "layers.csv", write_trace(view, directory / "trace.json", table)]

@@ -1,0 +1,149 @@
+"""`tilewright schedule`: what runs when on which core, which data moves when, and what that costs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tilewright.artifacts.canonical import make_folder
+from tilewright.artifacts.envelope import read_artifact, write_document
+from tilewright.artifacts.provenance import provenance
+from tilewright.cli.multi_options import objective_option, schedule_options
+from tilewright.cli.multi_runs import ALLOCATION_FILE, SCHEDULE_FILE, SUMMARY_FILE
+from tilewright.cli.multi_slices import allocation_settings, read_slices, slice_option, stages_stated
+from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
+from tilewright.cli.run_inputs import input_digests, run_inputs
+from tilewright.errors import InputError, Problem
+from tilewright.workload.network_options import NetworkOptions
+
+if TYPE_CHECKING:
+    from tilewright.allocation.space import Genome
+    from tilewright.schedule.settings import ScheduleSettings
+    from tilewright.search.options import SearchOptions
+    from tilewright.stages.multi_run import MultiCoreProblem
+
+Document = dict[str, Any]
+
+
+@click.command()
+@run_inputs
+@click.option(
+    "--allocation", type=FILE, help=f"{ALLOCATION_FILE}; not needed where the mapping leaves one core for everything."
+)
+@click.option("--baseline", type=FILE, metavar="FOLDER", help="Run of the network layer by layer, to compare with.")
+@click.option("-o", "--output", type=FILE, help=f"Folder for {SCHEDULE_FILE}, {SUMMARY_FILE}.")
+@objective_option
+@schedule_options
+@slice_option
+@network_options
+@common_options
+def command(
+    hardware: Path,
+    cns: Path,
+    workload: Path,
+    mapping: Path,
+    costs: Path,
+    allocation: Path | None,
+    baseline: Path | None,
+    output: Path | None,
+    objective: str,
+    settings: "ScheduleSettings",
+    pipeline: str,
+    network_options: NetworkOptions,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Schedule an allocation, verify the schedule, and say how far it is from the best possible one.
+
+    Example: tilewright schedule --hardware config/hardware/multi/quad_core.yaml
+    --workload config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml --cns out --costs out/cost
+    --allocation out/allocation.json -o out
+    """
+    from tilewright.report.multi_summary import SCHEMA, baseline_rows, multi_summary
+    from tilewright.report.multi_text import summary_text
+    from tilewright.schedule.artifact import write_schedule
+    from tilewright.stages import multi_run
+    from tilewright.stages.multi_inputs import read_inputs
+
+    slices = read_slices(pipeline, _options(objective), allocation_settings(None, settings))
+    problems: list[Problem] = []
+    documents = {
+        "allocation": _document(allocation, "tilewright/allocation", problems),
+        "lbl_allocation": _document(baseline and baseline / ALLOCATION_FILE, "tilewright/allocation", problems),
+        "lbl_summary": _document(baseline and baseline / SUMMARY_FILE, SCHEMA, problems),
+    }
+    try:
+        inputs = read_inputs(hardware, workload, mapping, cns, costs, network_options)
+    except InputError as error:
+        raise InputError([*error.problems, *problems]) from None
+    if problems:
+        raise InputError(problems)
+    echo_notices(list(inputs.descriptions.notices))
+    if output:
+        make_folder(output)
+    settings = settings if slices is None else slices.settings(settings)
+    problem = multi_run.multi_core_problem(inputs, settings)
+    genome = _genome(problem, documents["allocation"], str(allocation))
+    digests = input_digests(inputs, cns, costs)
+    digests |= {"allocation": read_artifact(allocation).digest} if allocation else {}
+    stated = {**settings.stated(), "objective": objective}
+    if slices is not None:
+        stated |= stages_stated(slices.allocation)
+    made_by = provenance("schedule", digests, stated)
+    if slices is None:
+        scheduled = multi_run.schedule(problem, genome, made_by)
+    else:
+        scheduled = slices.scheduled(inputs, genome, settings, made_by)
+    summary = multi_summary(
+        scheduled.artifact, scheduled.bounds, inputs.costs, objective, _others(problem, documents["allocation"], costs)
+    )
+    singles = (documents["lbl_allocation"] or {}).get("single_core", [])
+    summary["baselines"] = baseline_rows(summary, documents["lbl_summary"], singles)
+    if output:
+        write_schedule(output / SCHEDULE_FILE, scheduled.artifact)
+        write_document(output / SUMMARY_FILE, SCHEMA, summary, made_by)
+    if as_json:
+        echo_json(summary)
+    else:
+        click.echo(summary_text(summary, verbose or not output), nl=False)
+
+
+def _options(objective: str) -> "SearchOptions":
+    from tilewright.search.options import SearchOptions
+
+    return SearchOptions(objective=objective)
+
+
+def _document(path: Path | None, schema: str, problems: list[Problem]) -> Document | None:
+    """A document that is read if it is asked for; what is wrong with it is recorded."""
+    if path is None:
+        return None
+    try:
+        document: Document = read_artifact(path, schema).payload
+    except InputError as error:
+        problems += error.problems
+        return None
+    return document
+
+
+def _genome(problem: "MultiCoreProblem", document: Document | None, file: str) -> "Genome":
+    from tilewright.allocation.document import allocation_genome
+    from tilewright.stages.multi_run import only_genome
+
+    if document is None:
+        return only_genome(problem.space)
+    return allocation_genome(document, problem.space, problem.assembled.names, file)
+
+
+def _others(problem: "MultiCoreProblem", document: Document | None, costs: Path) -> Document:
+    """What the summary says of the search, of the settings, of the cost tables, and of what is not costed."""
+    given = problem.inputs.descriptions
+    made_by = [read_artifact(costs / f"{name}.jsonl").provenance for name in problem.inputs.costs]
+    models = dict.fromkeys(str(provenance["options"].get("model", "")) for provenance in made_by)
+    return {
+        "cost_model": ", ".join(models),
+        "settings": problem.settings.stated(),
+        "allocation": None if document is None else {**document["search"], "front_size": len(document["front"])},
+        **given.coverage,
+        "notices": [*given.notices, *problem.inputs.graph.notices],
+    }

@@ -1,0 +1,103 @@
+"""`tilewright split`: layers whose weights are too large for the cores become several layers."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tilewright.artifacts.canonical import make_folder, write_atomically
+from tilewright.cli.multi_options import split_share_option
+from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
+from tilewright.errors import InputError, Problem
+from tilewright.workload.network_options import NetworkOptions
+
+if TYPE_CHECKING:
+    from tilewright.fusion.layer_splitting import LayerSplit, SplitNetwork
+
+
+@click.command()
+@click.option("--hardware", required=True, type=FILE, help="File or artifact of an accelerator of several cores.")
+@click.option("--workload", required=True, type=FILE, help="ONNX file.")
+@click.option("--mapping", required=True, type=FILE, help="Mapping file or artifact: which cores may run a layer.")
+@click.option("-o", "--output", type=FILE, help="ONNX file to write.")
+@split_share_option
+@click.option(
+    "--split-w-double-buffered", is_flag=True, help="Leave room for two parts: the next is fetched while one is used."
+)
+@click.option(
+    "--keep-weights", is_flag=True, help="Also keep weights that lie in a large file; the output is as large."
+)
+@network_options
+@common_options
+def command(
+    hardware: Path,
+    workload: Path,
+    mapping: Path,
+    output: Path | None,
+    split_w_percentage: float,
+    split_w_double_buffered: bool,
+    keep_weights: bool,
+    network_options: NetworkOptions,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Split layers over output channels, so that weights fit the smallest memory of the cores that may run them.
+
+    Example: tilewright split --hardware config/hardware/multi/quad_core.yaml --workload config/workload/resnet18.onnx
+    --mapping config/mapping/multi/quad_core.yaml -o split.onnx
+    """
+    from tilewright.fusion.layer_splitting import SplitOptions, open_model, split_layers
+    from tilewright.stages.descriptions import Descriptions
+    from tilewright.stages.system_problem import read_system_problem
+    from tilewright.workload.source import NETWORK, kind_of_source
+
+    options = SplitOptions(split_w_percentage, split_w_double_buffered)
+    if kind_of_source(workload) != NETWORK:
+        raise InputError(
+            [Problem("layers are split in an ONNX file", str(workload), allowed="a file that ends in .onnx")]
+        )
+    problem = read_system_problem(Descriptions(hardware, workload, mapping, network_options))
+    model = open_model(workload, keep_weights)
+    split = split_layers(model, problem.workload, problem.accelerator, problem.mapping, options, network_options)
+    echo_notices([*problem.notices, *split.notices])
+    if output:
+        make_folder(output.parent)
+        write_atomically(output, split.model.SerializeToString(deterministic=True))
+    if as_json:
+        echo_json({"network": problem.workload.name, "splits": [_told(one) for one in split.splits]})
+    else:
+        _show(problem.workload.name, split, output)
+
+
+def _told(split: "LayerSplit") -> dict[str, Any]:
+    return {
+        "layer": split.layer,
+        "operator_type": split.operator_type,
+        "weight_bits": split.weight_bits,
+        "core": split.core_id,
+        "memory": split.memory,
+        "memory_bits": split.memory_bits,
+        "capacity_bits": split.capacity_bits,
+        "largest_part_bits": split.largest_part_bits,
+        "parts": [
+            {"name": name, "first_channel": part.start, "channels": part.end - part.start}
+            for name, part in zip(split.part_names, split.parts, strict=True)
+        ],
+    }
+
+
+def _show(network: str, split: "SplitNetwork", output: Path | None) -> None:
+    if not split.splits:
+        click.echo(f"{network}: no layer is split" + (f"; {output} is the same network" if output else ""))
+        return
+    from tilewright.report.tables import render, text_table
+
+    parts = sum(len(one.parts) for one in split.splits)
+    numbers = ("weights\n[bits]", "room\n[bits]", "output\nchannels", "parts", "largest part\n[bits]")
+    title = f"{network}: {len(split.splits)} layers become {parts}"
+    table = text_table(title, ("layer", "operator", "smallest memory"), numbers)
+    for one in split.splits:
+        counts = (one.weight_bits, one.capacity_bits, one.channels, len(one.parts), one.largest_part_bits)
+        place = f"{one.memory} of core {one.core_id}"
+        table.add_row(one.layer, one.operator_type, place, *(f"{count:,}" for count in counts))
+    click.echo(render(table, 150))

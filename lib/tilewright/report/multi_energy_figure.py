@@ -1,0 +1,149 @@
+"""Where the energy of a schedule goes: in cores, and for data that moves, by cause; beside that of the baselines."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from tilewright.report.canvas import GREY
+from tilewright.report.colours import OPERAND_COLOURS
+from tilewright.report.figure_layout import figure_style, save_figure, three_digits, unit_for
+from tilewright.report.figures import ENERGY_UNITS
+from tilewright.report.schedule_view import ScheduleView
+from tilewright.schedule.result import Schedule
+
+Summary = Mapping[str, Any]
+ON_CORE, TOTAL = "on core", "total"
+CAUSE_WORDS = {
+    "off_chip_fetch": "fetched from off-chip",
+    "core_to_core": "between cores",
+    "eviction": "evictions",
+    "sink_output": "outputs",
+    "off_chip_stream": "streams",
+}
+LINK, MEMORY = "links", "memories"
+PART_ORDER = (ON_CORE, *(f"{words}, {part}" for words in CAUSE_WORDS.values() for part in (LINK, MEMORY)))
+PART_COLOURS = {ON_CORE: "#4d4d4d", TOTAL: "#bbbbbb"} | {
+    words: OPERAND_COLOURS[number] for words, number in zip(CAUSE_WORDS.values(), (0, 2, 4, 3, 1), strict=True)
+}
+WIDTH_INCHES, NAME_INCHES, BAR_WIDTH_INCHES = 10.5, 1.5, 5.0
+TOP_INCHES, BAR_INCHES, AXIS_INCHES, LINE_INCHES = 0.75, 0.42, 0.6, 0.19
+THIS_RUN = "this run"
+
+
+@dataclass(frozen=True)
+class EnergyBar:
+    """The energy of one schedule."""
+
+    name: str
+    parts_pj: Mapping[str, float]
+    """Part of PART_ORDER → pJ; TOTAL alone where the parts are not known."""
+
+    @property
+    def total_pj(self) -> float:
+        """Sum of the parts."""
+        return sum(self.parts_pj.values())
+
+
+def schedule_parts(schedule: Schedule) -> dict[str, float]:
+    """Part of PART_ORDER → pJ of a schedule; they add up to its energy."""
+    causes = {name: {"link_pj": cause.link_pj, "memory_pj": cause.memory_pj} for name, cause in schedule.causes.items()}
+    return _named_parts({"on_core": schedule.on_core_energy_pj, **causes})
+
+
+def energy_bars(view: ScheduleView, summary: Summary | None = None) -> list[EnergyBar]:
+    """This run, then the baselines of its summary, with their parts where those are given (`energy_parts_pj`)."""
+    bars = [EnergyBar(THIS_RUN, schedule_parts(view.schedule))]
+    for row in (summary or {}).get("baselines") or ():
+        name = readable(row["name"])
+        if name == THIS_RUN:
+            continue
+        parts = row.get("energy_parts_pj")
+        bars.append(EnergyBar(name, _named_parts(parts) if parts else {TOTAL: row["energy_pj"]}))
+    return bars
+
+
+def energy_breakdown_figure(view: ScheduleView, summary: Summary | None = None) -> Figure:
+    """A bar for each schedule, stacked by part, and a list of the parts of this run."""
+    bars = energy_bars(view, summary)
+    title = f"Energy: {view.names.network} on {view.names.accelerator}"
+    return _figure(bars, title)
+
+
+def write_energy_breakdown(view: ScheduleView, path_stem: Path, summary: Summary | None = None) -> tuple[Path, Path]:
+    """Write the figure as `path_stem`.svg and .png; returns both paths."""
+    return save_figure(energy_breakdown_figure(view, summary), path_stem)
+
+
+def readable(name: str) -> str:
+    """A name of a baseline for people."""
+    return name.replace("_", " ")
+
+
+def _named_parts(parts: Mapping[str, Any]) -> dict[str, float]:
+    named = {ON_CORE: float(parts["on_core"])}
+    for cause, words in CAUSE_WORDS.items():
+        energy = parts.get(cause)
+        if energy is not None:
+            named |= {f"{words}, {LINK}": energy["link_pj"], f"{words}, {MEMORY}": energy["memory_pj"]}
+    return named
+
+
+def _look(part: str) -> dict[str, Any]:
+    """Colour by cause; what links take is hatched."""
+    hatch = "//////" if part.endswith(LINK) else ""
+    return {"facecolor": PART_COLOURS[part.split(", ")[0]], "hatch": hatch, "edgecolor": "white", "linewidth": 0.4}
+
+
+def _figure(bars: Sequence[EnergyBar], title: str) -> Figure:
+    parts = [part for part in (*PART_ORDER, TOTAL) if any(bar.parts_pj.get(part) for bar in bars)]
+    listed = max(LINE_INCHES * (len(parts) + 2), BAR_INCHES * len(bars) + AXIS_INCHES)
+    height = TOP_INCHES + listed + 0.1
+    most = max(bar.total_pj for bar in bars)
+    unit = unit_for(most, ENERGY_UNITS)
+    with figure_style():
+        figure = Figure(figsize=(WIDTH_INCHES, height))
+        FigureCanvasAgg(figure)
+        words = "by what it is spent for; hatched: in links, plain: in memories"
+        figure.text(0.2 / WIDTH_INCHES, 1 - 0.2 / height, title, fontsize=10, weight="bold", va="center")
+        figure.text(0.2 / WIDTH_INCHES, 1 - 0.4 / height, words, fontsize=8, color=GREY, va="center")
+        bottom = height - TOP_INCHES - BAR_INCHES * len(bars)
+        box = (NAME_INCHES / WIDTH_INCHES, bottom / height)
+        panel = figure.add_axes((*box, BAR_WIDTH_INCHES / WIDTH_INCHES, BAR_INCHES * len(bars) / height))
+        for place, bar in enumerate(bars):
+            left = 0.0
+            for part in (part for part in parts if bar.parts_pj.get(part)):
+                panel.barh(place, bar.parts_pj[part] / unit[0], 0.7, left=left, **_look(part))
+                left += bar.parts_pj[part] / unit[0]
+            panel.text(left, place, f" {three_digits(left)}", va="center", fontsize=7.5)
+        panel.set_ylim(len(bars) - 0.5, -0.5)
+        panel.set_xlim(0, most / unit[0] * 1.12 or 1)
+        panel.set_yticks(range(len(bars)), labels=[bar.name for bar in bars])
+        panel.tick_params(axis="y", length=0)
+        panel.set_xlabel(f"energy [{unit[1]}]")
+        panel.grid(axis="x", linewidth=0.4, color="#cccccc")
+        _list_parts(figure, bars[0], parts, unit, height - TOP_INCHES + 0.15)
+    return figure
+
+
+def _list_parts(figure: Figure, bar: EnergyBar, parts: Sequence[str], unit: tuple[float, str], top: float) -> None:
+    """The parts of a schedule with their values and shares: legend and table at once."""
+    left = NAME_INCHES + BAR_WIDTH_INCHES + 0.35
+    style: dict[str, Any] = {"va": "center", "fontsize": 7.5, "transform": figure.dpi_scale_trans}
+    head: dict[str, Any] = {**style, "weight": "bold"}
+    figure.text(left, top, bar.name, **head)
+    figure.text(left + 2.7, top, unit[1], ha="right", **head)
+    figure.text(left + 3.3, top, "share", ha="right", **head)
+    for number, part in enumerate(parts, 1):
+        y = top - LINE_INCHES * number
+        energy = bar.parts_pj.get(part, 0.0)
+        figure.add_artist(Rectangle((left, y - 0.05), 0.2, 0.1, transform=figure.dpi_scale_trans, **_look(part)))
+        figure.text(left + 0.28, y, part if part != TOTAL else "parts not known", **style)
+        if part == TOTAL:
+            continue
+        figure.text(left + 2.7, y, three_digits(energy / unit[0]), ha="right", **style)
+        figure.text(left + 3.3, y, f"{100 * energy / (bar.total_pj or 1):.1f} %", ha="right", **style)

@@ -1,0 +1,240 @@
+"""`summary.json` of a run of the multi-core flow: totals and their parts, bounds, use of cores, memories and links."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.schedule.artifact import ScheduleArtifact
+from tilewright.schedule.bounds import LowerBounds
+from tilewright.schedule.core_costs import CoreCostRow
+from tilewright.schedule.problem import Integers
+from tilewright.schedule.result import link_use
+from tilewright.schedule.state_record import CAUSES
+from tilewright.schedule.system_assembly import UNLIMITED_BITS_PER_CYCLE
+
+SCHEMA = "tilewright/multi-summary"
+SINGLE_CORE, LAYER_BY_LAYER, THIS_RUN = "single_core", "layer_by_layer", "this_run"
+"""Names of the rows of `baselines`."""
+OFF_CHIP_STREAM = "off_chip_stream"
+Summary = dict[str, Any]
+
+
+def multi_summary(
+    artifact: ScheduleArtifact,
+    bounds: LowerBounds | None,
+    costs: Mapping[str, Sequence[CoreCostRow]],
+    objective: str,
+    others: Mapping[str, Any],
+) -> Summary:
+    """The summary of a schedule. `costs` are the cost tables by core file; `others` is added as it is.
+
+    A gap is 1 - bound / value: the share of the value that is above the bound.
+    """
+    schedule, names = artifact.schedule, artifact.names
+    energy, latency = schedule.energy_pj, schedule.latency_cycles
+    cores = core_rows(artifact, costs)
+    return {
+        "workload": names.network,
+        "hardware": names.accelerator,
+        "model": artifact.schedule_model,
+        "objective": objective,
+        "latency_cycles": latency,
+        "energy_pj": energy,
+        "edp_pj_cycles": energy * latency,
+        "energy": {
+            "on_core_pj": schedule.on_core_energy_pj,
+            "on_core_operational_pj": sum(row["operational_energy_pj"] for row in cores),
+            "on_core_memory_pj": _added([row["memory_energy_pj"] for row in cores]),
+            "causes": _cause_rows(artifact),
+        },
+        **_bound_fields(bounds, latency, energy),
+        "cores": cores,
+        "memories": memory_rows(artifact),
+        "links": link_rows(artifact),
+        "layers": len(names.layer_names),
+        "cn_count": artifact.graph.node_count,
+        "edge_count": len(artifact.edges[0]),
+        "piece_count": len(artifact.graph.piece_bits),
+        "cost_classes": len(artifact.problem.costs.runtime_cycles),
+        **others,
+    }
+
+
+def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Summary:
+    """The lower bound and the gaps to it; null where none holds."""
+    if bounds is None:
+        return {"lower_bound": None, "gap_latency": None, "gap_energy": None}
+    return {
+        "lower_bound": {
+            "latency_cycles": bounds.latency_cycles,
+            "latency_terms": {
+                "critical_path": bounds.critical_path_cycles,
+                "core_work": bounds.core_work_cycles,
+                "off_chip_traffic": bounds.off_chip_traffic_cycles,
+            },
+            "energy_pj": bounds.energy_pj,
+        },
+        "gap_latency": bounds.latency_gap(latency),
+        "gap_energy": max(0.0, 1.0 - bounds.energy_pj / energy) if energy else 0.0,
+    }
+
+
+def _cause_rows(artifact: ScheduleArtifact) -> Summary:
+    """Cause of movement -> energy of links and memories, bits that moved, transfers; a stream is one a CN."""
+    schedule, graph = artifact.schedule, artifact.graph
+    moves = schedule.transfers
+    bits = np.zeros(len(CAUSES), np.int64)
+    np.add.at(bits, moves["cause"], graph.piece_bits[moves["piece"]])
+    count = np.bincount(moves["cause"], minlength=len(CAUSES))
+    streams = artifact.problem.costs.stream_bits[graph.cost_row, schedule.allocation]
+    bits[CAUSES.index(OFF_CHIP_STREAM)] += streams.sum()
+    count[CAUSES.index(OFF_CHIP_STREAM)] += int(np.any(streams > 0, axis=1).sum())
+    return {
+        name: {
+            "link_pj": schedule.causes[name].link_pj,
+            "memory_pj": schedule.causes[name].memory_pj,
+            "bits": int(bits[number]),
+            "transfers": int(count[number]),
+        }
+        for number, name in enumerate(CAUSES)
+    }
+
+
+def core_rows(artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]]) -> list[Summary]:
+    """What each core but the off-chip one does; shares are of the latency.
+
+    `utilisation`: the core runs a CN. `array_utilisation`: all its units work.
+    """
+    schedule, names, graph = artifact.schedule, artifact.names, artifact.graph
+    core_count, rows = artifact.system.core_count, len(artifact.problem.costs.runtime_cycles)
+    busy = _sums(schedule.allocation, schedule.end_cycles - schedule.start_cycles, core_count)
+    runs = np.bincount(schedule.allocation * rows + graph.cost_row, minlength=core_count * rows)
+    latency = max(schedule.latency_cycles, 1)
+    found = []
+    for core, file in enumerate(names.core_files):
+        if core == artifact.system.off_chip_core:
+            continue
+        count = runs[core * rows : (core + 1) * rows]
+        used = [(int(count[row]), costs[file][row]) for row in np.flatnonzero(count).tolist()]
+        ideal = sum(times * row.ideal_cycles for times, row in used)
+        found.append(
+            {
+                "core": names.core_ids[core],
+                "name": file,
+                "role": names.core_roles[core],
+                "cn_count": int(count.sum()),
+                "busy_cycles": int(busy[core]),
+                "utilisation": int(busy[core]) / latency,
+                "array_utilisation": ideal / latency,
+                "energy_pj": sum(times * row.on_core_energy_pj for times, row in used),
+                "operational_energy_pj": sum(times * row.operational_energy_pj for times, row in used),
+                "memory_energy_pj": _added(
+                    [{name: times * energy for name, energy in row.memory_energy_pj} for times, row in used]
+                ),
+            }
+        )
+    return found
+
+
+def memory_rows(artifact: ScheduleArtifact) -> list[Summary]:
+    """Capacity and peak of each memory that keeps pieces, and the cores that use it."""
+    system, names = artifact.system, artifact.names
+    rows = []
+    for memory, name in enumerate(names.memory_names):
+        users = np.flatnonzero(np.any(system.core_memory == memory, axis=1))
+        capacity, peak = int(system.memory_capacity_bits[memory]), int(artifact.schedule.peak_bits[memory])
+        rows.append(
+            {
+                "name": name,
+                "cores": [names.core_ids[core] for core in users.tolist()],
+                "capacity_bits": capacity,
+                "peak_bits": peak,
+                "peak_share": peak / capacity,
+            }
+        )
+    return rows
+
+
+def link_rows(artifact: ScheduleArtifact) -> list[Summary]:
+    """What each link carries. `busy`: share of the latency in which it carries anything; `utilisation`: bits over width
+    times latency, null for a link without limit."""
+    schedule, system, names = artifact.schedule, artifact.system, artifact.names
+    latency = max(schedule.latency_cycles, 1)
+    bits = schedule.link_bits.sum(axis=0)
+    rows = []
+    for link, (times, used) in enumerate(link_use(schedule, system)):
+        width = int(system.link_bits_per_cycle[link])
+        spans = np.diff(np.append(times, latency))
+        limited = width < UNLIMITED_BITS_PER_CYCLE
+        rows.append(
+            {
+                "name": names.link_names[link],
+                "kind": names.link_kinds[link],
+                "width_bits_per_cycle": width if limited else None,
+                "bits": int(bits[link]),
+                "busy": float(spans[used > 0].sum()) / latency,
+                "utilisation": int(bits[link]) / (width * latency) if limited else None,
+            }
+        )
+    return rows
+
+
+def baseline_rows(summary: Summary, layer_by_layer: Summary | None, singles: Sequence[Summary]) -> list[Summary]:
+    """What this run is compared with: everything on the best single core, layer by layer on all cores, this run.
+
+    `gap` is that to the bound of the graph that was scheduled; `speedup` and `energy_ratio` say how many times as much
+    a row needs as this run. `energy_parts_pj` is the energy by cause.
+    """
+    rows = []
+    key = {"latency": "latency_cycles", "energy": "energy_pj"}.get(summary["objective"], "edp")
+    bound = (layer_by_layer or {}).get("lower_bound")
+    if singles:
+        best = min(singles, key=lambda row: (row[key], row["core"]))
+        rows.append(
+            {"name": SINGLE_CORE, "core": best["core"], "core_name": best["core_name"], **_figures(best, bound)}
+        )
+    if layer_by_layer is not None:
+        rows.append({"name": LAYER_BY_LAYER, "core": None, "core_name": None, **_figures(layer_by_layer, bound)})
+    rows.append({"name": THIS_RUN, "core": None, "core_name": None, **_figures(summary, summary["lower_bound"])})
+    own = rows[-1]
+    return [
+        {
+            **row,
+            "speedup": row["latency_cycles"] / max(own["latency_cycles"], 1),
+            "energy_ratio": row["energy_pj"] / own["energy_pj"] if own["energy_pj"] else None,
+        }
+        for row in rows
+    ]
+
+
+def _figures(row: Mapping[str, Any], bound: Mapping[str, Any] | None) -> Summary:
+    latency, energy = row["latency_cycles"], row["energy_pj"]
+    gap = max(0.0, 1.0 - bound["latency_cycles"] / latency) if bound and latency else None
+    return {
+        "latency_cycles": latency,
+        "energy_pj": energy,
+        "edp_pj_cycles": latency * energy,
+        "gap": gap,
+        "energy_parts_pj": row["energy_parts_pj"] if "energy_parts_pj" in row else _energy_parts(row["energy"]),
+    }
+
+
+def _energy_parts(energy: Mapping[str, Any]) -> Summary:
+    causes = {name: {key: cause[key] for key in ("link_pj", "memory_pj")} for name, cause in energy["causes"].items()}
+    return {"on_core": energy["on_core_pj"], **causes}
+
+
+def _sums(place: Integers, values: Integers, count: int) -> Integers:
+    found = np.zeros(count, np.int64)
+    np.add.at(found, place, values)
+    return found
+
+
+def _added(tables: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    total: dict[str, float] = defaultdict(float)
+    for table in tables:
+        for name, value in table.items():
+            total[name] += value
+    return dict(total)

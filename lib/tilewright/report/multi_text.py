@@ -1,0 +1,103 @@
+"""The summary of a run of the multi-core flow as text for the terminal."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tilewright.report.coverage_text import coverage_lines
+
+Summary = dict[str, Any]
+_ROW_NAMES = {"single_core": "everything on one core", "layer_by_layer": "layer by layer", "this_run": "this run"}
+
+
+def summary_text(summary: Summary, in_full: bool = True) -> str:
+    """Totals, gap and baselines; with `in_full` also cores, memories, links and parts of the energy."""
+    lines = [
+        f"{summary['workload']} on {summary['hardware']}: {summary['latency_cycles']:,} cycles,"
+        f" {summary['energy_pj']:.6g} pJ ({summary['cn_count']:,} computation nodes, {summary['edge_count']:,} edges)",
+        _gap_line(summary),
+    ]
+    lines += coverage_lines(summary)
+    if len(summary["baselines"]) > 1:
+        lines += ["", *_table(("", "latency [cycles]", "energy [µJ]", "gap", "of this run"), _baselines(summary))]
+    lines += ["", *_table(("core", "role", "nodes", "busy", "array use", "energy [µJ]"), _cores(summary))]
+    if in_full:
+        lines += ["", *_table(("memory", "capacity [KiB]", "peak"), _memories(summary))]
+        lines += ["", *_table(("link", "width [bit/cycle]", "moved [KiB]", "busy"), _links(summary))]
+        lines += ["", *_table(("energy of", "[µJ]", "share"), _energies(summary))]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _gap_line(summary: Summary) -> str:
+    bound = summary["lower_bound"]
+    if bound is None:
+        return f"no lower bound: the schedule model {summary['model']} is not causal"
+    terms = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in bound["latency_terms"].items())
+    return (
+        f"gap to the lower bound: {summary['gap_latency']:.1%} in latency"
+        f" ({bound['latency_cycles']:,} cycles: {terms}), {summary['gap_energy']:.1%} in energy"
+        f" ({bound['energy_pj']:.6g} pJ)"
+    )
+
+
+def _baselines(summary: Summary) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for row in summary["baselines"]:
+        core = f" ({row['core']}: {row['core_name']})" if row["core"] is not None else ""
+        gap = "" if row["gap"] is None else f"{row['gap']:.1%}"
+        name = _ROW_NAMES[row["name"]] + core
+        rows.append((name, f"{row['latency_cycles']:,}", _micro(row["energy_pj"]), gap, f"{row['speedup']:.2f} ×"))
+    return rows
+
+
+def _cores(summary: Summary) -> list[tuple[str, ...]]:
+    return [
+        (
+            f"{row['core']}: {row['name']}",
+            row["role"],
+            f"{row['cn_count']:,}",
+            f"{row['utilisation']:.1%}",
+            f"{row['array_utilisation']:.1%}",
+            _micro(row["energy_pj"]),
+        )
+        for row in summary["cores"]
+    ]
+
+
+def _memories(summary: Summary) -> list[tuple[str, ...]]:
+    return [
+        (row["name"], f"{row['capacity_bits'] / 8192:,.0f}", f"{row['peak_share']:.1%}") for row in summary["memories"]
+    ]
+
+
+def _links(summary: Summary) -> list[tuple[str, ...]]:
+    return [
+        (
+            row["name"],
+            "unlimited" if row["width_bits_per_cycle"] is None else str(row["width_bits_per_cycle"]),
+            f"{row['bits'] / 8192:,.0f}",
+            f"{row['busy']:.1%}",
+        )
+        for row in summary["links"]
+    ]
+
+
+def _energies(summary: Summary) -> list[tuple[str, ...]]:
+    energy = summary["energy"]
+    parts = {"cores": energy["on_core_pj"]}
+    parts |= {name.replace("_", " "): cause["link_pj"] + cause["memory_pj"] for name, cause in energy["causes"].items()}
+    total = summary["energy_pj"] or 1.0
+    return [(name, _micro(value), f"{value / total:.1%}") for name, value in parts.items()]
+
+
+def _micro(energy_pj: float) -> str:
+    return f"{energy_pj / 1e6:,.1f}"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table; the first column is text, the others are numbers."""
+    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
+    lines = []
+    for row in (heads, *rows):
+        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+        lines.append("  ".join((row[0].ljust(widths[0]), *cells[1:])))
+    return lines

@@ -1,0 +1,91 @@
+"""Tables across runs of both flows: one row per run for programs, and for the terminal runs of several cores with
+what they are compared with."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas
+
+from tilewright.report.records import Summary
+from tilewright.report.tables import TERMINAL_WIDTH, costed_text, millions, render, summary_row, text_table
+
+SINGLE, MULTI = "single", "multi"
+BASELINES = {"layer_by_layer": "layer by layer", "single_core": "one core"}
+"""Baseline -> in words."""
+
+
+def runs_table(single: Mapping[str, Summary], multi: Mapping[str, Summary]) -> pandas.DataFrame:
+    """One row per run, those of one core first; what a flow does not have is empty."""
+    rows = [{"run": run, "flow": SINGLE, **summary_row(run, summary)} for run, summary in single.items()]
+    rows += [multi_row(run, summary) for run, summary in multi.items()]
+    table = pandas.DataFrame(rows)
+    for column in table.columns:
+        values = table[column].dropna()
+        # An empty cell would make floating-point numbers of counts, and text of the others.
+        if len(values) < len(table) and len(values) and all(type(row.get(column, 0)) is int for row in rows):
+            table[column] = table[column].astype("Int64")
+    return table
+
+
+def multi_row(run: str, summary: Summary) -> dict[str, Any]:
+    """The totals of one run of several cores as one flat row. Its `core` is the accelerator."""
+    coverage, bound, energy = summary["coverage"], summary["lower_bound"] or {}, summary["energy"]
+    row = {
+        "run": run,
+        "flow": MULTI,
+        "workload": summary["workload"],
+        "core": summary["hardware"],
+        "objective": summary["objective"],
+        "model": summary["cost_model"],
+        "schedule_model": summary["model"],
+        "layers": summary["layers"],
+        "mac_count": coverage["mac_count"],
+        "operation_count": coverage["operation_count"],
+        "energy_pj": summary["energy_pj"],
+        "latency_cycles": summary["latency_cycles"],
+        "edp_pj_cycles": summary["edp_pj_cycles"],
+        "on_core_energy_pj": energy["on_core_pj"],
+        "moved_data_energy_pj": sum(cause["link_pj"] + cause["memory_pj"] for cause in energy["causes"].values()),
+        "costed_mac_share": coverage["mac_share"],
+        "costed_operation_share": coverage["operation_share"],
+        "cn_count": summary["cn_count"],
+        "lower_bound_latency_cycles": bound.get("latency_cycles"),
+        "lower_bound_energy_pj": bound.get("energy_pj"),
+        "gap_latency": summary["gap_latency"],
+        "gap_energy": summary["gap_energy"],
+    }
+    for baseline in summary["baselines"]:
+        if baseline["name"] in BASELINES:
+            row |= {f"{baseline['name']}_{key}": baseline[key] for key in ("energy_pj", "latency_cycles")}
+    return row
+
+
+def multi_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
+    """Runs of several cores as a text table for the terminal: totals, the part of the latency that is above the lower
+    bound, and below each run the same network layer by layer and on one core, with their latency in that of the run."""
+    heads = ("nodes", "energy\n[µJ]", "latency\n[cycles]", "EDP\n[J cycles]", "gap to\nbound", "of this\nrun")
+    table = text_table("", ("run",), (*heads, "costed\nMACs, rest"))
+    for run, summary in summaries.items():
+        row = multi_row(run, summary)
+        table.add_row(run, f"{row['cn_count']:,}", *_figures(row), _gap(row["gap_latency"]), "", costed_text(row))
+        for name in BASELINES:
+            baseline = next((found for found in summary["baselines"] if found["name"] == name), None)
+            if baseline:
+                times = f"{baseline['speedup']:.2f} ×"
+                table.add_row(f"  {_words(baseline)}", "", *_figures(baseline), _gap(baseline["gap"]), times, "")
+    return render(table, width)
+
+
+def _words(baseline: Mapping[str, Any]) -> str:
+    core = f" ({baseline['core']}: {baseline['core_name']})" if baseline["core"] is not None else ""
+    return BASELINES[baseline["name"]] + core
+
+
+def _figures(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    edp = row["edp_pj_cycles"] / 1e12
+    edp_text = f"{edp:,.0f}" if edp >= 10 else f"{edp:.3g}"
+    return millions(row["energy_pj"]), f"{row['latency_cycles']:,.0f}", edp_text
+
+
+def _gap(gap: float | None) -> str:
+    return "" if gap is None else f"{gap:.1%}"

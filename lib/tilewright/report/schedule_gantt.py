@@ -1,0 +1,270 @@
+"""The schedule as a figure: a row for each core, then one for each link in use; cycles from left to right."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from tilewright.report.canvas import GREY
+from tilewright.report.colours import layer_colour, text_colour
+from tilewright.report.figure_layout import figure_style, save_figure, three_digits, unit_for
+from tilewright.report.figures import CYCLE_UNITS, ENERGY_UNITS
+from tilewright.report.schedule_strips import strips
+from tilewright.report.schedule_table import CORE, NODE_BAR, ScheduleTable, schedule_table
+from tilewright.report.schedule_view import CATEGORIES, ScheduleView
+from tilewright.report.short_names import short_layer_name
+from tilewright.schedule.problem import Integers
+
+Summary = Mapping[str, Any]
+CATEGORY_HATCHES = ("-----", "", "xxxx", "/////", "ooo", "|||||")
+"""By place in CATEGORIES."""
+SECTIONS = ((0.0, 0.05), (0.475, 0.525), (0.95, 1.0))
+"""What is shown of a schedule that is not shown in full: shares of its latency."""
+MOST_SHAPES = 2500
+"""Bars in a panel from which they are an image instead of shapes."""
+DOTS_PER_INCH = 200
+"""Of that image, and of the PNG."""
+WIDTH_INCHES, RIGHT_INCHES, TOP_INCHES, AXIS_INCHES, GAP_INCHES = 16.0, 0.6, 0.75, 0.45, 0.25
+CORE_INCHES, LINK_INCHES, LANE_INCHES, MOST_ROW_INCHES = 0.36, 0.24, 0.1, 1.2
+ROW_GAP_INCHES = 0.05
+ROW_CHARACTER_INCHES, LEGEND_CHARACTER_INCHES = 0.062, 0.058
+LEGEND_ROW_INCHES = 0.17
+LABEL_CHARACTER_INCHES, LABEL_POINTS = 0.056, 6.0
+MOST_ROW_CHARACTERS = 34
+
+
+def schedule_figure(
+    view: ScheduleView,
+    summary: Summary | None = None,
+    plot_full_schedule: bool = True,
+    plot_data_transfer: bool = True,
+    table: ScheduleTable | None = None,
+) -> Figure:
+    """The Gantt chart: CNs in the colour of their layer, transfers in that of the layer of their data, hatched by
+    category.
+
+    `plot_full_schedule` false shows three sections of 5 % (beginning, middle, end); `plot_data_transfer` false leaves
+    out the rows of links.
+    """
+    table = table or schedule_table(view)
+    if not plot_data_transfer:
+        table = table.rows_of(CORE)
+    with figure_style():
+        return _Drawing(view, table, summary, plot_full_schedule).draw()
+
+
+def write_schedule_figure(
+    view: ScheduleView,
+    path_stem: Path,
+    summary: Summary | None = None,
+    plot_full_schedule: bool = True,
+    plot_data_transfer: bool = True,
+    table: ScheduleTable | None = None,
+) -> tuple[Path, Path]:
+    """Write the Gantt chart as `path_stem`.svg and .png; returns both paths."""
+    figure = schedule_figure(view, summary, plot_full_schedule, plot_data_transfer, table)
+    return save_figure(figure, path_stem, DOTS_PER_INCH)
+
+
+def totals_line(latency_cycles: int, energy_pj: float, summary: Summary | None) -> str:
+    """Latency, energy, EDP, and gap to the lower bound, in a line."""
+    unit = unit_for(energy_pj, ENERGY_UNITS)
+    parts = [
+        f"latency {latency_cycles:,} cycles",
+        f"energy {three_digits(energy_pj / unit[0])} {unit[1]}",
+        f"EDP {latency_cycles * energy_pj:.3g} pJ · cycles",
+    ]
+    if summary is not None and summary.get("gap_latency") is not None:
+        parts.append(f"gap of the latency to its lower bound {100 * summary['gap_latency']:.1f} %")
+    return "     ".join(parts)
+
+
+def schedule_title(view: ScheduleView) -> str:
+    """What runs on what."""
+    return f"Schedule of {view.names.network} on {view.names.accelerator}"
+
+
+class _Drawing:
+    """The sizes and the parts of one figure."""
+
+    def __init__(self, view: ScheduleView, table: ScheduleTable, summary: Summary | None, full: bool) -> None:
+        self.view, self.table, self.summary = view, table, summary
+        sections = ((0.0, 1.0),) if full else SECTIONS
+        latency = max(table.latency_cycles, 1)
+        self.windows = [(first * latency, last * latency) for first, last in sections]
+        self.heights = [_row_inches(row.kind, row.lanes) for row in table.rows]
+        names = [_shortened(row.name) for row in table.rows]
+        self.left = 0.3 + ROW_CHARACTER_INCHES * max(map(len, names), default=0)
+        self.names = names
+        self.layers, self.categories = self._legend_entries()
+        entries = [*self.layers.values(), *self.categories.values()]
+        self.entry_inches = 0.45 + LEGEND_CHARACTER_INCHES * max(map(len, entries), default=1)
+        self.columns = max(1, int((WIDTH_INCHES - 0.3) / self.entry_inches))
+        rows = -(-len(self.layers) // self.columns) + -(-len(self.categories) // self.columns)
+        self.legend_inches = 0.2 + LEGEND_ROW_INCHES * (rows + 1)
+        self.panel_inches = max(sum(self.heights), CORE_INCHES)
+        self.height = TOP_INCHES + self.panel_inches + AXIS_INCHES + self.legend_inches
+
+    def draw(self) -> Figure:
+        figure = Figure(figsize=(WIDTH_INCHES, self.height))
+        FigureCanvasAgg(figure)
+        gaps = GAP_INCHES * (len(self.windows) - 1)
+        width = (WIDTH_INCHES - self.left - RIGHT_INCHES - gaps) / len(self.windows)
+        floor = self.legend_inches + AXIS_INCHES
+        unit = unit_for(self.windows[-1][1], CYCLE_UNITS)
+        for number, window in enumerate(self.windows):
+            x = self.left + number * (width + GAP_INCHES)
+            box = (x / WIDTH_INCHES, floor / self.height, width / WIDTH_INCHES, self.panel_inches / self.height)
+            panel = figure.add_axes(box)
+            self._frame(panel, window, unit, number == 0)
+            self._bars(panel, window, width)
+        self._busy_shares(figure)
+        self._texts(figure)
+        self._legend(figure)
+        return figure
+
+    def _frame(self, panel: Axes, window: tuple[float, float], unit: tuple[float, str], is_first: bool) -> None:
+        """Rows from the top down in inches, cycles in the unit of the axis."""
+        panel.set_xlim(*window)
+        panel.set_ylim(self.panel_inches, 0)
+        edges = np.cumsum([0.0, *self.heights])
+        middles = (edges[1:] + edges[:-1]) / 2
+        panel.set_yticks(middles, labels=self.names if is_first else [""] * len(self.names))
+        panel.tick_params(axis="y", length=0)
+        panel.xaxis.set_major_formatter(lambda cycles, _: f"{cycles / unit[0]:,.6g}")
+        panel.set_xlabel(f"time [{unit[1]}]")
+        panel.grid(axis="x", linewidth=0.4, color="#cccccc")
+        for edge in edges:
+            panel.axhline(edge, linewidth=0.4, color="#e2e2e2", zorder=0)
+        panel.spines["left"].set_visible(False)
+
+    def _bars(self, panel: Axes, window: tuple[float, float], inches: float) -> None:
+        table = self.table
+        seen = np.flatnonzero((table.end_cycles > window[0]) & (table.start_cycles < window[1]))
+        top, bottom = self._places(seen)
+        if len(seen) > MOST_SHAPES:
+            pixels = [round(height * DOTS_PER_INCH) for height in self.heights]
+            gap = round(ROW_GAP_INCHES * DOTS_PER_INCH)
+            image = strips(table, window, round(inches * DOTS_PER_INCH), pixels, gap)
+            extent = (window[0], window[1], sum(pixels) / DOTS_PER_INCH, 0.0)
+            panel.imshow(image, aspect="auto", extent=extent, interpolation="none", zorder=1)
+            panel.set_xlim(*window)
+            panel.set_ylim(self.panel_inches, 0)
+        else:
+            self._shapes(panel, seen, top, bottom)
+        self._labels(panel, window, inches, seen, top, bottom)
+
+    def _places(self, bars: Integers) -> tuple[np.ndarray, np.ndarray]:
+        """(top, bottom) of bars in inches from the top of the panel."""
+        table = self.table
+        heights = np.array(self.heights) - ROW_GAP_INCHES
+        tops = np.cumsum([0.0, *self.heights])[:-1] + ROW_GAP_INCHES / 2
+        lanes = np.array([row.lanes for row in table.rows])
+        row = table.row[bars]
+        lane_height = (heights / lanes)[row] if len(lanes) else np.zeros(0)
+        top = tops[row] + table.lane[bars] * lane_height if len(lanes) else np.zeros(0)
+        return top, top + lane_height
+
+    def _shapes(self, panel: Axes, bars: Integers, top: np.ndarray, bottom: np.ndarray) -> None:
+        table = self.table
+        left, right = table.start_cycles[bars], table.end_cycles[bars]
+        corners = np.stack(
+            [np.stack(pair, axis=-1) for pair in ((left, top), (right, top), (right, bottom), (left, bottom))], axis=1
+        )
+        colours = np.array([layer_colour(layer) for layer in table.layer[bars].tolist()])
+        for category in np.unique(table.category[bars]).tolist():
+            own = table.category[bars] == category
+            hatch = CATEGORY_HATCHES[category] if category >= 0 else ""
+            look: dict[str, Any] = {"edgecolors": "#ffffff" if category < 0 else "#00000080", "linewidths": 0.25}
+            panel.add_collection(
+                PolyCollection(corners[own], facecolors=colours[own], hatch=hatch or None, zorder=2, **look)
+            )
+
+    def _labels(
+        self,
+        panel: Axes,
+        window: tuple[float, float],
+        inches: float,
+        bars: Integers,
+        top: np.ndarray,
+        bottom: np.ndarray,
+    ) -> None:
+        """Names in the bars of CNs that are wide enough for them."""
+        table, view = self.table, self.view
+        scale = inches / (window[1] - window[0])
+        left, right = np.maximum(table.start_cycles[bars], window[0]), np.minimum(table.end_cycles[bars], window[1])
+        room = (right - left) * scale
+        for place in np.flatnonzero((table.kind[bars] == NODE_BAR) & (room > 3 * LABEL_CHARACTER_INCHES)).tolist():
+            name = view.node_name(int(table.item[bars[place]]))
+            if len(name) * LABEL_CHARACTER_INCHES + 0.04 <= room[place]:
+                colour = text_colour(layer_colour(int(table.layer[bars[place]])))
+                x, y = (left[place] + right[place]) / 2, (top[place] + bottom[place]) / 2
+                style: dict[str, Any] = {"ha": "center", "va": "center_baseline", "clip_on": True}
+                panel.text(x, y, name, fontsize=LABEL_POINTS, color=colour, zorder=3, **style)
+
+    def _busy_shares(self, figure: Figure) -> None:
+        """How much of the time something lasts in each row, beside it."""
+        x, top = WIDTH_INCHES - RIGHT_INCHES + 0.08, self.height - TOP_INCHES
+        style: dict[str, Any] = {"fontsize": 7, "color": GREY, "va": "center", "transform": figure.dpi_scale_trans}
+        figure.text(x, top + 0.1, "busy", **style)
+        for row, height in zip(self.table.rows, self.heights, strict=True):
+            share = row.busy_cycles / max(self.table.latency_cycles, 1)
+            figure.text(x, top - height / 2, f"{100 * share:.1f} %", **style)
+            top -= height
+
+    def _texts(self, figure: Figure) -> None:
+        schedule = self.view.schedule
+        lines = [totals_line(schedule.latency_cycles, schedule.energy_pj, self.summary)]
+        if len(self.windows) > 1:
+            shares = ", ".join(f"{100 * first:g} to {100 * last:g} %" for first, last in SECTIONS)
+            lines.append(f"three sections: {shares} of the latency")
+        x = 0.2 / WIDTH_INCHES
+        figure.text(x, 1 - 0.2 / self.height, schedule_title(self.view), fontsize=10, weight="bold", va="center")
+        for number, line in enumerate(lines):
+            y = 1 - (0.4 + 0.16 * number) / self.height
+            figure.text(x, y, line, fontsize=8, color=GREY, va="center")
+
+    def _legend_entries(self) -> tuple[dict[int, str], dict[int, str]]:
+        """Layer → text and category → text of what the rows show."""
+        names, types = self.view.names.layer_names, self.view.names.layer_operator_types
+        layers = {
+            layer: f"{layer} {short_layer_name(names[layer], types[layer])}" if layer >= 0 else "of no layer"
+            for layer in np.unique(self.table.layer).tolist()
+        }
+        found = np.unique(self.table.category).tolist()
+        return layers, {category: CATEGORIES[category] for category in found if category >= 0}
+
+    def _legend(self, figure: Figure) -> None:
+        """Layers, then categories, in columns below the axis."""
+        plain: dict[str, Any] = {"linewidth": 0}
+        layers = [({"facecolor": layer_colour(layer), **plain}, text) for layer, text in self.layers.items()]
+        grey: dict[str, Any] = {"facecolor": "#dddddd", "edgecolor": GREY, "linewidth": 0.4}
+        categories = [
+            ({"hatch": CATEGORY_HATCHES[category] or None, **grey}, text) for category, text in self.categories.items()
+        ]
+        y = self.legend_inches - 0.1
+        for entries in (layers, categories):
+            for number, (style, text) in enumerate(entries):
+                left, middle = (
+                    0.2 + number % self.columns * self.entry_inches,
+                    y - number // self.columns * LEGEND_ROW_INCHES,
+                )
+                box = Rectangle((left, middle - 0.05), 0.24, 0.1, transform=figure.dpi_scale_trans, **style)
+                figure.add_artist(box)
+                figure.text(left + 0.3, middle, text, fontsize=7, va="center", transform=figure.dpi_scale_trans)
+            y -= LEGEND_ROW_INCHES * (-(-len(entries) // self.columns) + 0.35)
+
+
+def _row_inches(kind: str, lanes: int) -> float:
+    least = CORE_INCHES if kind == CORE else LINK_INCHES
+    return min(max(least, LANE_INCHES * lanes + ROW_GAP_INCHES), MOST_ROW_INCHES)
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= MOST_ROW_CHARACTERS else name[: MOST_ROW_CHARACTERS - 1] + "…"

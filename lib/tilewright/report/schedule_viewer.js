@@ -1,0 +1,420 @@
+// The interactive schedule: a canvas that draws the bars in sight, and what the mouse and the keys do.
+// A frame costs as much as there are pixels, not bars: where several bars fall into one pixel, the pixel is drawn once, as
+// opaque as it is filled. Needs schedule_data.js before it.
+"use strict";
+
+const LABEL_WIDTH = 190, AXIS_HEIGHT = 26, LEAST_SHAPE = 1.5;
+
+// Draws the bars of a lane that lie in [t0, t1): `paint` gets (bar, x, width, filled share, whether it is one whole bar).
+function drawLane(schedule, lane, t0, scale, width, paint) {
+  const { bars, starts, ends, busy } = schedule.shown[lane];
+  const t1 = t0 + width / scale, last = firstAbove(starts, t1, 0, bars.length, true);
+  let i = firstAbove(ends, t0, 0, bars.length);
+  while (i < last) {
+    const x = (starts[i] - t0) * scale, across = (ends[i] - starts[i]) * scale;
+    if (across >= LEAST_SHAPE) {
+      const left = Math.max(x, -2);
+      paint(bars[i], left, Math.min(x + across, width + 2) - left, 1, true);
+      i++;
+      continue;
+    }
+    const pixel = Math.floor(x);
+    let next = Math.max(i + 1, firstAbove(starts, t0 + (pixel + 1) / scale, i, last, true));
+    // A wide bar that begins in this pixel is drawn as a whole.
+    if (next - 1 > i && (ends[next - 1] - starts[next - 1]) * scale >= LEAST_SHAPE) next--;
+    const step = Math.max(1, (next - i) >> 3);
+    let longest = i;
+    for (let j = i; j < next; j += step) if (ends[j] - starts[j] > ends[longest] - starts[longest]) longest = j;
+    paint(bars[longest], pixel, 1, Math.max(0.12, Math.min(1, (busy[next] - busy[i]) * scale)), false);
+    i = next;
+  }
+}
+
+// Round steps of an axis: times between t0 and t1, about a label each 110 pixels.
+function ticks(t0, t1, width) {
+  const raw = Math.max(1, (t1 - t0) / Math.max(1, width / 110)), power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= raw);
+  const found = [];
+  for (let time = Math.ceil(t0 / step) * step + 0; time <= t1; time += step) found.push(time);
+  return found;
+}
+
+class Viewer {
+  constructor(schedule, page) {
+    this.schedule = schedule;
+    this.page = page;
+    this.canvas = page.getElementById("chart");
+    this.scroll = page.getElementById("scroll");
+    this.tip = page.getElementById("tip");
+    this.context = this.canvas.getContext("2d");
+    this.latency = Math.max(1, schedule.latency_cycles);
+    this.t0 = 0;
+    this.t1 = this.latency;
+    this.selected = -1;
+    this.rowTop = [];
+    let top = 4;
+    for (const row of schedule.rows) {
+      this.rowTop.push(top);
+      top += this.rowHeight(row);
+    }
+    this.total = top + 4;
+    page.title = schedule.title;
+    page.getElementById("title").textContent = schedule.title;
+    page.getElementById("totals").textContent = schedule.totals;
+    this.hatches = schedule.categories.map((category) => this.hatch(category.hatch));
+    this.legend();
+    this.listen();
+    this.resize();
+  }
+
+  rowHeight(row) {
+    return row.kind === "core" ? 30 : Math.max(20, Math.min(9 * row.lanes + 4, 120));
+  }
+
+  legend() {
+    const { schedule, page } = this, hidden = [new Set(), new Set()];
+    const boxes = [[], []];
+    const refresh = () => {
+      boxes.forEach((list, group) => list.forEach(({ box, key }) => {
+        if (box.checked) hidden[group].delete(key); else hidden[group].add(key);
+      }));
+      schedule.show(hidden[0], hidden[1]);
+      this.draw();
+    };
+    const add = (group, place, key, { name, short = name }, colour, hatch) => {
+      const label = page.createElement("label"), box = page.createElement("input"), swatch = page.createElement("canvas");
+      box.type = "checkbox";
+      box.checked = true;
+      box.addEventListener("change", refresh);
+      label.addEventListener("dblclick", (event) => {
+        event.preventDefault();
+        boxes[group].forEach((other) => { other.box.checked = other.key === key; });
+        refresh();
+      });
+      swatch.className = "swatch";
+      swatch.width = 14;
+      swatch.height = 11;
+      const context = swatch.getContext("2d");
+      for (const fill of [colour, hatch]) {
+        if (!fill) continue;
+        context.fillStyle = fill;
+        context.fillRect(0, 0, 14, 11);
+      }
+      label.title = name;
+      label.append(box, swatch, group ? short : `${key} ${short}`);
+      page.getElementById(place).append(label);
+      boxes[group].push({ box, key });
+    };
+    schedule.layers.forEach((layer, key) => add(0, "layers", key, layer, layer.colour));
+    schedule.categories.forEach((category, key) =>
+      add(1, "categories", key, category, "#ddd", this.hatches[key]));
+    for (const [id, checked] of [["show", true], ["hide", false]]) {
+      page.getElementById(id).addEventListener("click", () => {
+        boxes[0].forEach(({ box }) => { box.checked = checked; });
+        refresh();
+      });
+    }
+  }
+
+  // A pattern for the canvas: lines of the given signs on nothing.
+  hatch(signs) {
+    if (!signs) return null;
+    const tile = this.page.createElement("canvas"), context = tile.getContext("2d");
+    tile.width = tile.height = 8;
+    context.strokeStyle = context.fillStyle = "#000a";
+    context.beginPath();
+    const line = (x0, y0, x1, y1) => { context.moveTo(x0, y0); context.lineTo(x1, y1); };
+    if (signs === "-") line(0, 4, 8, 4);
+    if (signs === "|") line(4, 0, 4, 8);
+    if (signs === "/" || signs === "x") { line(-2, 2, 2, -2); line(0, 8, 8, 0); line(6, 10, 10, 6); }
+    if (signs === "x") { line(0, 0, 8, 8); }
+    context.stroke();
+    if (signs === "o") context.fillRect(2, 2, 3, 3);
+    return context.createPattern(tile, "repeat");
+  }
+
+  resize() {
+    const ratio = globalThis.devicePixelRatio || 1;
+    this.width = Math.max(200, this.scroll.clientWidth);
+    this.height = Math.max(100, this.scroll.clientHeight);
+    this.canvas.style.width = `${this.width}px`;
+    this.canvas.style.height = `${this.height}px`;
+    this.canvas.width = Math.round(this.width * ratio);
+    this.canvas.height = Math.round(this.height * ratio);
+    this.page.getElementById("spacer").style.height = `${Math.max(0, this.total + AXIS_HEIGHT - this.height)}px`;
+    this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.draw();
+  }
+
+  get plotWidth() { return this.width - LABEL_WIDTH; }
+  get timeScale() { return this.plotWidth / (this.t1 - this.t0); }
+  timeAt(x) { return this.t0 + (x - LABEL_WIDTH) / this.timeScale; }
+  xOf(time) { return LABEL_WIDTH + (time - this.t0) * this.timeScale; }
+
+  // [top, height] of a lane in the canvas.
+  laneBox(lane) {
+    const { row, lane: place } = this.schedule.lanes[lane], of = this.schedule.rows[row];
+    const height = (this.rowHeight(of) - 4) / of.lanes;
+    return [AXIS_HEIGHT + this.rowTop[row] + 2 + place * height - this.scroll.scrollTop, height];
+  }
+
+  draw() {
+    if (this.asked) return;
+    this.asked = true;
+    globalThis.requestAnimationFrame(() => { this.asked = false; this.paint(); });
+  }
+
+  paint() {
+    const { context, schedule } = this;
+    context.globalAlpha = 1;
+    context.fillStyle = "#fff";
+    context.fillRect(0, 0, this.width, this.height);
+    context.save();
+    context.beginPath();
+    context.rect(LABEL_WIDTH, AXIS_HEIGHT, this.plotWidth, this.height - AXIS_HEIGHT);
+    context.clip();
+    this.paintGrid();
+    const faded = this.selected >= 0 ? 0.3 : 1;
+    schedule.lanes.forEach((_, lane) => {
+      const [top, height] = this.laneBox(lane);
+      if (top + height < AXIS_HEIGHT || top > this.height) return;
+      drawLane(schedule, lane, this.t0, this.timeScale, this.plotWidth, (bar, x, width, share, whole) =>
+        this.paintBar(bar, LABEL_WIDTH + x, top, width, height, share * faded, whole));
+    });
+    if (this.selected >= 0) this.paintSelection();
+    context.restore();
+    this.paintFrame();
+  }
+
+  paintBar(bar, x, top, width, height, alpha, whole) {
+    const { context, schedule } = this, layer = schedule.bar_layer[bar], hatch = this.hatches[schedule.bar_category[bar]];
+    context.globalAlpha = alpha;
+    context.fillStyle = layer >= 0 ? schedule.layers[layer].colour : "#999";
+    context.fillRect(x, top, whole && width > 4 ? width - 0.7 : width, height);
+    if (!whole || width < 5) return;
+    if (hatch) {
+      context.fillStyle = hatch;
+      context.fillRect(x, top, width - 0.7, height);
+    }
+    if (schedule.bar_kind[bar] === NODE && width > 26 && height > 10 && alpha > 0.5) {
+      const name = schedule.nodeName(schedule.bar_item[bar]);
+      if (name.length * 6.2 + 4 > width) return;
+      context.fillStyle = schedule.layers[layer].text;
+      context.font = "10px system-ui, sans-serif";
+      context.textAlign = "center";
+      context.textBaseline = "middle";
+      context.fillText(name, x + width / 2, top + height / 2);
+    }
+  }
+
+  paintGrid() {
+    const { context } = this;
+    context.fillStyle = "#eee";
+    for (const time of ticks(this.t0, this.t1, this.plotWidth)) context.fillRect(this.xOf(time), 0, 1, this.height);
+  }
+
+  // The bar that was clicked and those that it depends on or that depend on it, in front of all, with lines.
+  paintSelection() {
+    const { schedule, context } = this, bar = this.selected, item = schedule.bar_item[bar];
+    this.outline(bar, "#000", 2);
+    if (schedule.bar_kind[bar] === TRANSFER) {
+      for (const other of schedule.transferBars.get(item)) this.outline(other, "#000", 2);
+      const producer = schedule.piece_producer[schedule.transfer_piece[item]];
+      if (producer >= 0) this.link(schedule.nodeBar[producer], bar, "#D55E00");
+      return;
+    }
+    const node = schedule.bar_kind[bar] === NODE ? item : schedule.stream_node[item];
+    if (schedule.bar_kind[bar] === STREAM) { this.outline(schedule.nodeBar[node], "#000", 2); return; }
+    for (const edge of schedule.incoming(node)) this.link(schedule.nodeBar[schedule.edge_source[edge]], bar, "#D55E00");
+    for (const edge of schedule.outgoing(node)) this.link(bar, schedule.nodeBar[schedule.edge_target[edge]], "#0072B2");
+    this.outline(bar, "#000", 2);
+    context.globalAlpha = 1;
+  }
+
+  // A line from the end of a bar to the start of another, whether the other is in sight or not.
+  link(from, to, colour) {
+    const { schedule, context } = this;
+    for (const bar of [from, to]) if (bar !== this.selected) this.outline(bar, colour, 1);
+    const [fromTop, fromHeight] = this.laneBox(schedule.barLane[from]), [toTop, toHeight] = this.laneBox(schedule.barLane[to]);
+    const x0 = this.xOf(schedule.bar_end[from]), x1 = this.xOf(schedule.bar_start[to]);
+    const y0 = fromTop + fromHeight / 2, y1 = toTop + toHeight / 2, bend = Math.max(12, Math.min(80, Math.abs(x1 - x0) / 2));
+    context.globalAlpha = 0.85;
+    context.strokeStyle = colour;
+    context.lineWidth = 1.2;
+    context.beginPath();
+    context.moveTo(x0, y0);
+    context.bezierCurveTo(x0 + bend, y0, x1 - bend, y1, x1, y1);
+    context.stroke();
+  }
+
+  outline(bar, colour, width) {
+    const { schedule, context } = this, [top, height] = this.laneBox(schedule.barLane[bar]);
+    const x = Math.max(this.xOf(schedule.bar_start[bar]), LABEL_WIDTH - 4);
+    const across = Math.max(2, Math.min(this.xOf(schedule.bar_end[bar]), this.width + 4) - x);
+    if (schedule.bar_end[bar] >= this.t0 && schedule.bar_start[bar] <= this.t1) {
+      this.paintBar(bar, x, top, across, height, 1, true);
+      context.strokeStyle = colour;
+      context.lineWidth = width;
+      context.strokeRect(x, top, across, height);
+    }
+  }
+
+  // Names of rows and the axis, over what scrolled below them.
+  paintFrame() {
+    const { context, schedule } = this;
+    context.globalAlpha = 1;
+    context.font = "11px system-ui, sans-serif";
+    context.textBaseline = "middle";
+    schedule.rows.forEach((row, number) => {
+      const middle = AXIS_HEIGHT + this.rowTop[number] + this.rowHeight(row) / 2 - this.scroll.scrollTop;
+      if (middle < AXIS_HEIGHT - 10 || middle > this.height + 10) return;
+      context.fillStyle = "#e6e6e6";
+      context.fillRect(0, AXIS_HEIGHT + this.rowTop[number] - this.scroll.scrollTop, this.width, 0.6);
+      context.fillStyle = "#222";
+      context.textAlign = "left";
+      context.fillText(row.name, 8, middle, LABEL_WIDTH - 60);
+      context.fillStyle = "#777";
+      context.textAlign = "right";
+      context.fillText(`${(100 * row.busy_cycles / this.latency).toFixed(1)} %`, LABEL_WIDTH - 8, middle);
+    });
+    context.fillStyle = "#fff";
+    context.fillRect(0, 0, this.width, AXIS_HEIGHT);
+    context.fillStyle = "#444";
+    context.fillRect(LABEL_WIDTH, AXIS_HEIGHT - 1, this.plotWidth, 1);
+    context.textAlign = "left";
+    context.fillText("busy", LABEL_WIDTH - 36, AXIS_HEIGHT / 2);
+    context.fillText("cycles", 8, AXIS_HEIGHT / 2);
+    for (const time of ticks(this.t0, this.t1, this.plotWidth)) {
+      const x = this.xOf(time);
+      if (x < LABEL_WIDTH) continue;
+      context.fillRect(x, AXIS_HEIGHT - 6, 1, 5);
+      context.textAlign = x > this.width - 68 ? "right" : "left";
+      context.fillText(time.toLocaleString("en"), x + (x > this.width - 68 ? -3 : 3), AXIS_HEIGHT / 2 - 1);
+    }
+  }
+
+  // --- what the user does ---
+
+  zoom(factor, x = LABEL_WIDTH + this.plotWidth / 2) {
+    const time = this.timeAt(Math.max(x, LABEL_WIDTH));
+    const span = Math.max(4, Math.min(this.latency * 1.02, (this.t1 - this.t0) * factor));
+    this.t0 = time - (time - this.t0) * span / (this.t1 - this.t0);
+    this.t1 = this.t0 + span;
+    this.move(0);
+  }
+
+  move(cycles) {
+    const span = this.t1 - this.t0, margin = 0.02 * span;
+    this.t0 = Math.max(-margin, Math.min(this.t0 + cycles, this.latency - span + margin));
+    this.t1 = this.t0 + span;
+    this.draw();
+  }
+
+  barUnder(x, y) {
+    const { schedule } = this;
+    if (x < LABEL_WIDTH || y < AXIS_HEIGHT) return -1;
+    const down = y - AXIS_HEIGHT + this.scroll.scrollTop, row = firstAbove(this.rowTop, down, 0, this.rowTop.length) - 1;
+    const lane = schedule.lanes.findIndex((_, number) => {
+      const [top, height] = this.laneBox(number);
+      return schedule.lanes[number].row === row && y >= top - 2 && y < top + height;
+    });
+    return lane < 0 ? -1 : schedule.barAt(lane, this.timeAt(x), 2 / this.timeScale);
+  }
+
+  select(bar) {
+    this.selected = bar;
+    this.draw();
+  }
+
+  // Brings a CN into sight and selects it.
+  goTo(node) {
+    const { schedule } = this, bar = schedule.nodeBar[node], span = Math.min(this.t1 - this.t0, 40 * schedule.bar_duration[bar]);
+    this.t0 = schedule.bar_start[bar] - span / 2;
+    this.t1 = this.t0 + span;
+    this.scroll.scrollTop = Math.max(0, this.rowTop[schedule.lanes[schedule.barLane[bar]].row] - this.height / 2);
+    this.select(bar);
+    this.move(0);
+  }
+
+  showTip(bar, x, y) {
+    if (bar < 0) { this.tip.style.display = "none"; return; }
+    this.tip.replaceChildren();
+    const table = this.page.createElement("table");
+    for (const [name, value] of this.schedule.describe(bar)) {
+      if (value === undefined) {
+        const head = this.page.createElement("b");
+        head.textContent = name;
+        this.tip.append(head);
+        continue;
+      }
+      const line = table.insertRow();
+      line.insertCell().textContent = name;
+      line.insertCell().textContent = value;
+    }
+    this.tip.append(table);
+    this.tip.style.display = "block";
+    const { offsetWidth, offsetHeight } = this.tip, view = globalThis;
+    this.tip.style.left = `${Math.max(4, Math.min(x + 14, view.innerWidth - offsetWidth - 8))}px`;
+    this.tip.style.top = `${y + offsetHeight + 22 > view.innerHeight ? Math.max(4, y - offsetHeight - 10) : y + 14}px`;
+  }
+
+  listen() {
+    const { canvas, page } = this, on = (id, what) => page.getElementById(id).addEventListener("click", what);
+    let held = null;
+    on("in", () => this.zoom(0.5));
+    on("out", () => this.zoom(2));
+    on("all", () => { this.t0 = 0; this.t1 = this.latency; this.draw(); });
+    page.getElementById("find").addEventListener("change", (event) => {
+      const node = this.schedule.find(event.target.value.trim());
+      if (node >= 0) this.goTo(node);
+    });
+    globalThis.addEventListener("resize", () => this.resize());
+    this.scroll.addEventListener("scroll", () => this.draw());
+    canvas.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+        this.move((event.deltaX || event.deltaY) / this.timeScale);
+      } else this.zoom(Math.exp(Math.max(-120, Math.min(120, event.deltaY)) / 300), event.offsetX);
+    }, { passive: false });
+    canvas.addEventListener("pointerdown", (event) => {
+      held = { x: event.clientX, y: event.clientY, moved: false };
+      canvas.setPointerCapture(event.pointerId);
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      if (!held) {
+        this.showTip(this.barUnder(event.offsetX, event.offsetY), event.clientX, event.clientY);
+        return;
+      }
+      const dx = event.clientX - held.x, dy = event.clientY - held.y;
+      if (!held.moved && Math.abs(dx) + Math.abs(dy) < 4) return;
+      held = { x: event.clientX, y: event.clientY, moved: true };
+      this.showTip(-1);
+      this.scroll.scrollTop -= dy;
+      this.move(-dx / this.timeScale);
+    });
+    canvas.addEventListener("pointerup", (event) => {
+      if (held && !held.moved) this.select(this.barUnder(event.offsetX, event.offsetY));
+      held = null;
+    });
+    canvas.addEventListener("pointerleave", () => this.showTip(-1));
+    page.addEventListener("keydown", (event) => {
+      if (event.target.tagName === "INPUT" && event.target.type === "search") return;
+      const step = (this.t1 - this.t0) / 8;
+      const keys = {
+        "+": () => this.zoom(0.7), "=": () => this.zoom(0.7), "-": () => this.zoom(1 / 0.7),
+        ArrowLeft: () => this.move(-step), ArrowRight: () => this.move(step),
+        ArrowUp: () => { this.scroll.scrollTop -= 60; }, ArrowDown: () => { this.scroll.scrollTop += 60; },
+        0: () => { this.t0 = 0; this.t1 = this.latency; this.draw(); }, Escape: () => this.select(-1),
+      };
+      if (keys[event.key] && !event.ctrlKey && !event.metaKey) { keys[event.key](); event.preventDefault(); }
+    });
+  }
+}
+
+async function start(page) {
+  const schedule = await decode(JSON.parse(page.getElementById("schedule").textContent));
+  return new Viewer(schedule, page);
+}
+
+if (typeof module !== "undefined") module.exports = { drawLane, start, ticks, Viewer };
+else start(document).then((viewer) => { globalThis.viewer = viewer; });

@@ -1,0 +1,201 @@
+"""Cases compared: what was measured, what the reference tool says, and what we say by both models, as data and as text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from tilewright.report.tables import TERMINAL_WIDTH, render
+from tilewright.silicon.case import SiliconCase
+from tilewright.silicon.run import CAUSAL, STREAM_2023, STREAM_2023_SWITCHES, CaseRun, CaseRunner, Switches
+
+
+@dataclass(frozen=True)
+class LayerComparison:
+    """Cycles of the most frequent computation node of a layer: temporal, total0, total1, total2."""
+
+    layer: str
+    reference_cycles: tuple[int, ...] | None
+    stream_2023_cycles: tuple[int, ...]
+    causal_cycles: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ModelResult:
+    """One model's result."""
+
+    latency_cycles: int
+    energy_pj: float
+    compute_cycles: int
+    """Runtimes on the busiest core."""
+    link_cycles: int
+    """Traffic of the busiest link at its full width."""
+    from_measured: float | None
+    """Relative deviation of the latency from the chip; None where that is not known."""
+    from_reference: float | None
+    """Relative deviation of the latency from the reference tool."""
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """A step from `stream-2023` to the default model."""
+
+    change: str
+    latency_cycles: int
+    energy_pj: float
+
+
+@dataclass(frozen=True)
+class CaseComparison:
+    """A case, compared."""
+
+    case: str
+    measured_cycles: float | None
+    reference_cycles: float | None
+    reference_energy_pj: float | None
+    stream_2023: ModelResult
+    causal: ModelResult
+    causal_lower_bound_cycles: int
+    """Of the allocation that was run."""
+    nodes: int
+    edges: int
+    """With one chain for each layer, as the reference counts them."""
+    reference_nodes: int | None
+    reference_edges: int | None
+    layers: tuple[LayerComparison, ...]
+    steps: tuple[StepResult, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+def compare_case(case: SiliconCase, threads: int = 1, with_steps: bool = False) -> CaseComparison:
+    """A case by both models, with the steps between them if wanted. Raises InputError and MappingError."""
+    runner = CaseRunner(case, threads)
+    old, own = runner.run(STREAM_2023_SWITCHES), runner.run(Switches())
+    expected = case.expected
+    layers = tuple(
+        LayerComparison(
+            layer.name, expected.layer_cycles.get(layer.node_id), old.layer_cycles(place), own.layer_cycles(place)
+        )
+        for place, layer in enumerate(runner.graph.layers)
+    )
+    steps = runner.steps() if with_steps else ()
+    return CaseComparison(
+        case=case.name,
+        measured_cycles=expected.measured_cycles,
+        reference_cycles=expected.reference_cycles,
+        reference_energy_pj=expected.reference_energy_pj,
+        stream_2023=_result(old, case),
+        causal=_result(own, case),
+        causal_lower_bound_cycles=own.lower_bound_cycles,
+        nodes=runner.graph.cn_count,
+        edges=len(runner.whole_graph.edge_source),
+        reference_nodes=expected.reference_nodes,
+        reference_edges=expected.reference_edges,
+        layers=layers,
+        steps=tuple(StepResult(text, run.latency_cycles, run.schedule.energy_pj) for text, run in steps),
+        notices=case.notices,
+    )
+
+
+def _result(run: CaseRun, case: SiliconCase) -> ModelResult:
+    expected = case.expected
+    return ModelResult(
+        latency_cycles=run.latency_cycles,
+        energy_pj=run.schedule.energy_pj,
+        compute_cycles=run.compute_cycles,
+        link_cycles=int(run.link_cycles.max(initial=0)),
+        from_measured=_deviation(run.latency_cycles, expected.measured_cycles),
+        from_reference=_deviation(run.latency_cycles, expected.reference_cycles),
+    )
+
+
+def _deviation(value: float, wanted: float | None) -> float | None:
+    return value / wanted - 1 if wanted else None
+
+
+def comparison_text(found: Sequence[CaseComparison], verbose: bool = False) -> str:
+    """The table of all cases, the steps of those that have them, and with `verbose` the layers."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="")
+    table.add_column("\ncase", no_wrap=True)
+    headings = (
+        *("measured\n[cycles]", "reference\n[cycles]", "from\nmeasured"),
+        *(f"{STREAM_2023}\n[cycles]", "from\nreference", "from\nmeasured"),
+        *(f"{CAUSAL}\n[cycles]", "from\nmeasured"),
+    )
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for case in found:
+        reference = None if case.reference_cycles is None else _deviation(case.reference_cycles, case.measured_cycles)
+        table.add_row(
+            case.case,
+            _cycles(case.measured_cycles),
+            _cycles(case.reference_cycles),
+            _percent(reference),
+            _cycles(case.stream_2023.latency_cycles),
+            _percent(case.stream_2023.from_reference),
+            _percent(case.stream_2023.from_measured),
+            _cycles(case.causal.latency_cycles),
+            _percent(case.causal.from_measured),
+        )
+    parts = [render(table)]
+    for case in found:
+        parts += [*_counts(case), *([_steps_text(case)] if case.steps else [])]
+        parts += [_layers_text(case)] if verbose or _differing(case) else []
+    return "\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def _counts(case: CaseComparison) -> list[str]:
+    """A line on graph, energy and lower bound."""
+    energy = _percent(_deviation(case.stream_2023.energy_pj, case.reference_energy_pj), 3)
+    counts = f"{case.nodes:,} computation nodes, {case.edges:,} edges"
+    if case.reference_nodes is not None and case.reference_edges is not None:
+        same = (case.nodes, case.edges) == (case.reference_nodes, case.reference_edges)
+        counts += ", as the reference" if same else f"; reference {case.reference_nodes:,}, {case.reference_edges:,}"
+    bound = f"lower bound of {CAUSAL} {case.causal_lower_bound_cycles:,} cycles"
+    return [f"{case.case}: {counts}; energy by {STREAM_2023} from reference {energy}; {bound}"]
+
+
+def _steps_text(case: CaseComparison) -> str:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="", title_justify="left")
+    table.add_column(f"{case.case}: from {STREAM_2023} to {CAUSAL}", max_width=TERMINAL_WIDTH // 2)
+    for heading in ("latency [cycles]", "change", "energy [µJ]"):
+        table.add_column(heading, justify="right")
+    before = None
+    for step in case.steps:
+        change = None if before is None else _deviation(step.latency_cycles, before)
+        table.add_row(step.change, _cycles(step.latency_cycles), _percent(change, 2), f"{step.energy_pj / 1e6:,.2f}")
+        before = step.latency_cycles
+    return render(table)
+
+
+def _layers_text(case: CaseComparison) -> str:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="")
+    table.add_column(f"{case.case}: cycles of a node\n[temporal, total0, total1, total2]")
+    for heading in ("reference", STREAM_2023, CAUSAL):
+        table.add_column(f"\n{heading}", justify="right")
+    for layer in case.layers:
+        rows = (layer.reference_cycles, layer.stream_2023_cycles, layer.causal_cycles)
+        table.add_row(layer.layer, *("-" if row is None else ", ".join(map(str, row)) for row in rows))
+    return render(table)
+
+
+def _differing(case: CaseComparison) -> bool:
+    """Whether some layer has other cycles than by the reference tool."""
+    return any(layer.reference_cycles not in (None, layer.stream_2023_cycles) for layer in case.layers)
+
+
+def _cycles(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
+
+
+def _percent(value: float | None, digits: int = 1) -> str:
+    return "-" if value is None else f"{100 * value:+.{digits}f} %"
+
+
+def as_plain(value: Any) -> Any:
+    """A comparison as plain data for JSON."""
+    from tilewright.artifacts.codec import encode
+
+    return encode(value)

@@ -1,0 +1,197 @@
+"""Runs of a case: by the named set of switches `stream-2023`, by the default model, and by steps between the two."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from tilewright.allocation.requests import layer_requests
+from tilewright.allocation.search import schedule_judge, search_allocation
+from tilewright.allocation.space import allocation_space
+from tilewright.fusion.generation import build_cn_graph
+from tilewright.fusion.graph import CnGraph
+from tilewright.fusion.tiling_options import network_tiling
+from tilewright.schedule.assembly import AssembledProblem, scheduling_problem
+from tilewright.schedule.bounds import lower_bounds
+from tilewright.schedule.core_costs import CoreCostRow
+from tilewright.schedule.options import ScheduleOptions
+from tilewright.schedule.problem import Integers
+from tilewright.schedule.result import Schedule
+from tilewright.schedule.settings import ScheduleSettings
+from tilewright.schedule.simulate import simulate
+from tilewright.schedule.stream_2023_problem import whole_tile_graph, whole_tile_problem
+from tilewright.schedule.system_assembly import MEMORY_OPERANDS
+from tilewright.search.options import SearchOptions
+from tilewright.silicon.case import SiliconCase
+from tilewright.silicon.dataflow_stage import stages_2023
+from tilewright.stages.intra_core_mapping import map_core
+
+STREAM_2023, CAUSAL = "stream-2023", "causal"
+
+
+@dataclass(frozen=True)
+class Switches:
+    """What distinguishes two models of a case; the defaults are those of the default model."""
+
+    cost_model: str = "corrected"
+    """Profile of the cost model."""
+    unlimited_dataflow: bool = False
+    """The dataflow is not limited by the innermost memories."""
+    equal_tiles: bool = False
+    """All CNs of a layer cost the same and run in one chain (`whole_tile_graph`)."""
+    whole_tensors: bool = False
+    """Outputs of CNs move whole; what comes from outside has halos and padding in it (`whole_tile_problem`)."""
+    runtime: str = "total1"
+    """total0, total1 or total2."""
+    schedule_model: str = CAUSAL
+    """Model of the schedule."""
+    share_divisor: int = 4
+    """1: a transfer has its links alone."""
+
+
+STREAM_2023_SWITCHES = Switches(
+    "zigzag-3.9.1+per_level_loading_floor", True, True, True, "total2", STREAM_2023, share_divisor=1
+)
+"""The model of the reference tool that was compared with chips in 2023, by switches."""
+STEPS: tuple[tuple[str, dict[str, object]], ...] = (
+    ("events in the order of time, early transfers", {"schedule_model": CAUSAL}),
+    ("halos are shared, padding is no data", {"whole_tensors": False}),
+    ("results leave while a core computes on (total1)", {"runtime": "total1"}),
+    ("memories limit the dataflow", {"unlimited_dataflow": False}),
+    ("repaired cost model", {"cost_model": "corrected"}),
+    ("tiles at borders cost what they need", {"equal_tiles": False}),
+    ("transfers share links", {"share_divisor": 4}),
+)
+"""From `stream-2023` to the default model: what changes, one after the other."""
+
+
+@dataclass(frozen=True, eq=False)
+class CaseRun:
+    """A case by one set of switches."""
+
+    switches: Switches
+    assembled: AssembledProblem
+    graph: CnGraph
+    schedule: Schedule
+    rows: dict[str, tuple[CoreCostRow, ...]]
+    """Core file -> what CNs cost on it."""
+    core_file_of: tuple[str, ...]
+    """[core] core file"""
+
+    @property
+    def latency_cycles(self) -> int:
+        """Of the schedule."""
+        return self.schedule.latency_cycles
+
+    @cached_property
+    def lower_bound_cycles(self) -> int:
+        """What no schedule of this allocation is faster than, by the rules of the causal model."""
+        allowed = np.zeros((self.graph.cn_count, self.assembled.problem.system.core_count), np.bool_)
+        allowed[np.arange(self.graph.cn_count), self.schedule.allocation] = True
+        return int(lower_bounds(self.assembled.problem, allowed).latency_cycles)
+
+    @property
+    def compute_cycles(self) -> int:
+        """Runtimes of the CNs of the busiest core."""
+        return int(self.busy_cycles.max(initial=0))
+
+    @property
+    def busy_cycles(self) -> Integers:
+        """[core] cycles in which it computes."""
+        lengths = self.schedule.end_cycles - self.schedule.start_cycles
+        count = self.assembled.problem.system.core_count
+        return np.bincount(self.schedule.allocation, lengths, minlength=count).astype(np.int64)
+
+    @property
+    def link_cycles(self) -> Integers:
+        """[link] cycles that its traffic takes at full width."""
+        bits = self.schedule.link_bits.sum(axis=0)
+        return -(-bits // self.assembled.problem.system.link_bits_per_cycle)
+
+    def row_of(self, cn: int) -> CoreCostRow:
+        """What a CN costs on its core."""
+        return self.rows[self.core_file_of[self.schedule.allocation[cn]]][self.assembled.classes.of_cn[cn]]
+
+    def layer_cycles(self, layer: int) -> tuple[int, int, int, int]:
+        """(temporal cycles, total0, total1, total2) of the most frequent CN of a layer."""
+        place = self.graph.layers[layer]
+        cns = np.arange(place.first_cn, place.first_cn + place.cn_count)
+        _, first, count = np.unique(self.assembled.classes.of_cn[cns], return_index=True, return_counts=True)
+        row = self.row_of(int(cns[first[count.argmax()]]))
+        return temporal_cycles(row), row.total0_cycles, row.total1_cycles, row.total2_cycles
+
+
+def temporal_cycles(row: CoreCostRow) -> int:
+    """Cycles that the loops of a mapping take without stalls."""
+    cycles = 1
+    for _, size in row.mapping["loop_order"]:
+        cycles *= int(size)
+    return cycles
+
+
+class CaseRunner:
+    """Runs a case by sets of switches; what several of them need is made once."""
+
+    def __init__(self, case: SiliconCase, threads: int = 1) -> None:
+        self.case, self.threads = case, threads
+        system = case.system
+        tiling = network_tiling(system.workload, system.mapping, system.accelerator, case.tiling)
+        self.graph = build_cn_graph(system.workload, tiling)
+        self.whole_graph = whole_tile_graph(system.workload, self.graph)
+        self._costs: dict[tuple[str, bool, bool], dict[str, tuple[CoreCostRow, ...]]] = {}
+
+    def run(self, switches: Switches) -> CaseRun:
+        """The case by a set of switches. Raises InputError and MappingError."""
+        system = self.case.system
+        workload, accelerator, mapping = system.workload, system.accelerator, system.mapping
+        graph = self.whole_graph if switches.equal_tiles else self.graph
+        costs = self.costs(switches)
+        assembled = scheduling_problem(workload, graph, accelerator, mapping, costs, switches.runtime)
+        if switches.whole_tensors:
+            assembled = whole_tile_problem(assembled, workload, graph)
+        options = self._schedule_options(switches)
+        space = allocation_space(assembled.problem, layer_requests(graph, workload, mapping, accelerator))
+        judge = schedule_judge(assembled.problem, options)
+        allocation = search_allocation(space, judge, replace(self.case.allocation, threads=self.threads)).allocation
+        schedule = simulate(assembled.problem, allocation, options)
+        files = tuple(place.file_name for place in accelerator.places)
+        return CaseRun(switches, assembled, graph, schedule, costs, files)
+
+    def steps(self) -> Iterator[tuple[str, CaseRun]]:
+        """(what changes, the run with it) from `stream-2023` to the default model."""
+        switches = STREAM_2023_SWITCHES
+        yield STREAM_2023, self.run(switches)
+        for text, change in STEPS:
+            switches = replace(switches, **change)  # type: ignore[arg-type]
+            yield text, self.run(switches)
+
+    def costs(self, switches: Switches) -> dict[str, tuple[CoreCostRow, ...]]:
+        """Core file -> what CNs cost on it."""
+        key = switches.cost_model, switches.unlimited_dataflow, switches.equal_tiles
+        if key not in self._costs:
+            self._costs[key] = self._map_cores(switches)
+        return self._costs[key]
+
+    def _map_cores(self, switches: Switches) -> dict[str, tuple[CoreCostRow, ...]]:
+        system, run = self.case.system, self.case.run
+        options = SearchOptions(
+            objective=run.intra_core_objective, model=switches.cost_model, lpf_limit=run.loma_lpf_limit
+        )
+        graph = self.whole_graph if switches.equal_tiles else self.graph
+        given = (graph, system.workload, system.mapping, system.accelerator)
+        stages = stages_2023(options) if switches.unlimited_dataflow else None
+        return {
+            name: map_core(*given, name, options, threads=self.threads, stages=stages)
+            for name in system.accelerator.distinct_cores
+        }
+
+    def _schedule_options(self, switches: Switches) -> ScheduleOptions:
+        run, system = self.case.run, self.case.system
+        settings = ScheduleSettings(
+            scheduler_candidate_selection=run.scheduler_candidate_selection,
+            operands_to_prefetch=tuple(run.operands_to_prefetch),
+            schedule_model=switches.schedule_model,
+            share_divisor=switches.share_divisor,
+        )
+        return settings.options(system.workload, system.mapping, MEMORY_OPERANDS)

@@ -1,0 +1,162 @@
+"""From the record of a mapped CN to its row in the cost table: cycles, energy on the core, what streams."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tilewright.cost.record import Record
+from tilewright.hardware.core import Core, Memory
+from tilewright.hardware.hierarchy import memory_hierarchy
+from tilewright.profile import CORRECTED
+from tilewright.schedule.core_costs import CoreCostRow, Stream
+from tilewright.schedule.cost_classes import CostClass
+from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
+from tilewright.workload.relevancy import operand_bits, operand_elements
+
+_SHOWN = ("spatial_mapping", "memory_operand_links", "loop_order", "temporal_mapping", "memory_levels")
+"""What of a record a row shows of its mapping; enough to evaluate it again."""
+
+
+@dataclass(frozen=True)
+class MappedCn:
+    """A mapping of a CN."""
+
+    layer: Layer
+    """As it was mapped."""
+    core: Core
+    """As it was mapped: with the off-chip memory on top for what streams."""
+    streams: tuple[str, ...]
+    """Memory operands that stream."""
+    record: Record
+    takes_partial_sums: bool = False
+    """Whether it goes on with partial sums of another CN."""
+
+
+def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
+    """The row of a class, but for what is the same on every core."""
+    record = mapped.record
+    parts = record["latency_breakdown_cycles"]
+    going_on = _going_on(mapped) if mapped.takes_partial_sums else _GoingOn()
+    total0 = _whole(parts["ideal"] + parts["spatial_stall"] + parts["temporal_stall"])
+    onloading = parts["onloading"] + going_on.cycles
+    total1 = _whole(parts["ideal"] + parts["spatial_stall"] + parts["temporal_stall"] + onloading)
+    total2 = _whole(record["latency_cycles"] + going_on.cycles)
+    energies = _memory_energies(mapped, going_on)
+    return CoreCostRow(
+        cost_class=cost_class,
+        ideal_cycles=_whole(parts["ideal"]),
+        total0_cycles=total0,
+        total1_cycles=total1,
+        total2_cycles=total2,
+        on_core_energy_pj=math.fsum((record["mac_energy_pj"], *(energy for _, energy in energies))),
+        operational_energy_pj=record["mac_energy_pj"],
+        memory_energy_pj=energies,
+        spatial_utilisation=record["mac_utilization"]["spatial"],
+        streams=tuple(_stream(mapped, operand, total1, going_on) for operand in mapped.streams),
+        mapping={name: record[name] for name in _SHOWN},
+    )
+
+
+def described(row: CoreCostRow, cost_class: CostClass, shape: Layer) -> CoreCostRow:
+    """The row with what it is about."""
+    loops = ", ".join(f"{dimension} {size}" for dimension, size in shape.loop_sizes if size > 1)
+    steps = (
+        (cost_class.takes_partial_sums, "takes partial sums"),
+        (cost_class.leaves_partial_sums, "leaves partial sums"),
+    )
+    what = "; ".join((f"{shape.operator_type} {loops}".strip(), *(text for is_so, text in steps if is_so)))
+    return replace(row, what=what, layers=cost_class.layers, cn_count=cost_class.cn_count)
+
+
+def why_not_going_on(core: Core, layer: Layer, links: Sequence[tuple[str, str]]) -> str:
+    """Why a core cannot read partial sums back from where outputs lie; '' if it can."""
+    operand = dict(links)[OUTPUT]
+    levels = memory_hierarchy(core).memories_of(operand)
+    lacking = [core.memories[k].name for k in levels if (operand, "tl") not in core.memories[k].port_of]
+    return f"memory '{lacking[0]}' has no port to read partial sums of '{OUTPUT}' from" if lacking else ""
+
+
+@dataclass(frozen=True)
+class _GoingOn:
+    """What a CN costs besides when it takes partial sums, which a mapping of it alone does not have."""
+
+    cycles: int = 0
+    words: tuple[tuple[int, str, float], ...] = ()
+    """(memory of the core as mapped, direction, words)."""
+
+
+def _going_on(mapped: MappedCn) -> _GoingOn:
+    """Every first accumulation reads what it adds to: reads and refills that mirror the writes, where there are none.
+
+    The partial sums come from the top memory before computing starts, nothing overlaps.
+    """
+    layer, core, record = mapped.layer, mapped.core, mapped.record
+    links = record["memory_operand_links"]
+    levels = memory_hierarchy(core).memories_of(links[OUTPUT])
+    words = []
+    for level, (k, moved) in enumerate(zip(levels, record["word_accesses"][OUTPUT], strict=True)):
+        words.append((k, "tl", _mirrored(layer, moved["fl"], moved["tl"])))
+        if level < len(levels) - 1:
+            words.append((k, "fh", _mirrored(layer, moved["th"], moved["fh"])))
+    top = core.memories[levels[-1]]
+    width = top.ports[top.port_of[links[OUTPUT], "tl"]].bandwidth_max_bits
+    bits = operand_elements(layer, OUTPUT, CORRECTED) * layer.bits_of[OUTPUT]
+    return _GoingOn(-(-bits // width), tuple(words))
+
+
+def _mirrored(layer: Layer, written: float, read: float) -> float:
+    """Words that are read at the first accumulations, where `written` words are written and `read` read at later ones.
+
+    Where nothing is accumulated, outputs are written with final precision: what they are added to is wider.
+    """
+    return written - read if read else math.ceil(written * layer.bits_of[OUTPUT] / layer.bits_of[FINAL_OUTPUT])
+
+
+def _memory_energies(mapped: MappedCn, going_on: _GoingOn) -> tuple[tuple[str, float], ...]:
+    """(memory of the core, pJ), without the off-chip memory, which the schedule counts."""
+    own = len(mapped.core.memories) - _added_count(mapped)
+    terms: dict[int, list[float]] = {k: [] for k in range(own)}
+    links = mapped.record["memory_operand_links"]
+    for operand, levels in mapped.record["energy_breakdown_pj"].items():
+        for k, moved in zip(memory_hierarchy(mapped.core).memories_of(links[operand]), levels, strict=True):
+            terms.get(k, []).extend(moved.values())
+    for k, direction, words in going_on.words:
+        memory = mapped.core.memories[k]
+        terms.get(k, []).append(words * (memory.read_energy_pj if direction == "tl" else memory.write_energy_pj))
+    return tuple((mapped.core.memories[k].name, math.fsum(found)) for k, found in terms.items() if found)
+
+
+def _added_count(mapped: MappedCn) -> int:
+    """Number of off-chip memories on top of the core."""
+    return len({_off_chip_index(mapped.core, operand) for operand in mapped.streams})
+
+
+def _off_chip_index(core: Core, operand: str) -> int:
+    return memory_hierarchy(core).memories_of(operand)[-1]
+
+
+def _stream(mapped: MappedCn, memory_operand: str, cycles: int, going_on: _GoingOn) -> Stream:
+    """What of an operand passes the off-chip memory: whole words, and at least every bit of it once."""
+    operand = next(o for o, linked in mapped.record["memory_operand_links"].items() if linked == memory_operand)
+    k = _off_chip_index(mapped.core, memory_operand)
+    memory = mapped.core.memories[k]
+    passing = dict(mapped.record["word_accesses"][operand][-1])
+    for index, direction, more in going_on.words:
+        if index == k:
+            passing[direction] += more
+    bits = round(sum(words * _width(memory, memory_operand, way) for way, words in passing.items() if words))
+    layer = mapped.layer
+    least = operand_bits(layer, operand, CORRECTED)
+    if operand == OUTPUT:
+        least = least // layer.bits_of[OUTPUT] * layer.bits_of[FINAL_OUTPUT]
+    bits = max(bits, least)
+    widest = _width(memory, memory_operand, "fl" if operand == OUTPUT else "tl")
+    return Stream(memory_operand, bits, max(1, min(widest, -(-bits // cycles))))
+
+
+def _width(memory: Memory, memory_operand: str, direction: str) -> int:
+    return memory.ports[memory.port_of[memory_operand, direction]].bandwidth_max_bits
+
+
+def _whole(cycles: float) -> int:
+    return max(1, math.ceil(cycles))

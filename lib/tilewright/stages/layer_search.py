@@ -1,0 +1,121 @@
+"""Searching many layer problems: each distinct one once, through the store, in several threads, with progress."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+
+from tilewright.cost.record import Record
+from tilewright.errors import MappingError
+from tilewright.search.progress import search_progress
+from tilewright.search.store import Store
+from tilewright.stages.base import Control, Rest
+from tilewright.stages.identity import is_identified
+from tilewright.stages.items import LayerProblem
+from tilewright.stages.layers import order_total, search_layer, sum_if_known
+
+
+@dataclass(frozen=True)
+class LayerTask:
+    """A problem under the key of its content (`SearchIdentity.key_of`)."""
+
+    key: str
+    problem: LayerProblem
+
+
+@dataclass
+class LayerSearch:
+    """The search of all problems that the store does not have, and what is known so far.
+
+    `search` are the stages that map a layer; its control says how. Results do not depend on threads or store.
+    """
+
+    title: str
+    """What is searched, for people who wait."""
+    search: Rest
+    on_found: Callable[[LayerTask, list[Record]], None] | None = None
+    """Told each problem that was searched, when it is finished."""
+    found: dict[str, list[Record]] = field(default_factory=dict)
+    """Key -> records of the mappings."""
+    failures: dict[str, str] = field(default_factory=dict)
+    """Key -> why nothing fits."""
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def control(self) -> Control:
+        """How the search runs."""
+        return self.search.control
+
+    @property
+    def store(self) -> Store | None:
+        """The store, unless a stage writes files while it searches, or comes from code that cannot be told apart."""
+        stages = self.search.stages
+        usable = all(is_identified(stage) for stage in stages) and not any(stage.exports for stage in stages)
+        return self.control.store if usable else None
+
+    def run(self, tasks: Sequence[LayerTask]) -> None:
+        """Fill `found` and `failures` for tasks with different keys.
+
+        When interrupted, what is finished stays in the store.
+        """
+        missing = [task for task in tasks if not self._take_from_store(task)]
+        shown = self.control.show_progress and bool(missing)
+        total = sum_if_known(order_total(self.search, task.problem) for task in missing) if shown else 0
+        with search_progress(total, self.title, shown) as advance:
+            told = self.control.advance if not shown else advance
+            control = replace(self.control, advance=told, stop=self.stop)
+            self._search_all(missing, replace(self.search, control=control))
+
+    def _search_all(self, missing: list[LayerTask], search: Rest) -> None:
+        if self.control.threads <= 1 or len(missing) <= 1:
+            for task in missing:
+                self._finish(task, _attempt(search, task))
+        else:
+            self._search_in_threads(missing, search)
+
+    def _search_in_threads(self, missing: list[LayerTask], search: Rest) -> None:
+        """The kernel releases the interpreter lock, so threads are enough."""
+        with ThreadPoolExecutor(self.control.threads) as pool:
+            pending: dict[Future[list[Record] | str], LayerTask] = {
+                pool.submit(_attempt, search, task): task for task in missing
+            }
+            try:
+                while pending:
+                    done, _ = wait(pending, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        self._finish(pending.pop(future), future.result())
+            except BaseException:
+                self.stop.set()
+                for future in pending:
+                    future.cancel()
+                raise
+
+    def _take_from_store(self, task: LayerTask) -> bool:
+        """Use an earlier result of this problem if there is one."""
+        stored = self.store.get(task.key) if self.store is not None else None
+        if stored is not None:
+            self.found[task.key] = stored if isinstance(stored, list) else [stored]
+        return stored is not None
+
+    def _finish(self, task: LayerTask, result: list[Record] | str) -> None:
+        if isinstance(result, str):
+            self.failures[task.key] = result
+            return
+        self.found[task.key] = result
+        if self.store is not None:
+            nameless = [_nameless(record) for record in result]
+            self.store.put(task.key, nameless[0] if len(nameless) == 1 else nameless)
+        if self.on_found is not None:
+            self.on_found(task, result)
+
+
+def _attempt(search: Rest, task: LayerTask) -> list[Record] | str:
+    """The records of a layer, or why nothing fits."""
+    try:
+        return search_layer(search, task.problem)
+    except MappingError as error:
+        return str(error)
+
+
+def _nameless(record: Record) -> Record:
+    return {**record, "layer": {**record["layer"], "name": ""}, "core": ""}

@@ -1,0 +1,212 @@
+"""InterCoreMapping: which core runs what. Its base class is for ways of one's own to choose."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tilewright.allocation.evaluate import EVERYTHING, Evaluator
+from tilewright.allocation.options import AllocationOptions
+from tilewright.allocation.point import choose, pareto_front
+from tilewright.allocation.progress import allocation_progress
+from tilewright.allocation.result import AllocationResult
+from tilewright.allocation.search import schedule_judge
+from tilewright.allocation.space import Genome
+from tilewright.artifacts.canonical import make_folder
+from tilewright.errors import InputError, MappingError
+from tilewright.schedule.settings import ScheduleSettings
+from tilewright.stages import multi_run
+from tilewright.stages.base import Control, Rest, Stage
+from tilewright.stages.multi_items import CostedCnProblem
+from tilewright.stages.multi_result import MultiCoreResult
+from tilewright.stages.multi_run import MultiCoreProblem
+
+PROPOSALS = "proposals"
+"""Why a search ended that evaluated what a stage proposes."""
+
+
+@dataclass(frozen=True)
+class CoreAllocation(Stage):
+    """Base of the stages that give every part of a layer a core: a subclass proposes allocations.
+
+    Each is scheduled; the best by `objective` is the result, and those that no other is better than in both latency and
+    energy are the Pareto front.
+    """
+
+    objective: str = AllocationOptions.objective
+    """What the chosen allocation minimises: latency, energy or EDP."""
+    scheduler_candidate_selection: str = ScheduleSettings.scheduler_candidate_selection
+    """What a core runs next: `latency` what is ready first, `memory` what is deepest in the network."""
+    operands_to_prefetch: tuple[str, ...] = ScheduleSettings.operands_to_prefetch
+    """Layer operands whose constants are fetched ahead, such as W."""
+    schedule_model: str = ScheduleSettings.schedule_model
+    """causal, or stream-2023 for comparison with the reference."""
+    share_divisor: int = ScheduleSettings.share_divisor
+    """A transfer starts once it can have this part of its full width."""
+    cn_runtime: str = ScheduleSettings.cn_runtime
+    """What counts as the runtime of a CN: total0 with stalls, total1 with on-loading too, total2 with off-loading too."""
+
+    takes = CostedCnProblem
+    gives = None
+    returns = MultiCoreResult
+
+    def __post_init__(self) -> None:
+        self.settings  # noqa: B018  wrong values are told when the stage is made
+        AllocationOptions(objective=self.objective)
+
+    @property
+    def settings(self) -> ScheduleSettings:
+        """How schedules are made. Raises InputError with every value that is not allowed."""
+        return ScheduleSettings(
+            scheduler_candidate_selection=self.scheduler_candidate_selection,
+            operands_to_prefetch=self.operands_to_prefetch,
+            schedule_model=self.schedule_model,
+            share_divisor=self.share_divisor,
+            cn_runtime=self.cn_runtime,
+        )
+
+    @abstractmethod
+    def allocations(self, problem: MultiCoreProblem) -> Iterable[Genome]:
+        """The allocations to be tried: for each part with a choice, in the order of `problem.space.flexible`, one of
+        its cores in `problem.space.gene_choices`."""
+
+    def run(self, item: CostedCnProblem, rest: Rest) -> Iterator[MultiCoreResult]:
+        """The schedule of the best allocation. Raises InputError where network, costs and cores do not fit together."""
+        problem = multi_run.multi_core_problem(item, self.settings)
+        found = self.search(problem, rest.control)
+        yield MultiCoreResult(problem, found, multi_run.schedule(problem, found.chosen.genome))
+
+    def search(self, problem: MultiCoreProblem, control: Control) -> AllocationResult:
+        """The best of the proposed allocations. Raises MappingError where none has a schedule, InputError for one that
+        gives a part another core than it may have."""
+        space = problem.space
+        genomes = list(dict.fromkeys(_checked(space.gene_choices, genome) for genome in self.allocations(problem)))
+        judge = schedule_judge(problem.assembled.problem, problem.options)
+        with Evaluator(space, judge, control.threads) as evaluator:
+            evaluator.evaluate(genomes)
+            points = list(evaluator.points.values())
+            if not points:
+                reasons = "; ".join(dict.fromkeys(evaluator.infeasible.values()))
+                raise MappingError(f"none of {len(genomes)} proposed allocations has a schedule: {reasons}")
+            return AllocationResult(
+                space=space,
+                options=AllocationOptions(self.objective, max(2, len(genomes)), 0, threads=control.threads),
+                chosen=choose(points, self.objective),
+                front=pareto_front(points),
+                generations=(),
+                evaluations=evaluator.count,
+                infeasible=dict(evaluator.infeasible),
+                stopped_by=evaluator.stopped_by or (EVERYTHING if evaluator.count == space.size else PROPOSALS),
+            )
+
+
+def _checked(choices: tuple[tuple[int, ...], ...], genome: Any) -> Genome:
+    """A proposed genome as plain numbers. Raises InputError if it is none of this space."""
+    cores = tuple(int(core) for core in genome)
+    if len(cores) != len(choices):
+        raise InputError(f"an allocation names {len(cores)} cores for {len(choices)} parts with a choice")
+    wrong = [
+        f"part {place}: {core}, not of {list(choices[place])}"
+        for place, core in enumerate(cores)
+        if core not in choices[place]
+    ]
+    if wrong:
+        raise InputError(f"an allocation names cores that parts may not have: {'; '.join(wrong[:5])}")
+    return cores
+
+
+@dataclass(frozen=True)
+class InterCoreMapping(CoreAllocation):
+    """Searches which core runs which part of each layer by a genetic algorithm, and schedules the best allocation.
+
+    Where there are few allocations, all of them are tried. docs/allocation.md and docs/scheduling.md have the rules.
+
+    Example: {set: InterCoreMapping, parameters: {nb_ga_individuals: 32, operands_to_prefetch: [W]}}
+    """
+
+    nb_ga_individuals: int = AllocationOptions.nb_ga_individuals
+    """Allocations in the population, and children in each generation."""
+    nb_ga_generations: int = AllocationOptions.nb_ga_generations
+    """Generations after the first population."""
+    seed: int = AllocationOptions.seed
+    """Where the random numbers start."""
+    ga_time_budget_s: float | None = AllocationOptions.time_budget_s
+    """Time after which no further evaluation begins; null: no limit."""
+    exhaustive_nodes: int = AllocationOptions.exhaustive_nodes
+    """Where allocations times CNs are no more than this, all allocations are evaluated."""
+    plot_hof: bool = False
+    """Draw the schedule of every allocation of the Pareto front, the hall of fame, into the folder of exports."""
+
+    stands_for = "InterCoreMappingStage, later GeneticAlgorithmAllocationStage"
+
+    def __post_init__(self) -> None:
+        problems = []
+        for check in (super().__post_init__, lambda: self.options()):
+            try:
+                check()
+            except InputError as error:
+                problems += error.problems
+        if problems:
+            raise InputError(dict.fromkeys(problems))
+        # Of this stage, not of its class: it writes where it is asked to.
+        object.__setattr__(self, "exports", self.plot_hof)
+
+    def options(self, threads: int = 1) -> AllocationOptions:
+        """The options of the search. Raises InputError with every value that is not allowed."""
+        try:
+            return AllocationOptions(
+                self.objective,
+                self.nb_ga_individuals,
+                self.nb_ga_generations,
+                self.seed,
+                self.ga_time_budget_s,
+                self.exhaustive_nodes,
+                threads,
+            )
+        except InputError as error:
+            at = {"time_budget_s": "ga_time_budget_s"}
+            problems = [replace(problem, path=at.get(problem.path, problem.path)) for problem in error.problems]
+            raise InputError(problems) from None
+
+    def allocations(self, problem: MultiCoreProblem) -> Iterable[Genome]:
+        """None beforehand: each generation follows from the one before."""
+        return ()
+
+    def search(self, problem: MultiCoreProblem, control: Control) -> AllocationResult:
+        """The best allocation that was found. Raises MappingError where none has a schedule."""
+        given = problem.inputs
+        title = f"{given.graph.network} on {given.descriptions.accelerator.name}"
+        with allocation_progress(title, control.show_progress) as tell:
+            return multi_run.allocate(problem, self.options(control.threads), tell)
+
+    def run(self, item: CostedCnProblem, rest: Rest) -> Iterator[MultiCoreResult]:
+        """The schedule of the best allocation. Raises InputError where network, costs and cores do not fit together."""
+        for result in super().run(item, rest):
+            if self.plot_hof:
+                _draw_hall_of_fame(result, rest.control.exports)
+            yield result
+
+
+def _draw_hall_of_fame(result: MultiCoreResult, folder: Path) -> None:
+    """The schedule of each allocation of the front, the fastest first, as `hall_of_fame_1.svg` and `.png`, ..."""
+    from tilewright.report.schedule_gantt import write_schedule_figure
+    from tilewright.report.schedule_view import ScheduleView, tile_ranges
+
+    make_folder(folder)
+    tiles = tile_ranges(result.problem.inputs.graph)
+    for number, point in enumerate(result.allocation.front, 1):
+        scheduled = multi_run.schedule(result.problem, point.genome)
+        write_schedule_figure(ScheduleView(scheduled.artifact, tiles), folder / f"hall_of_fame_{number}")
+
+
+@dataclass(frozen=True)
+class FixedAllocation(CoreAllocation):
+    """Schedules one allocation that is known: what `tilewright schedule` puts in place of the search."""
+
+    genome: tuple[int, ...] = ()
+    """The core of each part with a choice."""
+
+    def allocations(self, problem: MultiCoreProblem) -> Iterable[Genome]:
+        """The one."""
+        return (self.genome,)

@@ -1,0 +1,155 @@
+"""IntraCoreMapping: what computation nodes cost on each core, by the stages that map a layer on a single core."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any
+
+from tilewright.errors import InputError, Problem
+from tilewright.schedule.core_costs import CoreCostRow
+from tilewright.search.options import SearchOptions
+from tilewright.stages.base import Control, Rest, Stage
+from tilewright.stages.catalogue import CATALOGUE, Catalogue
+from tilewright.stages.default import search_entries
+from tilewright.stages.entries import Entry
+from tilewright.stages.flow import Flow
+from tilewright.stages.intra_core_mapping import map_core
+from tilewright.stages.items import Evaluations, LayerProblem
+from tilewright.stages.layer_search import LayerTask
+from tilewright.stages.multi_items import CnProblem, CostedCnProblem
+from tilewright.stages.pipeline import Pipeline
+
+_OF_LAYERS = ("MinimalLatency", "MinimalEnergy", "MinimalEDP")
+_HOMES = {
+    home: names if not home.endswith(".reductions") else _OF_LAYERS
+    for home, names in CATALOGUE.homes.items()
+    if home.rpartition(".")[2] in ("reductions", "spatial", "spatial_custom", "temporal", "costing")
+}
+
+
+def _search_of_a_layer(options: SearchOptions, onnx: bool) -> list[Entry]:
+    """The default pipeline below Workload; only a network can say which memories a layer does without."""
+    entries = search_entries(options)
+    first = next(place for place, entry in enumerate(entries) if entry.stage == "Workload") + 1
+    return [entry for entry in entries[first:] if entry.stage != "RemoveUnusedMemory"]
+
+
+CN_SEARCH = Flow(
+    catalogue=Catalogue(_HOMES, CATALOGUE.other_names),
+    default_entries=_search_of_a_layer,
+    takes=LayerProblem,
+    giver="IntraCoreMapping",
+    ends_with=("CostModel",),
+    collects=(Evaluations,),
+    others={
+        name: "is for whole networks; a computation node is one layer"
+        for home, names in CATALOGUE.homes.items()
+        if home not in _HOMES or home.endswith(".reductions")
+        for name in names
+        if name not in _OF_LAYERS
+    },
+)
+"""The pipelines that search the mapping of a computation node on one core."""
+
+
+@dataclass(frozen=True)
+class IntraCoreMapping(Stage):
+    """Costs the CNs of each class of equal cost on each core that may run them.
+
+    The mapping of a CN is searched as a layer is in the single-core flow, with the same options and through the same
+    store; `pipeline` changes the stages of that search. Operands that do not fit a core stream from the off-chip memory.
+    A core that cannot run a class has a row with the reason. docs/cost-table.md has the rules.
+
+    Example:
+    {set: IntraCoreMapping, parameters: {lpf_limit: 7, pipeline: [{replace: SpatialMappingGenerator,
+    stage: CustomSpatialMappingGenerator}]}}
+    """
+
+    objective: str = SearchOptions.objective
+    """What is minimised: latency, energy or EDP."""
+    model: str = "corrected"
+    """Model profile of the costs."""
+    lpf_limit: int | None = SearchOptions.lpf_limit
+    """Most loop prime factors to permute, `loma_lpf_limit` in Stream; null: none are merged."""
+    temporal_mapping_type: str = SearchOptions.temporal_mapping_type
+    """uneven or even, as in SpatialMappingConversion."""
+    nb_spatial_mappings_generated: int = SearchOptions.nb_spatial_mappings_generated
+    """How many generated spatial mappings are tried where mapping file and core leave room; 0 means all."""
+    enable_mix_spatial_mapping: bool = SearchOptions.enable_mix_spatial_mapping
+    """Also several loops over one side of the array."""
+    temporal_mapping_search_engine: str = SearchOptions.temporal_mapping_search_engine
+    """loma, salsa or exact."""
+    allocation: str = SearchOptions.allocation
+    """greedy, or free: exact also searches which memory keeps which loops."""
+    time_budget_s: float = SearchOptions.time_budget_s
+    """Of exact, for each spatial mapping."""
+    seed: int = SearchOptions.seed
+    """Of salsa."""
+    salsa_iteration_number: int = SearchOptions.salsa_iteration_number
+    """Neighbours that one chain of salsa looks at."""
+    salsa_start_temperature: float = SearchOptions.salsa_start_temperature
+    """Relative loss that salsa accepts with probability 1/e at first."""
+    salsa_restarts: int = SearchOptions.salsa_restarts
+    """Independent chains of salsa."""
+    pipeline: list | tuple | None = None  # type: ignore[type-arg]
+    """Stages that search a CN: a list of them, or of edits of the default MinimalLatency, SpatialMappingGenerator,
+    SpatialMappingConversion, MinimalLatency, Loma, CostModel."""
+
+    takes = CnProblem
+    gives = CostedCnProblem
+    stands_for = "IntraCoreMappingStage, later ZigZagCoreMappingEstimationStage"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.pipeline, list):
+            object.__setattr__(self, "pipeline", tuple(self.pipeline))
+        self.inner()  # wrong options and stages are told when the stage is made
+
+    @property
+    def options(self) -> SearchOptions:
+        """The options of the search. Raises InputError with all that are wrong."""
+        return SearchOptions(
+            **{field.name: getattr(self, field.name) for field in fields(self) if field.name != "pipeline"}
+        )
+
+    def inner(self) -> tuple[Stage, ...]:
+        """The stages that search a CN. Raises InputError with everything that is wrong with them."""
+        if self.pipeline is None:
+            return _default_search(self.options)
+        stages = Pipeline.build(self.pipeline, self.options, flow=CN_SEARCH).stages
+        message = "writes files, which no stage can do here"
+        writing = [Problem(f"{stage.name()} {message}", path="pipeline") for stage in stages if stage.exports]
+        if writing:
+            raise InputError(writing)
+        return stages
+
+    def run(self, item: CnProblem, rest: Rest) -> Iterator[Any]:
+        """The results for the CNs with their costs. Raises InputError for unknown cores."""
+        costs = {name: self._rows(item, name, rest.control) for name in item.wanted_core_files}
+        yield from rest(CostedCnProblem(item.descriptions, item.graph, costs))
+
+    def _rows(self, item: CnProblem, core_file_name: str, control: Control) -> tuple[CoreCostRow, ...]:
+        given = item.descriptions
+        return map_core(
+            item.graph,
+            given.workload,
+            given.mapping,
+            given.accelerator,
+            core_file_name,
+            self.options,
+            threads=control.threads,
+            store=control.store,
+            show_progress=control.show_progress,
+            on_found=_telling(control),
+            stages=self.inner(),
+        )
+
+
+def _telling(control: Control) -> Callable[[LayerTask], None] | None:
+    """Tells whoever listens each mapping that was found."""
+    on_record = control.on_record
+    return None if on_record is None else lambda task: on_record({"key": task.key})
+
+
+@lru_cache(maxsize=64)
+def _default_search(options: SearchOptions) -> tuple[Stage, ...]:
+    return Pipeline.build(None, options, flow=CN_SEARCH).stages

@@ -1,0 +1,145 @@
+"""Preflight: the cores that a mapping file names, and whether each layer has one that can run it."""
+
+from collections.abc import Sequence
+
+from tilewright.errors import nearest_name
+from tilewright.hardware.system import MEMORY, OFFCHIP
+from tilewright.mapping.constraints import LAYER_KINDS, Mapping, MappingConstraints
+from tilewright.mapping.core_choice import COMPUTES_NOTHING, CoreChoice, core_choice
+from tilewright.stages.system_problem import SystemProblem
+from tilewright.validation import Findings
+from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.operator_groups import KNOWN_TYPES, bare_type
+
+_MOST_NAMED = 4
+_DEFAULT = "default"
+
+
+def layers_of_entries(workload: Workload, mapping: Mapping) -> list[list[WorkloadNode]]:
+    """For each entry of a mapping file the nodes whose layers it is for."""
+    found: list[list[WorkloadNode]] = [[] for _ in mapping.entries]
+    places = {id(entry): place for place, entry in enumerate(mapping.entries)}
+    for node in workload.nodes:
+        if node.layer is not None:
+            found[places[id(mapping.constraints_for(node.layer))]].append(node)
+    return found
+
+
+def check_cores(findings: Findings, problem: SystemProblem) -> None:
+    """Record cores that do not exist or cannot run what they are named for, and layers that no core can run."""
+    layers = layers_of_entries(problem.workload, problem.mapping)
+    for index, (entry, nodes) in enumerate(zip(problem.mapping.entries, layers, strict=True)):
+        _check_ids(findings, index, entry, problem)
+        choices = [core_choice(node, entry, problem.accelerator) for node in nodes]
+        known = [core_id for core_id in entry.core_allocation if core_id in problem.accelerator.place_of]
+        if entry.core_allocation and not known:
+            continue
+        _check_named(findings, index, entry, nodes, choices)
+        _check_choices(findings, index, entry, nodes, choices)
+        if not nodes:
+            _note_unused(findings, index, entry, problem.workload)
+
+
+def check_array_names(findings: Findings, problem: SystemProblem) -> None:
+    """Record array dimensions and memory operands that no core has on which the layers of an entry may run."""
+    layers = layers_of_entries(problem.workload, problem.mapping)
+    for index, (entry, nodes) in enumerate(zip(problem.mapping.entries, layers, strict=True)):
+        choices = [core_choice(node, entry, problem.accelerator) for node in nodes]
+        ids = sorted({core_id for choice in choices for core_id in choice.core_ids}) or [
+            core_id
+            for core_id in entry.core_allocation or problem.accelerator.onchip_core_ids
+            if core_id in problem.accelerator.place_of
+        ]
+        cores = [problem.accelerator.core_of[core_id] for core_id in ids]
+        if not cores:
+            continue
+        dimensions = list(dict.fromkeys(name for core in cores for name, _ in core.operational_array.dimensions))
+        held = sorted({operand for core in cores for memory in core.memories for operand in memory.operands})
+        for dimension, _ in entry.spatial_mapping:
+            if dimension not in dimensions:
+                path = (index, "spatial_mapping", dimension)
+                findings.unknown_name(path, "no core of these layers has this array dimension", dimension, dimensions)
+        for operand, memory_operand in entry.memory_operand_links:
+            if memory_operand not in held and any(node.layer and operand in node.layer.operands for node in nodes):
+                message = "no core of these layers has a memory for this memory operand"
+                findings.unknown_name((index, "memory_operand_links", operand), message, memory_operand, held)
+
+
+def _check_ids(findings: Findings, index: int, entry: MappingConstraints, problem: SystemProblem) -> None:
+    places = problem.accelerator.place_of
+    usable = [core_id for core_id, place in places.items() if place.role not in (OFFCHIP, MEMORY)]
+    allowed = ", ".join(map(str, usable))
+    for position, core_id in enumerate(entry.core_allocation):
+        path = (index, "core_allocation", position)
+        if core_id not in places:
+            nearest = str(min(usable, key=lambda known, given=core_id: (abs(known - given), known))) if usable else ""
+            findings.problem(path, "no core has this id", core_id, allowed, nearest)
+        elif places[core_id].role in (OFFCHIP, MEMORY):
+            kind = "the off-chip core" if places[core_id].role == OFFCHIP else "a memory"
+            findings.problem(path, f"core {core_id} is {kind}{COMPUTES_NOTHING}", core_id, allowed)
+
+
+def _check_named(
+    findings: Findings,
+    index: int,
+    entry: MappingConstraints,
+    nodes: Sequence[WorkloadNode],
+    choices: Sequence[CoreChoice],
+) -> None:
+    """A core that can run none of the layers it is named for is a slip, unless the entry is for what is left; a fixed
+    one must run them all. Layers that no core can run are told apart from this."""
+    is_general = entry.name == _DEFAULT or any(character in entry.name for character in "*?[")
+    some = [(node, dict(choice.reasons)) for node, choice in zip(nodes, choices, strict=True) if choice.core_ids]
+    for position, core_id in enumerate(entry.core_allocation):
+        unable = [(node, reasons[core_id]) for node, reasons in some if core_id in reasons]
+        path = (index, "core_allocation", position)
+        whole = len(unable) == len(some)
+        if not unable or not (whole or entry.core_allocation_is_fixed):
+            continue
+        reason = unable[0][1]
+        if reason.endswith(COMPUTES_NOTHING):
+            continue  # told for the id
+        message = f"core {core_id} cannot run {_named([node for node, _ in unable])}: it {reason}"
+        if is_general and not entry.core_allocation_is_fixed:
+            findings.notice(path, message)
+        else:
+            findings.problem(path, message, core_id)
+
+
+def _check_choices(
+    findings: Findings,
+    index: int,
+    entry: MappingConstraints,
+    nodes: Sequence[WorkloadNode],
+    choices: Sequence[CoreChoice],
+) -> None:
+    """Record layers that no core can run, those of one kind together, with the reason of each core."""
+    stranded: dict[tuple[str, tuple[tuple[int, str], ...]], list[WorkloadNode]] = {}
+    for node, choice in zip(nodes, choices, strict=True):
+        if not choice.core_ids:
+            stranded.setdefault((node.operator_type, choice.reasons), []).append(node)
+    path = (index, "core_allocation") if entry.core_allocation else (index,)
+    for (_, reasons), found in stranded.items():
+        cores: dict[str, list[int]] = {}
+        for core_id, reason in reasons:
+            cores.setdefault(reason, []).append(core_id)
+        texts = [f"core {', '.join(map(str, ids))} {reason}" for reason, ids in cores.items()]
+        findings.problem(path, f"no core can run {_named(found)}: {'; '.join(texts)}")
+
+
+def _note_unused(findings: Findings, index: int, entry: MappingConstraints, workload: Workload) -> None:
+    """Note an entry for no layer, unless it is for operators that other networks may have."""
+    is_kind = entry.name.startswith("@") and entry.name[1:] in LAYER_KINDS
+    if entry.name == _DEFAULT or is_kind or bare_type(entry.name) in KNOWN_TYPES:
+        return
+    names = [node.layer.name for node in workload.nodes if node.layer is not None]
+    near = nearest_name(entry.name, names)
+    findings.notice((index, "name"), f"selects no layer of {workload.name}" + (f"; there is {near}" if near else ""))
+
+
+def _named(nodes: Sequence[WorkloadNode]) -> str:
+    """Layers for people: Conv conv1, conv2 and 3 more."""
+    names = [node.name for node in nodes]
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    types = "/".join(dict.fromkeys(node.operator_type for node in nodes))
+    return f"{types} {', '.join(names[:_MOST_NAMED])}{more}"

@@ -1,0 +1,127 @@
+"""A network, an accelerator of several cores and a mapping file, read together: what the verbs of the multi-core flow
+start from."""
+
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from tilewright.artifacts.codec import encode
+from tilewright.artifacts.digests import content_digest
+from tilewright.artifacts.envelope import is_artifact
+from tilewright.errors import InputError, Problem
+from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
+from tilewright.mapping.constraints import Mapping
+from tilewright.mapping.source import MappingSource, parse_mapping
+from tilewright.stages.base import run_stages
+from tilewright.stages.descriptions import Descriptions
+from tilewright.stages.hardware_parser import AcceleratorParser
+from tilewright.stages.workload_parsers import ONNXModelParser, WorkloadParser
+from tilewright.workload.graph import Workload
+from tilewright.workload.runnable import UncostedWork, coverage_of, unmodelled_work
+from tilewright.workload.source import LAYERS, kind_of_source
+
+MODEL = "corrected"
+"""The profile by which every network is read: the others have neither all operators nor the tensors between them."""
+
+GRAPH_JSON, GRAPH_NPZ = "cn_graph.json", "cn_graph.npz"
+"""Names of the files of a CN graph in the folder of a run."""
+
+
+@dataclass(frozen=True)
+class SystemProblem:
+    """A network to be run on the cores of an accelerator."""
+
+    workload: Workload
+    accelerator: MultiCoreAccelerator
+    mapping: Mapping
+    mapping_file: str = ""
+    """The file that the mapping was read from, '' if it is none; its lines can be told unless it is an artifact."""
+    notices: tuple[str, ...] = ()
+    """What is legal but unusual in the descriptions."""
+    uncosted: tuple[UncostedWork, ...] = ()
+    """Work of the network for which there is no layer."""
+
+    def check_complete(self) -> None:
+        """Raises InputError with a problem for each operator type whose work is not costed."""
+        if self.uncosted:
+            rows = [f"not costed, which strict forbids: {row.text}" for row in self.uncosted]
+            raise InputError([Problem(row, self.workload.name) for row in rows])
+
+    @property
+    def coverage(self) -> dict[str, object]:
+        """How much of the work of the network is costed, and what only moves data, as in a summary."""
+        passed: dict[str, int] = {}
+        for node in self.workload.nodes:
+            if node.status == "pass-through":
+                passed[node.operator_type] = passed.get(node.operator_type, 0) + 1
+        return {"coverage": coverage_of(self.workload, self.uncosted), "passed_through": passed}
+
+
+def read_system_problem(descriptions: Descriptions) -> SystemProblem:
+    """The problem that descriptions make. Raises InputError with everything that is wrong with any of them."""
+    is_list = descriptions.workload is not None and kind_of_source(descriptions.workload) == LAYERS
+    parser = WorkloadParser(MODEL) if is_list else ONNXModelParser(MODEL)
+    return system_problem(next(run_stages((parser, AcceleratorParser()), descriptions)))
+
+
+def system_problem(read: Descriptions) -> SystemProblem:
+    """The problem of a network and an accelerator that were read, with their mapping file, which is read here.
+
+    Raises InputError with everything that is wrong with any of them.
+    """
+    problems, notices = list(read.problems), list(read.notices)
+    mapping: Mapping | None = None
+    try:
+        if read.mapping is None:
+            raise InputError("no mapping is given")
+        mapping = parse_mapping(read.mapping, notices)
+    except InputError as error:
+        problems += error.problems
+    accelerator = read.accelerator
+    if accelerator is not None and not isinstance(accelerator, MultiCoreAccelerator):
+        message = "is one core; several cores need the file of an accelerator that names their files"
+        problems.append(Problem(message, accelerator.name, allowed="such as config/hardware/multi/quad_core.yaml"))
+    if not problems:
+        problems += [
+            Problem(f"the pipeline has no stage that reads the {what}")
+            for what, parsed in (("hardware", accelerator), ("workload", read.network))
+            if parsed is None
+        ]
+    if problems or mapping is None or read.network is None:
+        raise InputError(problems)
+    assert isinstance(accelerator, MultiCoreAccelerator)
+    workload = read.network
+    file = _file_of(read.mapping)
+    return SystemProblem(workload, accelerator, mapping, file, tuple(notices), unmodelled_work(workload))
+
+
+def part_digest(accelerator: MultiCoreAccelerator) -> str:
+    """Digest of what the CN graph depends on: which cores there are, what they can run, what their memories hold.
+
+    Links, energies, bandwidths and arrays play no part, so that an edit of them changes nothing there.
+    """
+    cores = []
+    for place in accelerator.places:
+        memories = [] if place.role == OFFCHIP else accelerator.core_of[place.core_id].memories
+        sizes = [[memory.name, memory.size_bits, list(memory.operands)] for memory in memories]
+        types = None if place.operator_types is None else list(place.operator_types)
+        cores.append([place.core_id, place.role, types, sizes])
+    return content_digest([cores, [list(group) for group in accelerator.sharing_groups]])
+
+
+def input_digests(problem: SystemProblem) -> dict[str, str]:
+    """Digests of the descriptions for the provenance of a CN graph."""
+    return {
+        "cores": part_digest(problem.accelerator),
+        "workload": content_digest(encode(problem.workload)),
+        "mapping": content_digest(encode(problem.mapping)),
+    }
+
+
+def _file_of(source: MappingSource) -> str:
+    return str(source) if isinstance(source, str | PathLike) else ""
+
+
+def has_lines(file: str) -> bool:
+    """Whether problems with the mapping in a file can name its lines: it is a file that a person wrote."""
+    return bool(file) and not is_artifact(Path(file))

@@ -1,0 +1,318 @@
+"""`tilewright allocate` and `schedule` and `check` on a run of two cores."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from tilewright.allocation import evaluate
+from tilewright.artifacts.envelope import read_artifact, write_document
+from tilewright.cli.main import main
+from tilewright.schedule.artifact import read_schedule, write_schedule
+
+from tests.unit.cli.multi_core import GA, MAPPING, cut_and_cost, given, inputs, write_network
+
+FILES = ("allocation.json", "generations.csv", "pareto.csv", "mapping.yaml")
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A network of three layers."""
+    return write_network(tmp_path_factory.mktemp("network"))
+
+
+@pytest.fixture(scope="module")
+def run(network: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run, line by line, compared with the one layer by layer beside it."""
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    apart = folder.with_name("apart")
+    for place, options in ((apart, ["--mode", "lbl"]), (folder, ["--stack-cutoffs", "[2]"])):
+        cut_and_cost(network, place, *options)
+        assert main(["allocate", *inputs(network, place), *GA, "--threads", "2", "-o", str(place)]) == 0
+        arguments = ["--allocation", str(place / "allocation.json"), "-o", str(place)]
+        arguments += ["--baseline", str(apart)] if place == folder else []
+        assert main(["schedule", *inputs(network, place), *arguments]) == 0
+    return folder
+
+
+def payload(path: Path) -> Any:
+    """What an artifact holds."""
+    return read_artifact(path).payload
+
+
+def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """What is said about wrong input."""
+    capsys.readouterr()
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert "internal" not in said
+    return said
+
+
+def test_the_allocation_names_layers_and_cores(run: Path) -> None:
+    """One row for each part, figures of the chosen point, which is on the front, and each core alone."""
+    document = payload(run / "allocation.json")
+    assert [(row["name"], row["group"], row["is_only_choice"]) for row in document["allocation"]] == [
+        ("a", 0, False),
+        ("b", 0, False),
+        ("c", 0, False),
+    ]
+    assert {row["core_name"] for row in document["allocation"]} <= {"left", "right"}
+    chosen = [row for row in document["front"] if row["is_chosen"]]
+    assert [row["latency_cycles"] for row in chosen] == [document["latency_cycles"]]
+    assert chosen[0]["cores"] == [row["core"] for row in document["allocation"]]
+    assert [(row["core"], row["core_name"], row["parts_elsewhere"]) for row in document["single_core"]] == [
+        (0, "left", 0),
+        (1, "right", 0),
+    ]
+    assert document["search"]["evaluations"] == 8  # of 2^3, as many as were planned at least
+    assert document["latency_cycles"] <= min(row["latency_cycles"] for row in document["single_core"])
+
+
+def test_tables_are_those_of_the_document(run: Path) -> None:
+    """pareto.csv is the front; generations.csv has a row for each generation."""
+    with (run / "pareto.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    front = payload(run / "allocation.json")["front"]
+    assert [int(row["latency_cycles"]) for row in rows] == [row["latency_cycles"] for row in front]
+    assert [row["cores"] for row in rows] == [" ".join(map(str, row["cores"])) for row in front]
+    with (run / "generations.csv").open() as stream:
+        assert next(csv.DictReader(stream))["generation"] == "0"
+
+
+def test_threads_never_change_a_byte(run: Path, network: Path, tmp_path: Path) -> None:
+    """Nor does where the files are."""
+    assert main(["allocate", *inputs(network, run), *GA, "--threads", "1", "-o", str(tmp_path)]) == 0
+    for name in FILES:
+        assert (tmp_path / name).read_bytes() == (run / name).read_bytes(), name
+
+
+def test_the_mapping_file_reproduces_the_schedule(run: Path, network: Path, tmp_path: Path) -> None:
+    """Read back as --mapping: the same CNs, one allocation, no search, the same schedule."""
+    mapping = run / "mapping.yaml"
+    entries = yaml.safe_load(mapping.read_text())
+    assert [entry["name"] for entry in entries] == ["a", "b", "c", "default"]
+    cut_and_cost(network, tmp_path, "--stack-cutoffs", "[2]", mapping=mapping)
+    assert (tmp_path / "cn_graph.npz").read_bytes() == (run / "cn_graph.npz").read_bytes()
+    assert main(["schedule", *inputs(network, tmp_path, mapping), "-o", str(tmp_path)]) == 0
+    one, other = read_schedule(run / "schedule.npz"), read_schedule(tmp_path / "schedule.npz")
+    for name in ("allocation", "start_cycles", "end_cycles", "transfers", "memory_changes"):
+        assert np.array_equal(getattr(one.schedule, name), getattr(other.schedule, name)), name
+    assert one.schedule.energy_pj == other.schedule.energy_pj
+    assert payload(tmp_path / "summary.json")["allocation"] is None
+
+
+def test_without_an_allocation_there_must_be_no_choice(
+    run: Path, network: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A free mapping needs one."""
+    assert "3 of 3 parts of layers may run on several cores" in refused(["schedule", *inputs(network, run)], capsys)
+
+
+def test_the_summary_is_the_schedule_and_compares_it(run: Path) -> None:
+    """Totals, bound and gap, use of everything, baselines."""
+    summary, schedule = payload(run / "summary.json"), read_schedule(run / "schedule.npz").schedule
+    allocation = payload(run / "allocation.json")
+    for key in ("latency_cycles", "energy_pj"):
+        assert summary[key] == getattr(schedule, key) == allocation[key]
+    bound = summary["lower_bound"]
+    assert bound["latency_cycles"] == max(bound["latency_terms"].values())
+    assert summary["gap_latency"] == pytest.approx(1 - bound["latency_cycles"] / summary["latency_cycles"])
+    assert [row["cn_count"] for row in summary["cores"]] == np.bincount(schedule.allocation, minlength=2).tolist()
+    assert [row["name"] for row in summary["memories"]] == ["0: memory", "1: memory", "2: dram"]
+    assert [row["name"] for row in summary["links"]] == ["0->1", "1->0", "port of 2"]
+    assert [row["name"] for row in summary["baselines"]] == ["single_core", "layer_by_layer", "this_run"]
+    apart = payload(run.with_name("apart") / "summary.json")
+    single = payload(run.with_name("apart") / "allocation.json")["single_core"]
+    expected = [min(row["latency_cycles"] for row in single), apart["latency_cycles"], summary["latency_cycles"]]
+    assert [row["latency_cycles"] for row in summary["baselines"]] == expected
+    for row in summary["baselines"]:
+        parts = row["energy_parts_pj"]
+        total = parts["on_core"] + sum(
+            part["link_pj"] + part["memory_pj"] for part in parts.values() if part != parts["on_core"]
+        )
+        assert total == pytest.approx(row["energy_pj"])
+    assert summary["coverage"]["complete"] is True
+    assert summary["cost_model"] == "corrected"
+
+
+def test_results_missing_or_of_another_run_are_told_together(
+    run: Path, network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No graph, no tables, no allocation, no baseline: one message for each."""
+    arguments = [*inputs(network, tmp_path), "--allocation", str(tmp_path / "a.json"), "--baseline", str(tmp_path)]
+    said = refused(["schedule", *arguments], capsys)
+    for name in ("cn_graph.json", "cost/left.jsonl", "cost/right.jsonl", "a.json", "allocation.json", "summary.json"):
+        assert f"{tmp_path / name} no such artifact" in said
+    other = write_network(tmp_path)
+    model = other.with_name("two.onnx")
+    import onnx
+
+    loaded = onnx.load(str(other))
+    del loaded.graph.node[2:]
+    loaded.graph.output[0].name = "b"
+    onnx.save(loaded, str(model))
+    assert "the CN graph is of another network than two" in refused(["allocate", *inputs(model, run)], capsys)
+    document = payload(run / "allocation.json")
+    document["allocation"] = document["allocation"][:2]
+    write_document(tmp_path / "short.json", "tilewright/allocation", document, {})
+    arguments = [*inputs(network, run), "--allocation", str(tmp_path / "short.json")]
+    assert "is of another CN graph" in refused(["schedule", *arguments], capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--operands-to-prefetch", '["X"]'], "no layer has this operand"),
+        (["--operands-to-prefetch", "[W"], "is not JSON"),
+        (["--operands-to-prefetch", '"W"'], "must be a list"),
+        (["--share-divisor", "0"], "share_divisor: must be a whole number"),
+        (["--ga-time-budget-s", "-1"], "ga_time_budget_s: not a positive number"),
+        (["--nb-ga-individuals", "1"], "nb_ga_individuals: not a count"),
+    ],
+)
+def test_wrong_options_are_told(
+    arguments: list[str], told: str, run: Path, network: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By their names, without a traceback."""
+    assert told in refused(["allocate", *inputs(network, run), *arguments], capsys)
+
+
+def test_ctrl_c_keeps_the_best_so_far(
+    run: Path,
+    network: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Exit code 130, files of what was found, and a word on it."""
+    outcome = evaluate.Evaluator._outcome
+    count = 0
+
+    def interrupted(self: evaluate.Evaluator, genome: tuple[int, ...]) -> object:
+        nonlocal count
+        count += 1
+        if count == 3:
+            raise KeyboardInterrupt
+        return outcome(self, genome)
+
+    monkeypatch.setattr(evaluate.Evaluator, "_outcome", interrupted)
+    arguments = ["allocate", *inputs(network, run), *GA, "--threads", "1", "-o", str(tmp_path)]
+    assert main(arguments) == 130
+    assert "2 allocations were evaluated; the best is in" in capsys.readouterr().err
+    assert payload(tmp_path / "allocation.json")["search"]["stopped_by"] == "interrupted"
+
+
+def test_the_list_scheduler_of_the_reference_has_no_bound(run: Path, network: Path, tmp_path: Path) -> None:
+    """It is not causal: no bound, no check of rules."""
+    arguments = ["--allocation", str(run / "allocation.json"), "--schedule-model", "stream-2023", "-o", str(tmp_path)]
+    assert main(["schedule", *inputs(network, run), *arguments]) == 0
+    summary = payload(tmp_path / "summary.json")
+    assert (summary["model"], summary["lower_bound"], summary["gap_latency"]) == ("stream-2023", None, None)
+    assert main(["check", str(tmp_path)]) == 0
+
+
+def test_a_sound_run_passes_all_checks(run: Path, network: Path, tmp_path: Path) -> None:
+    """Also against the descriptions."""
+    output = tmp_path / "checks.json"
+    assert main(["check", str(run), *given(network), "-o", str(output)]) == 0
+    checks = payload(output)
+    assert checks["passed"] is True
+    assert {"schedule_memories", "bounds", "graph", "costs", "allocation", "problem"} <= {
+        check["name"] for check in checks["checks"]
+    }
+
+
+def test_check_needs_all_descriptions_or_none(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The problem is made of all three."""
+    said = refused(["check", str(run), "--mapping", MAPPING], capsys)
+    assert "hardware: is needed too" in said
+    assert "workload: is needed too" in said
+
+
+def _broken_latency(run: Path) -> None:
+    summary = payload(run / "summary.json")
+    summary["latency_cycles"] -= 1
+    write_document(run / "summary.json", "tilewright/multi-summary", summary, {})
+
+
+def _broken_bound(run: Path) -> None:
+    summary = payload(run / "summary.json")
+    summary["lower_bound"]["latency_cycles"] = summary["latency_cycles"] + 1
+    write_document(run / "summary.json", "tilewright/multi-summary", summary, {})
+
+
+def _broken_energy_part(run: Path) -> None:
+    summary = payload(run / "summary.json")
+    summary["energy"]["causes"]["off_chip_fetch"]["memory_pj"] += 1.0
+    write_document(run / "summary.json", "tilewright/multi-summary", summary, {})
+
+
+def _broken_core(run: Path) -> None:
+    summary = payload(run / "summary.json")
+    summary["cores"][0]["busy_cycles"] += 1
+    write_document(run / "summary.json", "tilewright/multi-summary", summary, {})
+
+
+def _broken_start(run: Path) -> None:
+    artifact = read_schedule(run / "schedule.npz")
+    artifact.schedule.start_cycles[-1] -= 1
+    write_schedule(run / "schedule.npz", artifact)
+
+
+def _broken_cost(run: Path) -> None:
+    artifact = read_schedule(run / "schedule.npz")
+    artifact.problem.costs.runtime_cycles[artifact.problem.costs.runtime_cycles > 1] -= 1
+    write_schedule(run / "schedule.npz", artifact)
+
+
+def _broken_capacity(run: Path) -> None:
+    artifact = read_schedule(run / "schedule.npz")
+    artifact.system.memory_capacity_bits[:2] = artifact.schedule.peak_bits[:2] - 1
+    write_schedule(run / "schedule.npz", artifact)
+
+
+def _broken_place(run: Path) -> None:
+    document = payload(run / "allocation.json")
+    document["allocation"][0]["core"] = 1 - document["allocation"][0]["core"]
+    write_document(run / "allocation.json", "tilewright/allocation", document, {})
+
+
+@pytest.mark.parametrize(
+    ("break_it", "check"),
+    [
+        (_broken_latency, "totals"),
+        (_broken_bound, "bounds"),
+        (_broken_energy_part, "totals"),
+        (_broken_core, "cores_add_up"),
+        (_broken_start, "schedule_"),
+        (_broken_cost, "costs"),
+        (_broken_capacity, "schedule_memories"),
+        (_broken_place, "allocation"),
+    ],
+)
+def test_what_is_broken_is_found(
+    break_it: Any, check: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A failed check is our bug: exit code 1, and the check that found it."""
+    import shutil
+
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy)
+    break_it(copy)
+    capsys.readouterr()
+    assert main(["check", str(copy), "-o", str(tmp_path / "checks.json")]) == 1
+    assert f"check failed: {check}" in capsys.readouterr().err
+    assert not (tmp_path / "checks.json").exists()
+
+
+def test_json_output_is_the_document(run: Path, network: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One JSON value on standard output."""
+    capsys.readouterr()
+    assert main(["allocate", *inputs(network, run), *GA, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(payload(run / "allocation.json")))
+    assert main(["schedule", *inputs(network, run), "--allocation", str(run / "allocation.json"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["latency_cycles"] == payload(run / "summary.json")["latency_cycles"]

@@ -1,0 +1,129 @@
+"""`tilewright cost`: the cost table of one core, from files to an artifact."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from tilewright.artifacts.envelope import read_artifact
+from tilewright.cli.main import main
+from tilewright.fusion.artifact import write_cn_graph
+from tilewright.fusion.generation import build_cn_graph
+from tilewright.fusion.hint_loops import HintLoopOptions, hint_loop_tiling
+from tilewright.schedule.core_costs import read_core_costs
+from tilewright.workload.source import parse_workload
+
+from tests.unit.hardware.system_cases import connected, core, memory, offchip, write
+
+ROOT = Path(__file__).resolve().parents[3]
+NETWORK = ROOT / "tests" / "workflow" / "tiny" / "workload" / "two_layers.yaml"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two equal cores of a vector of four, a network of two layers cut in four, a mapping file without constraints."""
+    made = tmp_path_factory.mktemp("system")
+    write(made, small=core(), large=core("large", sram=memory(10**7)), dram=offchip())
+    write(made, system=connected(2, ["0, 1"]) | {"cores": {0: "./small.yaml", 1: "./large.yaml"}})
+    links = {"O": "O", "W": "I2", "I": "I1"}
+    (made / "mapping.yaml").write_text(yaml.safe_dump([{"name": "default", "memory_operand_links": links}]))
+    workload = parse_workload(NETWORK, "corrected")
+    graph = build_cn_graph(workload, hint_loop_tiling(workload, HintLoopOptions(hint_loops=[("OY", 4)])))
+    write_cn_graph(graph, made / "cn_graph.json", made / "cn_graph.npz", {})
+    return made
+
+
+def arguments(folder: Path, core_name: str = "small", **changes: str) -> list[str]:
+    """A command line."""
+    given = {
+        "--hardware": str(folder / "system.yaml"),
+        "--core": core_name,
+        "--cns": str(folder),
+        "--workload": str(NETWORK),
+        "--mapping": str(folder / "mapping.yaml"),
+        "--model": "corrected",
+        "--lpf-limit": "4",
+        "--store": str(folder / "store"),
+    } | {f"--{name}": value for name, value in changes.items()}
+    return ["cost", *(text for pair in given.items() for text in pair)]
+
+
+def test_the_table_is_an_artifact(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One row for each class; a line says how many can run; -v prints the table; the same bytes without a store."""
+    output = tmp_path / "cost" / "small.jsonl"
+    assert main([*arguments(folder), "-o", str(output)]) == 0
+    said = capsys.readouterr().out
+    rows = read_core_costs(output)
+    assert f"{len(rows)} of {len(rows)} classes" in said
+    assert said.count("\n") == 1
+    assert all(row.can_run and row.cn_count for row in rows)
+    other = tmp_path / "other.jsonl"
+    assert main([*arguments(folder), "-o", str(other), "--no-store", "--threads", "2", "-v"]) == 0
+    assert rows[0].what in capsys.readouterr().out
+    assert other.read_bytes() == output.read_bytes()
+
+
+def test_the_table_does_not_depend_on_other_cores_and_links(folder: Path, tmp_path: Path) -> None:
+    """Another core and a faster link leave every byte as it is; another off-chip memory does not."""
+    first = tmp_path / "first.jsonl"
+    assert main([*arguments(folder), "-o", str(first)]) == 0
+    write(tmp_path, small=core(), large=core("large", sram=memory(10**5)), dram=offchip())
+    files = {"cores": {0: "./small.yaml", 1: "./large.yaml"}}
+    write(tmp_path, system=connected(2, ["0, 1"], bandwidth=1024) | files)
+    again = tmp_path / "again.jsonl"
+    assert main([*arguments(folder, hardware=str(tmp_path / "system.yaml")), "-o", str(again)]) == 0
+    assert again.read_bytes() == first.read_bytes()
+    slow = offchip()
+    slow["memories"]["dram"]["ports"][0] |= {"bandwidth_min": 8, "bandwidth_max": 8}
+    write(tmp_path, dram=slow)
+    assert main([*arguments(folder, hardware=str(tmp_path / "system.yaml")), "-o", str(again)]) == 0
+    assert again.read_bytes() != first.read_bytes()
+
+
+def test_json_has_every_row(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And nothing else on standard output."""
+    assert main([*arguments(folder), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["core"] == "small"
+    assert [row["cost_class"] for row in said["rows"]] == list(range(len(said["rows"])))
+
+
+def test_everything_that_is_wrong_is_told_at_once(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No mapping file, no CN graph, one core instead of several: three problems, exit code 2."""
+    given = {"mapping": str(tmp_path / "none.yaml"), "cns": str(tmp_path), "hardware": str(folder / "small.yaml")}
+    assert main(arguments(folder, **given)) == 2
+    said = capsys.readouterr().err
+    assert all(text in said for text in ("none.yaml", "cn_graph.json", "several cores"))
+    assert "internal" not in said
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"core_name": "smal"}, "did you mean 'small'"),
+        ({"lpf-limit": "none at all"}, "lpf-limit"),
+        ({"workload": str(ROOT / "config" / "workload" / "resnet18.onnx")}, "another network"),
+    ],
+)
+def test_wrong_input_is_the_users_error(
+    changes: dict[str, str], told: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2 and what to do."""
+    assert main(arguments(folder, **changes)) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_an_option_of_no_effect_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What stays on chip between layers is not the search's to say."""
+    assert main([*arguments(folder), "--exploit-data-locality"]) == 0
+    assert "exploit_data_locality plays no part" in capsys.readouterr().err
+
+
+def test_provenance_names_what_the_table_depends_on(folder: Path, tmp_path: Path) -> None:
+    """Core, off-chip memory, CN graph, network and mapping; not the accelerator."""
+    output = tmp_path / "small.jsonl"
+    assert main([*arguments(folder), "-o", str(output)]) == 0
+    inputs = read_artifact(output, "tilewright/core-costs").provenance["inputs"]
+    assert set(inputs) == {"core", "off_chip", "cn_graph", "workload", "mapping"}

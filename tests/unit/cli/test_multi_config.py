@@ -1,0 +1,234 @@
+"""Runs of the multi-core flow in the configuration."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tilewright.cli.config import MULTI, RUN_KEYS, TOP_KEYS, Plan, plan_of, read_config
+from tilewright.cli.multi_config import SETTINGS, SINGLE_ONLY, MultiRun
+from tilewright.errors import InputError
+
+PROJECT = Path(__file__).resolve().parents[3]
+RUN = {"flow": MULTI, "workload": "resnet18", "hardware": "multi/quad_core"}
+SINGLE_RUN = {"workload": "resnet18", "hardware": "tpu_like"}
+
+
+@pytest.fixture(autouse=True)
+def _in_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(PROJECT)
+
+
+def problems_of(config: Any) -> str:
+    """What is said about a wrong configuration."""
+    with pytest.raises(InputError) as caught:
+        plan_of(config)
+    return str(caught.value)
+
+
+def multi_run(top: dict[str, Any] | None = None, **values: Any) -> MultiRun:
+    """The only run of a configuration with these keys at the top and in the run."""
+    return plan_of({**(top or {}), "runs": {"a": {**RUN, **values}}}).multi_runs[0]
+
+
+def names(plan: Plan) -> list[str]:
+    """Names of the runs of several cores."""
+    return [run.name for run in plan.multi_runs]
+
+
+def test_default_configuration() -> None:
+    """Two networks run on several cores, each followed by what it is compared with."""
+    plan = read_config("config/config.yaml")
+    assert names(plan) == [
+        "resnet18-quad_core",
+        "resnet18-quad_core.layer_by_layer",
+        "mobilenetv2-heterogeneous",
+        "mobilenetv2-heterogeneous.layer_by_layer",
+    ]
+    assert {run.options.model for run in plan.multi_runs} == {"corrected"}
+    assert plan.files["hardware"]["quad_core"] == "config/hardware/multi/quad_core.yaml"
+    assert plan.files["mapping"]["heterogeneous"] == "config/mapping/multi/heterogeneous.yaml"
+
+
+@pytest.mark.parametrize("hardware", ["multi/quad_core", "config/hardware/multi/quad_core.yaml"])
+def test_hardware_in_a_folder(hardware: str) -> None:
+    """A name with its folder or a path; the mapping of the same folder belongs to it."""
+    run = multi_run(hardware=hardware)
+    assert (run.hardware, run.mapping) == ("quad_core", "quad_core")
+    assert plan_of({"runs": {"a": {**RUN, "hardware": hardware}}}).files["mapping"] == {
+        "quad_core": "config/mapping/multi/quad_core.yaml"
+    }
+
+
+def test_layer_by_layer_beside_every_run() -> None:
+    """The same run with one computation node a layer, unless it is not wanted or is what the run does anyway."""
+    run = multi_run(cn_define_mode=1, hint_loops=[["OY", 4]], nb_ga_individuals=8, strict=True)
+    other = run.companion
+    assert other is not None
+    assert (other.name, other.base) == ("a.layer_by_layer", "a")
+    assert other.settings == {"nb_ga_individuals": 8, "cn_define_mode": 1, "mode": "lbl"}
+    assert (other.hardware, other.workload, other.options, other.strict) == ("quad_core", "resnet18", run.options, True)
+    assert other.companion is None
+    assert names(plan_of({"runs": {"a": {**RUN, "baselines": False}}})) == ["a"]
+    assert names(plan_of({"runs": {"a": {**RUN, "cn_define_mode": 1, "mode": "lbl"}}})) == ["a"]
+
+
+def test_model_of_the_top_is_for_single_cores() -> None:
+    """Runs of several cores are costed by the corrected model unless they say otherwise; other options are shared."""
+    top = {"model": "zigzag-3.9.1", "objective": "energy", "lpf_limit": 4}
+    plan = plan_of({**top, "runs": {"a": RUN, "b": SINGLE_RUN, "c": {**RUN, "model": "zigzag-3.9.1"}}})
+    models = {run.name: run.options.model for run in (*plan.runs, *plan.multi_runs) if "." not in run.name}
+    assert models == {"a": "corrected", "b": "zigzag-3.9.1", "c": "zigzag-3.9.1"}
+    assert {run.options.objective for run in (*plan.runs, *plan.multi_runs)} == {"energy"}
+    assert {run.options.lpf_limit for run in (*plan.runs, *plan.multi_runs)} == {4}
+
+
+def test_keys_of_one_flow_at_the_top() -> None:
+    """Defaults of one flow leave runs of the other alone; null gives a key its default."""
+    top = {"nb_ga_individuals": 8, "exploit_data_locality": True, "mode": "lbl"}
+    plan = plan_of({**top, "runs": {"a": {**RUN, "mode": None}, "b": SINGLE_RUN}})
+    assert plan.multi_runs[0].settings == {"nb_ga_individuals": 8}
+    assert not plan.multi_runs[0].options.exploit_data_locality
+    assert plan.runs[0].options.exploit_data_locality
+
+
+def test_arguments_of_verbs() -> None:
+    """Each verb gets its own settings, lists as JSON, and only what is said."""
+    run = multi_run(
+        cn_define_mode=3,
+        hint_loops=[[["OY", "all"]], [["K", 4]]],
+        layer_cutoffs=[8],
+        layer_stacks=[[0, 1], [2]],
+        split_layers=True,
+        split_W_percentage=0.5,
+        split_W_double_buffered=True,
+        nb_ga_generations=3,
+        ga_time_budget_s=1.5,
+        seed=7,
+        objective="EDP",
+        operands_to_prefetch=["W"],
+        cn_runtime="total2",
+        plot_data_transfer=False,
+        strict=True,
+    )
+    assert run.arguments("split") == ["--split-w-percentage", "0.5", "--split-w-double-buffered"]
+    assert run.arguments("cns") == [
+        *("--split-w-percentage", "0.5", "--cn-define-mode", "3", "--hint-loops", '[[["OY","all"]],[["K",4]]]'),
+        *("--layer-cutoffs", "[8]", "--layer-stacks", "[[0,1],[2]]", "--strict"),
+    ]
+    assert run.arguments("allocate") == [
+        *("--nb-ga-generations", "3", "--ga-time-budget-s", "1.5", "--operands-to-prefetch", '["W"]'),
+        *("--cn-runtime", "total2", "--seed", "7", "--no-single-core", "--objective", "EDP"),
+    ]
+    assert run.arguments("schedule") == [
+        *("--operands-to-prefetch", '["W"]', "--cn-runtime", "total2", "--objective", "EDP")
+    ]
+    assert run.companion is not None
+    assert "--no-single-core" not in run.companion.arguments("allocate")
+    assert run.arguments("report") == ["--no-plot-data-transfer"]
+
+
+def test_sweeps_of_runs_of_several_cores() -> None:
+    """Numbers and names are choices where they stand in a list; loops and stacks are one value."""
+    sweep = {
+        **RUN,
+        "baselines": False,
+        "nb_ga_individuals": [4, 8],
+        "cn_define_mode": 1,
+        "hint_loops": [["OY", "all"]],
+        "hardware": ["multi/quad_core", "multi/quad_mesh"],
+        "mapping": "multi/quad_core",
+    }
+    plan = plan_of({"sweeps": {"s": sweep}})
+    assert names(plan) == [
+        f"resnet18-{system}-nb_ga_individuals-{count}" for system in ("quad_core", "quad_mesh") for count in (4, 8)
+    ]
+    assert plan.multi_runs[0].settings["hint_loops"] == [["OY", "all"]]
+
+
+def test_all_problems_at_once() -> None:
+    """Every mistake is told with its place, whatever checks it."""
+    wrong = {
+        **RUN,
+        "cn_define_mode": 7,
+        "mode": "fussed",
+        "split_W_percentage": 2,
+        "layer_stacks": [[0, "b"]],
+        "ga_time_budget_s": -1,
+        "scheduler_candidate_selection": "latncy",
+        "share_divisor": "two",
+        "cn_runtime": "total4",
+        "operands_to_prefetch": [1],
+        "model": "corected",
+        "strict": 1,
+    }
+    said = problems_of(
+        {
+            "nb_ga_individuals": 1,
+            "baselines": "yes",
+            "runs": {
+                "a": wrong,
+                "b": {**RUN, "nb_ga_individuls": 3, "hardware": "quad_core", "pipeline": []},
+                "c": {**SINGLE_RUN, "hint_loops": [["OY", "all"]]},
+                "d": {**RUN, "hardware": "tpu_like"},
+                "e": {**SINGLE_RUN, "hardware": "multi/quad_core"},
+                "f": {**RUN, "split_W_double_buffered": True},
+                "g": {**RUN, "hint_loops": [["OY", "all"]]},
+            },
+        }
+    )
+    for part in (
+        "config nb_ga_individuals: not a count, got 1",
+        "config baselines: wrong kind of value, got 'yes' (allowed: true or false)",
+        "runs.a.cn_define_mode: not a way to define CNs, got 7 (allowed: 1, 2, 3, 4)",
+        "runs.a.mode: not a mode, got 'fussed' (allowed: lbl, fused) (did you mean 'fused'?)",
+        "runs.a.split_W_percentage: wrong share, got 2",
+        "runs.a.layer_stacks[0]: must be a list of node ids",
+        "runs.a.ga_time_budget_s: not a positive number, got -1",
+        "runs.a.scheduler_candidate_selection: unknown, got latncy",
+        "runs.a.share_divisor: wrong kind of value, got 'two' (allowed: a whole number)",
+        "runs.a.cn_runtime: unknown, got total4 (allowed: total0, total1, total2)",
+        "runs.a.operands_to_prefetch: must be names of layer operands, got (1,)",
+        "runs.a.model: unknown model profile, got 'corected'",
+        "runs.a.strict: wrong kind of value, got 1",
+        "runs.b.nb_ga_individuls: unknown key (did you mean 'nb_ga_individuals'?)",
+        "runs.b.hardware: no such hardware file in config/hardware, got 'quad_core' (did you mean 'multi/quad_core'?)",
+        "runs.b.pipeline: only runs with flow: single have this key",
+        "runs.c.hint_loops: only runs with flow: multi have this key",
+        "runs.d.hardware: is the file of one core; flow: multi is for several, got 'tpu_like'",
+        "runs.e.hardware: is an accelerator of several cores, which flow: multi is for, got 'quad_core'",
+        "runs.f.split_W_double_buffered: has no effect without split_layers: true",
+        "runs.g.hint_loops: needs a cn_define_mode",
+    ):
+        assert part in said
+
+
+def test_lines_of_problems(tmp_path: Path) -> None:
+    """A problem stands at the line of its key, also inside a list."""
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "runs:\n  a:\n    flow: multi\n    workload: resnet18\n    hardware: multi/quad_core\n    cn_define_mode: 1\n"
+        "    hint_loops: [[OY]]\n    baselins: false\n"
+    )
+    with pytest.raises(InputError) as caught:
+        read_config(path)
+    said = str(caught.value)
+    assert f"{path}:7 runs.a.hint_loops[0]: must be a loop dimension and a size" in said
+    assert f"{path}:8 runs.a.baselins: unknown key (did you mean 'baselines'?)" in said
+
+
+def test_names_of_companions_are_taken() -> None:
+    """A run of one's own cannot have the name of what another is compared with."""
+    said = problems_of({"runs": {"a": RUN, "a.layer_by_layer": SINGLE_RUN}})
+    assert "runs.a.layer_by_layer: two runs have this name, got 'a.layer_by_layer'" in said
+
+
+def test_every_key_is_explained() -> None:
+    """The table in config/README.md has a row for each key, and no others."""
+    rows = [
+        row
+        for row in (PROJECT / "config" / "README.md").read_text().splitlines()
+        if row.startswith("| `") and row.count("|") >= 3
+    ]
+    told = {name for row in rows for name in row.split("|")[1].replace("`", "").replace(",", " ").split()}
+    assert told == {*RUN_KEYS, *TOP_KEYS}
+    assert not set(SINGLE_ONLY) & set(SETTINGS)

@@ -1,0 +1,201 @@
+"""What of an accelerator's files counts for which step of the multi-core flow."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from onnx import TensorProto, helper
+from tilewright.artifacts.codec import encode
+from tilewright.cli.multi_digests import SystemFiles, is_system, read_system
+from tilewright.fusion.generation import build_cn_graph
+from tilewright.fusion.graph import COLUMNS
+from tilewright.fusion.tiling_options import TilingOptions, network_tiling
+from tilewright.hardware.source import parse_accelerator
+from tilewright.hardware.system import MultiCoreAccelerator
+from tilewright.mapping.source import parse_mapping
+from tilewright.search.options import SearchOptions
+from tilewright.stages.intra_core_mapping import map_core
+from tilewright.workload.source import parse_workload
+
+TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny_multi"
+EVERYTHING = "everything"
+OFFCHIP_PORT = "bandwidth_max: 64"
+EDITS: dict[str, tuple[str, str, str, set[str]]] = {
+    "a comment": ("cores/left.yaml", "name: left", "# words\nname: 'left'  # more", set()),
+    "an energy": ("cores/left.yaml", "r_cost: 50", "r_cost: 51", {"left", EVERYTHING}),
+    "a bandwidth": ("cores/right.yaml", "bandwidth_max: 128", "bandwidth_max: 64", {"right", EVERYTHING}),
+    "an array": ("cores/left.yaml", "sizes: [2]", "sizes: [3]", {"left", EVERYTHING}),
+    "a capacity": ("cores/left.yaml", "size: 4 KiB", "size: 200 B", {"left", "graph", EVERYTHING}),
+    "what a core file runs": ("cores/right.yaml", "[all]", "[vector]", {"right", "graph", EVERYTHING}),
+    "the off-chip energy": ("cores/offchip.yaml", "r_cost: 1000", "r_cost: 10", {"left", "right", EVERYTHING}),
+    "the off-chip bandwidth": ("cores/offchip.yaml", OFFCHIP_PORT, "bandwidth_max: 128", {"left", "right", EVERYTHING}),
+    "a link": ("duo.yaml", "bandwidth: 32", "bandwidth: 16", {EVERYTHING}),
+    "its energy": ("duo.yaml", "energy_per_bit: 0.1", "energy_per_bit: 0.2", {EVERYTHING}),
+    "places": ("duo.yaml", "name: duo", "name: duo\ncore_coordinates: { 0: [1, 0] }", {EVERYTHING}),
+    "routers": ("duo.yaml", "name: duo", "name: duo\nrouters: [0]", {EVERYTHING}),
+    "a role": ("duo.yaml", "name: duo", "name: duo\ncore_roles: { 1: simd }", {"right", "graph", EVERYTHING}),
+    "what a core runs": (
+        *("duo.yaml", "name: duo", "name: duo\ncore_operator_types: { 0: [mac] }"),
+        {"left", "graph", EVERYTHING},
+    ),
+    "another core": (
+        "duo.yaml",
+        "1: ./cores/right.yaml",
+        "1: ./cores/left.yaml",
+        {"left", "right", "graph", EVERYTHING},
+    ),
+    "shared memories": (
+        *("duo.yaml", "core_connectivity:\n  - { type: link, cores: [0, 1], bandwidth: 32, energy_per_bit: 0.1 }"),
+        *('core_memory_sharing: ["0, 1"]', {"graph", EVERYTHING}),
+    ),
+}
+"""Edit -> file, old text, new text, the digests that have to change."""
+
+
+@pytest.fixture
+def hardware(tmp_path: Path) -> Path:
+    """The files of the tiny accelerator, to change."""
+    shutil.copytree(TINY / "hardware", tmp_path / "hardware")
+    return tmp_path / "hardware"
+
+
+def digests(system: SystemFiles) -> dict[str, Any]:
+    """All digests of an accelerator, by what they are of."""
+    tables = {name: system.of_cost_table(name) for name in ("left", "right")}
+    return {"graph": system.of_graph, EVERYTHING: system.everything} | tables
+
+
+def write_network(path: Path) -> None:
+    """Conv -> Relu -> Conv, with weights of which some do not fit a small memory."""
+    info = helper.make_tensor_value_info
+    nodes = [
+        helper.make_node("Conv", ["x", "v"], ["c"], name="first", pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["c"], ["r"], name="relu"),
+        helper.make_node("Conv", ["r", "w"], ["y"], name="second"),
+    ]
+    weights = [
+        helper.make_tensor("v", TensorProto.FLOAT, [8, 4, 3, 3], [0.0] * 288),
+        helper.make_tensor("w", TensorProto.FLOAT, [4, 8, 1, 1], [0.0] * 32),
+    ]
+    ends = [info("x", TensorProto.FLOAT, [1, 4, 6, 6])], [info("y", TensorProto.FLOAT, [1, 4, 6, 6])]
+    graph = helper.make_graph(nodes, "net", *ends, weights)
+    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
+
+
+def products(hardware: Path) -> dict[str, Any]:
+    """What the steps make of the files: the graph of computation nodes, and the cost table of each core."""
+    network = hardware.parent / "net.onnx"
+    if not network.exists():
+        write_network(network)
+    workload = parse_workload(network, "corrected")
+    accelerator = parse_accelerator(hardware / "duo.yaml")
+    assert isinstance(accelerator, MultiCoreAccelerator)
+    # No core is named, so that what cores can run decides.
+    mapping = parse_mapping([{"name": "default", "intra_core_tiling": ["OY, all"]}])
+    options = TilingOptions(cn_define_mode=4, hint_loops=[["OY", "all"]])
+    graph = build_cn_graph(workload, network_tiling(workload, mapping, accelerator, options))
+    search = SearchOptions(lpf_limit=3, model="corrected")
+    found: dict[str, Any] = {"graph": [encode(graph.layers), *(getattr(graph, name).tolist() for name in COLUMNS)]}
+    # Tables of the graph of the unchanged accelerator: that another graph makes other tables is no news.
+    first = hardware.parent / "first"
+    if not first.exists():
+        shutil.copytree(hardware, first)
+    same = parse_accelerator(first / "duo.yaml")
+    assert isinstance(same, MultiCoreAccelerator)
+    graph = build_cn_graph(workload, network_tiling(workload, mapping, same, options))
+    for name in accelerator.distinct_cores:
+        found[name] = [encode(row) for row in map_core(graph, workload, mapping, accelerator, name, search)]
+    return found
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edit_changes_the_digests_of_what_depends_on_it(edit: str, hardware: Path) -> None:
+    """Exactly the digests change that have to, and whatever a step makes differently has another digest."""
+    before, made = digests(read_system(hardware / "duo.yaml")), products(hardware)
+    file, old, new, expected = EDITS[edit]
+    text = (hardware / file).read_text()
+    assert old in text
+    (hardware / file).write_text(text.replace(old, new))
+    after, remade = digests(read_system(hardware / "duo.yaml")), products(hardware)
+    changed = {part for part in before if before[part] != after[part]}
+    assert changed == expected
+    assert {part for part in made if made[part] != remade.get(part)} <= changed
+
+
+def test_edits_that_change_what_is_made_are_among_them(hardware: Path) -> None:
+    """The test above sees changes of every product at all."""
+    made = products(hardware)
+    for part, (file, old, new, _) in {
+        "graph": EDITS["a capacity"],
+        "left": EDITS["an energy"],
+        "right": EDITS["a bandwidth"],
+    }.items():
+        text = (hardware / file).read_text()
+        (hardware / file).write_text(text.replace(old, new))
+        assert products(hardware)[part] != made[part]
+        (hardware / file).write_text(text)
+
+
+def test_names_of_cores(hardware: Path) -> None:
+    """Distinct core files without the off-chip one, named as the reader names them."""
+    system = read_system(hardware / "duo.yaml")
+    assert system.core_names == ("left", "right")
+    assert system.offchip_id == 2
+    assert dict(system.name_of) == {0: "left", 1: "right", 2: "offchip"}
+    accelerator = parse_accelerator(hardware / "duo.yaml")
+    assert isinstance(accelerator, MultiCoreAccelerator)
+    assert tuple(accelerator.distinct_cores) == system.core_names
+    text = (hardware / "duo.yaml").read_text()
+    (hardware / "duo.yaml").write_text(text.replace("1: ./cores/right.yaml", "1: ./cores/left.yaml"))
+    assert read_system(hardware / "duo.yaml").core_names == ("left",)
+
+
+@pytest.mark.parametrize("name", ["quad_core", "heterogeneous", "quad_mesh"])
+def test_names_of_cores_of_the_examples(name: str) -> None:
+    """Both dialects name the off-chip core, which has no table."""
+    file = Path(__file__).resolve().parents[3] / "config" / "hardware" / "multi" / f"{name}.yaml"
+    accelerator = parse_accelerator(file)
+    assert isinstance(accelerator, MultiCoreAccelerator)
+    system = read_system(file)
+    assert system.core_names == tuple(accelerator.distinct_cores)
+    assert system.offchip_id == accelerator.offchip_core_id
+
+
+def test_roles_of_a_regular_graph_count(tmp_path: Path, hardware: Path) -> None:
+    """In the dialect of 2024 roles are ids in `graph`; its bandwidth is not for cost tables and graphs."""
+    file = hardware / "mesh.yaml"
+    text = """
+name: mesh
+cores: [./cores/left.yaml, ./cores/right.yaml, ./cores/offchip.yaml]
+graph: { type: 2d_mesh, nb_rows: 1, nb_cols: 1, bandwidth: 8, offchip_core_id: 2, simd_core_id: 1 }
+"""
+    file.write_text(text)
+    before = digests(read_system(file))
+    file.write_text(text.replace("bandwidth: 8", "bandwidth: 16"))
+    after = digests(read_system(file))
+    assert {part for part in before if before[part] != after[part]} == {EVERYTHING}
+    file.write_text(text.replace("simd_core_id", "pooling_core_id"))
+    after = digests(read_system(file))
+    assert {part for part in before if before[part] != after[part]} == {"right", "graph", EVERYTHING}
+
+
+def test_broken_files_have_digests_too(hardware: Path) -> None:
+    """What cannot be read says nothing here: the step that reads it says what is wrong."""
+    good = digests(read_system(hardware / "duo.yaml"))
+    (hardware / "cores" / "left.yaml").write_text("memories: [")
+    assert digests(read_system(hardware / "duo.yaml")) != good
+    (hardware / "cores" / "left.yaml").unlink()
+    assert read_system(hardware / "duo.yaml").core_names == ("right",)
+    (hardware / "duo.yaml").write_text("cores: [")
+    broken = read_system(hardware / "duo.yaml")
+    assert broken.core_names == ()
+    assert broken.everything != read_system(hardware / "none.yaml").everything
+    assert read_system(hardware / "none.yaml").of_cost_table("left")
+
+
+def test_files_of_several_cores(hardware: Path) -> None:
+    """Told by their cores; a file that says nothing is neither."""
+    assert is_system(hardware / "duo.yaml") is True
+    assert is_system(hardware / "cores" / "left.yaml") is False
+    assert is_system(hardware / "none.yaml") is None

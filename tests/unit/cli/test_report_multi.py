@@ -1,0 +1,107 @@
+"""`tilewright report` of a run on several cores."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tilewright.artifacts.envelope import read_artifact
+from tilewright.cli.main import main
+from tilewright.report.schedule_html import page_data
+from tilewright.schedule.artifact import read_schedule
+
+from tests.workflow.multi_projects import TINY_MULTI, write_network
+
+FIGURES = ("schedule", "memory", "links", "energy", "baselines", "cost_table", "allocation")
+FILES = {
+    *(f"{name}.{kind}" for name in FIGURES for kind in ("svg", "png")),
+    "schedule.html",
+    "layers.csv",
+    "trace.json",
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small run: a network of three layers on two cores."""
+    folder = tmp_path_factory.mktemp("multi")
+    made, costs = folder / "run", folder / "run" / "cost"
+    write_network(folder / "net.onnx")
+    given = ["--hardware", str(TINY_MULTI / "hardware" / "duo.yaml"), "--workload", str(folder / "net.onnx")]
+    given += ["--mapping", str(TINY_MULTI / "mapping" / "duo.yaml")]
+    assert main(["cns", *given, "-o", str(made)]) == 0
+    for core in ("left", "right"):
+        options = ["--core", core, "--lpf-limit", "3", "--no-store", "-o", str(costs / f"{core}.jsonl")]
+        assert main(["cost", *given, "--cns", str(made), *options]) == 0
+    given += ["--cns", str(made), "--costs", str(costs), "-o", str(made)]
+    assert main(["allocate", *given]) == 0
+    assert main(["schedule", *given, "--allocation", str(made / "allocation.json")]) == 0
+    return made
+
+
+def test_all_files_are_written_and_told(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same files with all options, the same bytes each time."""
+    capsys.readouterr()
+    assert main(["report", str(run), "-o", str(tmp_path / "a"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {Path(path).name for path in told} == FILES
+    assert {path.name for path in (tmp_path / "a").iterdir()} == FILES
+    assert main(["report", str(run), "-o", str(tmp_path / "b")]) == 0
+    assert [
+        path for path in FILES if (tmp_path / "a" / path).read_bytes() != (tmp_path / "b" / path).read_bytes()
+    ] == []
+
+
+def test_numbers_are_those_of_the_run(run: Path, tmp_path: Path) -> None:
+    """Of the page, the trace and the table."""
+    assert main(["report", str(run), "-o", str(tmp_path)]) == 0
+    schedule = read_schedule(run / "schedule.npz").schedule
+    summary = read_artifact(run / "summary.json").payload
+    page = page_data((tmp_path / "schedule.html").read_text("utf-8"))
+    assert page["latency_cycles"] == schedule.latency_cycles == summary["latency_cycles"]
+    assert f"{100 * summary['gap_latency']:.1f} %" in page["totals"]
+    assert page["layers"][0]["tile_dimensions"] == ["OY"]
+    trace = json.loads((tmp_path / "trace.json").read_text())
+    assert len([event for event in trace["traceEvents"] if event.get("cat") == "cn"]) == summary["cn_count"]
+    with (tmp_path / "layers.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["name"] for row in rows] == ["first", "relu", "second"]
+    assert sum(int(row["cn_count"]) for row in rows) == summary["cn_count"]
+
+
+def test_options_change_the_figure_of_the_schedule_alone(run: Path, tmp_path: Path) -> None:
+    """Sections, and rows without links; every file is there in any case."""
+    assert main(["report", str(run), "-o", str(tmp_path / "full")]) == 0
+    for option in ("--no-plot-full-schedule", "--no-plot-data-transfer"):
+        assert main(["report", str(run), "-o", str(tmp_path / option), option]) == 0
+        names = {path.name for path in (tmp_path / option).iterdir()}
+        assert names == FILES
+        differ = {
+            name for name in FILES if (tmp_path / option / name).read_bytes() != (tmp_path / "full" / name).read_bytes()
+        }
+        assert differ == {"schedule.svg", "schedule.png"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["summary.json", "cn_graph.json", "cn_graph.npz", "generations.csv", "pareto.csv", "cost/left.jsonl"],
+)
+def test_a_missing_file_of_the_run_is_told_before_anything_is_written(
+    name: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2 and the name of the file."""
+    copy = tmp_path / "copy"
+    shutil.copytree(run, copy)
+    (copy / name).unlink()
+    assert main(["report", str(copy), "-o", str(tmp_path / "report")]) == 2
+    said = capsys.readouterr().err
+    assert name in said
+    assert "internal" not in said
+    assert not (tmp_path / "report").exists()
+
+
+def test_loop_nests_of_layers_are_refused(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--layer is for runs on one core."""
+    assert main(["report", str(run), "-o", str(tmp_path / "report"), "--layer", "first"]) == 2
+    assert "--layer" in capsys.readouterr().err

@@ -1,0 +1,79 @@
+"""A case by both models, worked out on paper: tiny case of cases.py.
+
+Three lines of 32 bits in, over a link of 8 bits: 4 cycles each; weights of 8 and 24 bits. A CN of layer 0 takes one cycle and
+one for off-loading, one of layer 1 three and one.
+"""
+
+from pathlib import Path
+
+from tilewright.schedule.check import check_schedule
+from tilewright.silicon.case import SiliconCase, read_case
+from tilewright.silicon.run import STEPS, STREAM_2023_SWITCHES, CaseRun, CaseRunner, Switches
+
+from tests.unit.silicon.cases import MAPPING, core, layer, write_case
+
+
+def case_of(folder: Path, **changed: object) -> SiliconCase:
+    """The tiny case."""
+    return read_case("tiny", write_case(folder, **changed))
+
+
+def spans(run: CaseRun) -> list[tuple[int, int]]:
+    """(start, end) of each CN."""
+    return list(zip(run.schedule.start_cycles.tolist(), run.schedule.end_cycles.tolist(), strict=True))
+
+
+def test_the_case_by_the_rules_of_the_reference(tmp_path: Path) -> None:
+    """Weight 0-1, lines of input 1-5, 5-9, 9-13: layer 0 runs 5-7, 9-11, 13-15. CN 0 of layer 1 needs lines 0 and 1, there
+    at 7 and 11: 7-11, 11-15, and runs 15-19. Line 2 goes 15-19, 19-23 and 23-27 run; results 19-23, 23-27, 27-31."""
+    run = CaseRunner(case_of(tmp_path)).run(STREAM_2023_SWITCHES)
+    assert spans(run) == [(5, 7), (9, 11), (13, 15), (15, 19), (19, 23), (23, 27)]
+    assert run.latency_cycles == 31
+    assert [run.layer_cycles(place) for place in (0, 1)] == [(1, 1, 1, 2), (3, 3, 3, 4)]
+
+
+def test_the_case_by_the_default_model(tmp_path: Path) -> None:
+    """As before, without off-loading; layer 1 is a candidate when both lines have begun (9): 9-13, 13-17, runs 17-20.
+
+    Line 2 goes 17-21; 21-24 and, with all lines there, 24-27 run; results 20-24, 24-28, 28-32.
+    """
+    run = CaseRunner(case_of(tmp_path)).run(Switches())
+    assert spans(run) == [(5, 6), (9, 10), (13, 14), (17, 20), (21, 24), (24, 27)]
+    assert run.latency_cycles == 32
+    assert check_schedule(run.assembled.problem, run.schedule) == []
+    assert run.lower_bound_cycles <= 32
+    assert run.busy_cycles.tolist() == [3, 9, 0]
+    assert run.compute_cycles == 9
+
+
+def test_registers_limit_the_dataflow_of_the_default_model_alone(tmp_path: Path) -> None:
+    """Registers for two partial sums: the reference of 2023 takes four pixels at a time, where nothing is summed up."""
+    workload = [layer(0, 0), layer(1, 0)]
+    runner = CaseRunner(case_of(tmp_path, cores__core=core(32), workload=workload))
+    assert runner.run(STREAM_2023_SWITCHES).layer_cycles(0)[0] == 1
+    assert runner.run(Switches()).layer_cycles(0)[0] == 2
+
+
+def test_a_part_of_a_dataflow_leaves_the_other_sides_alone(tmp_path: Path) -> None:
+    """Without a spatial mapping in the file, the dataflow of the core counts; what it leaves open is not used."""
+    free = [{key: value for key, value in entry.items() if key != "spatial_mapping"} for entry in MAPPING]
+    runner = CaseRunner(case_of(tmp_path, mapping=free))
+    assert runner.run(STREAM_2023_SWITCHES).layer_cycles(0)[0] == 1
+
+
+def test_steps_lead_from_one_model_to_the_other(tmp_path: Path) -> None:
+    """The first is stream-2023, each other one changes what it says, the last is the default."""
+    runner = CaseRunner(case_of(tmp_path))
+    found = list(runner.steps())
+    assert [text for text, _ in found] == ["stream-2023", *(text for text, _ in STEPS)]
+    assert found[0][1].switches == STREAM_2023_SWITCHES
+    assert found[-1][1].switches == Switches()
+    assert (found[0][1].latency_cycles, found[-1][1].latency_cycles) == (31, 32)
+
+
+def test_allocations_are_searched_where_there_is_a_choice(tmp_path: Path) -> None:
+    """Both layers may run on both cores: no data flows from core 1 to core 0 but over the DRAM; one core is best, or both."""
+    free = [{**entry, "core_allocation": [0, 1]} for entry in MAPPING]
+    for switches in (STREAM_2023_SWITCHES, Switches()):
+        given = CaseRunner(case_of(tmp_path / "given")).run(switches).latency_cycles
+        assert CaseRunner(case_of(tmp_path / "free", mapping=free)).run(switches).latency_cycles <= given

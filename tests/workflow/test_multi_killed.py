@@ -1,0 +1,188 @@
+"""kill -9 of jobs and of Snakemake itself, at given steps and at random moments: started again, the run ends with the
+same bytes as one that nobody disturbed."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+import pytest
+from tilewright.cli.main import main
+
+from tests.workflow.conftest import Project
+from tests.workflow.multi_projects import create_multi
+
+LONGEST_WAIT_S = 120
+JOB, EVERYTHING = "job", "everything"
+STEPS = [("cost", JOB), ("cost", EVERYTHING), ("allocate", EVERYTHING), ("schedule", JOB), ("report", EVERYTHING)]
+"""Verb at whose first process something is killed, one after the other; and what: that process, or the whole run."""
+RANDOM_KILLS, SEED = 2, 5
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The project after a run that nobody disturbed."""
+    project = create_multi(tmp_path_factory.mktemp("undisturbed") / "project")
+    project.run()
+    return project
+
+
+@pytest.fixture
+def project(undisturbed: Project, tmp_path: Path) -> Project:
+    """The same project before its first run."""
+    copy = create_multi(tmp_path / "project")
+    (copy.root / "profiles").symlink_to("workflow/profiles")
+    return copy
+
+
+@contextmanager
+def running(project: Project) -> Iterator[subprocess.Popen[bytes]]:
+    """`make run` in processes of its own, killed at the end if they still run."""
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(project.root / "lib")}
+    with (project.root / "said.txt").open("wb") as said:
+        process = subprocess.Popen(
+            ["workflow/run.sh", "config/config.yaml", "--cores", "2"],
+            cwd=project.root,
+            env=environment,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            yield process
+        finally:
+            kill_tree(process)
+            process.wait()
+
+
+def kill_tree(process: subprocess.Popen[bytes]) -> None:
+    """kill -9 of a process and of all that it started, the first ones first: nobody can tidy up."""
+    try:
+        tree = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return
+    for member in tree:
+        with suppress(psutil.NoSuchProcess):
+            member.send_signal(signal.SIGKILL)
+    psutil.wait_procs(tree[1:], timeout=LONGEST_WAIT_S)
+
+
+def wait_for_verb(process: subprocess.Popen[bytes], verb: str) -> psutil.Process:
+    """The first process that runs a verb of tilewright, once it does."""
+    deadline = time.monotonic() + LONGEST_WAIT_S
+    while time.monotonic() < deadline:
+        assert process.poll() is None, f"ended before {verb}"
+        for member in psutil.Process(process.pid).children(recursive=True):
+            try:
+                words = member.cmdline()
+            except psutil.NoSuchProcess:
+                continue
+            if words[1:4] == ["-m", "tilewright", verb]:
+                return member
+        time.sleep(0.02)
+    raise AssertionError(f"no {verb} in {LONGEST_WAIT_S} s")
+
+
+def finish(project: Project) -> str:
+    """Run to the end; what was said."""
+    with running(project) as process:
+        process.wait(LONGEST_WAIT_S)
+    said = (project.root / "said.txt").read_text()
+    assert process.returncode == 0, said
+    return said
+
+
+def check_whole(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every artifact that is there is whole."""
+    if (project.root / "results").is_dir():
+        monkeypatch.chdir(project.root)
+        assert main(["store", "verify", "results"]) == 0
+
+
+def assert_same(project: Project, undisturbed: Project) -> None:
+    """The same results, byte for byte, and nothing else."""
+    (project.root / "results" / "report.html").unlink()  # Snakemake's report has the time of the run in it
+    made, expected = project.artifacts(), undisturbed.artifacts()
+    assert sorted(made) == sorted(expected)
+    assert [name for name in made if made[name] != expected[name]] == []
+
+
+def test_kill_in_one_step_after_the_other(
+    project: Project, undisturbed: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job is killed, or everything, as soon as a step begins; the last run goes through."""
+    for verb, what in STEPS:
+        with running(project) as process:
+            job = wait_for_verb(process, verb)
+            if what == JOB:
+                job.send_signal(signal.SIGKILL)
+                process.wait(LONGEST_WAIT_S)
+                assert process.returncode == 1
+            else:
+                kill_tree(process)
+        check_whole(project, monkeypatch)
+    assert "did not end; what it finished is kept" in finish(project)
+    assert_same(project, undisturbed)
+
+
+def test_kill_at_random_moments(project: Project, undisturbed: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything is killed at random moments of the run."""
+    moments = random.Random(SEED)
+    for _ in range(RANDOM_KILLS):
+        with running(project) as process:
+            time.sleep(moments.uniform(1.5, 6))
+            kill_tree(process)
+        check_whole(project, monkeypatch)
+    finish(project)
+    assert_same(project, undisturbed)
+
+
+def test_two_runs_in_one_folder(project: Project) -> None:
+    """A second run beside a running one says so and changes nothing."""
+    if shutil.which("flock") is None:
+        pytest.skip("no flock on this system: Snakemake's own lock is all there is")
+    with running(project) as process:
+        wait_for_verb(process, "parse")
+        done = subprocess.run(
+            ["workflow/run.sh", "config/config.yaml", "--cores", "1"],
+            cwd=project.root,
+            env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONPATH": "lib"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (2, "error: another run is at work in this folder\n")
+
+
+def test_a_bad_mapping_is_told_at_once_and_keeps_results(
+    undisturbed: Project, tmp_path: Path, edit: Callable[[Path, str, str], None]
+) -> None:
+    """Unknown core, a core that cannot run it, and a wrong tile: all problems with their lines, nothing lost."""
+    project = undisturbed.copy(tmp_path / "copy")
+    (project.root / "profiles").symlink_to("workflow/profiles")
+    before = project.artifacts()
+    edit(
+        project.root / "config" / "mapping" / "duo.yaml",
+        'core_allocation: [0, 1]\n  intra_core_tiling: ["OY, all"]',
+        'core_allocation: [0, 7]\n  intra_core_tiling: ["OY, 99"]',
+    )
+    with running(project) as process:
+        process.wait(LONGEST_WAIT_S)
+    said = (project.root / "said.txt").read_text()
+    assert process.returncode == 1
+    log = (project.root / "logs" / "multi" / "fused" / "cns.log").read_text()
+    assert "config/mapping/duo.yaml:2" in log
+    assert "7" in log
+    assert "99" in log
+    assert "Traceback" not in log + said
+    after = project.artifacts()
+    assert {name: after.get(name) for name in before if name.startswith("multi/fused/")} == {
+        name: content for name, content in before.items() if name.startswith("multi/fused/")
+    }

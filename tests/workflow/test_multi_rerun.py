@@ -1,0 +1,142 @@
+"""The multi-core flow: what reruns after which change, and what does not."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.workflow.conftest import Project
+from tests.workflow.multi_projects import COMPANION, RUN, after_costs, create_multi, jobs_of_runs
+
+Edit = Callable[[Path, str, str], None]
+OF_HARDWARE = ["parse_hardware duo", "draw_system duo"]
+COSTS = jobs_of_runs("cost_multi/left", "cost_multi/right")
+GRAPHS = jobs_of_runs("cns_multi")
+LATER = after_costs()
+EDITS: dict[str, tuple[str, str, str, list[str]]] = {
+    "one core": (
+        *("hardware/cores/left.yaml", "r_cost: 50", "r_cost: 51"),
+        [*OF_HARDWARE, "parse_core duo left", *jobs_of_runs("cost_multi/left"), *LATER],
+    ),
+    "the capacity of a core": (
+        *("hardware/cores/left.yaml", "size: 4 KiB", "size: 8 KiB"),
+        [*OF_HARDWARE, "parse_core duo left", *GRAPHS, *COSTS, *LATER],
+    ),
+    "a link": ("hardware/duo.yaml", "bandwidth: 32", "bandwidth: 16", [*OF_HARDWARE, *LATER]),
+    "the off-chip memory": (
+        *("hardware/cores/offchip.yaml", "r_cost: 1000", "r_cost: 900"),
+        [*OF_HARDWARE, *COSTS, *LATER],
+    ),
+    "the mapping": ("mapping/duo.yaml", "OY, all", "OY, 2", ["parse_mapping duo", *GRAPHS, *COSTS, *LATER]),
+    "the genetic algorithm": ("config.yaml", "nb_ga_generations: 2", "nb_ga_generations: 3", LATER),
+    "the seed": ("config.yaml", "lpf_limit: 4", "lpf_limit: 4\nseed: 1", [*COSTS, *LATER]),
+    "the search for mappings": ("config.yaml", "lpf_limit: 4", "lpf_limit: 3", [*COSTS, *LATER]),
+    "the scheduler": ("config.yaml", "exhaustive_nodes: 0", "scheduler_candidate_selection: memory", LATER),
+    "the tiling of the run": (
+        *("config.yaml", "exhaustive_nodes: 0", "exhaustive_nodes: 0\n    mode: lbl"),
+        [
+            *jobs_of_runs("cns_multi", "cost_multi/left", "cost_multi/right", run=RUN),
+            *(job for job in LATER if COMPANION not in job),
+        ],
+    ),
+    "figures": (
+        *("config.yaml", "exhaustive_nodes: 0", "exhaustive_nodes: 0\n    plot_data_transfer: false"),
+        [f"report_multi {RUN}"],
+    ),
+    "comments": ("hardware/duo.yaml", "name: duo", "# words\nname: 'duo' # more", []),
+    "comments on a core": ("hardware/cores/left.yaml", "name: left", "# words\nname:   left", []),
+    "comments on the mapping": ("mapping/duo.yaml", '["OY, all"]', "['OY, all'] # words", []),
+    "comments on the runs": ("config.yaml", "flow: multi", "flow: multi # words", []),
+}
+"""What is edited -> file, old text, new text, the jobs that follow."""
+CODE_EDITS = {
+    "cost/__init__.py": [*COSTS, *LATER],
+    "schedule/result.py": LATER,
+    "report/schedule_html.py": [f"report_multi {RUN}"],
+}
+"""File of the library -> the jobs that follow from its change; of cost tables only what comes after is left out."""
+
+
+@pytest.fixture(scope="module")
+def built_multi(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The tiny project of two cores after its first run; never change it, take a `multi`."""
+    project = create_multi(tmp_path_factory.mktemp("multi") / "project")
+    project.run()
+    return project
+
+
+@pytest.fixture
+def multi(built_multi: Project, tmp_path: Path) -> Project:
+    """A copy of it to change."""
+    return built_multi.copy(tmp_path / "project")
+
+
+def test_the_first_run_makes_everything(built_multi: Project) -> None:
+    """Tables, allocation, schedule, checks, figures and a row in the summary; a second run does nothing."""
+    results = built_multi.root / "results"
+    made = {path.relative_to(results).as_posix() for path in results.rglob("*") if path.is_file()}
+    for run in (RUN, COMPANION):
+        names = ["cn_graph.json", "cn_graph.npz", "cost/left.jsonl", "cost/right.jsonl", "allocation.json"]
+        names += ["generations.csv", "pareto.csv", "mapping.yaml", "schedule.npz", "summary.json", "checks.json"]
+        assert {f"multi/{run}/{name}" for name in names} <= made
+        assert json.loads((results / "multi" / run / "checks.json").read_text())["payload"]["passed"]
+    figures = ["schedule.html", "schedule.svg", "memory.svg", "links.svg", "energy.svg", "trace.json"]
+    assert {f"multi/{RUN}/report/{name}" for name in figures} <= made
+    assert {"hardware/duo/core/left.json", "hardware/duo/core/right.json", "hardware/duo/system.svg"} <= made
+    (row,) = csv.DictReader((results / "summary.csv").read_text().splitlines())
+    summary = json.loads((results / "multi" / RUN / "summary.json").read_text())["payload"]
+    assert (row["run"], row["flow"], row["core"]) == (RUN, "multi", "duo")
+    assert int(row["latency_cycles"]) == summary["latency_cycles"]
+    other = json.loads((results / "multi" / COMPANION / "summary.json").read_text())["payload"]
+    assert int(row["layer_by_layer_latency_cycles"]) == other["latency_cycles"]
+    assert built_multi.would_run() == []
+
+
+@pytest.mark.parametrize("what", EDITS)
+def test_an_edit_reruns_what_depends_on_it(what: str, multi: Project, edit: Edit) -> None:
+    """Exactly the jobs that follow from an edit, by rule, run and core."""
+    file, old, new, expected = EDITS[what]
+    edit(multi.root / "config" / file, old, new)
+    assert multi.would_run() == sorted(expected)
+
+
+@pytest.mark.parametrize("file", CODE_EDITS)
+def test_edited_code_reruns_the_rules_that_run_it(file: str, multi: Project) -> None:
+    """A change of the code of a step reruns that step and what depends on it."""
+    package = multi.own_library()
+    assert multi.would_run() == []
+    with (package / file).open("a") as stream:
+        stream.write("\n")
+    assert [job for job in multi.would_run() if "_multi" in job] == sorted(
+        job for job in CODE_EDITS[file] if "_multi" in job
+    )
+
+
+def test_an_added_run_leaves_the_others(multi: Project, edit: Edit) -> None:
+    """A run of one core beside those of several runs alone, with what compares runs."""
+    new = "runs:\n  alone: {workload: net, hardware: config/hardware/cores/left.yaml, mapping: duo}\n"
+    edit(multi.root / "config" / "config.yaml", "runs:\n", new)
+    jobs = [f"{rule} alone" for rule in ("map_single", "check_single", "report_single")]
+    jobs += ["parse_hardware left", "draw_hardware left", "parse_workload net", "pareto", "summary"]
+    assert multi.would_run() == sorted(jobs)
+
+
+def test_incremental_runs_equal_fresh_ones(
+    multi: Project, tmp_path: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After edits of a core, of a link, and of both, on two cores: the bytes of a run from nothing on one core."""
+    edit(multi.root / "config" / "hardware" / "cores" / "left.yaml", "r_cost: 50", "r_cost: 5")
+    multi.run()
+    edit(multi.root / "config" / "hardware" / "duo.yaml", "bandwidth: 32", "bandwidth: 16")
+    multi.run()
+    assert multi.would_run() == []
+    fresh = create_multi(tmp_path / "fresh")
+    for file in ("hardware/cores/left.yaml", "hardware/duo.yaml"):
+        (fresh.root / "config" / file).write_bytes((multi.root / "config" / file).read_bytes())
+    monkeypatch.setenv("PYTHONHASHSEED", "1")
+    fresh.run(cores=1)
+    made, remade = fresh.artifacts(), multi.artifacts()
+    assert sorted(made) == sorted(remade)
+    assert [name for name in made if made[name] != remade[name]] == []

@@ -1,0 +1,276 @@
+# The multi-core flow: a network cut into computation nodes, their cost on every distinct core, the search for an
+# allocation, its schedule. Steps that depend on a part of the accelerator alone read its files, as ancient inputs with a
+# digest of that part as a parameter: the cost table of one core does not depend on the others. The artifact of the
+# accelerator would not do: behind an ancient file that another job makes anew, Snakemake looks at no parameters.
+
+
+rule split_multi:
+    """The network with the layers split whose weights are too large for the cores."""
+    input:
+        hardware=ancient(written_by("hardware")),
+        cores=ancient(core_files_of_run),
+        workload=ancient(written_by("workload")),
+        mapping=of_multi_run(MAPPING),
+    output:
+        update("results/multi/{run}/split.onnx"),
+    log:
+        "logs/multi/{run}/split.log",
+    wildcard_constraints:
+        run=multi_runs_that_split(),
+    conda:
+        "../../environment.yml"
+    params:
+        said_workload=said_by("workload"),
+        said_hardware=lambda wildcards: system_of(wildcards).of_graph,
+        network_options=lambda wildcards: list(
+            PLAN.network_options.get(MULTI_RUN_OF[wildcards.run].workload, ())
+        ),
+        arguments=arguments("split"),
+        code=CODE["split"],
+    shell:
+        "python -m tilewright split --hardware {input.hardware:q} --workload {input.workload:q}"
+        " --mapping {input.mapping:q} {params.network_options:q} {params.arguments:q} -o {output:q} &> {log:q}"
+
+
+rule parse_split_multi:
+    """The layers of the split network."""
+    input:
+        "results/multi/{run}/split.onnx",
+    output:
+        workload=update("results/multi/{run}/workload.json"),
+        coverage=update("results/multi/{run}/coverage.json"),
+    log:
+        "logs/multi/{run}/parse_split.log",
+    wildcard_constraints:
+        run=multi_runs_that_split(),
+    conda:
+        "../../environment.yml"
+    params:
+        model=MULTI_MODEL,
+        name=lambda wildcards: MULTI_RUN_OF[wildcards.run].workload,
+        network_options=lambda wildcards: list(
+            PLAN.network_options.get(MULTI_RUN_OF[wildcards.run].workload, ())
+        ),
+        code=CODE["parse_workload"],
+    shell:
+        "python -m tilewright parse workload {input:q} --name {params.name:q} --model {params.model:q}"
+        " {params.network_options:q}"
+        " -o {output.workload:q} --coverage {output.coverage:q} &> {log:q}"
+
+
+rule cns_multi:
+    """The network cut into computation nodes, and what flows between them."""
+
+    # The mapping as written, so that what is wrong with it is told by line.
+    input:
+        hardware=ancient(written_by("hardware")),
+        cores=ancient(core_files_of_run),
+        workload=multi_workload,
+        mapping=ancient(written_by("mapping")),
+    output:
+        update("results/multi/{run}/cn_graph.json"),
+        columns=update("results/multi/{run}/cn_graph.npz"),
+    log:
+        "logs/multi/{run}/cns.log",
+    benchmark:
+        "logs/multi/{run}/cns.tsv"
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=lambda wildcards, attempt: 2000 * attempt,
+    params:
+        said_hardware=lambda wildcards: system_of(wildcards).of_graph,
+        said_mapping=said_by("mapping"),
+        arguments=arguments("cns"),
+        directory=subpath(output.columns, parent=True),
+        code=CODE["cns"],
+    shell:
+        "python -m tilewright cns --hardware {input.hardware:q} --workload {input.workload:q}"
+        " --mapping {input.mapping:q} {params.arguments:q} -o {params.directory:q} &> {log:q}"
+
+
+rule cost_multi:
+    """The cost of every distinct computation node on one core."""
+    input:
+        hardware=ancient(written_by("hardware")),
+        cores=ancient(core_files_of_run),
+        core=of_multi_run("results/hardware/{hardware}/core/{core}.json"),
+        workload=multi_workload,
+        mapping=of_multi_run(MAPPING),
+        graph="results/multi/{run}/cn_graph.json",
+        columns="results/multi/{run}/cn_graph.npz",
+    output:
+        update("results/multi/{run}/cost/{core}.jsonl"),
+    log:
+        "logs/multi/{run}/cost/{core}.log",
+    benchmark:
+        "logs/multi/{run}/cost/{core}.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=memory_mb(1000, 100),
+        runtime=60,
+    params:
+        said_hardware=lambda wildcards: system_of(wildcards).of_cost_table(
+            wildcards.core
+        ),
+        options=lambda wildcards: command_line(MULTI_RUN_OF[wildcards.run].options),
+        directory=subpath(input.columns, parent=True),
+        code=CODE["cost"],
+    shell:
+        "python -m tilewright cost --hardware {input.hardware:q} --core {wildcards.core:q} --cns {params.directory:q}"
+        " --workload {input.workload:q} --mapping {input.mapping:q} {params.options:q} --threads {threads}"
+        " -o {output:q} &> {log:q}"
+
+
+rule allocate_multi:
+    """Which core runs what: the best allocations that a genetic algorithm finds."""
+    input:
+        hardware=of_multi_run(ACCELERATOR),
+        workload=multi_workload,
+        mapping=of_multi_run(MAPPING),
+        graph="results/multi/{run}/cn_graph.json",
+        columns="results/multi/{run}/cn_graph.npz",
+        costs=cost_tables,
+    output:
+        update("results/multi/{run}/generations.csv"),
+        update("results/multi/{run}/pareto.csv"),
+        update("results/multi/{run}/mapping.yaml"),
+        allocation=update("results/multi/{run}/allocation.json"),
+    log:
+        "logs/multi/{run}/allocate.log",
+    benchmark:
+        "logs/multi/{run}/allocate.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 4
+    resources:
+        mem_mb=memory_mb(1500, 500),
+        runtime=60,
+    params:
+        arguments=arguments("allocate"),
+        directory=subpath(output.allocation, parent=True),
+        code=CODE["allocate"],
+    shell:
+        "python -m tilewright allocate --hardware {input.hardware:q} --workload {input.workload:q}"
+        " --mapping {input.mapping:q} --cns {params.directory:q} --costs {params.directory:q}/cost"
+        " {params.arguments:q} --threads {threads} -o {params.directory:q} &> {log:q}"
+
+
+rule schedule_multi:
+    """What runs when on which core, which data moves when, and what that costs."""
+    input:
+        hardware=of_multi_run(ACCELERATOR),
+        workload=multi_workload,
+        mapping=of_multi_run(MAPPING),
+        graph="results/multi/{run}/cn_graph.json",
+        columns="results/multi/{run}/cn_graph.npz",
+        costs=cost_tables,
+        allocation="results/multi/{run}/allocation.json",
+        baseline=baseline,
+    output:
+        schedule=update("results/multi/{run}/schedule.npz"),
+        summary=update("results/multi/{run}/summary.json"),
+    log:
+        "logs/multi/{run}/schedule.log",
+    benchmark:
+        "logs/multi/{run}/schedule.tsv"
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=memory_mb(1500, 500),
+    params:
+        arguments=arguments("schedule"),
+        baseline=lambda wildcards, input: (
+            ["--baseline", str(Path(input.baseline[0]).parent)]
+            if input.baseline
+            else []
+        ),
+        directory=subpath(output.schedule, parent=True),
+        code=CODE["schedule"],
+    shell:
+        "python -m tilewright schedule --hardware {input.hardware:q} --workload {input.workload:q}"
+        " --mapping {input.mapping:q} --cns {params.directory:q} --costs {params.directory:q}/cost"
+        " --allocation {input.allocation:q} {params.baseline:q} {params.arguments:q} -o {params.directory:q} &> {log:q}"
+
+
+rule check_multi:
+    """Physical invariants of a schedule, verified on the artifacts of its run."""
+    input:
+        hardware=of_multi_run(ACCELERATOR),
+        workload=multi_workload,
+        mapping=of_multi_run(MAPPING),
+        graph="results/multi/{run}/cn_graph.json",
+        columns="results/multi/{run}/cn_graph.npz",
+        costs=cost_tables,
+        schedule="results/multi/{run}/schedule.npz",
+        summary="results/multi/{run}/summary.json",
+    output:
+        update("results/multi/{run}/checks.json"),
+    log:
+        "logs/multi/{run}/check.log",
+    conda:
+        "../../environment.yml"
+    params:
+        directory=subpath(input.schedule, parent=True),
+        code=CODE["check_multi"],
+    shell:
+        "python -m tilewright check {params.directory:q} --hardware {input.hardware:q}"
+        " --workload {input.workload:q} --mapping {input.mapping:q} -o {output:q} &> {log:q}"
+
+
+rule report_multi:
+    """Figures, tables and traces of a run."""
+    input:
+        graph="results/multi/{run}/cn_graph.json",
+        columns="results/multi/{run}/cn_graph.npz",
+        costs=cost_tables,
+        generations="results/multi/{run}/generations.csv",
+        pareto="results/multi/{run}/pareto.csv",
+        schedule="results/multi/{run}/schedule.npz",
+        summary="results/multi/{run}/summary.json",
+    output:
+        *[
+            report(
+                f"results/multi/{{run}}/report/{figure}",
+                caption=f"../report/{caption}.rst",
+                category="Runs of several cores",
+                subcategory="{run}",
+                labels={"run": "{run}", "shows": shows},
+            )
+            for figure, (caption, shows) in MULTI_FIGURES.items()
+        ],
+        trace="results/multi/{run}/report/trace.json",
+    log:
+        "logs/multi/{run}/report.log",
+    conda:
+        "../../environment.yml"
+    params:
+        arguments=arguments("report"),
+        source=subpath(input.schedule, parent=True),
+        directory=subpath(output.trace, parent=True),
+        code=CODE["report_multi"],
+    shell:
+        "python -m tilewright report {params.source:q} {params.arguments:q} -o {params.directory:q} &> {log:q}"
+
+
+rule draw_system:
+    """The cores and links of an accelerator of several cores."""
+    input:
+        "results/hardware/{hardware}/accelerator.json",
+    output:
+        report(
+            "results/hardware/{hardware}/system.svg",
+            caption="../report/system.rst",
+            category="Hardware",
+            labels={"hardware": "{hardware}", "shows": "cores and links"},
+        ),
+    log:
+        "logs/hardware/{hardware}.draw_system.log",
+    conda:
+        "../../environment.yml"
+    params:
+        code=CODE["draw"],
+    shell:
+        "python -m tilewright draw {input:q} -o {output:q} &> {log:q}"

@@ -1,0 +1,108 @@
+# What the rules of the multi-core flow share: its targets, and what a run stands for.
+
+ACCELERATOR = "results/hardware/{hardware}/accelerator.json"
+MAPPING = "results/mapping/{mapping}/mapping.json"
+MULTI_FIGURES = {
+    "schedule.svg": ("multi_schedule", "schedule"),
+    "schedule.html": ("multi_schedule_html", "interactive schedule"),
+    "memory.svg": ("multi_memory", "memory use"),
+    "links.svg": ("multi_links", "use of links"),
+    "energy.svg": ("multi_energy", "energy by cause"),
+    "baselines.svg": ("multi_baselines", "baselines and bound"),
+    "cost_table.svg": ("multi_cost_table", "cost of nodes on cores"),
+    "allocation.svg": ("multi_allocation", "search for the allocation"),
+    "layers.csv": ("multi_layers", "table of layers"),
+}
+MULTI_TARGETS = [
+    *expand(
+        "results/multi/{run}/{artifact}",
+        run=MULTI_RUNS,
+        artifact=["cn_graph.json", "allocation.json", "summary.json", "checks.json"],
+    ),
+    *expand(
+        "results/multi/{run}/report/{figure}",
+        run=REPORTED_MULTI_RUNS,
+        figure=MULTI_FIGURES,
+    ),
+    *expand("results/hardware/{hardware}/system.svg", hardware=SYSTEMS),
+]
+
+
+def of_multi_run(pattern):
+    """Input function: the path of an artifact that a run of several cores needs."""
+    return lambda wildcards: pattern.format(
+        hardware=MULTI_RUN_OF[wildcards.run].hardware,
+        mapping=MULTI_RUN_OF[wildcards.run].mapping,
+        **{"core": wildcards.core} if hasattr(wildcards, "core") else {},
+    )
+
+
+def core_files_of_run(wildcards):
+    """Input function: the core files of the accelerator of a run."""
+    return [str(path) for path in system_of(wildcards).path_of.values()]
+
+
+def multi_workload(wildcards):
+    """Input function: the network of a run, split where it says so; a run is compared with the same network."""
+    run = MULTI_RUN_OF[wildcards.run]
+    if run.splits:
+        return f"results/multi/{run.base or run.name}/workload.json"
+    return f"results/workload/{run.workload}/{MULTI_MODEL}/workload.json"
+
+
+def cost_tables(wildcards):
+    """Input function: the cost tables of all distinct cores of a run."""
+    system = SYSTEMS[MULTI_RUN_OF[wildcards.run].hardware]
+    return expand(
+        "results/multi/{run}/cost/{core}.jsonl",
+        run=wildcards.run,
+        core=system.core_names,
+    )
+
+
+def baseline(wildcards):
+    """Input function: the result that a run is compared with, if there is one."""
+    companion = MULTI_RUN_OF[wildcards.run].companion
+    if companion is None:
+        return []
+    return [
+        f"results/multi/{companion.name}/{name}"
+        for name in ("allocation.json", "summary.json")
+    ]
+
+
+def written_by(kind):
+    """Input function: the file that a person wrote of a kind, of a run of several cores."""
+    return lambda wildcards: PLAN.files[kind][
+        getattr(MULTI_RUN_OF[wildcards.run], kind)
+    ]
+
+
+def said_by(kind):
+    """Param function: digest of what that file says."""
+    return lambda wildcards: input_digest(written_by(kind)(wildcards))
+
+
+def arguments(verb):
+    """Param function: the settings of a run that a verb takes, as its command line takes them."""
+    return lambda wildcards: MULTI_RUN_OF[wildcards.run].arguments(verb)
+
+
+def system_of(wildcards):
+    """What the hardware files of a run say."""
+    return SYSTEMS[MULTI_RUN_OF[wildcards.run].hardware]
+
+
+def multi_runs_that_split():
+    """Pattern for the runs whose layers are split."""
+    names = [
+        re.escape(run.name) for run in PLAN.multi_runs if run.splits and not run.base
+    ]
+    return "|".join(names) or "(?!)"
+
+
+def memory_mb(least, factor):
+    """Resource function: memory that grows with the graph of computation nodes."""
+    return lambda wildcards, input, attempt: int(
+        (least + factor * input.size_mb) * attempt
+    )
