@@ -37,9 +37,9 @@ HARDWARE = PROJECT / "config" / "hardware" / "multi" / "quad_core.yaml"
 MAPPING = HERE / "stream_dse" / "free_allocation.yaml"
 PARTS = ("graph", "stages", "run", "scale")
 LINES = [["OY", "all"]]
-TILINGS: tuple[list[list[Any]], ...] = (LINES, [["OX", 8], ["OY", "all"]], [["OX", "all"], ["OY", "all"]])
+PIXELS = [["OX", "all"], ["OY", "all"]]
+TILINGS: tuple[list[list[Any]], ...] = (LINES, [["OY", "all"], ["K", 4]], [["OX", 8], ["OY", "all"]], PIXELS)
 """From lines to single pixels; the graph is measured for each."""
-LINE_BY_LINE = "CN graph, lines"
 TARGETS = {"graph": 100, "cost": 50, "schedule": 300, "run": 100}
 SCALE_INPUT_SIDES = {3: 32, 4: 80, 5: 256, 6: 832}
 """Power of ten of the CNs wanted -> side of the input image of resnet18, cut into single pixels."""
@@ -197,7 +197,7 @@ def measure_scale(settings: Settings, largest: int) -> list[Row]:
         for power in range(3, largest + 1):
             settings.say(f"scale: 10^{power}")
             path = with_input_side(settings.workload, SCALE_INPUT_SIDES[power], Path(folder))
-            rows.append(answer(ours("scale", settings, *loops_of(TILINGS[-1]), workload=path)))
+            rows.append(answer(ours("scale", settings, *loops_of(PIXELS), workload=path)))
     return rows
 
 

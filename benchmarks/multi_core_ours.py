@@ -1,11 +1,12 @@
 """Measurements of the multi-core flow inside tilewright's process; prints one JSON object. See `multi_core.py`.
 
+    multi_core_ours.py tiling HARDWARE WORKLOAD MAPPING --loops null --stack-cutoffs '[12, 23]'
     multi_core_ours.py graph  HARDWARE WORKLOAD MAPPING [--loops '[["OY", "all"]]'] [--repeats 5]
     multi_core_ours.py stages HARDWARE WORKLOAD MAPPING [--allocation '{"conv1": 0}'] ...
     multi_core_ours.py run    HARDWARE WORKLOAD MAPPING [--individuals 16] [--generations 16] ...
     multi_core_ours.py scale  HARDWARE WORKLOAD MAPPING --loops ...
 
-CPU seconds of this process, all its threads. `stages` times the parts one by one, after each ran once on a small
+CPU seconds of this process, all its threads. `tiling` tells the outer loops of each layer by name. `stages` times the parts one by one, after each ran once on a small
 network (compilation, loading of compiled code and of modules are told apart); nothing is stored. `run` is everything
 from the files to the chosen schedule and its lower bound; what counts is the CPU time of the process, imports and all.
 `scale` makes, assembles and schedules one large graph.
@@ -31,6 +32,7 @@ from tilewright.allocation.search import schedule_judge, search_allocation  # no
 from tilewright.allocation.space import allocation_space  # noqa: E402
 from tilewright.fusion.generation import build_cn_graph  # noqa: E402
 from tilewright.fusion.graph import CnGraph  # noqa: E402
+from tilewright.fusion.outer_loops import Tiling  # noqa: E402
 from tilewright.fusion.tiling_options import TilingOptions, network_tiling  # noqa: E402
 from tilewright.hardware.source import parse_accelerator  # noqa: E402
 from tilewright.hardware.system import MultiCoreAccelerator  # noqa: E402
@@ -39,9 +41,11 @@ from tilewright.mapping.yaml_reader import read_mapping  # noqa: E402
 from tilewright.schedule.assembly import AssembledProblem, scheduling_problem  # noqa: E402
 from tilewright.schedule.bounds import lower_bounds  # noqa: E402
 from tilewright.schedule.core_costs import CoreCostRow  # noqa: E402
+from tilewright.schedule.cost_classes import cost_classes  # noqa: E402
 from tilewright.schedule.options import ScheduleOptions  # noqa: E402
 from tilewright.schedule.simulate import Scheduler  # noqa: E402
 from tilewright.search.options import SearchOptions  # noqa: E402
+from tilewright.stages.cn_needs import class_needs  # noqa: E402
 from tilewright.stages.intra_core_mapping import map_core  # noqa: E402
 from tilewright.workload.graph import Workload  # noqa: E402
 from tilewright.workload.source import parse_workload  # noqa: E402
@@ -58,17 +62,25 @@ class Inputs:
     workload: Workload
     mapping: Mapping
 
-    def graph(self, loops: list[list[Any]]) -> CnGraph:
-        """The graph of computation nodes where every layer is cut by the given outer loops."""
-        known = {dimension for node in self.workload.nodes if node.layer for dimension in node.layer.size_of}
-        options = TilingOptions(cn_define_mode=1, hint_loops=tuple(loop for loop in loops if loop[0] in known))
-        return build_cn_graph(self.workload, network_tiling(self.workload, self.mapping, self.accelerator, options))
+    def tiling(self, loops: list[list[Any]] | None, stack_cutoffs: list[int]) -> Tiling:
+        """Every layer cut by the given outer loops; None: as the mapping file says, in the given stacks."""
+        options = TilingOptions(stack_cutoffs=tuple(stack_cutoffs))
+        if loops is not None:
+            known = {dimension for node in self.workload.nodes if node.layer for dimension in node.layer.size_of}
+            options = TilingOptions(cn_define_mode=1, hint_loops=tuple(loop for loop in loops if loop[0] in known))
+        return network_tiling(self.workload, self.mapping, self.accelerator, options)
+
+    def graph(self, loops: list[list[Any]] | None, stack_cutoffs: list[int]) -> CnGraph:
+        """The graph of computation nodes of a tiling."""
+        return build_cn_graph(self.workload, self.tiling(loops, stack_cutoffs))
 
     def costs(self, graph: CnGraph, lpf_limit: int) -> Costs:
         """The cost table of each core file, by one thread, nothing taken from a store."""
         options = SearchOptions(lpf_limit=lpf_limit)
         given = graph, self.workload, self.mapping, self.accelerator
-        return {name: map_core(*given, name, options, threads=1) for name in self.accelerator.distinct_cores}
+        needs = class_needs(graph, self.workload, cost_classes(graph, self.workload, self.mapping))
+        names = self.accelerator.distinct_cores
+        return {name: map_core(*given, name, options, threads=1, needs=needs) for name in names}
 
     def problem(self, graph: CnGraph, costs: Costs) -> AssembledProblem:
         """Graph, costs and accelerator joined."""
@@ -105,14 +117,25 @@ def graph_facts(graph: CnGraph, seconds: list[float]) -> dict[str, Any]:
 
 
 def allocation_of(names: dict[str, int], assembled: AssembledProblem, inputs: Inputs) -> Any:
-    """[cn] the core that `names` gives its layer, else the only one that it may run on, else the first."""
+    """[cn] the core that `names` gives its layer/group, else the only one that it may run on, else the first."""
     space = allocation_space(assembled.problem)
     columns = {core_id: column for column, core_id in enumerate(inputs.accelerator.core_ids)}
     cores = []
-    for (layer, _), choices in zip(space.parts, space.choices, strict=True):
-        name = assembled.names.layer_names[layer]
+    for (layer, group), choices in zip(space.parts, space.choices, strict=True):
+        name = f"{assembled.names.layer_names[layer]}/{group}"
         cores.append(columns[names[name]] if name in names else choices[0])
     return space.allocation(space.genome(cores))
+
+
+def loops_by_layer(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Layer name -> (dimension, number of tiles) of its outer loops, innermost first."""
+    inputs = read_inputs(arguments)
+    tiling = inputs.tiling(arguments.loops, arguments.stack_cutoffs)
+    return {
+        node.name: [(loop.dimension, loop.count) for loop in tiling.of_node[node.node_id].loops]
+        for node in inputs.workload.nodes
+        if node.layer
+    }
 
 
 def stage_by_stage(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -121,7 +144,7 @@ def stage_by_stage(arguments: argparse.Namespace) -> dict[str, Any]:
     first = time.process_time()
     warm_up(inputs, arguments)
     warm_up_seconds = time.process_time() - first
-    graph, seconds = timed(lambda: inputs.graph(arguments.loops), arguments.repeats)
+    graph, seconds = timed(lambda: inputs.graph(arguments.loops, arguments.stack_cutoffs), arguments.repeats)
     found: dict[str, Any] = {"graph": graph_facts(graph, seconds)}
     if arguments.part == "stages":
         costs, seconds = timed(lambda: inputs.costs(graph, arguments.lpf_limit), arguments.repeats)
@@ -139,7 +162,7 @@ def stage_by_stage(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def warm_up(inputs: Inputs, arguments: argparse.Namespace) -> None:
     """Every part once, uncut, so that compiled code is there."""
-    graph = inputs.graph([])
+    graph = inputs.graph([], [])
     if arguments.part != "graph":
         problem = inputs.problem(graph, inputs.costs(graph, 1)).problem
         space = allocation_space(problem)
@@ -178,7 +201,7 @@ def schedules(assembled: AssembledProblem, inputs: Inputs, arguments: argparse.N
 def whole_run(arguments: argparse.Namespace) -> dict[str, Any]:
     """From the files to the chosen schedule, its lower bound and how far it is from it."""
     inputs = read_inputs(arguments)
-    graph = inputs.graph(arguments.loops)
+    graph = inputs.graph(arguments.loops, arguments.stack_cutoffs)
     problem = inputs.problem(graph, inputs.costs(graph, arguments.lpf_limit)).problem
     options = AllocationOptions(
         nb_ga_individuals=arguments.individuals,
@@ -212,7 +235,7 @@ def scale(arguments: argparse.Namespace) -> dict[str, Any]:
         peaks[name] = peak_mib()
         return made
 
-    graph = step("graph", lambda: inputs.graph(arguments.loops))
+    graph = step("graph", lambda: inputs.graph(arguments.loops, arguments.stack_cutoffs))
     costs = step("cost", lambda: inputs.costs(graph, arguments.lpf_limit))
     assembled = step("assembly", lambda: inputs.problem(graph, costs))
     allocation = step("allocation", lambda: allocation_of(arguments.allocation, assembled, inputs))
@@ -237,11 +260,12 @@ def peak_mib() -> float:
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("graph", "stages", "run", "scale"))
+    parser.add_argument("part", choices=("tiling", "graph", "stages", "run", "scale"))
     for name in ("hardware", "workload", "mapping"):
         parser.add_argument(name, type=Path)
-    parser.add_argument("--loops", type=json.loads, default=[["OY", "all"]])
-    parser.add_argument("--allocation", type=json.loads, default={}, help="layer name to core id")
+    parser.add_argument("--loops", type=json.loads, default=[["OY", "all"]], help="null: as the mapping file says")
+    parser.add_argument("--stack-cutoffs", type=json.loads, default=[])
+    parser.add_argument("--allocation", type=json.loads, default={}, help="layer name/group to core id")
     parser.add_argument("--lpf-limit", type=int, default=6)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--individuals", type=int, default=16)
@@ -249,7 +273,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--logs", action="store_true", help="with `scale`: record transfers and memory use")
     arguments = parser.parse_args()
-    parts = {"graph": stage_by_stage, "stages": stage_by_stage, "run": whole_run, "scale": scale}
+    parts = {
+        "tiling": loops_by_layer,
+        "graph": stage_by_stage,
+        "stages": stage_by_stage,
+        "run": whole_run,
+        "scale": scale,
+    }
     print(json.dumps(parts[arguments.part](arguments)))
 
 

@@ -44,10 +44,11 @@ touch "$started"
 snakemake --configfile "$config" "$@"
 status=$?
 
-# Each job writes to a log of its own; the message that a person needs is there.
+# Each job writes to a log of its own; the message that a person needs is there. Two jobs may say the same.
 failures=""
 if [[ $status != 0 ]]; then
-  failures=$(find logs -name '*.log' -newer "$started" -print0 | sort -z | xargs -0 -r grep -HE '^(internal )?error:')
+  failures=$(find logs -name '*.log' -newer "$started" -print0 | sort -z | xargs -0 -r grep -HE '^(internal )?error:' \
+    | awk '{ said = $0; sub(/^[^:]*:/, "", said) } !seen[said]++')
   [[ -z $failures ]] || printf '\nWhy jobs failed:\n%s\n\n' "$failures" >&2
 fi
 

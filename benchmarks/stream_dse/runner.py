@@ -1,6 +1,6 @@
 """Let the pinned peer (stream-dse 0.0.8) map a network on the quad core; prints one JSON object on its last line.
 
-    runner.py graph MODEL.onnx [--loops '[["OY", "all"]]'] [--repeats 5]
+    runner.py graph MODEL.onnx [--loops '[["OY", "all"]]'] [--repeats 5] (or '{"conv1": [["OY", 112]], ...}')
     runner.py stages MODEL.onnx [--loops ...] [--lpf-limit 6] [--repeats 5]
     runner.py run MODEL.onnx [--loops ...] [--lpf-limit 6] [--individuals 16] [--generations 16]
 
@@ -89,6 +89,16 @@ def parsed(model: Path) -> Any:
         return made["workload"]
 
 
+def tiling(loops: Any, model: Path) -> dict[str, Any]:
+    """The peer's options for outer loops that all layers have, or for a table of loops by the name of the layer."""
+    if isinstance(loops, list):
+        return {"cn_define_mode": 1, "hint_loops": [tuple(loop) for loop in loops]}
+    nodes = onnx.load(model, load_external_data=False).graph.node
+    of_node = [[tuple(loop) for loop in loops.get(node.name, [])] for node in nodes]
+    # A layer's number is the place of its node; it takes the entry whose number is that of the cut-offs up to it.
+    return {"cn_define_mode": 3, "hint_loops": of_node, "layer_cutoffs": list(range(1, len(nodes)))}
+
+
 def cn_graph(workload: Any, arguments: argparse.Namespace) -> tuple[Any, list[float]]:
     """(the graph, CPU seconds of making it again and again)."""
     seconds = []
@@ -102,8 +112,7 @@ def cn_graph(workload: Any, arguments: argparse.Namespace) -> tuple[Any, list[fl
             GenerateCNWorkloadHybridStage,
             workload=layers,
             accelerator=accelerator,
-            cn_define_mode=1,
-            hint_loops=[tuple(loop) for loop in arguments.loops],
+            **tiling(arguments.loops, arguments.model),
         )["workload"]
         seconds.append(time.process_time() - start)
     return graph, seconds
@@ -145,7 +154,7 @@ def cost_table(graph: Any, lpf_limit: int) -> tuple[Any, dict[str, Any]]:
 
 
 def evaluations(graph: Any, costs: Any, repeats: int) -> dict[str, Any]:
-    """One allocation, layer i on compute core i modulo 4, evaluated again and again."""
+    """One allocation, gene i on compute core i modulo 4, evaluated again and again."""
     stage = InterCoreMappingStage(
         [],
         workload=graph,
@@ -172,7 +181,8 @@ def evaluations(graph: Any, costs: Any, repeats: int) -> dict[str, Any]:
         "scheduler_cpu_seconds": of_scheduler,
         "genes": stage.individual_length,
         "allocation": {
-            names[layer]: core for (layer, _), core in zip(stage.layer_groups_flexible, allocation, strict=True)
+            f"{names[layer]}/{group}": core
+            for (layer, group), core in zip(stage.layer_groups_flexible, allocation, strict=True)
         },
         "latency_cycles": int(latency),
         "energy_pj": float(energy),
@@ -195,10 +205,9 @@ def whole_run(arguments: argparse.Namespace) -> dict[str, Any]:
             workload_path=str(prepared(arguments.model, Path(folder))),
             mapping_path=MAPPING,
             loma_lpf_limit=arguments.lpf_limit,
-            cn_define_mode=1,
-            hint_loops=[tuple(loop) for loop in arguments.loops],
             nb_ga_individuals=arguments.individuals,
             nb_ga_generations=arguments.generations,
+            **tiling(arguments.loops, arguments.model),
             **NO_PLOTS,
             **SELECTION,
         )

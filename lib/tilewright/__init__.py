@@ -24,6 +24,14 @@ _HOMES = {
         "export_mapping",
         "export_loop_nests",
     ),
+    "tilewright.api_multi": (
+        "build_cns",
+        "map_cores",
+        "allocate",
+        "schedule_allocation",
+        "run_multi_core",
+        "cost_table",
+    ),
     "tilewright.search.options": ("SearchOptions",),
     "tilewright.errors": ("ArtifactError", "InputError", "MappingError", "Problem", "TilewrightError"),
 }

@@ -21,7 +21,7 @@ LEVELS = (
     ("report",),
     ("sources", "validate_files"),
     ("stages",),
-    ("api", "conformance", "silicon"),
+    ("api", "api_multi", "conformance", "silicon"),
     ("cli", "__main__"),
 )
 """Rooms from the bottom up; a room may import its own level and those below. `__init__` only names others."""

@@ -2,12 +2,13 @@
 
 import csv
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.workflow.conftest import Project
+from tests.workflow.conftest import PROJECT, Project
 from tests.workflow.multi_projects import COMPANION, RUN, after_costs, create_multi, jobs_of_runs
 
 Edit = Callable[[Path, str, str], None]
@@ -121,6 +122,22 @@ def test_an_added_run_leaves_the_others(multi: Project, edit: Edit) -> None:
     jobs = [f"{rule} alone" for rule in ("map_single", "check_single", "report_single")]
     jobs += ["parse_hardware left", "draw_hardware left", "parse_workload net", "pareto", "summary"]
     assert multi.would_run() == sorted(jobs)
+
+
+def test_a_stage_of_ones_own_takes_part(multi: Project, edit: Edit) -> None:
+    """Its run is made by it, and runs again when its file changes; nothing is costed again."""
+    stages = multi.root / "config" / "stages"
+    stages.mkdir()
+    shutil.copy2(PROJECT / "config" / "stages" / "round_robin.py", stages)
+    pipeline = "[{replace: InterCoreMapping, stage: config.stages.round_robin.RoundRobin}]"
+    edit(multi.root / "config" / "config.yaml", "hardware: duo", f"hardware: duo\n    pipeline: {pipeline}")
+    multi.run()
+    allocation = json.loads((multi.root / "results" / "multi" / RUN / "allocation.json").read_text())
+    assert allocation["payload"]["search"]["evaluations"] == 2
+    assert multi.would_run() == []
+    edit(stages / "round_robin.py", "turn += 1", "turn += 2 - 1")
+    assert not [job for job in multi.would_run() if job.startswith("parse")]
+    assert set(after_costs()) <= set(multi.would_run())
 
 
 def test_incremental_runs_equal_fresh_ones(

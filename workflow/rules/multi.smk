@@ -16,7 +16,7 @@ rule split_multi:
     log:
         "logs/multi/{run}/split.log",
     wildcard_constraints:
-        run=multi_runs_that_split(),
+        run=multi_runs_that(lambda run: run.splits and not run.base),
     conda:
         "../../environment.yml"
     params:
@@ -42,7 +42,7 @@ rule parse_split_multi:
     log:
         "logs/multi/{run}/parse_split.log",
     wildcard_constraints:
-        run=multi_runs_that_split(),
+        run=multi_runs_that(lambda run: run.splits and not run.base),
     conda:
         "../../environment.yml"
     params:
@@ -84,6 +84,7 @@ rule cns_multi:
         arguments=arguments("cns"),
         directory=subpath(output.columns, parent=True),
         code=CODE["cns"],
+        stage_code=stage_code_of_multi,
     shell:
         "python -m tilewright cns --hardware {input.hardware:q} --workload {input.workload:q}"
         " --mapping {input.mapping:q} {params.arguments:q} -o {params.directory:q} &> {log:q}"
@@ -116,11 +117,15 @@ rule cost_multi:
             wildcards.core
         ),
         options=lambda wildcards: command_line(MULTI_RUN_OF[wildcards.run].options),
+        pipeline=lambda wildcards: MULTI_RUN_OF[wildcards.run].pipeline_arguments(
+            "cost"
+        ),
         directory=subpath(input.columns, parent=True),
         code=CODE["cost"],
+        stage_code=stage_code_of_multi,
     shell:
         "python -m tilewright cost --hardware {input.hardware:q} --core {wildcards.core:q} --cns {params.directory:q}"
-        " --workload {input.workload:q} --mapping {input.mapping:q} {params.options:q} --threads {threads}"
+        " --workload {input.workload:q} --mapping {input.mapping:q} {params.options:q} {params.pipeline:q} --threads {threads}"
         " -o {output:q} &> {log:q}"
 
 
@@ -142,6 +147,8 @@ rule allocate_multi:
         "logs/multi/{run}/allocate.log",
     benchmark:
         "logs/multi/{run}/allocate.tsv"
+    wildcard_constraints:
+        run=multi_runs_that(lambda run: not run.stages.exports),
     conda:
         "../../environment.yml"
     threads: 4
@@ -152,10 +159,22 @@ rule allocate_multi:
         arguments=arguments("allocate"),
         directory=subpath(output.allocation, parent=True),
         code=CODE["allocate"],
+        stage_code=stage_code_of_multi,
     shell:
         "python -m tilewright allocate --hardware {input.hardware:q} --workload {input.workload:q}"
         " --mapping {input.mapping:q} --cns {params.directory:q} --costs {params.directory:q}/cost"
         " {params.arguments:q} --threads {threads} -o {params.directory:q} &> {log:q}"
+
+
+use rule allocate_multi as allocate_and_export_multi with:
+    output:
+        update("results/multi/{run}/generations.csv"),
+        update("results/multi/{run}/pareto.csv"),
+        update("results/multi/{run}/mapping.yaml"),
+        allocation=update("results/multi/{run}/allocation.json"),
+        exports=directory("results/multi/{run}/exports"),
+    wildcard_constraints:
+        run=multi_runs_that(lambda run: run.stages.exports),
 
 
 rule schedule_multi:
@@ -189,6 +208,7 @@ rule schedule_multi:
         ),
         directory=subpath(output.schedule, parent=True),
         code=CODE["schedule"],
+        stage_code=stage_code_of_multi,
     shell:
         "python -m tilewright schedule --hardware {input.hardware:q} --workload {input.workload:q}"
         " --mapping {input.mapping:q} --cns {params.directory:q} --costs {params.directory:q}/cost"

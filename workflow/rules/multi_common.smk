@@ -25,6 +25,10 @@ MULTI_TARGETS = [
         figure=MULTI_FIGURES,
     ),
     *expand("results/hardware/{hardware}/system.svg", hardware=SYSTEMS),
+    *expand(
+        "results/multi/{run}/exports",
+        run=[run.name for run in PLAN.multi_runs if run.stages.exports],
+    ),
 ]
 
 
@@ -93,11 +97,15 @@ def system_of(wildcards):
     return SYSTEMS[MULTI_RUN_OF[wildcards.run].hardware]
 
 
-def multi_runs_that_split():
-    """Pattern for the runs whose layers are split."""
-    names = [
-        re.escape(run.name) for run in PLAN.multi_runs if run.splits and not run.base
-    ]
+def stage_code_of_multi(wildcards):
+    """Param function: digests of the code behind the pipeline of a run, if it has one of its own."""
+    stages = MULTI_RUN_OF[wildcards.run].stages
+    return [stages.code, CODE["multi_pipeline"]] if stages.pipeline else []
+
+
+def multi_runs_that(hold):
+    """Pattern for the runs for which a condition holds."""
+    names = [re.escape(run.name) for run in PLAN.multi_runs if hold(run)]
     return "|".join(names) or "(?!)"
 
 

@@ -39,7 +39,7 @@ _SEARCH = (
 )
 """The stages that map a layer or a network on one core."""
 _MAP = (
-    *(*_BASE, "sources.py", "cli/map.py", "cli/runs.py", "compiled.py"),
+    *(*_BASE, "sources.py", "cli/map.py", "cli/runs.py", "compiled.py", "record_pointer.py"),
     *("workload", "hardware", "mapping", "cost", "search", *_SEARCH),
 )
 _MULTI = (
@@ -51,6 +51,7 @@ _MULTI = (
         "cli/run_inputs.py",
         "sources.py",
         "compiled.py",
+        "record_pointer.py",
         "search/__init__.py",
     ),
     *("workload", "hardware", "mapping", "fusion", "schedule", "allocation", "search/options.py"),
@@ -98,14 +99,21 @@ CODE_OF: dict[str, tuple[str, ...]] = {
         *("stages/preflight_cores.py", "stages/preflight_tiles.py", "stages/preflight_exchange.py"),
     ),
     "cost": (
-        *(*_BASE, "sources.py", "cli/cost.py", "compiled.py"),
+        *(*_BASE, "sources.py", "cli/cost.py", "compiled.py", "record_pointer.py"),
         *("workload", "hardware", "mapping", "cost", "search", *_SEARCH, "fusion"),
         *("stages/cn_needs.py", "stages/cost_rows.py", "stages/intra_core_mapping.py", "stages/multi_inputs.py"),
         *("stages/multi_items.py", "stages/operand_streaming.py", "stages/spatial_choice.py"),
         *("stages/system_problem.py", "schedule/__init__.py", "schedule/core_costs.py", "schedule/cost_classes.py"),
     ),
-    "multi_pipeline": (*_BASE, "compiled.py", "sources.py", "cli/multi_slices.py", *_MULTI_PIPELINE),
-    "allocate": (*_MULTI, "cli/allocate.py"),
+    "multi_pipeline": (
+        *_BASE,
+        "compiled.py",
+        "record_pointer.py",
+        "sources.py",
+        "cli/multi_slices.py",
+        *_MULTI_PIPELINE,
+    ),
+    "allocate": (*_MULTI, "cli/allocate.py", "cli/runs.py"),
     "schedule": (*_MULTI, "cli/schedule.py", "report/__init__.py", "report/multi_summary.py"),
     "report": (*_REPORT, "cli/report.py", "cli/multi_runs.py"),
     "check": (*_REPORT, "cli/check.py", "cli/multi_runs.py", "hardware"),
@@ -120,7 +128,13 @@ CODE_OF: dict[str, tuple[str, ...]] = {
     ),
     "report_multi": (
         *(*_BASE, *_TYPES, "cli/report.py", "cli/report_multi.py", "cli/multi_runs.py", "compiled.py"),
-        *("report", "report/schedule_page.html", "report/schedule_data.js", "report/schedule_viewer.js"),
+        *(
+            "record_pointer.py",
+            "report",
+            "report/schedule_page.html",
+            "report/schedule_data.js",
+            "report/schedule_viewer.js",
+        ),
         *("workload", "hardware", "mapping", "fusion", "schedule"),
     ),
     "pareto": (*_REPORT, "cli/report.py", "cli/multi_runs.py", "cli/pareto.py", "hardware"),

@@ -12,8 +12,8 @@ from tilewright.artifacts.envelope import write_document
 from tilewright.artifacts.provenance import provenance
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.multi_options import ga_options, schedule_options
-from tilewright.cli.multi_slices import allocation_settings, read_slices, slice_option, stages_stated
 from tilewright.cli.multi_runs import ALLOCATION_FILE, GENERATIONS_FILE, MAPPING_FILE, PARETO_FILE
+from tilewright.cli.multi_slices import allocation_settings, read_slices, slice_option, stages_stated
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
 from tilewright.cli.run_inputs import input_digests, run_inputs
 from tilewright.cli.runs import EXPORTS_FOLDER
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from tilewright.allocation.result import AllocationResult
     from tilewright.schedule.settings import ScheduleSettings
     from tilewright.stages.multi_pipeline import Slices
-    from tilewright.stages.multi_run import MultiCoreProblem
 
 
 @click.command()
@@ -94,7 +93,7 @@ def command(
         made_by = provenance("allocate", input_digests(inputs, cns, costs), stated)
         write_atomically(output / GENERATIONS_FILE, _csv_of_generations(result))
         write_atomically(output / PARETO_FILE, _csv_of_front(document))
-        write_atomically(output / MAPPING_FILE, mapping_of(problem, result))
+        write_atomically(output / MAPPING_FILE, multi_run.fixed_mapping_text(problem, result.chosen.genome))
         write_document(output / ALLOCATION_FILE, SCHEMA, document, made_by)
     _show(document, result, output, verbose, as_json)
     if is_cut_short:
@@ -113,18 +112,6 @@ def _slices(
     if slices is not None and slices.exports and not output:
         raise InputError([Problem("a stage of the pipeline writes files: the option is needed", path="-o")])
     return slices
-
-
-def mapping_of(problem: "MultiCoreProblem", result: "AllocationResult") -> str:
-    """The mapping file with the cores of the chosen allocation fixed."""
-    from tilewright.allocation.document import layer_cores
-    from tilewright.allocation.requests import fixed_entries
-    from tilewright.mapping.yaml_writer import mapping_text
-
-    given = problem.inputs.descriptions
-    cores = layer_cores(problem.space, result.chosen.genome, problem.assembled.names)
-    entries = fixed_entries(cores, problem.inputs.graph, given.workload, given.mapping)
-    return mapping_text(entries, f"Cores of {given.workload.name} on {given.accelerator.name}, chosen by tilewright.")
 
 
 def _csv_of_generations(result: "AllocationResult") -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from tilewright.cli.multi_config import LIST_SETTINGS, MODEL, SETTINGS, SINGLE_ONLY, MultiRun, read_settings
 from tilewright.cli.multi_digests import is_system
 from tilewright.cli.network_config import NETWORK_KEYS, network_arguments
+from tilewright.cli.pipeline_config import Stages, read_stages
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.search.options import SearchOptions
 from tilewright.yamlfile import YamlDocument, load_yaml
@@ -45,21 +46,9 @@ class Run:
     workload: str
     mapping: str
     options: SearchOptions
-    stages: "Stages"
+    stages: Stages
     strict: bool = False
     """Fail if there is work that is not costed."""
-
-
-@dataclass(frozen=True)
-class Stages:
-    """The pipeline of a run, where it is not the default one."""
-
-    pipeline: str = ""
-    """The value of `pipeline` as JSON; '' for the default."""
-    code: str = ""
-    """Digest of the files of the stages that the user wrote; '' if there are none."""
-    exports: bool = False
-    """True if a stage writes files into the folder of exports."""
 
 
 @dataclass(frozen=True)
@@ -164,13 +153,16 @@ class _Reader:
             self._note("wrong kind of value", place, value=repr(strict), allowed="true or false")
         if options is None:
             return None
+        # A default pipeline is one of single cores: its stages mean nothing where several share the work.
         is_own = "pipeline" in entry
-        pipeline = None if flow == MULTI else entry["pipeline"] if is_own else defaults.get("pipeline")
-        stages = self._stages((*path, "pipeline") if is_own else ("pipeline",), pipeline, options)
+        pipeline = entry["pipeline"] if is_own else None if flow == MULTI else defaults.get("pipeline")
+        place = (*path, "pipeline") if is_own else ("pipeline",)
+        stages, problems = read_stages(pipeline, place, options, settings if flow == MULTI else None, self.documents)
+        self.problems += [problem for problem in problems if problem not in self.problems]
         if len(self.problems) > before:
             return None
-        described = (name, names["hardware"], names["workload"], names["mapping"], options)
-        return MultiRun(*described, settings, strict) if flow == MULTI else Run(*described, stages, strict)
+        described = (name, names["hardware"], names["workload"], names["mapping"], options, stages)
+        return MultiRun(*described, strict, settings) if flow == MULTI else Run(*described, strict)
 
     def _check_hardware(self, flow: str | None, path: tuple[str, ...], name: str) -> None:
         """A run of several cores needs the file of such an accelerator, a run of one core that of a core."""
@@ -180,27 +172,6 @@ class _Reader:
             self._note("is an accelerator of several cores, which flow: multi is for", path, value=repr(name))
         if flow == MULTI and several is False:
             self._note("is the file of one core; flow: multi is for several", path, value=repr(name))
-
-    def _stages(self, path: tuple[str, ...], pipeline: Any, options: SearchOptions) -> Stages:
-        """What a pipeline of the user's is, all of it checked."""
-        if pipeline is None:
-            return Stages()
-        # Imported where somebody writes a pipeline: stages know the types of the cost model, which need numpy.
-        from tilewright.artifacts.canonical import canonical_text
-        from tilewright.artifacts.digests import content_digest
-        from tilewright.stages.base import is_own
-        from tilewright.stages.identity import identity_of
-        from tilewright.stages.pipeline import check_pipeline
-
-        built, findings = check_pipeline(pipeline, options)
-        problems = [finding.problem(path, self.documents) for finding in findings]
-        self.problems += [problem for problem in problems if problem not in self.problems]
-        if built is None:
-            return Stages()
-        if not all(is_own(type(stage)) for stage in built.parsers().stages):
-            self._note("parsers of one's own run in `tilewright map` only: runs share what parsers have read", path)
-        code = [identity_of(stage)["code"] for stage in built.stages if not is_own(type(stage))]
-        return Stages(canonical_text(pipeline), content_digest(code) if code else "", built.exports)
 
     def _file(self, kind: str, path: tuple[str, ...], entry: dict[str, Any]) -> str:
         """The name of a described file, which is noted in `files`; a bare name means a file in config/<kind>/."""

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.allocation.options import AllocationOptions
+from tilewright.cli.pipeline_config import Stages
 from tilewright.errors import InputError, Problem
 from tilewright.schedule.settings import RUNTIMES, ScheduleSettings
 from tilewright.search.options import SearchOptions
 
 MODEL = "corrected"
 """How every workload is read, and the cost model of runs that say no other: it has operators for all kinds of cores."""
-SPLIT, TILING, SEARCH, SCHEDULE, REPORT = "split", "cns", "allocate", "schedule", "report"
+SPLIT, TILING, COST, SEARCH, SCHEDULE, REPORT = "split", "cns", "cost", "allocate", "schedule", "report"
 """Verbs that take settings; those of `schedule` are taken by `allocate` too."""
 COMPANION = "layer_by_layer"
 """What a run is compared with is a run of its own, named after it."""
@@ -64,7 +65,7 @@ SETTINGS: dict[str, Setting] = {
     "plot_data_transfer": Setting(_SWITCH, "true or false", (REPORT,)),
 }
 """Keys that only runs of the multi-core flow have."""
-SINGLE_ONLY = ("exploit_data_locality", "workload_data_always_from_top_mem", "pipeline")
+SINGLE_ONLY = ("exploit_data_locality", "workload_data_always_from_top_mem")
 """Keys that only runs of the single-core flow have."""
 LIST_SETTINGS = tuple(key for key, setting in SETTINGS.items() if list in setting.kinds)
 """Settings whose value is a list: a sweep does not take it for choices."""
@@ -82,10 +83,11 @@ class MultiRun:
     mapping: str
     options: SearchOptions
     """Of the mapping of computation nodes on each core; objective and seed also of the search for an allocation."""
+    stages: Stages
+    strict: bool
+    """Fail if there is work that is not costed."""
     settings: Mapping[str, Any]
     """The keys of SETTINGS that are given."""
-    strict: bool = False
-    """Fail if there is work that is not costed."""
     base: str = ""
     """The run that this one was made to be compared with; '' for a run of the configuration."""
 
@@ -99,7 +101,8 @@ class MultiRun:
         """The same network layer by layer, on the same cores; None if that is not wanted, or is what this run is."""
         others = {key: value for key, value in self.settings.items() if TILING not in SETTINGS[key].verbs}
         layer_by_layer = others | _LAYER_BY_LAYER
-        if self.base or not self.settings.get("baselines", True) or layer_by_layer == self.settings:
+        is_this = layer_by_layer == self.settings and not self.stages.pipeline
+        if self.base or is_this or not self.settings.get("baselines", True):
             return None
         return replace(self, name=f"{self.name}.{COMPANION}", settings=layer_by_layer, base=self.name)
 
@@ -118,7 +121,15 @@ class MultiRun:
             words += ["--objective", self.options.objective]
         if verb == TILING and self.strict:
             words.append("--strict")
-        return words
+        return [*words, *self.pipeline_arguments(verb)]
+
+    def pipeline_arguments(self, verb: str) -> list[str]:
+        """The pipeline of the run as an option of a verb that runs a part of it; nothing for the default one.
+
+        What a run is compared with is cut layer by layer, whatever stages cut the run.
+        """
+        runs_it = verb in (COST, SEARCH, SCHEDULE) or (verb == TILING and not self.base)
+        return ["--pipeline", self.stages.pipeline] if runs_it and self.stages.pipeline else []
 
 
 def read_settings(entry: Mapping[str, Any], defaults: Mapping[str, Any], path: tuple[str, ...], note: Note) -> Any:

@@ -61,9 +61,9 @@ class SystemFiles:
         return input_digest(self.path_of[name]) if name in self.path_of else "missing"
 
     def of_cost_table(self, name: str) -> str:
-        """Digest of what the cost table of one core file depends on: that file, what its cores are for and can run,
-        and the off-chip memory, from which operands that are too large stream."""
-        uses = [self._use(core_id) for core_id, found in self.name_of.items() if found == name]
+        """Digest of what the cost table of one core file depends on: that file, which cores have it, what they are for
+        and can run, and the off-chip memory, from which operands that are too large stream."""
+        uses = [[core_id, *self._use(core_id)] for core_id, found in self.name_of.items() if found == name]
         offchip = self.name_of.get(self.offchip_id) if self.offchip_id is not None else None
         return said_digest([self.of_core(name), uses, self.of_core(offchip) if offchip else None])
 

@@ -48,7 +48,7 @@ class _Building:
 
 
 def build_cn_graph(workload: Workload, tiling: Tiling) -> CnGraph:
-    """The CN graph of a network that is read with its tensors (an ONNX file, profile `corrected`).
+    """The CN graph of a network that is read with its tensors (profile `corrected`).
 
     Raises InputError where the network has no tensors, where a layer is in no stack or in several, or where a
     reduction is split over cores.
@@ -101,9 +101,7 @@ def _shapes(layer: Layer, grid: LayerGrid, alike: Alike, shapes: dict[Layer, int
 def _check(workload: Workload, nodes: list[WorkloadNode], tiling: Tiling) -> None:
     lacking = [node for node in nodes if not node.index_maps]
     if lacking or (nodes and not workload.tensors):
-        message = (
-            "the layers say nothing of the tensors between them: give an ONNX file, read with the profile corrected"
-        )
+        message = "the layers say nothing of the tensors between them: read the network with the profile corrected"
         raise InputError([Problem(message, path=node.name) for node in lacking[:1]] or message)
     stacked = [node_id for stack in tiling.stacks for node_id in stack]
     problems = [

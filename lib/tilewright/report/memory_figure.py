@@ -49,9 +49,9 @@ def memory_curves(view: ScheduleView) -> list[Curve]:
     system, schedule = view.system, view.schedule
     curves = []
     for memory, capacity in enumerate(system.memory_capacity_bits.tolist()):
-        if memory == system.off_chip_memory or not schedule.peak_bits[memory]:
-            continue
         times, stored = schedule.memory_use(memory)
+        if memory == system.off_chip_memory or not stored.any():
+            continue
         peak = int(schedule.peak_bits[memory])
         when = int(times[np.argmax(stored)])
         text = f"peak {size_text(peak)} of {size_text(capacity)} ({100 * peak / capacity:.1f} %) at cycle {when:,}"

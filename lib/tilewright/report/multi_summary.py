@@ -73,6 +73,7 @@ def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Su
                 "critical_path": bounds.critical_path_cycles,
                 "core_work": bounds.core_work_cycles,
                 "off_chip_traffic": bounds.off_chip_traffic_cycles,
+                "link_traffic": bounds.link_traffic_cycles,
             },
             "energy_pj": bounds.energy_pj,
         },

@@ -9,6 +9,7 @@ from tilewright.compiled import native_function
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.schedule.bounds_kernel import longest_paths
 from tilewright.record_pointer import pointer_to
+from tilewright.schedule.link_bounds import compulsory_moves
 from tilewright.schedule.problem import Booleans, Floats, Integers, SchedulingProblem
 from tilewright.schedule.state_record import GRAPH
 from tilewright.schedule.system_limits import SystemLimits, system_limits
@@ -25,12 +26,15 @@ class LowerBounds:
     critical_path_cycles: int
     core_work_cycles: int
     off_chip_traffic_cycles: int
+    link_traffic_cycles: int
     energy_pj: float
 
     @property
     def latency_cycles(self) -> int:
         """The largest bound on the latency."""
-        return max(self.critical_path_cycles, self.core_work_cycles, self.off_chip_traffic_cycles)
+        return max(
+            self.critical_path_cycles, self.core_work_cycles, self.off_chip_traffic_cycles, self.link_traffic_cycles
+        )
 
     def latency_gap(self, latency_cycles: int) -> float:
         """How much smaller, relative to a latency that was found, the optimum could be."""
@@ -64,12 +68,14 @@ def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) ->
     tail = _tail(problem, classes, limits)
     shortest = _ceil(classes.runtime.min(axis=1))[classes.of_cn]
     path = _critical_path(problem, classes, limits, shortest, release, tail)
+    moves = compulsory_moves(problem, classes.allowed, classes.never_streams, classes.of_cn)
     ends = int(release.min()) + int(tail.min()) if len(release) else 0
     return LowerBounds(
         critical_path_cycles=path,
         core_work_cycles=_core_work(classes, _traffic_loads(problem, classes, limits), ends),
         off_chip_traffic_cycles=_traffic(problem, classes, limits),
-        energy_pj=_energy(problem, classes, limits),
+        link_traffic_cycles=math.ceil(moves.latency_cycles() * (1 - _SLACK)),
+        energy_pj=_energy(problem, classes, limits) + moves.core_to_core_energy_pj * (1 - _SLACK),
     )
 
 

@@ -2,8 +2,8 @@
 
 * All CNs of a layer cost the same: what lies at a border costs as much as the interior, and padding is data.
 * All CNs of a layer run in one chain, whatever weights they use.
-* A CN makes one tensor, and who needs a part of it needs it whole. What comes from outside is one tensor for each set of
-  tiles that the operand depends on: halos are in it, padding too, and nothing of it is shared with another tensor.
+* A CN makes one tensor, and who needs a part of it needs it whole. What comes from outside is one tensor for each set
+  of tiles that the operand depends on: halos are in it, padding too, and nothing of it is shared with another tensor.
 
 docs/scheduling.md has the other rules, docs/validation.md the numbers that they give.
 """
@@ -86,9 +86,7 @@ def _tile(node: WorkloadNode, cn_layer: CnLayer) -> Layer:
     """The first tile of a layer as it costs anywhere: sizes of data dimensions are those of the layer, not clipped."""
     assert node.layer is not None
     grid = cn_layer.grid
-    sizes = tuple(
-        (name, int(grid.tiles[name].end[0] - grid.tiles[name].start[0])) for name, _ in node.layer.loop_sizes
-    )
+    sizes = tuple((name, int(grid.tiles[name].end[0] - grid.tiles[name].start[0])) for name, _ in node.layer.loop_sizes)
     return replace(node.layer, name="", loop_sizes=sizes, padding=())
 
 

@@ -168,7 +168,7 @@ def _file(case: Path, variant: Path | None, names: tuple[str, ...], problems: li
 
 def _read_run(path: Path, notices: list[str]) -> RunEntry:
     findings = Findings(load_yaml(path))
-    run = validate(RunEntry, findings)
+    run: RunEntry = validate(RunEntry, findings)
     known = (*RunEntry.model_fields, *_FOR_PEOPLE)
     for key in table(findings.document.data):
         if key not in known:

@@ -1,4 +1,4 @@
-"""Cases compared: what was measured, what the reference tool says, and what we say by both models, as data and as text."""
+"""Cases compared: what was measured, what the reference tool says, and what both models say, as data and as text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

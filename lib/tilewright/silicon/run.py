@@ -1,6 +1,6 @@
 """Runs of a case: by the named set of switches `stream-2023`, by the default model, and by steps between the two."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -8,7 +8,8 @@ import numpy as np
 
 from tilewright.allocation.requests import layer_requests
 from tilewright.allocation.search import schedule_judge, search_allocation
-from tilewright.allocation.space import allocation_space
+from tilewright.allocation.space import LayerRequest, allocation_space
+from tilewright.errors import InputError, Problem
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import CnGraph
 from tilewright.fusion.tiling_options import network_tiling
@@ -106,12 +107,13 @@ class CaseRun:
     @property
     def link_cycles(self) -> Integers:
         """[link] cycles that its traffic takes at full width."""
-        bits = self.schedule.link_bits.sum(axis=0)
+        bits: Integers = self.schedule.link_bits.sum(axis=0)
         return -(-bits // self.assembled.problem.system.link_bits_per_cycle)
 
     def row_of(self, cn: int) -> CoreCostRow:
         """What a CN costs on its core."""
-        return self.rows[self.core_file_of[self.schedule.allocation[cn]]][self.assembled.classes.of_cn[cn]]
+        core, cost_class = int(self.schedule.allocation[cn]), int(self.assembled.classes.of_cn[cn])
+        return self.rows[self.core_file_of[core]][cost_class]
 
     def layer_cycles(self, layer: int) -> tuple[int, int, int, int]:
         """(temporal cycles, total0, total1, total2) of the most frequent CN of a layer."""
@@ -151,7 +153,9 @@ class CaseRunner:
         if switches.whole_tensors:
             assembled = whole_tile_problem(assembled, workload, graph)
         options = self._schedule_options(switches)
-        space = allocation_space(assembled.problem, layer_requests(graph, workload, mapping, accelerator))
+        requests = layer_requests(graph, workload, mapping, accelerator)
+        self._check_rows(assembled, graph, costs, requests)
+        space = allocation_space(assembled.problem, requests)
         judge = schedule_judge(assembled.problem, options)
         allocation = search_allocation(space, judge, replace(self.case.allocation, threads=self.threads)).allocation
         schedule = simulate(assembled.problem, allocation, options)
@@ -185,6 +189,27 @@ class CaseRunner:
             name: map_core(*given, name, options, threads=self.threads, stages=stages)
             for name in system.accelerator.distinct_cores
         }
+
+    def _check_rows(
+        self,
+        assembled: AssembledProblem,
+        graph: CnGraph,
+        costs: dict[str, tuple[CoreCostRow, ...]],
+        requests: Sequence[LayerRequest],
+    ) -> None:
+        """Raises InputError with each layer that none of its cores can run, and why."""
+        places = self.case.system.accelerator.places
+        problems = []
+        for number, cost_class in enumerate(assembled.classes.classes):
+            for layer in cost_class.layers:
+                files = [places[core].file_name for core in requests[layer].cores if core < len(places)]
+                reasons = {name: costs[name][number].reason for name in files if name in costs}
+                if reasons and all(reasons.values()):
+                    why = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
+                    name = f"{self.case.name} {graph.layers[layer].name}"
+                    problems.append(Problem(f"no core can run it ({why})", path=name))
+        if problems:
+            raise InputError(dict.fromkeys(problems))
 
     def _schedule_options(self, switches: Switches) -> ScheduleOptions:
         run, system = self.case.run, self.case.system

@@ -9,7 +9,8 @@ import inspect
 import re
 import sys
 import textwrap
-from dataclasses import MISSING, fields
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tilewright.artifacts.canonical import canonical_text
 from tilewright.artifacts.codec import encode
 from tilewright.search.batch import CostedBatch, OrderBatch
 from tilewright.stages.base import Same, Stage, Types, type_name
-from tilewright.stages.catalogue import stage_class
+from tilewright.stages.catalogue import CATALOGUE, Catalogue
 from tilewright.stages.descriptions import Descriptions, NetworkProblem
 from tilewright.stages.items import (
     Evaluations,
@@ -27,45 +28,96 @@ from tilewright.stages.items import (
     SpatialCandidate,
     TemporalProblem,
 )
+from tilewright.stages.multi_flow import CATALOGUE as MULTI_CATALOGUE
+from tilewright.stages.multi_items import CnProblem, CostedCnProblem, SystemProblem
+from tilewright.stages.multi_result import MultiCoreResult
+from tilewright.stages.multi_run import MultiCoreProblem, ScheduledNetwork
 from tilewright.stages.tally import CandidateTally
 
 BEGIN, END = "<!-- catalogue: made by tilewright.stages.document -->", "<!-- end of the catalogue -->"
-ITEMS = (Descriptions, NetworkProblem, LayerProblem, SpatialCandidate, TemporalProblem, OrderBatch)
-RESULTS = (Evaluations, CostedBatch, CandidateTally, LayerRecord, MappedWorkload)
+MULTI_BEGIN = "<!-- catalogue of the multi-core flow: made by tilewright.stages.document -->"
+MULTI_END = "<!-- end of the catalogue of the multi-core flow -->"
 SHOWN_FILE = re.compile(r"(<!-- file: (\S+) -->\n```python\n).*?```\n", re.DOTALL)
 """A block of a page that shows a file of the project."""
 GROUPS = {
     "Parsers": ("ONNXModelParser", "WorkloadParser", "AcceleratorParser", "MappingParser"),
     "Networks": ("Workload", "SearchUnusedMemory", "RemoveUnusedMemory"),
-    "Spatial mappings": ("SpatialMappingGenerator", "SpatialMappingConversion"),
+    "Spatial mappings": ("SpatialMappingGenerator", "CustomSpatialMappingGenerator", "SpatialMappingConversion"),
     "Temporal mappings": ("Loma", "Salsa", "Exact", "TemporalOrderingConversion"),
     "Cost": ("CostModel",),
     "Reductions": ("MinimalLatency", "MinimalEnergy", "MinimalEDP", "Sum", "Listify"),
     "Saving and drawing": ("SimpleSave", "CompleteSave", "PickleSave", "Dump", "PlotTemporalMappings"),
 }
 """Heading -> the stages under it."""
+MULTI_GROUPS = {
+    "Reading a network for several cores": (
+        *("StreamONNXModelParser", "UserDefinedModelParser", "SystemMappingParser", "LayerSplitting"),
+    ),
+    "Computation nodes": ("GenerateCNWorkloadHybrid", "IntraCoreMapping", "InterCoreMapping"),
+}
+"""The same for the multi-core flow; AcceleratorParser is that of the single-core flow."""
 
 
-def catalogue_text() -> str:
-    """The catalogue in Markdown: all stages, then the types that flow between them."""
-    parts = []
-    for heading, names in GROUPS.items():
-        parts.append(f"### {heading}")
-        parts += [stage_text(stage_class(name)) for name in names]
-    parts.append("### What flows down")
-    parts += [type_text(kind) for kind in ITEMS]
-    parts.append("### What comes back up")
-    parts += [type_text(kind) for kind in RESULTS]
-    return "\n\n".join(parts) + "\n"
+@dataclass(frozen=True)
+class Part:
+    """A part of the page that is made from the code."""
+
+    begin: str
+    end: str
+    catalogue: Catalogue
+    groups: Mapping[str, tuple[str, ...]]
+    types: Mapping[str, tuple[type, ...]]
+    """Heading -> the types under it."""
+    other_tool: str
+    """Whose stages ours stand for."""
+
+    def text(self) -> str:
+        """All stages, then the types that flow between them, in Markdown."""
+        parts = []
+        for heading, names in self.groups.items():
+            parts.append(f"### {heading}")
+            parts += [stage_text(self.catalogue.stage_class(name), self.other_tool) for name in names]
+        for heading, kinds in self.types.items():
+            parts.append(f"### {heading}")
+            parts += [type_text(kind) for kind in kinds]
+        return "\n\n".join(parts) + "\n"
 
 
-def stage_text(kind: type[Stage]) -> str:
-    """The section of one stage."""
+PARTS = (
+    Part(
+        BEGIN,
+        END,
+        CATALOGUE,
+        GROUPS,
+        {
+            "What flows down": (
+                *(Descriptions, NetworkProblem, LayerProblem, SpatialCandidate, TemporalProblem, OrderBatch),
+            ),
+            "What comes back up": (Evaluations, CostedBatch, CandidateTally, LayerRecord, MappedWorkload),
+        },
+        "zigzag-dse",
+    ),
+    Part(
+        MULTI_BEGIN,
+        MULTI_END,
+        MULTI_CATALOGUE,
+        MULTI_GROUPS,
+        {
+            "What flows down to the cores": (SystemProblem, CnProblem, CostedCnProblem, MultiCoreProblem),
+            "What comes back up from the cores": (MultiCoreResult, ScheduledNetwork),
+        },
+        "Stream",
+    ),
+)
+
+
+def stage_text(kind: type[Stage], other_tool: str) -> str:
+    """The section of one stage; `other_tool` has a stage that it stands for."""
     words, _ = docstring_parts(kind)
     rows = [
         f"| takes, gives | {_down(kind)} |",
         f"| collects, returns | {_up(kind)} |",
-        f"| in zigzag-dse | {kind.stands_for} |",
+        f"| in {other_tool} | {kind.stands_for} |",
     ]
     text = f"#### {kind.name()}\n\n{words}\n\n| | |\n|---|---|\n" + "\n".join(rows)
     parameters = [
@@ -157,20 +209,22 @@ def _own_field_docs(kind: type) -> dict[str, str]:
 
 
 def with_catalogue(page: str, project: Path = Path()) -> str:
-    """The text of a page with the catalogue between its marks, and with the files of the project that it shows.
+    """The text of a page with the catalogues between their marks, and with the files of the project that it shows.
 
     Raises ValueError if it has no marks.
     """
-    pattern = re.compile(re.escape(BEGIN) + ".*" + re.escape(END), re.DOTALL)
-    if not pattern.search(page):
-        raise ValueError(f"the page has no lines '{BEGIN}' and '{END}'")
-    page = pattern.sub(lambda _: f"{BEGIN}\n\n{catalogue_text()}\n{END}", page)
+    for part in PARTS:
+        pattern = re.compile(re.escape(part.begin) + ".*" + re.escape(part.end), re.DOTALL)
+        if not pattern.search(page):
+            raise ValueError(f"the page has no lines '{part.begin}' and '{part.end}'")
+        text = f"{part.begin}\n\n{part.text()}\n{part.end}"
+        page = pattern.sub(text.replace("\\", r"\\"), page)
     return SHOWN_FILE.sub(lambda found: found[1] + (project / found[2]).read_text() + "```\n", page)
 
 
-def listed_stages() -> tuple[str, ...]:
-    """The stages that the page lists, in its order."""
-    return tuple(name for names in GROUPS.values() for name in names)
+def listed_stages(groups: Mapping[str, tuple[str, ...]] = GROUPS) -> tuple[str, ...]:
+    """The stages that a part of the page lists, in its order."""
+    return tuple(name for names in groups.values() for name in names)
 
 
 if __name__ == "__main__":

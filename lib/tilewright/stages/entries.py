@@ -49,9 +49,7 @@ def _title(stage: StageValue, catalogue: Catalogue) -> str:
     return stage.name()
 
 
-def read_entries(
-    value: Any, default: Sequence[Entry], catalogue: Catalogue
-) -> tuple[list[Entry], list[Finding]]:
+def read_entries(value: Any, default: Sequence[Entry], catalogue: Catalogue) -> tuple[list[Entry], list[Finding]]:
     """The entries of a pipeline, which is a list of stages or of edits of `default`; the catalogue knows the names."""
     if not isinstance(value, list | tuple):
         return [], [Finding((), "must be a list of stages, or of edits of the default pipeline", repr(value)[:40])]

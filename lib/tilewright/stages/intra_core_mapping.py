@@ -69,18 +69,21 @@ def map_core(
     show_progress: bool = False,
     on_found: Callable[[LayerTask], None] | None = None,
     stages: Sequence[Stage] | None = None,
+    needs: Sequence[Mapping[str, int]] | None = None,
 ) -> tuple[CoreCostRow, ...]:
     """The rows of one core for all cost classes of a graph, in order.
 
     `core_file_name` is a key of `accelerator.distinct_cores`. A class that the core cannot run is a row with a reason.
     `on_found` is told each mapping that was searched; when interrupted, those stay in `store`. `stages` search a CN
-    instead of the stages below Workload in the default pipeline. Raises InputError for an unknown core.
+    instead of the stages below Workload in the default pipeline. `needs` are those of `class_needs`, which several
+    cores can share. Raises InputError for an unknown core.
     """
     system = _system(accelerator, core_file_name)
     classes = cost_classes(graph, workload, mapping)
     chosen = below_workload(default_pipeline(options).stages) if stages is None else tuple(stages)
     search = Rest(chosen, Control(threads, store, show_progress=show_progress))
-    plans = _plans(graph, workload, mapping, system, classes, SearchIdentity(search.stages))
+    needs = class_needs(graph, workload, classes) if needs is None else needs
+    plans = _plans(graph, workload, mapping, system, classes, needs, SearchIdentity(search.stages))
     tasks = {attempt.task.key: attempt.task for plan in plans for attempt in plan.attempts}
     told = None if on_found is None else lambda task, records: on_found(task)
     layers = LayerSearch(f"{graph.network} on {system.core.name}", search, told)
@@ -120,15 +123,18 @@ def _plans(
     mapping: LayerMapping,
     system: _System,
     classes: CostClasses,
+    needs: Sequence[Mapping[str, int]],
     identity: SearchIdentity,
 ) -> list[_Plan]:
     node_of = {node.node_id: node for node in workload.nodes}
     nodes = [node_of[layer.node_id] for layer in graph.layers]
     plans = []
-    for cost_class, needs in zip(classes.classes, class_needs(graph, workload, classes), strict=True):
+    for cost_class, its_needs in zip(classes.classes, needs, strict=True):
         reason = _why_not_here([nodes[number] for number in cost_class.layers], mapping, system)
         layer = graph.shapes[cost_class.shape]
-        plans.append(_Plan(cost_class, reason=reason) if reason else _plan(cost_class, layer, needs, system, identity))
+        plans.append(
+            _Plan(cost_class, reason=reason) if reason else _plan(cost_class, layer, its_needs, system, identity)
+        )
     return plans
 
 
@@ -190,11 +196,11 @@ def _row(number: int, plan: _Plan, layers: LayerSearch, options: SearchOptions) 
             attempt.task.problem.layer,
             attempt.task.problem.core,
             attempt.streams,
-            layers.found[attempt.task.key][0],
+            record,
             plan.cost_class.takes_partial_sums,
         )
         for attempt in plan.attempts
-        if attempt.task.key in layers.found
+        for record in layers.found.get(attempt.task.key, ())
     ]
     if not found:
         return CoreCostRow(number, _told(layers.failures[plan.attempts[0].task.key]))

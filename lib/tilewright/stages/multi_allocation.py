@@ -14,7 +14,7 @@ from tilewright.allocation.result import AllocationResult
 from tilewright.allocation.search import schedule_judge
 from tilewright.allocation.space import Genome
 from tilewright.artifacts.canonical import make_folder
-from tilewright.errors import InputError, MappingError
+from tilewright.errors import InputError, MappingError, Problem
 from tilewright.schedule.settings import ScheduleSettings
 from tilewright.stages import multi_run
 from tilewright.stages.base import Control, Rest, Stage
@@ -45,7 +45,7 @@ class CoreAllocation(Stage):
     share_divisor: int = ScheduleSettings.share_divisor
     """A transfer starts once it can have this part of its full width."""
     cn_runtime: str = ScheduleSettings.cn_runtime
-    """What counts as the runtime of a CN: total0 with stalls, total1 with on-loading too, total2 with off-loading too."""
+    """Runtime of a CN: total0 with stalls, total1 with on-loading as well, total2 with off-loading as well."""
 
     takes = CostedCnProblem
     gives = None
@@ -141,7 +141,7 @@ class InterCoreMapping(CoreAllocation):
     stands_for = "InterCoreMappingStage, later GeneticAlgorithmAllocationStage"
 
     def __post_init__(self) -> None:
-        problems = []
+        problems: list[Problem] = []
         for check in (super().__post_init__, lambda: self.options()):
             try:
                 check()

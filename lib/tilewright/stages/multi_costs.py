@@ -1,15 +1,17 @@
 """IntraCoreMapping: what computation nodes cost on each core, by the stages that map a layer on a single core."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
 from tilewright.errors import InputError, Problem
 from tilewright.schedule.core_costs import CoreCostRow
+from tilewright.schedule.cost_classes import cost_classes
 from tilewright.search.options import SearchOptions
-from tilewright.stages.base import Control, Rest, Stage
+from tilewright.stages.base import Control, Rest, Stage, is_own
 from tilewright.stages.catalogue import CATALOGUE, Catalogue
+from tilewright.stages.cn_needs import class_needs
 from tilewright.stages.default import search_entries
 from tilewright.stages.entries import Entry
 from tilewright.stages.flow import Flow
@@ -18,6 +20,7 @@ from tilewright.stages.items import Evaluations, LayerProblem
 from tilewright.stages.layer_search import LayerTask
 from tilewright.stages.multi_items import CnProblem, CostedCnProblem
 from tilewright.stages.pipeline import Pipeline
+from tilewright.stages.reductions import Reduction
 
 _OF_LAYERS = ("MinimalLatency", "MinimalEnergy", "MinimalEDP")
 _HOMES = {
@@ -57,8 +60,8 @@ class IntraCoreMapping(Stage):
     """Costs the CNs of each class of equal cost on each core that may run them.
 
     The mapping of a CN is searched as a layer is in the single-core flow, with the same options and through the same
-    store; `pipeline` changes the stages of that search. Operands that do not fit a core stream from the off-chip memory.
-    A core that cannot run a class has a row with the reason. docs/cost-table.md has the rules.
+    store; `pipeline` changes the stages of that search. Operands that do not fit a core stream from the off-chip
+    memory. A core that cannot run a class has a row with the reason. docs/cost-table.md has the rules.
 
     Example:
     {set: IntraCoreMapping, parameters: {lpf_limit: 7, pipeline: [{replace: SpatialMappingGenerator,
@@ -117,17 +120,25 @@ class IntraCoreMapping(Stage):
             return _default_search(self.options)
         stages = Pipeline.build(self.pipeline, self.options, flow=CN_SEARCH).stages
         message = "writes files, which no stage can do here"
-        writing = [Problem(f"{stage.name()} {message}", path="pipeline") for stage in stages if stage.exports]
-        if writing:
-            raise InputError(writing)
+        problems = [Problem(f"{stage.name()} {message}", path="pipeline") for stage in stages if stage.exports]
+        if not any(isinstance(stage, Reduction) or not is_own(type(stage)) for stage in stages):
+            allowed = ", ".join(_OF_LAYERS)
+            problems.append(Problem("no stage keeps the best mapping of a CN", path="pipeline", allowed=allowed))
+        if problems:
+            raise InputError(problems)
         return stages
 
     def run(self, item: CnProblem, rest: Rest) -> Iterator[Any]:
         """The results for the CNs with their costs. Raises InputError for unknown cores."""
-        costs = {name: self._rows(item, name, rest.control) for name in item.wanted_core_files}
-        yield from rest(CostedCnProblem(item.descriptions, item.graph, costs))
+        given = item.descriptions
+        # What CNs keep on a core is the same on all of them.
+        needs = class_needs(item.graph, given.workload, cost_classes(item.graph, given.workload, given.mapping))
+        costs = {name: self._rows(item, name, needs, rest.control) for name in item.wanted_core_files}
+        yield from rest(CostedCnProblem(given, item.graph, costs))
 
-    def _rows(self, item: CnProblem, core_file_name: str, control: Control) -> tuple[CoreCostRow, ...]:
+    def _rows(
+        self, item: CnProblem, core_file_name: str, needs: Sequence[Mapping[str, int]], control: Control
+    ) -> tuple[CoreCostRow, ...]:
         given = item.descriptions
         return map_core(
             item.graph,
@@ -141,6 +152,7 @@ class IntraCoreMapping(Stage):
             show_progress=control.show_progress,
             on_found=_telling(control),
             stages=self.inner(),
+            needs=needs,
         )
 
 

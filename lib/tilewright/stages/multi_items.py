@@ -1,5 +1,5 @@
-"""What goes down a pipeline of the multi-core flow below the parsers: the network with its cores, its computation nodes,
-and what these cost."""
+"""What goes down a pipeline of the multi-core flow below the parsers: the network with its cores, its computation
+nodes, and what these cost."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -26,6 +26,7 @@ from tilewright.stages.multi_items import CnProblem, CostedCnProblem, SystemProb
 from tilewright.stages.multi_result import MultiCoreResult
 from tilewright.stages.multi_run import ScheduledNetwork
 from tilewright.stages.pipeline import Pipeline, check_pipeline
+from tilewright.stages.preflight import prefetch_problems
 
 if TYPE_CHECKING:
     from tilewright.yamlfile import YamlDocument
@@ -102,9 +103,7 @@ class Slices:
         """A network in CNs. Raises InputError with everything that is wrong."""
         return _only(run_stages(self.tiling, problem, control), CnProblem)
 
-    def core_costs(
-        self, problem: CnProblem, core_file: str, control: Control | None = None
-    ) -> tuple[CoreCostRow, ...]:
+    def core_costs(self, problem: CnProblem, core_file: str, control: Control | None = None) -> tuple[CoreCostRow, ...]:
         """What the CNs cost on one core. Raises InputError for an unknown core."""
         accelerator = problem.descriptions.accelerator
         if core_file not in accelerator.distinct_cores:
@@ -140,11 +139,18 @@ class Slices:
         return replace(found, artifact=replace(found.artifact, provenance=provenance))
 
 
-def run_whole(pipeline: Pipeline, descriptions: Descriptions, control: Control, strict: bool = False) -> MultiCoreResult:
+def run_whole(
+    pipeline: Pipeline, descriptions: Descriptions, control: Control, strict: bool = False
+) -> MultiCoreResult:
     """The result of a pipeline. With `strict`, raises InputError where there is work that is not costed."""
     problem = _only(pipeline.parsers().run(descriptions, control), SystemProblem)
     if strict:
         problem.check_complete()
+    last = pipeline.stages[-1]
+    if isinstance(last, CoreAllocation):
+        wrong = prefetch_problems(problem.workload, last.operands_to_prefetch)
+        if wrong:  # told before anything is computed
+            raise InputError(wrong)
     return _only(pipeline.search().run(problem, control), MultiCoreResult)
 
 
@@ -186,7 +192,9 @@ def _what_cannot_be_sliced(pipeline: Pipeline) -> list[Finding]:
         return [*findings, Finding((), message)]
     for stage in stages[place + 1 :]:
         if hands_on(type(stage), CostedCnProblem):
-            message = f"{stage.name()} hands on costs of its own, which others could not check: replace IntraCoreMapping"
+            message = (
+                f"{stage.name()} hands on costs of its own, which others could not check: replace IntraCoreMapping"
+            )
             findings.append(Finding((), message))
     for stage in stages[: place + 1]:
         looks = stage.collects is not object or stage.returns is not Same

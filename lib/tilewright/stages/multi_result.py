@@ -4,15 +4,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tilewright.allocation.document import layer_cores
-from tilewright.allocation.requests import fixed_entries
 from tilewright.allocation.result import AllocationResult, summary
-from tilewright.mapping.yaml_writer import mapping_text
 from tilewright.report.multi_summary import multi_summary
 from tilewright.schedule.assembly import SystemNames
 from tilewright.schedule.bounds import LowerBounds
 from tilewright.schedule.result import Schedule
-from tilewright.stages.multi_run import MultiCoreProblem, ScheduledNetwork
+from tilewright.stages.multi_run import MultiCoreProblem, ScheduledNetwork, fixed_mapping_text
 
 if TYPE_CHECKING:
     import pandas
@@ -54,14 +51,30 @@ class MultiCoreResult:
         """What no allocation is below; None for a model of schedules for which nothing is proven."""
         return self.scheduled.bounds
 
-    @cached_property
-    def core_of(self) -> dict[str, tuple[int, ...]]:
-        """Layer -> core id of each of its groups."""
-        cores = layer_cores(self.problem.space, self.allocation.chosen.genome, self.names)
-        return {self.names.layer_names[layer]: tuple(ids) for layer, ids in cores.items()}
+    @property
+    def edp(self) -> float:
+        """Energy times latency, pJ · cycles."""
+        return self.energy_pj * self.latency_cycles
 
-    def table(self) -> list[dict[str, Any]]:
-        """A row for each part of a layer: layer, group, core id, core, CNs, first start and last end in cycles."""
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Totals and their parts, bounds, use of cores, memories and links, as in `summary.json` of a run."""
+        given, costs = self.problem.inputs.descriptions, self.problem.inputs.costs
+        search = summary(self.allocation)
+        del search["excluded_cores"]
+        others = {
+            "settings": self.problem.settings.stated(),
+            "allocation": {**search, "front_size": len(self.allocation.front)},
+            **given.coverage,
+            "notices": [*given.notices, *self.problem.inputs.graph.notices],
+        }
+        objective = self.allocation.options.objective
+        return multi_summary(self.scheduled.artifact, self.bounds, costs, objective, others)
+
+    def core_table(self) -> "pandas.DataFrame":
+        """A row for each part of a layer: its core, how many CNs it has, when the first starts and the last ends."""
+        import pandas
+
         schedule, space, names = self.schedule, self.problem.space, self.names
         rows = []
         for number, (layer, group) in enumerate(space.parts):
@@ -78,4 +91,8 @@ class MultiCoreResult:
                     "end_cycles": int(schedule.end_cycles[cns].max()),
                 }
             )
-        return rows
+        return pandas.DataFrame(rows)
+
+    def mapping_text(self) -> str:
+        """A mapping file with the cores of the chosen allocation fixed: it reproduces the schedule."""
+        return fixed_mapping_text(self.problem, self.allocation.chosen.genome)

@@ -3,15 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tilewright.allocation.document import SingleCore, allowed_cores
+from tilewright.allocation.document import SingleCore, allowed_cores, layer_cores
 from tilewright.allocation.options import AllocationOptions
-from tilewright.allocation.requests import layer_requests
+from tilewright.allocation.requests import fixed_entries, layer_requests
 from tilewright.allocation.result import AllocationResult, SearchProgress
 from tilewright.allocation.search import schedule_judge, search_allocation
 from tilewright.allocation.space import AllocationSpace, Genome, allocation_space
 from tilewright.allocation.warm_start import on_one_core
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.hardware.system import COMPUTE
+from tilewright.mapping.yaml_writer import mapping_text
 from tilewright.schedule.artifact import ScheduleArtifact, schedule_artifact
 from tilewright.schedule.assembly import AssembledProblem, scheduling_problem
 from tilewright.schedule.bounds import LowerBounds, lower_bounds
@@ -94,6 +95,14 @@ def single_cores(problem: MultiCoreProblem) -> tuple[SingleCore, ...]:
         parts = {"on_core": made.on_core_energy_pj, **causes}
         found.append(SingleCore(core, elsewhere, len(space.parts), made.latency_cycles, made.energy_pj, parts))
     return tuple(found)
+
+
+def fixed_mapping_text(problem: MultiCoreProblem, genome: Genome) -> str:
+    """The mapping file with the cores of an allocation fixed: it reproduces the schedule."""
+    given = problem.inputs.descriptions
+    cores = layer_cores(problem.space, genome, problem.assembled.names)
+    entries = fixed_entries(cores, problem.inputs.graph, given.workload, given.mapping)
+    return mapping_text(entries, f"Cores of {given.workload.name} on {given.accelerator.name}, chosen by tilewright.")
 
 
 def only_genome(space: AllocationSpace) -> Genome:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LayerSplitting(Change):
-    """Splits the layers of an ONNX model over output channels, so that weights fit the smallest memory of the cores that
-    may run them, and reads the network that comes of it.
+    """Splits the layers of an ONNX model over output channels, so that weights fit the smallest memory of the cores
+    that may run them, and reads the network that comes of it.
 
     Stands after the stages that read network and hardware. In the workflow `split_layers: true` puts it there.
 

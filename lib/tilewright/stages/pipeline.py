@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import InputError, nearest_name
 from tilewright.search.options import OBJECTIVES, SearchOptions
-from tilewright.stages.base import Control, Same, Stage, run_stages
+from tilewright.stages.base import Control, Stage, run_stages
 from tilewright.stages.default import SINGLE
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.entries import Entry, read_entries

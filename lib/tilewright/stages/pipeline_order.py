@@ -21,9 +21,7 @@ class Placed:
 def what_does_not_fit(placed: list[Placed], flow: Flow) -> list[Finding]:
     """What is wrong with the order of stages; one kind of fault at a time, since others often only follow from it."""
     return (
-        _items_that_do_not_fit(placed, flow)
-        or _results_that_do_not_fit(placed, flow)
-        or _missing_predecessors(placed)
+        _items_that_do_not_fit(placed, flow) or _results_that_do_not_fit(placed, flow) or _missing_predecessors(placed)
     )
 
 

@@ -32,7 +32,7 @@ class CustomSpatialMappingGenerator(Stage):
 
     takes = LayerProblem
     gives = SpatialCandidate
-    stands_for = "CustomSpatialMappingGeneratorStage of Stream"
+    stands_for = "nothing; CustomSpatialMappingGeneratorStage in Stream"
 
     def run(self, item: LayerProblem, rest: Rest) -> Iterator[Evaluations]:
         """The results of one candidate after the other. Raises MappingError if no side of the array can be used."""

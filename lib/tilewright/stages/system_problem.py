@@ -118,7 +118,7 @@ def input_digests(problem: SystemProblem) -> dict[str, str]:
     }
 
 
-def _file_of(source: MappingSource) -> str:
+def _file_of(source: MappingSource | None) -> str:
     return str(source) if isinstance(source, str | PathLike) else ""
 
 

@@ -5,7 +5,7 @@ What a mapping file says for a layer, by its name or by a glob, holds for its pa
 
 import re
 
-_PART = re.compile(r"(.+)#[1-9][0-9]*of[1-9][0-9]*", re.DOTALL)
+_PART = re.compile(r"(.+?)(#[1-9][0-9]*of[1-9][0-9]*)+", re.DOTALL)
 
 
 def part_name(name: str, place: int, count: int) -> str:
@@ -14,6 +14,6 @@ def part_name(name: str, place: int, count: int) -> str:
 
 
 def whole_name(name: str) -> str:
-    """The name of the layer that a part is of; the name itself if it is not that of a part."""
+    """The name of the layer that a part, or a part of a part, is of; the name itself if it is not that of a part."""
     match = _PART.fullmatch(name)
     return match[1] if match else name

@@ -90,7 +90,11 @@ def parse_workload(
     kind = kind_of_source(source)
     if kind == PARSED:
         return read_parsed(source)
-    return read_layers(source, None, model) if kind == LAYERS else read_network(source, model, _with_dims(options, dims))[0]
+    return (
+        read_layers(source, None, model)
+        if kind == LAYERS
+        else read_network(source, model, _with_dims(options, dims))[0]
+    )
 
 
 def _with_dims(options: NetworkOptions | None, dims: Table[str, int] | None) -> NetworkOptions:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from tilewright.workload.access import IndexMap, TensorAccess, loop
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
-from tilewright.workload.operand_axes import OperandAxis, goes_together, is_reshape, match_axis, operand_axes, sizes_of
+from tilewright.workload.operand_axes import OperandAxis, is_reshape, match_axis, operand_axes, sizes_of
 from tilewright.workload.tensor import Tensor
 
 RESHAPE = "Reshape"
@@ -49,13 +49,15 @@ def with_tensors(workload: Workload, notices: list[str] | None = None) -> Worklo
     """The workload of a list of layers with its tensors, the index maps of its layers, its inputs and its outputs.
 
     Outputs are the tensors that no layer reads; inputs the operands called I that no layer makes. Operands of 0 bits
-    that no layer makes (weights of pooling) are no tensors. A reshape between layers becomes a node that passes data on,
-    before the layer that reads it; the layers keep their `sources`. What is assumed is appended to `notices`. A
+    that no layer makes (weights of pooling) are no tensors. A reshape between layers becomes a node that passes data
+    on, before the layer that reads it; the layers keep their `sources`. What is assumed is appended to `notices`. A
     workload that has tensors is returned as it is.
     """
     if workload.tensors:
         return workload
-    reading = _Reading([] if notices is None else notices, max((node.node_id for node in workload.nodes), default=0) + 1)
+    reading = _Reading(
+        [] if notices is None else notices, max((node.node_id for node in workload.nodes), default=0) + 1
+    )
     nodes: list[WorkloadNode] = []
     for node in workload.nodes:
         nodes += _with_maps(node, node.layer, reading) if node.layer is not None else [node]
@@ -85,7 +87,9 @@ def _with_maps(node: WorkloadNode, layer: Layer, reading: _Reading) -> Iterator[
             told = f"{layer.name}.{operand}"
         else:
             tensor = reading.made_by[sources[operand]]
-            told = f"{layer.name}.{operand} {_text(axes)} is made by {reading.name_of[sources[operand]]} {_shape(tensor)}"
+            told = (
+                f"{layer.name}.{operand} {_text(axes)} is made by {reading.name_of[sources[operand]]} {_shape(tensor)}"
+            )
             if is_reshape(axes, tensor.shape):
                 tensor = reading.add(f"{layer.name}.{operand}", sizes_of(axes), tensor.bits)
                 yield _reshape(tensor, reading.made_by[sources[operand]], sources[operand], reading)

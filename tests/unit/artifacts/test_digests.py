@@ -33,7 +33,7 @@ ROOTS = {
 DISPATCH = {"__init__.py", "__main__.py", "cli/__init__.py", "cli/main.py", "cli/options.py"}
 DISPATCH |= {"cli/multi_options.py", "stages/__init__.py"}
 """Modules that dispatch and print, and decide no result."""
-PRINTED_ONLY = {"map": "report/", "cost": "report/", "cns": "report/", "split": "report/", "schedule": "report/"}
+PRINTED_ONLY = {"map": "report/", "multi_pipeline": "report/", "cost": "report/", "cns": "report/", "split": "report/", "schedule": "report/"}
 """Step -> folder that only serves what the verb prints on the terminal, never its artifacts; stages that write with it
 are the step `export`."""
 NOT_CALLED = {"summarize": {"cli/config.py"}, "check": {"cli/check_multi.py"}}

@@ -1,5 +1,8 @@
 """Runs of the multi-core flow in the configuration."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +170,7 @@ def test_all_problems_at_once() -> None:
             "baselines": "yes",
             "runs": {
                 "a": wrong,
-                "b": {**RUN, "nb_ga_individuls": 3, "hardware": "quad_core", "pipeline": []},
+                "b": {**RUN, "nb_ga_individuls": 3, "hardware": "quad_core", "exploit_data_locality": True},
                 "c": {**SINGLE_RUN, "hint_loops": [["OY", "all"]]},
                 "d": {**RUN, "hardware": "tpu_like"},
                 "e": {**SINGLE_RUN, "hardware": "multi/quad_core"},
@@ -192,7 +195,7 @@ def test_all_problems_at_once() -> None:
         "runs.a.strict: wrong kind of value, got 1",
         "runs.b.nb_ga_individuls: unknown key (did you mean 'nb_ga_individuals'?)",
         "runs.b.hardware: no such hardware file in config/hardware, got 'quad_core' (did you mean 'multi/quad_core'?)",
-        "runs.b.pipeline: only runs with flow: single have this key",
+        "runs.b.exploit_data_locality: only runs with flow: single have this key",
         "runs.c.hint_loops: only runs with flow: multi have this key",
         "runs.d.hardware: is the file of one core; flow: multi is for several, got 'tpu_like'",
         "runs.e.hardware: is an accelerator of several cores, which flow: multi is for, got 'quad_core'",
@@ -214,6 +217,36 @@ def test_lines_of_problems(tmp_path: Path) -> None:
     said = str(caught.value)
     assert f"{path}:7 runs.a.hint_loops[0]: must be a loop dimension and a size" in said
     assert f"{path}:8 runs.a.baselins: unknown key (did you mean 'baselines'?)" in said
+
+
+def test_reading_runs_of_several_cores_loads_nothing_heavy() -> None:
+    """The Snakefile reads the configuration and digests of hardware at every parse."""
+    code = (
+        "import sys; from tilewright.cli.config import read_config; from tilewright.cli.multi_digests import read_system;"
+        "plan = read_config('config/config.yaml'); assert plan.multi_runs;"
+        "read_system('config/hardware/multi/quad_core.yaml').of_cost_table('simd');"
+        "print([m for m in ('numpy', 'pandas', 'onnx', 'numba', 'pydantic', 'networkx') if m in sys.modules])"
+    )
+    environment = {**os.environ, "PYTHONPATH": "lib"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_pipeline_of_ones_own() -> None:
+    """The verbs that run a part of it get all of it; what a run is compared with is still cut layer by layer."""
+    stages = [{"replace": "InterCoreMapping", "stage": "config.stages.round_robin.RoundRobin"}]
+    run = multi_run(pipeline=stages, operands_to_prefetch=["W"], plot_full_schedule=False)
+    assert run.companion is not None
+    told = ["--pipeline", '[{"replace":"InterCoreMapping","stage":"config.stages.round_robin.RoundRobin"}]']
+    for verb in ("cns", "cost", "allocate", "schedule"):
+        assert run.arguments(verb)[-2:] == told
+        assert (run.companion.arguments(verb)[-2:] == told) == (verb != "cns")
+    assert "--pipeline" not in [*run.arguments("split"), *run.arguments("report")]
+    assert run.stages.code
+    assert not multi_run({"pipeline": [{"drop": "Loma"}]}).stages.pipeline
+    said = problems_of({"runs": {"a": {**RUN, "pipeline": [{"drop": "IntraCoreMaping"}], "mode": "layer"}}})
+    assert "runs.a.pipeline[0].drop: the pipeline has no such stage, got 'IntraCoreMaping'" in said
+    assert said.count("mode: not a mode, got 'layer'") == 1
 
 
 def test_names_of_companions_are_taken() -> None:

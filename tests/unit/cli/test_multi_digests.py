@@ -16,6 +16,7 @@ from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.source import parse_mapping
 from tilewright.search.options import SearchOptions
 from tilewright.stages.intra_core_mapping import map_core
+from tilewright.stages.system_problem import part_digest
 from tilewright.workload.source import parse_workload
 
 TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny_multi"
@@ -45,6 +46,11 @@ EDITS: dict[str, tuple[str, str, str, set[str]]] = {
         "1: ./cores/left.yaml",
         {"left", "right", "graph", EVERYTHING},
     ),
+    "which core is which": (
+        *("duo.yaml", "0: ./cores/left.yaml, 1: ./cores/right.yaml", "1: ./cores/left.yaml, 0: ./cores/right.yaml"),
+        {"left", "right", "graph", EVERYTHING},
+    ),
+    "the name in a core file": ("cores/left.yaml", "name: left", "name: l", {"left", EVERYTHING}),
     "shared memories": (
         *("duo.yaml", "core_connectivity:\n  - { type: link, cores: [0, 1], bandwidth: 32, energy_per_bit: 0.1 }"),
         *('core_memory_sharing: ["0, 1"]', {"graph", EVERYTHING}),
@@ -91,12 +97,14 @@ def products(hardware: Path) -> dict[str, Any]:
     workload = parse_workload(network, "corrected")
     accelerator = parse_accelerator(hardware / "duo.yaml")
     assert isinstance(accelerator, MultiCoreAccelerator)
-    # No core is named, so that what cores can run decides.
-    mapping = parse_mapping([{"name": "default", "intra_core_tiling": ["OY, all"]}])
+    # Where no core is named, what cores can run decides.
+    entries = [{"name": "default"}, {"name": "second", "core_allocation": [1]}]
+    mapping = parse_mapping(entries)
     options = TilingOptions(cn_define_mode=4, hint_loops=[["OY", "all"]])
     graph = build_cn_graph(workload, network_tiling(workload, mapping, accelerator, options))
     search = SearchOptions(lpf_limit=3, model="corrected")
-    found: dict[str, Any] = {"graph": [encode(graph.layers), *(getattr(graph, name).tolist() for name in COLUMNS)]}
+    columns = [getattr(graph, name).tolist() for name in COLUMNS]
+    found: dict[str, Any] = {"graph": [encode(graph.layers), columns, part_digest(accelerator)]}
     # Tables of the graph of the unchanged accelerator: that another graph makes other tables is no news.
     first = hardware.parent / "first"
     if not first.exists():
@@ -104,8 +112,10 @@ def products(hardware: Path) -> dict[str, Any]:
     same = parse_accelerator(first / "duo.yaml")
     assert isinstance(same, MultiCoreAccelerator)
     graph = build_cn_graph(workload, network_tiling(workload, mapping, same, options))
-    for name in accelerator.distinct_cores:
-        found[name] = [encode(row) for row in map_core(graph, workload, mapping, accelerator, name, search)]
+    off_chip = encode(accelerator.core_of[2])
+    for name, core in accelerator.distinct_cores.items():
+        found[name] = [encode(core), off_chip]
+        found[name] += [encode(row) for row in map_core(graph, workload, mapping, accelerator, name, search)]
     return found
 
 

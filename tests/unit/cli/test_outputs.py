@@ -25,7 +25,7 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     capsys.readouterr()
     assert main(arguments) == 2
     said = capsys.readouterr().err
-    assert said.startswith("error: ")
+    assert next(line for line in said.splitlines() if not line.startswith("note: ")).startswith("error: ")
     assert "internal" not in said
     return said
 

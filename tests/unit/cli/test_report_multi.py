@@ -40,47 +40,51 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_all_files_are_written_and_told(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same files with all options, the same bytes each time."""
+@pytest.fixture(scope="module")
+def report(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of the run."""
+    folder = tmp_path_factory.mktemp("report") / "full"
+    assert main(["report", str(run), "-o", str(folder)]) == 0
+    return folder
+
+
+def different(one: Path, other: Path) -> set[str]:
+    """Files that differ between two reports of all files."""
+    assert {path.name for path in one.iterdir()} == {path.name for path in other.iterdir()} == FILES
+    return {name for name in FILES if (one / name).read_bytes() != (other / name).read_bytes()}
+
+
+def test_all_files_are_written_and_told(
+    run: Path, report: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same bytes each time."""
     capsys.readouterr()
-    assert main(["report", str(run), "-o", str(tmp_path / "a"), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert {Path(path).name for path in told} == FILES
-    assert {path.name for path in (tmp_path / "a").iterdir()} == FILES
-    assert main(["report", str(run), "-o", str(tmp_path / "b")]) == 0
-    assert [
-        path for path in FILES if (tmp_path / "a" / path).read_bytes() != (tmp_path / "b" / path).read_bytes()
-    ] == []
+    assert main(["report", str(run), "-o", str(tmp_path / "again"), "--json"]) == 0
+    assert {Path(path).name for path in json.loads(capsys.readouterr().out)} == FILES
+    assert different(report, tmp_path / "again") == set()
 
 
-def test_numbers_are_those_of_the_run(run: Path, tmp_path: Path) -> None:
+def test_numbers_are_those_of_the_run(run: Path, report: Path) -> None:
     """Of the page, the trace and the table."""
-    assert main(["report", str(run), "-o", str(tmp_path)]) == 0
     schedule = read_schedule(run / "schedule.npz").schedule
     summary = read_artifact(run / "summary.json").payload
-    page = page_data((tmp_path / "schedule.html").read_text("utf-8"))
+    page = page_data((report / "schedule.html").read_text("utf-8"))
     assert page["latency_cycles"] == schedule.latency_cycles == summary["latency_cycles"]
     assert f"{100 * summary['gap_latency']:.1f} %" in page["totals"]
     assert page["layers"][0]["tile_dimensions"] == ["OY"]
-    trace = json.loads((tmp_path / "trace.json").read_text())
+    trace = json.loads((report / "trace.json").read_text())
     assert len([event for event in trace["traceEvents"] if event.get("cat") == "cn"]) == summary["cn_count"]
-    with (tmp_path / "layers.csv").open() as stream:
+    with (report / "layers.csv").open() as stream:
         rows = list(csv.DictReader(stream))
     assert [row["name"] for row in rows] == ["first", "relu", "second"]
     assert sum(int(row["cn_count"]) for row in rows) == summary["cn_count"]
 
 
-def test_options_change_the_figure_of_the_schedule_alone(run: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["--no-plot-full-schedule", "--no-plot-data-transfer"])
+def test_options_change_the_figure_of_the_schedule_alone(option: str, run: Path, report: Path, tmp_path: Path) -> None:
     """Sections, and rows without links; every file is there in any case."""
-    assert main(["report", str(run), "-o", str(tmp_path / "full")]) == 0
-    for option in ("--no-plot-full-schedule", "--no-plot-data-transfer"):
-        assert main(["report", str(run), "-o", str(tmp_path / option), option]) == 0
-        names = {path.name for path in (tmp_path / option).iterdir()}
-        assert names == FILES
-        differ = {
-            name for name in FILES if (tmp_path / option / name).read_bytes() != (tmp_path / "full" / name).read_bytes()
-        }
-        assert differ == {"schedule.svg", "schedule.png"}
+    assert main(["report", str(run), "-o", str(tmp_path / "other"), option]) == 0
+    assert different(report, tmp_path / "other") == {"schedule.svg", "schedule.png"}
 
 
 @pytest.mark.parametrize(

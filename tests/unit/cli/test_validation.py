@@ -1,4 +1,4 @@
-"""`tilewright validation`: the table, JSON, exit codes; and the published cases, where they are beside this checkout."""
+"""`tilewright validation`: the table, JSON, exit codes; the published cases, where they are beside this checkout."""
 
 import csv
 import gzip

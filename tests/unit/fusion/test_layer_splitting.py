@@ -1,7 +1,6 @@
 """Layers split over output channels: the same function, every part fits, fewest parts."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,21 +26,14 @@ from tilewright.fusion.weights import weight_bits
 from tilewright.mapping.constraints import Mapping
 from tilewright.mapping.source import parse_mapping
 from tilewright.workload.graph import Workload
+from tilewright.workload.part_names import part_name, whole_name
 from tilewright.workload.source import parse_workload
 
+from tests.unit.fusion.split_cases import CASES, IMAGE, SAME, W, random_values
 from tests.unit.fusion.systems import CONFIG, quad_core
 from tests.unit.workload.onnx.dependency_checks import build_model
 
 OPEN = parse_mapping([{"name": "default"}])
-Shapes = dict[str, tuple[int, ...]]
-
-
-def random_values(shape: tuple[int, ...], kind: type = np.float32) -> Any:
-    """Values that are different in every channel."""
-    generator = np.random.default_rng(len(shape) * 1000 + sum(shape))
-    if np.dtype(kind).kind in "ui":
-        return generator.integers(1, 9, shape).astype(kind)
-    return generator.standard_normal(shape).astype(kind)
 
 
 def split(
@@ -65,77 +57,6 @@ def mac_count(workload: Workload) -> int:
 def largest_weights(workload: Workload) -> int:
     """Bits of the largest weights of a layer."""
     return max(weight_bits(node.layer) for node in workload.nodes if node.layer)
-
-
-Case = tuple[Sequence[onnx.NodeProto], Shapes, dict[str, Any], int, int]
-"""Operators, inputs, constants, bits of the memory, parts."""
-SAME = {"pads": [1, 1, 1, 1]}
-IMAGE = {"x": (1, 4, 5, 5)}
-
-
-def conv(*inputs: str, **attributes: Any) -> list[onnx.NodeProto]:
-    """A convolution called c."""
-    return [make_node("Conv", list(inputs), ["y"], name="c", **attributes)]
-
-
-W = random_values
-CASES: dict[str, Case] = {
-    # 288 bits for a channel of 4 x 3 x 3 weights of 8 bits.
-    "conv with bias": (conv("x", "w", "b", **SAME), IMAGE, {"w": W((10, 4, 3, 3)), "b": W((10,))}, 900, 4),
-    "conv without bias": (conv("x", "w", strides=[2, 2]), IMAGE, {"w": W((10, 4, 3, 3))}, 288, 10),
-    "conv over one axis": (conv("x", "w", "b"), {"x": (2, 4, 9)}, {"w": W((6, 4, 3)), "b": W((6,))}, 300, 2),
-    # 4 groups of 3 channels of 2 x 9 weights, 432 bits a group: 2 groups fit.
-    "groups": (conv("x", "w", "b", group=4), {"x": (1, 8, 5, 5)}, {"w": W((12, 2, 3, 3)), "b": W((12,))}, 900, 2),
-    # Three of five groups fit: 3 and 2.
-    "uneven groups": (conv("x", "w", group=5), {"x": (1, 10, 5, 5)}, {"w": W((15, 2, 3, 3))}, 1300, 2),
-    # Two channels of a group fit: 2 and 1 of each of the 4 groups.
-    "pieces of groups": (
-        conv("x", "w", "b", group=4), {"x": (1, 8, 5, 5)}, {"w": W((12, 2, 3, 3)), "b": W((12,))}, 300, 8,
-    ),
-    "depthwise": (conv("x", "w", group=8), {"x": (1, 8, 5, 5)}, {"w": W((8, 1, 3, 3))}, 220, 3),
-    "transposed convolution": (
-        [make_node("ConvTranspose", ["x", "w", "b"], ["y"], name="c")],
-        IMAGE, {"w": W((4, 10, 3, 3)), "b": W((10,))}, 900, 4,
-    ),
-    "gemm": (
-        [make_node("Gemm", ["x", "w", "b"], ["y"], name="c", alpha=0.5, beta=2.0)],
-        {"x": (3, 6)}, {"w": W((6, 10)), "b": W((10,))}, 200, 3,
-    ),
-    "gemm transposed": (
-        [make_node("Gemm", ["x", "w", "b"], ["y"], name="c", transB=1, transA=1)],
-        {"x": (6, 3)}, {"w": W((10, 6)), "b": W((3, 10))}, 200, 3,
-    ),
-    "gemm, one bias": (
-        [make_node("Gemm", ["x", "w", "b"], ["y"], name="c")], {"x": (3, 6)}, {"w": W((6, 10)), "b": W((3, 1))}, 200, 3,
-    ),
-    "gemm, weights on the left": (
-        [make_node("Gemm", ["w", "x", "b"], ["y"], name="c")],
-        {"x": (6, 3)}, {"w": W((10, 6)), "b": W((10, 1))}, 200, 3,
-    ),
-    "gemm, weights on the left, transposed": (
-        [make_node("Gemm", ["w", "x", "b"], ["y"], name="c", transA=1)],
-        {"x": (6, 10)}, {"w": W((6, 10)), "b": W((10,))}, 200, 3,
-    ),
-    "matmul": ([make_node("MatMul", ["x", "w"], ["y"], name="c")], {"x": (2, 3, 6)}, {"w": W((6, 10))}, 200, 3),
-    "matmul of a vector": ([make_node("MatMul", ["x", "w"], ["y"], name="c")], {"x": (6,)}, {"w": W((6, 10))}, 200, 3),
-    "matmul with heads": (
-        [make_node("MatMul", ["x", "w"], ["y"], name="c")], {"x": (2, 3, 6)}, {"w": W((2, 6, 10))}, 200, 5,
-    ),
-    "matmul, weights on the left": (
-        [make_node("MatMul", ["w", "x"], ["y"], name="c")], {"x": (2, 6, 3)}, {"w": W((10, 6))}, 200, 3,
-    ),
-    "matmul, weights times a vector": (
-        [make_node("MatMul", ["w", "x"], ["y"], name="c")], {"x": (6,)}, {"w": W((10, 6))}, 200, 3,
-    ),
-    "weights from an operator": (
-        [make_node("Transpose", ["w"], ["wt"], perm=[1, 0]), make_node("MatMul", ["x", "wt"], ["y"], name="c")],
-        {"x": (3, 6)}, {"w": W((10, 6))}, 200, 3,
-    ),
-    "two layers of the same weights": (
-        [make_node("MatMul", ["x", "w"], ["a"], name="a"), make_node("MatMul", ["a", "w"], ["y"], name="c")],
-        {"x": (3, 6)}, {"w": W((6, 6))}, 150, 4,
-    ),
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -251,6 +172,14 @@ def test_what_a_mapping_says_of_a_layer_holds_for_its_parts() -> None:
         "a#1of4": (1,), "a#2of4": (2,), "a#3of4": (1,), "a#4of4": (1,),
         "b#1of4": (3,), "b#2of4": (3,), "b#3of4": (3,), "b#4of4": (3,),
     }  # fmt: skip
+
+
+def test_names_of_parts_lead_back_to_the_layer() -> None:
+    """Also those of parts of parts; names that only look alike are names of layers."""
+    assert [part_name("a/b", place, 2) for place in range(2)] == ["a/b#1of2", "a/b#2of2"]
+    assert whole_name("a/b#2of2") == whole_name("a/b#2of2#1of3") == "a/b"
+    for name in ("conv", "#1of2", "a#0of2", "a#1of2x", "a1of2", ""):
+        assert whole_name(name) == name
 
 
 def test_the_limit_is_the_smallest_memory_of_the_cores_that_may_run_the_layer() -> None:

@@ -1,6 +1,7 @@
 """Memories and links over time."""
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib
@@ -18,6 +19,8 @@ from tilewright.report.memory_figure import (
     write_link_figure,
     write_memory_figure,
 )
+from tilewright.schedule.options import ScheduleOptions
+from tilewright.schedule.simulate import simulate
 
 from tests.unit.report.schedule_cases import every_category, pipeline, random_view, within_a_core
 
@@ -96,6 +99,17 @@ def test_no_text_leaves_the_figure_or_overlaps(make) -> None:
             assert box.y0 >= 0
             assert box.y1 <= figure.bbox.y1
         assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+
+
+def test_a_schedule_without_logs_has_no_curves() -> None:
+    """It is said that nothing is kept and nothing moves."""
+    view = every_category()
+    problem, allocation = view.artifact.problem, view.schedule.allocation
+    schedule = simulate(problem, allocation, ScheduleOptions(record=False))
+    bare = replace(view, artifact=replace(view.artifact, schedule=schedule))
+    for figure, words in ((memory_figure(bare), "nothing is kept"), (link_figure(bare), "nothing moves")):
+        assert not figure.axes
+        assert any(words in text.get_text() for text in figure.texts)
 
 
 def test_capacity_is_drawn_where_it_can_be_compared() -> None:

@@ -141,7 +141,7 @@ def test_a_circle_is_told() -> None:
 
 
 def test_words_of_both_ends_are_as_wide_as_those_that_are_read() -> None:
-    """25 bits from a memory of words of 10 into one of 100: 3 words read at 1 pJ and 3 written at 2 pJ; 0.5 pJ a bit."""
+    """25 bits from a memory of words of 10 into one of 100: 3 words read at 1 pJ, 3 written at 2 pJ; 0.5 pJ a bit."""
     memories = [Memory(1000, 100), Memory(1000, 10)]
     system = make_system([0, 1], memories, [Link(10)], {(0, 1): [0], (1, 0): [0]})
     schedule = run(make_problem(system, [Piece(25)], [Node(4, [(0, WEIGHT)])]), [0])

@@ -59,7 +59,7 @@ def test_there_must_be_a_case(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no case"):
         find_cases(tmp_path)
     write_case(tmp_path / "depfin")
-    with pytest.raises(InputError, match="no such case, got depfun .*did you mean 'depfin'"):
+    with pytest.raises(InputError, match=r"no such case, got depfun .*did you mean 'depfin'"):
         find_cases(tmp_path, ("depfun",))
 
 

@@ -1,11 +1,13 @@
 """A case by both models, worked out on paper: tiny case of cases.py.
 
-Three lines of 32 bits in, over a link of 8 bits: 4 cycles each; weights of 8 and 24 bits. A CN of layer 0 takes one cycle and
-one for off-loading, one of layer 1 three and one.
+Three lines of 32 bits in, over a link of 8 bits: 4 cycles each; weights of 8 and 24 bits. A CN of layer 0 takes one
+cycle and one for off-loading, one of layer 1 three and one.
 """
 
 from pathlib import Path
 
+import pytest
+from tilewright.errors import InputError
 from tilewright.schedule.check import check_schedule
 from tilewright.silicon.case import SiliconCase, read_case
 from tilewright.silicon.run import STEPS, STREAM_2023_SWITCHES, CaseRun, CaseRunner, Switches
@@ -24,8 +26,11 @@ def spans(run: CaseRun) -> list[tuple[int, int]]:
 
 
 def test_the_case_by_the_rules_of_the_reference(tmp_path: Path) -> None:
-    """Weight 0-1, lines of input 1-5, 5-9, 9-13: layer 0 runs 5-7, 9-11, 13-15. CN 0 of layer 1 needs lines 0 and 1, there
-    at 7 and 11: 7-11, 11-15, and runs 15-19. Line 2 goes 15-19, 19-23 and 23-27 run; results 19-23, 23-27, 27-31."""
+    """Weight 0-1, lines of input 1-5, 5-9, 9-13: layer 0 runs 5-7, 9-11, 13-15.
+
+    CN 0 of layer 1 needs lines 0 and 1, made at 7 and 11: they go 7-11, 11-15, it runs 15-19. Line 2 goes 15-19; 19-23
+    and 23-27 run; results 19-23, 23-27, 27-31.
+    """
     run = CaseRunner(case_of(tmp_path)).run(STREAM_2023_SWITCHES)
     assert spans(run) == [(5, 7), (9, 11), (13, 15), (15, 19), (19, 23), (23, 27)]
     assert run.latency_cycles == 31
@@ -72,8 +77,15 @@ def test_steps_lead_from_one_model_to_the_other(tmp_path: Path) -> None:
 
 
 def test_allocations_are_searched_where_there_is_a_choice(tmp_path: Path) -> None:
-    """Both layers may run on both cores: no data flows from core 1 to core 0 but over the DRAM; one core is best, or both."""
+    """Both layers may run on both cores: the best is no worse than what the file of the case gives."""
     free = [{**entry, "core_allocation": [0, 1]} for entry in MAPPING]
     for switches in (STREAM_2023_SWITCHES, Switches()):
         given = CaseRunner(case_of(tmp_path / "given")).run(switches).latency_cycles
         assert CaseRunner(case_of(tmp_path / "free", mapping=free)).run(switches).latency_cycles <= given
+
+
+def test_a_layer_that_no_core_can_run_is_told_with_the_reason(tmp_path: Path) -> None:
+    """Registers that are too small for one sum of three lines of four pixels."""
+    runner = CaseRunner(case_of(tmp_path, cores__core=core(32)))
+    with pytest.raises(InputError, match=r"tiny L1: no core can run it \(core: .*memory 'registers' is too small"):
+        runner.run(STREAM_2023_SWITCHES)

@@ -1,0 +1,60 @@
+"""Pipelines of users in a configuration: what they are, all of it checked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.errors import Problem
+from tilewright.search.options import SearchOptions
+from tilewright.yamlfile import YamlDocument
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The pipeline of a run, where it is not the default one."""
+
+    pipeline: str = ""
+    """The value of `pipeline` as JSON; '' for the default."""
+    code: str = ""
+    """Digest of the files of the stages that the user wrote; '' if there are none."""
+    exports: bool = False
+    """True if a stage writes files into the folder of exports."""
+
+
+def read_stages(
+    pipeline: Any,
+    path: tuple[str, ...],
+    options: SearchOptions,
+    settings: Mapping[str, Any] | None,
+    documents: Sequence[YamlDocument],
+) -> tuple[Stages, list[Problem]]:
+    """What the value of `pipeline` at a path means, and what is wrong with it.
+
+    `settings` are those of a run of several cores, None for one of a single core.
+    """
+    if pipeline is None:
+        return Stages(), []
+    # Imported where somebody writes a pipeline: stages know the types of the cost model, which need numpy.
+    from tilewright.artifacts.canonical import canonical_text
+    from tilewright.artifacts.digests import content_digest
+    from tilewright.stages.base import is_own
+    from tilewright.stages.identity import code_digests
+    from tilewright.stages.multi_pipeline import check_multi_pipeline
+    from tilewright.stages.pipeline import check_pipeline
+
+    if settings is None:
+        built, findings = check_pipeline(pipeline, options)
+    else:
+        built, findings = check_multi_pipeline(pipeline, options, settings)
+        # What is wrong with a setting is told at its own key.
+        findings = [finding for finding in findings if not finding.place or finding.place[0] not in settings]
+    problems = [finding.problem(path, documents) for finding in findings]
+    if built is None:
+        return Stages(), problems
+    if settings is None and not all(is_own(type(stage)) for stage in built.parsers().stages):
+        message = "parsers of one's own run in `tilewright map` only: runs share what parsers have read"
+        document = next((found for found in documents if found.line_of(path)), None)
+        place = (document.file, document.line_of(path)) if document else ("config", 0)
+        problems.append(Problem(message, *place, ".".join(path)))
+    code = code_digests(built.stages)
+    return Stages(canonical_text(pipeline), content_digest(code) if code else "", built.exports), problems

@@ -1,0 +1,129 @@
+"""The Python interface of the multi-core flow."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import tilewright
+from tilewright.hardware.system import MultiCoreAccelerator
+from tilewright.stages.multi_allocation import InterCoreMapping
+from tilewright.stages.multi_pipeline import multi_pipeline
+
+from tests.unit.cli.multi_core import HARDWARE, MAPPING, write_network
+from tests.unit.stages.multi_cases import GA, LAYERS
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three convolutions one after the other."""
+    return write_network(tmp_path_factory.mktemp("network"))
+
+
+@pytest.fixture(scope="module")
+def costed(network: Path) -> Any:
+    """Its CNs with their costs."""
+    return tilewright.map_cores(tilewright.build_cns(network, HARDWARE, MAPPING, stack_cutoffs=[2]), lpf_limit=4)
+
+
+def test_step_by_step_is_the_whole(network: Path, costed: Any, tmp_path: Path) -> None:
+    """One call, or four; the mapping file of the result, and the result itself, give the same schedule."""
+    settings: dict[str, Any] = {**GA, "operands_to_prefetch": ["W"]}
+    result = tilewright.allocate(costed, **settings)
+    whole = tilewright.run_multi_core(network, HARDWARE, MAPPING, lpf_limit=4, stack_cutoffs=[2], **settings)
+    assert (whole.latency_cycles, whole.energy_pj) == (result.latency_cycles, result.energy_pj)
+    again = tilewright.schedule_allocation(costed, result, operands_to_prefetch=["W"])
+    assert np.array_equal(again.schedule.start_cycles, result.schedule.start_cycles)
+    (tmp_path / "fixed.yaml").write_text(result.mapping_text())
+    fixed = tilewright.run_multi_core(
+        network, HARDWARE, tmp_path / "fixed.yaml", lpf_limit=4, stack_cutoffs=[2], operands_to_prefetch=["W"]
+    )
+    assert (fixed.latency_cycles, fixed.allocation.evaluations) == (result.latency_cycles, 1)
+    assert fixed.core_table().equals(result.core_table())
+
+
+def test_cores_by_name(costed: Any) -> None:
+    """Every layer on a core, by id; the best of all eight allocations is what an exhaustive search finds."""
+    found = [
+        tilewright.schedule_allocation(costed, dict(zip("abc", (a, b, c), strict=True))).latency_cycles
+        for a in (0, 1)
+        for b in (0, 1)
+        for c in (0, 1)
+    ]
+    assert min(found) == tilewright.allocate(costed, exhaustive_nodes=10**6).latency_cycles
+    assert len(set(found)) > 1
+    groups = tilewright.schedule_allocation(costed, {"a": [1], "b": [1], "c": 0})
+    assert groups.core_table()["core"].tolist() == ["right", "right", "left"]
+
+
+def test_all_forms_of_descriptions(network: Path) -> None:
+    """Paths, a model in memory, a list of layers, a list of entries, and what was parsed of them."""
+    expected = tilewright.run_multi_core(network, HARDWARE, MAPPING, **GA).latency_cycles
+    accelerator: Any = tilewright.parse_accelerator(HARDWARE)
+    assert isinstance(accelerator, MultiCoreAccelerator)
+    mapping = tilewright.parse_mapping(MAPPING)
+    parsed = tilewright.parse_workload(network, model="corrected")
+    for source in (onnx.load(str(network)), parsed):
+        assert tilewright.run_multi_core(source, accelerator, mapping, **GA).latency_cycles == expected
+    result = tilewright.run_multi_core(LAYERS, HARDWARE, [{"name": "default"}], **GA)
+    assert result.names.layer_names == ("one", "two")
+
+
+def test_costs_are_a_table(costed: Any) -> None:
+    """A row for each core and class of CNs."""
+    table = tilewright.cost_table(costed)
+    assert len(table) == sum(len(rows) for rows in costed.costs.values())
+
+
+def test_a_pipeline_from_python(network: Path, tmp_path: Path) -> None:
+    """Stages as classes or objects, or a pipeline that is built; figures lie where they are told to."""
+    pipeline = [{"replace": "InterCoreMapping", "stage": InterCoreMapping(plot_hof=True, nb_ga_generations=1)}]
+    result = tilewright.run_multi_core(network, HARDWARE, MAPPING, pipeline=pipeline, exports=tmp_path)
+    assert sorted(tmp_path.glob("hall_of_fame_*.png"))
+    built = multi_pipeline([{"replace": "InterCoreMapping", "stage": InterCoreMapping}], sliced=False)
+    assert tilewright.run_multi_core(network, HARDWARE, MAPPING, pipeline=built).energy_pj == result.energy_pj
+
+
+@pytest.mark.parametrize(
+    ("settings", "parts"),
+    [
+        ({"stack_cutofs": [1], "seed": -1}, ["seed: not a count"]),
+        ({"stack_cutofs": [1], "mode": "fusd"},
+         ["stack_cutofs: no such setting (did you mean 'stack_cutoffs'?)", "mode: not a mode"]),
+        ({"hint_loops": [["OY", "all"]]}, ["hint_loops: needs a cn_define_mode"]),
+        ({"layer_stacks": "x", "lpf_limit": 0}, ["lpf_limit: not a count"]),
+        ({"layer_stacks": "x"}, ["layer_stacks: wrong kind of value, got 'x' (allowed: a list or null)"]),
+        ({"pipeline": [{"drop": "Sum"}], "nb_ga_individuals": "x"},
+         ["pipeline[0].drop: the pipeline has no such stage", "nb_ga_individuals: wrong kind of value"]),
+        ({"pipeline": multi_pipeline(sliced=False), "mode": "lbl"}, ["mode: no such setting (allowed: none beside"]),
+        ({"operands_to_prefetch": ["V"]}, ["operands_to_prefetch[0]: no layer reads an operand of this name, got V"]),
+    ],
+)  # fmt: skip
+def test_wrong_settings_are_told(settings: dict[str, Any], parts: list[str], network: Path) -> None:
+    """By their names, several at once."""
+    with pytest.raises(tilewright.InputError) as caught:
+        tilewright.run_multi_core(network, HARDWARE, MAPPING, **settings)
+    for part in parts:
+        assert part in str(caught.value)
+
+
+def test_wrong_steps_are_told(network: Path, costed: Any) -> None:
+    """A misspelt parameter, an unknown layer, cores that are missing or not there, work that is not costed."""
+    with pytest.raises(tilewright.InputError, match="stack_cutofs: GenerateCNWorkloadHybrid has no such parameter"):
+        tilewright.build_cns(network, HARDWARE, MAPPING, stack_cutofs=[2])
+    with pytest.raises(tilewright.InputError) as caught:
+        tilewright.schedule_allocation(costed, {"a": 7, "bb": 1, "c": 0})
+    said = str(caught.value).splitlines()
+    assert said[0].startswith("bb: no such layer")
+    assert "a, group 0: cannot run there, got 7 (allowed: 0, 1)" in said
+    assert "b, group 0: needs a core (allowed: 0, 1)" in said
+    with pytest.raises(tilewright.InputError, match="several cores"):
+        tilewright.schedule_allocation(costed)
+    assert tilewright.build_cns(network, HARDWARE, MAPPING, strict=True).graph.cn_count == 24
+
+
+def test_splitting_layers(network: Path) -> None:
+    """Layers with weights that are too large become several."""
+    result = tilewright.run_multi_core(network, HARDWARE, MAPPING, split_layers=True, split_W_percentage=0.02, **GA)
+    assert len(result.names.layer_names) == 6
