@@ -3,7 +3,8 @@
     .venv/bin/python benchmarks/multi_core.py [--quick] [--only graph stages run scale]
 
 Both map resnet18 on the quad core of `config/hardware/multi/quad_core.yaml`, each in the words of its own files
-(`stream_dse/quad_core.py`), cut by the same outer loops. Times are CPU seconds, each side in processes of its own that
+(`stream_dse/quad_core.py`), cut by the same outer loops, and without its activation functions, which the peer passes
+over: the graphs of computation nodes are then equal. Times are CPU seconds, each side in processes of its own that
 take turns; the numbers are medians. Prints tables in Markdown and writes `benchmarks/results/multi_core.json`. It
 reports; it never fails because something is slow. `README.md` says what is counted.
 """
@@ -34,16 +35,40 @@ from stream_dse.setup_environment import ensure_stream  # noqa: E402
 OURS, PEER = HERE / "multi_core_ours.py", HERE / "stream_dse" / "runner.py"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 HARDWARE = PROJECT / "config" / "hardware" / "multi" / "quad_core.yaml"
-MAPPING = HERE / "stream_dse" / "free_allocation.yaml"
+CORE_FILES = ("k16_c16", "pooling", "simd")
 PARTS = ("graph", "stages", "run", "scale")
-LINES = [["OY", "all"]]
-PIXELS = [["OX", "all"], ["OY", "all"]]
-TILINGS: tuple[list[list[Any]], ...] = (LINES, [["OY", "all"], ["K", 4]], [["OX", 8], ["OY", "all"]], PIXELS)
-"""From lines to single pixels; the graph is measured for each."""
 TARGETS = {"graph": 100, "cost": 50, "schedule": 300, "run": 100}
 SCALE_INPUT_SIDES = {3: 32, 4: 80, 5: 256, 6: 832}
 """Power of ten of the CNs wanted -> side of the input image of resnet18, cut into single pixels."""
+PLURAL = {"CN": "CNs", "edge": "edges", "search": "searches"}
 Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How both sides cut the network."""
+
+    name: str
+    loops: list[list[Any]] | None
+    """Outer loops of every layer; None: those that the mapping file and the stacks give each layer."""
+    mapping: Path = HERE / "stream_dse" / "free_allocation.yaml"
+    stack_cutoffs: tuple[int, ...] = ()
+    has_activations: bool = False
+    """Whether activation functions stay in the network: they are layers of ours, the peer passes over them."""
+
+    @property
+    def flags(self) -> list[str]:
+        """Flags of our measuring script."""
+        return ["--loops", json.dumps(self.loops), "--stack-cutoffs", json.dumps(self.stack_cutoffs)]
+
+
+LINES = Cut("lines", [["OY", "all"]])
+PIXELS = Cut("pixels", [["OX", "all"], ["OY", "all"]])
+DEFAULT_RUN = Cut(
+    "as in config.yaml", None, PROJECT / "config/mapping/multi/quad_core.yaml", (12, 23), has_activations=True
+)
+CUTS = (LINES, DEFAULT_RUN, Cut("lines in 8 parts", [["OX", 8], ["OY", "all"]]), PIXELS)
+"""From few CNs to many; the graph is measured for each."""
 
 
 @dataclass(frozen=True)
@@ -52,37 +77,38 @@ class Settings:
 
     peer_python: Path
     workload: Path
+    bare_workload: Path
+    """Without activation functions."""
     rounds: int
     """Processes of each side that take turns."""
-    individuals: int
-    generations: int
-    tilings: tuple[list[list[Any]], ...]
+    cuts: tuple[Cut, ...]
     say: Callable[[str], None]
 
 
-def ours(part: str, settings: Settings, *arguments: str, workload: Path | None = None) -> ChildRun:
+def network(cut: Cut, settings: Settings) -> Path:
+    """The file that both sides read."""
+    return settings.workload if cut.has_activations else settings.bare_workload
+
+
+def ours(part: str, cut: Cut, settings: Settings, *arguments: str, workload: Path | None = None) -> ChildRun:
     """One of our measuring processes."""
-    inputs = [str(HARDWARE), str(workload or settings.workload), str(MAPPING)]
-    command = [sys.executable, str(OURS), part, *inputs, *arguments]
+    inputs = [str(HARDWARE), str(workload or network(cut, settings)), str(cut.mapping)]
+    command = [sys.executable, str(OURS), part, *inputs, *cut.flags, *arguments]
     return run_child(command, {"PYTHONPATH": str(PROJECT / "lib")} | ONE_THREAD, PROJECT)
 
 
-def peer(part: str, settings: Settings, *arguments: str) -> ChildRun:
-    """One of the peer's measuring processes, in a folder of its own."""
-    command = [str(settings.peer_python), str(PEER), part, str(settings.workload), *arguments]
+def peer(part: str, cut: Cut, settings: Settings, *arguments: str) -> ChildRun:
+    """One of the peer's measuring processes, in a folder of its own; cut as ours, by layer where layers differ."""
+    loops = cut.loops if cut.loops is not None else answer(ours("tiling", cut, settings))
+    command = [str(settings.peer_python), str(PEER), part, str(network(cut, settings)), "--loops", json.dumps(loops)]
     with tempfile.TemporaryDirectory() as folder:
-        return run_child(command, ONE_THREAD, Path(folder))
+        return run_child([*command, *arguments], ONE_THREAD, Path(folder))
 
 
 def answer(run: ChildRun) -> Row:
     """The JSON object on the last line of a child's output."""
     found: Row = json.loads(run.output.splitlines()[-1])
     return found
-
-
-def loops_of(tiling: list[list[Any]]) -> list[str]:
-    """The flag of a tiling."""
-    return ["--loops", json.dumps(tiling)]
 
 
 def middle(found: list[Row], *path: str) -> float:
@@ -95,17 +121,18 @@ def middle(found: list[Row], *path: str) -> float:
     return statistics.median(values)
 
 
-def compared(what: str, our_seconds: float, peer_seconds: float, sizes: dict[str, tuple[int, int]], target: int) -> Row:
+def compared(what: str, cut: Cut, times: tuple[float, float], sizes: dict[str, tuple[int, int]], target: int) -> Row:
     """A row: both times and, where the two sides have different amounts of work, the ratio for each unit of it."""
-    ratio = peer_seconds / our_seconds
+    mine, theirs = times
+    ratio = theirs / mine
     return {
-        "what": what,
-        "ours_cpu_s": our_seconds,
-        "peer_cpu_s": peer_seconds,
+        "what": f"{what}, {cut.name}",
+        "ours_cpu_s": mine,
+        "peer_cpu_s": theirs,
         "ratio": ratio,
         "target": target,
         "sizes": sizes,
-        "ratio_per": {unit: ratio * mine / theirs for unit, (mine, theirs) in sizes.items()},
+        "ratio_per": {unit: ratio * own / other for unit, (own, other) in sizes.items()},
     }
 
 
@@ -115,79 +142,85 @@ def graph_sizes(mine: Row, theirs: Row) -> dict[str, tuple[int, int]]:
 
 
 def measure_graphs(settings: Settings) -> list[Row]:
-    """The graph of computation nodes with its edges, for each tiling."""
+    """The graph of computation nodes with its edges, for each cut."""
     rows = []
-    for tiling in settings.tilings:
-        repeats = ["--repeats", "5" if tiling == LINES else "1"]
+    for cut in settings.cuts:
         mine, theirs = [], []
         for _ in range(settings.rounds):
-            settings.say(f"graph: {named(tiling)}")
-            mine.append(answer(ours("graph", settings, *loops_of(tiling), "--repeats", "5")))
-            theirs.append(answer(peer("graph", settings, *loops_of(tiling), *repeats)))
+            settings.say(f"graph: {cut.name}")
+            mine.append(answer(ours("graph", cut, settings, "--repeats", "5")))
+            theirs.append(answer(peer("graph", cut, settings, "--repeats", "1" if cut == PIXELS else "5")))
         times = middle(mine, "graph", "cpu_seconds"), middle(theirs, "graph", "cpu_seconds")
         sizes = graph_sizes(mine[0]["graph"], theirs[0]["graph"])
-        row = compared(f"CN graph, cut {named(tiling)}", *times, sizes, TARGETS["graph"])
+        row = compared("CN graph", cut, times, sizes, TARGETS["graph"])
         rows.append(row | {"ours_peak_mib": mine[0]["peak_mib"], "peer_peak_mib": theirs[0]["peak_mib"]})
     return rows
 
 
-def named(tiling: list[list[Any]]) -> str:
-    """A tiling for people."""
-    return ", ".join(f"{dimension} {count}" for dimension, count in tiling)
-
-
-def measure_stages(settings: Settings) -> tuple[list[Row], Row]:
+def measure_stages(cut: Cut, rounds: int, settings: Settings) -> tuple[list[Row], Row]:
     """(rows for cost table and schedule evaluation, what else was found)."""
     mine, theirs = [], []
-    for _ in range(settings.rounds):
-        settings.say("stages: the peer")
-        theirs.append(answer(peer("stages", settings, "--repeats", "3")))
-        settings.say("stages: tilewright")
+    for _ in range(rounds):
+        settings.say(f"stages, {cut.name}: the peer")
+        theirs.append(answer(peer("stages", cut, settings, "--repeats", "3" if cut == LINES else "1")))
+        settings.say(f"stages, {cut.name}: tilewright")
         allocation = json.dumps(theirs[0]["schedule"]["allocation"])
-        mine.append(answer(ours("stages", settings, "--allocation", allocation)))
-    cost = [row["cost"]["cpu_seconds"] for row in theirs]
-    first_mine, first_theirs = mine[0], theirs[0]
-    entries = {"mapping searched": (first_mine["cost"]["entries"], first_theirs["cost"]["searches"])}
-    cns = {"CN": (first_mine["graph"]["cns"], first_theirs["graph"]["cns"])}
+        mine.append(answer(ours("stages", cut, settings, "--allocation", allocation)))
+    searches = {"search": (mine[0]["cost"]["entries"], theirs[0]["cost"]["searches"])}
+    cns = {"CN": (mine[0]["graph"]["cns"], theirs[0]["graph"]["cns"])}
+    table = middle(mine, "cost", "cpu_seconds"), statistics.median(row["cost"]["cpu_seconds"] for row in theirs)
+    evaluation = middle(mine, "schedule", "cpu_seconds")
+    whole, bare = (middle(theirs, "schedule", name) for name in ("cpu_seconds", "scheduler_cpu_seconds"))
     rows = [
-        compared("cost table", middle(mine, "cost", "cpu_seconds"), statistics.median(cost), entries, TARGETS["cost"]),
-        compared(
-            "one schedule evaluation",
-            middle(mine, "schedule", "cpu_seconds"),
-            middle(theirs, "schedule", "cpu_seconds"),
-            cns,
-            TARGETS["schedule"],
-        ),
-        compared(
-            "one schedule evaluation, the peer without copying its graph",
-            middle(mine, "schedule", "cpu_seconds"),
-            middle(theirs, "schedule", "scheduler_cpu_seconds"),
-            cns,
-            TARGETS["schedule"],
-        ),
+        compared("cost table", cut, table, searches, TARGETS["cost"]),
+        compared("one evaluation of an allocation", cut, (evaluation, whole), cns, TARGETS["schedule"]),
+        compared("the same, the peer's scheduler alone", cut, (evaluation, bare), cns, TARGETS["schedule"]),
     ]
     return rows, {"ours": mine, "peer": theirs}
 
 
-def measure_run(settings: Settings) -> tuple[list[Row], Row]:
+def measure_run(cut: Cut, individuals: int, generations: int, rounds: int, settings: Settings) -> tuple[list[Row], Row]:
     """The whole run with equal individuals and generations, each side in a process of its own."""
-    counts = ["--individuals", str(settings.individuals), "--generations", str(settings.generations)]
-    mine = []
-    for _ in range(settings.rounds):
-        settings.say("whole run: tilewright")
-        mine.append(ours("run", settings, *counts))
-    settings.say("whole run: the peer")
-    theirs = peer("run", settings, *counts)
-    row = compared(
-        f"whole run, {settings.individuals} individuals, {settings.generations} generations",
-        statistics.median(run.cpu_seconds for run in mine),
-        theirs.cpu_seconds,
-        {},
-        TARGETS["run"],
-    )
-    found = {"ours": answer(mine[0]), "peer": answer(theirs)}
-    row |= {"ours_peak_mib": found["ours"]["peak_mib"], "peer_peak_mib": found["peer"]["peak_mib"]}
-    return [row], found
+    counts = ["--individuals", str(individuals), "--generations", str(generations)]
+    settings.say(f"whole run, {cut.name}: tilewright")
+    mine = [ours("run", cut, settings, *counts) for _ in range(rounds)]
+    settings.say(f"whole run, {cut.name}: the peer")
+    theirs = peer("run", cut, settings, *counts)
+    times = statistics.median(run.cpu_seconds for run in mine), theirs.cpu_seconds
+    what = f"whole run, GA {individuals} x {generations}"
+    rows = [compared(what, cut, times, {}, TARGETS["run"])]
+    if not cut.has_activations:  # the peer's time is the same: it gives them no CNs
+        more = [ours("run", cut, settings, *counts, workload=settings.workload) for _ in range(rounds)]
+        times = statistics.median(run.cpu_seconds for run in more), theirs.cpu_seconds
+        rows.append(compared("the same, ours with activations", cut, times, {}, TARGETS["run"]))
+        commands = statistics.median(cpu_seconds_of_commands(cut, counts, settings) for _ in range(rounds))
+        what = "the same, ours as six commands, with activations"
+        rows.append(compared(what, cut, (commands, theirs.cpu_seconds), {}, TARGETS["run"]))
+    return rows, {"ours": answer(mine[0]), "peer": answer(theirs)}
+
+
+def cpu_seconds_of_commands(cut: Cut, counts: list[str], settings: Settings) -> float:
+    """CPU time of our commands as the pipeline runs them, process starts and artifacts and all; no store."""
+    inputs = ["--hardware", str(HARDWARE), "--workload", str(settings.workload), "--mapping", str(cut.mapping)]
+    with tempfile.TemporaryDirectory() as folder:
+        made = ["--cns", folder, "--costs", f"{folder}/cost"]
+        tiling = ["--cn-define-mode", "1", "--hint-loops", json.dumps(cut.loops)]
+        search = ["--model", "corrected", "--no-store", "--threads", "1"]
+        counts = [flag.replace("--", "--nb-ga-", 1) for flag in counts]
+        commands = [
+            ["cns", *inputs, *tiling, "-o", folder],
+            *(
+                ["cost", *inputs, "--core", core, "--cns", folder, *search, "-o", f"{folder}/cost/{core}.jsonl"]
+                for core in CORE_FILES
+            ),
+            ["allocate", *inputs, *made, *counts, "--threads", "1", "--no-single-core", "-o", folder],
+            ["schedule", *inputs, *made, "--allocation", f"{folder}/allocation.json", "-o", folder],
+        ]
+        environment = {"PYTHONPATH": str(PROJECT / "lib")} | ONE_THREAD
+        return sum(
+            run_child([sys.executable, "-m", "tilewright", *command], environment, PROJECT).cpu_seconds
+            for command in commands
+        )
 
 
 def measure_scale(settings: Settings, largest: int) -> list[Row]:
@@ -197,8 +230,29 @@ def measure_scale(settings: Settings, largest: int) -> list[Row]:
         for power in range(3, largest + 1):
             settings.say(f"scale: 10^{power}")
             path = with_input_side(settings.workload, SCALE_INPUT_SIDES[power], Path(folder))
-            rows.append(answer(ours("scale", settings, *loops_of(PIXELS), workload=path)))
+            rows.append(answer(ours("scale", PIXELS, settings, workload=path)))
     return rows
+
+
+def without_activations(model: Path, folder: Path) -> Path:
+    """The network with the results of its activation functions replaced by what they are functions of."""
+    import onnx
+
+    network = onnx.load(model, load_external_data=False)
+    source_of: dict[str, str] = {}
+    kept = []
+    for node in network.graph.node:
+        inputs = [source_of.get(name, name) for name in node.input]
+        if node.op_type == "Relu":
+            source_of[node.output[0]] = inputs[0]
+            continue
+        node.input[:] = inputs
+        kept.append(node)
+    del network.graph.node[:]
+    network.graph.node.extend(kept)
+    path = folder / f"{model.stem}-bare.onnx"
+    onnx.save(network, path)
+    return path
 
 
 def with_input_side(model: Path, side: int, folder: Path) -> Path:
@@ -231,18 +285,22 @@ def comparison_table(rows: list[Row]) -> str:
     """tilewright beside the peer."""
     cells = []
     for row in rows:
-        sizes = "; ".join(f"{unit}s: {mine:,} and {theirs:,}" for unit, (mine, theirs) in row["sizes"].items())
-        each = ", ".join(f"{ratio:,.0f}x a {unit}" for unit, ratio in row["ratio_per"].items())
+        sizes = "; ".join(
+            f"{mine:,} {PLURAL[unit]}" if mine == theirs else f"{mine:,} and {theirs:,} {PLURAL[unit]}"
+            for unit, (mine, theirs) in row["sizes"].items()
+        )
+        unequal = [unit for unit, (mine, theirs) in row["sizes"].items() if mine != theirs]
+        each = ", ".join(f"{row['ratio_per'][unit]:,.0f}x for each {unit}" for unit in unequal)
         times = [seconds(row["ours_cpu_s"]), seconds(row["peer_cpu_s"])]
-        cells.append([row["what"], *times, f"{row['ratio']:,.0f}x", f"{row['target']}x", each, sizes])
+        cells.append([row["what"], *times, f"{row['ratio']:,.0f}x", f"{row['target']}x", sizes, each])
     headings = [
         "CPU time of",
         "tilewright",
         "stream-dse 0.0.8",
         "ratio",
         "target",
-        "ratio for each",
-        "work of each side",
+        "work",
+        "ratio where it differs",
     ]
     return markdown(headings, cells)
 
@@ -264,10 +322,10 @@ def scale_table(rows: list[Row]) -> str:
     return markdown(headings, cells)
 
 
-def main() -> None:
-    """Set the peer up when needed, measure, print, write."""
+def parse_arguments(given: list[str] | None = None) -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="lines only, one round, 4 individuals, 1 generation")
+    parser.add_argument("--quick", action="store_true", help="small graphs, one round, 4 individuals, 1 generation")
     parser.add_argument("--only", choices=PARTS, nargs="+", default=list(PARTS))
     parser.add_argument("--workload", type=Path, default=PROJECT / "config" / "workload" / "resnet18.onnx")
     parser.add_argument("--rounds", type=int, default=3, help="processes of each side that take turns")
@@ -275,41 +333,61 @@ def main() -> None:
     parser.add_argument("--generations", type=int, default=16)
     parser.add_argument("--largest", type=int, default=6, help="10 to this power is the largest number of CNs")
     parser.add_argument("--output", type=Path, default=HERE / "results" / "multi_core.json")
-    arguments = parser.parse_args()
+    return parser.parse_args(given)
+
+
+def main() -> None:
+    """Set the peer up when needed, measure, print, write."""
+    arguments = parse_arguments()
     console = Console(width=None if sys.stdout.isatty() else 200)
     with console.status("the peer's environment (.cache/stream-venv)") as status:
-        try:
-            python = ensure_stream()
-        except subprocess.CalledProcessError as failure:
-            sys.exit(f"stream-dse could not be installed: {failure}")
-        found = measure(arguments, python, status.update)
-    rows = [row for part in ("graph", "stages", "run") for row in found[part]]
-    for text in ([comparison_table(rows)] if rows else []) + ([scale_table(found["scale"])] if found["scale"] else []):
-        console.print(text + "\n", highlight=False, markup=False, soft_wrap=True)
+        found = measure_all(arguments, status.update)
+    print_tables(found, console)
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     arguments.output.write_text(json.dumps(found, indent=1) + "\n")
     console.print(f"written: {arguments.output}")
 
 
-def measure(arguments: argparse.Namespace, python: Path, say: Callable[[str], None]) -> dict[str, Any]:
+def measure_all(arguments: argparse.Namespace, say: Callable[[str], None]) -> dict[str, Any]:
+    """All requested measurements, with the peer's environment made when needed."""
+    try:
+        python = ensure_stream()
+    except subprocess.CalledProcessError as failure:
+        raise RuntimeError(f"stream-dse could not be installed: {failure}") from failure
+    with tempfile.TemporaryDirectory() as scratch:
+        return measure(arguments, python, Path(scratch), say)
+
+
+def print_tables(found: dict[str, Any], console: Console) -> None:
+    """The comparison and the growth, in Markdown."""
+    rows = [row for part in ("graph", "stages", "run") for row in found[part]]
+    for text in ([comparison_table(rows)] if rows else []) + ([scale_table(found["scale"])] if found["scale"] else []):
+        console.print(text + "\n", highlight=False, markup=False, soft_wrap=True)
+
+
+def measure(arguments: argparse.Namespace, python: Path, scratch: Path, say: Callable[[str], None]) -> dict[str, Any]:
     """All requested measurements, one process at a time."""
     quick = arguments.quick
     settings = Settings(
         peer_python=python,
         workload=arguments.workload.resolve(),
+        bare_workload=without_activations(arguments.workload, scratch),
         rounds=1 if quick else arguments.rounds,
-        individuals=4 if quick else arguments.individuals,
-        generations=1 if quick else arguments.generations,
-        tilings=TILINGS[:1] if quick else TILINGS,
+        cuts=CUTS[:2] if quick else CUTS,
         say=say,
     )
     found: dict[str, Any] = {"graph": [], "stages": [], "run": [], "scale": [], "details": {}}
+    stages = [(LINES, settings.rounds)] if quick else [(LINES, settings.rounds), (DEFAULT_RUN, 1)]
+    runs = [(LINES, 4, 1)] if quick else [(LINES, arguments.individuals, arguments.generations), (DEFAULT_RUN, 4, 1)]
     if "graph" in arguments.only:
         found["graph"] = measure_graphs(settings)
-    if "stages" in arguments.only:
-        found["stages"], found["details"]["stages"] = measure_stages(settings)
-    if "run" in arguments.only:
-        found["run"], found["details"]["run"] = measure_run(settings)
+    for cut, rounds in stages if "stages" in arguments.only else []:
+        rows, found["details"][f"stages, {cut.name}"] = measure_stages(cut, rounds, settings)
+        found["stages"] += rows
+    for cut, individuals, generations in runs if "run" in arguments.only else []:
+        rows, details = measure_run(cut, individuals, generations, settings.rounds, settings)
+        found["run"] += rows
+        found["details"][f"run, {cut.name}"] = details
     if "scale" in arguments.only:
         found["scale"] = measure_scale(settings, min(arguments.largest, 4) if quick else arguments.largest)
     return found

@@ -6,10 +6,10 @@
     multi_core_ours.py run    HARDWARE WORKLOAD MAPPING [--individuals 16] [--generations 16] ...
     multi_core_ours.py scale  HARDWARE WORKLOAD MAPPING --loops ...
 
-CPU seconds of this process, all its threads. `tiling` tells the outer loops of each layer by name. `stages` times the parts one by one, after each ran once on a small
-network (compilation, loading of compiled code and of modules are told apart); nothing is stored. `run` is everything
-from the files to the chosen schedule and its lower bound; what counts is the CPU time of the process, imports and all.
-`scale` makes, assembles and schedules one large graph.
+CPU seconds of this process, all its threads. `tiling` tells the outer loops of each layer by name. `stages` times the
+parts one by one, after each ran once on a small network (compilation, loading of compiled code and of modules are told
+apart); nothing is stored. `run` is everything from the files to the chosen schedule and its lower bound; what counts is
+the CPU time of the process, imports and all. `scale` makes, assembles and schedules one large graph.
 """
 
 from __future__ import annotations

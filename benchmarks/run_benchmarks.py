@@ -1,4 +1,4 @@
-"""Measure tilewright side by side with its pinned peers (zigzag-dse 3.9.1, accelforge), in one run on one machine.
+"""Measure tilewright side by side with its pinned peers (zigzag-dse, accelforge, stream-dse), in one run.
 
     .venv/bin/python benchmarks/run_benchmarks.py [--quick]
 
@@ -24,11 +24,12 @@ PROJECT = HERE.parent
 sys.path[:0] = [str(HERE), str(HERE / "reference")]
 
 import exact_search  # noqa: E402
+import multi_core  # noqa: E402
 from measurements import Case, Settings, measure_peak_memory, measure_rate, measure_whole  # noqa: E402
 from setup_environment import ensure_reference  # noqa: E402
 
 ACCELERATORS = ("tpu_like", "eyeriss_like")
-PARTS = ("rate", "whole", "memory", "exact")
+PARTS = ("rate", "whole", "memory", "exact", "multi")
 WHOLE_LIMITS = (6, 8)
 PEAK_LIMIT = 10
 EXACT_BUDGET_S = 10.0
@@ -84,6 +85,9 @@ def measure(arguments: argparse.Namespace, settings: Settings, console: Console)
             results["memory"].append(measure_peak_memory(case, PEAK_LIMIT, settings))
         if "exact" in arguments.only:
             results["exact"] = exact_search.measure(exact_settings(arguments, status.update))
+        if "multi" in arguments.only:
+            options = multi_core.parse_arguments(["--quick"] if arguments.quick else [])
+            results["multi"] = [multi_core.measure_all(options, status.update)]
     return results
 
 
@@ -132,6 +136,8 @@ def print_table(results: dict[str, list[dict[str, Any]]], console: Console) -> N
     """Show the rows."""
     if results.get("exact"):
         exact_search.print_summary(results["exact"], console)
+    for found in results.get("multi", []):
+        multi_core.print_tables(found, console)
     rows = rows_of(results)
     if not rows:
         return

@@ -38,7 +38,10 @@ from tilewright.units import (
 from tilewright.yamlfile import KeyPath, YamlDocument
 
 Parsed = TypeVar("Parsed")
-_KEY_MARK = "[key]"
+TABLE_MARK, LIST_MARK = "[table]", "[list]"
+"""Tags of the two forms of a value that is a table or a list of tables."""
+_MARKS = ("[key]", TABLE_MARK, LIST_MARK)
+"""Steps that pydantic puts into the location of an error and that are no keys of the file."""
 _MESSAGES = {
     "missing": "required key is missing",
     "string_type": "must be text",
@@ -180,7 +183,7 @@ def json_schema(model: Any, title: str, description: str) -> dict[str, Any]:
 
 
 def _record(detail: Any, model: Any, findings: Findings) -> None:
-    path = tuple(step for step in detail["loc"] if step != _KEY_MARK)
+    path = tuple(step for step in detail["loc"] if step not in _MARKS)
     context = detail.get("ctx", {})
     kind = detail["type"]
     if kind == "extra_forbidden":
@@ -240,6 +243,11 @@ def _keys_of(annotation: Any) -> list[str]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return list(annotation.model_fields)
     return []
+
+
+def table_or_list(value: Any) -> str:
+    """As which of the two forms a value is validated."""
+    return LIST_MARK if isinstance(value, list) else TABLE_MARK
 
 
 def shown(value: object) -> str:

@@ -112,6 +112,22 @@ def project(built: Project, tmp_path: Path) -> Project:
     return built.copy(tmp_path / "project")
 
 
+@pytest.fixture(scope="session")
+def built_multi(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The tiny project of two cores after its first run; never change it, take a `multi`."""
+    from tests.workflow.multi_projects import create_multi
+
+    project = create_multi(tmp_path_factory.mktemp("multi") / "project")
+    project.run()
+    return project
+
+
+@pytest.fixture
+def multi(built_multi: Project, tmp_path: Path) -> Project:
+    """A copy of it to change."""
+    return built_multi.copy(tmp_path / "project")
+
+
 @pytest.fixture
 def edit() -> Callable[[Path, str, str], None]:
     """Replaces text in a file, which has to be there."""

@@ -26,17 +26,9 @@ STEPS = [("cost", JOB), ("cost", EVERYTHING), ("allocate", EVERYTHING), ("schedu
 RANDOM_KILLS, SEED = 2, 5
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The project after a run that nobody disturbed."""
-    project = create_multi(tmp_path_factory.mktemp("undisturbed") / "project")
-    project.run()
-    return project
-
-
 @pytest.fixture
-def project(undisturbed: Project, tmp_path: Path) -> Project:
-    """The same project before its first run."""
+def project(tmp_path: Path) -> Project:
+    """The tiny project of two cores before its first run."""
     copy = create_multi(tmp_path / "project")
     (copy.root / "profiles").symlink_to("workflow/profiles")
     return copy
@@ -106,16 +98,16 @@ def check_whole(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         assert main(["store", "verify", "results"]) == 0
 
 
-def assert_same(project: Project, undisturbed: Project) -> None:
+def assert_same(project: Project, built_multi: Project) -> None:
     """The same results, byte for byte, and nothing else."""
     (project.root / "results" / "report.html").unlink()  # Snakemake's report has the time of the run in it
-    made, expected = project.artifacts(), undisturbed.artifacts()
+    made, expected = project.artifacts(), built_multi.artifacts()
     assert sorted(made) == sorted(expected)
     assert [name for name in made if made[name] != expected[name]] == []
 
 
 def test_kill_in_one_step_after_the_other(
-    project: Project, undisturbed: Project, monkeypatch: pytest.MonkeyPatch
+    project: Project, built_multi: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A job is killed, or everything, as soon as a step begins; the last run goes through."""
     for verb, what in STEPS:
@@ -129,10 +121,10 @@ def test_kill_in_one_step_after_the_other(
                 kill_tree(process)
         check_whole(project, monkeypatch)
     assert "did not end; what it finished is kept" in finish(project)
-    assert_same(project, undisturbed)
+    assert_same(project, built_multi)
 
 
-def test_kill_at_random_moments(project: Project, undisturbed: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kill_at_random_moments(project: Project, built_multi: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything is killed at random moments of the run."""
     moments = random.Random(SEED)
     for _ in range(RANDOM_KILLS):
@@ -141,7 +133,7 @@ def test_kill_at_random_moments(project: Project, undisturbed: Project, monkeypa
             kill_tree(process)
         check_whole(project, monkeypatch)
     finish(project)
-    assert_same(project, undisturbed)
+    assert_same(project, built_multi)
 
 
 def test_two_runs_in_one_folder(project: Project) -> None:
@@ -162,10 +154,10 @@ def test_two_runs_in_one_folder(project: Project) -> None:
 
 
 def test_a_bad_mapping_is_told_at_once_and_keeps_results(
-    undisturbed: Project, tmp_path: Path, edit: Callable[[Path, str, str], None]
+    built_multi: Project, tmp_path: Path, edit: Callable[[Path, str, str], None]
 ) -> None:
     """Unknown core, a core that cannot run it, and a wrong tile: all problems with their lines, nothing lost."""
-    project = undisturbed.copy(tmp_path / "copy")
+    project = built_multi.copy(tmp_path / "copy")
     (project.root / "profiles").symlink_to("workflow/profiles")
     before = project.artifacts()
     edit(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tilewright.cli.main import main
 
 from tests.workflow.conftest import PROJECT, Project
 from tests.workflow.multi_projects import COMPANION, RUN, after_costs, create_multi, jobs_of_runs
@@ -60,20 +61,6 @@ CODE_EDITS = {
 """File of the library -> the jobs that follow from its change; of cost tables only what comes after is left out."""
 
 
-@pytest.fixture(scope="module")
-def built_multi(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The tiny project of two cores after its first run; never change it, take a `multi`."""
-    project = create_multi(tmp_path_factory.mktemp("multi") / "project")
-    project.run()
-    return project
-
-
-@pytest.fixture
-def multi(built_multi: Project, tmp_path: Path) -> Project:
-    """A copy of it to change."""
-    return built_multi.copy(tmp_path / "project")
-
-
 def test_the_first_run_makes_everything(built_multi: Project) -> None:
     """Tables, allocation, schedule, checks, figures and a row in the summary; a second run does nothing."""
     results = built_multi.root / "results"
@@ -124,36 +111,67 @@ def test_an_added_run_leaves_the_others(multi: Project, edit: Edit) -> None:
     assert multi.would_run() == sorted(jobs)
 
 
+def test_damaged_artifacts_are_found_and_made_again(multi: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that was cut off and a graph with another byte; removed, they and what depends on them are made again."""
+    folder = multi.root / "results" / "multi" / RUN
+    graph, table = folder / "cn_graph.npz", folder / "cost" / "left.jsonl"
+    table.write_bytes(table.read_bytes()[:-40])
+    content = bytearray(graph.read_bytes())
+    content[len(content) // 3] ^= 1
+    graph.write_bytes(content)
+    monkeypatch.chdir(multi.root)
+    assert main(["store", "verify", "results"]) == 2
+    assert main(["store", "verify", "results", "--remove-damaged"]) == 0
+    assert not graph.exists()
+    assert not table.exists()
+    assert main(["store", "verify", "results"]) == 0
+    jobs = jobs_of_runs("cns_multi", "cost_multi/left", "cost_multi/right", run=RUN)
+    assert multi.would_run() == sorted([*jobs, *after_costs(RUN)])
+
+
+def test_split_layers(multi: Project, edit: Edit) -> None:
+    """The network is split where weights exceed the memory of a core; the companion shares what was split."""
+    edit(multi.root / "config" / "hardware" / "cores" / "left.yaml", "size: 4 KiB", "size: 200 B")
+    edit(multi.root / "config" / "config.yaml", "hardware: duo", "hardware: duo\n    split_layers: true")
+    jobs = multi.would_run()
+    assert {f"split_multi {RUN}", f"parse_split_multi {RUN}", f"cns_multi {COMPANION}"} <= set(jobs)
+    assert f"split_multi {COMPANION}" not in jobs
+    multi.run(f"results/multi/{COMPANION}/cn_graph.json")
+    graph = json.loads((multi.root / "results" / "multi" / COMPANION / "cn_graph.json").read_text())["payload"]
+    assert graph["network"] == "net"
+    assert [layer["name"] for layer in graph["layers"]][:2] == ["first#1of2", "first#2of2"]
+
+
 def test_a_stage_of_ones_own_takes_part(multi: Project, edit: Edit) -> None:
-    """Its run is made by it, and runs again when its file changes; nothing is costed again."""
+    """It makes the allocations of its run, which runs again when its file changes."""
     stages = multi.root / "config" / "stages"
     stages.mkdir()
     shutil.copy2(PROJECT / "config" / "stages" / "round_robin.py", stages)
     pipeline = "[{replace: InterCoreMapping, stage: config.stages.round_robin.RoundRobin}]"
     edit(multi.root / "config" / "config.yaml", "hardware: duo", f"hardware: duo\n    pipeline: {pipeline}")
-    multi.run()
+    multi.run(f"results/multi/{RUN}/checks.json")
     allocation = json.loads((multi.root / "results" / "multi" / RUN / "allocation.json").read_text())
     assert allocation["payload"]["search"]["evaluations"] == 2
-    assert multi.would_run() == []
     edit(stages / "round_robin.py", "turn += 1", "turn += 2 - 1")
-    assert not [job for job in multi.would_run() if job.startswith("parse")]
-    assert set(after_costs()) <= set(multi.would_run())
+    jobs = multi.would_run()
+    assert not [job for job in jobs if job.startswith("parse")]
+    assert set(after_costs(RUN)) <= set(jobs)
 
 
 def test_incremental_runs_equal_fresh_ones(
     multi: Project, tmp_path: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After edits of a core, of a link, and of both, on two cores: the bytes of a run from nothing on one core."""
+    """After edits of a core and of a link, on two cores: the bytes of a run from nothing, on one, with another hash
+    seed. Figures are made of these bytes alone."""
     edit(multi.root / "config" / "hardware" / "cores" / "left.yaml", "r_cost: 50", "r_cost: 5")
-    multi.run()
     edit(multi.root / "config" / "hardware" / "duo.yaml", "bandwidth: 32", "bandwidth: 16")
-    multi.run()
-    assert multi.would_run() == []
+    checks = [f"results/multi/{run}/checks.json" for run in (RUN, COMPANION)]
+    multi.run(*checks)
     fresh = create_multi(tmp_path / "fresh")
     for file in ("hardware/cores/left.yaml", "hardware/duo.yaml"):
         (fresh.root / "config" / file).write_bytes((multi.root / "config" / file).read_bytes())
     monkeypatch.setenv("PYTHONHASHSEED", "1")
-    fresh.run(cores=1)
+    fresh.run(*checks, cores=1)
     made, remade = fresh.artifacts(), multi.artifacts()
-    assert sorted(made) == sorted(remade)
-    assert [name for name in made if made[name] != remade[name]] == []
+    assert {"multi/fused/schedule.npz", "multi/fused/cost/left.jsonl", "multi/fused/mapping.yaml"} <= set(made)
+    assert [name for name in made if made[name] != remade.get(name)] == []

@@ -5,11 +5,14 @@ the CN keeps while it runs fits these memories, and the off-chip memory is reach
 scheduler that look at one CN and its core only; made before the search, no evaluation is spent on what they forbid.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from tilewright.schedule.problem import OUTPUT_OPERAND, Booleans, Integers, SchedulingProblem
+
+NO_COST = "it has no cost there: the core cannot run it"
 
 
 @dataclass(frozen=True)
@@ -21,13 +24,19 @@ class Finding:
     """One for each of `cns`"""
 
 
-def core_findings(problem: SchedulingProblem, core: int) -> list[Finding]:
-    """Everything that keeps a core from running CNs; the plainest reason first."""
+def core_findings(
+    problem: SchedulingProblem, core: int, reasons: Mapping[tuple[int, int], str] | None = None
+) -> list[Finding]:
+    """Everything that keeps a core from running CNs; the plainest reason first.
+
+    `reasons` says why there is no cost, by row of the cost table and core.
+    """
     if core == problem.system.off_chip_core:
         cns = np.arange(problem.graph.node_count)
         return [Finding(cns, ("it is the off-chip core",) * len(cns))]
     cannot = np.flatnonzero(problem.costs.runtime_cycles[problem.graph.cost_row, core] < 1)
-    findings = [Finding(cannot, ("it has no cost there: the core cannot run it",) * len(cannot))]
+    why = [(reasons or {}).get((row, core), NO_COST) for row in range(len(problem.costs.runtime_cycles))]
+    findings = [Finding(cannot, tuple(map(why.__getitem__, problem.graph.cost_row[cannot].tolist())))]
     return [*findings, *_path_findings(problem, core), *_memory_findings(problem, core)]
 
 

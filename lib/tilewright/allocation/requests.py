@@ -1,15 +1,18 @@
 """The `core_allocation` of a mapping file as requests to the search, and back."""
 
+from dataclasses import replace
 from typing import Any
 
 from tilewright.allocation.space import LayerRequest
 from tilewright.errors import InputError, Problem
 from tilewright.fusion.graph import CnGraph
+from tilewright.fusion.mapped_tiling import dimension_names
 from tilewright.hardware.system import MultiCoreAccelerator
-from tilewright.mapping.constraints import Mapping
+from tilewright.mapping.constraints import ALL_TILES, WILDCARD, Mapping, MappingConstraints, TilingEntry
 from tilewright.mapping.core_choice import core_choice
 from tilewright.mapping.yaml_writer import as_entry
 from tilewright.workload.graph import Workload
+from tilewright.workload.layer import Layer
 
 
 def layer_requests(
@@ -54,8 +57,9 @@ def fixed_entries(
     """Entries of a mapping file that fix the cores of every layer, and behind them those of `mapping`.
 
     `cores_of` has the core ids of the groups of each layer. Each entry repeats what the original says for its layer,
-    under the layer's name: an exact name goes before all other selectors. Raises InputError for layers of one name on
-    different cores, which no mapping file can tell apart.
+    under the layer's name: an exact name goes before all other selectors; tilings say how the layer really is cut,
+    since more tiles than a layer has are a slip in an entry for this layer alone. Raises InputError for layers of one
+    name on different cores, which no mapping file can tell apart.
     """
     node_of = {node.node_id: node for node in workload.nodes}
     entries: dict[str, dict[str, Any]] = {}
@@ -63,7 +67,7 @@ def fixed_entries(
     for number, cn_layer in enumerate(graph.layers):
         layer = node_of[cn_layer.node_id].layer
         assert layer is not None
-        entry = as_entry(mapping.constraints_for(layer))
+        entry = as_entry(_tiled_as_it_is(layer, mapping.constraints_for(layer)))
         fixed = {"core_allocation": cores_of[number], "core_allocation_is_fixed": True}
         fixed_entry = {**entry, "name": layer.name, **fixed}
         if entries.setdefault(layer.name, fixed_entry) != fixed_entry:
@@ -72,3 +76,24 @@ def fixed_entries(
         raise InputError(problems)
     others = [as_entry(entry) for entry in mapping.entries if entry.name not in entries]
     return [*entries.values(), *others]
+
+
+def _tiled_as_it_is(layer: Layer, entry: MappingConstraints) -> MappingConstraints:
+    """An entry with the loops that the layer has, none with more tiles than it has, and numbers in place of `*`."""
+    names = dimension_names(layer, entry)
+
+    def possible(loops: tuple[TilingEntry, ...]) -> tuple[TilingEntry, ...]:
+        known = [loop for loop in loops if loop.dimension in names]
+        return tuple(replace(loop, tiles=tiles(loop, layer.size_of[names[loop.dimension]])) for loop in known)
+
+    def tiles(loop: TilingEntry, size: int) -> int | str:
+        if loop.tiles == ALL_TILES:
+            return ALL_TILES
+        wanted = max(1, len(entry.core_allocation)) if loop.tiles == WILDCARD else int(loop.tiles)
+        return min(wanted, size)
+
+    return replace(
+        entry,
+        intra_core_tiling=possible(entry.intra_core_tiling),
+        inter_core_tiling=possible(entry.inter_core_tiling),
+    )

@@ -1,6 +1,6 @@
 """The space of allocations: the parts of layers that a core is chosen for, and the cores that each may run on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -9,6 +9,7 @@ import numpy as np
 
 from tilewright.allocation.core_fit import core_findings
 from tilewright.errors import InputError, Problem
+from tilewright.schedule.assembly import SystemNames
 from tilewright.schedule.problem import Floats, Integers, SchedulingProblem
 
 Genome = tuple[int, ...]
@@ -97,44 +98,60 @@ class AllocationSpace:
         return tuple(int(part_cores[part]) for part in self.flexible)
 
 
-def _part_name(layer: int, group: int) -> str:
-    return f"layer {layer} group {group}"
+def _part_name(layer: int, group: int, names: SystemNames | None = None) -> str:
+    return f"layer {layer} group {group}" if names is None else f"{names.layer_names[layer]} [{group}]"
 
 
-def allocation_space(problem: SchedulingProblem, requests: Sequence[LayerRequest] = ()) -> AllocationSpace:
+def allocation_space(
+    problem: SchedulingProblem,
+    requests: Sequence[LayerRequest] = (),
+    names: SystemNames | None = None,
+    reasons: Mapping[tuple[int, int], str] | None = None,
+) -> AllocationSpace:
     """The parts of `problem` and the cores that each may run on.
 
     A part may run on the cores that can run all its CNs and, where a request names its layer, that the request allows.
     Cores of a flexible request that cannot run the part are left out and listed in `exclusions`. Raises InputError with
     every request that names what is not there, every fixed core that cannot run its part, and every part without core.
+
+    `names` are for messages; `reasons` say why a core (second) has no cost in a row of the cost table (first).
     """
     graph = problem.graph
     key, part_of_cn = np.unique(np.stack((graph.layer, graph.group)), axis=1, return_inverse=True)
     parts = tuple((int(layer), int(group)) for layer, group in key.T)
     part_of_cn = part_of_cn.ravel().astype(np.int64)
-    reasons = _reasons(problem, part_of_cn, len(parts))
+    found = _reasons(problem, part_of_cn, len(parts), reasons)
     problems = _request_problems(problem, parts, requests)
     request_of = {request.layer: request for request in requests}
     choices: list[tuple[int, ...]] = []
     exclusions = []
     for part, (layer, group) in enumerate(parts):
         wanted = _wanted_cores(problem, request_of.get(layer), group)
-        refused = [Exclusion(layer, group, core, reasons[part, core]) for core in wanted if (part, core) in reasons]
-        choices.append(tuple(core for core in wanted if (part, core) not in reasons))
+        refused = [Exclusion(layer, group, core, found[part, core]) for core in wanted if (part, core) in found]
+        choices.append(tuple(core for core in wanted if (part, core) not in found))
         exclusions += refused
         if not choices[-1] and wanted:
-            problems.append(_no_core(layer, group, refused))
+            problems.append(_no_core(layer, group, refused, names))
     if problems:
         raise InputError(problems)
     runtime, energy = _part_costs(problem, part_of_cn, len(parts))
-    for part, core in reasons:
+    for part, core in found:
         runtime[part, core] = -1
     return AllocationSpace(parts, part_of_cn, tuple(choices), runtime, energy, tuple(exclusions))
 
 
-def _no_core(layer: int, group: int, refused: Sequence[Exclusion]) -> Problem:
-    why = "; ".join(f"core {exclusion.core}: {exclusion.reason}" for exclusion in refused)
-    return Problem(f"no core can run it ({why})", path=_part_name(layer, group))
+def _no_core(layer: int, group: int, refused: Sequence[Exclusion], names: SystemNames | None) -> Problem:
+    """Cores of one file that cannot run a part for one reason are told together."""
+    cores_of: dict[tuple[str, str], list[int]] = {}
+    for exclusion in refused:
+        file = "" if names is None else names.core_files[exclusion.core]
+        core_id = exclusion.core if names is None else names.core_ids[exclusion.core]
+        cores_of.setdefault((file, exclusion.reason), []).append(core_id)
+    why = "; ".join(
+        f"core{'s' if len(cores) > 1 else ''} {', '.join(map(str, cores))}{f' ({file})' if file else ''}: {reason}"
+        for (file, reason), cores in cores_of.items()
+    )
+    return Problem(f"no core can run it ({why})", path=_part_name(layer, group, names))
 
 
 def _wanted_cores(problem: SchedulingProblem, request: LayerRequest | None, group: int) -> tuple[int, ...]:
@@ -176,11 +193,13 @@ def _request_problems(
     return problems
 
 
-def _reasons(problem: SchedulingProblem, part_of_cn: Integers, parts: int) -> dict[tuple[int, int], str]:
+def _reasons(
+    problem: SchedulingProblem, part_of_cn: Integers, parts: int, of_costs: Mapping[tuple[int, int], str] | None
+) -> dict[tuple[int, int], str]:
     """(part, core) -> why the core cannot run it, of the first reason and its first CN."""
     reasons: dict[tuple[int, int], str] = {}
     for core in range(problem.system.core_count):
-        for finding in core_findings(problem, core):
+        for finding in core_findings(problem, core, of_costs):
             found, first = np.unique(part_of_cn[finding.cns], return_index=True)
             for part, index in zip(found.tolist(), first.tolist(), strict=True):
                 reasons.setdefault((part, core), finding.texts[index])

@@ -55,7 +55,13 @@ _MULTI = (
         "search/__init__.py",
     ),
     *("workload", "hardware", "mapping", "fusion", "schedule", "allocation", "search/options.py"),
-    *("stages/multi_run.py", "stages/multi_inputs.py", "stages/multi_items.py", "stages/system_problem.py"),
+    *(
+        "stages/multi_run.py",
+        "stages/origins.py",
+        "stages/multi_inputs.py",
+        "stages/multi_items.py",
+        "stages/system_problem.py",
+    ),
     *("stages/hardware_parser.py", "stages/workload_parsers.py"),
 )
 _MULTI_PIPELINE = (
@@ -102,7 +108,7 @@ CODE_OF: dict[str, tuple[str, ...]] = {
         *(*_BASE, "sources.py", "cli/cost.py", "compiled.py", "record_pointer.py"),
         *("workload", "hardware", "mapping", "cost", "search", *_SEARCH, "fusion"),
         *("stages/cn_needs.py", "stages/cost_rows.py", "stages/intra_core_mapping.py", "stages/multi_inputs.py"),
-        *("stages/multi_items.py", "stages/operand_streaming.py", "stages/spatial_choice.py"),
+        *("stages/origins.py", "stages/multi_items.py", "stages/operand_streaming.py", "stages/spatial_choice.py"),
         *("stages/system_problem.py", "schedule/__init__.py", "schedule/core_costs.py", "schedule/cost_classes.py"),
     ),
     "multi_pipeline": (
@@ -167,6 +173,11 @@ def input_digest(path: Path | str) -> str:
         if parsed is not None:
             return said_digest(parsed)
     return _hexadecimal(data)
+
+
+def bytes_digest(path: Path | str) -> str:
+    """Digest of the bytes of a file."""
+    return _hexadecimal(Path(path).read_bytes())
 
 
 def said_digest(value: Any) -> str:

@@ -15,9 +15,9 @@ from tilewright.artifacts.digests import content_digest
 from tilewright.errors import ArtifactError, Problem
 
 SCHEMA_VERSIONS: dict[str, int] = {
-    "tilewright/accelerator": 2,
-    "tilewright/multi-core-accelerator": 1,
-    "tilewright/core": 1,
+    "tilewright/accelerator": 3,
+    "tilewright/multi-core-accelerator": 2,
+    "tilewright/core": 2,
     "tilewright/workload": 3,
     "tilewright/coverage": 1,
     "tilewright/mapping": 3,

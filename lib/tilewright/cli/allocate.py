@@ -88,8 +88,11 @@ def command(
     singles = multi_run.single_cores(problem) if single_core and not is_cut_short else ()
     document = allocation_document(result, problem.assembled.names, settings.stated(), singles)
     if output:
-        stated = {key: value for key, value in vars(search).items() if key != "threads"} | settings.stated()
-        stated |= {"single_core": single_core} | ({} if slices is None else stages_stated(slices.allocation))
+        if slices is None:
+            stated = {key: value for key, value in vars(search).items() if key != "threads"} | settings.stated()
+        else:
+            stated = stages_stated(slices.allocation)
+        stated["single_core"] = single_core
         made_by = provenance("allocate", input_digests(inputs, cns, costs), stated)
         write_atomically(output / GENERATIONS_FILE, _csv_of_generations(result))
         write_atomically(output / PARETO_FILE, _csv_of_front(document))

@@ -62,7 +62,7 @@ def command(
     else:
         cut = slices.tiled(problem)
         graph, notices = cut.graph, cut.notices
-        stated |= stages_stated(slices.tiling)
+        stated = stages_stated(slices.tiling)
     _echo_some([*problem.notices, *notices, *graph.notices], verbose)
     if output:
         _write(output, problem, stated, graph)

@@ -1,5 +1,6 @@
 """`tilewright cost`: what the computation nodes of a run cost on one core."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +8,6 @@ import click
 
 from tilewright.artifacts.canonical import make_folder
 from tilewright.artifacts.codec import encode
-from tilewright.artifacts.digests import content_digest
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.artifacts.provenance import provenance
 from tilewright.cli.main import InterruptedRunError
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @click.option("--workload", required=True, type=FILE, help="ONNX or YAML file, or artifact.")
 @click.option("--mapping", required=True, type=FILE, help="Mapping file or artifact.")
 @click.option("-o", "--output", type=FILE, help="Artifact to write (cost/NAME.jsonl).")
-@search_options
+@partial(search_options, model="corrected")
 @slice_option
 @network_options
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Never changes a result.")
@@ -105,8 +105,14 @@ def command(
     except KeyboardInterrupt as error:
         raise InterruptedRunError(_kept(len(finished), None if no_store else store)) from error
     if output:
-        stated = encode(chosen) | ({} if slices is None else stages_stated(slices.costing))
-        write_core_costs(output, rows, provenance("cost", _inputs(described, core, cns), stated))
+        from tilewright.stages.multi_inputs import GRAPH_JSON
+        from tilewright.stages.origins import cost_inputs
+
+        stated = encode(chosen)
+        if slices is not None:
+            stated = {"model": slices.cost_model} | stages_stated(slices.costing)
+        digests = cost_inputs(described, core, graph, read_artifact(cns / GRAPH_JSON).digest)
+        write_core_costs(output, rows, provenance("cost", digests, stated))
     _show(core, graph, rows, output, verbose, as_json)
 
 
@@ -137,27 +143,6 @@ def _read(
 def _of_no_effect(options: "SearchOptions") -> list[str]:
     named = [name for name in ("exploit_data_locality", "workload_data_always_from_top_mem") if getattr(options, name)]
     return [f"{name} plays no part here: what stays on chip between layers is up to the schedule" for name in named]
-
-
-def _inputs(described: "SystemProblem", core: str, cns: Path) -> dict[str, str]:
-    """Digests of what the table depends on; of the accelerator these are the core, what its places are for, and the
-    off-chip core."""
-    from tilewright.stages.multi_inputs import GRAPH_JSON
-
-    accelerator = described.accelerator
-    places = [
-        [place.core_id, place.role, place.operator_types]
-        for place in accelerator.places
-        if place.file_name == core and place.core_id != accelerator.offchip_core_id
-    ]
-    off_chip = accelerator.offchip_core_id
-    return {
-        "core": content_digest([encode(accelerator.distinct_cores[core]), encode(places)]),
-        "off_chip": content_digest(None if off_chip is None else encode(accelerator.core_of[off_chip])),
-        "cn_graph": read_artifact(cns / GRAPH_JSON).digest,
-        "workload": content_digest(encode(described.workload)),
-        "mapping": content_digest(encode(described.mapping)),
-    }
 
 
 def _show(

@@ -37,11 +37,11 @@ def model_option(default: str) -> Callable[[Function], Function]:
     return click.option("--model", default=default, show_default=True, help=text)
 
 
-def search_options(function: Function) -> Function:
-    """The options of a search, those of `SearchOptions`."""
+def search_options(function: Function, model: str = "zigzag-3.9.1") -> Function:
+    """The options of a search, those of `SearchOptions`; `model` is the default profile."""
     options = (
         click.option("--objective", type=click.Choice(OBJECTIVES), default="latency", show_default=True),
-        model_option("zigzag-3.9.1"),
+        model_option(model),
         click.option(
             "--lpf-limit",
             default="6",

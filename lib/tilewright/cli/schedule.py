@@ -76,15 +76,19 @@ def command(
         inputs = read_inputs(hardware, workload, mapping, cns, costs, network_options)
     except InputError as error:
         raise InputError([*error.problems, *problems]) from None
+    if slices is not None:
+        settings, objective = slices.settings(settings), slices.objective(objective)
+    digests = input_digests(inputs, cns, costs)
+    if not problems:
+        problems += _of_others(allocation, baseline, documents, digests, settings)
     if problems:
         raise InputError(problems)
-    echo_notices(list(inputs.descriptions.notices))
+    notices = [*inputs.descriptions.notices, *_other_settings(documents["allocation"], settings)]
+    echo_notices(notices)
     if output:
         make_folder(output)
-    settings = settings if slices is None else slices.settings(settings)
     problem = multi_run.multi_core_problem(inputs, settings)
     genome = _genome(problem, documents["allocation"], str(allocation))
-    digests = input_digests(inputs, cns, costs)
     digests |= {"allocation": read_artifact(allocation).digest} if allocation else {}
     stated = {**settings.stated(), "objective": objective}
     if slices is not None:
@@ -95,7 +99,11 @@ def command(
     else:
         scheduled = slices.scheduled(inputs, genome, settings, made_by)
     summary = multi_summary(
-        scheduled.artifact, scheduled.bounds, inputs.costs, objective, _others(problem, documents["allocation"], costs)
+        scheduled.artifact,
+        scheduled.bounds,
+        inputs.costs,
+        objective,
+        _others(problem, documents["allocation"], costs, notices),
     )
     singles = (documents["lbl_allocation"] or {}).get("single_core", [])
     summary["baselines"] = baseline_rows(summary, documents["lbl_summary"], singles)
@@ -126,6 +134,41 @@ def _document(path: Path | None, schema: str, problems: list[Problem]) -> Docume
     return document
 
 
+def _of_others(
+    allocation: Path | None,
+    baseline: Path | None,
+    documents: dict[str, Document | None],
+    digests: dict[str, str],
+    settings: "ScheduleSettings",
+) -> list[Problem]:
+    """Whether allocation and baseline are of what is scheduled. Cores that were chosen for something else can be
+    scheduled by the mapping file that was written with them."""
+    from tilewright.stages.origins import origin_problems
+
+    problems = []
+    if allocation is not None:
+        counts = tuple(key for key in digests if key != "mapping")
+        made_by = read_artifact(allocation).provenance
+        problems += origin_problems(made_by, digests, str(allocation), "allocate", counts)
+    for name in (ALLOCATION_FILE, SUMMARY_FILE) if baseline is not None else ():
+        file = (baseline or Path()) / name
+        problems += origin_problems(
+            read_artifact(file).provenance, digests, str(file), "schedule", ("hardware", "workload")
+        )
+    compared = documents["lbl_summary"]
+    if compared is not None and compared["settings"] != settings.stated():
+        place = str((baseline or Path()) / SUMMARY_FILE)
+        problems.append(Problem("was scheduled by other settings, so that it compares with nothing", place))
+    return problems
+
+
+def _other_settings(document: Document | None, settings: "ScheduleSettings") -> list[str]:
+    """A notice if the allocation was chosen for schedules that are made in another way."""
+    chosen_for = document["settings"] if document is not None else settings.stated()
+    names = [name for name, value in settings.stated().items() if chosen_for.get(name) != value]
+    return [f"the allocation was chosen for schedules with other {', '.join(names)}"] if names else []
+
+
 def _genome(problem: "MultiCoreProblem", document: Document | None, file: str) -> "Genome":
     from tilewright.allocation.document import allocation_genome
     from tilewright.stages.multi_run import only_genome
@@ -135,7 +178,7 @@ def _genome(problem: "MultiCoreProblem", document: Document | None, file: str) -
     return allocation_genome(document, problem.space, problem.assembled.names, file)
 
 
-def _others(problem: "MultiCoreProblem", document: Document | None, costs: Path) -> Document:
+def _others(problem: "MultiCoreProblem", document: Document | None, costs: Path, notices: list[str]) -> Document:
     """What the summary says of the search, of the settings, of the cost tables, and of what is not costed."""
     given = problem.inputs.descriptions
     made_by = [read_artifact(costs / f"{name}.jsonl").provenance for name in problem.inputs.costs]
@@ -145,5 +188,5 @@ def _others(problem: "MultiCoreProblem", document: Document | None, costs: Path)
         "settings": problem.settings.stated(),
         "allocation": None if document is None else {**document["search"], "front_size": len(document["front"])},
         **given.coverage,
-        "notices": [*given.notices, *problem.inputs.graph.notices],
+        "notices": [*notices, *problem.inputs.graph.notices],
     }

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tilewright.artifacts.canonical import writing
+from tilewright.artifacts.digests import bytes_digest
 from tilewright.artifacts.envelope import REMEDY, read_artifact
 from tilewright.cli.options import DEFAULT_STORE, FILE, common_options, echo_json
 from tilewright.errors import ArtifactError, InputError, Problem
@@ -88,11 +89,20 @@ def _read(path: Path) -> None:
         return
     try:
         with zipfile.ZipFile(path) as archive:
-            wrong = archive.testzip()
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError):
-        wrong = path.name
-    if wrong is not None:
+            is_damaged = archive.testzip() is not None
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError):
+        is_damaged = True
+    if is_damaged or _digest_beside(path) not in ("", bytes_digest(path)):
         raise ArtifactError([Problem(f"artifact is damaged; {REMEDY}", str(path))])
+
+
+def _digest_beside(path: Path) -> str:
+    """The digest that a file of the same name with a description has of these arrays; '' if there is none."""
+    try:
+        payload = read_artifact(path.with_suffix(".json")).payload
+    except ArtifactError:
+        return ""
+    return str(payload.get("columns", "")) if isinstance(payload, dict) else ""
 
 
 @command.command()

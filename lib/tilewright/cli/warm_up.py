@@ -1,8 +1,13 @@
-"""`tilewright warm-up`: compile the cost model during set-up."""
+"""`tilewright warm-up`: compile the cost model and the scheduler during set-up."""
+
+from typing import TYPE_CHECKING
 
 import click
 
 from tilewright.cli.options import common_options, echo_json
+
+if TYPE_CHECKING:
+    from tilewright.hardware.system import MultiCoreAccelerator
 
 TINY_HARDWARE = {
     "name": "tiny",
@@ -59,14 +64,28 @@ TINY_MAPPING = {"name": "default", "memory_operand_links": {"O": "O", "W": "I2",
 @click.command()
 @common_options
 def command(verbose: bool, as_json: bool) -> None:
-    """Map one tiny layer, which compiles the cost model and keeps it for later runs.
+    """Map one tiny layer on one core and on two, which compiles everything and keeps it for later runs.
 
     Example: tilewright warm-up
     """
     from tilewright.api import map_workload
+    from tilewright.api_multi import run_multi_core
 
     map_workload([TINY_LAYER], TINY_HARDWARE, [TINY_MAPPING])
+    run_multi_core([TINY_LAYER], _two_cores(), [TINY_MAPPING])
     if as_json:
         echo_json({"ready": True})
     else:
         click.echo("ready")
+
+
+def _two_cores() -> "MultiCoreAccelerator":
+    """Two cores of the tiny hardware, and one more as off-chip memory, on a bus."""
+    from tilewright.hardware.interconnect import Link, all_pairs
+    from tilewright.hardware.system import OFFCHIP, CorePlace, MultiCoreAccelerator
+    from tilewright.hardware.yaml_reader import read_accelerator
+
+    core = read_accelerator(TINY_HARDWARE).cores[0]
+    places = (CorePlace(0, "tiny"), CorePlace(1, "tiny"), CorePlace(2, "tiny", OFFCHIP, is_router=False))
+    bus = Link("bus", "bus", all_pairs((0, 1, 2)), 64, 1.0)
+    return MultiCoreAccelerator("tiny", (core, core, core), places, (bus,))

@@ -43,6 +43,12 @@ class AxisOwners:
         """[run]"""
         return self.of_index[self.run_start[: len(self.of_index)]]
 
+    @cached_property
+    def ascend(self) -> bool:
+        """Whether each index is made by a tile, and tiles with higher indices have higher numbers."""
+        owner = self.run_owner
+        return bool(len(owner) and owner[0] != NOBODY and (owner[1:] > owner[:-1]).all())
+
 
 @dataclass(frozen=True, eq=False)
 class AxisJoin:
@@ -60,12 +66,16 @@ def join_intervals(first: Integers, end: Integers, owners: AxisOwners) -> AxisJo
     """The join of needs [first, end), one a row, inside the axis."""
     if owners.only is not None:
         return _joined_with_one(first, end, owners.only)
-    from_run = np.searchsorted(owners.run_end, first, side="right")
-    to_run = np.maximum(np.searchsorted(owners.run_start, end, side="left"), from_run)
+    from_run = owners.run_end.searchsorted(first, side="right")
+    to_run = np.maximum(owners.run_start.searchsorted(end, side="left"), from_run)
     runs = np.where(first < end, to_run - from_run, 0)
-    row = np.repeat(np.arange(len(first)), runs)
-    run = _places_in_rows(runs) + np.repeat(from_run, runs)
+    row = np.arange(len(first)).repeat(runs)
+    run = _places(from_run, runs)
     count = np.minimum(owners.run_end[run], end[row]) - np.maximum(owners.run_start[run], first[row])
+    if owners.ascend:
+        start = np.zeros(len(first) + 1, np.int64)
+        runs.cumsum(out=start[1:])
+        return AxisJoin(start, owners.run_owner[run], count)
     return _joined(row, owners.run_owner[run], count, len(first))
 
 
@@ -90,8 +100,7 @@ def _joined(row: Integers, owner: Integers, count: Integers, row_count: int) -> 
     made = owner != NOBODY
     if not made.all():
         row, owner, count = row[made], owner[made], count[made]
-    step = np.diff(row)
-    if not ((step > 0) | ((step == 0) & (np.diff(owner) > 0))).all():
+    if not ascending(row, owner):
         order = np.lexsort((owner, row))
         row, owner, count = row[order], owner[order], count[order]
         heads = np.flatnonzero(np.append(True, (row[1:] != row[:-1]) | (owner[1:] != owner[:-1])))
@@ -99,6 +108,12 @@ def _joined(row: Integers, owner: Integers, count: Integers, row_count: int) -> 
     start = np.zeros(row_count + 1, np.int64)
     np.cumsum(np.bincount(row, minlength=row_count), out=start[1:])
     return AxisJoin(start, owner, count)
+
+
+def ascending(first: Integers, second: Integers) -> bool:
+    """Whether pairs rise, each one above the one before."""
+    step = first[1:] - first[:-1]
+    return bool(((step > 0) | ((step == 0) & (second[1:] > second[:-1]))).all())
 
 
 def product_of_joins(
@@ -110,28 +125,35 @@ def product_of_joins(
     `elements` are those of the axes that are not among the joins.
     """
     need = np.arange(need_count, dtype=np.int64)
-    owners, counts = np.full(need_count, owner, np.int64), np.full(need_count, elements, np.int64)
+    if not joins:
+        return need, np.full(need_count, owner, np.int64), np.full(need_count, elements, np.int64)
+    owners: Integers | int = owner
+    counts: Integers | int = elements
     for join, row_of_need in joins:
         row = row_of_need[need]
         first, entries = join.start[row], join.start[row + 1] - join.start[row]
         if (entries == 1).all():
             place = first
         else:
-            place = np.repeat(first, entries) + _places_in_rows(entries)
-            need, owners, counts = (np.repeat(values, entries) for values in (need, owners, counts))
+            place = _places(first, entries)
+            need = need.repeat(entries)
+            owners = owners if isinstance(owners, int) else owners.repeat(entries)
+            counts = counts if isinstance(counts, int) else counts.repeat(entries)
         owners = owners + join.owner[place]
         counts = counts * join.count[place]
+    assert not isinstance(owners, int)
+    assert not isinstance(counts, int)
     return need, owners, counts
 
 
 def spread(start: Integers, chosen: Integers) -> tuple[Integers, Integers]:
     """(place in `chosen`, entry) of every entry of the CSR rows `chosen`."""
-    entries = start[chosen + 1] - start[chosen]
-    return np.repeat(np.arange(len(chosen)), entries), np.repeat(start[chosen], entries) + _places_in_rows(entries)
+    first, entries = start[chosen], start[chosen + 1] - start[chosen]
+    return np.arange(len(chosen)).repeat(entries), _places(first, entries)
 
 
-def _places_in_rows(lengths: Integers) -> Integers:
-    """0, 1, ..., length - 1 for every row, one after the other."""
-    total = int(lengths.sum())
-    ends = np.cumsum(lengths)
-    return np.arange(total, dtype=np.int64) - np.repeat(ends - lengths, lengths)
+def _places(first: Integers, lengths: Integers) -> Integers:
+    """first, first + 1, ..., first + length - 1 of every row, one after the other."""
+    ends: Integers = lengths.cumsum()
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total, dtype=np.int64) + (first - (ends - lengths)).repeat(lengths)

@@ -7,7 +7,15 @@ import numpy as np
 
 from tilewright.errors import Problem
 from tilewright.fusion.alike import Alike, axes_of
-from tilewright.fusion.axis_join import NOBODY, AxisJoin, AxisOwners, join_intervals, product_of_joins, spread
+from tilewright.fusion.axis_join import (
+    NOBODY,
+    AxisJoin,
+    AxisOwners,
+    ascending,
+    join_intervals,
+    product_of_joins,
+    spread,
+)
 from tilewright.fusion.axis_rows import axis_rows, owners_along
 from tilewright.fusion.grid import Integers, LayerGrid
 from tilewright.fusion.needs import Demand
@@ -133,8 +141,7 @@ def flow(demands: tuple[Demand, ...], producer: Producer, grid: LayerGrid) -> tu
 
 def added_up(content: Integers, source: Integers, elements: Integers) -> tuple[Integers, Integers, Integers]:
     """(content, source, elements) by content, then by source, each pair once with the sum of its elements."""
-    step = np.diff(content)
-    if ((step > 0) | ((step == 0) & (np.diff(source) > 0))).all():
+    if ascending(content, source):
         return content, source, elements
     order = np.lexsort((source, content))
     content, source, elements = content[order], source[order], elements[order]

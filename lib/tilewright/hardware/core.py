@@ -12,6 +12,8 @@ DIRECTIONS = ("tl", "fl", "th", "fh")
 """Data directions of a memory, in the order used everywhere: read out to low, written by low, read out to high,
 written by high."""
 TL, FL, TH, FH = range(4)
+Dataflow = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
+"""What the array does at the same time: (array dimension, ((loop dimension, factor), ...)), as written."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +85,8 @@ class Core:
     name: str
     operational_array: OperationalArray
     memories: tuple[Memory, ...]
-    dataflows: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
-    """Suggested unrollings (array dimension, ((loop dimension, factor), ...)); kept, not used by the model."""
+    dataflows: tuple[Dataflow, ...] = ()
+    """Alternatives; the multi-core flow takes the best one where the mapping file gives no spatial mapping."""
     operator_types: tuple[str, ...] = (MAC,)
     """What the core can run: ONNX operator types and groups of them (`workload.operator_groups`)."""
 

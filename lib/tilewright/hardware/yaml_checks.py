@@ -3,6 +3,7 @@
 from typing import Any
 
 from tilewright.hardware.core import DIRECTIONS, MEMORY_OPERANDS
+from tilewright.hardware.dataflow_checks import check_dataflows
 from tilewright.hardware.yaml_schema import parse_allocation
 from tilewright.units import parse_bandwidth_bits
 from tilewright.validation import Findings, items, parsed, table, texts
@@ -28,10 +29,7 @@ def check_hardware(findings: Findings) -> None:
     _check_operands_have_memories(findings, memories)
     _note_narrowing_memories(findings, memories)
     findings.repeated(("operator_types",), items(data.get("operator_types")), "is listed twice")
-    if isinstance(array.get("dimensions"), list):
-        for name in table(data.get("dataflows")):
-            if isinstance(name, str) and name not in dimensions:
-                findings.unknown_name(("dataflows", name), "no such array dimension", name, dimensions)
+    check_dataflows(findings, data.get("dataflows"), array)
 
 
 def _check_array(findings: Findings, array: dict[Any, Any]) -> None:

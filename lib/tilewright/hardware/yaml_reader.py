@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from tilewright.hardware.core import Accelerator, Core, Memory, OperationalArray, Port
+from tilewright.hardware.core import Accelerator, Core, Dataflow, Memory, OperationalArray, Port
 from tilewright.hardware.core_dialects import in_current_form
 from tilewright.hardware.yaml_checks import check_hardware
 from tilewright.hardware.yaml_schema import (
     ArrayEntry,
+    DataflowEntry,
     HardwareFile,
     MemoryEntry,
     PortEntry,
@@ -46,12 +47,20 @@ def _core(entry: HardwareFile) -> Core:
         name=entry.name,
         operational_array=_array(entry.operational_array),
         memories=tuple(_memory(name, memory) for name, memory in entry.memories.items()),
-        dataflows=tuple(
-            (dimension, tuple(parse_unrolling(text) for text in unrollings))
-            for dimension, unrollings in (entry.dataflows or {}).items()
-        ),
+        dataflows=tuple(_dataflow(written) for written in _several(entry.dataflows)),
         operator_types=tuple(entry.operator_types),
     )
+
+
+def _several(written: DataflowEntry | list[DataflowEntry] | None) -> list[DataflowEntry]:
+    """The alternatives of a core; a lone table is one, an empty one is none."""
+    if isinstance(written, list):
+        return written
+    return [written] if written else []
+
+
+def _dataflow(entry: DataflowEntry) -> Dataflow:
+    return tuple((name, tuple(parse_unrolling(text) for text in unrollings)) for name, unrollings in entry.items())
 
 
 def _array(entry: ArrayEntry) -> OperationalArray:

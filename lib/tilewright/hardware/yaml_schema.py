@@ -3,12 +3,14 @@
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Discriminator, Field, Tag, WithJsonSchema
 
 from tilewright.errors import nearest_name
 from tilewright.hardware.core import DIRECTIONS, MEMORY_OPERANDS
 from tilewright.units import FieldError
 from tilewright.validation import (
+    LIST_MARK,
+    TABLE_MARK,
     AreaMm2,
     BandwidthBits,
     Count,
@@ -19,6 +21,7 @@ from tilewright.validation import (
     SizeBits,
     TextForm,
     json_schema,
+    table_or_list,
 )
 from tilewright.workload.operator_groups import GROUPS, KNOWN_TYPES, MAC
 
@@ -78,6 +81,12 @@ Allocation = Annotated[
     str, TextForm(parse_allocation, rf"\s*({'|'.join(MEMORY_OPERANDS)})\s*,\s*({'|'.join(DIRECTIONS)})\s*")
 ]
 UnrollingText = Annotated[str, TextForm(parse_unrolling, _UNROLLING.pattern)]
+DataflowEntry = dict[ArrayDimension, list[UnrollingText]]
+_Dataflows = Annotated[
+    Annotated[DataflowEntry, Tag(TABLE_MARK)]
+    | Annotated[list[Annotated[DataflowEntry, Field(min_length=1)]], Field(min_length=1), Tag(LIST_MARK)],
+    Discriminator(table_or_list),
+]
 
 
 class PortEntry(Entry):
@@ -157,8 +166,9 @@ class HardwareFile(Entry):
     """Memories by name, from innermost to outermost."""
     operational_array: ArrayEntry
     """The array of operational units."""
-    dataflows: dict[ArrayDimension, list[UnrollingText]] | None = None
-    """Suggested unrolling for each array dimension; kept, the model does not use it."""
+    dataflows: _Dataflows | None = None
+    """Spatial mapping where the mapping file gives none: for array dimensions their loops, as `K, 16`; or a list of
+    such tables, of which each layer gets the best. Runs of several cores use it, those of one core do not."""
     operator_types: Annotated[list[OperatorType], Field(min_length=1)] = Field(default=[MAC])
     """What the core can run: ONNX operator types (`MaxPool`) and groups of them (`mac`, `vector`, `pooling`,
     `elementwise`, `normalization`, `reduction`, `softmax`, `all`). What it cannot run costs nothing and is listed."""

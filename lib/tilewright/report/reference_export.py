@@ -250,7 +250,7 @@ def _accelerator(core: Core) -> JsonObject:
         },
         "memory_hierarchy": [texts[index] for index in hierarchy.topological_order],
         "mem_hierarchy_dict": {operand: [texts[index] for index in chain] for operand, chain in levels.items()},
-        "dataflows": {dimension: dict(factors) for dimension, factors in core.dataflows} or None,
+        "dataflows": _dataflows(core),
         "mem_size_dict": {
             operand: [core.memories[index].size_bits for index in chain] for operand, chain in levels.items()
         },
@@ -268,6 +268,14 @@ def _memory_text(memory: Memory, core: Core) -> str:
     served_text = "{" + ", ".join(served) + "}" if served else "set()"
     operands = ", ".join(memory.operands)
     return f"MemoryLevel(instance={memory.name},operands=[{operands}], served_dimensions={served_text})"
+
+
+def _dataflows(core: Core) -> Any:
+    """One dataflow as the reference writes it, several as a list of such tables."""
+    tables = [{dimension: dict(factors) for dimension, factors in dataflow} for dataflow in core.dataflows]
+    if len(tables) > 1:
+        return tables
+    return tables[0] if tables else None
 
 
 def _sharing(core: Core, levels: Mapping[str, Sequence[int]]) -> list[dict[str, int]]:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from tilewright.errors import InputError, Problem
-from tilewright.schedule.options import ScheduleOptions
 from tilewright.record_pointer import pointer_to
+from tilewright.schedule.options import ScheduleOptions
 from tilewright.schedule.problem import Integers, SchedulingProblem
 from tilewright.schedule.state_record import (
     CAUSES,

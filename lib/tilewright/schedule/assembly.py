@@ -8,7 +8,7 @@
 
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from tilewright.fusion.pieces import OUTSIDE, DataPieces, data_pieces
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping
 from tilewright.schedule.core_costs import CoreCostRow
-from tilewright.schedule.cost_assembly import cost_table
+from tilewright.schedule.cost_assembly import cost_table, row_reasons
 from tilewright.schedule.cost_classes import CostClasses, cost_classes
 from tilewright.schedule.partial_sums import partial_sums
 from tilewright.schedule.problem import NodeGraph, SchedulingProblem
@@ -65,6 +65,8 @@ class AssembledProblem:
     """Partial sums included."""
     classes: CostClasses
     """Rows of the cost table."""
+    reasons: Table[tuple[int, int], str] = field(default_factory=dict)
+    """(row of the cost table, core) -> why the core cannot run it."""
 
 
 def scheduling_problem(
@@ -101,7 +103,8 @@ def scheduling_problem(
         tensor_names=pieces.tensors,
         tensor_kinds=kinds,
     )
-    return AssembledProblem(SchedulingProblem(nodes, table, assembled.system), names, pieces, classes)
+    reasons = row_reasons(graph, workload, accelerator, classes, costs)
+    return AssembledProblem(SchedulingProblem(nodes, table, assembled.system), names, pieces, classes, reasons)
 
 
 def _all_pieces(workload: Workload, graph: CnGraph) -> tuple[DataPieces, tuple[str, ...]]:

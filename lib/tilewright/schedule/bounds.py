@@ -7,8 +7,8 @@ import numpy as np
 
 from tilewright.compiled import native_function
 from tilewright.errors import InputError, MappingError, Problem
-from tilewright.schedule.bounds_kernel import longest_paths
 from tilewright.record_pointer import pointer_to
+from tilewright.schedule.bounds_kernel import longest_paths
 from tilewright.schedule.link_bounds import compulsory_moves
 from tilewright.schedule.problem import Booleans, Floats, Integers, SchedulingProblem
 from tilewright.schedule.state_record import GRAPH
@@ -17,6 +17,11 @@ from tilewright.schedule.system_limits import SystemLimits, system_limits
 _ROUNDS = 400
 _SLACK = 1e-9
 """Part by which sums of floating-point numbers are lowered before they count as bounds."""
+
+
+def load_bounds() -> None:
+    """Load the compiled longest paths, which compiles them where that has not been done."""
+    native_function(longest_paths, (GRAPH,))
 
 
 @dataclass(frozen=True)

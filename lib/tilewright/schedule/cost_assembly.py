@@ -64,6 +64,30 @@ def cost_table(
     return table
 
 
+def row_reasons(
+    graph: CnGraph,
+    workload: Workload,
+    accelerator: MultiCoreAccelerator,
+    classes: CostClasses,
+    costs: Table[str, Sequence[CoreCostRow]],
+) -> dict[tuple[int, int], str]:
+    """(row, column of the core) -> why the core cannot run the class, where it cannot."""
+    node_of = {node.node_id: node for node in workload.nodes}
+    reasons: dict[tuple[int, int], str] = {}
+    for column, place in enumerate(accelerator.places):
+        if place.role == OFFCHIP:
+            continue
+        core = accelerator.core_of[place.core_id]
+        for row, cost_class in enumerate(classes.classes):
+            node = node_of[graph.layers[cost_class.layers[0]].node_id]
+            reason = costs[place.file_name][row].reason
+            if not place_can_run(place, core, node):
+                reason = f"runs {', '.join(place.operator_types or ())}, not {node.origin_type or node.operator_type}"
+            if reason:
+                reasons[row, column] = reason
+    return reasons
+
+
 def _check(
     accelerator: MultiCoreAccelerator, classes: CostClasses, costs: Table[str, Sequence[CoreCostRow]], runtime: str
 ) -> None:

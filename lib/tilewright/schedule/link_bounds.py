@@ -56,8 +56,8 @@ def compulsory_moves(
     """The moves of a problem; `allowed` [class, core], `never_streams` [class, operand], `of_cn` the class of each CN.
 
     A constant must reach a memory that some CN reads it from; a result must leave its producer's memory; what one CN
-    makes for another must move if no two allowed cores of theirs have it in one memory. Of a piece that several CNs need
-    one move counts, the longest. What may stream is left out.
+    makes for another must move if no two allowed cores of theirs have it in one memory. Of a piece that several CNs
+    need one move counts, the longest. What may stream is left out.
     """
     graph = problem.graph
     sets, set_of_class = np.unique(allowed, axis=0, return_inverse=True)
@@ -153,9 +153,9 @@ def _paths(system: CoreSystem, sender: int, receiver: int) -> list[Way]:
     paths: list[Way] = [()] if sender == receiver else []
     if system.path_exists[sender * cores + receiver]:
         paths.append(tuple(system.path(sender, receiver).tolist()))
-    if off not in (sender, receiver) and system.path_exists[sender * cores + off]:
-        if system.path_exists[off * cores + receiver]:
-            paths.append((*system.path(sender, off).tolist(), *system.path(off, receiver).tolist()))
+    through = off not in (sender, receiver) and system.path_exists[sender * cores + off]
+    if through and system.path_exists[off * cores + receiver]:
+        paths.append((*system.path(sender, off).tolist(), *system.path(off, receiver).tolist()))
     return paths
 
 

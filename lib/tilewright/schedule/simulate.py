@@ -15,6 +15,11 @@ from tilewright.schedule.state_record import CANNOT_RUN, DOES_NOT_FIT, DONE, INP
 from tilewright.schedule.stream_2023 import simulate_stream_2023
 
 
+def load_scheduler() -> None:
+    """Load the compiled scheduler, which compiles it where that has not been done."""
+    native_function(run, (INPUTS, STATE))
+
+
 class Scheduler:
     """Schedules allocations of one problem; what does not depend on the allocation is made once.
 

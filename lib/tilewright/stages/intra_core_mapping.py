@@ -154,14 +154,14 @@ def _why_not_here(nodes: Sequence[WorkloadNode], mapping: LayerMapping, system: 
 def _plan(
     cost_class: CostClass, layer: Layer, needs: Mapping[str, int], system: _System, identity: SearchIdentity
 ) -> _Plan:
-    """The mappings to look for, one for each set of operands that may stream."""
+    """The mappings to look for, one for each set of operands that may stream and each dataflow."""
     link = dict(cost_class.constraints.memory_operand_links)
     unlinked = [operand for operand in layer.operands if operand not in link]
     if unlinked:
         return _Plan(cost_class, reason=f"memory_operand_links has no entry for operand {', '.join(unlinked)}")
     if cost_class.leaves_partial_sums:
         layer = _with_partial_results(layer)
-    constraints = constraints_on_core(cost_class.constraints, layer, system.core)
+    choices = constraints_on_core(cost_class.constraints, layer, system.core)
     kept = Needs({link[operand]: needs[operand] for operand in layer.operands}, needs[OTHER])
     attempts = []
     reason = "what streams never, such as a bias, does not fit"
@@ -172,12 +172,12 @@ def _plan(
             reason = str(error)
             continue
         if cost_class.takes_partial_sums and (
-            no := why_not_going_on(extended, layer, constraints.memory_operand_links)
+            no := why_not_going_on(extended, layer, cost_class.constraints.memory_operand_links)
         ):
             reason = no
             continue
-        problem = LayerProblem(layer, extended, constraints)
-        attempts.append(_Attempt(LayerTask(identity.key_of(problem), problem), streams))
+        problems = [LayerProblem(layer, extended, constraints) for constraints in choices]
+        attempts += [_Attempt(LayerTask(identity.key_of(problem), problem), streams) for problem in problems]
     return _Plan(cost_class, tuple(attempts), "" if attempts else reason)
 
 
@@ -203,12 +203,17 @@ def _row(number: int, plan: _Plan, layers: LayerSearch, options: SearchOptions) 
         for record in layers.found.get(attempt.task.key, ())
     ]
     if not found:
-        return CoreCostRow(number, _told(layers.failures[plan.attempts[0].task.key]))
+        streams = plan.attempts[0].streams
+        told = [_told(layers.failures[attempt.task.key]) for attempt in plan.attempts if attempt.streams == streams]
+        return CoreCostRow(number, "; ".join(dict.fromkeys(told)))
     return cost_row(number, min(found, key=lambda mapped: _rank(mapped, options)))
 
 
 def _rank(mapped: MappedCn, options: SearchOptions) -> tuple[float, ...]:
-    """By what the search minimises, the off-chip memory included; of equal ones that which streams least."""
+    """By what the search minimises, the off-chip memory included; of equal ones that which streams least.
+
+    Of those that are equal in this too, the first one counts: the dataflow that the core names first.
+    """
     record = mapped.record
     best = ranking(options.objective, record["energy_pj"], record["latency_cycles"])
     return (*(float(value) for value in best), len(mapped.streams))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tilewright.allocation.evaluate import EVERYTHING, Evaluator
+from tilewright.allocation.evaluate import EVERYTHING, INTERRUPTED, Evaluator
 from tilewright.allocation.options import AllocationOptions
 from tilewright.allocation.point import choose, pareto_front
 from tilewright.allocation.progress import allocation_progress
@@ -86,6 +86,8 @@ class CoreAllocation(Stage):
         with Evaluator(space, judge, control.threads) as evaluator:
             evaluator.evaluate(genomes)
             points = list(evaluator.points.values())
+            if not points and evaluator.stopped_by == INTERRUPTED:
+                raise KeyboardInterrupt
             if not points:
                 reasons = "; ".join(dict.fromkeys(evaluator.infeasible.values()))
                 raise MappingError(f"none of {len(genomes)} proposed allocations has a schedule: {reasons}")

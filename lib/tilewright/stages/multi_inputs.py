@@ -6,11 +6,13 @@ Everything that is missing or wrong is told at once.
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilewright.artifacts.envelope import read_artifact
 from tilewright.errors import InputError, Problem
 from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
 from tilewright.stages import system_problem
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.multi_items import CostedCnProblem
+from tilewright.stages.origins import cost_inputs, graph_origin_problems, origin_problems
 from tilewright.stages.system_problem import SystemProblem, read_system_problem
 from tilewright.workload.graph import Workload
 from tilewright.workload.network_options import NetworkOptions
@@ -20,9 +22,6 @@ if TYPE_CHECKING:
 
 GRAPH_JSON, GRAPH_NPZ, COST_FOLDER = system_problem.GRAPH_JSON, system_problem.GRAPH_NPZ, "cost"
 """Names in the folder of a run."""
-
-
-MultiDescriptions = SystemProblem
 
 
 def read_descriptions(
@@ -52,22 +51,33 @@ def read_inputs(
 
     problems: list[Problem] = []
     described = graph = None
+    graph_file = Path(cns) / GRAPH_JSON
     try:
         described = read_descriptions(hardware, workload, mapping, network_options)
     except InputError as error:
         problems += error.problems
     try:
-        graph = read_cn_graph(Path(cns) / GRAPH_JSON, Path(cns) / GRAPH_NPZ)
+        graph = read_cn_graph(graph_file, Path(cns) / GRAPH_NPZ)
     except InputError as error:
         problems += error.problems
     tables = {}
-    for name in described.accelerator.distinct_cores if described is not None else ():
+    files = (
+        {}
+        if described is None
+        else {name: Path(costs) / f"{name}.jsonl" for name in described.accelerator.distinct_cores}
+    )
+    for name, file in files.items():
         try:
-            tables[name] = read_core_costs(Path(costs) / f"{name}.jsonl")
+            tables[name] = read_core_costs(file)
         except InputError as error:
             problems += error.problems
     if described is not None and graph is not None:
-        problems += graph_problems(graph, described.workload, str(Path(cns) / GRAPH_JSON))
+        made_by = read_artifact(graph_file)
+        wrong = graph_problems(graph, described.workload, str(graph_file))
+        problems += wrong or graph_origin_problems(made_by.provenance, described, graph, str(graph_file))
+        for name in () if wrong else tables:
+            expected = cost_inputs(described, name, graph, made_by.digest)
+            problems += origin_problems(read_artifact(files[name]).provenance, expected, str(files[name]), "cost")
     if problems:
         raise InputError(problems)
     assert described is not None

@@ -8,6 +8,7 @@ the last stage.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,6 +28,7 @@ from tilewright.stages.multi_result import MultiCoreResult
 from tilewright.stages.multi_run import ScheduledNetwork
 from tilewright.stages.pipeline import Pipeline, check_pipeline
 from tilewright.stages.preflight import prefetch_problems
+from tilewright.stages.results import model_of
 
 if TYPE_CHECKING:
     from tilewright.yamlfile import YamlDocument
@@ -124,6 +126,17 @@ class Slices:
         """True if a stage of the last slice writes files of its own."""
         return any(stage.exports for stage in self.allocation)
 
+    @property
+    def cost_model(self) -> str:
+        """The model profile of the costs; where they come from a stage of a user's that has none, its name."""
+        stage = self.costing[0]
+        return model_of(stage.inner()) or model_of((stage,)) or stage.name()
+
+    def objective(self, given: str) -> str:
+        """What the chosen allocation minimises: as the last stage says, or as is given where it does not."""
+        last = self.allocation[-1]
+        return last.objective if isinstance(last, CoreAllocation) else given
+
     def settings(self, given: ScheduleSettings) -> ScheduleSettings:
         """How schedules are made: as the last stage says, or as is given where it does not."""
         last = self.allocation[-1]
@@ -132,10 +145,16 @@ class Slices:
     def scheduled(
         self, problem: CostedCnProblem, genome: Sequence[int], settings: ScheduleSettings, provenance: object = None
     ) -> ScheduledNetwork:
-        """The schedule of an allocation, which takes the place of the search; the stages above it run as they are."""
+        """The schedule of an allocation, which takes the place of the search; the stages above it run as they are.
+
+        Files that they write are those of the search, and are written there.
+        """
         values = {field.name: getattr(settings, field.name) for field in fields(settings)}
         fixed = FixedAllocation(**values, genome=tuple(genome))
-        found = _only(run_stages((*self.allocation[:-1], fixed), problem), MultiCoreResult).scheduled
+        above = [stage for stage in self.allocation[:-1] if not stage.observes]
+        with TemporaryDirectory() as folder:
+            results = run_stages((*above, fixed), problem, Control(exports=Path(folder)))
+            found = _only(results, MultiCoreResult).scheduled
         return replace(found, artifact=replace(found.artifact, provenance=provenance))
 
 

@@ -57,7 +57,8 @@ def multi_core_problem(inputs: CostedCnProblem, settings: ScheduleSettings | Non
     assembled = scheduling_problem(*described, inputs.costs, settings.cn_runtime)
     options = settings.options(given.workload, given.mapping, assembled.names.operand_names)
     requests = layer_requests(inputs.graph, given.workload, given.mapping, given.accelerator)
-    return MultiCoreProblem(inputs, assembled, allocation_space(assembled.problem, requests), settings, options)
+    space = allocation_space(assembled.problem, requests, assembled.names, assembled.reasons)
+    return MultiCoreProblem(inputs, assembled, space, settings, options)
 
 
 def allocate(

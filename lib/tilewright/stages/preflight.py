@@ -47,6 +47,9 @@ def preflight(problem: SystemProblem, options: TilingOptions, operands_to_prefet
     else:
         check_hint_loops(findings, problem.workload, options)
         _note_tilings_of_no_effect(findings, problem)
+    if not any(node.layer for node in problem.workload.nodes):
+        message = "the network has no layer that computes anything"
+        findings.problems.append(Problem(message, path=problem.workload.name))
     before = len(findings.problems)
     tiling = _tiling(findings, problem, options)
     if tiling is not None and options.cn_define_mode is not None:

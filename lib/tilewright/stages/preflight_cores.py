@@ -72,7 +72,7 @@ def _check_ids(findings: Findings, index: int, entry: MappingConstraints, proble
     for position, core_id in enumerate(entry.core_allocation):
         path = (index, "core_allocation", position)
         if core_id not in places:
-            nearest = str(min(usable, key=lambda known, given=core_id: (abs(known - given), known))) if usable else ""
+            _, nearest = min(((abs(known - core_id), str(known)) for known in usable), default=(0, ""))
             findings.problem(path, "no core has this id", core_id, allowed, nearest)
         elif places[core_id].role in (OFFCHIP, MEMORY):
             kind = "the off-chip core" if places[core_id].role == OFFCHIP else "a memory"

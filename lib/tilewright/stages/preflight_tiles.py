@@ -58,9 +58,9 @@ def _loops_by_layers(
         for ids, found in loops.items():
             yield f"hint_loops[{ids}]", found, [node for node in nodes if node.node_id in ids]
     else:
-        for place, found in enumerate(loops):
+        for place, listed in enumerate(loops):
             members = [node for node in nodes if sum(cut <= node.node_id for cut in hints.layer_cutoffs) == place]
-            yield f"hint_loops[{place}]", found, members  # type: ignore[misc]
+            yield f"hint_loops[{place}]", listed, members  # type: ignore[misc]
 
 
 def _sizes_of(nodes: Sequence[WorkloadNode]) -> list[dict[str, int]]:

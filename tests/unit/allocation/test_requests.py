@@ -104,7 +104,7 @@ def test_fixed_entries_come_first_and_keep_what_was_said() -> None:
     entries = fixed_entries({0: [1], 1: [0, 2]}, cut(workload), workload, original)
     assert [entry["name"] for entry in entries] == ["a", "b", "Conv", "default"]
     assert entries[0] == {"name": "a", "core_allocation": [1], "core_allocation_is_fixed": True}
-    assert entries[1] == {**FULL, "name": "b", "core_allocation": [0, 2]}
+    assert entries[1] == {**FULL, "name": "b", "core_allocation": [0, 2], "inter_core_tiling": ["K, 2"]}
     back = parse_mapping(entries)
     layer = workload.nodes[1].layer
     assert layer is not None
@@ -121,3 +121,18 @@ def test_layers_of_one_name_on_different_cores_cannot_be_told_apart() -> None:
         fixed_entries({0: [0], 1: [2]}, cut(workload), workload, parse_mapping([{"name": "default"}]))
     entries = fixed_entries({0: [2], 1: [2]}, cut(workload), workload, parse_mapping([{"name": "default"}]))
     assert [entry["name"] for entry in entries] == ["same", "default"]
+
+
+def test_tilings_of_fixed_entries_are_what_the_layer_has() -> None:
+    """Layer a makes 8 channels, b makes 4: six tiles for all layers are four in the entry for b; no layer has D."""
+    workload = two_convolutions()
+    loops = {"inter_core_tiling": ["K, 6", "D, 2"], "intra_core_tiling": ["OY, all"]}
+    cores = {"core_allocation": [0, 1, 2]}
+    given = parse_mapping(
+        [{"name": "default", **loops, **cores}, {"name": "b", "inter_core_tiling": ["OX, *"], **cores}]
+    )
+    a, b = fixed_entries({0: [0] * 6, 1: [0, 1, 2]}, cut(workload), workload, given)[:2]
+    assert (a["inter_core_tiling"], a["intra_core_tiling"]) == (["K, 6"], ["OY, all"])
+    assert b["inter_core_tiling"] == ["OX, 3"]
+    small = parse_mapping([{"name": "default", **loops, **cores}])
+    assert fixed_entries({0: [0] * 6, 1: [0] * 4}, cut(workload), workload, small)[1]["inter_core_tiling"] == ["K, 4"]

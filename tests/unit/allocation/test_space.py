@@ -95,7 +95,7 @@ def test_a_part_that_no_core_can_run_is_told_with_the_reasons() -> None:
     with pytest.raises(InputError) as error:
         allocation_space(problem, [LayerRequest(5, (0, 1))])
     assert [problem.path for problem in error.value.problems] == ["layer 0 group 1", "layer 5 group 0"]
-    assert "core 0: it has no cost there" in str(error.value)
+    assert "cores 0, 1: it has no cost there" in str(error.value)
 
 
 def test_core_without_path_to_the_off_chip_memory_is_left_out() -> None:

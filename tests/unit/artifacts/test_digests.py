@@ -33,14 +33,21 @@ ROOTS = {
 DISPATCH = {"__init__.py", "__main__.py", "cli/__init__.py", "cli/main.py", "cli/options.py"}
 DISPATCH |= {"cli/multi_options.py", "stages/__init__.py"}
 """Modules that dispatch and print, and decide no result."""
-PRINTED_ONLY = {"map": "report/", "multi_pipeline": "report/", "cost": "report/", "cns": "report/", "split": "report/", "schedule": "report/"}
+PRINTED_ONLY = {
+    "map": "report/",
+    "multi_pipeline": "report/",
+    "cost": "report/",
+    "cns": "report/",
+    "split": "report/",
+    "schedule": "report/",
+}
 """Step -> folder that only serves what the verb prints on the terminal, never its artifacts; stages that write with it
 are the step `export`."""
 NOT_CALLED = {"summarize": {"cli/config.py"}, "check": {"cli/check_multi.py"}}
-NOT_CALLED |= dict.fromkeys(("cns", "cost", "allocate", "schedule"), {"cli/multi_slices.py"})
-NOT_CALLED |= dict.fromkeys(("report", "draw", "pareto"), {"cli/report_multi.py"})
-"""Step -> modules for a way to call the verb that is not the rule's, or only of runs with a pipeline of their own: those
-have the step `multi_pipeline` too."""
+NOT_CALLED |= {step: {"cli/multi_slices.py"} for step in ("cns", "cost", "allocate", "schedule")}
+NOT_CALLED |= {step: {"cli/report_multi.py"} for step in ("report", "draw", "pareto")}
+"""Step -> modules for a way to call the verb that is not the rule's, or only of runs with a pipeline of their own:
+those have the step `multi_pipeline` too."""
 
 
 def imported_files(path: Path) -> set[Path]:

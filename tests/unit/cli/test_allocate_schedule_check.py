@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tilewright.artifacts.envelope import read_artifact, write_document
 from tilewright.cli.main import main
 from tilewright.schedule.artifact import read_schedule, write_schedule
 
-from tests.unit.cli.multi_core import GA, MAPPING, cut_and_cost, given, inputs, write_network
+from tests.unit.cli.multi_core import GA, HARDWARE, MAPPING, cut_and_cost, given, inputs, write_network
 
 FILES = ("allocation.json", "generations.csv", "pareto.csv", "mapping.yaml")
 
@@ -156,11 +157,67 @@ def test_results_missing_or_of_another_run_are_told_together(
     loaded.graph.output[0].name = "b"
     onnx.save(loaded, str(model))
     assert "the CN graph is of another network than two" in refused(["allocate", *inputs(model, run)], capsys)
-    document = payload(run / "allocation.json")
-    document["allocation"] = document["allocation"][:2]
-    write_document(tmp_path / "short.json", "tilewright/allocation", document, {})
+    whole = read_artifact(run / "allocation.json")
+    document = {**whole.payload, "allocation": whole.payload["allocation"][:2]}
+    write_document(tmp_path / "short.json", "tilewright/allocation", document, whole.provenance)
     arguments = [*inputs(network, run), "--allocation", str(tmp_path / "short.json")]
     assert "is of another CN graph" in refused(["schedule", *arguments], capsys)
+
+
+def test_artifacts_of_something_else_are_refused(
+    run: Path, network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A core that was edited, tables of another graph or swapped, another tiling, an allocation of another graph, a
+    baseline of another network or by other settings: figures would be wrong without a word."""
+    hardware = tmp_path / "hardware"
+    shutil.copytree(Path(HARDWARE).parent, hardware)
+    core = hardware / "cores" / "left.yaml"
+    core.write_text(core.read_text().replace("sizes: [2]", "sizes: [4]"))
+    edited = inputs(network, run)
+    edited[1] = str(hardware / "duo.yaml")
+    said = refused(["allocate", *edited], capsys)
+    assert "left.jsonl was made of another core file, or another use of it; run `tilewright cost` again" in said
+    assert "right.jsonl" not in said
+    given_mapping = tmp_path / "mapping.yaml"
+    given_mapping.write_text(Path(MAPPING).read_text().replace("OY, all", "OY, 2"))
+    said = refused(["allocate", *inputs(network, run, given_mapping)], capsys)
+    assert "cn_graph.json was made of another mapping file; run `tilewright cns` again" in said
+    apart = run.with_name("apart")
+    arguments = [*given(network), "--cns", str(run), "--costs", str(apart / "cost")]
+    said = refused(["allocate", *arguments], capsys)
+    assert "left.jsonl was made of another CN graph" in said
+    assert "right.jsonl was made of another CN graph" in said
+    swapped = tmp_path / "swapped"
+    swapped.mkdir()
+    for one, other in (("left", "right"), ("right", "left")):
+        shutil.copy(run / "cost" / f"{one}.jsonl", swapped / f"{other}.jsonl")
+    said = refused(["allocate", *given(network), "--cns", str(run), "--costs", str(swapped)], capsys)
+    assert said.count("was made of another core file") == 2
+    other = ["schedule", *inputs(network, run), "--allocation", str(apart / "allocation.json")]
+    assert "was made of another CN graph" in refused(other, capsys)
+    own = ["schedule", *inputs(network, run), "--allocation", str(run / "allocation.json"), "--baseline", str(apart)]
+    said = refused([*own, "--cn-runtime", "total2"], capsys)
+    assert "was scheduled by other settings" in said
+    foreign = tmp_path / "foreign"
+    shutil.copytree(apart, foreign)
+    for name in ("allocation.json", "summary.json"):
+        found = read_artifact(foreign / name)
+        made_by = {**found.provenance, "inputs": {**found.provenance["inputs"], "workload": "another"}}
+        write_document(foreign / name, found.schema, found.payload, made_by)
+    said = refused([*own[:-1], str(foreign)], capsys)
+    assert said.count("was made of another network") == 2
+
+
+def test_an_allocation_chosen_for_other_schedules_is_told(
+    run: Path, network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It can be scheduled, and the summary says so."""
+    arguments = ["--allocation", str(run / "allocation.json"), "--share-divisor", "1", "-o", str(tmp_path)]
+    capsys.readouterr()
+    assert main(["schedule", *inputs(network, run), *arguments]) == 0
+    told = "the allocation was chosen for schedules with other share_divisor"
+    assert f"note: {told}" in capsys.readouterr().err
+    assert told in payload(tmp_path / "summary.json")["notices"]
 
 
 @pytest.mark.parametrize(
@@ -298,8 +355,6 @@ def test_what_is_broken_is_found(
     break_it: Any, check: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A failed check is our bug: exit code 1, and the check that found it."""
-    import shutil
-
     copy = tmp_path / "run"
     shutil.copytree(run, copy)
     break_it(copy)

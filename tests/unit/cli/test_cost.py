@@ -122,8 +122,8 @@ def test_an_option_of_no_effect_is_told(folder: Path, capsys: pytest.CaptureFixt
 
 
 def test_provenance_names_what_the_table_depends_on(folder: Path, tmp_path: Path) -> None:
-    """Core, off-chip memory, CN graph, network and mapping; not the accelerator."""
+    """Core, off-chip memory, CN graph, network and what the mapping says of classes; not the accelerator."""
     output = tmp_path / "small.jsonl"
     assert main([*arguments(folder), "-o", str(output)]) == 0
     inputs = read_artifact(output, "tilewright/core-costs").provenance["inputs"]
-    assert set(inputs) == {"core", "off_chip", "cn_graph", "workload", "mapping"}
+    assert set(inputs) == {"core", "off_chip", "cn_graph", "workload", "classes"}

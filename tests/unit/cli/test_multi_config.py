@@ -222,7 +222,8 @@ def test_lines_of_problems(tmp_path: Path) -> None:
 def test_reading_runs_of_several_cores_loads_nothing_heavy() -> None:
     """The Snakefile reads the configuration and digests of hardware at every parse."""
     code = (
-        "import sys; from tilewright.cli.config import read_config; from tilewright.cli.multi_digests import read_system;"
+        "import sys; from tilewright.cli.config import read_config;"
+        "from tilewright.cli.multi_digests import read_system;"
         "plan = read_config('config/config.yaml'); assert plan.multi_runs;"
         "read_system('config/hardware/multi/quad_core.yaml').of_cost_table('simd');"
         "print([m for m in ('numpy', 'pandas', 'onnx', 'numba', 'pydantic', 'networkx') if m in sys.modules])"

@@ -273,6 +273,27 @@ def test_the_artifact_reads_back_without_loss(path: Path, tmp_path: Path) -> Non
         assert single_core(parse_accelerator(tmp_path / "core" / f"{name}.json")) == found
 
 
+def test_several_dataflows_of_a_core_read_back_from_artifacts(tmp_path: Path) -> None:
+    """From that of the accelerator and that of the core, alternatives in the order of the file."""
+    flows = [{"D1": ["K, 2", "C, 2"]}, {"D1": ["OX, 1"]}]
+    accelerator = read(tmp_path, connected(2, ["0, 1"]), small=core("small") | {"dataflows": flows})
+    expected = ((("D1", (("K", 2), ("C", 2))),), (("D1", (("OX", 1),)),))
+    assert accelerator.distinct_cores["small"].dataflows == expected
+    output = tmp_path / "accelerator.json"
+    given = [
+        "parse",
+        "hardware",
+        str(tmp_path / "accelerator.yaml"),
+        "-o",
+        str(output),
+        "--cores",
+        str(tmp_path / "core"),
+    ]
+    assert main(given) == 0
+    assert parse_accelerator(output) == accelerator
+    assert single_core(parse_accelerator(tmp_path / "core" / "small.json")).dataflows == expected
+
+
 def test_the_artifact_of_a_core_depends_on_its_file_alone(tmp_path: Path) -> None:
     """Another link leaves its bytes as they are, also where the core is written by itself."""
     file, all_of, alone = tmp_path / "accelerator.yaml", tmp_path / "core", tmp_path / "alone.json"
@@ -324,3 +345,11 @@ def test_the_schema_accepts_the_examples() -> None:
         # A key of a JSON object is text.
         data = json.loads(json.dumps(yaml.safe_load(path.read_text())))
         jsonschema.validate(data, json.loads(schema_text("multi_core")))
+
+
+def test_lanes_of_a_dataflow_beyond_the_array_are_told(tmp_path: Path) -> None:
+    """As those of a mapping file they are cut, not refused."""
+    notices: list[str] = []
+    beyond = core("small") | {"dataflows": [{"D1": ["K, 4"]}, {"D1": ["K, 4", "OX, 300"]}]}
+    read(tmp_path, connected(2, ["0, 1"]), notices, small=beyond)
+    assert any("dataflows[1].D1: takes 1200 lanes" in notice for notice in notices)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tilewright.errors import InputError
 from tilewright.hardware.yaml_reader import read_accelerator
+from tilewright.yamlfile import parse_yaml
 
 VALID = """\
 # A small core
@@ -245,6 +246,30 @@ CASES = {
         "dataflows.D4",
         ["no such array dimension", "D1, D2"],
     ),
+    "dataflow without a factor": (
+        "  is_imc: false\n",
+        "dataflows:\n- D1: ['K, 4']\n- D1:\n  - C\n",
+        "  - C",
+        "dataflows[1].D1[0]",
+        ["dimension and a factor"],
+    ),
+    "dataflow given before": (
+        "  is_imc: false\n",
+        "dataflows:\n- D1: ['K, 4', 'C, 1']\n- D1: ['c,1', 'k,4']\n",
+        "- D1: ['c",
+        "dataflows[1]",
+        ["given before"],
+    ),
+    "dataflow of nothing": (
+        "  is_imc: false\n",
+        "dataflows:\n- {}\n",
+        "- {}",
+        "dataflows[0]",
+        ["too few items", "at least 1"],
+    ),
+    "no dataflow in the list": ("  is_imc: false\n", "dataflows: []\n", "dataflows", "dataflows", ["too few items"]),
+    "dataflow is text": ("  is_imc: false\n", "dataflows:\n- K\n", "- K", "dataflows[0]", ["must be a table"]),
+    "dataflows are text": ("  is_imc: false\n", "dataflows: K\n", "dataflows", "dataflows", ["must be a table"]),
 }
 
 
@@ -285,6 +310,46 @@ def test_all_problems_come_at_once_in_the_order_of_lines(tmp_path: Path) -> None
         "operational_array.sizes[1]",
         "operational_array.sizes",
     ]
+
+
+def test_all_problems_of_all_dataflows_come_at_once(tmp_path: Path) -> None:
+    """Each with its own line and path."""
+    flows = "dataflows:\n- D1: ['K, 5']\n  D3: ['C, 2']\n- D2: ['OX 8']\n- D2: ['OX, 4', 'K, 4']\n  X: []\n"
+    problems = problems_of(VALID.replace("  is_imc: false\n", flows), tmp_path)
+    first = VALID[: VALID.index("  is_imc")].count("\n") + 2
+    assert [(problem.line - first, problem.path) for problem in problems] == [
+        (1, "dataflows[0].D3"),
+        (2, "dataflows[1].D2[0]"),
+        (4, "dataflows[2].X"),
+        (4, "dataflows[2].X"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("", ()),
+        ("dataflows: {}", ()),
+        ("dataflows: null", ()),
+        ("dataflows: {D1: ['K, 4']}", ((("D1", (("K", 4),)),),)),
+        ("dataflows: [{D1: ['K, 4']}]", ((("D1", (("K", 4),)),),)),
+        (
+            "dataflows: [{D2: ['c, 8'], D1: []}, {D1: ['g, 4']}]",
+            ((("D2", (("C", 8),)), ("D1", ())), (("D1", (("G", 4),)),)),
+        ),
+    ],
+)
+def test_dataflows_are_a_table_or_a_list_of_tables(written: str, expected: object) -> None:
+    """A table is a list of one."""
+    assert read_accelerator(parse_yaml(VALID + written).data).cores[0].dataflows == expected
+
+
+def test_a_loop_given_twice_to_a_side_leaves_a_notice() -> None:
+    """The last one counts, as in a mapping file: 4 lanes are within the array."""
+    notices: list[str] = []
+    read_accelerator(parse_yaml(VALID + "dataflows: [{D1: ['K, 8', 'K, 4']}]").data, notices)
+    assert len(notices) == 1
+    assert "dataflows[0].D1[1]: K is given twice" in notices[0]
 
 
 def test_the_message_reads_as_the_guide_says(tmp_path: Path) -> None:

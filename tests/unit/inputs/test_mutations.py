@@ -35,7 +35,7 @@ memories:
       - {name: rw, type: read_write, bandwidth_min: 8, bandwidth_max: 16, allocation: ["I1, tl", "I2, tl", "O, fl"]}
     served_dimensions: [D1, D2]
 operational_array: {unit_energy: 0.5, dimensions: [D1, D2], sizes: [4, 8], systolic_dimensions: [D1]}
-dataflows: {D1: ["K, 4"]}
+dataflows: [{D1: ["K, 4"]}, {D1: ["OX, 2", "OY, 2"], D2: ["C, 8"]}]
 """
 MAPPING = """\
 - name: default

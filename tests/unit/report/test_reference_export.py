@@ -6,6 +6,7 @@ import math
 import pickle
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -191,6 +192,16 @@ def test_memories_that_the_layer_ran_without_are_left_out() -> None:
     small = core_of_record(record, core)
     assert [memory.name for memory in small.memories] == [memory.name for memory in core.memories[:-1]]
     assert top not in json_text(complete_layer({**record}, core)["inputs"]["accelerator"])
+
+
+def test_dataflows_are_a_table_and_several_a_list() -> None:
+    """One as the reference writes it."""
+    records, _, core, _ = ours(RUNS[0])
+    first, second = (("D1", (("K", 2), ("C", 3))),), (("D2", (("OX", 4),)),)
+    tables = {"D1": {"K": 2, "C": 3}}, {"D2": {"OX": 4}}
+    for dataflows, expected in (((), None), ((first,), tables[0]), ((first, second), list(tables))):
+        value = complete_layer({**records[0]}, replace(core, dataflows=dataflows))
+        assert value["inputs"]["accelerator"]["dataflows"] == expected
 
 
 def test_layers_of_one_file_name_and_other_descriptions_are_refused(record: dict[str, Any], core: Core) -> None:

@@ -202,8 +202,9 @@ def test_edges_are_those_of_the_cn_graph() -> None:
 def test_what_a_core_cannot_run() -> None:
     """The off-chip core runs nothing; a core may be told not to run an operator that its file could."""
     system = with_place(two_cores(), 1, operator_types=("vector",))
-    table = assemble(two_convolutions(), system).problem.costs
-    assert table.runtime_cycles.tolist() == [[100, -1, -1]] * 2
+    assembled = assemble(two_convolutions(), system)
+    assert assembled.problem.costs.runtime_cycles.tolist() == [[100, -1, -1]] * 2
+    assert assembled.reasons == {(0, 1): "runs vector, not Conv", (1, 1): "runs vector, not Conv"}
     system = with_place(two_cores(), 1, operator_types=("Conv",))
     assert assemble(two_convolutions(), system).problem.costs.runtime_cycles[0].tolist() == [100, 100, -1]
 

@@ -167,3 +167,30 @@ def test_the_bound_of_a_transfer_counts_on_a_forced_path() -> None:
     """CN 0 only on core 0 (5), CN 1 only on core 1 (3), 60 bits between them on a link of 10: 5 + 6 + 3."""
     problem = make_problem(bus_system(2), [Piece(60, 0)], [Node({0: 5}), Node({1: 3}, [(0, INPUT)])])
     assert lower_bounds(problem).latency_cycles == 14 == simulate(problem, np.array([0, 1])).latency_cycles
+
+
+def test_what_must_move_between_cores_loads_links() -> None:
+    """CNs 0 and 2 only on core 0, CN 1 only on core 1: 40 bits of weights, 60 and 30 between cores, 20 of result, all
+    over one link of 10: 15 cycles.
+
+    Energy: 150 × 0.5 on the link; weight 10 + 2, result 1 + 20; 90 bits of words of 1000 bits, read for 1 and written
+    for 2 pJ, at least.
+    """
+    nodes = [Node({0: 1}, [(0, WEIGHT)]), Node({1: 1}, [(1, INPUT)]), Node({0: 1}, [(2, INPUT)])]
+    pieces = [Piece(40), Piece(60, 0), Piece(30, 1), Piece(20, 2, True)]
+    problem = make_problem(bus_system(2), pieces, nodes)
+    bounds = lower_bounds(problem)
+    assert (bounds.link_traffic_cycles, bounds.off_chip_traffic_cycles) == (15, 6)
+    assert bounds.energy_pj == pytest.approx(75 + 12 + 21 + 90 * 3 / 1000, rel=1e-8)
+    everywhere = make_problem(bus_system(2), pieces, [Node(1, node.needs) for node in nodes])
+    assert lower_bounds(everywhere).link_traffic_cycles == 6
+
+
+def test_a_piece_that_may_go_two_ways_loads_both_links_in_turn() -> None:
+    """100 bits from core 0 to core 1 over a link of 10, or by the off-chip memory over one of 10 twice: at best as much
+    as fills both for the same time, if it could be split: x / 10 = 2 (100 - x) / 10 at x = 66.7: 7 cycles."""
+    paths = {(0, 1): [0], (1, 0): [0], (0, 2): [1], (2, 0): [1], (1, 2): [1], (2, 1): [1]}
+    memories = [Memory(), Memory(), Memory(10**9, 1000, 10.0, 20.0)]
+    system = make_system([0, 1, 2], memories, [Link(), Link()], paths)
+    problem = make_problem(system, [Piece(100, 0)], [Node({0: 1}), Node({1: 1}, [(0, INPUT)])])
+    assert lower_bounds(problem).link_traffic_cycles == 7

@@ -34,7 +34,7 @@ def _memory(
     }
 
 
-def core(register_bits: int = 64) -> dict[str, Any]:
+def core(register_bits: int = 64, dataflows: Any = None) -> dict[str, Any]:
     """A core of 4 units over OX: registers for 4 outputs, a memory for inputs and outputs, one for weights."""
     outputs = {"r": ["O, tl", "O, th"], "w": ["O, fh", "O, fl"]}
     both = {"r": ["I1, tl", "O, tl", "O, th"], "w": ["I1, fh", "O, fh", "O, fl"]}
@@ -52,7 +52,7 @@ def core(register_bits: int = 64) -> dict[str, Any]:
             "sizes": [4],
             "input_precision": [8, 8],
         },
-        "dataflows": {"D1": ["OX, 4"]},
+        "dataflows": dataflows or {"D1": ["OX, 4"]},
     }
 
 

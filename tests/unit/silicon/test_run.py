@@ -66,6 +66,18 @@ def test_a_part_of_a_dataflow_leaves_the_other_sides_alone(tmp_path: Path) -> No
     assert runner.run(STREAM_2023_SWITCHES).layer_cycles(0)[0] == 1
 
 
+@pytest.mark.parametrize(("switches", "expected"), [(STREAM_2023_SWITCHES, [2, 4]), (Switches(), [2, 6])])
+def test_each_layer_gets_the_best_of_several_dataflows(tmp_path: Path, switches: Switches, expected: list[int]) -> None:
+    """Lines of four pixels, two or three rows of the kernel at a time: 4 / 2 cycles, 4 * 3 / 3 where weights may be
+    read three at a time, else 4 * 3 / 2.
+    """
+    free = [{key: value for key, value in entry.items() if key != "spatial_mapping"} for entry in MAPPING]
+    for flows in ([{"D1": ["FY, 3"]}, {"D1": ["OX, 2"]}], [{"D1": ["OX, 2"]}, {"D1": ["FY, 3"]}]):
+        case = case_of(tmp_path, mapping=free, cores__core=core(64, flows))
+        run = CaseRunner(case).run(switches)
+        assert [run.layer_cycles(place)[0] for place in (0, 1)] == expected
+
+
 def test_steps_lead_from_one_model_to_the_other(tmp_path: Path) -> None:
     """The first is stream-2023, each other one changes what it says, the last is the default."""
     runner = CaseRunner(case_of(tmp_path))

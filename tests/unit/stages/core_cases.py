@@ -3,7 +3,7 @@
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import CnGraph
 from tilewright.fusion.hint_loops import HintLoopOptions, hint_loop_tiling
-from tilewright.hardware.core import Core, Memory, OperationalArray, Port
+from tilewright.hardware.core import Core, Dataflow, Memory, OperationalArray, Port
 from tilewright.hardware.system import OFFCHIP, CorePlace, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.search.options import SearchOptions
@@ -11,7 +11,6 @@ from tilewright.workload.graph import Workload
 
 OPTIONS = SearchOptions(model="corrected")
 ANY = Mapping((MappingConstraints("default"),))
-Unrolling = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
 
 
 def memory(
@@ -29,9 +28,14 @@ def memory(
     return Memory(name, size_bits, *energy, operands, ports, served)
 
 
-def core(*memories: Memory, lanes: int = 4, dataflow: Unrolling = (("D1", (("K", 4),)),), name: str = "small") -> Core:
+def core(
+    *memories: Memory,
+    lanes: int = 4,
+    dataflows: tuple[Dataflow, ...] = ((("D1", (("K", 4),)),),),
+    name: str = "small",
+) -> Core:
     """A core of `lanes` multipliers in a row; their energy is 0.5 pJ."""
-    return Core(name, OperationalArray((("D1", lanes),), 0.5), memories, dataflow, ("all",))
+    return Core(name, OperationalArray((("D1", lanes),), 0.5), memories, dataflows, ("all",))
 
 
 def off_chip(width: int = 8) -> Core:

@@ -56,7 +56,7 @@ def test_a_cn_that_fits_costs_what_the_single_flow_says_of_its_layer(loops: tupl
         own = accelerator.distinct_cores[name]
         for row in map_core(graph, workload, ANY, accelerator, name, OPTIONS):
             shape = graph.shapes[classes[row.cost_class].shape]
-            record = map_layer(shape, own, constraints_on_core(MappingConstraints(""), shape, own), OPTIONS)
+            record = map_layer(shape, own, constraints_on_core(MappingConstraints(""), shape, own)[0], OPTIONS)
             parts = record["latency_breakdown_cycles"]
             assert row.streams == ()
             assert row.on_core_energy_pj == pytest.approx(record["energy_pj"], rel=1e-12)

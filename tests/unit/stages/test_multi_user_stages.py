@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from tilewright.stages import CnProblem, CoreAllocation, CostedCnProblem, MultiCoreResult, Stage, SystemProblem
 from tilewright.stages.multi_tiling import GenerateCNWorkloadHybrid
 """
+OTHER = "corrected+per_level_loading_floor"
 ALLOCATION = """
 @dataclass(frozen=True)
 class Own(CoreAllocation):
@@ -67,6 +68,22 @@ class Own(Stage):
 """
 
 
+WRITING = """
+@dataclass(frozen=True)
+class Own(Stage):
+    takes = CostedCnProblem
+    collects = MultiCoreResult
+    exports = True
+    observes = {observes}
+
+    def run(self, item, rest):
+        for result in rest(item):
+            rest.control.exports.mkdir(parents=True, exist_ok=True)
+            (rest.control.exports / "front.txt").write_text(str(len(result.allocation.front)))
+            yield result
+"""
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with a place for stages."""
@@ -98,6 +115,7 @@ def verbs(network: Path, folder: Path, pipeline: list[Any]) -> dict[str, Any]:
     assert main(["allocate", *inputs(network, folder), *ga, *text, "-o", str(folder)]) == 0
     allocation = ["--allocation", str(folder / "allocation.json"), "-o", str(folder)]
     assert main(["schedule", *inputs(network, folder), *allocation, *text]) == 0
+    assert main(["check", str(folder), *given(network)]) == 0
     found = {name: read_artifact(folder / f"{name}.json").payload for name in ("allocation", "summary")}
     assert found["allocation"]["latency_cycles"] == found["summary"]["latency_cycles"]
     assert found["allocation"]["energy_pj"] == found["summary"]["energy_pj"]
@@ -153,6 +171,16 @@ def test_own_stages_take_part(text: str, edit: dict[str, Any], network: Path, fo
     assert [stage["code"] is not None for stage in stages if stage["stage"] == "mine.own.Own"] == [True]
 
 
+@pytest.mark.parametrize("observes", [True, False])
+def test_files_of_own_stages_lie_beside_the_allocation(observes: bool, network: Path, folder: Path) -> None:
+    """In the folder of the run, and nowhere else; what `schedule` runs again leaves them alone."""
+    write(folder, WRITING.format(observes=observes))
+    found = verbs(network, folder / "run", [{"insert": "mine.own.Own", "before": "InterCoreMapping"}])
+    text = (folder / "run" / "exports" / "front.txt").read_text()
+    assert text == str(len(found["allocation"]["front"]))
+    assert not (folder / "exports").exists()
+
+
 def test_own_costs_are_of_the_core_that_is_asked_for(
     network: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -186,6 +214,20 @@ def test_an_edit_of_a_stage_inside_the_search_is_another_search(network: Path, f
     again, count = searched()
     assert count > 0
     assert code_digests(again.stages) != before
+
+
+def test_results_say_what_the_pipeline_says(network: Path, tmp_path: Path) -> None:
+    """Objective, model of the costs and settings of schedules, where the pipeline changes them."""
+    inner = {"set": "SpatialMappingConversion", "parameters": {"model": OTHER}}
+    schedules = {"objective": "EDP", "scheduler_candidate_selection": "memory"}
+    pipeline = [
+        {"set": "IntraCoreMapping", "parameters": {"pipeline": [inner]}},
+        {"set": "InterCoreMapping", "parameters": schedules},
+    ]
+    found = verbs(network, tmp_path / "run", pipeline)
+    assert found["allocation"]["objective"] == found["summary"]["objective"] == "EDP"
+    assert found["summary"]["cost_model"] == OTHER
+    assert found["summary"]["settings"]["scheduler_candidate_selection"] == "memory"
 
 
 # errors ---------------------------------------------------------------------------------------------------------------

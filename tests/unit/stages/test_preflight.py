@@ -291,3 +291,10 @@ def test_files_of_the_reference_are_right(name: str) -> None:
     graph, _ = checked_cn_graph(made, TilingOptions(mode=given["mode"], layer_stacks=stacks))
     ids = [layer.node_id for layer in graph.layers]
     assert [[ids[number] for number in stack] for stack in graph.stacks] == case["layer_stacks"]
+
+
+def test_a_network_that_only_moves_data_is_refused() -> None:
+    """There is nothing to schedule."""
+    moves = read([make_node("Transpose", ["x"], ["y"], name="t", perm=[0, 2, 3, 1])])
+    found = preflight(replace(problem(), workload=moves), TilingOptions())
+    assert [one.message for one in found.problems] == ["the network has no layer that computes anything"]

@@ -1,0 +1,107 @@
+"""The table of all runs, of one core and of several."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pytest
+from tilewright.report.run_tables import multi_row, multi_text, runs_table
+from tilewright.report.tables import write_csv, write_parquet
+
+CAUSES = {"off_chip_fetch": {"link_pj": 1.0, "memory_pj": 2.0}, "core_to_core": {"link_pj": 4.0, "memory_pj": 8.0}}
+
+
+def multi_summary(**changes: Any) -> dict[str, Any]:
+    """A summary of a run of several cores with the fields that tables show."""
+    baseline = {"energy_pj": 4e6, "latency_cycles": 3000, "edp_pj_cycles": 12e9, "gap": 0.25, "speedup": 3.0}
+    return {
+        "workload": "net",
+        "hardware": "duo",
+        "objective": "latency",
+        "cost_model": "corrected",
+        "model": "causal",
+        "layers": 3,
+        "cn_count": 18,
+        "energy_pj": 2e6,
+        "latency_cycles": 1000,
+        "edp_pj_cycles": 2e9,
+        "energy": {"on_core_pj": 1.5e6, "causes": CAUSES},
+        "coverage": {"mac_count": 10, "operation_count": 4, "mac_share": 1.0, "operation_share": None},
+        "lower_bound": {"latency_cycles": 900, "energy_pj": 1e6},
+        "gap_latency": 0.1,
+        "gap_energy": 0.5,
+        "baselines": [
+            {"name": "single_core", "core": 1, "core_name": "right", **baseline},
+            {"name": "layer_by_layer", "core": None, "core_name": None, **baseline},
+            {"name": "this_run", "core": None, "core_name": None, **baseline},
+        ],
+        **changes,
+    }
+
+
+def single_summary() -> dict[str, Any]:
+    """A summary of a run on one core with the fields that tables show."""
+    return {
+        **{"workload": "net", "core": "wide", "objective": "energy", "model": "zigzag-3.9.1", "layers": 2},
+        **{"distinct_layers": 1, "mac_count": 7, "energy_pj": 5.5, "latency_cycles": 20.0, "edp_pj_cycles": 110.0},
+        **{"mac_energy_pj": 1.0, "memory_energy_pj": 4.5, "latency_breakdown_cycles": {"ideal": 10}, "area_mm2": 0.0},
+        **{"corrected": {"energy_pj": None, "latency_cycles": None}, "layers_differing_over_5_percent": []},
+        "evaluations": 3,
+    }
+
+
+def test_a_row_of_several_cores() -> None:
+    """Energy is split into cores and moved data; baselines have columns of their own."""
+    row = multi_row("a", multi_summary())
+    assert (row["run"], row["flow"], row["core"], row["model"], row["schedule_model"]) == (
+        *("a", "multi", "duo", "corrected", "causal"),
+    )
+    assert row["on_core_energy_pj"] == 1.5e6
+    assert row["moved_data_energy_pj"] == 15.0
+    assert (row["gap_latency"], row["lower_bound_latency_cycles"]) == (0.1, 900)
+    assert row["single_core_latency_cycles"] == row["layer_by_layer_latency_cycles"] == 3000
+    assert "this_run_latency_cycles" not in row
+
+
+def test_without_bound_and_baselines() -> None:
+    """What is not there is empty, not wrong."""
+    summary = multi_summary(lower_bound=None, gap_latency=None, gap_energy=None, baselines=[])
+    row = multi_row("a", summary)
+    assert row["lower_bound_latency_cycles"] is None
+    assert "layer_by_layer_energy_pj" not in row
+    assert "layer by layer" not in multi_text({"a": summary})
+
+
+def test_both_flows_in_one_table(tmp_path: Path) -> None:
+    """Counts stay whole numbers beside empty cells, in both files; rows keep their order."""
+    table = runs_table({"s": single_summary()}, {"m": multi_summary()})
+    assert list(table["run"]) == ["s", "m"]
+    assert list(table["flow"]) == ["single", "multi"]
+    write_csv(table, tmp_path / "a.csv")
+    head, one, other = (tmp_path / "a.csv").read_text().splitlines()
+    place = head.split(",").index
+    assert one.split(",")[place("distinct_layers")] == "1"
+    assert other.split(",")[place("distinct_layers")] == ""
+    assert other.split(",")[place("cn_count")] == "18"
+    assert one.split(",")[place("latency_cycles")] == "20.0"
+    write_parquet(table, tmp_path / "a.parquet")
+    pandas.testing.assert_frame_equal(pandas.read_parquet(tmp_path / "a.parquet"), table, check_dtype=False)
+
+
+@pytest.mark.parametrize("flow", ["single", "multi"])
+def test_one_flow_alone(flow: str) -> None:
+    """Runs of one flow have the columns of that flow only."""
+    table = runs_table({"s": single_summary()}, {}) if flow == "single" else runs_table({}, {"m": multi_summary()})
+    assert ("cn_count" in table.columns) == (flow == "multi")
+    assert ("area_mm2" in table.columns) == (flow == "single")
+
+
+def test_text() -> None:
+    """Totals with the gap, and below them what the run is compared with."""
+    lines = multi_text({"fused": multi_summary()}).splitlines()
+    run = next(line for line in lines if line.strip().startswith("fused"))
+    for part in (" 18 ", " 2 ", " 1,000 ", " 0.002 ", " 10.0% ", " 100%, ?"):
+        assert part in run
+    first, second = lines[lines.index(run) + 1 :]
+    assert first.split() == ["layer", "by", "layer", "4", "3,000", "0.012", "25.0%", "3.00", "×"]
+    assert second.startswith("   one core (1: right)")
