@@ -13,11 +13,27 @@ MULTI_FIGURES = {
     "allocation.svg": ("multi_allocation", "search for the allocation"),
     "layers.csv": ("multi_layers", "table of layers"),
 }
+# Every artifact is a target, so that one that was damaged and removed comes back.
 MULTI_TARGETS = [
     *expand(
         "results/multi/{run}/{artifact}",
         run=MULTI_RUNS,
-        artifact=["cn_graph.json", "allocation.json", "summary.json", "checks.json"],
+        artifact=[
+            "cn_graph.json",
+            "cn_graph.npz",
+            "allocation.json",
+            "generations.csv",
+            "pareto.csv",
+            "mapping.yaml",
+            "schedule.npz",
+            "summary.json",
+            "checks.json",
+        ],
+    ),
+    *(
+        f"results/multi/{run.name}/cost/{core}.jsonl"
+        for run in PLAN.multi_runs
+        for core in SYSTEMS[run.hardware].core_names
     ),
     *expand(
         "results/multi/{run}/report/{figure}",

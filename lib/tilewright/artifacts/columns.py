@@ -14,6 +14,8 @@ from tilewright.artifacts.envelope import REMEDY
 from tilewright.errors import ArtifactError, Problem
 
 _TIME_STAMP = (1980, 1, 1, 0, 0, 0)
+# RuntimeError is what zipfile says of damaged flags: a method or version that it does not know, or encryption.
+_UNREADABLE = (ValueError, OSError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 def packed(columns: Mapping[str, npt.NDArray[Any]]) -> bytes:
@@ -43,5 +45,5 @@ def unpacked(content: bytes, path: Path | str) -> dict[str, npt.NDArray[Any]]:
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+    except _UNREADABLE as error:
         raise ArtifactError([Problem(f"artifact is damaged: it is no file of arrays; {REMEDY}", str(path))]) from error

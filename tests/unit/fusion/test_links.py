@@ -206,10 +206,10 @@ def test_both_operands_from_one_producer_are_two_edges() -> None:
 
 
 def test_a_list_of_layers_without_tensors_is_refused() -> None:
-    """Dependencies follow from tensors; YAML workloads have none."""
+    """Dependencies follow from tensors; the reading of the reference has none."""
     workload = two_convolutions()
     bare = replace(workload, tensors=(), nodes=tuple(replace(node, index_maps=()) for node in workload.nodes))
-    with pytest.raises(InputError, match="ONNX"):
+    with pytest.raises(InputError, match="say nothing of the tensors between them"):
         build_cn_graph(bare, tiled(workload))
 
 
