@@ -3,7 +3,7 @@
     cn_graph.py [--largest 6] [--networks FOLDER_OR_FILE ...]
 
 Synthetic networks are two 3x3 convolutions and an addition, cut into tiles of one output element; ONNX files are cut
-into lines of every layer. What is measured is the wall time from the parsed network and the tiling to the graph in
+into lines of every layer. What is measured is the CPU time from the parsed network and the tiling to the graph in
 memory, reading of the file excluded; then from the graph to the pieces of data; each graph in a process of its own,
 with that process's peak resident memory.
 """
@@ -63,13 +63,13 @@ def measure(source: str) -> dict[str, Any]:
         known = {dimension for node in workload.nodes if node.layer for dimension in node.layer.size_of}
         loops = [loop for loop in loops if loop[0] in known]
     before_mib = _peak_mib()
-    start = time.perf_counter()
+    start = time.process_time()
     tiling = hint_loop_tiling(workload, HintLoopOptions(hint_loops=loops))
     graph = build_cn_graph(workload, tiling)
-    seconds = time.perf_counter() - start
-    start = time.perf_counter()
+    seconds = time.process_time() - start
+    start = time.process_time()
     pieces = data_pieces(workload, graph)
-    piece_seconds = time.perf_counter() - start
+    piece_seconds = time.process_time() - start
     return {
         "source": Path(source).name,
         "layers": len(graph.layers),

@@ -59,6 +59,14 @@ if [[ $status == 0 ]] && { [[ ! -e $report ]] || [[ -n $(find results \( -name '
 fi
 
 python -m tilewright summarize --config "$config" || [[ $status != 0 ]] || status=1
+
+# Results that a failed run had before are kept and are in the table; whoever reads it must know which those are.
+if [[ $status != 0 ]]; then
+  earlier=$(snakemake --configfile "$config" --summary 2>/dev/null \
+    | awk -F '\t' '$1 ~ /^results\/(single|multi)\/[^\/]*\/summary.json$/ && $2 != "-" && /update pending/ \
+      { split($1, part, "/"); if (part[3] !~ /\.layer_by_layer$/) print "  " part[3] }')
+  [[ -z $earlier ]] || printf 'Of an earlier run, before what they are made of was changed:\n%s\n' "$earlier"
+fi
 if [[ $status == 0 ]]; then
   echo "report: $report"
 elif [[ -n $failures ]]; then

@@ -5,8 +5,12 @@ reading of the message is enough to mend the file.
 """
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,28 @@ class InputError(TilewrightError):
     def __init__(self, problems: Iterable[Problem] | str) -> None:
         self.problems: tuple[Problem, ...] = (Problem(problems),) if isinstance(problems, str) else tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class Problems:
+    """The problems of several steps, so that what is wrong in one does not hide what is wrong in the next."""
+
+    def __init__(self) -> None:
+        self.found: list[Problem] = []
+
+    def attempt(
+        self, step: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Result | None:
+        """What a step returns; None, with its problems kept, if it raises InputError."""
+        try:
+            return step(*args, **kwargs)
+        except InputError as error:
+            self.found += error.problems
+            return None
+
+    def finish(self) -> None:
+        """Raise InputError with every problem once, if there are any."""
+        if self.found:
+            raise InputError(dict.fromkeys(self.found))
 
 
 class MappingError(TilewrightError):

@@ -19,7 +19,7 @@ from tilewright.cli.main import main
 from tests.workflow.conftest import Project
 from tests.workflow.multi_projects import create_multi
 
-LONGEST_WAIT_S = 120
+LONGEST_WAIT_S = 900
 JOB, EVERYTHING = "job", "everything"
 STEPS = [("cost", JOB), ("cost", EVERYTHING), ("allocate", EVERYTHING), ("schedule", JOB), ("report", EVERYTHING)]
 """Verb at whose first process something is killed, one after the other; and what: that process, or the whole run."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.workflow.conftest import Project
+from tests.workflow.multi_projects import RUN
 
 
 def run_script(project: Project, *options: str, config: str = "config/config.yaml") -> subprocess.CompletedProcess[str]:
@@ -52,3 +53,26 @@ def test_dry_run_makes_nothing(project: Project) -> None:
     assert "parse_workload" in done.stdout + done.stderr
     assert "report:" not in done.stdout
     assert not removed.exists()
+
+
+def test_one_failed_run_of_several_cores_leaves_the_others(
+    multi: Project, edit: Callable[[Path, str, str], None]
+) -> None:
+    """A wrong mapping file stops the run that has it: that is told with its line, what it had is kept byte for byte and
+    told to be of an earlier run; a run with another mapping file is made."""
+    config = multi.root / "config"
+    (config / "mapping" / "sound.yaml").write_text((config / "mapping" / "duo.yaml").read_text())
+    edit(config / "mapping" / "duo.yaml", "core_allocation: [0, 1]", "core_allocation: [0, 7]")
+    sound = "  sound: {flow: multi, workload: net, hardware: duo, mapping: sound, baselines: false}\n"
+    edit(config / "config.yaml", "runs:\n", f"runs:\n{sound}")
+    before = {name: content for name, content in multi.artifacts().items() if name.startswith(f"multi/{RUN}")}
+    done = run_script(multi)
+    assert done.returncode == 1
+    assert "duo.yaml:2 default.core_allocation[1]: no core has this id, got 7" in done.stderr
+    assert "some runs failed" in done.stderr
+    after = multi.artifacts()
+    assert {name: after[name] for name in before} == before
+    assert "multi/sound/checks.json" in after
+    table, _, earlier = done.stdout.partition("Of an earlier run, before what they are made of was changed:")
+    assert " sound " in table
+    assert earlier.split() == [RUN]

@@ -14,6 +14,7 @@ from tilewright.artifacts.digests import CODE_OF, code_digest, input_digest
 from tilewright.cli.config import NAME_PATTERN, command_line, plan_of
 from tilewright.cli.multi_config import MODEL as MULTI_MODEL
 from tilewright.cli.multi_digests import read_system
+from tilewright.cli.multi_runs import graph_size
 from tilewright.errors import InputError
 from tilewright.yamlfile import load_yaml
 

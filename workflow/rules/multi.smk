@@ -78,6 +78,7 @@ rule cns_multi:
         "../../environment.yml"
     resources:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,
+        runtime=60,
     params:
         said_hardware=lambda wildcards: system_of(wildcards).of_graph,
         said_mapping=said_by("mapping"),
@@ -110,7 +111,7 @@ rule cost_multi:
         "../../environment.yml"
     threads: 1
     resources:
-        mem_mb=memory_mb(1000, 100),
+        mem_mb=memory_mb(1000, 200),
         runtime=60,
     params:
         said_hardware=lambda wildcards: system_of(wildcards).of_cost_table(
@@ -153,7 +154,7 @@ rule allocate_multi:
         "../../environment.yml"
     threads: 4
     resources:
-        mem_mb=memory_mb(1500, 500),
+        mem_mb=memory_mb(1500, 700),
         runtime=60,
     params:
         arguments=arguments("allocate"),
@@ -199,6 +200,7 @@ rule schedule_multi:
         "../../environment.yml"
     resources:
         mem_mb=memory_mb(1500, 500),
+        runtime=60,
     params:
         arguments=arguments("schedule"),
         baseline=lambda wildcards, input: (
@@ -232,6 +234,9 @@ rule check_multi:
         "logs/multi/{run}/check.log",
     conda:
         "../../environment.yml"
+    resources:
+        mem_mb=memory_mb(1500, 500),
+        runtime=60,
     params:
         directory=subpath(input.schedule, parent=True),
         code=CODE["check_multi"],
@@ -266,6 +271,9 @@ rule report_multi:
         "logs/multi/{run}/report.log",
     conda:
         "../../environment.yml"
+    resources:
+        mem_mb=memory_mb(1500, 500),
+        runtime=60,
     params:
         arguments=arguments("report"),
         source=subpath(input.schedule, parent=True),

@@ -12,6 +12,7 @@ MULTI_FIGURES = {
     "cost_table.svg": ("multi_cost_table", "cost of nodes on cores"),
     "allocation.svg": ("multi_allocation", "search for the allocation"),
     "layers.csv": ("multi_layers", "table of layers"),
+    "cores.csv": ("multi_cores", "table of cores"),
 }
 # Every artifact is a target, so that one that was damaged and removed comes back.
 MULTI_TARGETS = [
@@ -125,8 +126,8 @@ def multi_runs_that(hold):
     return "|".join(names) or "(?!)"
 
 
-def memory_mb(least, factor):
-    """Resource function: memory that grows with the graph of computation nodes."""
-    return lambda wildcards, input, attempt: int(
-        (least + factor * input.size_mb) * attempt
+def memory_mb(least, bytes_each):
+    """Resource function: memory that grows with the nodes and edges of the graph, once that is there."""
+    return lambda wildcards, input, attempt: attempt * (
+        least + bytes_each * graph_size(input.graph) // 10**6
     )

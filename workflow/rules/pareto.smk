@@ -4,9 +4,10 @@
 rule pareto:
     """The runs of each network that no other run beats in energy, latency and area."""
     input:
-        summaries=expand("results/single/{run}/summary.json", run=RUNS),
+        summaries=SUMMARIES,
         hardware=expand(
-            "results/hardware/{hardware}/accelerator.json", hardware=HARDWARE
+            "results/hardware/{hardware}/accelerator.json",
+            hardware=[*HARDWARE, *SYSTEMS],
         ),
     output:
         report(
@@ -24,10 +25,10 @@ rule pareto:
     conda:
         "../../environment.yml"
     params:
-        runs=expand("results/single/{run}", run=RUNS),
+        runs=[str(Path(summary).parent) for summary in SUMMARIES],
         hardware=expand(
             "--hardware=results/hardware/{hardware}/accelerator.json",
-            hardware=HARDWARE,
+            hardware=[*HARDWARE, *SYSTEMS],
         ),
         code=CODE["pareto"],
     shell:

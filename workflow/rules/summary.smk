@@ -1,11 +1,15 @@
 # Across runs.
 
-WORKLOADS = sorted({run.workload for run in PLAN.runs})
+WORKLOADS = sorted({run.workload for run in (*PLAN.runs, *PLAN.multi_runs)})
 HARDWARE = sorted({run.hardware for run in PLAN.runs})
+SUMMARIES = [
+    *expand("results/single/{run}/summary.json", run=RUNS),
+    *expand("results/multi/{run}/summary.json", run=REPORTED_MULTI_RUNS),
+]
 ACROSS_RUNS = [
     "results/summary.csv",
     "results/summary.parquet",
-    *(["results/pareto.csv"] if RUNS else []),
+    "results/pareto.csv",
     *expand("results/pareto/{workload}.svg", workload=WORKLOADS),
     *expand("results/hardware/{hardware}/hierarchy.svg", hardware=HARDWARE),
 ]
@@ -14,8 +18,7 @@ ACROSS_RUNS = [
 rule summary:
     """One row per run."""
     input:
-        expand("results/single/{run}/summary.json", run=RUNS),
-        expand("results/multi/{run}/summary.json", run=REPORTED_MULTI_RUNS),
+        SUMMARIES,
     output:
         csv=report(
             "results/summary.csv",
@@ -29,17 +32,15 @@ rule summary:
     conda:
         "../../environment.yml"
     params:
-        directories=[
-            *expand("results/single/{run}", run=RUNS),
-            *expand("results/multi/{run}", run=REPORTED_MULTI_RUNS),
-        ],
+        directories=[str(Path(summary).parent) for summary in SUMMARIES],
         code=CODE["summarize"],
     shell:
         "python -m tilewright summarize {params.directories:q} --csv {output.csv:q} --parquet {output.parquet:q}"
         " &> {log:q}"
 
 
-# On a cluster only mapping, cost tables and the search for an allocation are worth a job; these take seconds.
+# On a cluster what takes seconds and little memory is not worth a job. What has a graph of computation nodes to read is:
+# that may be large.
 localrules:
     all,
     parse_hardware,
@@ -53,8 +54,4 @@ localrules:
     draw_hardware,
     split_multi,
     parse_split_multi,
-    cns_multi,
-    schedule_multi,
-    check_multi,
-    report_multi,
     draw_system,

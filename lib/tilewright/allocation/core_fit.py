@@ -47,16 +47,18 @@ def _streams(problem: SchedulingProblem, core: int) -> Booleans:
 
 
 def _path_findings(problem: SchedulingProblem, core: int) -> list[Finding]:
-    """CNs that read on a core without a path from the off-chip core, or write on one without a path to it."""
+    """CNs that read on a core without a path from the off-chip core, or write on one without a path to it; what streams
+    is read and written too."""
     system, graph = problem.system, problem.graph
-    findings = []
+    findings, streams = [], _streams(problem, core)
     inward = bool(system.path_exists[system.off_chip_core * system.core_count + core])
     outward = bool(system.path_exists[core * system.core_count + system.off_chip_core])
     if not inward:
-        cns = np.flatnonzero(np.diff(graph.need_start) > 0)
+        cns = np.flatnonzero((np.diff(graph.need_start) > 0) | np.any(streams[:, OUTPUT_OPERAND + 1 :], axis=1))
         findings.append(Finding(cns, ("no path from the off-chip core",) * len(cns)))
     if not outward:
-        cns = np.unique(graph.piece_producer[graph.piece_producer >= 0])
+        makes = np.bincount(graph.piece_producer[graph.piece_producer >= 0], minlength=graph.node_count) > 0
+        cns = np.flatnonzero(makes | streams[:, OUTPUT_OPERAND])
         findings.append(Finding(cns, ("no path to the off-chip core",) * len(cns)))
     return findings
 

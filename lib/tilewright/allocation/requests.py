@@ -20,7 +20,8 @@ def layer_requests(
 ) -> tuple[LayerRequest, ...]:
     """A request for each layer of a CN graph; cores are columns, the places of ids in `accelerator.core_ids`.
 
-    Fixed cores are those of the entry, one for each group; a layer that is not cut into groups may run on any of them.
+    Fixed cores are those of the entry, one for each group or one for all; a layer that is not cut into groups may run
+    on any of them.
     Else the request names the cores that may run the layer by entry, operator types and roles (`mapping.core_choice`).
     An id that no core has becomes a column that none has, so that the space of allocations says so. Raises InputError
     with each layer that none of its cores can run.
@@ -35,9 +36,11 @@ def layer_requests(
         entry = mapping.constraints_for(node.layer)
         named = [column.get(core_id, len(column)) for core_id in entry.core_allocation]
         if entry.core_allocation_is_fixed:
-            is_cut = cn_layer.tiling.group_count > 1
-            cores = tuple(named) if is_cut else tuple(dict.fromkeys(named))
-            requests.append(LayerRequest(number, cores, is_cut or len(cores) == 1))
+            groups = cn_layer.tiling.group_count
+            cores = tuple(named if groups > 1 else dict.fromkeys(named))
+            if len(cores) == 1:
+                cores *= groups
+            requests.append(LayerRequest(number, cores, groups > 1 or len(cores) == 1))
             continue
         choice = core_choice(node, entry, accelerator)
         unknown = tuple(dict.fromkeys(place for place in named if place == len(column)))

@@ -60,9 +60,15 @@ _MULTI = (
         "stages/origins.py",
         "stages/multi_inputs.py",
         "stages/multi_items.py",
+        "stages/preflight_needs.py",
         "stages/system_problem.py",
     ),
     *("stages/hardware_parser.py", "stages/workload_parsers.py"),
+)
+_PREFLIGHT = (
+    *("stages/preflight.py", "stages/preflight_cores.py", "stages/preflight_dataflows.py"),
+    *("stages/preflight_exchange.py", "stages/preflight_files.py", "stages/preflight_needs.py"),
+    *("stages/preflight_stacks.py", "stages/preflight_tiles.py"),
 )
 _MULTI_PIPELINE = (
     *("workload", "hardware", "mapping", "cost", "search", "fusion", "schedule", "allocation", "stages"),
@@ -96,20 +102,21 @@ CODE_OF: dict[str, tuple[str, ...]] = {
     "split": (
         *(*_BASE, *_TYPES, *_STAGE, "cli/split.py", "sources.py"),
         *("workload", "hardware", "mapping", "fusion", "compiled.py"),
-        *("stages/system_problem.py", "stages/hardware_parser.py", "stages/workload_parsers.py"),
+        *("stages/system_problem.py", "stages/hardware_parser.py", "stages/workload_parsers.py", *_PREFLIGHT),
     ),
     "cns": (
         *(*_BASE, *_TYPES, *_STAGE, "cli/cns.py"),
         *("workload", "hardware", "mapping", "fusion", "compiled.py", "sources.py", "stages/system_problem.py"),
-        *("stages/hardware_parser.py", "stages/workload_parsers.py", "stages/preflight.py"),
-        *("stages/preflight_cores.py", "stages/preflight_tiles.py", "stages/preflight_exchange.py"),
+        *("stages/hardware_parser.py", "stages/workload_parsers.py", "stages/multi_items.py", *_PREFLIGHT),
     ),
     "cost": (
         *(*_BASE, "sources.py", "cli/cost.py", "compiled.py", "record_pointer.py"),
         *("workload", "hardware", "mapping", "cost", "search", *_SEARCH, "fusion"),
         *("stages/cn_needs.py", "stages/cost_rows.py", "stages/intra_core_mapping.py", "stages/multi_inputs.py"),
         *("stages/origins.py", "stages/multi_items.py", "stages/operand_streaming.py", "stages/spatial_choice.py"),
-        *("stages/system_problem.py", "schedule/__init__.py", "schedule/core_costs.py", "schedule/cost_classes.py"),
+        *("stages/system_problem.py", "stages/preflight_needs.py", "schedule/__init__.py"),
+        *("stages/preflight_dataflows.py",),
+        *("schedule/core_costs.py", "schedule/cost_classes.py"),
     ),
     "multi_pipeline": (
         *_BASE,
@@ -139,11 +146,12 @@ CODE_OF: dict[str, tuple[str, ...]] = {
             "report",
             "report/schedule_page.html",
             "report/schedule_data.js",
+            "report/schedule_lanes.js",
             "report/schedule_viewer.js",
         ),
         *("workload", "hardware", "mapping", "fusion", "schedule"),
     ),
-    "pareto": (*_REPORT, "cli/report.py", "cli/multi_runs.py", "cli/pareto.py", "hardware"),
+    "pareto": (*_REPORT, "cli/report.py", "cli/multi_runs.py", "cli/pareto.py", "report/system_areas.py", "hardware"),
     "summarize": (*_REPORT, "cli/summarize.py", "report/run_tables.py"),
 }
 """What each step of the pipeline runs: folders and modules of the package, relative to it.

@@ -17,10 +17,12 @@ from tilewright.cli.multi_slices import allocation_settings, read_slices, slice_
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
 from tilewright.cli.run_inputs import input_digests, run_inputs
 from tilewright.cli.runs import EXPORTS_FOLDER
-from tilewright.errors import InputError, Problem
+from tilewright.errors import InputError, Problem, Problems
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tilewright.allocation.options import AllocationOptions
     from tilewright.allocation.result import AllocationResult
     from tilewright.schedule.settings import ScheduleSettings
@@ -48,8 +50,8 @@ def command(
     mapping: Path,
     costs: Path,
     output: Path | None,
-    search: "AllocationOptions",
-    settings: "ScheduleSettings",
+    search: "Callable[[], AllocationOptions]",
+    settings: "Callable[[], ScheduleSettings]",
     single_core: bool,
     pipeline: str,
     network_options: NetworkOptions,
@@ -69,27 +71,34 @@ def command(
     from tilewright.stages.base import Control
     from tilewright.stages.multi_inputs import read_inputs
 
-    slices = _slices(pipeline, search, settings, output)
-    inputs = read_inputs(hardware, workload, mapping, cns, costs, network_options)
+    told = Problems()
+    asked, chosen = told.attempt(search), told.attempt(settings)
+    slices = told.attempt(_slices, pipeline, asked, chosen, output) if asked and chosen else None
+    prefetched = chosen.operands_to_prefetch if chosen and not pipeline else ()
+    inputs = told.attempt(read_inputs, hardware, workload, mapping, cns, costs, network_options, prefetched)
+    told.finish()
+    assert asked is not None
+    assert chosen is not None
+    assert inputs is not None
     echo_notices(list(inputs.descriptions.notices))
     if output:
         make_folder(output)  # a place that cannot be written is told before the search, not after it
     if slices is None:
-        problem = multi_run.multi_core_problem(inputs, settings)
+        problem = multi_run.multi_core_problem(inputs, chosen)
         title = f"{inputs.graph.network} on {inputs.descriptions.accelerator.name}"
         with allocation_progress(title, not as_json) as tell:
-            result = multi_run.allocate(problem, search, tell)
+            result = multi_run.allocate(problem, asked, tell)
     else:
         exports = (output or Path()) / EXPORTS_FOLDER
-        control = Control(search.thread_count, exports=exports, show_progress=not as_json)
+        control = Control(asked.thread_count, exports=exports, show_progress=not as_json)
         found = slices.allocated(inputs, control)
-        problem, result, settings = found.problem, found.allocation, found.problem.settings
+        problem, result, chosen = found.problem, found.allocation, found.problem.settings
     is_cut_short = result.stopped_by == INTERRUPTED
     singles = multi_run.single_cores(problem) if single_core and not is_cut_short else ()
-    document = allocation_document(result, problem.assembled.names, settings.stated(), singles)
+    document = allocation_document(result, problem.assembled.names, chosen.stated(), singles)
     if output:
         if slices is None:
-            stated = {key: value for key, value in vars(search).items() if key != "threads"} | settings.stated()
+            stated = {key: value for key, value in vars(asked).items() if key != "threads"} | chosen.stated()
         else:
             stated = stages_stated(slices.allocation)
         stated["single_core"] = single_core

@@ -59,10 +59,11 @@ def _assembled(
         given = zip(("hardware", "workload", "mapping"), described, strict=True)
         missing = [name for name, path in given if path is None]
         raise InputError([Problem("is needed too: the problem is made of all three", path=name) for name in missing])
-    from tilewright.schedule.assembly import scheduling_problem
+    from tilewright.schedule.settings import ScheduleSettings
+    from tilewright.schedule.stream_2023_problem import model_problem
     from tilewright.stages.multi_inputs import COST_FOLDER, read_inputs
 
     inputs = read_inputs(hardware, workload, mapping, run, run / COST_FOLDER, network_options)
     found = inputs.descriptions
     described_problem = (found.workload, inputs.graph, found.accelerator, found.mapping)
-    return scheduling_problem(*described_problem, inputs.costs, settings["cn_runtime"])
+    return model_problem(*described_problem, inputs.costs, ScheduleSettings.of(settings))

@@ -7,14 +7,16 @@ import click
 
 from tilewright.artifacts.canonical import make_folder
 from tilewright.artifacts.provenance import provenance
-from tilewright.cli.multi_options import tiling_options
+from tilewright.cli.multi_options import TilingArguments, tiling_options
 from tilewright.cli.multi_slices import read_slices, slice_option, stages_stated, tiling_settings
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
+from tilewright.errors import Problems
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.fusion.graph import CnGraph
     from tilewright.fusion.tiling_options import TilingOptions
+    from tilewright.stages.multi_items import CnProblem
     from tilewright.stages.system_problem import SystemProblem
 
 _MOST_NOTICES = 20
@@ -36,7 +38,7 @@ def command(
     workload: Path,
     mapping: Path,
     output: Path | None,
-    tiling: "TilingOptions",
+    tiling: TilingArguments,
     pipeline: str,
     network_options: NetworkOptions,
     strict: bool,
@@ -49,24 +51,46 @@ def command(
     --mapping config/mapping/multi/quad_core.yaml --cn-define-mode 1 --hint-loops '[["OY", "all"]]' -o out
     """
     from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.preflight import checked_cn_graph
-    from tilewright.stages.system_problem import read_system_problem
+    from tilewright.stages.preflight_files import read_checked
 
-    slices = read_slices(pipeline, settings=tiling_settings(tiling))
-    problem = read_system_problem(Descriptions(hardware, workload, mapping, network_options))
-    if strict:
-        problem.check_complete()
-    stated = tiling.stated()
-    if slices is None:
-        graph, notices = checked_cn_graph(problem, tiling)
-    else:
-        cut = slices.tiled(problem)
-        graph, notices = cut.graph, cut.notices
-        stated = stages_stated(slices.tiling)
+    told = Problems()
+    options = told.attempt(tiling)
+    slices = None if options is None else told.attempt(read_slices, pipeline, settings=tiling_settings(options))
+    # Of options that are wrong, the others still say how the network is cut; of stages of the user's, nothing does.
+    cutting = None if pipeline else options or tiling.sound()
+    problem = told.attempt(read_checked, Descriptions(hardware, workload, mapping, network_options), cutting)
+    if problem is not None and strict:
+        told.attempt(problem.check_complete)
+    cut = None
+    if problem is not None:
+        cut = told.attempt(slices.tiled, problem) if slices else told.attempt(_cut, problem, cutting, verbose)
+    told.finish()
+    assert problem is not None
+    assert options is not None
+    assert cut is not None
+    graph, notices = cut.graph, cut.notices
+    stated = options.stated() if slices is None else stages_stated(slices.tiling)
     _echo_some([*problem.notices, *notices, *graph.notices], verbose)
     if output:
         _write(output, problem, stated, graph)
     _show(problem, graph, output, verbose, as_json)
+
+
+def _cut(problem: "SystemProblem", options: "TilingOptions | None", verbose: bool) -> "CnProblem | None":
+    """The network in CNs; None, after all other checks, where the options are not known.
+
+    Raises InputError with everything that is wrong; what is unusual, which may be what is behind it, is told before.
+    """
+    from tilewright.stages.multi_items import CnProblem
+    from tilewright.stages.preflight import graph_of, preflight
+
+    found = preflight(problem, options)
+    if found.problems:
+        _echo_some(list(found.notices), verbose)
+    elif options is None:
+        return None
+    graph, notices = graph_of(problem, found)
+    return CnProblem(problem, graph, notices=notices)
 
 
 def _write(folder: Path, problem: "SystemProblem", stated: dict[str, Any], graph: "CnGraph") -> None:

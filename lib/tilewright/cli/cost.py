@@ -22,7 +22,7 @@ from tilewright.cli.options import (
     parse_lpf_limit,
     search_options,
 )
-from tilewright.errors import InputError, Problem
+from tilewright.errors import Problems
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -77,9 +77,15 @@ def command(
     from tilewright.stages.intra_core_mapping import map_core
     from tilewright.stages.multi_items import CnProblem
 
-    chosen = SearchOptions(lpf_limit=parse_lpf_limit(lpf_limit), **options)
-    slices = read_slices(pipeline, chosen)
-    described, graph = _read(hardware, workload, mapping, cns, network_options)
+    told = Problems()
+    limit = told.attempt(parse_lpf_limit, lpf_limit)
+    chosen = told.attempt(SearchOptions, **(options if told.found else {"lpf_limit": limit, **options}))
+    slices = told.attempt(read_slices, pipeline, chosen)
+    read = told.attempt(_read, hardware, workload, mapping, cns, core, network_options)
+    told.finish()
+    assert chosen is not None
+    assert read is not None
+    described, graph = read
     echo_notices([*described.notices, *_of_no_effect(chosen)])
     if output:
         make_folder(output.parent)  # a place that cannot be written is told before the search, not after it
@@ -117,26 +123,27 @@ def command(
 
 
 def _read(
-    hardware: Path, workload: Path, mapping: Path, cns: Path, options: NetworkOptions
+    hardware: Path, workload: Path, mapping: Path, cns: Path, core: str, options: NetworkOptions
 ) -> "tuple[SystemProblem, CnGraph]":
-    """The descriptions and the CN graph. Raises InputError with everything that is wrong with any of them."""
+    """The descriptions and the CN graph. Raises InputError with everything that is wrong with them or the core."""
     from tilewright.fusion.artifact import read_cn_graph
+    from tilewright.stages.intra_core_mapping import unknown_core_file
     from tilewright.stages.multi_inputs import GRAPH_JSON, GRAPH_NPZ, graph_problems, read_descriptions
+    from tilewright.stages.preflight_dataflows import dataflow_problems
+    from tilewright.stages.preflight_needs import offchip_problems
 
-    problems: list[Problem] = []
-    described = graph = None
-    try:
-        described = read_descriptions(hardware, workload, mapping, options)
-    except InputError as error:
-        problems += error.problems
-    try:
-        graph = read_cn_graph(cns / GRAPH_JSON, cns / GRAPH_NPZ)
-    except InputError as error:
-        problems += error.problems
-    if described is not None and graph is not None:
-        problems += graph_problems(graph, described.workload, str(cns / GRAPH_JSON))
-    if problems or described is None or graph is None:
-        raise InputError(problems)
+    told = Problems()
+    described = told.attempt(read_descriptions, hardware, workload, mapping, options)
+    graph = told.attempt(read_cn_graph, cns / GRAPH_JSON, cns / GRAPH_NPZ)
+    if described is not None:
+        told.found += [*offchip_problems(described), *dataflow_problems(described)]
+        if core not in described.accelerator.distinct_cores:
+            told.found.append(unknown_core_file(described.accelerator, core))
+        if graph is not None:
+            told.found += graph_problems(graph, described.workload, str(cns / GRAPH_JSON))
+    told.finish()
+    assert described is not None
+    assert graph is not None
     return described, graph
 
 

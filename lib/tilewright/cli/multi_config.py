@@ -69,8 +69,10 @@ SINGLE_ONLY = ("exploit_data_locality", "workload_data_always_from_top_mem")
 """Keys that only runs of the single-core flow have."""
 LIST_SETTINGS = tuple(key for key, setting in SETTINGS.items() if list in setting.kinds)
 """Settings whose value is a list: a sweep does not take it for choices."""
-_LAYER_BY_LAYER = {"cn_define_mode": 1, "mode": "lbl"}
-"""Tiling of one computation node a layer, each layer alone in its stack, whatever the mapping file says."""
+_LAYER_BY_LAYER = {"mode": "lbl"}
+"""Each layer is alone, in parts for several cores at once where the mapping file says so (`inter_core_tiling`)."""
+_WHOLE_LAYERS = _LAYER_BY_LAYER | {"cn_define_mode": 1}
+"""One computation node a layer: for runs whose `hint_loops` stand in place of what the mapping file says."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ class MultiRun:
     def companion(self) -> "MultiRun | None":
         """The same network layer by layer, on the same cores; None if that is not wanted, or is what this run is."""
         others = {key: value for key, value in self.settings.items() if TILING not in SETTINGS[key].verbs}
-        layer_by_layer = others | _LAYER_BY_LAYER
+        layer_by_layer = others | (_WHOLE_LAYERS if "cn_define_mode" in self.settings else _LAYER_BY_LAYER)
         is_this = layer_by_layer == self.settings and not self.stages.pipeline
         if self.base or is_this or not self.settings.get("baselines", True):
             return None

@@ -104,7 +104,9 @@ def _capacities(core: Mapping[Any, Any]) -> list[Any]:
         name: [_table(memory).get(key) for key in GRAPH_KEYS_OF_MEMORY]
         for name, memory in _table(core.get("memories")).items()
     }
-    return [[core.get(key) for key in GRAPH_KEYS_OF_CORE], memories]
+    # The step that makes the graph also checks which array dimensions a mapping file names.
+    arrays = [_table(core.get(key)).get("dimensions") for key in ("operational_array", "multipliers")]
+    return [[core.get(key) for key in GRAPH_KEYS_OF_CORE], arrays, memories]
 
 
 def _data_of(path: Path) -> Mapping[Any, Any]:

@@ -1,15 +1,19 @@
-"""Options that the verbs of the multi-core flow share."""
+"""Options that the verbs of the multi-core flow share.
+
+Commands get functions that make the options: what is wrong with them is told together with what is wrong with files.
+For that reason names of choices are texts here, which the options themselves check.
+"""
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
-from functools import wraps
+from dataclasses import dataclass, replace
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from tilewright.cli.options import OBJECTIVES
-from tilewright.errors import InputError, Problem
+from tilewright.errors import InputError, Problem, Problems
 
 if TYPE_CHECKING:
     from tilewright.allocation.options import AllocationOptions
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _TILING = ("cn_define_mode", "hint_loops", "layer_cutoffs", "mode", "layer_stacks", "stack_cutoffs")
+_CUTTING = {"cn_define_mode", "hint_loops", "layer_cutoffs"}
 _SCHEDULE = (
     "scheduler_candidate_selection",
     "operands_to_prefetch",
@@ -44,13 +49,13 @@ def split_share_option(function: Function) -> Function:
 
 
 def tiling_options(function: Function) -> Callable[..., Any]:
-    """The options of `TilingOptions`: the argument `tiling` of the command."""
+    """The options of `TilingOptions`: the argument `tiling` of the command, as it was given."""
 
     @wraps(function)
     def with_tiling_options(*args: Any, **values: Any) -> Any:
         given = {name: values.pop(name) for name in _TILING}
         share = values.pop("split_w_percentage")
-        return function(*args, tiling=parse_tiling_options(given, share), **values)
+        return function(*args, tiling=TilingArguments(given, share), **values)
 
     for option in (
         split_share_option,
@@ -58,7 +63,7 @@ def tiling_options(function: Function) -> Callable[..., Any]:
         click.option("--layer-stacks", metavar="JSON", help="Node ids of the layers of each stack, as [[0, 1], [2]]."),
         click.option(
             "--mode",
-            type=click.Choice(("lbl", "fused")),
+            metavar="[lbl|fused]",
             help="fused (default): layers of a stack are interleaved; lbl: every layer alone in its stack.",
         ),
         click.option(
@@ -78,6 +83,29 @@ def tiling_options(function: Function) -> Callable[..., Any]:
     ):
         with_tiling_options = option(with_tiling_options)
     return with_tiling_options
+
+
+@dataclass(frozen=True)
+class TilingArguments:
+    """The options of `TilingOptions` as a command line gives them."""
+
+    given: dict[str, Any]
+    split_w_percentage: float
+
+    def __call__(self) -> "TilingOptions":
+        """The options. Raises InputError with all that are wrong."""
+        return parse_tiling_options(self.given, self.split_w_percentage)
+
+    def sound(self) -> "TilingOptions | None":
+        """The options without those that are wrong, for checks of everything else; None if those cut the layers."""
+        told = Problems()
+        options = told.attempt(self)
+        wrong = {problem.path.partition("[")[0].lower() for problem in told.found}
+        if options is not None or wrong & _CUTTING:
+            return options
+        rest = {name: value for name, value in self.given.items() if name not in wrong}
+        share = 1.0 if "split_w_percentage" in wrong else self.split_w_percentage
+        return told.attempt(parse_tiling_options, rest, share)
 
 
 def parse_tiling_options(given: dict[str, Any], split_w_percentage: float) -> "TilingOptions":
@@ -108,23 +136,23 @@ def _json(text: str, name: str, problems: list[Problem]) -> Any:
 
 
 def schedule_options(function: Function) -> Callable[..., Any]:
-    """The options of `ScheduleSettings`: the argument `settings` of the command."""
+    """The options of `ScheduleSettings`: the argument `settings` of the command, which makes them when it is called."""
 
     @wraps(function)
     def with_schedule_options(*args: Any, **values: Any) -> Any:
         given = {name: values.pop(name) for name in _SCHEDULE}
-        return function(*args, settings=parse_schedule_options(given), **values)
+        return function(*args, settings=partial(parse_schedule_options, given), **values)
 
     for option in (
         click.option(
             "--cn-runtime",
-            type=click.Choice(("total0", "total1", "total2")),
+            metavar="[total0|total1|total2]",
             help="Runtime of a CN: with stalls; with on-loading as well (total1, default); with off-loading as well.",
         ),
         click.option("--share-divisor", type=int, help="A transfer starts at this part of its full width (4)."),
         click.option(
             "--schedule-model",
-            type=click.Choice(("causal", "stream-2023")),
+            metavar="[causal|stream-2023]",
             help="causal (default), or the list scheduler of the reference of 2023.",
         ),
         click.option(
@@ -132,7 +160,7 @@ def schedule_options(function: Function) -> Callable[..., Any]:
         ),
         click.option(
             "--scheduler-candidate-selection",
-            type=click.Choice(("latency", "memory")),
+            metavar="[latency|memory]",
             help="What a core runs next: what is ready first (latency, default), or what is deepest (memory).",
         ),
     ):
@@ -162,12 +190,12 @@ def parse_schedule_options(given: dict[str, Any]) -> "ScheduleSettings":
 
 
 def ga_options(function: Function) -> Callable[..., Any]:
-    """The options of `AllocationOptions`: the argument `search` of the command."""
+    """The options of `AllocationOptions`: the argument `search` of the command, which makes them when it is called."""
 
     @wraps(function)
     def with_ga_options(*args: Any, **values: Any) -> Any:
         given = {name: values.pop(name) for name in _SEARCH}
-        return function(*args, search=parse_ga_options(given), **values)
+        return function(*args, search=partial(parse_ga_options, given), **values)
 
     for option in (
         click.option("--threads", type=click.IntRange(min=1), help="Never changes a result; default: all processors."),

@@ -8,12 +8,10 @@ import click
 from tilewright.artifacts.canonical import make_folder, writing
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import content_digest
-from tilewright.artifacts.envelope import is_artifact, read_artifact
-from tilewright.artifacts.objects import read_object
+from tilewright.artifacts.envelope import read_artifact
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.report import keep_font_cache_here
-from tilewright.cli.runs import SUMMARY_FILE, run_directories
-from tilewright.hardware.core import Accelerator
+from tilewright.cli.runs import MULTI, SUMMARY_FILE, read_any_summary, run_directories
 
 if TYPE_CHECKING:
     from tilewright.report.pareto import Candidate
@@ -40,16 +38,17 @@ def command(
 ) -> None:
     """The Pareto front of RUNS in energy, latency and area, for each network.
 
-    RUNS are folders that `tilewright map` wrote, or folders of such folders. Compared are runs of the same network
-    with the same options (but for the objective); without areas, energy and latency alone are compared.
+    RUNS are folders that `tilewright map` or `tilewright schedule` wrote, or folders of such folders. Compared are runs
+    of the same network with the same options (but for the objective), and those of several cores with each other;
+    without areas, energy and latency alone are compared.
 
     Example: tilewright pareto results/single --figures results/pareto
     """
     from tilewright.report.pareto import compare, pareto_table, pareto_text
     from tilewright.report.tables import write_csv
 
-    notes = _area_notes(hardware)
-    groups = compare([_candidate(directory, notes) for directory in run_directories(runs)])
+    areas = _areas(hardware)
+    groups = compare([_candidate(directory, areas) for directory in run_directories(runs)])
     table = pareto_table(groups)
     if csv_output:
         with writing(csv_output):
@@ -69,23 +68,32 @@ def command(
         click.echo(pareto_text(groups))
 
 
-def _candidate(directory: Path, notes: dict[str, str]) -> "Candidate":
-    from tilewright.report.pareto import candidate
+def _candidate(directory: Path, areas: dict[str, tuple[float, str]]) -> "Candidate":
+    from tilewright.report.pareto import candidate, multi_candidate
 
-    artifact = read_artifact(directory / SUMMARY_FILE, "tilewright/single-summary")
-    note = notes.get(str(artifact.provenance.get("inputs", {}).get("hardware")), "")
-    return candidate(directory.name, artifact.payload, artifact.provenance, note)
+    flow, summary = read_any_summary(directory)
+    made_by = read_artifact(directory / SUMMARY_FILE).provenance
+    area, note = areas.get(str(made_by.get("inputs", {}).get("hardware")), (None, ""))
+    if flow == MULTI:
+        return multi_candidate(directory.name, summary, made_by, area, note)
+    return candidate(directory.name, summary, made_by, note)
 
 
-def _area_notes(hardware: tuple[Path, ...]) -> dict[str, str]:
-    """Digest of an accelerator -> what of its area is not given."""
-    from tilewright.hardware.yaml_reader import read_accelerator
+def _areas(hardware: tuple[Path, ...]) -> dict[str, tuple[float, str]]:
+    """Digest of an accelerator -> its area, and what of that is not given."""
+    from tilewright.hardware.hierarchy import core_area_mm2
+    from tilewright.hardware.source import parse_accelerator
+    from tilewright.hardware.system import MultiCoreAccelerator
     from tilewright.report.areas import area_note
+    from tilewright.report.system_areas import system_area
 
-    notes = {}
+    areas = {}
     for path in hardware:
-        accelerator = (
-            read_object(Accelerator, path, "tilewright/accelerator") if is_artifact(path) else read_accelerator(path)
-        )
-        notes[content_digest(encode(accelerator))] = "; ".join(filter(None, map(area_note, accelerator.cores)))
-    return notes
+        accelerator = parse_accelerator(path)
+        if isinstance(accelerator, MultiCoreAccelerator):
+            found = system_area(accelerator)
+        else:
+            notes = "; ".join(filter(None, map(area_note, accelerator.cores)))
+            found = sum(map(core_area_mm2, accelerator.cores)), notes
+        areas[content_digest(encode(accelerator))] = found
+    return areas

@@ -14,7 +14,7 @@ COSTS_FOLDER = "cost"
 def write_multi_report(
     run: Path, directory: Path, plot_full_schedule: bool = True, plot_data_transfer: bool = True
 ) -> list[Path]:
-    """Write figures, the interactive schedule, the trace and layers.csv; returns the paths.
+    """Write figures, the interactive schedule, the trace and the tables of layers and cores; returns the paths.
 
     Reads the schedule, the summary, the graph of CNs, the cost tables and the tables of the search in the folder of the
     run. Raises ArtifactError where one of them is missing or damaged, before anything is written.
@@ -22,6 +22,7 @@ def write_multi_report(
     from tilewright.fusion.artifact import read_cn_graph
     from tilewright.report.allocation_figure import read_front, read_generations, write_allocation_figure
     from tilewright.report.baselines_figure import write_baselines_figure
+    from tilewright.report.core_use import core_use_table
     from tilewright.report.cost_table_figure import write_cost_table_figure
     from tilewright.report.layer_use import layer_use_table
     from tilewright.report.memory_figure import write_link_figure, write_memory_figure
@@ -54,8 +55,10 @@ def write_multi_report(
         paths += write_energy_breakdown(view, directory / "energy", summary)
         paths += write_baselines_figure(summary, directory / "baselines")
         paths += write_cost_table_figure(costs, directory / "cost_table", network)
-        paths += write_allocation_figure(
-            generations, front, f"Search for the allocation of {network}", directory / "allocation"
-        )
+        title = f"Search for the allocation of {network}"
+        bound = summary["lower_bound"]
+        paths += write_allocation_figure(generations, front, title, directory / "allocation", bound)
         write_csv(layer_use_table(view), directory / "layers.csv")
-    return [*paths, directory / "layers.csv", write_trace(view, directory / "trace.json", table)]
+        write_csv(core_use_table(summary), directory / "cores.csv")
+        tables = [directory / "layers.csv", directory / "cores.csv"]
+        return [*paths, *tables, write_trace(view, directory / "trace.json", table)]

@@ -7,7 +7,8 @@ from tilewright.artifacts.envelope import read_artifact
 from tilewright.errors import ArtifactError, Problem
 
 LAYERS_FILE, SUMMARY_FILE = "layers.jsonl", "summary.json"
-_FLOW_OF = {"tilewright/single-summary": "single", "tilewright/multi-summary": "multi"}
+SINGLE, MULTI = "single", "multi"
+_FLOW_OF = {"tilewright/single-summary": SINGLE, "tilewright/multi-summary": MULTI}
 """Schema of a summary -> flow."""
 EXPORTS_FOLDER = "exports"
 """What stages of a pipeline write, beside these files."""

@@ -13,10 +13,12 @@ from tilewright.cli.multi_runs import ALLOCATION_FILE, SCHEDULE_FILE, SUMMARY_FI
 from tilewright.cli.multi_slices import allocation_settings, read_slices, slice_option, stages_stated
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
 from tilewright.cli.run_inputs import input_digests, run_inputs
-from tilewright.errors import InputError, Problem
+from tilewright.errors import Problem, Problems
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from tilewright.allocation.space import Genome
     from tilewright.schedule.settings import ScheduleSettings
     from tilewright.search.options import SearchOptions
@@ -47,7 +49,7 @@ def command(
     baseline: Path | None,
     output: Path | None,
     objective: str,
-    settings: "ScheduleSettings",
+    settings: "Callable[[], ScheduleSettings]",
     pipeline: str,
     network_options: NetworkOptions,
     verbose: bool,
@@ -65,45 +67,48 @@ def command(
     from tilewright.stages import multi_run
     from tilewright.stages.multi_inputs import read_inputs
 
-    slices = read_slices(pipeline, _options(objective), allocation_settings(None, settings))
-    problems: list[Problem] = []
+    told = Problems()
+    chosen = told.attempt(settings)
+    slices = None
+    if chosen is not None:
+        slices = told.attempt(read_slices, pipeline, _options(objective), allocation_settings(None, chosen))
+    prefetched = chosen.operands_to_prefetch if chosen and not pipeline else ()
+    inputs = told.attempt(read_inputs, hardware, workload, mapping, cns, costs, network_options, prefetched)
     documents = {
-        "allocation": _document(allocation, "tilewright/allocation", problems),
-        "lbl_allocation": _document(baseline and baseline / ALLOCATION_FILE, "tilewright/allocation", problems),
-        "lbl_summary": _document(baseline and baseline / SUMMARY_FILE, SCHEMA, problems),
+        "allocation": told.attempt(_document, allocation, "tilewright/allocation"),
+        "lbl_allocation": told.attempt(_document, baseline and baseline / ALLOCATION_FILE, "tilewright/allocation"),
+        "lbl_summary": told.attempt(_document, baseline and baseline / SUMMARY_FILE, SCHEMA),
     }
-    try:
-        inputs = read_inputs(hardware, workload, mapping, cns, costs, network_options)
-    except InputError as error:
-        raise InputError([*error.problems, *problems]) from None
+    told.finish()
+    assert chosen is not None
+    assert inputs is not None
     if slices is not None:
-        settings, objective = slices.settings(settings), slices.objective(objective)
+        chosen, objective = slices.settings(chosen), slices.objective(objective)
     digests = input_digests(inputs, cns, costs)
-    if not problems:
-        problems += _of_others(allocation, baseline, documents, digests, settings)
-    if problems:
-        raise InputError(problems)
-    notices = [*inputs.descriptions.notices, *_other_settings(documents["allocation"], settings)]
+    cost_model = _cost_model(costs, inputs.costs)
+    told.found += _of_others(allocation, baseline, documents, digests, chosen, cost_model)
+    told.finish()
+    notices = [*inputs.descriptions.notices, *_other_settings(documents["allocation"], chosen)]
     echo_notices(notices)
     if output:
         make_folder(output)
-    problem = multi_run.multi_core_problem(inputs, settings)
+    problem = multi_run.multi_core_problem(inputs, chosen)
     genome = _genome(problem, documents["allocation"], str(allocation))
     digests |= {"allocation": read_artifact(allocation).digest} if allocation else {}
-    stated = {**settings.stated(), "objective": objective}
+    stated = {**chosen.stated(), "objective": objective}
     if slices is not None:
         stated |= stages_stated(slices.allocation)
     made_by = provenance("schedule", digests, stated)
     if slices is None:
         scheduled = multi_run.schedule(problem, genome, made_by)
     else:
-        scheduled = slices.scheduled(inputs, genome, settings, made_by)
+        scheduled = slices.scheduled(inputs, genome, chosen, made_by)
     summary = multi_summary(
         scheduled.artifact,
         scheduled.bounds,
         inputs.costs,
         objective,
-        _others(problem, documents["allocation"], costs, notices),
+        _others(problem, documents["allocation"], cost_model, notices),
     )
     singles = (documents["lbl_allocation"] or {}).get("single_core", [])
     summary["baselines"] = baseline_rows(summary, documents["lbl_summary"], singles)
@@ -122,15 +127,11 @@ def _options(objective: str) -> "SearchOptions":
     return SearchOptions(objective=objective)
 
 
-def _document(path: Path | None, schema: str, problems: list[Problem]) -> Document | None:
-    """A document that is read if it is asked for; what is wrong with it is recorded."""
+def _document(path: Path | None, schema: str) -> Document | None:
+    """A document, None if it is not asked for. Raises InputError."""
     if path is None:
         return None
-    try:
-        document: Document = read_artifact(path, schema).payload
-    except InputError as error:
-        problems += error.problems
-        return None
+    document: Document = read_artifact(path, schema).payload
     return document
 
 
@@ -140,6 +141,7 @@ def _of_others(
     documents: dict[str, Document | None],
     digests: dict[str, str],
     settings: "ScheduleSettings",
+    cost_model: str,
 ) -> list[Problem]:
     """Whether allocation and baseline are of what is scheduled. Cores that were chosen for something else can be
     scheduled by the mapping file that was written with them."""
@@ -156,9 +158,12 @@ def _of_others(
             read_artifact(file).provenance, digests, str(file), "schedule", ("hardware", "workload")
         )
     compared = documents["lbl_summary"]
+    place = str((baseline or Path()) / SUMMARY_FILE)
     if compared is not None and compared["settings"] != settings.stated():
-        place = str((baseline or Path()) / SUMMARY_FILE)
         problems.append(Problem("was scheduled by other settings, so that it compares with nothing", place))
+    if compared is not None and (found := compared.get("cost_model", "")) != cost_model:
+        message = "has cost tables of another cost model, so that it compares with nothing"
+        problems.append(Problem(message, place, value=found, allowed=cost_model))
     return problems
 
 
@@ -178,13 +183,17 @@ def _genome(problem: "MultiCoreProblem", document: Document | None, file: str) -
     return allocation_genome(document, problem.space, problem.assembled.names, file)
 
 
-def _others(problem: "MultiCoreProblem", document: Document | None, costs: Path, notices: list[str]) -> Document:
+def _cost_model(costs: Path, core_files: "Iterable[str]") -> str:
+    """The cost model of the tables; several where they differ."""
+    made_by = [read_artifact(costs / f"{name}.jsonl").provenance for name in core_files]
+    return ", ".join(dict.fromkeys(str(provenance["options"].get("model", "")) for provenance in made_by))
+
+
+def _others(problem: "MultiCoreProblem", document: Document | None, cost_model: str, notices: list[str]) -> Document:
     """What the summary says of the search, of the settings, of the cost tables, and of what is not costed."""
     given = problem.inputs.descriptions
-    made_by = [read_artifact(costs / f"{name}.jsonl").provenance for name in problem.inputs.costs]
-    models = dict.fromkeys(str(provenance["options"].get("model", "")) for provenance in made_by)
     return {
-        "cost_model": ", ".join(models),
+        "cost_model": cost_model,
         "settings": problem.settings.stated(),
         "allocation": None if document is None else {**document["search"], "front_size": len(document["front"])},
         **given.coverage,

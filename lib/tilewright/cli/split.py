@@ -8,7 +8,7 @@ import click
 from tilewright.artifacts.canonical import make_folder, write_atomically
 from tilewright.cli.multi_options import split_share_option
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
-from tilewright.errors import InputError, Problem
+from tilewright.errors import Problem, Problems
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -48,15 +48,22 @@ def command(
     """
     from tilewright.fusion.layer_splitting import SplitOptions, open_model, split_layers
     from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.system_problem import read_system_problem
+    from tilewright.stages.preflight import preflight
+    from tilewright.stages.preflight_files import read_checked
     from tilewright.workload.source import NETWORK, kind_of_source
 
-    options = SplitOptions(split_w_percentage, split_w_double_buffered)
+    told = Problems()
+    options = told.attempt(SplitOptions, split_w_percentage, split_w_double_buffered)
     if kind_of_source(workload) != NETWORK:
-        raise InputError(
-            [Problem("layers are split in an ONNX file", str(workload), allowed="a file that ends in .onnx")]
-        )
-    problem = read_system_problem(Descriptions(hardware, workload, mapping, network_options))
+        allowed = "a file that ends in .onnx"
+        told.found.append(Problem("layers are split in an ONNX file", str(workload), allowed=allowed))
+    problem = told.attempt(read_checked, Descriptions(hardware, workload, mapping, network_options), None)
+    if problem is not None:
+        # How layers are cut does not matter here: `cns` says what is wrong with that.
+        told.found += preflight(problem, None).problems
+    told.finish()
+    assert options is not None
+    assert problem is not None
     model = open_model(workload, keep_weights)
     split = split_layers(model, problem.workload, problem.accelerator, problem.mapping, options, network_options)
     echo_notices([*problem.notices, *split.notices])

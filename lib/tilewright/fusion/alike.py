@@ -7,7 +7,9 @@ on its name or number; such results are made of arrays that nobody writes to, an
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
-from tilewright.fusion.grid import LayerGrid
+import numpy as np
+
+from tilewright.fusion.grid import Cuts, DimensionTiles, Integers, LayerGrid, cut_dimension
 from tilewright.fusion.outer_loops import LayerTiling
 from tilewright.workload.access import IndexMap, TensorAccess
 
@@ -38,12 +40,32 @@ class Alike:
         return found
 
     def grid(self, loop_sizes: tuple[tuple[str, int], ...], tiling: LayerTiling) -> LayerGrid:
-        """The grid of a layer, the same object for all layers that are cut alike."""
-        return self.once_for((loop_sizes, tiling.loops, tiling.group_loops), _grid, loop_sizes, tiling)
+        """The grid of a layer without its uncut dimensions, the same object for all layers that are cut alike."""
+        looped = {loop.dimension for loop in tiling.loops}
+        cut = tuple([(dimension, size) for dimension, size in loop_sizes if dimension in looped])
+        return self.once_for((cut, tiling.loops, tiling.group_loops), self._grid, cut, tiling)
+
+    def numbers(self, count: int) -> Integers:
+        """0, 1, ..., count - 1."""
+        return self.once(_numbers, count)
+
+    def zeros(self, count: int) -> Integers:
+        """As many zeros."""
+        return self.once(_zeros, count)
+
+    def _grid(self, loop_sizes: tuple[tuple[str, int], ...], tiling: LayerTiling) -> LayerGrid:
+        return LayerGrid(loop_sizes, LayerTiling(_NO_NODE, tiling.loops, tiling.group_loops), self._cut)
+
+    def _cut(self, size: int, cuts: Cuts) -> tuple[DimensionTiles, Integers | None]:
+        return self.once(cut_dimension, size, cuts)
 
 
-def _grid(loop_sizes: tuple[tuple[str, int], ...], tiling: LayerTiling) -> LayerGrid:
-    return LayerGrid(loop_sizes, LayerTiling(_NO_NODE, tiling.loops, tiling.group_loops))
+def _numbers(count: int) -> Integers:
+    return np.arange(count, dtype=np.int64)
+
+
+def _zeros(count: int) -> Integers:
+    return np.zeros(count, np.int64)
 
 
 def nameless(index_map: IndexMap) -> Hashable:
@@ -53,4 +75,4 @@ def nameless(index_map: IndexMap) -> Hashable:
 
 def axes_of(access: TensorAccess) -> Hashable:
     """The axes of an access as plain tuples, which are quick to compare."""
-    return tuple((axis.terms, axis.offset) for axis in access.axes)
+    return tuple([(axis.terms, axis.offset) for axis in access.axes])

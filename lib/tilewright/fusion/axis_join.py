@@ -61,6 +61,12 @@ class AxisJoin:
     count: Integers
     """[entry] indices that the owner holds of the row's needs"""
 
+    @cached_property
+    def row(self) -> Integers:
+        """[entry]"""
+        lengths = self.start[1:] - self.start[:-1]
+        return np.arange(len(lengths), dtype=np.int64).repeat(lengths)
+
 
 def join_intervals(first: Integers, end: Integers, owners: AxisOwners) -> AxisJoin:
     """The join of needs [first, end), one a row, inside the axis."""
@@ -117,20 +123,24 @@ def ascending(first: Integers, second: Integers) -> bool:
 
 
 def product_of_joins(
-    joins: Sequence[tuple[AxisJoin, Integers]], need_count: int, owner: int, elements: int
+    joins: Sequence[tuple[AxisJoin, Integers | None]], need_count: int, owner: int, elements: int
 ) -> tuple[Integers, Integers, Integers]:
-    """(need, owner, elements) of all needs: each need has a row of every join, ([need] row).
+    """(need, owner, elements) of all needs: each need has a row of every join, ([need] row); None: its own number.
 
     The owner is the sum of the owners along the axes, the elements are the product of the counts; `owner` and
     `elements` are those of the axes that are not among the joins.
     """
-    need = np.arange(need_count, dtype=np.int64)
     if not joins:
+        need = np.arange(need_count, dtype=np.int64)
         return need, np.full(need_count, owner, np.int64), np.full(need_count, elements, np.int64)
+    if len(joins) == 1 and joins[0][1] is None:
+        join = joins[0][0]
+        return join.row, join.owner + owner if owner else join.owner, join.count * elements
+    need = np.arange(need_count, dtype=np.int64)
     owners: Integers | int = owner
     counts: Integers | int = elements
     for join, row_of_need in joins:
-        row = row_of_need[need]
+        row = need if row_of_need is None else row_of_need[need]
         first, entries = join.start[row], join.start[row + 1] - join.start[row]
         if (entries == 1).all():
             place = first

@@ -7,10 +7,12 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from tilewright.fusion.alike import Alike
 from tilewright.fusion.axis_join import NOBODY, AxisJoin, AxisOwners, join_indices, join_intervals
 from tilewright.fusion.grid import DimensionTiles, Integers, LayerGrid, whole_tile
-from tilewright.workload.access import AxisIndex, IndexMap, Shape, TensorAccess
+from tilewright.workload.access import AxisIndex, IndexMap, Shape, TensorAccess, index_range
 
+_ONE_ROW = np.zeros(1, np.int64)
 _Term = tuple[str, DimensionTiles, int]
 """(loop, its tiles, coefficient)"""
 
@@ -60,29 +62,49 @@ class AxisRows:
         return join_indices(*self.gapped, len(self.first), owners)
 
 
-def axis_rows(axis: AxisIndex, size: int, index_map: IndexMap, grid: LayerGrid) -> AxisRows:
+_UNCUT = whole_tile(1)
+
+
+def axis_rows(axis: AxisIndex, size: int, index_map: IndexMap, grid: LayerGrid, alike: Alike) -> AxisRows:
     """The rows of one axis of a tensor that the layer of a grid reads or writes."""
-    terms = [(name, _tiles(name, index_map, grid), factor) for name, factor in axis.terms if factor]
-    low, high = axis.offset, axis.offset
-    for _, tiles, factor in terms:
-        if tiles.count == 1:
+    low = high = axis.offset
+    if len(axis.terms) == 1 and axis.terms[0][1] == 1 and len(grid.tiles.get(axis.terms[0][0], _UNCUT).start) == 1:
+        return whole_row(max(low, 0), min(low + index_map.size_of[axis.terms[0][0]], size), size)
+    terms: list[_Term] = []
+    is_cut = False
+    for name, factor in axis.terms:
+        if not factor:
+            continue
+        tiles = grid.tiles.get(name) or whole_tile(index_map.size_of[name])
+        terms.append((name, tiles, factor))
+        if tiles.count > 1:
+            is_cut = True
+        else:
             reach = factor * (tiles.shortest_and_longest[0] - 1)
             low, high = low + min(reach, 0), high + max(reach, 0)
-    dimensions = tuple([name for name, tiles, _ in terms if tiles.count > 1])
-    if not dimensions and _has_no_gaps(terms):
+    if not is_cut and _has_no_gaps(terms):
         return whole_row(max(low, 0), min(high + 1, size), size)
-    first, last, number = np.array([low]), np.array([high]), np.zeros(1, np.int64)
+    return alike.once(_rows_of_tiles, low, high, size, tuple(terms))
+
+
+def _rows_of_tiles(low: int, high: int, size: int, terms: tuple[_Term, ...]) -> AxisRows:
+    """The rows of an axis whose uncut terms reach from `low` to `high`."""
+    dimensions = tuple([name for name, tiles, _ in terms if tiles.count > 1])
+    first, last, number = np.array([low]), np.array([high]), _ONE_ROW
     for _, tiles, factor in terms:
         if tiles.count > 1:
             ends = factor * tiles.start, factor * (tiles.end - 1)
             below, above = ends if factor > 0 else ends[::-1]
-            first = (first[:, None] + below).ravel()
-            last = (last[:, None] + above).ravel()
-            number = (number[:, None] + tiles.number).ravel()
+            first, last, number = _sums(first, below), _sums(last, above), _sums(number, tiles.number)
     gapped = None if _has_no_gaps(terms) else _gapped(first, terms, size)
     clipped_first = np.minimum(np.maximum(first, 0), size)
     end = np.maximum(np.minimum(last + 1, size), clipped_first)
     return AxisRows(dimensions, size, clipped_first, end, number, gapped)
+
+
+def _sums(outer: Integers, inner: Integers) -> Integers:
+    """All sums, the inner summand fastest."""
+    return outer + inner if len(outer) == 1 else (outer[:, None] + inner).ravel()
 
 
 @lru_cache(maxsize=1024)
@@ -125,15 +147,10 @@ def shares_loops(access: TensorAccess, index_map: IndexMap) -> bool:
 def is_cropped(access: TensorAccess, index_map: IndexMap, shape: Shape) -> bool:
     """Whether some loop values write outside of the tensor: what they read is not needed."""
     for axis, size in zip(access.axes, shape, strict=True):
-        reach = [factor * (index_map.size_of[name] - 1) for name, factor in axis.terms]
-        low, high = axis.offset + sum(min(r, 0) for r in reach), axis.offset + sum(max(r, 0) for r in reach)
+        low, high = index_range(axis, index_map.size_of)
         if low < 0 or high >= size:
             return True
     return False
-
-
-def _tiles(name: str, index_map: IndexMap, grid: LayerGrid) -> DimensionTiles:
-    return grid.tiles[name] if name in grid.tiles else whole_tile(index_map.size_of[name])
 
 
 def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integers, Integers] | None:
@@ -141,17 +158,22 @@ def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integer
 
     Rows whose tiles have equal lengths have equal indices but for their first one.
     """
+    coefficients = [abs(factor) for _, _, factor in terms]
+    if len(first) == 1:
+        offsets = _offsets([tiles.shortest_and_longest[0] for _, tiles, _ in terms], coefficients)
+        index = first + offsets
+        index = index[(index >= 0) & (index < size)]
+        return None if len(offsets) == offsets[-1] + 1 else (np.zeros(len(index), np.int64), index)
     lengths: list[Integers] = []
     for _, tiles, _ in terms:
         rows = len(lengths[0]) if lengths else 1
         lengths = [np.repeat(values, tiles.count) for values in lengths] + [np.tile(tiles.lengths, rows)]
-    coefficients = [abs(factor) for _, _, factor in terms]
     shapes, shape_of_row = np.unique(np.stack(lengths, axis=1), axis=0, return_inverse=True)
-    offsets = [_offsets(shape.tolist(), coefficients) for shape in shapes]
-    if all(len(values) == values[-1] + 1 for values in offsets):
+    offsets_of = [_offsets(shape.tolist(), coefficients) for shape in shapes]
+    if all(len(values) == values[-1] + 1 for values in offsets_of):
         return None
     pairs = []
-    for number, values in enumerate(offsets):
+    for number, values in enumerate(offsets_of):
         rows_of_shape = np.flatnonzero(shape_of_row.reshape(-1) == number)
         pairs.append((np.repeat(rows_of_shape, len(values)), (first[rows_of_shape][:, None] + values).ravel()))
     row, index = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
@@ -162,6 +184,8 @@ def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integer
 
 def _has_no_gaps(terms: Sequence[_Term]) -> bool:
     """Whether the smallest tiles already join the steps of the loops with larger coefficients (so do larger tiles)."""
+    if len(terms) == 1 and abs(terms[0][2]) == 1:
+        return True
     reach = 1
     for _, tiles, factor in sorted(terms, key=lambda term: abs(term[2])):
         shortest, longest = tiles.shortest_and_longest
@@ -189,8 +213,6 @@ def _offsets(lengths: list[int], coefficients: list[int]) -> Integers:
 def row_of_contents(rows: AxisRows, dimensions: tuple[str, ...], counts: tuple[int, ...]) -> Integers:
     """[content] row of an axis, where contents are the combinations of the tiles of `dimensions`, the first slowest."""
     content = np.arange(math.prod(counts), dtype=np.int64)
-    if rows.dimensions == dimensions:
-        return content
     row = np.zeros(len(content), np.int64)
     for dimension in rows.dimensions:
         place = dimensions.index(dimension)

@@ -46,7 +46,6 @@ class ReadTable:
         sources: list[SourceTensor] = []
         content_of: dict[tuple[str, int], Integers] = {}
         bounds: list[Integers] = []
-        bits: list[Integers] = []
         counts: list[int] = []
         """Contents of each tensor."""
         first_content = 0
@@ -61,7 +60,6 @@ class ReadTable:
                 for place, part in enumerate(np.split(number, ends[:-1])):
                     content_of[tensor, place] = part + first_content
             counts.append(len(distinct))
-            bits.append(np.prod(distinct[:, :, 1] - distinct[:, :, 0], axis=1) * known.bits)
             bounds.append(distinct.reshape(-1, 2))
             sources.append(SourceTensor(tensor, known.shape, known.bits, known.is_constant))
             first_content += len(distinct)
@@ -73,15 +71,17 @@ class ReadTable:
         order = np.argsort(cn, kind="stable")
         start = np.zeros(first_content + 1, np.int64)
         np.cumsum(np.repeat(np.array([len(source.shape) for source in sources], np.int64), counts), out=start[1:])
+        all_bounds = np.concatenate([none.reshape(0, 2), *bounds])
+        element_bits = np.repeat(np.array([source.bits for source in sources], np.int64), counts)
         return ReadColumns(
             sources=tuple(sources),
             read_cn=cn[order],
             read_operand=operand[order],
             read_content=content[order],
             content_source=np.repeat(np.arange(len(sources)), counts),
-            content_bits=np.concatenate([none, *bits]),
+            content_bits=element_bits * _element_counts(all_bounds, start),
             content_start=start,
-            content_bounds=np.concatenate([none.reshape(0, 2), *bounds]),
+            content_bounds=all_bounds,
         )
 
 
@@ -94,6 +94,15 @@ def reading_cns(demand: Demand, grid: LayerGrid) -> tuple[Integers, Integers]:
     found = row < len(demand.content)
     found[found] = demand.content[row[found]] == content_of_cn[found]
     return np.flatnonzero(found).astype(np.int64), row[found]
+
+
+def _element_counts(bounds: Integers, start: Integers) -> Integers:
+    """[content] elements of its box; 1 for a scalar, which has no axes."""
+    counts = np.ones(len(start) - 1, np.int64)
+    has_axes = start[1:] > start[:-1]
+    if has_axes.any():
+        counts[has_axes] = np.multiply.reduceat(bounds[:, 1] - bounds[:, 0], start[:-1][has_axes])
+    return counts
 
 
 def _distinct(boxes: Boxes) -> tuple[Boxes, Integers]:

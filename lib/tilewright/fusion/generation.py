@@ -61,7 +61,8 @@ def build_cn_graph(workload: Workload, tiling: Tiling) -> CnGraph:
     shapes: dict[Layer, int] = {}
     for number, node in enumerate(nodes):
         assert node.layer is not None
-        shape_of_cn.append(_shapes(node.layer, building.grids[number], building.network.alike, shapes))
+        grid, alike = building.grids[number], building.network.alike
+        shape_of_cn.append(alike.once_for((nameless_layer(node.layer), grid), _shapes, node.layer, grid, alike, shapes))
         _connect(building, number, node, reads)
     output_bits, network_output_bits = _outputs(building)
     source, target, bits = (
@@ -93,7 +94,7 @@ def build_cn_graph(workload: Workload, tiling: Tiling) -> CnGraph:
 
 def _shapes(layer: Layer, grid: LayerGrid, alike: Alike, shapes: dict[Layer, int]) -> Integers:
     """[cn] place in `shapes`, where the shapes of the layer are added."""
-    classes, examples = alike.once_for((nameless_layer(layer), grid), shape_classes, layer, grid)
+    classes, examples = shape_classes(layer, grid, alike)
     places = [shapes.setdefault(example, len(shapes)) for example in examples]
     return np.array(places)[classes]
 
@@ -146,7 +147,7 @@ def _connect(building: _Building, number: int, node: WorkloadNode, reads: ReadTa
     for needs in needs_of_layer(node, grid, building.network):
         by_source[needs.operand, needs.tensor].append(needs.demand)
     source, target = alike.once(_ordering_edges, grid)
-    building.edges.append((source + layer.first_cn, target + layer.first_cn, np.zeros(len(source), np.int64)))
+    building.edges.append((source + layer.first_cn, target + layer.first_cn, alike.zeros(len(source))))
     building.operand_of_edges.append(ORDERING)
     for (operand, tensor), demands in by_source.items():
         if tensor not in building.producers:
@@ -154,7 +155,7 @@ def _connect(building: _Building, number: int, node: WorkloadNode, reads: ReadTa
                 reads.add(operand, tensor, demand, alike.once(reading_cns, demand, grid), layer.first_cn)
             continue
         source_layer, producer = building.producers[tensor]
-        target, source, elements, is_exact = alike.once(flow, tuple(demands), producer, grid)
+        target, source, elements, is_exact = alike.once(flow, tuple(demands), producer, grid, alike)
         bits = elements * building.bits(tensor)
         first_source = building.layers[source_layer].first_cn
         building.edges.append((source + first_source, target + layer.first_cn, bits))
@@ -180,7 +181,7 @@ def _outputs(building: _Building) -> tuple[Integers, Integers]:
     made, leaving = np.zeros(count, np.int64), np.zeros(count, np.int64)
     for tensor, (number, producer) in building.producers.items():
         for needs in needs_of_output(tensor, building.network):
-            _, cn, elements = alike.once(content_flow, needs.demand, producer)
+            _, cn, elements = alike.once(content_flow, needs.demand, producer, alike)
             made[cn + building.layers[number].first_cn] += elements * building.bits(tensor)
     by_tensor: dict[str, list[Demand]] = defaultdict(list)
     for output in building.network.workload.outputs:
@@ -190,7 +191,7 @@ def _outputs(building: _Building) -> tuple[Integers, Integers]:
         if tensor in building.producers:
             number, producer = building.producers[tensor]
             whole = LayerGrid((), LayerTiling(-1))
-            _, cn, elements, _ = flow(tuple(demands), producer, whole)
+            _, cn, elements, _ = flow(tuple(demands), producer, whole, alike)
             leaving[cn + building.layers[number].first_cn] += elements * building.bits(tensor)
     return made, leaving
 

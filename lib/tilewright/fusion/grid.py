@@ -1,7 +1,7 @@
 """The regular grid of a layer's computation nodes: ranges, numbers and groups by formula, nothing held per CN."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -48,6 +48,25 @@ def whole_tile(size: int) -> DimensionTiles:
     return tiles
 
 
+Cuts = tuple[tuple[int, int, int], ...]
+"""(count, tile size, stride) of the outer loops over one dimension, innermost first."""
+
+
+def cut_dimension(size: int, cuts: Cuts) -> tuple[DimensionTiles, Integers | None]:
+    """Tiles that are not empty, and the rank of every combination of loop values among them (None: its number)."""
+    start = number = np.zeros(1, np.int64)
+    end = np.full(1, size, np.int64)
+    for count, tile_size, stride in reversed(cuts):
+        values = np.arange(count, dtype=np.int64)
+        start = (start[:, None] + values * tile_size).ravel()
+        end = np.minimum(np.repeat(end, count), start + tile_size)
+        number = (number[:, None] + values * stride).ravel()
+    filled = start < end
+    if filled.all():
+        return DimensionTiles(start, end, number), None
+    return DimensionTiles(start[filled], end[filled], number[filled]), np.cumsum(filled) - 1
+
+
 @dataclass(frozen=True, eq=False)
 class LayerGrid:
     """All CNs of a layer.
@@ -59,6 +78,8 @@ class LayerGrid:
 
     loop_sizes: tuple[tuple[str, int], ...]
     tiling: LayerTiling
+    cut: Callable[[int, Cuts], tuple[DimensionTiles, Integers | None]] = cut_dimension
+    """`cut_dimension`, or the same with tiles that grids share."""
 
     @property
     def loops(self) -> tuple[OuterLoop, ...]:
@@ -78,7 +99,13 @@ class LayerGrid:
 
     @cached_property
     def _tiles_and_ranks(self) -> Mapping[str, tuple[DimensionTiles, Integers | None]]:
-        return {dimension: self._dimension_tiles(dimension, size) for dimension, size in self.loop_sizes}
+        cuts: dict[str, Cuts] = {}
+        for loop, stride in zip(self.loops, self.strides, strict=True):
+            cuts[loop.dimension] = (*cuts.get(loop.dimension, ()), (loop.count, loop.tile_size, stride))
+        return {
+            dimension: self.cut(size, cuts[dimension]) if dimension in cuts else (whole_tile(size), None)
+            for dimension, size in self.loop_sizes
+        }
 
     @cached_property
     def tiled_dimensions(self) -> tuple[str, ...]:
@@ -162,25 +189,6 @@ class LayerGrid:
             group += self.loop_value(place) * scale
             scale *= self.loops[place].count
         return group
-
-    def _dimension_tiles(self, dimension: str, size: int) -> tuple[DimensionTiles, Integers | None]:
-        """Tiles that are not empty, and the rank of every combination of loop values among them (None: its number)."""
-        if all(loop.dimension != dimension for loop in self.loops):
-            return whole_tile(size), None
-        start = number = np.zeros(1, np.int64)
-        end = np.full(1, size, np.int64)
-        for place in reversed(range(len(self.loops))):
-            loop = self.loops[place]
-            if loop.dimension != dimension:
-                continue
-            values = np.arange(loop.count, dtype=np.int64)
-            start = (start[:, None] + values * loop.tile_size).ravel()
-            end = np.minimum(np.repeat(end, loop.count), start + loop.tile_size)
-            number = (number[:, None] + values * self.strides[place]).ravel()
-        filled = start < end
-        if filled.all():
-            return DimensionTiles(start, end, number), None
-        return DimensionTiles(start[filled], end[filled], number[filled]), np.cumsum(filled) - 1
 
 
 def layer_grid(layer: Layer, tiling: LayerTiling) -> LayerGrid:

@@ -16,7 +16,7 @@ from tilewright.fusion.axis_join import (
     product_of_joins,
     spread,
 )
-from tilewright.fusion.axis_rows import axis_rows, owners_along
+from tilewright.fusion.axis_rows import AxisRows, axis_rows, owners_along
 from tilewright.fusion.grid import Integers, LayerGrid
 from tilewright.fusion.needs import Demand
 from tilewright.workload.access import Boxes, IndexMap, Shape
@@ -48,16 +48,17 @@ def producer_of(node: WorkloadNode, tensor: str, shape: Shape, grid: LayerGrid, 
     """How a layer makes one of its outputs."""
     index_map = _map_of(node, tensor)
     key = index_map.loops, axes_of(index_map.output), shape, grid
-    return alike.once_for(key, _producer, index_map, shape, grid)
+    return alike.once_for(key, _producer, index_map, shape, grid, alike)
 
 
 def _map_of(node: WorkloadNode, tensor: str) -> IndexMap:
     return next(index_map for index_map in node.index_maps if index_map.output.tensor == tensor)
 
 
-def _producer(index_map: IndexMap, shape: Shape, grid: LayerGrid) -> Producer:
-    rows = [axis_rows(axis, size, index_map, grid) for axis, size in zip(index_map.output.axes, shape, strict=True)]
-    made = [owners_along(row) for row in rows]
+def _producer(index_map: IndexMap, shape: Shape, grid: LayerGrid, alike: Alike) -> Producer:
+    axes = zip(index_map.output.axes, shape, strict=True)
+    rows = [axis_rows(axis, size, index_map, grid, alike) for axis, size in axes]
+    made = [alike.once(owners_along, row) for row in rows]
     shared = [
         dimension for row, (_, together) in zip(rows, made, strict=True) if together for dimension in row.dimensions
     ]
@@ -72,13 +73,15 @@ def split_reductions(node: WorkloadNode, tensor: str, producer: Producer) -> lis
 
     A reduction is added up by one core: its steps, and tiles that add to the same elements, must be of one group.
     """
-    grid, kept = producer.grid, _kept(_map_of(node, tensor))
+    grid = producer.grid
     problems = []
     for place in grid.tiling.group_loops:
         dimension = grid.loops[place].dimension
         if dimension in producer.unsplittable:
             message = "a reduction cannot be split over cores: its partial sums would have to be added up across them"
-            allowed = ", ".join(name for name in grid.tiles if name in kept and name not in producer.unsplittable)
+            index_map = _map_of(node, tensor)
+            kept = _kept(index_map) - set(producer.unsplittable)
+            allowed = ", ".join(name for name, _ in index_map.loops if name in kept)
             problems.append(Problem(message, path=node.name, value=dimension, allowed=allowed))
     return problems
 
@@ -87,9 +90,9 @@ def _kept(index_map: IndexMap) -> set[str]:
     return {name for axis in index_map.output.axes for name, _ in axis.terms}
 
 
-def content_flow(demand: Demand, producer: Producer) -> tuple[Integers, Integers, Integers]:
+def content_flow(demand: Demand, producer: Producer, alike: Alike) -> tuple[Integers, Integers, Integers]:
     """(content, CN of the producer, elements) of all that flows; contents and, within one, CNs ascend."""
-    joins: list[tuple[AxisJoin, Integers]] = []
+    joins: list[tuple[AxisJoin, Integers | None]] = []
     fixed_owner, fixed_elements = 0, 1
     for axis, owners in enumerate(producer.owners):
         if demand.axes is None:
@@ -97,14 +100,18 @@ def content_flow(demand: Demand, producer: Producer) -> tuple[Integers, Integers
             continue
         rows, row_of_entry = demand.axes[axis]
         if rows.only is None or owners.only is None:
-            joins.append((rows.joined(owners), row_of_entry))
+            is_own = row_of_entry is demand.content and len(row_of_entry) == len(rows.first)
+            joins.append((alike.once(AxisRows.joined, rows, owners), None if is_own else row_of_entry))
         else:  # an axis that neither side cuts: the same for all
             fixed_owner += owners.only
             fixed_elements *= rows.only[1] - rows.only[0] if owners.only != NOBODY else 0
     if not fixed_elements:
         return _NONE, _NONE, _NONE
     entry, owner, elements = product_of_joins(joins, len(demand.content), fixed_owner, fixed_elements)
-    return added_up(demand.content[entry], producer.cns(owner), elements)
+    content = demand.content[entry]
+    if len(joins) == 1 and joins[0][1] is None:  # as the join has them
+        return content, producer.cns(owner), elements
+    return added_up(content, producer.cns(owner), elements)
 
 
 def _join_of_boxes(first: Integers, end: Integers, owners: AxisOwners) -> tuple[AxisJoin, Integers]:
@@ -114,19 +121,22 @@ def _join_of_boxes(first: Integers, end: Integers, owners: AxisOwners) -> tuple[
     return join_intervals(keys // size, keys % size, owners), row_of_entry.reshape(-1)
 
 
-def flow(demands: tuple[Demand, ...], producer: Producer, grid: LayerGrid) -> tuple[Integers, Integers, Integers, bool]:
+def flow(
+    demands: tuple[Demand, ...], producer: Producer, grid: LayerGrid, alike: Alike
+) -> tuple[Integers, Integers, Integers, bool]:
     """(consumer CN, producer CN, elements, exact) for one operand that needs one tensor, along any number of ways.
 
     What is needed along several ways flows once. Consumer CNs and, for one, producer CNs ascend.
     """
     if len(demands) == 1:
         (demand,) = demands
-        content, source, elements = content_flow(demand, producer)
+        content, source, elements = content_flow(demand, producer, alike)
         is_exact = demand.is_exact
         dimensions = demand.dimensions
     else:
         dimensions = tuple(d for d in grid.tiled_dimensions if any(d in demand.dimensions for demand in demands))
-        parts = [content_flow(part, producer) for part in _disjoint([_refined(d, dimensions, grid) for d in demands])]
+        disjoint = _disjoint([_refined(demand, dimensions, grid) for demand in demands])
+        parts = [content_flow(part, producer, alike) for part in disjoint]
         content, source, elements = added_up(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
         is_exact = all(demand.is_exact and not demand.is_gapped for demand in demands)
     is_exact = is_exact and producer.is_exact

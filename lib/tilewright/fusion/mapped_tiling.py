@@ -90,7 +90,7 @@ def _default_tiles(layer: Layer) -> list[tuple[str, int | str]]:
 
 
 def _core_problems(node: WorkloadNode, entry: MappingConstraints, tiling: LayerTiling) -> list[Problem]:
-    if entry.core_allocation_is_fixed and tiling.group_count != len(entry.core_allocation):
+    if entry.core_allocation_is_fixed and len(entry.core_allocation) not in (1, tiling.group_count):
         message = f"fixes {len(entry.core_allocation)} cores for the {tiling.group_count} groups of {node.name}"
         return [Problem(message, path=entry.name, value=str(list(entry.core_allocation)))]
     return []

@@ -43,6 +43,8 @@ class Demand:
         if self.moved_boxes is not None:
             return self.moved_boxes
         assert self.axes is not None
+        if len(self.content) == 1 and all(len(rows.first) == 1 for rows, _ in self.axes):
+            return np.array([[(rows.first[0], rows.end[0]) for rows, _ in self.axes]], np.int64).reshape(1, -1, 2)
         boxes = np.empty((len(self.content), len(self.axes), 2), np.int64)
         for axis, (rows, row_of_entry) in enumerate(self.axes):
             boxes[:, axis, 0], boxes[:, axis, 1] = rows.first[row_of_entry], rows.end[row_of_entry]
@@ -61,10 +63,17 @@ class Demand:
         """(first index, the one after the last) of boxes along an axis, in no order; all that occur do."""
         if self.moved_boxes is not None:
             return self.moved_boxes[:, axis, 0], self.moved_boxes[:, axis, 1]
+        return self._bounds_of_axes[axis]
+
+    @cached_property
+    def _bounds_of_axes(self) -> tuple[tuple[Integers, Integers], ...]:
         assert self.axes is not None
-        rows, row_of_entry = self.axes[axis]
-        place = row_of_entry[:1] if len(rows.first) == 1 else row_of_entry
-        return rows.first[place], rows.end[place]
+        found = []
+        for rows, row_of_entry in self.axes:
+            occurs = np.zeros(len(rows.first), dtype=bool)
+            occurs[row_of_entry] = True
+            found.append((rows.first[occurs], rows.end[occurs]))
+        return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,9 +129,15 @@ def needs_of_layer(node: WorkloadNode, grid: LayerGrid, network: NetworkTensors)
     """What the CNs of a layer need, for each of its maps and each source behind it."""
     for index_map in node.index_maps:
         shapes = network.shape(index_map.output.tensor), network.shape(index_map.input.tensor)
-        demand = network.alike.once_for((nameless(index_map), grid, shapes), _demand, index_map, grid, *shapes)
-        for tensor, behind in sources_of(index_map.input.tensor, demand, network):
-            yield Needs(index_map.operand, tensor, behind)
+        demand = network.alike.once_for(
+            (nameless(index_map), grid, shapes), _demand, index_map, grid, *shapes, network.alike
+        )
+        tensor = index_map.input.tensor
+        if network.is_source(tensor):
+            yield Needs(index_map.operand, tensor, demand)
+            continue
+        for source, behind in sources_of(tensor, demand, network):
+            yield Needs(index_map.operand, source, behind)
 
 
 def needs_of_output(tensor: str, network: NetworkTensors) -> Iterator[Needs]:
@@ -165,15 +180,15 @@ def _behind(index_map: IndexMap, demand: Demand, shape: Shape, input_shape: Shap
     return Demand(demand.dimensions, demand.content[possible], is_exact, None, boxes[possible])
 
 
-def _demand(index_map: IndexMap, grid: LayerGrid, output_shape: Shape, shape: Shape) -> Demand:
+def _demand(index_map: IndexMap, grid: LayerGrid, output_shape: Shape, shape: Shape, alike: Alike) -> Demand:
     """What the CNs need of the tensor that the layer itself reads."""
     access = index_map.input
-    rows = [axis_rows(axis, size, index_map, grid) for axis, size in zip(access.axes, shape, strict=True)]
+    rows = [axis_rows(axis, size, index_map, grid, alike) for axis, size in zip(access.axes, shape, strict=True)]
     used = {dimension for row in rows for dimension in row.dimensions}
-    dimensions = tuple(dimension for dimension in grid.tiled_dimensions if dimension in used)
-    counts = tuple(grid.tiles[dimension].count for dimension in dimensions)
-    row_of = [row_of_contents(row, dimensions, counts) for row in rows]
-    content = np.arange(math.prod(counts), dtype=np.int64)
+    dimensions = tuple([dimension for dimension in grid.tiled_dimensions if dimension in used]) if used else ()
+    counts = tuple([grid.tiles[dimension].count for dimension in dimensions])
+    content = alike.numbers(math.prod(counts))
+    row_of = [_row_of_contents(row, dimensions, counts, content, alike) if used else content for row in rows]
     if any(row.has_empty_rows for row in rows):
         filled = np.ones(len(content), dtype=bool)
         for row, place in zip(rows, row_of, strict=True):
@@ -185,6 +200,15 @@ def _demand(index_map: IndexMap, grid: LayerGrid, output_shape: Shape, shape: Sh
         and not is_cropped(index_map.output, index_map, output_shape)
     )
     return Demand(dimensions, content, is_exact, tuple(zip(rows, row_of, strict=True)))
+
+
+def _row_of_contents(
+    rows: AxisRows, dimensions: tuple[str, ...], counts: tuple[int, ...], content: Integers, alike: Alike
+) -> Integers:
+    """[content] row of an axis."""
+    if rows.dimensions == dimensions:
+        return content
+    return row_of_contents(rows, dimensions, counts) if rows.dimensions else alike.zeros(len(content))
 
 
 def _keeps_boxes(

@@ -2,87 +2,144 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from operator import attrgetter
 
 import numpy as np
 
-from tilewright.fusion.grid import Integers, LayerGrid
+from tilewright.fusion.alike import Alike
+from tilewright.fusion.grid import DimensionTiles, Integers, LayerGrid, whole_tile
 from tilewright.workload.layer import DimensionRelation, Layer
 
 _FIELDS = tuple(field.name for field in fields(Layer) if field.name != "name")
+_all_but_name = attrgetter(*_FIELDS)
+_MOST_KEYS = 2**16
+"""Above this, combinations of sizes are numbered anew."""
 
 
 def nameless_layer(layer: Layer) -> Hashable:
     """All of a layer but its name."""
-    return tuple(getattr(layer, field) for field in _FIELDS)
+    found: Hashable = _all_but_name(layer)
+    return found
 
 
-def shape_classes(layer: Layer, grid: LayerGrid) -> tuple[Integers, list[Layer]]:
+def shape_classes(layer: Layer, grid: LayerGrid, alike: Alike) -> tuple[Integers, list[Layer]]:
     """([cn] class, the layer of each class).
 
     A tile at a border has a class of its own where it is smaller, or where padding is part of its window: what it
     reads of the input is given by `data_dimension_sizes`, padding excluded. The layers have no name.
     """
-    loops = [_loop_sizes(dimension, size, grid) for dimension, size in layer.loop_sizes]
-    windows = [_window_sizes(layer, relation, grid) for relation in layer.relations]
-    key = np.zeros(grid.cn_count, np.int64)
-    for sizes in (*loops, *windows):
-        if sizes.of_cn is not None:
-            distinct, kind = np.unique(sizes.values, return_inverse=True)
-            key = key * len(distinct) + kind.reshape(-1)[sizes.of_cn]
-    if key.any():
-        _, examples, cn_class = np.unique(key, return_index=True, return_inverse=True)
-    else:
-        examples, cn_class = np.zeros(1, np.int64), key
-    # In the order in which the CNs meet the classes.
-    order = np.argsort(examples, kind="stable")
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
+    loops = {
+        dimension: (alike.once(_tile_lengths, grid.tiles[dimension]), (dimension,))
+        for dimension in grid.tiled_dimensions
+    }
+    windows = [_window_sizes(layer, relation, grid, alike) for relation in layer.relations]
+    varying = tuple([sizes for sizes in (*loops.values(), *windows) if sizes[0].kind_count > 1])
+    classes = alike.once(_classes, grid, varying)
     shapes = []
-    for cn in examples[order].tolist():
-        loop_sizes = tuple([(name, sizes.at(cn)) for (name, _), sizes in zip(layer.loop_sizes, loops, strict=True)])
+    for number in range(classes.count):
+        loop_sizes = tuple(
+            [(name, classes.size(loops[name], number) if name in loops else size) for name, size in layer.loop_sizes]
+        )
         window = zip(layer.relations, windows, strict=True)
-        data_sizes = tuple([(relation.data_dimension, sizes.at(cn)) for relation, sizes in window])
+        data_sizes = tuple([(relation.data_dimension, classes.size(sizes, number)) for relation, sizes in window])
         shapes.append(replace(layer, name="", loop_sizes=loop_sizes, padding=(), data_dimension_sizes=data_sizes))
-    return rank[cn_class.reshape(-1)], shapes
+    return classes.of_cn, shapes
 
 
 @dataclass(frozen=True, eq=False)
-class _Sizes:
-    """The size of one dimension in all CNs."""
+class _Lengths:
+    """Sizes of a dimension by its tiles."""
 
-    values: Integers
-    of_cn: Integers | None
-    """[cn] place in `values`; None: the first one is that of all"""
-
-    def at(self, cn: int) -> int:
-        """That of a CN."""
-        return int(self.values[0 if self.of_cn is None else self.of_cn[cn]])
+    sizes: tuple[int, ...]
+    kinds: Integers
+    """[tile] which of the distinct sizes it has"""
+    kind_count: int
 
 
-def _loop_sizes(dimension: str, size: int, grid: LayerGrid) -> _Sizes:
-    tiles = grid.tiles[dimension]
-    if tiles.count == 1:
-        return _Sizes(np.array([size]), None)
-    shortest, longest = tiles.shortest_and_longest
-    return _Sizes(tiles.lengths, None if shortest == longest else grid.tile_of(dimension))
+_Sizes = tuple[_Lengths, tuple[str, ...]]
+"""(sizes of a dimension, the loop dimensions whose tiles they go by)."""
 
 
-def _window_sizes(layer: Layer, relation: DimensionRelation, grid: LayerGrid) -> _Sizes:
-    """Sizes of the data dimension without padding, by pairs of tiles of the relation's loops."""
+@dataclass(frozen=True, eq=False)
+class _Classes:
+    """CNs told apart by sizes."""
+
+    of_cn: Integers
+    count: int
+    tile: dict[_Sizes, list[int]]
+    """Sizes that vary -> [class] place in them"""
+
+    def size(self, sizes: _Sizes, number: int) -> int:
+        """The size of a dimension in a class."""
+        return sizes[0].sizes[self.tile[sizes][number] if sizes in self.tile else 0]
+
+
+def _classes(grid: LayerGrid, varying: tuple[_Sizes, ...]) -> _Classes:
+    """The classes of the CNs of a grid, in the order in which the CNs meet them."""
+    if not varying:
+        return _Classes(np.zeros(grid.cn_count, np.int64), 1, {})
+    key: Integers | int = 0
+    key_count = 1
+    tiles = [grid.contents(dimensions)[0] for _, dimensions in varying]
+    for (lengths, _), tile in zip(varying, tiles, strict=True):
+        key = key * lengths.kind_count + lengths.kinds[tile]
+        key_count *= lengths.kind_count
+    assert not isinstance(key, int)
+    examples, of_cn = _first_of_each(key, key_count)
+    places = {sizes: tile[examples].tolist() for sizes, tile in zip(varying, tiles, strict=True)}
+    return _Classes(of_cn, len(examples), places)
+
+
+def _first_of_each(key: Integers, key_count: int) -> tuple[Integers, Integers]:
+    """(the first CN of each class, [cn] class); classes in the order in which the CNs meet them."""
+    if key_count > _MOST_KEYS:
+        values, key = np.unique(key, return_inverse=True)
+        key, key_count = key.reshape(-1), len(values)
+    count = len(key)
+    first = np.full(key_count, count, np.int64)
+    first[key[::-1]] = np.arange(count - 1, -1, -1)  # of equal keys the last one assigned counts
+    order = np.argsort(first, kind="stable")
+    rank = np.empty(key_count, np.int64)
+    rank[order] = np.arange(key_count)
+    first = first[order]
+    return first[first < count], rank[key]
+
+
+@lru_cache(maxsize=1024)
+def _uncut(size: int) -> _Sizes:
+    return _Lengths((size,), np.zeros(1, np.int64), 1), ()
+
+
+def _tile_lengths(tiles: DimensionTiles) -> _Lengths:
+    return _lengths(tiles.lengths)
+
+
+def _lengths(values: Integers) -> _Lengths:
+    distinct, kinds = np.unique(values, return_inverse=True)
+    return _Lengths(tuple(values.tolist()), kinds.reshape(-1), len(distinct))
+
+
+def _window_sizes(layer: Layer, relation: DimensionRelation, grid: LayerGrid, alike: Alike) -> _Sizes:
+    """Sizes of the data dimension without padding, by the tiles of the relation's loops."""
     whole = _whole_size(layer, relation)
+    dimensions = tuple([name for name, _ in relation.terms if name in grid.tiled_dimensions])
+    if not dimensions:
+        return _uncut(whole)
     before = dict(layer.padding).get(relation.data_dimension, (0, 0))[0]
-    dimensions = tuple([name for name, _ in relation.terms])
-    if all(grid.tiles[name].count == 1 for name in dimensions):
-        return _Sizes(np.array([whole]), None)
-    first = np.full(1, -before, np.int64)
-    last = first
-    for name, coefficient in relation.terms:
-        tiles = grid.tiles[name]
+    terms = tuple(
+        [(grid.tiles.get(name) or whole_tile(layer.size_of[name]), coefficient) for name, coefficient in relation.terms]
+    )
+    return alike.once(_windows, terms, before, whole), dimensions
+
+
+def _windows(terms: tuple[tuple[DimensionTiles, int], ...], before: int, whole: int) -> _Lengths:
+    """Sizes of windows by the tiles of their loops, the first loop slowest; padding excluded."""
+    first = last = np.full(1, -before, np.int64)
+    for tiles, coefficient in terms:
         first = (first[:, None] + coefficient * tiles.start).ravel()
         last = (last[:, None] + coefficient * (tiles.end - 1)).ravel()
-    sizes = np.maximum(np.minimum(last, whole - 1) - np.maximum(first, 0) + 1, 1)
-    is_same = bool((sizes == sizes[0]).all())
-    return _Sizes(sizes, None if is_same else grid.combination_of(dimensions)[0])
+    return _lengths(np.maximum(np.minimum(last, whole - 1) - np.maximum(first, 0) + 1, 1))
 
 
 def _whole_size(layer: Layer, relation: DimensionRelation) -> int:

@@ -96,13 +96,13 @@ def network_tiling(
     """
     from tilewright.fusion.mapped_tiling import mapped_tiling
 
-    stacks = _network_stacks(workload, mapping, accelerator, options)
     if options.cn_define_mode is None:
-        return mapped_tiling(workload, mapping, stacks)
+        return mapped_tiling(workload, mapping, _network_stacks(workload, mapping, accelerator, options))
     capacities = _weight_capacities(workload, mapping, accelerator, options)
     tiling = hint_loop_tiling(workload, options.hints(capacities))
-    given = options.mode == LAYER_BY_LAYER or options.layer_stacks is not None or options.stack_cutoffs
-    return replace(tiling, stacks=stacks) if given else tiling
+    if options.mode == LAYER_BY_LAYER or options.layer_stacks is not None or options.stack_cutoffs:
+        return replace(tiling, stacks=_network_stacks(workload, mapping, accelerator, options))
+    return tiling
 
 
 def _network_stacks(

@@ -22,6 +22,10 @@ __all__ = [
 ]
 
 
+class NotOneCoreError(InputError):
+    """A core file is the file of an accelerator of several cores."""
+
+
 @dataclass(frozen=True)
 class CoreFile:
     """A core file as read."""
@@ -35,14 +39,14 @@ class CoreFile:
 
 
 def read_core_file(path: Path, offchip: bool, notices: list[str]) -> CoreFile:
-    """The core in a file. Raises InputError with every problem of the file.
+    """The core in a file. Raises InputError with every problem of the file, NotOneCoreError for another kind of file.
 
     The array of an off-chip core never computes; files give it no units and any energy, or leave it out.
     """
     document = load_yaml(path, notices)
     is_memory = core_type(document) == "zigzag.memory"
     if "cores" in table(document.data):
-        raise InputError([Problem("is an accelerator of several cores, the file of one core is needed", str(path))])
+        raise NotOneCoreError("is an accelerator of several cores, the file of one core is needed")
     remarks: list[str] = []
     accelerator: Accelerator = accelerator_of(_with_dummy_array(document) if offchip else document, remarks)
     # What is unusual about a core that only stores is usual there.

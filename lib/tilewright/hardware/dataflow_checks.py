@@ -1,12 +1,23 @@
 """Checks of the dataflows of a core against its array, on raw data."""
 
 import math
+import re
 from typing import Any
 
+from tilewright.errors import nearest_name
 from tilewright.hardware.yaml_schema import parse_unrolling
 from tilewright.units import LARGEST_WHOLE_NUMBER
 from tilewright.validation import Findings, items, parsed, table, texts
 from tilewright.yamlfile import KeyPath
+
+USUAL_LOOPS = ("B", "K", "G", "C", "D", "H", *(tensor + axis for tensor in "OIF" for axis in "XYZ"))
+"""Names that the layers of ONNX networks and the example networks of ZigZag use, besides D0 to D9."""
+_USUAL_LOOP = re.compile(f"{'|'.join(USUAL_LOOPS)}|D[0-9]")
+
+
+def is_usual_loop(name: str) -> bool:
+    """Whether layers usually call a loop dimension so. Layers of YAML files may have any other names as well."""
+    return _USUAL_LOOP.fullmatch(name) is not None
 
 
 def check_dataflows(findings: Findings, written: Any, array: dict[Any, Any]) -> None:
@@ -34,6 +45,10 @@ def _check_size(findings: Findings, path: KeyPath, loops: Any, size: Any) -> Non
     factors: dict[str, int] = {}
     for index, text in enumerate(texts(loops)):
         pair = None if text is None else parsed(parse_unrolling, text)
+        if pair is not None and not is_usual_loop(pair[0]):
+            near = nearest_name(pair[0], USUAL_LOOPS)
+            meant = f" (did you mean '{near}'?)" if near else ""
+            findings.notice((*path, index), f"layers usually have no loop dimension {pair[0]}{meant}")
         if pair is not None and pair[0] in factors:
             findings.notice((*path, index), f"{pair[0]} is given twice here, the last one counts")
         if pair is not None:

@@ -10,7 +10,7 @@ from tilewright.hardware.system_schema import MESH, ROLE_KEYS, parse_core_ids
 from tilewright.hardware.top_memories import memory_differences, shared_memory_names, top_memories
 from tilewright.units import FieldError
 from tilewright.validation import Findings, items, parsed, table
-from tilewright.yamlfile import KeyPath
+from tilewright.yamlfile import KeyPath, YamlDocument
 
 _MOST_LISTED = 12
 
@@ -87,8 +87,14 @@ def known_core(findings: Findings, path: KeyPath, core_id: Any, ids: CoreIds) ->
     """Whether a core has this id; a problem is recorded if not (what is no id at all is for the schema to say)."""
     if type(core_id) is not int or core_id in ids.known:
         return type(core_id) is int
-    findings.problem(path, "no core has this id", core_id, ids.allowed)
+    if not has_repeated_ids(findings.document):
+        findings.problem(path, "no core has this id", core_id, ids.allowed)
     return False
+
+
+def has_repeated_ids(document: YamlDocument) -> bool:
+    """Whether two cores have one id, which is told: then nobody knows which ids there should be."""
+    return any(len(path) == 2 and path[0] == "cores" for path in document.repeated)
 
 
 def core_list(findings: Findings, path: KeyPath, value: Any, ids: CoreIds, least: int = 2) -> tuple[int, ...] | None:
@@ -184,12 +190,17 @@ def check_graph(findings: Findings, ids: CoreIds) -> None:
         findings.problems[:] = [problem for problem in findings.problems if problem.path != key]
         findings.problem((key,), "belongs to the other kind of file; give either graph or core_connectivity")
     special: dict[int, str] = {}
+    is_known = True
     for key in (*ROLE_KEYS, "offchip_core_id"):
         core_id = graph.get(key)
-        if type(core_id) is int and known_core(findings, ("graph", key), core_id, ids):
-            if core_id in special:
-                findings.problem(("graph", key), f"is {special[core_id]} too", core_id)
-            special.setdefault(core_id, key)
+        if type(core_id) is not int:
+            continue
+        if not known_core(findings, ("graph", key), core_id, ids):
+            is_known = False
+            continue
+        if core_id in special:
+            findings.problem(("graph", key), f"is {special[core_id]} too", core_id)
+        special.setdefault(core_id, key)
     if graph.get("type") != MESH:
         return
     rows, columns = graph.get("nb_rows"), graph.get("nb_cols")
@@ -199,6 +210,7 @@ def check_graph(findings: Findings, ids: CoreIds) -> None:
     if type(rows) is not int or type(columns) is not int or min(rows, columns) < 1 or not ids.known:
         return
     regular = len([core_id for core_id in ids.known if core_id not in special])
-    if rows * columns != regular:
+    # Where the id of a special core is wrong, one of the others is too many.
+    if rows * columns != regular and is_known:
         message = f"{rows} rows of {columns} are not the {regular} cores that have no other role"
         findings.problem(("graph", "nb_rows"), message, rows, f"nb_rows times nb_cols is {regular}")

@@ -8,6 +8,7 @@ from tilewright.hardware.connections import default_cost, read_connections
 from tilewright.hardware.core import Core
 from tilewright.hardware.core_files import (
     CoreFile,
+    NotOneCoreError,
     core_file_names,
     core_files_of,
     find_core_file,
@@ -100,6 +101,9 @@ def _core_files(findings: Findings, ids: CoreIds, elsewhere: list[Problem]) -> d
         if key not in read:
             try:
                 read[key] = read_core_file(*key, findings.notices)
+            except NotOneCoreError as error:
+                findings.problem(place, str(error), name)
+                read[key] = None
             except InputError as error:
                 read[key] = None
                 elsewhere += error.problems

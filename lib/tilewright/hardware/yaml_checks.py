@@ -103,7 +103,7 @@ def _check_allocation(
         if pair is None:
             continue
         place = (*path, "allocation", index)
-        if isinstance(memory.get("operands"), list) and pair[0] not in held:
+        if held and pair[0] not in held:
             findings.unknown_name(place, "the memory does not hold this operand", pair[0], held)
         if pair[1] in forbidden:
             allowed = ", ".join(direction for direction in DIRECTIONS if direction not in forbidden)
@@ -132,7 +132,7 @@ def _note_missing_directions(
 
 def _check_operands_have_memories(findings: Findings, memories: dict[Any, Any]) -> None:
     held = {operand for memory in memories.values() for operand in texts(table(memory).get("operands"))}
-    if not memories or any(not isinstance(table(memory).get("operands"), list) for memory in memories.values()):
+    if not memories or any(not items(table(memory).get("operands")) for memory in memories.values()):
         return
     for operand in MEMORY_OPERANDS:
         if operand not in held:

@@ -1,12 +1,12 @@
 """Checks across the fields of a mapping file, and of a mapping against the core and the network it is used
 with."""
 
-import re
 from pathlib import Path
 from typing import Any
 
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Core
+from tilewright.hardware.dataflow_checks import is_usual_loop
 from tilewright.hardware.yaml_schema import parse_unrolling
 from tilewright.mapping.constraints import LAYER_KINDS, WILDCARD, Mapping, MappingConstraints
 from tilewright.validation import Findings, items, parsed, table, texts
@@ -15,10 +15,7 @@ from tilewright.yamlfile import KeyPath, YamlDocument, load_yaml
 
 _NEWEST_DIALECT = ("kernel", "layers", "fused_groups")
 """Keys of mapping files of Stream after 2025, which have another form."""
-
-
-_USUAL_DIMENSION = re.compile("[BKGCDH]|[OIF][XYZ]|D[0-9]")
-"""Names that the layers of ONNX networks and the example networks of ZigZag use."""
+_DEFAULT = "default"
 
 
 def refuse_multi_core(findings: Findings) -> bool:
@@ -41,7 +38,7 @@ def check_mapping(findings: Findings) -> None:
     for index, name in enumerate(names):
         if name is not None and name in names[:index]:
             findings.problem((index, "name"), "another entry has the same name", name)
-    if entries and "default" not in names:
+    if entries and _DEFAULT not in names:
         findings.problem((), "an entry with `name: default` is required, for layers that no other entry selects")
     for index, entry in enumerate(entries):
         name = names[index]
@@ -134,20 +131,24 @@ def check_mapping_against_workload(mapping: Mapping, workload: Workload, file: s
             if loop.dimension not in entry.layer_dimension_names
         ]
         for path, dimension in named:
-            if dimension not in known and _USUAL_DIMENSION.fullmatch(dimension) is None:
+            if dimension not in known and not is_usual_loop(dimension):
                 findings.unknown_name(path, message, dimension, known)
     return findings.problems
 
 
 def document_behind(mapping: Mapping, file: str) -> YamlDocument:
-    """The document that a mapping was read from, for the lines of its entries; without lines if it is another one."""
+    """The document that a mapping was read from, for the lines of its entries; without lines if it is another one.
+
+    The mapping may have one more entry, `default`, which has no line.
+    """
     known = YamlDocument(file, [_lists_of(entry) for entry in mapping.entries])
     try:
         document = load_yaml(file) if file else known
     except InputError:
         return known
     names = [entry.name for entry in mapping.entries]
-    return document if [table(entry).get("name") for entry in items(document.data)] == names else known
+    written = [name if isinstance(name := table(entry).get("name"), str) else "" for entry in items(document.data)]
+    return document if names in (written, [*written, _DEFAULT]) else known
 
 
 def _lists_of(entry: MappingConstraints) -> dict[str, Any]:

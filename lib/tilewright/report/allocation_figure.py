@@ -12,13 +12,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from tilewright.errors import ArtifactError, Problem
+from tilewright.report.canvas import GREY
 from tilewright.report.colours import OPERAND_COLOURS
 from tilewright.report.figure_layout import figure_style, save_figure, three_digits, unit_for
 from tilewright.report.figures import CYCLE_UNITS, ENERGY_UNITS
 
 Row = Mapping[str, Any]
-WIDTH_INCHES, HEIGHT_INCHES, TOP_INCHES, BOTTOM_INCHES = 10.0, 4.1, 0.75, 0.6
-LATENCY_COLOUR, ENERGY_COLOUR, CHOSEN_COLOUR = OPERAND_COLOURS[0], OPERAND_COLOURS[1], OPERAND_COLOURS[4]
+WIDTH_INCHES, HEIGHT_INCHES, TOP_INCHES, BOTTOM_INCHES = 10.0, 4.3, 0.95, 0.6
+LATENCY_COLOUR, ENERGY_COLOUR, CHOSEN_COLOUR = OPERAND_COLOURS[0], OPERAND_COLOURS[4], "#000000"
 GENERATION_COLUMNS = {"generation": int, "best_latency_cycles": int, "best_energy_pj": float}
 FRONT_COLUMNS = {"latency_cycles": int, "energy_pj": float, "is_chosen": lambda text: text.lower() in ("true", "1")}
 
@@ -33,12 +34,19 @@ def read_front(path: Path) -> list[dict[str, Any]]:
     return _read_rows(path, FRONT_COLUMNS)
 
 
-def allocation_figure(generations: Sequence[Row], front: Sequence[Row], title: str) -> Figure:
-    """Best latency and energy so far over the generations; energy over latency of the front, the chosen one marked."""
+def allocation_figure(
+    generations: Sequence[Row], front: Sequence[Row], title: str, bound: Mapping[str, Any] | None = None
+) -> Figure:
+    """Best latency and energy so far over the generations; energy over latency of the front, the chosen one marked.
+
+    `bound` is the lower bound of the summary; below the title it says what no allocation can beat.
+    """
     with figure_style():
         figure = Figure(figsize=(WIDTH_INCHES, HEIGHT_INCHES))
         FigureCanvasAgg(figure)
         figure.text(0.2 / WIDTH_INCHES, 1 - 0.2 / HEIGHT_INCHES, title, fontsize=10, weight="bold", va="center")
+        words = _bound_words(bound)
+        figure.text(0.2 / WIDTH_INCHES, 1 - 0.4 / HEIGHT_INCHES, words, fontsize=8, color=GREY, va="center")
         height = (HEIGHT_INCHES - TOP_INCHES - BOTTOM_INCHES) / HEIGHT_INCHES
         bottom = BOTTOM_INCHES / HEIGHT_INCHES
         _draw_progress(figure.add_axes((0.08, bottom, 0.34, height)), generations)
@@ -47,10 +55,22 @@ def allocation_figure(generations: Sequence[Row], front: Sequence[Row], title: s
 
 
 def write_allocation_figure(
-    generations: Sequence[Row], front: Sequence[Row], title: str, path_stem: Path
+    generations: Sequence[Row],
+    front: Sequence[Row],
+    title: str,
+    path_stem: Path,
+    bound: Mapping[str, Any] | None = None,
 ) -> tuple[Path, Path]:
     """Write the figure as `path_stem`.svg and .png; returns both paths."""
-    return save_figure(allocation_figure(generations, front, title), path_stem)
+    return save_figure(allocation_figure(generations, front, title, bound), path_stem)
+
+
+def _bound_words(bound: Mapping[str, Any] | None) -> str:
+    if not bound:
+        return ""
+    unit = unit_for(bound["energy_pj"], ENERGY_UNITS)
+    energy = f"{three_digits(bound['energy_pj'] / unit[0])} {unit[1]}"
+    return f"lower bounds of all allocations: {bound['latency_cycles']:,} cycles, {energy}"
 
 
 def _draw_progress(panel: Axes, generations: Sequence[Row]) -> None:

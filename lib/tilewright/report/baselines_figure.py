@@ -12,11 +12,10 @@ from matplotlib.figure import Figure
 from tilewright.report.canvas import GREY
 from tilewright.report.colours import OPERAND_COLOURS
 from tilewright.report.figure_layout import figure_style, save_figure, three_digits, unit_for
-from tilewright.report.figures import CYCLE_UNITS, ENERGY_UNITS
+from tilewright.report.figures import CYCLE_UNITS, EDP_UNITS, ENERGY_UNITS
 from tilewright.report.multi_energy_figure import THIS_RUN, readable
 
 Summary = Mapping[str, Any]
-EDP_UNITS = ((1.0, "pJ · cycles"),)
 WIDTH_INCHES, NAME_INCHES, PANEL_INCHES, NUMBER_INCHES = 11.0, 1.6, 1.95, 1.05
 TOP_INCHES, BAR_INCHES, BOTTOM_INCHES = 1.0, 0.36, 0.25
 RUN_COLOUR, BASELINE_COLOUR, BOUND_COLOUR = OPERAND_COLOURS[0], "#bbbbbb", OPERAND_COLOURS[4]
@@ -93,7 +92,7 @@ def _draw_column(
     colours = [RUN_COLOUR, *([BASELINE_COLOUR] * (len(values) - 1))]
     panel.barh(range(len(values)), values, 0.62, color=colours)
     for place, value in enumerate(values):
-        text = f"{value / unit[0]:.3g}" if len(units) == 1 else three_digits(value / unit[0])
+        text = three_digits(value / unit[0])
         ratio = f"  ×{value / values[0]:.2f}" if place and values[0] else ""
         panel.text(value + most * 0.02, place, text + ratio, va="center", fontsize=7.5)
     if least is not None:

@@ -59,6 +59,7 @@ PART_STYLES = (
     ("#F0E442", "xxxx"),
 )
 ENERGY_UNITS: tuple[Unit, ...] = ((1e12, "J"), (1e9, "mJ"), (1e6, "µJ"), (1e3, "nJ"), (1.0, "pJ"))
+EDP_UNITS: tuple[Unit, ...] = tuple((factor, f"{name} · cycles") for factor, name in ENERGY_UNITS)
 CYCLE_UNITS: tuple[Unit, ...] = ((1e9, "10⁹ cycles"), (1e6, "10⁶ cycles"), (1e3, "10³ cycles"), (1.0, "cycles"))
 MARKER: dict[str, Any] = {
     "linestyle": "none",

@@ -14,6 +14,7 @@ from tilewright.report.canvas import GREY
 from tilewright.report.colours import OPERAND_COLOURS, lighter
 from tilewright.report.figure_layout import figure_style, save_figure, size_text, unit_for
 from tilewright.report.figures import CYCLE_UNITS
+from tilewright.report.multi_summary import link_rows
 from tilewright.report.schedule_view import ScheduleView
 from tilewright.schedule.problem import Floats, Integers
 from tilewright.schedule.result import link_use
@@ -39,7 +40,7 @@ class Curve:
     values: Floats
     """From each time on"""
     text: str
-    """Peak or mean, in words."""
+    """Peak or use, in words."""
     limit: float
     """Capacity, or 1 for a share"""
 
@@ -60,30 +61,41 @@ def memory_curves(view: ScheduleView) -> list[Curve]:
 
 
 def link_curves(view: ScheduleView) -> list[Curve]:
-    """Share of the width of each link in use over time, of links that carry anything."""
+    """Share of the width of each link in use over time, of links that carry anything; in words as in the summary."""
     widths = view.system.link_bits_per_cycle
-    latency = max(view.schedule.latency_cycles, 1)
     curves = []
+    rows = link_rows(view.artifact)
     for link, (times, used) in enumerate(link_use(view.schedule, view.system)):
         if not len(times):
             continue
-        share = used / widths[link]
-        mean = float(np.sum(share[:-1] * np.diff(times))) / latency
-        text = f"{view.names.link_kinds[link]}, {widths[link]:,} bits per cycle, mean {100 * mean:.1f} %"
-        curves.append(Curve(view.names.link_names[link], times, share, text, 1.0))
+        row = rows[link]
+        text = f"{row['kind']} without limit, busy {100 * row['busy']:.1f} %"
+        if row["utilisation"] is not None:
+            text = (
+                f"{row['kind']} of {row['width_bits_per_cycle']:,} bits per cycle, busy {100 * row['busy']:.1f} %,"
+                f" carries {100 * row['utilisation']:.1f} % of what it could"
+            )
+        curves.append(Curve(view.link_label(link), times, used / widths[link], text, 1.0))
     return curves
 
 
 def memory_figure(view: ScheduleView) -> Figure:
     """A panel for each memory on chip: bits over time, capacity dashed, peak in words."""
+    curves = memory_curves(view)
+    words = "what each memory holds; dashed: its capacity" if curves else "nothing is kept in a memory"
     title = f"Memories: {view.names.network} on {view.names.accelerator}"
-    return _curves_figure(memory_curves(view), title, "nothing is kept in a memory", view, MEMORY_COLOUR, True)
+    return _curves_figure(curves, title, words, view, MEMORY_COLOUR, True)
 
 
 def link_figure(view: ScheduleView) -> Figure:
     """A panel for each link in use: share of its width over time."""
+    curves = link_curves(view)
+    words = "share of the width of each link in use" if curves else "nothing moves over a link"
+    idle = len(view.names.link_names) - len(curves)
+    if curves and idle:
+        words += f"; {idle} more {'links carry' if idle > 1 else 'link carries'} nothing"
     title = f"Links: {view.names.network} on {view.names.accelerator}"
-    return _curves_figure(link_curves(view), title, "nothing moves over a link", view, LINK_COLOUR, False)
+    return _curves_figure(curves, title, words, view, LINK_COLOUR, False)
 
 
 def write_memory_figure(view: ScheduleView, path_stem: Path) -> tuple[Path, Path]:
@@ -120,7 +132,7 @@ def mean_in_stretches(curve: Curve, last: int, stretches: int) -> tuple[Floats, 
 
 
 def _curves_figure(
-    curves: Sequence[Curve], title: str, nothing: str, view: ScheduleView, colour: str, is_size: bool
+    curves: Sequence[Curve], title: str, words: str, view: ScheduleView, colour: str, is_size: bool
 ) -> Figure:
     panel_inches = max(LEAST_PANEL_INCHES, min(PANEL_INCHES, MOST_INCHES / max(len(curves), 1)))
     step = panel_inches + HEAD_INCHES
@@ -131,10 +143,7 @@ def _curves_figure(
         figure = Figure(figsize=(WIDTH_INCHES, height))
         FigureCanvasAgg(figure)
         figure.text(0.2 / WIDTH_INCHES, 1 - 0.2 / height, title, fontsize=10, weight="bold", va="center")
-        words = "what each memory holds; dashed: its capacity" if is_size else "share of the width of each link in use"
-        figure.text(
-            0.2 / WIDTH_INCHES, 1 - 0.4 / height, words if curves else nothing, fontsize=8, color=GREY, va="center"
-        )
+        figure.text(0.2 / WIDTH_INCHES, 1 - 0.4 / height, words, fontsize=8, color=GREY, va="center")
         for number, curve in enumerate(curves):
             bottom = height - TOP_INCHES - (number + 1) * step
             width = WIDTH_INCHES - LEFT_INCHES - RIGHT_INCHES
@@ -150,15 +159,13 @@ def _curves_figure(
 
 
 def _draw_curve(panel: Axes, curve: Curve, latency: int, colour: str, is_size: bool) -> None:
-    drawn = (
+    times, values = (
         most_in_stretches(curve, latency, MEMORY_STRETCHES)
         if is_size
         else mean_in_stretches(curve, latency, LINK_STRETCHES)
     )
-    times, values = drawn
-    times, values = np.append(times, latency), np.append(values, values[-1])
-    panel.fill_between(times, values, step="post", color=lighter(colour, 0.65), linewidth=0)
-    panel.step(times, values, where="post", color=colour, linewidth=0.6)
+    look: dict[str, Any] = {"facecolor": lighter(colour, 0.65), "edgecolor": colour, "linewidth": 0.6}
+    panel.stairs(values, np.append(times, max(latency, float(times[-1]))), fill=True, **look)
     panel.set_xlim(0, latency)
     style: dict[str, Any] = {"fontsize": 8, "va": "bottom", "transform": panel.transAxes}
     panel.text(0, 1.04, curve.name, weight="bold", **style)

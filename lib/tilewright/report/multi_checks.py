@@ -15,6 +15,7 @@ from tilewright.schedule.assembly import ACTIVATION, AssembledProblem
 from tilewright.schedule.bounds import lower_bounds
 from tilewright.schedule.check import faults_by_rule
 from tilewright.schedule.core_costs import CoreCostRow
+from tilewright.schedule.options import CAUSAL
 
 _TOLERANCE = 1e-9
 _RULES = {
@@ -26,7 +27,6 @@ _RULES = {
     "energy": "energy is the sum of its parts, and those follow from the logs",
     "logs": "the schedule has its logs",
 }
-CAUSAL = "causal"
 
 
 def check_multi_run(
@@ -179,7 +179,9 @@ def _cost_faults(
 def _use_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Iterator[str]:
     yield from _row_faults("memory", summary["memories"], memory_rows(artifact))
     yield from _row_faults("link", summary["links"], link_rows(artifact))
-    for table, keys in (("cores", ("utilisation", "array_utilisation")), ("links", ("busy", "utilisation"))):
+    # In another model streams have a link for the run of their CN, whatever they carry: more than its width, it may be.
+    of_links = ("busy", "utilisation") if artifact.schedule_model == CAUSAL else ("busy",)
+    for table, keys in (("cores", ("utilisation", "array_utilisation")), ("links", of_links)):
         for row in summary[table]:
             for key in keys:
                 if row[key] is not None and not 0 <= row[key] <= 1 + _TOLERANCE:

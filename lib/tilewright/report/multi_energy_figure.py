@@ -18,6 +18,7 @@ from tilewright.schedule.result import Schedule
 
 Summary = Mapping[str, Any]
 ON_CORE, TOTAL = "on core", "total"
+ARRAYS, OTHER_MEMORIES = "arrays", "other core memories"
 CAUSE_WORDS = {
     "off_chip_fetch": "fetched from off-chip",
     "core_to_core": "between cores",
@@ -27,10 +28,12 @@ CAUSE_WORDS = {
 }
 LINK, MEMORY = "links", "memories"
 PART_ORDER = (ON_CORE, *(f"{words}, {part}" for words in CAUSE_WORDS.values() for part in (LINK, MEMORY)))
-PART_COLOURS = {ON_CORE: "#4d4d4d", TOTAL: "#bbbbbb"} | {
+PART_COLOURS = {ON_CORE: "#8a8a8a", TOTAL: "#bbbbbb"} | {
     words: OPERAND_COLOURS[number] for words, number in zip(CAUSE_WORDS.values(), (0, 2, 4, 3, 1), strict=True)
 }
-WIDTH_INCHES, NAME_INCHES, BAR_WIDTH_INCHES = 10.5, 1.5, 5.0
+CORE_GREYS = ("#1f1f1f", "#4a4a4a", "#6f6f6f", "#919191", "#b0b0b0", "#cccccc", "#e2e2e2")
+"""Of the parts of ON_CORE, in their order; there are no more parts."""
+WIDTH_INCHES, NAME_INCHES, BAR_WIDTH_INCHES = 10.8, 1.2, 5.0
 TOP_INCHES, BAR_INCHES, AXIS_INCHES, LINE_INCHES = 0.75, 0.42, 0.6, 0.19
 THIS_RUN = "this run"
 
@@ -41,7 +44,7 @@ class EnergyBar:
 
     name: str
     parts_pj: Mapping[str, float]
-    """Part of PART_ORDER → pJ; TOTAL alone where the parts are not known."""
+    """Part → pJ: those of `on_core_parts`, or ON_CORE; then those of PART_ORDER. TOTAL alone where none is known."""
 
     @property
     def total_pj(self) -> float:
@@ -55,9 +58,28 @@ def schedule_parts(schedule: Schedule) -> dict[str, float]:
     return _named_parts({"on_core": schedule.on_core_energy_pj, **causes})
 
 
+def on_core_parts(summary: Summary | None) -> dict[str, float]:
+    """Arrays, then memories of the cores by falling energy → pJ; those that have no grey of their own are one part.
+
+    Memories of one name in several cores are one part. Nothing where the summary does not have them.
+    """
+    energy = (summary or {}).get("energy") or {}
+    if "on_core_memory_pj" not in energy:
+        return {}
+    memories = sorted(energy["on_core_memory_pj"].items(), key=lambda item: (-item[1], item[0]))
+    kept = len(memories) if len(memories) < len(CORE_GREYS) else len(CORE_GREYS) - 2
+    parts = {ARRAYS: float(energy["on_core_operational_pj"])} | {
+        f"{name}, in cores": pj for name, pj in memories[:kept]
+    }
+    return parts | ({OTHER_MEMORIES: sum(pj for _, pj in memories[kept:])} if kept < len(memories) else {})
+
+
 def energy_bars(view: ScheduleView, summary: Summary | None = None) -> list[EnergyBar]:
     """This run, then the baselines of its summary, with their parts where those are given (`energy_parts_pj`)."""
-    bars = [EnergyBar(THIS_RUN, schedule_parts(view.schedule))]
+    parts = schedule_parts(view.schedule)
+    if on_core := on_core_parts(summary):
+        parts = on_core | {part: energy for part, energy in parts.items() if part != ON_CORE}
+    bars = [EnergyBar(THIS_RUN, parts)]
     for row in (summary or {}).get("baselines") or ():
         name = readable(row["name"])
         if name == THIS_RUN:
@@ -93,14 +115,24 @@ def _named_parts(parts: Mapping[str, Any]) -> dict[str, float]:
     return named
 
 
-def _look(part: str) -> dict[str, Any]:
-    """Colour by cause; what links take is hatched."""
-    hatch = "//////" if part.endswith(LINK) else ""
-    return {"facecolor": PART_COLOURS[part.split(", ")[0]], "hatch": hatch, "edgecolor": "white", "linewidth": 0.4}
+def _looks(bars: Sequence[EnergyBar]) -> dict[str, dict[str, Any]]:
+    """Part → how it is drawn, in the order of drawing: greys in the cores, colours by cause, links hatched."""
+    known = (*PART_ORDER, TOTAL)
+    # What is nowhere spent is left out.
+    spent = [part for bar in bars for part, energy in bar.parts_pj.items() if energy > 0]
+    divided = dict.fromkeys(part for part in spent if part not in known)
+    colours = dict(zip(divided, CORE_GREYS, strict=False))
+    colours |= {part: PART_COLOURS[part.split(", ")[0]] for part in known if part in spent}
+    plain: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.4}
+    return {
+        part: {"facecolor": colour, "hatch": "//////" if part in known and part.endswith(LINK) else "", **plain}
+        for part, colour in colours.items()
+    }
 
 
 def _figure(bars: Sequence[EnergyBar], title: str) -> Figure:
-    parts = [part for part in (*PART_ORDER, TOTAL) if any(bar.parts_pj.get(part) for bar in bars)]
+    looks = _looks(bars)
+    parts = list(looks)
     listed = max(LINE_INCHES * (len(parts) + 2), BAR_INCHES * len(bars) + AXIS_INCHES)
     height = TOP_INCHES + listed + 0.1
     most = max(bar.total_pj for bar in bars)
@@ -108,7 +140,7 @@ def _figure(bars: Sequence[EnergyBar], title: str) -> Figure:
     with figure_style():
         figure = Figure(figsize=(WIDTH_INCHES, height))
         FigureCanvasAgg(figure)
-        words = "by what it is spent for; hatched: in links, plain: in memories"
+        words = "grey: in the cores; colours: data that moves, hatched in links, plain in the memories at both ends"
         figure.text(0.2 / WIDTH_INCHES, 1 - 0.2 / height, title, fontsize=10, weight="bold", va="center")
         figure.text(0.2 / WIDTH_INCHES, 1 - 0.4 / height, words, fontsize=8, color=GREY, va="center")
         bottom = height - TOP_INCHES - BAR_INCHES * len(bars)
@@ -117,7 +149,7 @@ def _figure(bars: Sequence[EnergyBar], title: str) -> Figure:
         for place, bar in enumerate(bars):
             left = 0.0
             for part in (part for part in parts if bar.parts_pj.get(part)):
-                panel.barh(place, bar.parts_pj[part] / unit[0], 0.7, left=left, **_look(part))
+                panel.barh(place, bar.parts_pj[part] / unit[0], 0.7, left=left, **looks[part])
                 left += bar.parts_pj[part] / unit[0]
             panel.text(left, place, f" {three_digits(left)}", va="center", fontsize=7.5)
         panel.set_ylim(len(bars) - 0.5, -0.5)
@@ -126,24 +158,32 @@ def _figure(bars: Sequence[EnergyBar], title: str) -> Figure:
         panel.tick_params(axis="y", length=0)
         panel.set_xlabel(f"energy [{unit[1]}]")
         panel.grid(axis="x", linewidth=0.4, color="#cccccc")
-        _list_parts(figure, bars[0], parts, unit, height - TOP_INCHES + 0.15)
+        _list_parts(figure, bars[0], looks, unit, height - TOP_INCHES + 0.15)
     return figure
 
 
-def _list_parts(figure: Figure, bar: EnergyBar, parts: Sequence[str], unit: tuple[float, str], top: float) -> None:
-    """The parts of a schedule with their values and shares: legend and table at once."""
+def _list_parts(
+    figure: Figure, bar: EnergyBar, looks: Mapping[str, Mapping[str, Any]], unit: tuple[float, str], top: float
+) -> None:
+    """The parts of a schedule with their values and shares, and those of others without: legend and table at once."""
     left = NAME_INCHES + BAR_WIDTH_INCHES + 0.35
     style: dict[str, Any] = {"va": "center", "fontsize": 7.5, "transform": figure.dpi_scale_trans}
     head: dict[str, Any] = {**style, "weight": "bold"}
     figure.text(left, top, bar.name, **head)
-    figure.text(left + 2.7, top, unit[1], ha="right", **head)
-    figure.text(left + 3.3, top, "share", ha="right", **head)
-    for number, part in enumerate(parts, 1):
+    figure.text(left + 3.1, top, unit[1], ha="right", **head)
+    figure.text(left + 3.7, top, "share", ha="right", **head)
+    for number, (part, look) in enumerate(looks.items(), 1):
         y = top - LINE_INCHES * number
-        energy = bar.parts_pj.get(part, 0.0)
-        figure.add_artist(Rectangle((left, y - 0.05), 0.2, 0.1, transform=figure.dpi_scale_trans, **_look(part)))
-        figure.text(left + 0.28, y, part if part != TOTAL else "parts not known", **style)
-        if part == TOTAL:
+        figure.add_artist(Rectangle((left, y - 0.05), 0.2, 0.1, transform=figure.dpi_scale_trans, **look))
+        figure.text(left + 0.28, y, {TOTAL: "parts not known", ON_CORE: "in the cores"}.get(part, part), **style)
+        if part not in bar.parts_pj:
+            figure.text(left + 3.1, y, "others only", ha="right", color=GREY, **style)
             continue
-        figure.text(left + 2.7, y, three_digits(energy / unit[0]), ha="right", **style)
-        figure.text(left + 3.3, y, f"{100 * energy / (bar.total_pj or 1):.1f} %", ha="right", **style)
+        energy = bar.parts_pj[part]
+        figure.text(left + 3.1, y, _amount(energy / unit[0]), ha="right", **style)
+        figure.text(left + 3.7, y, f"{100 * energy / (bar.total_pj or 1):.1f} %", ha="right", **style)
+
+
+def _amount(value: float) -> str:
+    """Three digits, and no exponent for what hardly counts."""
+    return "< 0.001" if 0 < value < 0.001 else three_digits(value)

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from tilewright.report.core_use import core_use_rows
 from tilewright.report.coverage_text import coverage_lines
+from tilewright.report.run_tables import edp_text
 
 Summary = dict[str, Any]
 _ROW_NAMES = {"single_core": "everything on one core", "layer_by_layer": "layer by layer", "this_run": "this run"}
@@ -12,14 +14,17 @@ _ROW_NAMES = {"single_core": "everything on one core", "layer_by_layer": "layer 
 def summary_text(summary: Summary, in_full: bool = True) -> str:
     """Totals, gap and baselines; with `in_full` also cores, memories, links and parts of the energy."""
     lines = [
-        f"{summary['workload']} on {summary['hardware']}: {summary['latency_cycles']:,} cycles,"
-        f" {summary['energy_pj']:.6g} pJ ({summary['cn_count']:,} computation nodes, {summary['edge_count']:,} edges)",
-        _gap_line(summary),
+        f"{summary['workload']} on {summary['hardware']}: {summary['cn_count']:,} computation nodes,"
+        f" {summary['edge_count']:,} edges between them",
+        f"latency {summary['latency_cycles']:,} cycles, energy {_micro(summary['energy_pj'])} µJ,"
+        f" EDP {edp_text(summary['edp_pj_cycles'])} J cycles",
+        *_bound_lines(summary),
     ]
     lines += coverage_lines(summary)
     if len(summary["baselines"]) > 1:
         lines += ["", *_table(("", "latency [cycles]", "energy [µJ]", "gap", "of this run"), _baselines(summary))]
-    lines += ["", *_table(("core", "role", "nodes", "busy", "array use", "energy [µJ]"), _cores(summary))]
+    heads = ("core", "role", "nodes", "busy", "array use", "energy [µJ]", "fullest memory")
+    lines += ["", *_table(heads, _cores(summary))]
     if in_full:
         lines += ["", *_table(("memory", "capacity [KiB]", "peak"), _memories(summary))]
         lines += ["", *_table(("link", "width [bit/cycle]", "moved [KiB]", "busy"), _links(summary))]
@@ -27,16 +32,17 @@ def summary_text(summary: Summary, in_full: bool = True) -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def _gap_line(summary: Summary) -> str:
+def _bound_lines(summary: Summary) -> list[str]:
+    """The bounds with the gaps to them, and the terms of which that of the latency is the largest."""
     bound = summary["lower_bound"]
     if bound is None:
-        return f"no lower bound: the schedule model {summary['model']} is not causal"
+        return [f"no lower bound: the schedule model {summary['model']} is not causal"]
     terms = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in bound["latency_terms"].items())
-    return (
-        f"gap to the lower bound: {summary['gap_latency']:.1%} in latency"
-        f" ({bound['latency_cycles']:,} cycles: {terms}), {summary['gap_energy']:.1%} in energy"
-        f" ({bound['energy_pj']:.6g} pJ)"
-    )
+    return [
+        f"lower bounds of all allocations: {bound['latency_cycles']:,} cycles, {_micro(bound['energy_pj'])} µJ;"
+        f" gap to them: {summary['gap_latency']:.1%} in latency, {summary['gap_energy']:.1%} in energy",
+        f"the bound of the latency is the largest of: {terms}",
+    ]
 
 
 def _baselines(summary: Summary) -> list[tuple[str, ...]]:
@@ -58,8 +64,9 @@ def _cores(summary: Summary) -> list[tuple[str, ...]]:
             f"{row['utilisation']:.1%}",
             f"{row['array_utilisation']:.1%}",
             _micro(row["energy_pj"]),
+            "" if row["peak_share"] is None else f"{row['peak_share']:.1%}",
         )
-        for row in summary["cores"]
+        for row in core_use_rows(summary)
     ]
 
 
@@ -83,7 +90,8 @@ def _links(summary: Summary) -> list[tuple[str, ...]]:
 
 def _energies(summary: Summary) -> list[tuple[str, ...]]:
     energy = summary["energy"]
-    parts = {"cores": energy["on_core_pj"]}
+    parts = {"arrays": energy["on_core_operational_pj"]}
+    parts |= {f"{name}, in cores": value for name, value in energy["on_core_memory_pj"].items()}
     parts |= {name.replace("_", " "): cause["link_pj"] + cause["memory_pj"] for name, cause in energy["causes"].items()}
     total = summary["energy_pj"] or 1.0
     return [(name, _micro(value), f"{value / total:.1%}") for name, value in parts.items()]

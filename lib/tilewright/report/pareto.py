@@ -1,7 +1,8 @@
 """Which hardware variants are worth their cost: the non-dominated set of runs in energy, latency and area.
 
 A run dominates another if it is no worse in every objective and better in one. Only runs that say the same are
-compared: the same network, and the same options but for what was minimised.
+compared: the same network, and the same options but for what was minimised. Runs of several cores are compared with
+each other however they cut, allocate and order the network, but costed and scheduled by one model.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,8 @@ OBJECTIVES = ("energy_pj", "latency_cycles", "area_mm2")
 WITHOUT_AREA = OBJECTIVES[:2]
 WORDS = {"energy_pj": "energy", "latency_cycles": "latency", "area_mm2": "area"}
 LONGEST_OPTION = 40
+MODEL_SETTINGS = ("schedule_model", "share_divisor", "cn_runtime")
+"""Settings of schedules that say how time is counted; others are choices that are worth comparing."""
 COLUMNS = (
     *("workload", "group", "run", "core", "objective", "model", *OBJECTIVES, "edp_pj_cycles"),
     *("compared_by", "pareto", "dominated_by", "area_note"),
@@ -42,6 +45,7 @@ class Candidate:
     """None where the hardware file does not give all of it."""
     area_note: str = ""
     """What is not given."""
+    is_of_several_cores: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,28 @@ def candidate(run: str, summary: Summary, made_by: Mapping[str, Any], area_note:
     )
 
 
+def multi_candidate(
+    run: str, summary: Summary, made_by: Mapping[str, Any], area_mm2: float | None = None, area_note: str = ""
+) -> Candidate:
+    """The point of a run of several cores; the area is that of the accelerator, None where that is not at hand."""
+    settings = {key: str(summary["settings"][key]) for key in MODEL_SETTINGS}
+    is_known = area_mm2 is not None and not area_note
+    return Candidate(
+        run=run,
+        workload=summary["workload"],
+        workload_digest=str(made_by.get("inputs", {}).get("workload", "")),
+        core=summary["hardware"],
+        objective=summary["objective"],
+        model=summary["cost_model"],
+        options=(*settings.items(), *_work_costed(summary)),
+        energy_pj=summary["energy_pj"],
+        latency_cycles=summary["latency_cycles"],
+        area_mm2=area_mm2 if is_known else None,
+        area_note="" if is_known else area_note or "area not given",
+        is_of_several_cores=True,
+    )
+
+
 def _work_costed(summary: Summary) -> tuple[tuple[str, str], ...]:
     """Runs that cost different parts of a network cannot be compared: what is left out is free."""
     if "coverage" not in summary:
@@ -98,7 +124,8 @@ def compare(candidates: Sequence[Candidate]) -> tuple[Group, ...]:
     """The groups of runs that can be compared, networks and groups in the order of their first run."""
     members: dict[tuple[Any, ...], list[Candidate]] = {}
     for point in candidates:
-        members.setdefault((point.workload, point.workload_digest, point.model, point.options), []).append(point)
+        is_alike = (point.is_of_several_cores, point.workload_digest, point.model, point.options)
+        members.setdefault((point.workload, *is_alike), []).append(point)
     by_workload: dict[str, list[list[Candidate]]] = {}
     for group in members.values():
         by_workload.setdefault(group[0].workload, []).append(group)
@@ -191,6 +218,13 @@ def _group(points: Sequence[Candidate], difference: str) -> Group:
 
 def _difference(point: Candidate, others: Sequence[Candidate]) -> str:
     """The options in which the groups of a network differ, with their values for this one."""
+    flow = "several cores" if point.is_of_several_cores else "one core"
+    is_one_flow = len({other.is_of_several_cores for other in others}) == 1
+    alike = [other for other in others if other.is_of_several_cores == point.is_of_several_cores]
+    return ", ".join(filter(None, ("" if is_one_flow else flow, _other_options(point, alike))))
+
+
+def _other_options(point: Candidate, others: Sequence[Candidate]) -> str:
     if len(others) == 1:
         return ""
     tables = [dict(other.options) for other in others]

@@ -12,6 +12,7 @@ from typing import Any
 from tilewright.artifacts.canonical import canonical_text, write_atomically
 from tilewright.report.schedule_table import CORE, NODE_BAR, TRANSFER_BAR, ScheduleTable, listeners, schedule_table
 from tilewright.report.schedule_view import CATEGORIES, ScheduleView
+from tilewright.report.short_names import short_layer_name
 from tilewright.schedule.state_record import CAUSES
 
 CORES, LINKS, MEMORIES = 1, 2, 3
@@ -61,6 +62,12 @@ def write_trace(view: ScheduleView, path: Path, table: ScheduleTable | None = No
     return path
 
 
+def slice_name(view: ScheduleView, node: int) -> str:
+    """A CN and its layer: Perfetto colours slices by their names, in which it looks at no digits."""
+    layer, names = int(view.node_layer[node]), view.names
+    return f"{view.node_name(node)} {short_layer_name(names.layer_names[layer], names.layer_operator_types[layer])}"
+
+
 def _has_flows(view: ScheduleView) -> bool:
     return len(view.edges[0]) <= MOST_FLOWS
 
@@ -97,7 +104,7 @@ def _bars(view: ScheduleView, table: ScheduleTable, threads: list[list[tuple[int
     for row, lane, start, end, kind, item, category in zip(*(column.tolist() for column in columns), strict=True):
         process, thread = threads[row][lane]
         if kind == NODE_BAR:
-            name, group, args = f"CN {view.node_name(item)}", "cn", _node_args(view, item)
+            name, group, args = slice_name(view, item), "cn", _node_args(view, item)
         elif kind == TRANSFER_BAR:
             name, group, args = CATEGORIES[category], "transfer", _transfer_args(view, item, heard.get(item, []))
         else:
@@ -119,7 +126,7 @@ def _plain_bars(view: ScheduleView, table: ScheduleTable, threads: list[list[tup
     columns = (table.row, table.lane, table.start_cycles, table.end_cycles, table.kind, table.item, table.category)
     for row, lane, start, end, kind, item, category in zip(*(column.tolist() for column in columns), strict=True):
         process, thread = threads[row][lane]
-        name = f"CN {view.node_name(item)}" if kind == NODE_BAR else CATEGORIES[category]
+        name = slice_name(view, item) if kind == NODE_BAR else CATEGORIES[category]
         yield {"name": name, "ph": "X", "ts": start, "dur": end - start, "pid": process, "tid": thread}
 
 

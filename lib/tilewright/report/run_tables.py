@@ -76,15 +76,19 @@ def multi_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) ->
     return render(table, width)
 
 
+def edp_text(edp_pj_cycles: float) -> str:
+    """An energy-delay product in J cycles."""
+    edp = edp_pj_cycles / 1e12
+    return f"{edp:,.0f}" if edp >= 10 else f"{edp:.3g}"
+
+
 def _words(baseline: Mapping[str, Any]) -> str:
     core = f" ({baseline['core']}: {baseline['core_name']})" if baseline["core"] is not None else ""
     return BASELINES[baseline["name"]] + core
 
 
 def _figures(row: Mapping[str, Any]) -> tuple[str, str, str]:
-    edp = row["edp_pj_cycles"] / 1e12
-    edp_text = f"{edp:,.0f}" if edp >= 10 else f"{edp:.3g}"
-    return millions(row["energy_pj"]), f"{row['latency_cycles']:,.0f}", edp_text
+    return millions(row["energy_pj"]), f"{row['latency_cycles']:,.0f}", edp_text(row["edp_pj_cycles"])
 
 
 def _gap(gap: float | None) -> str:

@@ -122,6 +122,20 @@ class Schedule {
     return Array.from(this.sourceEdge.subarray(this.sourceFirst[node], this.sourceFirst[node + 1]));
   }
 
+  // The bars that are joined with a bar: the CNs that a CN waits for and those that wait for it, the maker of data, the CN of
+  // a stream.
+  joined(bar) {
+    const item = this.bar_item[bar], kind = this.bar_kind[bar];
+    if (kind === STREAM) return [this.nodeBar[this.stream_node[item]]];
+    if (kind === TRANSFER) {
+      const producer = this.piece_producer[this.transfer_piece[item]];
+      return producer >= 0 ? [this.nodeBar[producer]] : [];
+    }
+    const nodes = [...this.incoming(item).map((edge) => this.edge_source[edge]),
+      ...this.outgoing(item).map((edge) => this.edge_target[edge])];
+    return nodes.map((node) => this.nodeBar[node]);
+  }
+
   // The CN of a text such as 3.17, or the first of the first layer whose name has the text; -1 if there is none.
   find(text) {
     const parts = /^(\d+)\.(\d+)$/.exec(text);

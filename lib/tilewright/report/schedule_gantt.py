@@ -14,7 +14,7 @@ from matplotlib.patches import Rectangle
 from tilewright.report.canvas import GREY
 from tilewright.report.colours import layer_colour, text_colour
 from tilewright.report.figure_layout import figure_style, save_figure, three_digits, unit_for
-from tilewright.report.figures import CYCLE_UNITS, ENERGY_UNITS
+from tilewright.report.figures import CYCLE_UNITS, EDP_UNITS, ENERGY_UNITS
 from tilewright.report.schedule_strips import strips
 from tilewright.report.schedule_table import CORE, NODE_BAR, ScheduleTable, schedule_table
 from tilewright.report.schedule_view import CATEGORIES, ScheduleView
@@ -22,14 +22,14 @@ from tilewright.report.short_names import short_layer_name
 from tilewright.schedule.problem import Integers
 
 Summary = Mapping[str, Any]
-CATEGORY_HATCHES = ("-----", "", "xxxx", "/////", "ooo", "|||||")
-"""By place in CATEGORIES."""
+CATEGORY_HATCHES = ("-----", "", "xxxx", "/////", "++++", "|||||")
+"""By place in CATEGORIES. Lines alone: a hatch of circles makes an SVG file larger than all the rest does."""
 SECTIONS = ((0.0, 0.05), (0.475, 0.525), (0.95, 1.0))
 """What is shown of a schedule that is not shown in full: shares of its latency."""
 MOST_SHAPES = 2500
 """Bars in a panel from which they are an image instead of shapes."""
-DOTS_PER_INCH = 200
-"""Of that image, and of the PNG."""
+IMAGE_DOTS_PER_INCH, PNG_DOTS_PER_INCH = 100, 180
+"""Of that image, and of all."""
 WIDTH_INCHES, RIGHT_INCHES, TOP_INCHES, AXIS_INCHES, GAP_INCHES = 16.0, 0.6, 0.75, 0.45, 0.25
 CORE_INCHES, LINK_INCHES, LANE_INCHES, MOST_ROW_INCHES = 0.36, 0.24, 0.1, 1.2
 ROW_GAP_INCHES = 0.05
@@ -69,16 +69,17 @@ def write_schedule_figure(
 ) -> tuple[Path, Path]:
     """Write the Gantt chart as `path_stem`.svg and .png; returns both paths."""
     figure = schedule_figure(view, summary, plot_full_schedule, plot_data_transfer, table)
-    return save_figure(figure, path_stem, DOTS_PER_INCH)
+    return save_figure(figure, path_stem, PNG_DOTS_PER_INCH)
 
 
 def totals_line(latency_cycles: int, energy_pj: float, summary: Summary | None) -> str:
     """Latency, energy, EDP, and gap to the lower bound, in a line."""
-    unit = unit_for(energy_pj, ENERGY_UNITS)
+    edp = latency_cycles * energy_pj
+    unit, edp_unit = unit_for(energy_pj, ENERGY_UNITS), unit_for(edp, EDP_UNITS)
     parts = [
         f"latency {latency_cycles:,} cycles",
         f"energy {three_digits(energy_pj / unit[0])} {unit[1]}",
-        f"EDP {latency_cycles * energy_pj:.3g} pJ · cycles",
+        f"EDP {three_digits(edp / edp_unit[0])} {edp_unit[1]}",
     ]
     if summary is not None and summary.get("gap_latency") is not None:
         parts.append(f"gap of the latency to its lower bound {100 * summary['gap_latency']:.1f} %")
@@ -149,10 +150,10 @@ class _Drawing:
         seen = np.flatnonzero((table.end_cycles > window[0]) & (table.start_cycles < window[1]))
         top, bottom = self._places(seen)
         if len(seen) > MOST_SHAPES:
-            pixels = [round(height * DOTS_PER_INCH) for height in self.heights]
-            gap = round(ROW_GAP_INCHES * DOTS_PER_INCH)
-            image = strips(table, window, round(inches * DOTS_PER_INCH), pixels, gap)
-            extent = (window[0], window[1], sum(pixels) / DOTS_PER_INCH, 0.0)
+            pixels = [round(height * IMAGE_DOTS_PER_INCH) for height in self.heights]
+            gap = round(ROW_GAP_INCHES * IMAGE_DOTS_PER_INCH)
+            image = strips(table, window, round(inches * IMAGE_DOTS_PER_INCH), pixels, gap)
+            extent = (window[0], window[1], sum(pixels) / IMAGE_DOTS_PER_INCH, 0.0)
             panel.imshow(image, aspect="auto", extent=extent, interpolation="none", zorder=1)
             panel.set_xlim(*window)
             panel.set_ylim(self.panel_inches, 0)

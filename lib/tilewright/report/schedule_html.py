@@ -1,7 +1,8 @@
 """The schedule as one HTML file that needs nothing else: data, style and script are inside, no network is used.
 
-The script (schedule_data.js, schedule_viewer.js) draws on a canvas what is in sight. Columns of numbers are packed:
-little-endian 32-bit integers or doubles, mostly as differences, first bytes of all values first, deflated, base64.
+The script (schedule_data.js, schedule_lanes.js, schedule_viewer.js) draws on a canvas what is in sight. Columns of
+numbers are packed: little-endian 32-bit integers or doubles, mostly as differences, first bytes of all values first,
+deflated, base64.
 """
 
 import base64
@@ -25,7 +26,7 @@ from tilewright.report.short_names import short_layer_name
 from tilewright.schedule.state_record import CAUSES
 
 FOLDER = Path(__file__).resolve().parent
-PAGE, SCRIPTS = "schedule_page.html", ("schedule_data.js", "schedule_viewer.js")
+PAGE, SCRIPTS = "schedule_page.html", ("schedule_data.js", "schedule_lanes.js", "schedule_viewer.js")
 DATA_START, DATA_END = '<script type="application/json" id="schedule">', "</script>"
 Column = npt.NDArray[Any]
 _TRANSFER_COLUMNS = ("piece", "cause", "source_core", "target_core", "source_memory", "target_memory")

@@ -31,7 +31,7 @@ def hatch_masks(height: int, width: int) -> npt.NDArray[np.bool_]:
         np.zeros((height, width), np.bool_),
         ((x + y) % 14 < 2) | ((x - y) % 14 < 2),
         (x + y) % 10 < 2,
-        (x % 9 < 3) & (y % 9 < 3),
+        (x % 9 < 2) | (y % 9 < 2),
         x % 9 < 2,
     )
     assert len(masks) == len(CATEGORIES)

@@ -179,5 +179,5 @@ def _row(view: ScheduleView, key: int, lanes: int, busy: int) -> Row:
         return Row(view.names.core_names[key], CORE, key, lanes, busy)
     link = key - cores
     if link < len(view.system.link_bits_per_cycle):
-        return Row(view.names.link_names[link], LINK, link, lanes, busy)
+        return Row(view.link_label(link), LINK, link, lanes, busy)
     return Row("no link", NO_LINK, -1, lanes, busy)

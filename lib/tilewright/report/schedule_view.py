@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from tilewright.fusion.graph import CnGraph
+from tilewright.hardware.interconnect import OFFCHIP_PORT
 from tilewright.schedule.artifact import ScheduleArtifact
 from tilewright.schedule.assembly import WEIGHT, SystemNames
 from tilewright.schedule.problem import CoreSystem, Integers
@@ -73,6 +74,11 @@ class ScheduleView:
     def first_node(self) -> Integers:
         """[layer + 1] its first CN"""
         return np.searchsorted(self.node_layer, np.arange(len(self.names.layer_names) + 1))
+
+    def link_label(self, link: int) -> str:
+        """A link for people: its name; the ports of the off-chip memory, which have the number of its core, say so."""
+        name = self.names.link_names[link]
+        return f"{name} (off-chip)" if self.names.link_kinds[link] == OFFCHIP_PORT else name
 
     def node_name(self, node: int) -> str:
         """A CN for people: number of the layer, then of the CN in it."""

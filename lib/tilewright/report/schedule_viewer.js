@@ -1,43 +1,9 @@
 // The interactive schedule: a canvas that draws the bars in sight, and what the mouse and the keys do.
 // A frame costs as much as there are pixels, not bars: where several bars fall into one pixel, the pixel is drawn once, as
-// opaque as it is filled. Needs schedule_data.js before it.
+// opaque as it is filled. Needs schedule_data.js and schedule_lanes.js before it.
 "use strict";
 
-const LABEL_WIDTH = 190, AXIS_HEIGHT = 26, LEAST_SHAPE = 1.5;
-
-// Draws the bars of a lane that lie in [t0, t1): `paint` gets (bar, x, width, filled share, whether it is one whole bar).
-function drawLane(schedule, lane, t0, scale, width, paint) {
-  const { bars, starts, ends, busy } = schedule.shown[lane];
-  const t1 = t0 + width / scale, last = firstAbove(starts, t1, 0, bars.length, true);
-  let i = firstAbove(ends, t0, 0, bars.length);
-  while (i < last) {
-    const x = (starts[i] - t0) * scale, across = (ends[i] - starts[i]) * scale;
-    if (across >= LEAST_SHAPE) {
-      const left = Math.max(x, -2);
-      paint(bars[i], left, Math.min(x + across, width + 2) - left, 1, true);
-      i++;
-      continue;
-    }
-    const pixel = Math.floor(x);
-    let next = Math.max(i + 1, firstAbove(starts, t0 + (pixel + 1) / scale, i, last, true));
-    // A wide bar that begins in this pixel is drawn as a whole.
-    if (next - 1 > i && (ends[next - 1] - starts[next - 1]) * scale >= LEAST_SHAPE) next--;
-    const step = Math.max(1, (next - i) >> 3);
-    let longest = i;
-    for (let j = i; j < next; j += step) if (ends[j] - starts[j] > ends[longest] - starts[longest]) longest = j;
-    paint(bars[longest], pixel, 1, Math.max(0.12, Math.min(1, (busy[next] - busy[i]) * scale)), false);
-    i = next;
-  }
-}
-
-// Round steps of an axis: times between t0 and t1, about a label each 110 pixels.
-function ticks(t0, t1, width) {
-  const raw = Math.max(1, (t1 - t0) / Math.max(1, width / 110)), power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= raw);
-  const found = [];
-  for (let time = Math.ceil(t0 / step) * step + 0; time <= t1; time += step) found.push(time);
-  return found;
-}
+const LABEL_WIDTH = 190, AXIS_HEIGHT = 26, MOST_STRETCH = 2;
 
 class Viewer {
   constructor(schedule, page) {
@@ -51,13 +17,7 @@ class Viewer {
     this.t0 = 0;
     this.t1 = this.latency;
     this.selected = -1;
-    this.rowTop = [];
-    let top = 4;
-    for (const row of schedule.rows) {
-      this.rowTop.push(top);
-      top += this.rowHeight(row);
-    }
-    this.total = top + 4;
+    this.place(1);
     page.title = schedule.title;
     page.getElementById("title").textContent = schedule.title;
     page.getElementById("totals").textContent = schedule.totals;
@@ -68,7 +28,19 @@ class Viewer {
   }
 
   rowHeight(row) {
-    return row.kind === "core" ? 30 : Math.max(20, Math.min(9 * row.lanes + 4, 120));
+    return this.stretch * (row.kind === "core" ? 30 : Math.max(20, Math.min(9 * row.lanes + 4, 120)));
+  }
+
+  // Puts the rows below each other, `stretch` times their least height.
+  place(stretch) {
+    this.stretch = stretch;
+    this.rowTop = [];
+    let top = 4;
+    for (const row of this.schedule.rows) {
+      this.rowTop.push(top);
+      top += this.rowHeight(row);
+    }
+    this.total = top + 4;
   }
 
   legend() {
@@ -124,12 +96,11 @@ class Viewer {
     context.strokeStyle = context.fillStyle = "#000a";
     context.beginPath();
     const line = (x0, y0, x1, y1) => { context.moveTo(x0, y0); context.lineTo(x1, y1); };
-    if (signs === "-") line(0, 4, 8, 4);
-    if (signs === "|") line(4, 0, 4, 8);
+    if (signs === "-" || signs === "+") line(0, 4, 8, 4);
+    if (signs === "|" || signs === "+") line(4, 0, 4, 8);
     if (signs === "/" || signs === "x") { line(-2, 2, 2, -2); line(0, 8, 8, 0); line(6, 10, 10, 6); }
     if (signs === "x") { line(0, 0, 8, 8); }
     context.stroke();
-    if (signs === "o") context.fillRect(2, 2, 3, 3);
     return context.createPattern(tile, "repeat");
   }
 
@@ -137,6 +108,9 @@ class Viewer {
     const ratio = globalThis.devicePixelRatio || 1;
     this.width = Math.max(200, this.scroll.clientWidth);
     this.height = Math.max(100, this.scroll.clientHeight);
+    // Few rows share the window; many keep their least height and scroll.
+    this.place(1);
+    this.place(Math.max(1, Math.min(MOST_STRETCH, (this.height - AXIS_HEIGHT - 8) / this.total)));
     this.canvas.style.width = `${this.width}px`;
     this.canvas.style.height = `${this.height}px`;
     this.canvas.width = Math.round(this.width * ratio);
@@ -284,12 +258,17 @@ class Viewer {
     context.textAlign = "left";
     context.fillText("busy", LABEL_WIDTH - 36, AXIS_HEIGHT / 2);
     context.fillText("cycles", 8, AXIS_HEIGHT / 2);
+    let free = LABEL_WIDTH;
     for (const time of ticks(this.t0, this.t1, this.plotWidth)) {
       const x = this.xOf(time);
       if (x < LABEL_WIDTH) continue;
       context.fillRect(x, AXIS_HEIGHT - 6, 1, 5);
-      context.textAlign = x > this.width - 68 ? "right" : "left";
-      context.fillText(time.toLocaleString("en"), x + (x > this.width - 68 ? -3 : 3), AXIS_HEIGHT / 2 - 1);
+      // A label stands beside its tick, at the right edge before it, and nowhere over another one.
+      const text = time.toLocaleString("en"), across = context.measureText(text).width;
+      const left = x + 3 + across > this.width ? x - 3 - across : x + 3;
+      if (left < free) continue;
+      context.fillText(text, left, AXIS_HEIGHT / 2 - 1);
+      free = left + across + 6;
     }
   }
 
@@ -323,6 +302,21 @@ class Viewer {
 
   select(bar) {
     this.selected = bar;
+    this.draw();
+  }
+
+  // Brings into sight what is selected, and all that it waits for or that waits for it.
+  fit() {
+    if (this.selected < 0) return;
+    const { schedule } = this;
+    let first = schedule.bar_start[this.selected], last = schedule.bar_end[this.selected];
+    for (const bar of schedule.joined(this.selected)) {
+      first = Math.min(first, schedule.bar_start[bar]);
+      last = Math.max(last, schedule.bar_end[bar]);
+    }
+    const margin = Math.max(2, 0.03 * (last - first));
+    this.t0 = first - margin;
+    this.t1 = last + margin;
     this.draw();
   }
 
@@ -363,6 +357,7 @@ class Viewer {
     let held = null;
     on("in", () => this.zoom(0.5));
     on("out", () => this.zoom(2));
+    on("fit", () => this.fit());
     on("all", () => { this.t0 = 0; this.t1 = this.latency; this.draw(); });
     page.getElementById("find").addEventListener("change", (event) => {
       const node = this.schedule.find(event.target.value.trim());
@@ -404,6 +399,7 @@ class Viewer {
         "+": () => this.zoom(0.7), "=": () => this.zoom(0.7), "-": () => this.zoom(1 / 0.7),
         ArrowLeft: () => this.move(-step), ArrowRight: () => this.move(step),
         ArrowUp: () => { this.scroll.scrollTop -= 60; }, ArrowDown: () => { this.scroll.scrollTop += 60; },
+        f: () => this.fit(),
         0: () => { this.t0 = 0; this.t1 = this.latency; this.draw(); }, Escape: () => this.select(-1),
       };
       if (keys[event.key] && !event.ctrlKey && !event.metaKey) { keys[event.key](); event.preventDefault(); }

@@ -1,7 +1,16 @@
 """Short ways to what the compiled scheduler looks up often."""
 
 from tilewright.compiled import kernel
-from tilewright.schedule.state_record import cell_at, copy_at, cost_at, memory_at, memory_state_at, piece_at, stream_at
+from tilewright.schedule.state_record import (
+    cell_at,
+    copy_at,
+    cost_at,
+    memory_at,
+    memory_state_at,
+    pair_at,
+    piece_at,
+    stream_at,
+)
 
 
 @kernel
@@ -26,6 +35,12 @@ def cost_of(q, row, core):
 def stream_of(q, row, core, operand):
     """How an operand streams; no bits where it fits."""
     return stream_at(q.streams, (row * q.core_count + core) * q.operand_count + operand)
+
+
+@kernel
+def has_path(q, source, target):
+    """Whether one core can send to another, or is it."""
+    return source == target or pair_at(q.pairs, source * q.core_count + target).exists != 0
 
 
 @kernel

@@ -73,7 +73,6 @@ def problem_arrays(problem: SchedulingProblem) -> dict[str, Array]:
             NODE,
             graph.node_count + 1,
             cost_row=graph.cost_row,
-            rank=problem.memory_rank,
             need_start=graph.need_start,
             output_start=problem.outputs[0],
             successor_start=problem.edges[0],
@@ -135,6 +134,9 @@ def inputs_block(
         if operand >= len(prefetches):
             raise InputError([Problem("is no operand", path="operands_to_prefetch", value=str(operand))])
         prefetches[operand] = 1
+    if by_rank := options.candidate_selection == "memory":
+        arrays = {**arrays, "nodes": arrays["nodes"].copy()}
+        arrays["nodes"]["rank"][:-1] = problem.memory_rank.of(problem, np.asarray(allocation, np.int64))
     numbers = {
         "node_count": problem.graph.node_count,
         "piece_count": len(problem.graph.piece_bits),
@@ -145,7 +147,7 @@ def inputs_block(
         "off_chip_core": system.off_chip_core,
         "off_chip_memory": system.off_chip_memory,
         "share_divisor": options.share_divisor,
-        "by_rank": options.candidate_selection == "memory",
+        "by_rank": by_rank,
         "record": options.record,
     }
     return _block(INPUTS, {**arrays, "allocation": _cells(allocation), "prefetches": prefetches}, numbers)

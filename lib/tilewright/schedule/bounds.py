@@ -225,8 +225,10 @@ def _best_rate(
                 return math.inf
             if off_chip_only:
                 best = max(best, limits.write_rate[producer])
+            elif wanted >= 0 and out:
+                best = max(best, limits.fetch_rate[wanted])
             elif wanted >= 0:
-                best = max(best, limits.fetch_rate[wanted], 0.0 if out else limits.direct_rate[producer, wanted])
+                best = max(best, limits.direct_rate[producer, wanted], limits.detour_rate(producer, wanted))
     return best if best > 0 else math.inf
 
 

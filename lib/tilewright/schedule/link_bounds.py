@@ -139,23 +139,27 @@ def _ways(system: CoreSystem, sets: Booleans, outside: int, kind: int, operands:
                 return {}
             # A memory that several cores share may be filled by any of them.
             for fetcher in np.flatnonzero(np.any(system.core_memory == wanted, axis=1)).tolist():
-                for path in _paths(system, sender, fetcher):
+                for path, off_chip_pj in _paths(system, sender, fetcher):
                     if not path:
                         return {}
-                    energy = _energy(system, path, home, wanted)
+                    energy = _energy(system, path, home, wanted) + off_chip_pj
                     found[path] = min(energy, found.get(path, math.inf))
     return found
 
 
-def _paths(system: CoreSystem, sender: int, receiver: int) -> list[Way]:
-    """The direct path of a pair, and the one by way of the off-chip memory; none within a core needs a link."""
-    off, cores = system.off_chip_core, system.core_count
-    paths: list[Way] = [()] if sender == receiver else []
+def _paths(system: CoreSystem, sender: int, receiver: int) -> list[tuple[Way, float]]:
+    """The direct path of a pair, and the one by way of the off-chip memory with the energy of a bit there; none
+    within a core needs a link."""
+    off, cores, memory = system.off_chip_core, system.core_count, system.off_chip_memory
+    paths: list[tuple[Way, float]] = [((), 0.0)] if sender == receiver else []
     if system.path_exists[sender * cores + receiver]:
-        paths.append(tuple(system.path(sender, receiver).tolist()))
+        paths.append((tuple(system.path(sender, receiver).tolist()), 0.0))
     through = off not in (sender, receiver) and system.path_exists[sender * cores + off]
     if through and system.path_exists[off * cores + receiver]:
-        paths.append((*system.path(sender, off).tolist(), *system.path(off, receiver).tolist()))
+        written = system.memory_write_energy_pj[memory] / system.memory_write_bits[memory]
+        read = system.memory_read_energy_pj[memory] / system.memory_read_bits[memory]
+        links = *system.path(sender, off).tolist(), *system.path(off, receiver).tolist()
+        paths.append((links, float(written + read)))
     return paths
 
 

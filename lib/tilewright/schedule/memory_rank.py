@@ -1,5 +1,6 @@
 """The order in which candidate selection `memory` takes CNs: what frees most memory soonest goes first."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,18 +12,44 @@ if TYPE_CHECKING:
 Integers = npt.NDArray[np.int64]
 
 
-def memory_rank(problem: "SchedulingProblem") -> Integers:
-    """[cn] place in the order: earliest stack, deepest layer, then by the weights of the layer, then first CN.
+@dataclass(frozen=True, eq=False)
+class MemoryRank:
+    """The order for every allocation: it depends on the cores that run a layer, not on those that might."""
 
-    Where the constants that CNs of a layer share fit into the memories that may hold them, all groups do their first
-    CN, then all their second: the tiles that the next layers wait for are complete as soon as can be. Where they do
-    not, one group after the other runs to its end, so that its constants come once.
-    """
+    by_turn: Integers
+    """[cn] place in the order where the groups of every layer take turns"""
+    by_group: Integers
+    """[cn] place in the order where one group of a layer after the other runs to its end"""
+    shared_bits: Integers
+    """[layer, operand] constants that more than one CN of the layer needs"""
+
+    def of(self, problem: "SchedulingProblem", allocation: Integers) -> Integers:
+        """[cn] place in the order: earliest stack, deepest layer, then by the weights of the layer, then first CN.
+
+        Where the constants that CNs of a layer share fit the memories of the cores that run it, all groups do their
+        first CN, then all their second: the tiles that the next layers wait for are complete as soon as can be. Where
+        they do not, one group after the other runs to its end, so that its constants come once.
+        """
+        fits = np.all(self.shared_bits <= _smallest_memory(problem, allocation, len(self.shared_bits)), axis=1)
+        # The CNs of a layer have the same places among all CNs in both orders.
+        return np.where(fits[problem.graph.layer], self.by_turn, self.by_group)
+
+
+def memory_rank(problem: "SchedulingProblem") -> MemoryRank:
+    """What of the order does not depend on the allocation."""
     graph = problem.graph
-    by_group = ~_shared_constants_fit(problem)[graph.layer]
+    turn = _place_in_group(graph.layer, graph.group)
+    return MemoryRank(
+        by_turn=_ranks(problem, turn, graph.group),
+        by_group=_ranks(problem, graph.group, np.zeros_like(turn)),
+        shared_bits=_shared_constants(problem),
+    )
+
+
+def _ranks(problem: "SchedulingProblem", first: Integers, second: Integers) -> Integers:
+    """[cn] place by stack, layer from the last one, `first`, `second`, number."""
+    graph = problem.graph
     number = np.arange(graph.node_count)
-    first = np.where(by_group, graph.group, _place_in_group(graph.layer, graph.group))
-    second = np.where(by_group, 0, graph.group)
     rank = np.empty(graph.node_count, np.int64)
     rank[np.lexsort((number, second, first, -graph.layer, graph.stack))] = number
     return rank
@@ -39,8 +66,8 @@ def _place_in_group(layer: Integers, group: Integers) -> Integers:
     return place
 
 
-def _shared_constants_fit(problem: "SchedulingProblem") -> npt.NDArray[np.bool_]:
-    """[layer] whether the constants that more than one of its CNs need fit every memory of a core that may run it."""
+def _shared_constants(problem: "SchedulingProblem") -> Integers:
+    """[layer, operand] bits of the constants that more than one CN of the layer needs."""
     graph = problem.graph
     layers = int(graph.layer.max(initial=-1)) + 1
     constant = graph.piece_producer[graph.need_piece] < 0
@@ -54,21 +81,18 @@ def _shared_constants_fit(problem: "SchedulingProblem") -> npt.NDArray[np.bool_]
     key = key[needs > 1]
     bits = np.zeros(layers * operands, np.int64)
     np.add.at(bits, key // max(pieces, 1), graph.piece_bits[key % max(pieces, 1)])
-    fits: npt.NDArray[np.bool_] = np.all(bits.reshape(layers, operands) <= _smallest_memory(problem, layers), axis=1)
-    return fits
+    return bits.reshape(layers, operands)
 
 
-def _smallest_memory(problem: "SchedulingProblem", layers: int) -> Integers:
-    """[layer, operand] bits of the smallest memory for the operand on a core that can run a CN of the layer."""
-    graph, system = problem.graph, problem.system
+def _smallest_memory(problem: "SchedulingProblem", allocation: Integers, layers: int) -> Integers:
+    """[layer, operand] bits of the smallest memory for the operand on a core that runs a CN of the layer."""
+    system = problem.system
     huge = np.iinfo(np.int64).max
     memory = system.core_memory
     capacity = np.where(memory < 0, huge, system.memory_capacity_bits[memory])
-    rows = len(problem.costs.runtime_cycles)
-    pair = np.unique(graph.layer * rows + graph.cost_row)
+    core = np.clip(allocation, 0, system.core_count - 1)  # cores that do not exist are told later
+    runs = np.bincount(problem.graph.layer * system.core_count + core, minlength=layers * system.core_count) > 0
+    layer, core = np.divmod(np.flatnonzero(runs), system.core_count)
     smallest = np.full((layers, memory.shape[1]), huge, np.int64)
-    for core in range(system.core_count):
-        runs = np.zeros(layers, np.bool_)
-        runs[pair[problem.costs.runtime_cycles[pair % rows, core] >= 0] // rows] = True
-        smallest[runs] = np.minimum(smallest[runs], capacity[core])
+    np.minimum.at(smallest, layer, capacity[core])
     return smallest

@@ -6,8 +6,13 @@ from tilewright.errors import InputError, Problem, nearest_name
 
 SELECTIONS = ("latency", "memory")
 """Candidate selection: `latency` takes what is ready first, `memory` what is deepest in the network."""
-MODELS = ("causal", "stream-2023")
+CAUSAL, STREAM_2023 = "causal", "stream-2023"
+MODELS = (CAUSAL, STREAM_2023)
 """Schedule models: the event-driven model, and the reference's of 2023 for comparison (docs/scheduling.md)."""
+ARRIVAL, GAPS, EARLY = "arrival", "gaps", "early"
+REPAIRS = (ARRIVAL, GAPS, EARLY)
+"""Rules of stream-2023 that can be exchanged one by one, to measure what each does: a tensor is ready when it has
+arrived; transfers go into gaps on links; transfers start as early as data, links and memory let them."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,8 @@ class ScheduleOptions:
     """Keep transfers and memory use over time; without them a search evaluates faster."""
     schedule_model: str = "causal"
     """One of MODELS."""
+    stream_2023_repairs: tuple[str, ...] = ()
+    """Of REPAIRS; without effect on other models."""
 
     def __post_init__(self) -> None:
         problems = []
@@ -34,6 +41,11 @@ class ScheduleOptions:
             if value not in allowed:
                 nearest = nearest_name(value, allowed)
                 problems.append(Problem("unknown", path=name, value=value, allowed=", ".join(allowed), nearest=nearest))
+        problems += [
+            Problem("unknown", path="stream_2023_repairs", value=repair, allowed=", ".join(REPAIRS))
+            for repair in self.stream_2023_repairs
+            if repair not in REPAIRS
+        ]
         if self.share_divisor < 1:
             value = str(self.share_divisor)
             problems.append(Problem("must be a whole number", path="share_divisor", value=value, allowed="1 and more"))

@@ -1,7 +1,7 @@
 """The start of a simulation (compiled): which copies there will be, and whether the allocation is possible."""
 
 from tilewright.compiled import kernel
-from tilewright.schedule.access_kernel import copy_memory, cost_of, memory_of, stream_of
+from tilewright.schedule.access_kernel import copy_memory, cost_of, has_path, memory_of, stream_of
 from tilewright.schedule.state_record import (
     ABSENT,
     CANNOT_RUN,
@@ -22,7 +22,6 @@ from tilewright.schedule.state_record import (
     memory_state_at,
     need_at,
     node_at,
-    pair_at,
     piece_at,
     piece_state_at,
 )
@@ -60,7 +59,7 @@ def fail(s, status, place, core, other):
 
 @kernel
 def check_cores(q, s):
-    """Whether each CN is on a core that can run it."""
+    """Whether each CN is on a core that can run it, and that can stream what it streams."""
     cores = q.core_count
     for cn in range(q.node_count):
         core = cell_at(q.allocation, cn).value
@@ -71,6 +70,20 @@ def check_cores(q, s):
             or cost_of(q, node_at(q.nodes, cn).cost_row, core).runtime_cycles < 1
         ):
             return fail(s, CANNOT_RUN, cn, core, 0)
+        if cost_of(q, node_at(q.nodes, cn).cost_row, core).has_streams and not check_streams(q, s, cn, core):
+            return False
+    return True
+
+
+@kernel
+def check_streams(q, s, cn, core):
+    """Whether each operand of a CN that streams has a path to stream over."""
+    for operand in range(q.operand_count):
+        if stream_of(q, node_at(q.nodes, cn).cost_row, core, operand).bits > 0:
+            if operand == 0 and not check_path(q, s, core, q.off_chip_core):
+                return False
+            if operand != 0 and not check_path(q, s, q.off_chip_core, core):
+                return False
     return True
 
 
@@ -103,7 +116,7 @@ def make_copies(q, s):
                 return False
             if stream_of(q, node_at(q.nodes, cn).cost_row, core, operand).bits > 0:
                 cell_at(s.need_copy, need).value = NONE
-                piece_state_at(s.pieces, piece).stream_uses += 1
+                piece_state_at(s.pieces, piece).off_chip_uses += 1
                 continue
             memory = memory_of(q, core, operand)
             if memory < 0:
@@ -114,12 +127,27 @@ def make_copies(q, s):
             if copy == count:
                 count = add_copy(s, count, piece, memory, core)
                 piece_state_at(s.pieces, piece).pending += 1
-            if copy != piece_state_at(s.pieces, piece).home and not check_path(q, s, source, core):
-                return False
+            if copy != piece_state_at(s.pieces, piece).home and is_detour(q, source, core):
+                add_off_chip_use(s, piece, copy)
             cell_at(s.need_copy, need).value = copy
             copy_at(s.copies, copy).uses += 1
     s.copies_count = count
     return True
+
+
+@kernel
+def is_detour(q, source, core):
+    """Whether a core cannot get a piece from where it is made, or could not write it off-chip to evict it."""
+    return source != q.off_chip_core and not (has_path(q, source, core) and has_path(q, core, q.off_chip_core))
+
+
+@kernel
+def add_off_chip_use(s, piece, copy):
+    """A CN needs the copy by a detour: its piece must be off-chip too, and the home need not wait for the copy."""
+    piece_state_at(s.pieces, piece).off_chip_uses += 1
+    if not copy_at(s.copies, copy).takes_detour:
+        copy_at(s.copies, copy).takes_detour = True
+        piece_state_at(s.pieces, piece).pending -= 1
 
 
 @kernel
@@ -133,13 +161,14 @@ def add_copy(s, copy, piece, memory, core):
     copy_at(s.copies, copy).uses = 0
     copy_at(s.copies, copy).version = 0
     copy_at(s.copies, copy).mark = NONE
+    copy_at(s.copies, copy).takes_detour = False
     return copy + 1
 
 
 @kernel
 def check_path(q, s, source, target):
-    """Whether data can get from one core to another."""
-    if source == target or pair_at(q.pairs, source * q.core_count + target).exists:
+    """Whether there is a path from one core to another; notes it where there is none."""
+    if has_path(q, source, target):
         return True
     return fail(s, NO_PATH, NONE, source, target)
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.errors import InputError, Problem
-from tilewright.schedule.memory_rank import memory_rank
+from tilewright.schedule.memory_rank import MemoryRank, memory_rank
 from tilewright.schedule.problem_checks import cost_table_problems, graph_problems, system_problems
 
 OUTPUT_OPERAND = 0
@@ -189,8 +189,8 @@ class SchedulingProblem:
         return np.bincount(self.edges[1], minlength=self.graph.node_count).astype(np.int64)
 
     @cached_property
-    def memory_rank(self) -> Integers:
-        """[cn] place in the order of selection `memory`."""
+    def memory_rank(self) -> MemoryRank:
+        """The order of selection `memory`, for every allocation."""
         return memory_rank(self)
 
     @cached_property

@@ -42,7 +42,7 @@ def store(q, s, memory, bits):
 
 @kernel
 def remaining_uses(q, s, copy):
-    """Needs that this copy still serves: those in its memory, and for a home one for each copy still to be made."""
+    """Needs that this copy still serves: those in its memory, and for a home one for each copy still to be sent."""
     uses = copy_at(s.copies, copy).uses
     piece = copy_at(s.copies, copy).piece
     if piece_state_at(s.pieces, piece).home == copy:
@@ -91,7 +91,7 @@ def become_present(q, s, copy):
     """The data of a copy has all arrived."""
     copy_at(s.copies, copy).state = PRESENT
     piece = copy_at(s.copies, copy).piece
-    if copy != piece_state_at(s.pieces, piece).home and copy_at(s.copies, copy).uses > 0:
+    if copy != piece_state_at(s.pieces, piece).home and copy_at(s.copies, copy).uses > 0 and is_sent_by_home(s, copy):
         piece_state_at(s.pieces, piece).pending -= 1
         touch_home(q, s, piece)
     memory = copy_at(s.copies, copy).memory
@@ -107,6 +107,12 @@ def touch_home(q, s, piece):
     home = piece_state_at(s.pieces, piece).home
     if home >= 0 and copy_at(s.copies, home).state == PRESENT and copy_at(s.copies, home).pins == 0:
         settle_copy(q, s, home)
+
+
+@kernel
+def is_sent_by_home(s, copy):
+    """Whether the home of its piece, if there is one, waits for the copy to be there; it does not for detours."""
+    return not copy_at(s.copies, copy).takes_detour
 
 
 @kernel
@@ -137,7 +143,7 @@ def evict(q, s, copy):
         memory_state_at(s.memories, memory).claimed_bits -= bits
         copy_at(s.copies, copy).state = LEAVING
         request_write(q, s, copy, EVICTION)
-    if home != copy:
+    if home != copy and is_sent_by_home(s, copy):
         piece_state_at(s.pieces, piece).pending += 1
         touch_home(q, s, piece)
 

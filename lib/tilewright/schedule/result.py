@@ -63,17 +63,24 @@ class Schedule:
 
 
 def own_hops(schedule: Schedule, system: CoreSystem) -> tuple[Integers, Integers]:
-    """(transfer, link) of each link that a transfer loads itself, without those of a broadcast it listens to."""
+    """(transfer, link) of each link that a transfer loads itself, without those of a broadcast it listens to.
+
+    A link that stands twice in a path, as the port of a memory on a way through that memory, is there once.
+    """
     moves, cores = schedule.transfers, system.core_count
     pair = moves["source_core"] * cores + moves["target_core"]
     length = system.path_start[pair + 1] - system.path_start[pair]
     transfer = np.repeat(np.arange(len(moves)), length)
     within = np.arange(len(transfer)) - np.repeat(np.cumsum(length) - length, length)
-    link = system.path_link[np.repeat(system.path_start[pair], length) + within]
+    hop = np.repeat(system.path_start[pair], length) + within
+    link = system.path_link[hop]
+    pair_of_hop = np.repeat(np.arange(cores * cores), np.diff(system.path_start))
     on_path = np.zeros((cores * cores, len(system.link_bits_per_cycle)), np.bool_)
-    on_path[np.repeat(np.arange(cores * cores), np.diff(system.path_start)), system.path_link] = True
+    on_path[pair_of_hop, system.path_link] = True
+    is_first = np.zeros(len(system.path_link), np.bool_)
+    is_first[np.unique(pair_of_hop * on_path.shape[1] + system.path_link, return_index=True)[1]] = True
     main = moves["broadcast_of"][transfer]
-    own = (main < 0) | ~on_path[np.maximum(main, 0), link]
+    own = is_first[hop] & ((main < 0) | ~on_path[np.maximum(main, 0), link])
     return transfer[own], link[own]
 
 

@@ -1,7 +1,8 @@
 """How schedules of a run are made, in the words of a configuration. Nothing heavy is imported here."""
 
+from collections.abc import Mapping as Table
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import InputError, Problem, nearest_name
@@ -51,6 +52,11 @@ class ScheduleSettings:
     def stated(self) -> dict[str, Any]:
         """The settings as plain data for provenance and results."""
         return {**asdict(self), "operands_to_prefetch": list(self.operands_to_prefetch)}
+
+    @classmethod
+    def of(cls, stated: Table[str, Any]) -> "ScheduleSettings":
+        """The settings that `stated` wrote down; raises InputError with every value that is not allowed."""
+        return cls(**{field.name: stated[field.name] for field in fields(cls) if field.name in stated})
 
     def options(self, workload: "Workload", mapping: "Mapping", memory_operands: Sequence[str]) -> ScheduleOptions:
         """The options of the scheduler: layer operands as the memory operands that they are linked to in any layer.

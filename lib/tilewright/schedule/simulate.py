@@ -31,6 +31,8 @@ class Scheduler:
         self.options = options or ScheduleOptions()
         self._arrays: dict[str, Array] = problem_arrays(problem)
         self._run = native_function(run, (INPUTS, STATE))
+        graph = problem.graph
+        self._kept_bits = int(graph.piece_bits[(graph.piece_producer < 0) | graph.piece_is_output].sum())
 
     def __call__(self, allocation: Integers) -> Schedule:
         """The schedule where CN i runs on core `allocation[i]`; raises as `simulate` does."""
@@ -40,6 +42,7 @@ class Scheduler:
             raise InputError([Problem(message, path="allocation", value=str(len(allocation)))])
         if self.options.schedule_model == "stream-2023":
             return simulate_stream_2023(self.problem, np.asarray(allocation, np.int64), self.options)
+        _check_off_chip(self.problem, self._kept_bits, "constants and results take")
         inputs = inputs_block(self.problem, self._arrays, allocation, self.options)
         room = self._log_room() if self.options.record else (0, 0, 0)
         while True:
@@ -53,6 +56,8 @@ class Scheduler:
             room = needed  # evictions and fetching again made the logs longer than usual
         if state.record.status != DONE:
             raise _failure(self.problem, state)
+        off_chip_bits = int(state.arrays["memories"]["peak_bits"][self.problem.system.off_chip_memory])
+        _check_off_chip(self.problem, off_chip_bits, "this allocation puts there")
         return _schedule(self.problem, inputs, state)
 
     def _log_room(self) -> tuple[int, int, int]:
@@ -66,10 +71,18 @@ class Scheduler:
 def simulate(problem: SchedulingProblem, allocation: Integers, options: ScheduleOptions | None = None) -> Schedule:
     """The schedule of `problem` where CN i runs on core `allocation[i]`, by the rules of docs/scheduling.md.
 
-    Raises MappingError where a CN cannot run on its core or does not fit its memories, or data has no path, InputError
-    where CNs wait for each other in a circle. To schedule many allocations of a problem, keep a `Scheduler`.
+    Raises MappingError where a CN cannot run on its core or does not fit its memories, data has no path, or the
+    off-chip memory is too small; InputError where CNs wait for each other in a circle. To schedule many allocations
+    of a problem, keep a `Scheduler`.
     """
     return Scheduler(problem, options)(allocation)
+
+
+def _check_off_chip(problem: SchedulingProblem, bits: int, what: str) -> None:
+    """Raise MappingError where the off-chip memory, which keeps all that is written to it, cannot hold the bits."""
+    capacity = int(problem.system.memory_capacity_bits[problem.system.off_chip_memory])
+    if bits > capacity:
+        raise MappingError(f"the off-chip memory is too small: it has {capacity:,} bits, {what} {bits:,}")
 
 
 def _rows_needed(state: Block) -> tuple[int, int, int]:

@@ -43,12 +43,13 @@ STREAM = _record("bits bits_per_cycle")
 # State.
 NODE_STATE = _record("ready_cycles start_cycles end_cycles unstarted")
 """ready_cycles: largest end of its predecessors; unstarted: predecessors that have not started."""
-PIECE_STATE = _record("home pending stream_uses off_chip", np.int32)
+PIECE_STATE = _record("home pending off_chip_uses off_chip", np.int32)
 """home: copy where it is produced, NONE for constants and what streams out; pending: copies other than home that are
-needed and not present; stream_uses: needs that stream it."""
-COPY = _record("piece memory core pins uses version mark write_next state:i1 write_cause:i1", np.int32)
+needed, not present and take no detour; off_chip_uses: needs for which it is written off-chip when it is produced."""
+COPY = _record("piece memory core pins uses version mark write_next state:i1 write_cause:i1 takes_detour:i1", np.int32)
 """pins: reasons why it must stay; uses: needs of CNs that have not ended; version: of its valid entry among those that
-may be evicted; write_next: what is written off-chip after it from the same memory."""
+may be evicted; write_next: what is written off-chip after it from the same memory; takes_detour: for some
+CN that needs it."""
 MEMORY_STATE = _record(
     "claimed_bits stored_bits peak_bits evictable_bits changes changes_before required_bits write_first write_last"
     " evict_start evict_count"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tilewright.errors import InputError, MappingError, Problem
-from tilewright.schedule.options import ScheduleOptions
+from tilewright.schedule.options import ARRIVAL, EARLY, GAPS, ScheduleOptions
 from tilewright.schedule.problem import Integers, SchedulingProblem
 from tilewright.schedule.result import Schedule, cause_energies
 from tilewright.schedule.state_record import (
@@ -28,6 +28,7 @@ from tilewright.schedule.state_record import (
     STREAM_LOG,
     TRANSFER_LOG,
 )
+from tilewright.schedule.stream_2023_links import LinkTimes, fewest_links
 
 Tensor = tuple[str, int]
 """("output", CN) or ("constant", piece)"""
@@ -79,15 +80,15 @@ class _Run:
     allocation: Integers
     options: ScheduleOptions
     core_idle: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    link_free: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     stored: dict[int, dict[Tensor, _Stored]] = field(default_factory=lambda: defaultdict(dict))
     uses: dict[Tensor, dict[int, int]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(int)))
     transfers: list[tuple[int, ...]] = field(default_factory=list)
     streams: list[tuple[int, ...]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        graph, system = self.problem.graph, self.problem.system
+        graph, system = self.problem.graph, fewest_links(self.problem.system)
         self.system, self.off_core, self.off_memory = system, system.off_chip_core, system.off_chip_memory
+        self.links = LinkTimes(GAPS in self.options.stream_2023_repairs)
         self.usage = [_Usage(int(bits)) for bits in system.memory_capacity_bits]
         self.users = [
             np.flatnonzero(np.any(system.core_memory == memory, axis=1)).tolist() for memory in range(len(self.usage))
@@ -149,9 +150,9 @@ class _Run:
         """
         sender, bits = self.sender(source, core), self.bits[tensor]
         end = start
-        for link in self.system.path(sender, core).tolist():
+        for link in self.path(sender, core) or ():
             end = start - (-bits // int(self.system.link_bits_per_cycle[link]))
-            self.link_free[link] = end
+            self.links.take(link, start, end)
             self.link_bits[cause, link] += bits
         self.words_read[cause, source] += -(-bits // int(self.system.memory_read_bits[source]))
         self.words_written[cause, memory] += -(-bits // int(self.system.memory_write_bits[source]))
@@ -162,17 +163,19 @@ class _Run:
     def transfer(self, tensor: Tensor, core: int, memory: int, time: int, keep: set[Tensor], cause: int) -> int:
         """Bring a tensor into a memory, as late as useful for `time`; returns when it is there."""
         if tensor in self.stored[memory]:
-            return 0
+            return self.stored[memory][tensor].available if ARRIVAL in self.options.stream_2023_repairs else 0
         holders = {m: stored[tensor] for m, stored in self.stored.items() if tensor in stored}
         source = min(holders, key=lambda m: self.users[m][0])
-        links, bits = self.system.path(self.sender(source, core), core).tolist(), self.bits[tensor]
-        duration = max((-(-bits // int(self.system.link_bits_per_cycle[link])) for link in links), default=0)
-        ready = max([holders[source].available, *(self.link_free[link] for link in links)])
-        wanted = max(ready, time - duration)
+        links, bits = self.path(self.sender(source, core), core) or (), self.bits[tensor]
+        cycles = {link: -(-bits // int(self.system.link_bits_per_cycle[link])) for link in links}
+        wanted = holders[source].available
+        if EARLY not in self.options.stream_2023_repairs:
+            wanted = max(wanted, time - max(cycles.values(), default=0))
+        wanted = self.links.earliest(cycles, wanted)
         start = self.usage[memory].first_fit(wanted, bits)
         if start is None:
             start = max(wanted, self.make_space(memory, bits, time, keep))
-        start = max([start, *(self.link_free[link] for link in links)])
+        start = self.links.earliest(cycles, start)
         if cause == NONE:
             cause = OFF_CHIP_FETCH if source == self.off_memory else CORE_TO_CORE
         end = self.move(tensor, source, core, memory, start, cause)
@@ -181,10 +184,17 @@ class _Run:
             self.remove(tensor, source, end)
         return end
 
+    def path(self, source: int, target: int) -> list[int] | None:
+        """The links from one core to another; None: there is no way."""
+        if not self.system.path_exists[source * self.system.core_count + target]:
+            return None
+        found: list[int] = self.system.path(source, target).tolist()
+        return found
+
     def sender(self, memory: int, core: int) -> int:
         """The first core that uses a memory and has a path to another core. Raises MappingError if none has."""
         for user in self.users[memory]:
-            if user == core or self.system.path_exists[user * self.system.core_count + core]:
+            if user == core or self.path(user, core) is not None:
                 return user
         names = " or ".join(map(str, self.users[memory]))
         raise MappingError(f"there is no path from core {names} to core {core}")
@@ -228,9 +238,9 @@ class _Run:
             width = (self.system.memory_write_bits if operand == 0 else self.system.memory_read_bits)[self.off_memory]
             words = self.words_written if operand == 0 else self.words_read
             words[OFF_CHIP_STREAM, self.off_memory] += -(-bits[operand] // int(width))
-        start = max([time, *(self.link_free[link] for link in loads)])
+        start = self.links.earliest(dict.fromkeys(loads, runtime), time)
         for link, load in loads.items():
-            self.link_free[link] = start + runtime
+            self.links.take(link, start, start + runtime)
             self.link_bits[OFF_CHIP_STREAM, link] += load
             self.streams.append((cn, link, start, start + runtime, -(-load // runtime), load))
         return start
@@ -323,7 +333,7 @@ def _schedule(problem: SchedulingProblem, allocation: Integers, run: _Run) -> Sc
         allocation=allocation,
         start_cycles=run.start,
         end_cycles=run.end,
-        latency_cycles=max([int(run.end.max(initial=0)), *run.link_free.values()]),
+        latency_cycles=max(int(run.end.max(initial=0)), run.links.last_end),
         transfers=np.array(run.transfers, TRANSFER_LOG),
         streams=np.array(run.streams, STREAM_LOG),
         memory_changes=np.array(sorted(changes), CHANGE_LOG),

@@ -1,24 +1,33 @@
 """Graph and data of a network as the model `stream-2023` sees them: equal CNs, one chain a layer, whole tensors.
 
 * All CNs of a layer cost the same: what lies at a border costs as much as the interior, and padding is data.
-* All CNs of a layer run in one chain, whatever weights they use.
+* All CNs of a layer run in one chain, whatever weights they use. Those of one part of the weights stay on one core.
 * A CN makes one tensor, and who needs a part of it needs it whole. What comes from outside is one tensor for each set
   of tiles that the operand depends on: halos are in it, padding too, and nothing of it is shared with another tensor.
 
 docs/scheduling.md has the other rules, docs/validation.md the numbers that they give.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from collections.abc import Mapping as Table
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.fusion.cutting import OUTSIDE
 from tilewright.fusion.graph import ORDERING, CnGraph, CnLayer
 from tilewright.fusion.grid import Integers
-from tilewright.fusion.pieces import OUTSIDE, DataPieces
-from tilewright.schedule.assembly import AssembledProblem
+from tilewright.fusion.pieces import DataPieces
+from tilewright.hardware.system import MultiCoreAccelerator
+from tilewright.mapping.constraints import Mapping
+from tilewright.schedule.assembly import AssembledProblem, scheduling_problem
+from tilewright.schedule.core_costs import CoreCostRow
+from tilewright.schedule.options import STREAM_2023
 from tilewright.schedule.problem import SchedulingProblem
+from tilewright.schedule.settings import ScheduleSettings
+from tilewright.schedule.stream_2023_links import fewest_links
 from tilewright.workload.access import IndexMap
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer
@@ -45,7 +54,6 @@ def whole_tile_graph(workload: Workload, graph: CnGraph) -> CnGraph:
         graph,
         shapes=tuple(shapes),
         shape=np.array(shape_of_layer, np.int64)[graph.cn_layer],
-        group=np.zeros_like(graph.group),
         edge_source=edges[0][order],
         edge_target=edges[1][order],
         edge_operand=edges[2][order],
@@ -53,8 +61,28 @@ def whole_tile_graph(workload: Workload, graph: CnGraph) -> CnGraph:
     )
 
 
+def model_problem(
+    workload: Workload,
+    graph: CnGraph,
+    accelerator: MultiCoreAccelerator,
+    mapping: Mapping,
+    costs: Table[str, Sequence[CoreCostRow]],
+    settings: ScheduleSettings,
+) -> AssembledProblem:
+    """The scheduling problem of a run as its schedule model sees it.
+
+    The arguments are those of `scheduling_problem`, with all settings of the schedule. Raises InputError as that does.
+    """
+    assembled = scheduling_problem(workload, graph, accelerator, mapping, costs, settings.cn_runtime)
+    return whole_tile_problem(assembled, workload, graph) if settings.schedule_model == STREAM_2023 else assembled
+
+
 def whole_tile_problem(assembled: AssembledProblem, workload: Workload, graph: CnGraph) -> AssembledProblem:
-    """The problem of a graph with whole tensors in place of pieces; `assembled` was made of the same graph."""
+    """The problem of a graph with whole tensors in place of pieces, one chain and one cost for each layer.
+
+    `assembled` was made of the same graph: one with true borders, of which each layer costs what its largest tile with
+    the least padding does, or that of `whole_tile_graph`.
+    """
     operand_table = np.zeros((len(graph.layers), len(graph.operands) + 1), np.int64)
     needs = assembled.pieces
     operand_table[graph.cn_layer[needs.need_cn], needs.need_operand] = assembled.problem.graph.need_operand
@@ -62,7 +90,7 @@ def whole_tile_problem(assembled: AssembledProblem, workload: Workload, graph: C
     source, target = _chains(graph)
     nodes = replace(
         assembled.problem.graph,
-        group=np.zeros(graph.cn_count, np.int64),
+        cost_row=assembled.problem.graph.cost_row[_full_tiles(graph)],
         piece_bits=pieces.bits,
         piece_producer=np.where(pieces.producer == OUTSIDE, -1, pieces.producer),
         piece_is_output=pieces.is_output,
@@ -72,7 +100,7 @@ def whole_tile_problem(assembled: AssembledProblem, workload: Workload, graph: C
         order_start=_starts(target, graph.cn_count),
         order_predecessor=source,
     )
-    problem = SchedulingProblem(nodes, assembled.problem.costs, assembled.problem.system)
+    problem = SchedulingProblem(nodes, assembled.problem.costs, fewest_links(assembled.problem.system))
     return replace(assembled, problem=problem, pieces=pieces)
 
 
@@ -80,6 +108,16 @@ def _layer_nodes(workload: Workload, graph: CnGraph) -> list[WorkloadNode]:
     """[layer of the graph] its node."""
     node_of = {node.node_id: node for node in workload.nodes}
     return [node_of[layer.node_id] for layer in graph.layers]
+
+
+def _full_tiles(graph: CnGraph) -> Integers:
+    """[cn] the first of the largest CNs of its layer; of equally large ones that which reads the most: no padding."""
+    ranks = [(shape.mac_count, prod(size for _, size in shape.data_dimension_sizes)) for shape in graph.shapes]
+    work, read = np.array(ranks, np.float64).reshape(-1, 2)[graph.shape].T
+    order = np.lexsort((np.arange(graph.cn_count), -read, -work, graph.cn_layer))
+    first = order[[layer.first_cn for layer in graph.layers]]
+    found: Integers = first[graph.cn_layer]
+    return found
 
 
 def _tile(node: WorkloadNode, cn_layer: CnLayer) -> Layer:

@@ -29,6 +29,11 @@ class SystemLimits:
     write_link_pj: Floats
     """[core] link energy of a bit to the off-chip memory"""
 
+    def detour_rate(self, core: int, memory: int) -> float:
+        """Bits over cycles of one piece that is written off-chip from the output memory of a core and then fetched."""
+        rates = self.write_rate[core], self.fetch_rate[memory]
+        return 1.0 / sum(1.0 / float(rate) for rate in rates) if min(rates) > 0 else 0.0
+
     def cheapest_fetch_pj(self, system: CoreSystem, bits: Integers) -> float:
         """Least energy of fetching pieces from the off-chip memory, each once."""
         off = system.off_chip_memory

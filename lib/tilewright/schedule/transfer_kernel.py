@@ -1,7 +1,7 @@
 """Data on the move (compiled): shares of links, fetches, broadcasts, writes to the off-chip memory, prefetches."""
 
 from tilewright.compiled import kernel
-from tilewright.schedule.access_kernel import bits_of, words
+from tilewright.schedule.access_kernel import bits_of, has_path, words
 from tilewright.schedule.candidate_kernel import add_event
 from tilewright.schedule.residency_kernel import become_present, pin, request_write, store, unpin
 from tilewright.schedule.state_record import (
@@ -128,7 +128,9 @@ def source_pair(q, s, copy, core):
     home = piece_state_at(s.pieces, piece).home
     cores = q.core_count
     if home >= 0 and home != copy and copy_at(s.copies, home).state == PRESENT:
-        return copy_at(s.copies, home).core * cores + core
+        source = copy_at(s.copies, home).core
+        if has_path(q, source, core):
+            return source * cores + core
     if piece_state_at(s.pieces, piece).off_chip == OFF_CHIP:
         return q.off_chip_core * cores + core
     return NONE
@@ -293,7 +295,7 @@ def produce(q, s, piece):
     copy_at(s.copies, copy).state = PRESENT
     if piece_at(q.pieces, piece).is_output:
         request_write(q, s, copy, SINK_OUTPUT)  # stays pinned until it is written
-    elif piece_state_at(s.pieces, piece).stream_uses > 0:
+    elif piece_state_at(s.pieces, piece).off_chip_uses > 0:
         request_write(q, s, copy, EVICTION)
     else:
         unpin(q, s, copy)

@@ -1,31 +1,29 @@
-"""A published case as a folder: accelerator, workload, mapping, how it is run, and what is known of the result.
+"""A published case: accelerator, workload, mapping, how it is run, and what is known of the result.
 
-`accelerator.yaml`, `workload.yaml` (or `workload.onnx`), `mapping.yaml`, `run.yaml` and, where something is known,
-`expected.yaml`. Each folder `variant_*` in it is the same case with other files in place of those of the case.
+docs/validation.md has the format of the files.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping as Table
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
 from tilewright.allocation.options import AllocationOptions
-from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.errors import InputError, Problem, Problems
 from tilewright.fusion.tiling_options import TilingOptions
+from tilewright.silicon.case_files import CaseFiles
+from tilewright.silicon.expected import Expected, read_expected
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.system_problem import SystemProblem, read_system_problem
-from tilewright.validation import Count, Entry, Findings, PositiveCount, items, table, validate
+from tilewright.validation import Count, Entry, Findings, PositiveCount, table, validate
 from tilewright.yamlfile import load_yaml
 
-RUN, EXPECTED, VARIANT = "run.yaml", "expected.yaml", "variant_"
-_DESCRIPTIONS = {
-    "hardware": ("accelerator.yaml",),
-    "workload": ("workload.yaml", "workload.onnx"),
-    "mapping": ("mapping.yaml",),
-}
 _FOR_PEOPLE = ("main", "commit", "zigzag", "workload_parser", "model")
 """Keys of a run file that say where it comes from."""
+_BY_LAYER = 3
+"""The `cn_define_mode` in which layers have loops of their own."""
 
 
 class RunEntry(Entry):
@@ -33,8 +31,8 @@ class RunEntry(Entry):
 
     model_config = ConfigDict(extra="ignore")
 
-    cn_define_mode: int = 1
-    """How layers are cut, with hint_loops and layer_cutoffs."""
+    cn_define_mode: int | None = 1
+    """How layers are cut, with hint_loops and layer_cutoffs; null: by the tilings of the mapping file."""
     hint_loops: Any = None
     """Loops around the computation nodes, the innermost first."""
     layer_cutoffs: list[int] = Field(default_factory=list)
@@ -54,21 +52,16 @@ class RunEntry(Entry):
     nb_ga_generations: Count = 16
     """Populations after the first."""
 
-
-@dataclass(frozen=True)
-class Expected:
-    """What is known of a case; None and {} where nothing is."""
-
-    measured_cycles: float | None = None
-    """On the chip."""
-    reference_cycles: float | None = None
-    """By the reference tool, as is the energy."""
-    reference_energy_pj: float | None = None
-    reference_nodes: int | None = None
-    """Computation nodes, then edges."""
-    reference_edges: int | None = None
-    layer_cycles: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    """Layer id -> (temporal cycles, total0, total1, total2) of a computation node, by the reference tool."""
+    @property
+    def tiling(self) -> TilingOptions:
+        """How the layers are cut; a table of loops says that layers have loops of their own. Raises InputError."""
+        mode = self.cn_define_mode
+        return TilingOptions(
+            cn_define_mode=_BY_LAYER if mode == 1 and isinstance(self.hint_loops, Table) else mode,
+            hint_loops=self.hint_loops,
+            layer_cutoffs=tuple(self.layer_cutoffs),
+            split_w_percentage=self.split_W_percentage,
+        )
 
 
 @dataclass(frozen=True)
@@ -84,13 +77,7 @@ class SiliconCase:
     @property
     def tiling(self) -> TilingOptions:
         """How the layers are cut."""
-        run = self.run
-        return TilingOptions(
-            cn_define_mode=run.cn_define_mode,
-            hint_loops=run.hint_loops,
-            layer_cutoffs=tuple(run.layer_cutoffs),
-            split_w_percentage=run.split_W_percentage,
-        )
+        return self.run.tiling
 
     @property
     def allocation(self) -> AllocationOptions:
@@ -100,70 +87,23 @@ class SiliconCase:
         )
 
 
-def find_cases(folder: Path, names: tuple[str, ...] = ()) -> tuple[tuple[str, Path, Path | None], ...]:
-    """(name, folder of the case, folder of the variant or None) of all cases in a folder, or in it as a case itself.
-
-    With names only these; a case brings its variants. Raises InputError where there are none of them.
-    """
-    if not folder.is_dir():
-        raise InputError([Problem("no such folder", value=str(folder), allowed="a folder of cases")])
-    is_case = (folder / RUN).is_file()
-    cases = [folder] if is_case else sorted(path.parent for path in folder.glob(f"*/{RUN}"))
-    found: dict[str, tuple[Path, Path | None]] = {}
-    for case in cases:
-        found[case.resolve().name] = case, None
-        for variant in sorted(case.glob(f"{VARIANT}*")):
-            if variant.is_dir():
-                found[f"{case.resolve().name}/{variant.name}"] = case, variant
-    if not found:
-        raise InputError([Problem(f"has no case: a folder with {RUN}", str(folder))])
-    problems = [
-        Problem(
-            "no such case", path="case", value=name, allowed=", ".join(found), nearest=nearest_name(name, list(found))
-        )
-        for name in names
-        if name not in found
-    ]
-    if problems:
-        raise InputError(problems)
-    wanted = [name for name in found if not names or name in names or name.partition("/")[0] in names]
-    return tuple((name, *found[name]) for name in wanted)
-
-
-def read_case(name: str, case: Path, variant: Path | None = None) -> SiliconCase:
-    """A case from its folder. Raises InputError with everything that is wrong with its files."""
-    problems: list[Problem] = []
-    notices: list[str] = []
-    files = {kind: _file(case, variant, names, problems) for kind, names in _DESCRIPTIONS.items()}
-    run = system = None
-    expected = Expected()
-    try:
-        run = _read_run(_place(case, variant, RUN), notices)
-        expected = _read_expected(_place(case, variant, EXPECTED))
-    except InputError as error:
-        problems += error.problems
-    if not problems:
-        system = read_system_problem(Descriptions(files["hardware"], files["workload"], files["mapping"]))
-        notices += system.notices
-    if problems:
-        raise InputError(problems)
+def read_case(name: str, files: CaseFiles) -> SiliconCase:
+    """A case from its files. Raises InputError with everything that is wrong with them."""
+    problems, notices = Problems(), files.notices()
+    problems.found += files.missing()
+    run_file, hardware, workload, mapping, expected_file = map(
+        files.find, ("run", "hardware", "workload", "mapping", "expected")
+    )
+    run = problems.attempt(_read_run, run_file, notices) if run_file else None
+    expected = problems.attempt(read_expected, expected_file, notices)
+    system = None
+    if hardware and workload and mapping:
+        system = problems.attempt(read_system_problem, Descriptions(hardware, workload, mapping))
+    problems.finish()
     assert run is not None
+    assert expected is not None
     assert system is not None
-    return SiliconCase(name, system, run, expected, tuple(notices))
-
-
-def _place(case: Path, variant: Path | None, name: str) -> Path:
-    return variant / name if variant is not None and (variant / name).is_file() else case / name
-
-
-def _file(case: Path, variant: Path | None, names: tuple[str, ...], problems: list[Problem]) -> Path:
-    folders = [case] if variant is None else [variant, case]
-    for folder in folders:
-        for name in names:
-            if (folder / name).is_file():
-                return folder / name
-    problems.append(Problem("is missing", str(case / names[0])))
-    return case / names[0]
+    return SiliconCase(name, system, run, expected, (*notices, *system.notices))
 
 
 def _read_run(path: Path, notices: list[str]) -> RunEntry:
@@ -174,33 +114,13 @@ def _read_run(path: Path, notices: list[str]) -> RunEntry:
         if key not in known:
             findings.notice((key,), "has no effect")
     findings.finish(notices)
+    try:
+        run.tiling  # noqa: B018  wrong values are told with their place in the file
+    except InputError as error:
+        raise InputError([_placed(problem, findings) for problem in error.problems]) from None
     return run
 
 
-def _read_expected(path: Path) -> Expected:
-    """What a file of results says; it may have more, for people."""
-    if not path.is_file():
-        return Expected()
-    data = load_yaml(path).data
-    measured, reproduced, graph = (table(table(data).get(key)) for key in ("measured", "reproduced", "graph"))
-    layers = table(table(data).get("layers"))
-    return Expected(
-        measured_cycles=_number(measured.get("latency")),
-        reference_cycles=_number(reproduced.get("latency")),
-        reference_energy_pj=_number(reproduced.get("energy")),
-        reference_nodes=_whole(graph.get("nb_cns")),
-        reference_edges=_whole(graph.get("nb_edges")),
-        layer_cycles={
-            layer: tuple(cycles)
-            for layer, entry in layers.items()
-            if type(layer) is int and len(cycles := items(table(entry).get("cycles"))) == 4
-        },
-    )
-
-
-def _number(value: Any) -> float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+def _placed(problem: Problem, findings: Findings) -> Problem:
+    key = problem.path.partition("[")[0]
+    return replace(problem, file=findings.document.file, line=findings.document.line_of((key,)))

@@ -1,15 +1,17 @@
 """Cases compared: what was measured, what the reference tool says, and what both models say, as data and as text."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rich import box
 from rich.table import Table
 
+from tilewright.errors import InputError, MappingError, Problem
 from tilewright.report.tables import TERMINAL_WIDTH, render
+from tilewright.schedule.options import CAUSAL, STREAM_2023
 from tilewright.silicon.case import SiliconCase
-from tilewright.silicon.run import CAUSAL, STREAM_2023, STREAM_2023_SWITCHES, CaseRun, CaseRunner, Switches
+from tilewright.silicon.run import STREAM_2023_SWITCHES, CaseRun, CaseRunner, LatencyTerms, Switches, steps
 
 
 @dataclass(frozen=True)
@@ -18,8 +20,8 @@ class LayerComparison:
 
     layer: str
     reference_cycles: tuple[int, ...] | None
-    stream_2023_cycles: tuple[int, ...]
-    causal_cycles: tuple[int, ...]
+    stream_2023_cycles: tuple[int, ...] | None
+    causal_cycles: tuple[int, ...] | None
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class ModelResult:
     """Relative deviation of the latency from the chip; None where that is not known."""
     from_reference: float | None
     """Relative deviation of the latency from the reference tool."""
+    terms: LatencyTerms
 
 
 @dataclass(frozen=True)
@@ -43,21 +46,22 @@ class StepResult:
     """A step from `stream-2023` to the default model."""
 
     change: str
-    latency_cycles: int
-    energy_pj: float
+    latency_cycles: int | None
+    """None where there is no schedule with it."""
+    energy_pj: float | None
 
 
 @dataclass(frozen=True)
 class CaseComparison:
-    """A case, compared."""
+    """A case, compared. What a model has no schedule for is None, and `problems` say why."""
 
     case: str
     measured_cycles: float | None
     reference_cycles: float | None
     reference_energy_pj: float | None
-    stream_2023: ModelResult
-    causal: ModelResult
-    causal_lower_bound_cycles: int
+    stream_2023: ModelResult | None
+    causal: ModelResult | None
+    causal_lower_bound_cycles: int | None
     """Of the allocation that was run."""
     nodes: int
     edges: int
@@ -67,36 +71,61 @@ class CaseComparison:
     layers: tuple[LayerComparison, ...]
     steps: tuple[StepResult, ...] = ()
     notices: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 def compare_case(case: SiliconCase, threads: int = 1, with_steps: bool = False) -> CaseComparison:
-    """A case by both models, with the steps between them if wanted. Raises InputError and MappingError."""
+    """A case by both models, with the steps between them if wanted.
+
+    Raises InputError if something is wrong with the case; what one model or step has no schedule for is told in the
+    result.
+    """
     runner = CaseRunner(case, threads)
-    old, own = runner.run(STREAM_2023_SWITCHES), runner.run(Switches())
+    problems: list[str] = []
+    old = _run(runner, STREAM_2023_SWITCHES, STREAM_2023, problems)
+    own = _run(runner, Switches(), CAUSAL, problems)
     expected = case.expected
     layers = tuple(
         LayerComparison(
-            layer.name, expected.layer_cycles.get(layer.node_id), old.layer_cycles(place), own.layer_cycles(place)
+            layer.name,
+            expected.layer_cycles.get(layer.node_id),
+            None if old is None else old.layer_cycles(place),
+            None if own is None else own.layer_cycles(place),
         )
         for place, layer in enumerate(runner.graph.layers)
     )
-    steps = runner.steps() if with_steps else ()
     return CaseComparison(
         case=case.name,
         measured_cycles=expected.measured_cycles,
         reference_cycles=expected.reference_cycles,
         reference_energy_pj=expected.reference_energy_pj,
-        stream_2023=_result(old, case),
-        causal=_result(own, case),
-        causal_lower_bound_cycles=own.lower_bound_cycles,
+        stream_2023=None if old is None else _result(old, case),
+        causal=None if own is None else _result(own, case),
+        causal_lower_bound_cycles=None if own is None else own.lower_bound_cycles,
         nodes=runner.graph.cn_count,
         edges=len(runner.whole_graph.edge_source),
         reference_nodes=expected.reference_nodes,
         reference_edges=expected.reference_edges,
         layers=layers,
-        steps=tuple(StepResult(text, run.latency_cycles, run.schedule.energy_pj) for text, run in steps),
-        notices=case.notices,
+        steps=tuple(_step(runner, *step, problems) for step in steps()) if with_steps else (),
+        notices=(*case.notices, *runner.notices),
+        problems=tuple(dict.fromkeys(problems)),
     )
+
+
+def _run(runner: CaseRunner, switches: Switches, what: str, problems: list[str]) -> CaseRun | None:
+    """The case by a set of switches; None, and why, if it has no schedule."""
+    try:
+        return runner.run(switches)
+    except (InputError, MappingError) as error:
+        told = error.problems if isinstance(error, InputError) else (Problem(str(error)),)
+        problems += [str(replace(problem, file=problem.file or f"{runner.case.name} ({what})")) for problem in told]
+        return None
+
+
+def _step(runner: CaseRunner, change: str, switches: Switches, problems: list[str]) -> StepResult:
+    run = _run(runner, switches, change, problems)
+    return StepResult(change, *((None, None) if run is None else (run.latency_cycles, run.schedule.energy_pj)))
 
 
 def _result(run: CaseRun, case: SiliconCase) -> ModelResult:
@@ -108,11 +137,12 @@ def _result(run: CaseRun, case: SiliconCase) -> ModelResult:
         link_cycles=int(run.link_cycles.max(initial=0)),
         from_measured=_deviation(run.latency_cycles, expected.measured_cycles),
         from_reference=_deviation(run.latency_cycles, expected.reference_cycles),
+        terms=run.terms,
     )
 
 
-def _deviation(value: float, wanted: float | None) -> float | None:
-    return value / wanted - 1 if wanted else None
+def _deviation(value: float | None, wanted: float | None) -> float | None:
+    return value / wanted - 1 if value is not None and wanted else None
 
 
 def comparison_text(found: Sequence[CaseComparison], verbose: bool = False) -> str:
@@ -127,34 +157,56 @@ def comparison_text(found: Sequence[CaseComparison], verbose: bool = False) -> s
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     for case in found:
-        reference = None if case.reference_cycles is None else _deviation(case.reference_cycles, case.measured_cycles)
         table.add_row(
             case.case,
             _cycles(case.measured_cycles),
             _cycles(case.reference_cycles),
-            _percent(reference),
-            _cycles(case.stream_2023.latency_cycles),
-            _percent(case.stream_2023.from_reference),
-            _percent(case.stream_2023.from_measured),
-            _cycles(case.causal.latency_cycles),
-            _percent(case.causal.from_measured),
+            _percent(_deviation(case.reference_cycles, case.measured_cycles)),
+            *_result_texts(case.stream_2023, with_reference=True),
+            *_result_texts(case.causal),
         )
     parts = [render(table)]
     for case in found:
-        parts += [*_counts(case), *([_steps_text(case)] if case.steps else [])]
+        parts += [*_counts(case), *([*_terms(case), _steps_text(case)] if case.steps else [])]
         parts += [_layers_text(case)] if verbose or _differing(case) else []
     return "\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
+def _result_texts(result: ModelResult | None, with_reference: bool = False) -> list[str]:
+    """Latency and deviations of a model; dashes where it has no schedule."""
+    if result is None:
+        return ["-"] * (3 if with_reference else 2)
+    reference = [_percent(result.from_reference)] if with_reference else []
+    return [_cycles(result.latency_cycles), *reference, _percent(result.from_measured)]
+
+
 def _counts(case: CaseComparison) -> list[str]:
     """A line on graph, energy and lower bound."""
-    energy = _percent(_deviation(case.stream_2023.energy_pj, case.reference_energy_pj), 3)
-    counts = f"{case.nodes:,} computation nodes, {case.edges:,} edges"
+    parts = [f"{case.nodes:,} computation nodes, {case.edges:,} edges"]
     if case.reference_nodes is not None and case.reference_edges is not None:
         same = (case.nodes, case.edges) == (case.reference_nodes, case.reference_edges)
-        counts += ", as the reference" if same else f"; reference {case.reference_nodes:,}, {case.reference_edges:,}"
-    bound = f"lower bound of {CAUSAL} {case.causal_lower_bound_cycles:,} cycles"
-    return [f"{case.case}: {counts}; energy by {STREAM_2023} from reference {energy}; {bound}"]
+        parts[0] += ", as the reference" if same else f"; reference {case.reference_nodes:,}, {case.reference_edges:,}"
+    if case.stream_2023 is not None:
+        energy = _percent(_deviation(case.stream_2023.energy_pj, case.reference_energy_pj), 3)
+        parts.append(f"energy by {STREAM_2023} from reference {energy}")
+    if case.causal_lower_bound_cycles is not None:
+        parts.append(f"lower bound of {CAUSAL} {case.causal_lower_bound_cycles:,} cycles")
+    return [f"{case.case}: {'; '.join(parts)}"]
+
+
+def _terms(case: CaseComparison) -> list[str]:
+    """A line for each model on where its time goes."""
+    lines = []
+    for name, result in ((STREAM_2023, case.stream_2023), (CAUSAL, case.causal)):
+        if result is not None:
+            terms = result.terms
+            lines.append(
+                f"{case.case}, {name}: {terms.before_cycles:,} cycles until core {terms.core} begins,"
+                f" {terms.computing_cycles:,} computing, {terms.waiting_cycles:,} waiting in between,"
+                f" {terms.after_cycles:,} until the last result is off-chip;"
+                f" traffic of the busiest link {result.link_cycles:,}"
+            )
+    return lines
 
 
 def _steps_text(case: CaseComparison) -> str:
@@ -164,8 +216,9 @@ def _steps_text(case: CaseComparison) -> str:
         table.add_column(heading, justify="right")
     before = None
     for step in case.steps:
-        change = None if before is None else _deviation(step.latency_cycles, before)
-        table.add_row(step.change, _cycles(step.latency_cycles), _percent(change, 2), f"{step.energy_pj / 1e6:,.2f}")
+        change = _percent(_deviation(step.latency_cycles, before), 2)
+        energy = "-" if step.energy_pj is None else f"{step.energy_pj / 1e6:,.2f}"
+        table.add_row(step.change, _cycles(step.latency_cycles), change, energy)
         before = step.latency_cycles
     return render(table)
 
@@ -183,7 +236,10 @@ def _layers_text(case: CaseComparison) -> str:
 
 def _differing(case: CaseComparison) -> bool:
     """Whether some layer has other cycles than by the reference tool."""
-    return any(layer.reference_cycles not in (None, layer.stream_2023_cycles) for layer in case.layers)
+    return any(
+        layer.stream_2023_cycles is not None and layer.reference_cycles not in (None, layer.stream_2023_cycles)
+        for layer in case.layers
+    )
 
 
 def _cycles(value: float | None) -> str:

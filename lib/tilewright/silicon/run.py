@@ -1,6 +1,5 @@
 """Runs of a case: by the named set of switches `stream-2023`, by the default model, and by steps between the two."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -8,15 +7,13 @@ import numpy as np
 
 from tilewright.allocation.requests import layer_requests
 from tilewright.allocation.search import schedule_judge, search_allocation
-from tilewright.allocation.space import LayerRequest, allocation_space
-from tilewright.errors import InputError, Problem
-from tilewright.fusion.generation import build_cn_graph
+from tilewright.allocation.space import allocation_space
 from tilewright.fusion.graph import CnGraph
-from tilewright.fusion.tiling_options import network_tiling
 from tilewright.schedule.assembly import AssembledProblem, scheduling_problem
 from tilewright.schedule.bounds import lower_bounds
+from tilewright.schedule.check import check_schedule
 from tilewright.schedule.core_costs import CoreCostRow
-from tilewright.schedule.options import ScheduleOptions
+from tilewright.schedule.options import CAUSAL, REPAIRS, STREAM_2023, ScheduleOptions
 from tilewright.schedule.problem import Integers
 from tilewright.schedule.result import Schedule
 from tilewright.schedule.settings import ScheduleSettings
@@ -27,8 +24,7 @@ from tilewright.search.options import SearchOptions
 from tilewright.silicon.case import SiliconCase
 from tilewright.silicon.dataflow_stage import stages_2023
 from tilewright.stages.intra_core_mapping import map_core
-
-STREAM_2023, CAUSAL = "stream-2023", "causal"
+from tilewright.stages.preflight import checked_cn_graph
 
 
 @dataclass(frozen=True)
@@ -49,6 +45,8 @@ class Switches:
     """Model of the schedule."""
     share_divisor: int = 4
     """1: a transfer has its links alone."""
+    repairs: tuple[str, ...] = ()
+    """Rules of the schedule model stream-2023 that are exchanged (`schedule.options.REPAIRS`)."""
 
 
 STREAM_2023_SWITCHES = Switches(
@@ -56,7 +54,10 @@ STREAM_2023_SWITCHES = Switches(
 )
 """The model of the reference tool that was compared with chips in 2023, by switches."""
 STEPS: tuple[tuple[str, dict[str, object]], ...] = (
-    ("events in the order of time, early transfers", {"schedule_model": CAUSAL}),
+    ("what is on its way is waited for", {"repairs": REPAIRS[:1]}),
+    ("transfers go into gaps on links", {"repairs": REPAIRS[:2]}),
+    ("transfers start as early as they can", {"repairs": REPAIRS}),
+    ("decisions in the order of time", {"schedule_model": CAUSAL, "repairs": ()}),
     ("halos are shared, padding is no data", {"whole_tensors": False}),
     ("results leave while a core computes on (total1)", {"runtime": "total1"}),
     ("memories limit the dataflow", {"unlimited_dataflow": False}),
@@ -65,6 +66,30 @@ STEPS: tuple[tuple[str, dict[str, object]], ...] = (
     ("transfers share links", {"share_divisor": 4}),
 )
 """From `stream-2023` to the default model: what changes, one after the other."""
+
+
+def steps() -> tuple[tuple[str, Switches], ...]:
+    """(what changes, the switches with it) from `stream-2023`, which comes first, to the default model."""
+    found = [(STREAM_2023, STREAM_2023_SWITCHES)]
+    for text, change in STEPS:
+        found.append((text, replace(found[-1][1], **change)))  # type: ignore[arg-type]
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class LatencyTerms:
+    """Where the time of a schedule goes, on the core that ends last; the terms add up to the latency."""
+
+    core: str
+    """Id and name of the core file."""
+    before_cycles: int
+    """Until its first CN."""
+    computing_cycles: int
+    """In its CNs."""
+    waiting_cycles: int
+    """Between them."""
+    after_cycles: int
+    """After its last CN, while results leave."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +135,17 @@ class CaseRun:
         bits: Integers = self.schedule.link_bits.sum(axis=0)
         return -(-bits // self.assembled.problem.system.link_bits_per_cycle)
 
+    @property
+    def terms(self) -> LatencyTerms:
+        """Where the time goes."""
+        schedule = self.schedule
+        core = int(schedule.allocation[schedule.end_cycles.argmax()])
+        own = schedule.allocation == core
+        first, last = int(schedule.start_cycles[own].min()), int(schedule.end_cycles[own].max())
+        computing = int(self.busy_cycles[core])
+        name = self.assembled.names.core_names[core]
+        return LatencyTerms(name, first, computing, last - first - computing, schedule.latency_cycles - last)
+
     def row_of(self, cn: int) -> CoreCostRow:
         """What a CN costs on its core."""
         core, cost_class = int(self.schedule.allocation[cn]), int(self.assembled.classes.of_cn[cn])
@@ -137,10 +173,9 @@ class CaseRunner:
 
     def __init__(self, case: SiliconCase, threads: int = 1) -> None:
         self.case, self.threads = case, threads
-        system = case.system
-        tiling = network_tiling(system.workload, system.mapping, system.accelerator, case.tiling)
-        self.graph = build_cn_graph(system.workload, tiling)
-        self.whole_graph = whole_tile_graph(system.workload, self.graph)
+        self.graph, notices = checked_cn_graph(case.system, case.tiling)
+        self.notices = (*notices, *self.graph.notices)
+        self.whole_graph = whole_tile_graph(case.system.workload, self.graph)
         self._costs: dict[tuple[str, bool, bool], dict[str, tuple[CoreCostRow, ...]]] = {}
 
     def run(self, switches: Switches) -> CaseRun:
@@ -154,21 +189,16 @@ class CaseRunner:
             assembled = whole_tile_problem(assembled, workload, graph)
         options = self._schedule_options(switches)
         requests = layer_requests(graph, workload, mapping, accelerator)
-        self._check_rows(assembled, graph, costs, requests)
-        space = allocation_space(assembled.problem, requests)
+        space = allocation_space(assembled.problem, requests, assembled.names, assembled.reasons)
         judge = schedule_judge(assembled.problem, options)
         allocation = search_allocation(space, judge, replace(self.case.allocation, threads=self.threads)).allocation
         schedule = simulate(assembled.problem, allocation, options)
+        if switches.schedule_model == CAUSAL:
+            faults = check_schedule(assembled.problem, schedule)
+            if faults:
+                raise AssertionError(f"the schedule breaks its rules: {'; '.join(faults[:5])}")
         files = tuple(place.file_name for place in accelerator.places)
         return CaseRun(switches, assembled, graph, schedule, costs, files)
-
-    def steps(self) -> Iterator[tuple[str, CaseRun]]:
-        """(what changes, the run with it) from `stream-2023` to the default model."""
-        switches = STREAM_2023_SWITCHES
-        yield STREAM_2023, self.run(switches)
-        for text, change in STEPS:
-            switches = replace(switches, **change)  # type: ignore[arg-type]
-            yield text, self.run(switches)
 
     def costs(self, switches: Switches) -> dict[str, tuple[CoreCostRow, ...]]:
         """Core file -> what CNs cost on it."""
@@ -190,27 +220,6 @@ class CaseRunner:
             for name in system.accelerator.distinct_cores
         }
 
-    def _check_rows(
-        self,
-        assembled: AssembledProblem,
-        graph: CnGraph,
-        costs: dict[str, tuple[CoreCostRow, ...]],
-        requests: Sequence[LayerRequest],
-    ) -> None:
-        """Raises InputError with each layer that none of its cores can run, and why."""
-        places = self.case.system.accelerator.places
-        problems = []
-        for number, cost_class in enumerate(assembled.classes.classes):
-            for layer in cost_class.layers:
-                files = [places[core].file_name for core in requests[layer].cores if core < len(places)]
-                reasons = {name: costs[name][number].reason for name in files if name in costs}
-                if reasons and all(reasons.values()):
-                    why = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
-                    name = f"{self.case.name} {graph.layers[layer].name}"
-                    problems.append(Problem(f"no core can run it ({why})", path=name))
-        if problems:
-            raise InputError(dict.fromkeys(problems))
-
     def _schedule_options(self, switches: Switches) -> ScheduleOptions:
         run, system = self.case.run, self.case.system
         settings = ScheduleSettings(
@@ -219,4 +228,5 @@ class CaseRunner:
             schedule_model=switches.schedule_model,
             share_divisor=switches.share_divisor,
         )
-        return settings.options(system.workload, system.mapping, MEMORY_OPERANDS)
+        options = settings.options(system.workload, system.mapping, MEMORY_OPERANDS)
+        return replace(options, stream_2023_repairs=switches.repairs)

@@ -83,11 +83,18 @@ def map_core(
     chosen = below_workload(default_pipeline(options).stages) if stages is None else tuple(stages)
     search = Rest(chosen, Control(threads, store, show_progress=show_progress))
     needs = class_needs(graph, workload, classes) if needs is None else needs
-    plans = _plans(graph, workload, mapping, system, classes, needs, SearchIdentity(search.stages))
-    tasks = {attempt.task.key: attempt.task for plan in plans for attempt in plan.attempts}
+    identity = SearchIdentity(search.stages)
+    plans = _plans(graph, workload, mapping, system, classes, needs, identity)
     told = None if on_found is None else lambda task, records: on_found(task)
     layers = LayerSearch(f"{graph.network} on {system.core.name}", search, told)
-    layers.run(list(tasks.values()))
+    layers.run(_tasks(plans, layers))
+    plans = [
+        _with_more_streams(plan, graph.shapes[plan.cost_class.shape], its_needs, system, identity)
+        if plan.attempts and not _found(plan, layers)
+        else plan
+        for plan, its_needs in zip(plans, needs, strict=True)
+    ]
+    layers.run(_tasks(plans, layers))
     return tuple(
         described(_row(number, plan, layers, options), plan.cost_class, graph.shapes[plan.cost_class.shape])
         for number, plan in enumerate(plans)
@@ -151,8 +158,28 @@ def _why_not_here(nodes: Sequence[WorkloadNode], mapping: LayerMapping, system: 
     return "; ".join(told) or "the mapping file gives it to other cores"
 
 
+def _tasks(plans: Sequence[_Plan], layers: LayerSearch) -> list[LayerTask]:
+    """The distinct problems of plans that have not been searched."""
+    tasks = {attempt.task.key: attempt.task for plan in plans for attempt in plan.attempts}
+    return [task for key, task in tasks.items() if key not in layers.found and key not in layers.failures]
+
+
+def _with_more_streams(
+    plan: _Plan, layer: Layer, needs: Mapping[str, int], system: _System, identity: SearchIdentity
+) -> _Plan:
+    """A plan of which nothing was found, with what is left to try: that operands stream although they fit."""
+    tried = {attempt.streams for attempt in plan.attempts}
+    more = _plan(plan.cost_class, layer, needs, system, identity, also_what_fits=True).attempts
+    return replace(plan, attempts=(*plan.attempts, *(attempt for attempt in more if attempt.streams not in tried)))
+
+
 def _plan(
-    cost_class: CostClass, layer: Layer, needs: Mapping[str, int], system: _System, identity: SearchIdentity
+    cost_class: CostClass,
+    layer: Layer,
+    needs: Mapping[str, int],
+    system: _System,
+    identity: SearchIdentity,
+    also_what_fits: bool = False,
 ) -> _Plan:
     """The mappings to look for, one for each set of operands that may stream and each dataflow."""
     link = dict(cost_class.constraints.memory_operand_links)
@@ -165,7 +192,7 @@ def _plan(
     kept = Needs({link[operand]: needs[operand] for operand in layer.operands}, needs[OTHER])
     attempts = []
     reason = "what streams never, such as a bias, does not fit"
-    for streams in stream_choices(system.core, kept):
+    for streams in stream_choices(system.core, kept, also_what_fits):
         try:
             extended = with_off_chip_memory(system.core, system.off_chip, streams)
         except MappingError as error:
@@ -191,7 +218,17 @@ def _row(number: int, plan: _Plan, layers: LayerSearch, options: SearchOptions) 
     """The row of the best mapping that was found, or of the reason why there is none."""
     if plan.reason:
         return CoreCostRow(number, plan.reason)
-    found = [
+    found = _found(plan, layers)
+    if not found:
+        streams = plan.attempts[0].streams
+        told = [_told(layers.failures[attempt.task.key]) for attempt in plan.attempts if attempt.streams == streams]
+        return CoreCostRow(number, "; ".join(dict.fromkeys(told)))
+    return cost_row(number, min(found, key=lambda mapped: _rank(mapped, options)))
+
+
+def _found(plan: _Plan, layers: LayerSearch) -> list[MappedCn]:
+    """All mappings that were found for a plan."""
+    return [
         MappedCn(
             attempt.task.problem.layer,
             attempt.task.problem.core,
@@ -202,11 +239,6 @@ def _row(number: int, plan: _Plan, layers: LayerSearch, options: SearchOptions) 
         for attempt in plan.attempts
         for record in layers.found.get(attempt.task.key, ())
     ]
-    if not found:
-        streams = plan.attempts[0].streams
-        told = [_told(layers.failures[attempt.task.key]) for attempt in plan.attempts if attempt.streams == streams]
-        return CoreCostRow(number, "; ".join(dict.fromkeys(told)))
-    return cost_row(number, min(found, key=lambda mapped: _rank(mapped, options)))
 
 
 def _rank(mapped: MappedCn, options: SearchOptions) -> tuple[float, ...]:

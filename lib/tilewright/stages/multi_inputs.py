@@ -3,16 +3,18 @@
 Everything that is missing or wrong is told at once.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.artifacts.envelope import read_artifact
-from tilewright.errors import InputError, Problem
+from tilewright.errors import Problem, Problems
 from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
 from tilewright.stages import system_problem
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.multi_items import CostedCnProblem
 from tilewright.stages.origins import cost_inputs, graph_origin_problems, origin_problems
+from tilewright.stages.preflight_needs import offchip_problems, prefetch_problems
 from tilewright.stages.system_problem import SystemProblem, read_system_problem
 from tilewright.workload.graph import Workload
 from tilewright.workload.network_options import NetworkOptions
@@ -41,48 +43,47 @@ def read_inputs(
     cns: Path | str,
     costs: Path | str,
     network_options: NetworkOptions | None = None,
+    operands_to_prefetch: Sequence[str] = (),
 ) -> CostedCnProblem:
     """Descriptions, the CN graph in the folder `cns`, and a cost table for each core file in the folder `costs`.
 
-    Raises InputError with everything that is wrong, missing or damaged, or that does not fit together.
+    Raises InputError with everything that is wrong, missing or damaged, or that does not fit together, also with
+    operands to prefetch that no layer reads.
     """
     from tilewright.fusion.artifact import read_cn_graph
     from tilewright.schedule.core_costs import read_core_costs
 
-    problems: list[Problem] = []
-    described = graph = None
+    told = Problems()
     graph_file = Path(cns) / GRAPH_JSON
-    try:
-        described = read_descriptions(hardware, workload, mapping, network_options)
-    except InputError as error:
-        problems += error.problems
-    try:
-        graph = read_cn_graph(graph_file, Path(cns) / GRAPH_NPZ)
-    except InputError as error:
-        problems += error.problems
-    tables = {}
-    files = (
-        {}
-        if described is None
-        else {name: Path(costs) / f"{name}.jsonl" for name in described.accelerator.distinct_cores}
-    )
-    for name, file in files.items():
-        try:
-            tables[name] = read_core_costs(file)
-        except InputError as error:
-            problems += error.problems
+    described = told.attempt(read_descriptions, hardware, workload, mapping, network_options)
+    graph = told.attempt(read_cn_graph, graph_file, Path(cns) / GRAPH_NPZ)
+    names = [] if described is None else list(described.accelerator.distinct_cores)
+    files = {name: Path(costs) / f"{name}.jsonl" for name in names}
+    read = {name: told.attempt(read_core_costs, file) for name, file in files.items()}
+    tables = {name: table for name, table in read.items() if table is not None}
+    if described is not None:
+        told.found += offchip_problems(described)
+        told.found += prefetch_problems(described.workload, operands_to_prefetch)
     if described is not None and graph is not None:
         made_by = read_artifact(graph_file)
         wrong = graph_problems(graph, described.workload, str(graph_file))
-        problems += wrong or graph_origin_problems(made_by.provenance, described, graph, str(graph_file))
+        told.found += wrong or graph_origin_problems(made_by.provenance, described, graph, str(graph_file))
         for name in () if wrong else tables:
             expected = cost_inputs(described, name, graph, made_by.digest)
-            problems += origin_problems(read_artifact(files[name]).provenance, expected, str(files[name]), "cost")
-    if problems:
-        raise InputError(problems)
+            told.found += origin_problems(read_artifact(files[name]).provenance, expected, str(files[name]), "cost")
+    told.found += _unlike_models([files[name] for name in tables])
+    told.finish()
     assert described is not None
     assert graph is not None
     return CostedCnProblem(described, graph, tables)
+
+
+def _unlike_models(tables: Sequence[Path]) -> list[Problem]:
+    """A problem for each cost table that is of another cost model than the first one."""
+    models = {file: str(read_artifact(file).provenance.get("options", {}).get("model", "")) for file in tables}
+    first = models[tables[0]] if tables else ""
+    message = "is of another cost model than the other tables; run `tilewright cost` again"
+    return [Problem(message, str(file), value=model, allowed=first) for file, model in models.items() if model != first]
 
 
 def graph_problems(graph: "CnGraph", workload: Workload, file: str = "") -> list[Problem]:

@@ -27,7 +27,7 @@ from tilewright.stages.multi_items import CnProblem, CostedCnProblem, SystemProb
 from tilewright.stages.multi_result import MultiCoreResult
 from tilewright.stages.multi_run import ScheduledNetwork
 from tilewright.stages.pipeline import Pipeline, check_pipeline
-from tilewright.stages.preflight import prefetch_problems
+from tilewright.stages.preflight_needs import prefetch_problems
 from tilewright.stages.results import model_of
 
 if TYPE_CHECKING:

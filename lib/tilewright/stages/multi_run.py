@@ -14,12 +14,13 @@ from tilewright.errors import InputError, MappingError, Problem
 from tilewright.hardware.system import COMPUTE
 from tilewright.mapping.yaml_writer import mapping_text
 from tilewright.schedule.artifact import ScheduleArtifact, schedule_artifact
-from tilewright.schedule.assembly import AssembledProblem, scheduling_problem
+from tilewright.schedule.assembly import AssembledProblem
 from tilewright.schedule.bounds import LowerBounds, lower_bounds
 from tilewright.schedule.check import check_schedule
 from tilewright.schedule.options import ScheduleOptions
 from tilewright.schedule.settings import ScheduleSettings
 from tilewright.schedule.simulate import Scheduler, simulate
+from tilewright.schedule.stream_2023_problem import model_problem
 from tilewright.stages.multi_items import CostedCnProblem
 
 CAUSAL = "causal"
@@ -54,7 +55,7 @@ def multi_core_problem(inputs: CostedCnProblem, settings: ScheduleSettings | Non
     settings = settings or ScheduleSettings()
     given = inputs.descriptions
     described = (given.workload, inputs.graph, given.accelerator, given.mapping)
-    assembled = scheduling_problem(*described, inputs.costs, settings.cn_runtime)
+    assembled = model_problem(*described, inputs.costs, settings)
     options = settings.options(given.workload, given.mapping, assembled.names.operand_names)
     requests = layer_requests(inputs.graph, given.workload, given.mapping, given.accelerator)
     space = allocation_space(assembled.problem, requests, assembled.names, assembled.reasons)

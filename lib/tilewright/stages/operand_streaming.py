@@ -26,8 +26,11 @@ class Needs:
     """Read by no operand of the layer, as a bias; this never streams."""
 
 
-def stream_choices(core: Core, needs: Needs) -> tuple[tuple[str, ...], ...]:
+def stream_choices(core: Core, needs: Needs, also_what_fits: bool = False) -> tuple[tuple[str, ...], ...]:
     """The sets of memory operands that may stream, those that stream least first; `((),)` where everything fits.
+
+    With `also_what_fits` operands may stream too where all of a memory fit: where mappings need more room than what
+    they keep has in the end, as for partial sums that are wider than outputs.
 
     In a top memory that is too small for its operands together, the smallest ones stay, as many as fit or fewer: which
     buffer the others need there, only a mapping says. () where not even that which never streams fits.
@@ -38,7 +41,7 @@ def stream_choices(core: Core, needs: Needs) -> tuple[tuple[str, ...], ...]:
         room = memory.size_bits - (needs.other_bits if _holds_others(core, held) else 0)
         if room < 0:
             return ()
-        if sum(needs.bits[operand] for operand in operands) <= room:
+        if sum(needs.bits[operand] for operand in operands) <= room and not also_what_fits:
             continue
         sizes = itertools.accumulate(needs.bits[operand] for operand in operands)
         kept = sum(size <= room for size in sizes)

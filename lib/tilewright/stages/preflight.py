@@ -4,7 +4,7 @@ that cut it: all of it at once, before anything is computed."""
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.errors import InputError, Problem, Problems
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import CnGraph
 from tilewright.fusion.outer_loops import Tiling
@@ -12,12 +12,13 @@ from tilewright.fusion.stacks import LAYER_BY_LAYER
 from tilewright.fusion.tiling_options import TilingOptions, network_tiling
 from tilewright.mapping.yaml_checks import check_mapping_against_workload, document_behind
 from tilewright.stages.preflight_cores import check_array_names, check_cores
+from tilewright.stages.preflight_dataflows import dataflow_problems
 from tilewright.stages.preflight_exchange import check_exchange
+from tilewright.stages.preflight_needs import offchip_problems, prefetch_problems
+from tilewright.stages.preflight_stacks import check_cutoffs, note_interleaved_stacks
 from tilewright.stages.preflight_tiles import check_hint_loops, check_tiles
 from tilewright.stages.system_problem import SystemProblem
 from tilewright.validation import Findings
-from tilewright.workload.graph import Workload
-from tilewright.workload.layer import OUTPUT
 
 
 @dataclass(frozen=True)
@@ -32,69 +33,70 @@ class Preflight:
     """How the network is cut; None if it cannot be."""
 
 
-def preflight(problem: SystemProblem, options: TilingOptions, operands_to_prefetch: Sequence[str] = ()) -> Preflight:
+def preflight(
+    problem: SystemProblem,
+    options: TilingOptions | None,
+    operands_to_prefetch: Sequence[str] = (),
+    mapping_is_whole: bool = True,
+) -> Preflight:
     """Everything that is wrong with a problem and with how it is to be cut.
 
     Wrong are unknown cores, cores that cannot run what they are named for, layers that no core can run, tiles larger
     than every layer they are for, unknown loop dimensions, stacks of unknown layers, fixed lists of cores that do not
-    match the groups of their layers, cores between which data cannot move, and operands to prefetch that no layer has.
+    match the groups of their layers, cores between which data cannot move, a missing off-chip core, loop dimensions in
+    dataflows that no layer has, and operands to prefetch that no layer has.
+
+    `options` are None where they are wrong themselves: whatever they decide is left out. A mapping of which a part
+    could not be read says nothing about which cores must exchange data.
     """
     findings = Findings(document_behind(problem.mapping, problem.mapping_file))
     check_cores(findings, problem)
     check_array_names(findings, problem)
-    if options.cn_define_mode is None:
-        check_tiles(findings, problem)
-    else:
-        check_hint_loops(findings, problem.workload, options)
-        _note_tilings_of_no_effect(findings, problem)
+    tiling = None if options is None else _check_cutting(findings, problem, options)
     if not any(node.layer for node in problem.workload.nodes):
         message = "the network has no layer that computes anything"
         findings.problems.append(Problem(message, path=problem.workload.name))
-    before = len(findings.problems)
-    tiling = _tiling(findings, problem, options)
-    if tiling is not None and options.cn_define_mode is not None:
-        _check_fixed_lists(findings, problem, options, tiling)
-    is_cut = len(findings.problems) == before
-    check_exchange(findings, problem)
+    if mapping_is_whole:
+        check_exchange(findings, problem)
     findings.problems += check_mapping_against_workload(problem.mapping, problem.workload, problem.mapping_file)
+    findings.problems += [*offchip_problems(problem), *dataflow_problems(problem)]
     findings.problems += prefetch_problems(problem.workload, operands_to_prefetch)
     found = dict.fromkeys(findings.problems)
     ordered = sorted(found, key=lambda one: (one.file != problem.mapping_file, one.line))
-    return Preflight(tuple(ordered), tuple(dict.fromkeys(findings.notices)), tiling if is_cut else None)
+    return Preflight(tuple(ordered), tuple(dict.fromkeys(findings.notices)), tiling)
+
+
+def _check_cutting(findings: Findings, problem: SystemProblem, options: TilingOptions) -> Tiling | None:
+    """Record what is wrong with tiles and stacks; the tiling if there is one."""
+    if options.cn_define_mode is None:
+        check_tiles(findings, problem.workload, problem.mapping)
+    else:
+        check_hint_loops(findings, problem.workload, options)
+        _note_tilings_of_no_effect(findings, problem)
+    before = len(findings.problems)
+    check_cutoffs(findings, problem.workload, options)
+    tiling = _tiling(findings, problem, options)
+    if tiling is not None and options.cn_define_mode is not None:
+        _check_fixed_lists(findings, problem, options, tiling)
+    if tiling is not None:
+        note_interleaved_stacks(findings, problem.workload, tiling)
+    return tiling if len(findings.problems) == before else None
 
 
 def checked_cn_graph(problem: SystemProblem, options: TilingOptions) -> tuple[CnGraph, tuple[str, ...]]:
     """The CN graph of a problem, and notices. Raises InputError with everything that `preflight` finds, and with what
     keeps the graph from being built."""
-    found = preflight(problem, options)
-    problems = list(found.problems)
-    if found.tiling is None:
-        raise InputError(problems)
-    try:
-        graph = build_cn_graph(problem.workload, found.tiling)
-    except InputError as error:
-        raise InputError(dict.fromkeys([*problems, *error.problems])) from None
-    if problems:
-        raise InputError(problems)
+    return graph_of(problem, preflight(problem, options))
+
+
+def graph_of(problem: SystemProblem, found: Preflight) -> tuple[CnGraph, tuple[str, ...]]:
+    """The CN graph after a preflight, and its notices. Raises InputError as `checked_cn_graph` does."""
+    told = Problems()
+    told.found += found.problems
+    graph = None if found.tiling is None else told.attempt(build_cn_graph, problem.workload, found.tiling)
+    told.finish()
+    assert graph is not None
     return graph, found.notices
-
-
-def prefetch_problems(workload: Workload, names: Sequence[str]) -> list[Problem]:
-    """What is wrong with `operands_to_prefetch`: names that are no input operand of any layer."""
-    layers = [node.layer for node in workload.nodes if node.layer is not None]
-    known = sorted({operand for layer in layers for operand in layer.input_operands} - {OUTPUT})
-    message = "no layer reads an operand of this name"
-    return [
-        Problem(
-            message,
-            path=f"operands_to_prefetch[{place}]",
-            value=str(name),
-            allowed=", ".join(known),
-            nearest=nearest_name(str(name), known),
-        )
-        for place, name in enumerate(names)
-        if name not in known
-    ]
 
 
 def _note_tilings_of_no_effect(findings: Findings, problem: SystemProblem) -> None:
@@ -131,7 +133,7 @@ def _record(findings: Findings, problem: SystemProblem, error: InputError) -> No
 
 
 def _check_fixed_lists(findings: Findings, problem: SystemProblem, options: TilingOptions, tiling: Tiling) -> None:
-    """A list of fixed cores has one for each group of its layers.
+    """A list of fixed cores has one for each group of its layers, or one for all of them.
 
     Of a network cut layer by layer, whatever the mapping file says, the list is a choice: there is only one group.
     """
@@ -140,11 +142,11 @@ def _check_fixed_lists(findings: Findings, problem: SystemProblem, options: Tili
             continue
         entry = problem.mapping.constraints_for(node.layer)
         groups, listed = tiling.of_node[node.node_id].group_count, list(entry.core_allocation)
-        if not entry.core_allocation_is_fixed or groups == len(listed):
+        if not entry.core_allocation_is_fixed or len(listed) in (1, groups):
             continue
         path = (problem.mapping.entries.index(entry), "core_allocation")
         if options.mode == LAYER_BY_LAYER and groups == 1:
             findings.notice(path, "the fixed cores are a choice for layers of one group")
         else:
             message = f"fixes {len(listed)} cores for the {groups} groups of {node.name}"
-            findings.problem(path, message, str(listed), "one core for each group")
+            findings.problem(path, message, str(listed), "one core for each group, or one for all")

@@ -1,9 +1,10 @@
 """Preflight: the cores that a mapping file names, and whether each layer has one that can run it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tilewright.errors import nearest_name
-from tilewright.hardware.system import MEMORY, OFFCHIP
+from tilewright.hardware.system import MEMORY, OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import LAYER_KINDS, Mapping, MappingConstraints
 from tilewright.mapping.core_choice import COMPUTES_NOTHING, CoreChoice, core_choice
 from tilewright.stages.system_problem import SystemProblem
@@ -13,6 +14,25 @@ from tilewright.workload.operator_groups import KNOWN_TYPES, bare_type
 
 _MOST_NAMED = 4
 _DEFAULT = "default"
+
+
+@dataclass(frozen=True)
+class CoreNames:
+    """The ids that a mapping file may name, and those that it must not."""
+
+    usable: tuple[int, ...]
+    idle: dict[int, str]
+    """Id -> what the core is that computes nothing."""
+
+    @classmethod
+    def of(cls, accelerator: MultiCoreAccelerator) -> "CoreNames":
+        """Those of an accelerator."""
+        idle = {
+            core_id: "the off-chip core" if place.role == OFFCHIP else "a memory"
+            for core_id, place in accelerator.place_of.items()
+            if place.role in (OFFCHIP, MEMORY)
+        }
+        return cls(tuple(core_id for core_id in accelerator.core_ids if core_id not in idle), idle)
 
 
 def layers_of_entries(workload: Workload, mapping: Mapping) -> list[list[WorkloadNode]]:
@@ -27,9 +47,9 @@ def layers_of_entries(workload: Workload, mapping: Mapping) -> list[list[Workloa
 
 def check_cores(findings: Findings, problem: SystemProblem) -> None:
     """Record cores that do not exist or cannot run what they are named for, and layers that no core can run."""
+    check_ids(findings, problem.mapping, CoreNames.of(problem.accelerator))
     layers = layers_of_entries(problem.workload, problem.mapping)
     for index, (entry, nodes) in enumerate(zip(problem.mapping.entries, layers, strict=True)):
-        _check_ids(findings, index, entry, problem)
         choices = [core_choice(node, entry, problem.accelerator) for node in nodes]
         known = [core_id for core_id in entry.core_allocation if core_id in problem.accelerator.place_of]
         if entry.core_allocation and not known:
@@ -38,6 +58,20 @@ def check_cores(findings: Findings, problem: SystemProblem) -> None:
         _check_choices(findings, index, entry, nodes, choices)
         if not nodes:
             _note_unused(findings, index, entry, problem.workload)
+
+
+def check_ids(findings: Findings, mapping: Mapping, cores: CoreNames) -> None:
+    """Record ids that no core has, and those of cores that compute nothing."""
+    allowed = ", ".join(map(str, cores.usable))
+    for index, entry in enumerate(mapping.entries):
+        for position, core_id in enumerate(entry.core_allocation):
+            path = (index, "core_allocation", position)
+            if core_id in cores.idle:
+                message = f"core {core_id} is {cores.idle[core_id]}{COMPUTES_NOTHING}"
+                findings.problem(path, message, core_id, allowed)
+            elif core_id not in cores.usable:
+                _, nearest = min(((abs(known - core_id), str(known)) for known in cores.usable), default=(0, ""))
+                findings.problem(path, "no core has this id", core_id, allowed, nearest)
 
 
 def check_array_names(findings: Findings, problem: SystemProblem) -> None:
@@ -63,20 +97,6 @@ def check_array_names(findings: Findings, problem: SystemProblem) -> None:
             if memory_operand not in held and any(node.layer and operand in node.layer.operands for node in nodes):
                 message = "no core of these layers has a memory for this memory operand"
                 findings.unknown_name((index, "memory_operand_links", operand), message, memory_operand, held)
-
-
-def _check_ids(findings: Findings, index: int, entry: MappingConstraints, problem: SystemProblem) -> None:
-    places = problem.accelerator.place_of
-    usable = [core_id for core_id, place in places.items() if place.role not in (OFFCHIP, MEMORY)]
-    allowed = ", ".join(map(str, usable))
-    for position, core_id in enumerate(entry.core_allocation):
-        path = (index, "core_allocation", position)
-        if core_id not in places:
-            _, nearest = min(((abs(known - core_id), str(known)) for known in usable), default=(0, ""))
-            findings.problem(path, "no core has this id", core_id, allowed, nearest)
-        elif places[core_id].role in (OFFCHIP, MEMORY):
-            kind = "the off-chip core" if places[core_id].role == OFFCHIP else "a memory"
-            findings.problem(path, f"core {core_id} is {kind}{COMPUTES_NOTHING}", core_id, allowed)
 
 
 def _check_named(

@@ -11,22 +11,23 @@ from tilewright.errors import Problem
 from tilewright.fusion.hint_loops import BY_LAYER, HintLoop, HintLoopOptions, hints_for
 from tilewright.fusion.mapped_tiling import dimension_names
 from tilewright.fusion.tiling_options import TilingOptions
-from tilewright.mapping.constraints import ALL_TILES, MappingConstraints
+from tilewright.hardware.dataflow_checks import is_usual_loop
+from tilewright.mapping.constraints import ALL_TILES, Mapping, MappingConstraints
 from tilewright.stages.preflight_cores import layers_of_entries
-from tilewright.stages.system_problem import SystemProblem
 from tilewright.validation import Findings
 from tilewright.workload.graph import Workload, WorkloadNode
 
 
-def check_tiles(findings: Findings, problem: SystemProblem) -> None:
+def check_tiles(findings: Findings, workload: Workload, mapping: Mapping) -> None:
     """Record tilings larger than every layer of their entry; note those for dimensions that none of them has."""
-    layers = layers_of_entries(problem.workload, problem.mapping)
-    for index, (entry, nodes) in enumerate(zip(problem.mapping.entries, layers, strict=True)):
+    layers = layers_of_entries(workload, mapping)
+    for index, (entry, nodes) in enumerate(zip(mapping.entries, layers, strict=True)):
         for key in ("intra_core_tiling", "inter_core_tiling"):
             for position, loop in enumerate(getattr(entry, key)):
                 sizes = _sizes(entry, nodes, loop.dimension)
                 path = (index, key, position)
-                if nodes and not sizes:
+                # What no usual layer has is told as a problem.
+                if nodes and not sizes and is_usual_loop(loop.dimension):
                     findings.notice(path, f"no layer that this entry is for has {loop.dimension}")
                 elif sizes and isinstance(loop.tiles, int) and loop.tiles > max(sizes):
                     message = _too_many(loop.dimension, sizes)

@@ -11,7 +11,7 @@ from tilewright.artifacts.envelope import is_artifact
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping
-from tilewright.mapping.source import MappingSource, parse_mapping
+from tilewright.mapping.source import parse_mapping
 from tilewright.stages.base import run_stages
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.hardware_parser import AcceleratorParser
@@ -40,6 +40,8 @@ class SystemProblem:
     """What is legal but unusual in the descriptions."""
     uncosted: tuple[UncostedWork, ...] = ()
     """Work of the network for which there is no layer."""
+    hardware_file: str = ""
+    """The file or artifact that the accelerator was read from, '' if it is none."""
 
     def check_complete(self) -> None:
         """Raises InputError with a problem for each operator type whose work is not costed."""
@@ -59,9 +61,16 @@ class SystemProblem:
 
 def read_system_problem(descriptions: Descriptions) -> SystemProblem:
     """The problem that descriptions make. Raises InputError with everything that is wrong with any of them."""
+    return system_problem(read_parts(descriptions))
+
+
+def read_parts(descriptions: Descriptions) -> Descriptions:
+    """The descriptions with their network and accelerator, or with what is wrong with these; the mapping file is left
+    to `system_problem`."""
     is_list = descriptions.workload is not None and kind_of_source(descriptions.workload) == LAYERS
     parser = WorkloadParser(MODEL) if is_list else ONNXModelParser(MODEL)
-    return system_problem(next(run_stages((parser, AcceleratorParser()), descriptions)))
+    read: Descriptions = next(run_stages((parser, AcceleratorParser()), descriptions))
+    return read
 
 
 def system_problem(read: Descriptions) -> SystemProblem:
@@ -91,8 +100,8 @@ def system_problem(read: Descriptions) -> SystemProblem:
         raise InputError(problems)
     assert isinstance(accelerator, MultiCoreAccelerator)
     workload = read.network
-    file = _file_of(read.mapping)
-    return SystemProblem(workload, accelerator, mapping, file, tuple(notices), unmodelled_work(workload))
+    described = (workload, accelerator, mapping, file_of(read.mapping), tuple(notices), unmodelled_work(workload))
+    return SystemProblem(*described, hardware_file=file_of(read.hardware))
 
 
 def part_digest(accelerator: MultiCoreAccelerator) -> str:
@@ -118,7 +127,8 @@ def input_digests(problem: SystemProblem) -> dict[str, str]:
     }
 
 
-def _file_of(source: MappingSource | None) -> str:
+def file_of(source: object) -> str:
+    """The path of a source that is a file, else ''."""
     return str(source) if isinstance(source, str | PathLike) else ""
 
 

@@ -53,6 +53,13 @@ def test_fixed_cores_of_groups_are_free_where_a_layer_is_not_cut() -> None:
     assert requests(workload, [fixed, {"name": "default"}])[0] == LayerRequest(0, (1,), True)
 
 
+def test_one_fixed_core_runs_all_groups() -> None:
+    """Two groups of K on core 1, which need not be said twice."""
+    fixed = {"name": "a", "core_allocation": [1], "core_allocation_is_fixed": True}
+    found = requests(two_convolutions(), [fixed, {"name": "default"}], [("K", 2)])
+    assert found[0] == LayerRequest(0, (1, 1), True)
+
+
 def test_a_layer_that_no_core_can_run_is_told() -> None:
     """A pooling and a convolution on a vector unit that its file restricts."""
     workload = two_convolutions()

@@ -168,7 +168,7 @@ def test_artifacts_of_something_else_are_refused(
     run: Path, network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A core that was edited, tables of another graph or swapped, another tiling, an allocation of another graph, a
-    baseline of another network or by other settings: figures would be wrong without a word."""
+    baseline of another network, other settings or another cost model: figures would be wrong without a word."""
     hardware = tmp_path / "hardware"
     shutil.copytree(Path(HARDWARE).parent, hardware)
     core = hardware / "cores" / "left.yaml"
@@ -193,6 +193,12 @@ def test_artifacts_of_something_else_are_refused(
         shutil.copy(run / "cost" / f"{one}.jsonl", swapped / f"{other}.jsonl")
     said = refused(["allocate", *given(network), "--cns", str(run), "--costs", str(swapped)], capsys)
     assert said.count("was made of another core file") == 2
+    unlike = tmp_path / "unlike"
+    shutil.copytree(run / "cost", unlike)
+    table = (unlike / "right.jsonl").read_text()
+    (unlike / "right.jsonl").write_text(table.replace('"model":"corrected"', '"model":"zigzag-3.9.1"', 1))
+    said = refused(["allocate", *given(network), "--cns", str(run), "--costs", str(unlike)], capsys)
+    assert "right.jsonl is of another cost model than the other tables" in said
     other = ["schedule", *inputs(network, run), "--allocation", str(apart / "allocation.json")]
     assert "was made of another CN graph" in refused(other, capsys)
     own = ["schedule", *inputs(network, run), "--allocation", str(run / "allocation.json"), "--baseline", str(apart)]
@@ -206,6 +212,12 @@ def test_artifacts_of_something_else_are_refused(
         write_document(foreign / name, found.schema, found.payload, made_by)
     said = refused([*own[:-1], str(foreign)], capsys)
     assert said.count("was made of another network") == 2
+    shutil.copy(apart / "allocation.json", foreign)
+    found = read_artifact(apart / "summary.json")
+    costs = {**found.payload, "cost_model": "zigzag-3.9.1"}
+    write_document(foreign / "summary.json", found.schema, costs, found.provenance)
+    said = refused([*own[:-1], str(foreign)], capsys)
+    assert "summary.json has cost tables of another cost model, so that it compares with nothing" in said
 
 
 def test_an_allocation_chosen_for_other_schedules_is_told(
@@ -223,7 +235,7 @@ def test_an_allocation_chosen_for_other_schedules_is_told(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--operands-to-prefetch", '["X"]'], "no layer has this operand"),
+        (["--operands-to-prefetch", '["X"]'], "operands_to_prefetch[0]: no layer reads an operand of this name"),
         (["--operands-to-prefetch", "[W"], "is not JSON"),
         (["--operands-to-prefetch", '"W"'], "must be a list"),
         (["--share-divisor", "0"], "share_divisor: must be a whole number"),

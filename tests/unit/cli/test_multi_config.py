@@ -63,7 +63,12 @@ def test_hardware_in_a_folder(hardware: str) -> None:
 
 
 def test_layer_by_layer_beside_every_run() -> None:
-    """The same run with one computation node a layer, unless it is not wanted or is what the run does anyway."""
+    """The same run with each layer alone, unless it is not wanted or is what the run does anyway: cut between cores as
+    the mapping file says, or not at all where the run has loops instead of what the file says."""
+    fused = multi_run(stack_cutoffs=[12], nb_ga_individuals=8).companion
+    assert fused is not None
+    assert fused.settings == {"nb_ga_individuals": 8, "mode": "lbl"}
+    assert names(plan_of({"runs": {"a": {**RUN, "mode": "lbl"}}})) == ["a"]
     run = multi_run(cn_define_mode=1, hint_loops=[["OY", 4]], nb_ga_individuals=8, strict=True)
     other = run.companion
     assert other is not None
@@ -146,6 +151,20 @@ def test_sweeps_of_runs_of_several_cores() -> None:
         f"resnet18-{system}-nb_ga_individuals-{count}" for system in ("quad_core", "quad_mesh") for count in (4, 8)
     ]
     assert plan.multi_runs[0].settings["hint_loops"] == [["OY", "all"]]
+
+
+def test_what_is_swept_is_a_run_of_its_own_with_its_baseline() -> None:
+    """Objectives, modes and policies in lists; what is a list by itself cannot be a choice, and is refused as one."""
+    sweep = {**RUN, "objective": ["latency", "energy"], "scheduler_candidate_selection": ["latency", "memory"]}
+    found = plan_of({"sweeps": {"s": sweep}}).multi_runs
+    assert {run.options.objective for run in found} == {"latency", "energy"}
+    assert [run.name for run in found[:2]] == [
+        "resnet18-quad_core-objective-latency-scheduler_candidate_selection-latency",
+        "resnet18-quad_core-objective-latency-scheduler_candidate_selection-latency.layer_by_layer",
+    ]
+    assert (len(found), len({run.name for run in found})) == (8, 8)
+    for key, value in (("operands_to_prefetch", [["W"], []]), ("stack_cutoffs", [[1], [2]])):
+        assert f"sweeps.s.{key}" in problems_of({"sweeps": {"s": {**RUN, key: value}}})
 
 
 def test_all_problems_at_once() -> None:

@@ -18,6 +18,7 @@ FILES = {
     *(f"{name}.{kind}" for name in FIGURES for kind in ("svg", "png")),
     "schedule.html",
     "layers.csv",
+    "cores.csv",
     "trace.json",
 }
 
@@ -78,6 +79,11 @@ def test_numbers_are_those_of_the_run(run: Path, report: Path) -> None:
         rows = list(csv.DictReader(stream))
     assert [row["name"] for row in rows] == ["first", "relu", "second"]
     assert sum(int(row["cn_count"]) for row in rows) == summary["cn_count"]
+    with (report / "cores.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [int(row["busy_cycles"]) for row in rows] == [core["busy_cycles"] for core in summary["cores"]]
+    assert sum(float(row["energy_pj"]) for row in rows) == pytest.approx(summary["energy"]["on_core_pj"])
+    assert {int(row["peak_bits"]) for row in rows} <= {memory["peak_bits"] for memory in summary["memories"]}
 
 
 @pytest.mark.parametrize("option", ["--no-plot-full-schedule", "--no-plot-data-transfer"])

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tilewright.cli.main import main
+from tilewright.errors import MappingError
 from tilewright.silicon.case import read_case
+from tilewright.silicon.case_files import CaseFiles
 from tilewright.silicon.comparison import CaseComparison, compare_case
 from tilewright.silicon.run import STREAM_2023_SWITCHES, CaseRunner
 
@@ -74,9 +76,55 @@ def test_wrong_input_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "Traceback" not in text
 
 
+def test_what_is_wrong_with_a_case_does_not_keep_the_others_from_being_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A row for the sound case, all problems of the two others, exit code 2; as JSON, too."""
+    write_case(tmp_path / "sound")
+    write_case(tmp_path / "cut", run={**RUN, "hint_loops": [["OZ", "all"]]})
+    write_case(tmp_path / "short", mapping=None)
+    for options in ([], ["--json"]):
+        assert main(["validation", str(tmp_path), *options]) == 2
+        out, err = capsys.readouterr()
+        assert "sound" in out
+        assert "cut" not in out
+        for part in ("OZ", "mapping.yaml is missing"):
+            assert part in err
+        assert "Traceback" not in err
+    assert [case["case"] for case in json.loads(out)] == ["sound"]
+
+
+def test_a_model_without_a_schedule_leaves_the_other_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dash for it, the reason, exit code 2; the steps that work are shown."""
+
+    def none(*_: object) -> None:
+        raise MappingError("there is no path from core 2 to core 1")
+
+    monkeypatch.setattr("tilewright.schedule.simulate.simulate_stream_2023", none)
+    write_case(tmp_path / "tiny")
+    assert main(["validation", str(tmp_path), "--steps"]) == 2
+    out, err = capsys.readouterr()
+    (row,) = (line.split() for line in out.splitlines() if line.startswith("tiny  "))
+    assert row == ["tiny", "100", "90", "-10.0", "%", "-", "-", "-", "32", "-68.0", "%"]
+    assert "tiny (stream-2023)" in err
+    assert "there is no path from core 2 to core 1" in err
+    assert out.count("transfers share links") == 1
+
+
+def test_steps_say_where_the_time_goes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Layer 1 ends last: 15-27 and 31 by the reference, 17-27 and 32 by ours (test_run.py)."""
+    write_case(tmp_path / "tiny")
+    assert main(["validation", str(tmp_path), "--steps"]) == 0
+    text = capsys.readouterr().out
+    assert "stream-2023: 15 cycles until core 1: core begins, 12 computing, 0 waiting in between, 4 until" in text
+    assert "causal: 17 cycles until core 1: core begins, 9 computing, 1 waiting in between, 5 until" in text
+
+
 def compared(name: str) -> CaseComparison:
     """A published case."""
-    return compare_case(read_case(name, PUBLISHED / name))
+    return compare_case(read_case(name, CaseFiles(PUBLISHED / name)))
 
 
 @needs_published
@@ -95,7 +143,7 @@ def test_published_cases_are_reproduced(name: str, energy_deviation: float) -> N
 @pytest.mark.parametrize("name", ["depfin", "aimc"])
 def test_every_node_of_published_cases_runs_when_it_did(name: str) -> None:
     """Start and end of each computation node are those of the reference tool."""
-    run = CaseRunner(read_case(name, PUBLISHED / name)).run(STREAM_2023_SWITCHES)
+    run = CaseRunner(read_case(name, CaseFiles(PUBLISHED / name))).run(STREAM_2023_SWITCHES)
     first = np.array([layer.first_cn for layer in run.graph.layers])
     with gzip.open(PUBLISHED / name / "cn_schedule.csv.gz", "rt") as file:
         rows = [[int(row[key]) for key in ("layer", "cn", "start", "end")] for row in csv.DictReader(file)]

@@ -3,8 +3,10 @@
 from collections import defaultdict
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
+from onnx.helper import make_node
 from tilewright.errors import InputError
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import ORDERING, CnGraph
@@ -109,3 +111,56 @@ def test_lines_that_a_stride_skips_do_not_move() -> None:
     assert pieces.producer[of_a].tolist() == [0, 2, 4]
     assert pieces.bits[of_a].tolist() == [4 * 5 * 8] * 3
     assert_pieces_make_up_the_graph(graph, pieces, has_gaps=True)
+
+
+@pytest.mark.parametrize("has_reader_of_all", [False, True])
+def test_readers_of_disjoint_parts_do_not_cut_one_another(has_reader_of_all: bool) -> None:
+    """Of [6, 12] in three parts: 6 rows of the first, 4 columns of the second, the third whole; not 6 x (1 + 4 + 1)."""
+    nodes = [
+        make_node("MatMul", ["x", "w"], ["y"], name="y"),
+        make_node("Split", ["y"], ["q", "k", "v"], name="split", axis=1, num_outputs=3),
+        *(make_node("Relu", [name], [f"{name}_out"], name=f"{name}_out") for name in ("q", "k", "v")),
+        *([make_node("Sigmoid", ["y"], ["all"], name="all")] if has_reader_of_all else []),
+    ]
+    workload = read(nodes, {"x": (6, 4)}, {"w": (4, 12)})
+    layer = next(node.layer for node in workload.nodes if node.name == "q_out")
+    assert layer is not None
+    row, column = (name for name, _ in layer.loop_sizes)
+    tiling = tiled(workload, {"q_out": [(row, 6)], "k_out": [(column, 4)]})
+    graph = build_cn_graph(workload, tiling)
+    pieces = data_pieces(workload, graph)
+    of_y = pieces.tensor == pieces.tensors.index("y")
+    assert pieces.bits[of_y].tolist() == [4 * 8] * 6 + [6 * 8] * 4 + [24 * 8]
+    assert_pieces_make_up_the_graph(graph, pieces, has_gaps=False)
+    first = int(np.flatnonzero(of_y)[0])
+    needed = {
+        layer.name: [
+            (pieces.need_piece[(pieces.need_cn == layer.first_cn + cn) & of_y[pieces.need_piece]] - first).tolist()
+            for cn in range(layer.cn_count)
+        ]
+        for layer in graph.layers
+    }
+    assert needed["q_out"] == [[0], [1], [2], [3], [4], [5]]
+    assert needed["k_out"] == [[6], [7], [8], [9]]
+    assert needed["v_out"] == [[10]]
+    assert not has_reader_of_all or needed["all"] == [list(range(11))]
+
+
+def test_parts_that_overlap_are_cut_by_all_their_readers() -> None:
+    """Columns 0-7 of [6, 12] by rows, columns 4-11 by columns: neither lies apart, so 6 rows of 1 + 8 columns."""
+    nodes = [
+        make_node("MatMul", ["x", "w"], ["y"], name="y"),
+        make_node("Slice", ["y", "zero", "eight", "one"], ["q"], name="slice_q"),
+        make_node("Slice", ["y", "four", "twelve", "one"], ["k"], name="slice_k"),
+        *(make_node("Relu", [name], [f"{name}_out"], name=f"{name}_out") for name in ("q", "k")),
+    ]
+    constants = {"w": (4, 12), "zero": [0], "one": [1], "four": [4], "eight": [8], "twelve": [12]}
+    workload = read(nodes, {"x": (6, 4)}, constants)
+    layer = next(node.layer for node in workload.nodes if node.name == "q_out")
+    assert layer is not None
+    row, column = (name for name, _ in layer.loop_sizes)
+    graph = build_cn_graph(workload, tiled(workload, {"q_out": [(row, 6)], "k_out": [(column, 8)]}))
+    pieces = data_pieces(workload, graph)
+    assert_pieces_make_up_the_graph(graph, pieces, has_gaps=False)
+    of_y = pieces.tensor == pieces.tensors.index("y")
+    assert int(of_y.sum()) == 6 * 9

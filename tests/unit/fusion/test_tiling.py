@@ -190,6 +190,8 @@ def test_fixed_cores_must_be_as_many_as_groups() -> None:
     }
     with pytest.raises(InputError, match="fixes 3 cores for the 2 groups of a"):
         mapped(three_layers(), entry)
+    entry["core_allocation"] = [1]
+    assert mapped(three_layers(), entry).of_node[0].group_count == 2
 
 
 def test_a_tile_larger_than_its_layer_is_told() -> None:

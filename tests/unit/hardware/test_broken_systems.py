@@ -54,8 +54,8 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
     "missing off-chip file": (connected(1, []) | {"offchip_core": "x/y.yaml"}, "offchip_core", ["no such core file"]),
     "core file is an accelerator": (
         connected(1, []) | {"cores": {0: "accelerator.yaml"}},
-        "",
-        ["the file of one core"],
+        "cores.0",
+        ["the file of one core", "'accelerator.yaml'"],
     ),
     "two off-chip cores": (connected(2, ["0, 1"], offchip_core_id=1), "offchip_core_id", ["only one of them"]),
     "only an off-chip core": (

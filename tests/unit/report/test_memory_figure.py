@@ -8,6 +8,7 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from tilewright.hardware.interconnect import OFFCHIP_PORT
 from tilewright.report.memory_figure import (
     Curve,
     link_curves,
@@ -19,6 +20,8 @@ from tilewright.report.memory_figure import (
     write_link_figure,
     write_memory_figure,
 )
+from tilewright.report.multi_summary import link_rows
+from tilewright.report.schedule_table import LINK, schedule_table
 from tilewright.schedule.options import ScheduleOptions
 from tilewright.schedule.simulate import simulate
 
@@ -47,16 +50,18 @@ def test_curves_of_memories_are_what_they_hold(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_mean_use_of_a_link_is_what_it_carried(seed: int) -> None:
+def test_the_use_of_a_link_is_that_of_the_summary(seed: int) -> None:
     """Never above its width; over time at least the bits that moved, which may not fill their last cycle."""
     view = random_view(seed)
+    rows = link_rows(view.artifact)
     for curve in link_curves(view):
         link = int(curve.name.split()[1])
         width, latency = int(view.system.link_bits_per_cycle[link]), view.schedule.latency_cycles
         assert 0 < curve.values.max() <= 1
         carried = float(np.sum(curve.values[:-1] * np.diff(curve.times))) * width
         assert carried >= view.schedule.link_bits[:, link].sum() * (1 - 1e-12)
-        assert f"mean {100 * carried / width / latency:.1f} %" in curve.text
+        assert f"busy {100 * rows[link]['busy']:.1f} %" in curve.text
+        assert f"carries {100 * rows[link]['bits'] / width / latency:.1f} %" in curve.text
 
 
 def steps(seed: int, count: int = 3000, last: int = 10_000) -> Curve:
@@ -110,6 +115,19 @@ def test_a_schedule_without_logs_has_no_curves() -> None:
     for figure, words in ((memory_figure(bare), "nothing is kept"), (link_figure(bare), "nothing moves")):
         assert not figure.axes
         assert any(words in text.get_text() for text in figure.texts)
+
+
+def test_links_that_carry_nothing_are_counted_and_ports_are_told() -> None:
+    """Below the title of the figure; the port of the off-chip memory is named after a core, which its label says."""
+    view = every_category()
+    names = replace(view.names, link_names=("port of 3",), link_kinds=(OFFCHIP_PORT,))
+    port = replace(view, artifact=replace(view.artifact, names=names))
+    assert [curve.name for curve in link_curves(port)] == ["port of 3 (off-chip)"]
+    assert [row.name for row in schedule_table(port).rows if row.kind == LINK] == ["port of 3 (off-chip)"]
+    view = random_view(0)
+    idle = len(view.names.link_names) - len(link_curves(view))
+    words = [text.get_text() for text in link_figure(view).figure.texts]
+    assert any(f"; {idle} more" in text for text in words) == (idle > 0)
 
 
 def test_capacity_is_drawn_where_it_can_be_compared() -> None:

@@ -16,13 +16,18 @@ from tilewright.report.allocation_figure import (
     write_allocation_figure,
 )
 from tilewright.report.baselines_figure import baseline_rows, baselines_figure, write_baselines_figure
+from tilewright.report.core_use import core_use_rows, core_use_table
 from tilewright.report.layer_use import layer_use_rows, layer_use_table
 from tilewright.report.multi_energy_figure import (
+    ARRAYS,
+    CORE_GREYS,
     ON_CORE,
+    OTHER_MEMORIES,
     THIS_RUN,
     TOTAL,
     energy_bars,
     energy_breakdown_figure,
+    on_core_parts,
     schedule_parts,
     write_energy_breakdown,
 )
@@ -109,6 +114,46 @@ def test_energy_bars_are_this_run_and_its_baselines() -> None:
     assert [bar.name for bar in energy_bars(view)] == [THIS_RUN]
 
 
+def test_energy_on_cores_is_divided_into_arrays_and_memories() -> None:
+    """Largest memory first; the length of the bar stays; of many memories the smallest are one part."""
+    view = every_category()
+    total = view.schedule.on_core_energy_pj
+    memories = {"rf": 0.1 * total, "sram": 0.6 * total}
+    energy = {"on_core_operational_pj": 0.3 * total, "on_core_memory_pj": memories}
+    summary = {**SUMMARY, "energy": energy}
+    assert list(on_core_parts(summary)) == [ARRAYS, "sram, in cores", "rf, in cores"]
+    run = energy_bars(view, summary)[0]
+    assert ON_CORE not in run.parts_pj
+    assert run.total_pj == pytest.approx(view.schedule.energy_pj)
+    assert_texts_are_clear(energy_breakdown_figure(view, summary))
+    for count in (len(CORE_GREYS) - 1, len(CORE_GREYS), 20):
+        many = {
+            "on_core_operational_pj": 1.0,
+            "on_core_memory_pj": {f"m{place}": 1.0 + place for place in range(count)},
+        }
+        parts = on_core_parts({"energy": many})
+        assert len(parts) == len(CORE_GREYS)
+        assert (OTHER_MEMORIES in parts) == (count >= len(CORE_GREYS))
+        assert sum(parts.values()) == pytest.approx(1 + sum(many["on_core_memory_pj"].values()))
+    assert on_core_parts(None) == on_core_parts({}) == {}
+
+
+def test_the_table_of_cores_has_the_fullest_memory_of_each() -> None:
+    """As the summary has it, also one that cores share; a core without a memory has none."""
+    core = {"cn_count": 3, "busy_cycles": 5, "utilisation": 0.5, "array_utilisation": 0.2, "role": "compute"}
+    core |= {"energy_pj": 9.0, "operational_energy_pj": 2.0, "memory_energy_pj": {"rf": 3.0, "sram": 4.0}}
+    memory = {"capacity_bits": 100, "peak_bits": 10, "peak_share": 0.1}
+    fuller = memory | {"peak_bits": 90, "peak_share": 0.9}
+    summary = {
+        "cores": [core | {"core": number, "name": f"c{number}"} for number in range(3)],
+        "memories": [{"name": "0: a", "cores": [0]} | memory, {"name": "0,1: b", "cores": [0, 1]} | fuller],
+    }
+    table = core_use_table(summary)
+    assert [row["fullest_memory"] for row in core_use_rows(summary)] == ["0,1: b", "0,1: b", None]
+    assert table["memory_energy_pj"].tolist() == [7.0] * 3
+    assert table["peak_bits"].tolist()[:2] == [90, 90]
+
+
 def test_baselines_have_numbers_ratios_and_bounds() -> None:
     """This run first; the others say how many times as much they need."""
     rows = baseline_rows(SUMMARY)
@@ -118,8 +163,10 @@ def test_baselines_have_numbers_ratios_and_bounds() -> None:
         ("layer by layer", 2000, 5.0e9),
     ]
     figure = baselines_figure(SUMMARY)
-    texts = texts_of(figure)
-    assert {"4  ×4.00", "2  ×2.00", "3  ×1.50", "2.5  ×1.25", "1.2e+10  ×6.00", "5e+09  ×2.50"} <= set(texts)
+    texts = [*texts_of(figure), *(panel.get_title("left") for panel in figure.axes)]
+    assert {"4  ×4.00", "2  ×2.00", "3  ×1.50", "2.5  ×1.25", "12  ×6.00", "5  ×2.50", "EDP [mJ · cycles]"} <= set(
+        texts
+    )
     bounds = [line.get_xdata()[0] for panel in figure.axes for line in panel.lines]
     assert bounds == [800, 1.5e6]
     assert any("20.0 %" in text for text in texts)
@@ -149,6 +196,14 @@ def test_the_search_is_drawn_as_it_was_recorded() -> None:
 def test_figures_of_short_searches_are_drawn(rows: tuple[list[Any], list[Any]]) -> None:
     """One generation, one point, or none."""
     assert len(allocation_figure(*rows, "Search").axes) == 3
+
+
+def test_the_search_stands_beside_its_bound() -> None:
+    """In words: it may be far from all points. Without a bound nothing is said."""
+    bound = {"latency_cycles": 1234, "energy_pj": 2.5e6}
+    (_, words) = allocation_figure(GENERATIONS, FRONT, "Search", bound).texts
+    assert words.get_text() == "lower bounds of all allocations: 1,234 cycles, 2.5 µJ"
+    assert allocation_figure(GENERATIONS, FRONT, "Search").texts[1].get_text() == ""
 
 
 def test_tables_of_the_search_are_read_back(tmp_path: Path) -> None:

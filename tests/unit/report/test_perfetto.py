@@ -6,13 +6,15 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from tilewright.errors import MappingError
 from tilewright.report import perfetto
 from tilewright.report.perfetto import CORES, LINKS, MEMORIES, trace_text, write_trace
 from tilewright.report.schedule_table import schedule_table
 from tilewright.report.schedule_view import ScheduleView
 
-from tests.unit.report.schedule_cases import broadcast, every_category, random_view
+from tests.unit.report.schedule_cases import broadcast, every_category, random_view, view_of
 
 SEEDS = range(12)
 Event = dict[str, Any]
@@ -72,7 +74,8 @@ def test_every_bar_is_a_slice(seed: int) -> None:
     assert [e["ts"] for e in nodes] == schedule.start_cycles.tolist()
     assert [e["ts"] + e["dur"] for e in nodes] == schedule.end_cycles.tolist()
     assert [e["args"]["energy_pj"] for e in nodes] == view.artifact.cn_energy_pj.tolist()
-    assert [e["name"] for e in nodes] == [f"CN {view.node_name(cn)}" for cn in range(view.node_count)]
+    layers = [f"layer{layer}/conv" for layer in view.node_layer]
+    assert [e["name"] for e in nodes] == [f"{view.node_name(cn)} {layers[cn]}" for cn in range(view.node_count)]
     assert [name[e["pid"], e["tid"]] for e in nodes] == [f"{core}: core" for core in schedule.allocation]
     moved = {e["args"]["transfer"]: e["args"] for e in found["X"] if e["cat"] == "transfer"}
     for transfer, args in moved.items():
@@ -115,6 +118,34 @@ def test_the_trace_has_the_same_bytes_every_time(tmp_path: Path) -> None:
     assert len(one.read_text().splitlines()) == len(document["traceEvents"]) + 2
     assert document["otherData"]["latency_cycles"] == every_category().schedule.latency_cycles
     assert {event["pid"] for event in document["traceEvents"]} == {CORES, LINKS, MEMORIES}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_ids_name_the_same_things_in_every_schedule_of_a_network(seed: int) -> None:
+    """With other cores and other times: flows, CNs, and the threads of cores; a flow id is that of one edge alone."""
+    one = random_view(seed)
+    problem = one.artifact.problem
+    allowed = problem.costs.runtime_cycles[problem.graph.cost_row] > 0
+    other_cores = np.array([np.flatnonzero(row)[-1] for row in allowed])
+    try:
+        other = view_of(problem, other_cores.tolist())
+    except MappingError:
+        pytest.skip("no schedule on those cores")
+    ids = []
+    for view in (one, other):
+        found = events(view)
+        flows = defaultdict(list)
+        slices = {(e["pid"], e["tid"], e["ts"] + e["dur"] - 1): e["args"]["cn"] for e in found["X"] if e["cat"] == "cn"}
+        starts = {(e["pid"], e["tid"], e["ts"]): e["args"]["cn"] for e in found["X"] if e["cat"] == "cn"}
+        for phase, ends in (("s", slices), ("f", starts)):
+            for event in found[phase]:
+                flows[event["id"]].append(ends[event["pid"], event["tid"], event["ts"]])
+        threads = [
+            (e["tid"], e["args"]["name"]) for e in found["M"] if e["pid"] == CORES and e["name"] == "thread_name"
+        ]
+        ids.append((dict(flows), threads))
+    assert ids[0] == ids[1]
+    assert len({tuple(pair) for pair in ids[0][0].values()}) == len(ids[0][0])
 
 
 def test_large_schedules_have_plain_slices_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

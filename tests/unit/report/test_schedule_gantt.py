@@ -75,7 +75,7 @@ def test_title_has_latency_energy_edp_and_gap() -> None:
     )
     assert f"latency {schedule.latency_cycles} cycles" in line
     assert f"energy {schedule.energy_pj:.0f} pJ" in line
-    assert f"{schedule.latency_cycles * schedule.energy_pj:.3g}" in line
+    assert f"EDP {schedule.latency_cycles * schedule.energy_pj / 1e3:.3g} nJ · cycles" in line
     assert "12.3 %" in line
     assert "gap" not in "".join(text.get_text() for text in schedule_figure(view, {"gap_latency": None}).texts)
 

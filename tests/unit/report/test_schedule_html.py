@@ -169,6 +169,7 @@ def test_the_script_decodes_what_was_written(seed: int, tmp_path: Path) -> None:
         answers.names = nodes.map((_, node) => schedule.nodeName(node));
         answers.into = nodes.map((_, node) => schedule.incoming(node).map((edge) => schedule.edge_source[edge]));
         answers.from = nodes.map((_, node) => schedule.outgoing(node).map((edge) => schedule.edge_target[edge]));
+        answers.joined = nodes.map((bar) => schedule.joined(bar).map((other) => schedule.bar_item[other]));
         answers.found = nodes.map((_, node) => schedule.find(schedule.nodeName(node)));
         """,
     )
@@ -179,6 +180,9 @@ def test_the_script_decodes_what_was_written(seed: int, tmp_path: Path) -> None:
     assert found["found"] == list(nodes)
     source, target, _ = view.edges
     assert found["into"] == [source[target == node].tolist() for node in nodes]
+    # A CN is joined with the makers of its inputs, then with its readers.
+    wanted = [[*source[target == node].tolist(), *sorted(target[source == node].tolist())] for node in nodes]
+    assert found["joined"] == wanted
     assert found["from"] == [sorted(target[source == node].tolist()) for node in nodes]
 
 

@@ -1,13 +1,16 @@
 """Random scheduling problems that have a schedule: DAGs of a few CNs on systems of a few cores."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
-from tilewright.schedule.problem import Integers, SchedulingProblem
+from tilewright.schedule.problem import CoreSystem, Integers, SchedulingProblem
 
 from tests.unit.schedule.tiny_systems import Link, Memory, Node, Piece, make_problem, make_system
 
-LAYOUTS = ("bus", "shared memory", "private links", "port and bus", "operand memories")
+LAYOUTS = ("bus", "shared memory", "private links", "port and bus", "operand memories", "two share")
+EVERY, SOME, NONE = 1.0, 0.6, 0.0
+"""Share of the paths that a system keeps, of those that its CNs can do without."""
 
 
 def random_problem(seed: int, nodes: int = 12) -> tuple[SchedulingProblem, Integers]:
@@ -36,7 +39,25 @@ def random_problem(seed: int, nodes: int = 12) -> tuple[SchedulingProblem, Integ
     )
     system = random_system(draw, cores, max(room, 1))
     allocation = np.array([draw.randrange(cores) for _ in range(count)])
+    makes = {piece.producer for piece in pieces} | {cn for cn, node in enumerate(specs) if 0 in node.streams}
+    reads = {cn for cn, node in enumerate(specs) if node.needs or {1, 2} & set(node.streams)}
+    wanted = {(int(allocation[cn]), cores) for cn in makes if cn >= 0} | {(cores, int(allocation[cn])) for cn in reads}
+    system = without_paths(draw, system, draw.choice((EVERY, EVERY, SOME, NONE)), wanted)
     return make_problem(system, pieces, specs), allocation
+
+
+def without_paths(draw: random.Random, system: CoreSystem, share: float, wanted: set[tuple[int, int]]) -> CoreSystem:
+    """The system with a share of the paths that are not wanted, so that data goes by way of the off-chip memory."""
+    cores = system.core_count
+    hops = {(i, j): system.path(i, j).tolist() for i in range(cores) for j in range(cores)}
+    exists = {pair for pair, found in zip(hops, system.path_exists.tolist(), strict=True) if found}
+    kept = {pair for pair in hops if pair in exists and (pair in wanted or draw.random() < share)}
+    return replace(
+        system,
+        path_exists=np.array([pair in kept for pair in hops], np.bool_),
+        path_start=np.cumsum([0] + [len(hop) if pair in kept else 0 for pair, hop in hops.items()]),
+        path_link=np.array([link for pair, hop in hops.items() if pair in kept for link in hop], np.int64),
+    )
 
 
 def random_system(draw: random.Random, cores: int, room: int):
@@ -60,6 +81,10 @@ def random_system(draw: random.Random, cores: int, room: int):
         own = [[3 * core, 3 * core + 1, 3 * core + 2] for core in range(cores)]
         memories = [memory() for _ in range(3 * cores)]
         return make_system([*own, 3 * cores], [*memories, dram], [link(True)], {pair: [0] for pair in pairs})
+    if layout == "two share":
+        rows = [max(core - 1, 0) for core in range(cores + 1)] if cores > 1 else [0, 1]
+        paths = {(i, j): [] if {i, j} == {0, 1} and cores > 1 else [0] for i, j in pairs}
+        return make_system(rows, [*(memory() for _ in range(max(rows))), dram], [link(draw.random() < 0.5)], paths)
     memories = [memory() for _ in range(cores)]
     rows = list(range(cores + 1))
     if layout == "bus":

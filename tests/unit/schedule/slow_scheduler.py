@@ -83,6 +83,8 @@ class SlowScheduler:
         self.home: dict[int, tuple[int, int]] = {}
         self.off_chip = {piece: "there" if cn < 0 else "no" for piece, cn in enumerate(self.producer)}
         self.stream_uses: dict[int, int] = defaultdict(int)
+        self.detours: set[tuple[int, int]] = set()
+        """Copies that take a detour"""
         for piece, cn in enumerate(self.producer):
             if cn >= 0 and 0 not in self.streams[cn]:
                 place = piece, int(self.system.core_memory[self.core_of[cn], 0])
@@ -92,6 +94,8 @@ class SlowScheduler:
             for place in self.needs[cn]:
                 copy = self.copies.setdefault(place, Copy(*place, self.core_of[cn]))
                 copy.uses += 1
+                if self.needs_detour(place, self.core_of[cn]):
+                    self.detours.add(place)
             for piece in self.streamed[cn]:
                 self.stream_uses[piece] += 1
         self.claimed = dict.fromkeys(memories, 0)
@@ -121,6 +125,13 @@ class SlowScheduler:
         self.transfers: list[tuple[int, ...]] = []
         self.store(self.off_memory, sum(self.bits[piece] for piece, cn in enumerate(self.producer) if cn < 0))
 
+    def needs_detour(self, place: tuple[int, int], core: int) -> bool:
+        """Whether a CN on a core can have a piece in a memory only by way of the off-chip memory."""
+        home = self.home.get(place[0], place)
+        return home != place and not (
+            self.can_send(self.copies[home].core, core) and self.can_send(core, self.off_core)
+        )
+
     def list_prefetches(self) -> None:
         """Copies of constants by core, in the order of the CNs, each once."""
         seen = set()
@@ -144,7 +155,11 @@ class SlowScheduler:
         """Remaining uses times bits."""
         uses = copy.uses
         if self.home.get(copy.piece) == (copy.piece, copy.memory):
-            others = [other for place, other in self.copies.items() if place[0] == copy.piece and other is not copy]
+            others = [
+                other
+                for place, other in self.copies.items()
+                if place[0] == copy.piece and other is not copy and place not in self.detours
+            ]
             uses += sum(other.uses > 0 and other.state != "present" for other in others)
         return uses * self.bits[copy.piece]
 
@@ -229,6 +244,10 @@ class SlowScheduler:
 
     # Links.
 
+    def can_send(self, source: int, target: int) -> bool:
+        """Whether there is a path, within a core without asking."""
+        return source == target or bool(self.system.path_exists[source * self.system.core_count + target])
+
     def path(self, source: int, target: int) -> list[int]:
         """Links between cores."""
         return self.system.path(source, target).tolist()
@@ -266,9 +285,9 @@ class SlowScheduler:
         self.transfers.append((copy.piece, row, *memories, source, target, self.now, end, rate, main))
         self.add_event(end, ("flight", copy, cause, target, links, rate, read))
 
-    def source_of(self, copy: Copy) -> tuple[int, int, Copy | None] | None:
-        """(core, memory, copy that is read) from which a copy can be fetched now."""
-        if self.home_present(copy):
+    def source_of(self, copy: Copy, core: int) -> tuple[int, int, Copy | None] | None:
+        """(core, memory, copy that is read) from which a core can fetch a copy now."""
+        if self.home_present(copy) and self.can_send(self.copies[self.home[copy.piece]].core, core):
             home = self.copies[self.home[copy.piece]]
             return home.core, home.memory, home
         if self.off_chip[copy.piece] == "there":
@@ -288,7 +307,7 @@ class SlowScheduler:
 
     def fetch(self, copy: Copy, core: int) -> bool:
         """Start to fetch a copy."""
-        found = self.source_of(copy)
+        found = self.source_of(copy, core)
         if found is None or not self.fits(copy):
             return False
         source, memory, read = found
@@ -305,7 +324,7 @@ class SlowScheduler:
             listener = self.next_fetch(slot)
             if listener is None or listener.piece != copy.piece:
                 continue
-            theirs = self.source_of(listener)
+            theirs = self.source_of(listener, other)
             own = self.path(source, other)
             if theirs is None or theirs[0] != source or not self.fits(listener):
                 continue
@@ -352,7 +371,7 @@ class SlowScheduler:
         return (int(place), group) if self.shared_constants_fit(members) else (group, 0)
 
     def shared_constants_fit(self, members: list[int]) -> bool:
-        """Whether the constants that several CNs of a layer need fit each memory of every core that can run one."""
+        """Whether the constants that several CNs of a layer need fit each memory of every core that runs one."""
         graph, system = self.graph, self.system
         needs: Counter[tuple[int, int]] = Counter()
         for cn in members:
@@ -363,14 +382,10 @@ class SlowScheduler:
         bits: Counter[int] = Counter()
         for (operand, piece), count in needs.items():
             bits[operand] += int(graph.piece_bits[piece]) if count > 1 else 0
-        able = [
-            core
-            for core in range(system.core_count)
-            if any(self.costs.runtime_cycles[graph.cost_row[cn], core] >= 0 for cn in members)
-        ]
+        used = {self.core_of[cn] for cn in members}
         return all(
             bits[operand] <= system.memory_capacity_bits[memory]
-            for core in able
+            for core in used
             for operand in bits
             if (memory := int(system.core_memory[core, operand])) >= 0
         )
@@ -579,7 +594,7 @@ class SlowScheduler:
             copy.state = "present"
             if self.is_output[piece]:
                 self.write(copy, "sink_output")
-            elif self.stream_uses[piece]:
+            elif self.stream_uses[piece] or any(place[0] == piece for place in self.detours):
                 self.write(copy, "eviction")
             else:
                 self.unpin(copy)

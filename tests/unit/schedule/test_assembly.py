@@ -13,6 +13,7 @@ from tilewright.fusion.graph import ORDERING
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.schedule.artifact import schedule_artifact
 from tilewright.schedule.assembly import AssembledProblem, scheduling_problem
+from tilewright.schedule.bounds import lower_bounds
 from tilewright.schedule.check import check_schedule
 from tilewright.schedule.core_costs import Stream
 from tilewright.schedule.result import Schedule
@@ -98,6 +99,25 @@ def test_two_convolutions_on_two_cores() -> None:
     assert spans(schedule) == [(54, 154), (190, 290)]
     assert schedule.latency_cycles == 308
     assert schedule.energy_pj == 14 + 2880 + 900 + 16 + 576 + 9 + 576 + 362
+
+
+def test_cores_that_only_reach_the_off_chip_memory_hand_data_over_there() -> None:
+    """No links but the port: CN 0 54-154 as above, w1 54-90; a is written 154-190 and fetched 190-226; CN 1 226-326; b
+    326-344, which is the lower bound of the allocation.
+
+    Of a on the port 2,304 x 0.5 each way; 3 words read on core 0 (3) and 36 written off-chip (720), 36 read there (360)
+    and 3 written on core 1 (6), beside the fetches of the test above.
+    """
+    assembled = assemble(two_convolutions(), accelerator([core("left"), core("right")]))
+    schedule = play(assembled, [0, 1])
+    assert spans(schedule) == [(54, 154), (226, 326)]
+    assert schedule.latency_cycles == 344
+    moved = {name: (cause.link_pj, cause.memory_pj) for name, cause in schedule.causes.items()}
+    assert moved["eviction"] == (1152, 3 + 720)
+    assert moved["off_chip_fetch"] == (2880 + 1152, 900 + 16 + 360 + 6)
+    assert moved["core_to_core"] == (0, 0)
+    own = lower_bounds(assembled.problem, np.array([[True, False, False], [False, True, False]]))
+    assert own.latency_cycles == 344
 
 
 def test_on_one_core_nothing_moves_between() -> None:

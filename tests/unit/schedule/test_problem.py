@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tilewright.allocation.core_fit import core_findings
 from tilewright.errors import InputError, MappingError
 from tilewright.schedule.bounds import lower_bounds
+from tilewright.schedule.check import check_schedule
 from tilewright.schedule.options import ScheduleOptions
 from tilewright.schedule.problem import SchedulingProblem
 from tilewright.schedule.simulate import simulate
@@ -100,14 +102,38 @@ def test_a_node_that_does_not_fit_is_told_with_its_bits() -> None:
         simulate(problem, np.array([0]))
 
 
-def test_a_missing_path_is_told() -> None:
-    """Two cores that only reach the off-chip core."""
-    paths = {(0, 2): [0], (2, 0): [0], (1, 2): [0], (2, 1): [0]}
-    system = make_system([0, 1, 2], [Memory(), Memory(), Memory(10**9)], [Link()], paths)
-    problem = make_problem(system, [Piece(60, 0)], [Node(5), Node(5, [(0, INPUT)])])
-    with pytest.raises(MappingError, match="no path from core 0 to core 1"):
-        simulate(problem, np.array([0, 1]))
-    assert simulate(problem, np.array([0, 0])).latency_cycles == 10
+@pytest.mark.parametrize(
+    ("pieces", "node", "source", "target"),
+    [
+        ([Piece(60)], Node(5, [(0, INPUT)]), 2, 1),
+        ([Piece(60, 0)], Node(5), 1, 2),
+        ([], Node(5, streams={WEIGHT: (100, 5)}), 2, 1),
+        ([], Node(5, streams={0: (100, 5)}), 1, 2),
+    ],
+)
+def test_a_missing_path_is_told(pieces: list[Piece], node: Node, source: int, target: int) -> None:
+    """Core 1 has no path from the off-chip core, or none to it, and something is needed or made there, or streams."""
+    for missing in ((source, target), None):
+        paths = {pair: [0] for pair in ((0, 2), (2, 0), (1, 2), (2, 1)) if pair != missing}
+        system = make_system([0, 1, 2], [Memory(), Memory(), Memory(10**9)], [Link()], paths)
+        problem = make_problem(system, pieces, [node])
+        findings = [text for finding in core_findings(problem, 1) for text in finding.texts]
+        if missing is None:
+            assert simulate(problem, np.array([1])).latency_cycles > 0
+            assert findings == []
+            continue
+        with pytest.raises(MappingError, match=f"no path from core {source} to core {target}"):
+            simulate(problem, np.array([1]))
+        assert findings == [f"no path {'from' if source == 2 else 'to'} the off-chip core"]
+        assert simulate(problem, np.array([0])).latency_cycles > 0
+
+
+def test_a_core_without_any_path_runs_what_has_no_data() -> None:
+    """One CN that waits for another, and neither needs nor makes anything."""
+    system = make_system([0, 1, 2], [Memory(), Memory(), Memory(10**9)], [Link()], {(0, 2): [0], (2, 0): [0]})
+    problem = make_problem(system, [Piece(60)], [Node(5, [(0, INPUT)]), Node(5, after=[0])])
+    assert simulate(problem, np.array([0, 1])).latency_cycles == 6 + 5 + 5
+    assert [finding.cns.tolist() for finding in core_findings(problem, 1) if len(finding.cns)] == [[0]]
 
 
 def test_an_operand_without_memory_is_told() -> None:
@@ -117,6 +143,27 @@ def test_an_operand_without_memory_is_told() -> None:
     problem = make_problem(system, [Piece(60)], [Node(5, [(0, WEIGHT)])])
     with pytest.raises(MappingError, match="core 0 has no memory for operand 1"):
         simulate(problem, np.array([0]))
+
+
+def test_an_off_chip_memory_that_is_too_small_is_told() -> None:
+    """It keeps all. A constant of 60 bits and a result of 50 are more than 100 in any case; in 110 there is room for
+    them, but not for 30 more that core 1 gets from core 0 by a detour."""
+    pieces = [Piece(60), Piece(30, 0), Piece(50, 1, True)]
+    nodes = [Node(5, [(0, WEIGHT)]), Node(5, [(1, INPUT)])]
+    paths = {(0, 2): [0], (2, 0): [0], (1, 2): [0], (2, 1): [0]}
+    for capacity, cores, found in (
+        (100, [0, 0], "it has 100 bits, constants and results take 110"),
+        (139, [0, 1], "it has 139 bits, this allocation puts there 140"),
+        (110, [0, 0], None),
+        (140, [0, 1], None),
+    ):
+        system = make_system([0, 1, 2], [Memory(), Memory(), Memory(capacity)], [Link()], paths)
+        problem = make_problem(system, pieces, nodes)
+        if found is None:
+            assert check_schedule(problem, simulate(problem, np.array(cores))) == []
+            continue
+        with pytest.raises(MappingError, match=f"the off-chip memory is too small: {found}"):
+            simulate(problem, np.array(cores))
 
 
 def test_a_circle_is_told() -> None:
@@ -144,6 +191,14 @@ def test_a_network_without_nodes_takes_no_time() -> None:
     bounds = lower_bounds(problem)
     assert (schedule.latency_cycles, schedule.energy_pj) == (0, 0)
     assert (bounds.latency_cycles, bounds.energy_pj) == (0, 0)
+
+
+def test_constants_that_no_node_needs_are_off_chip_all_the_time() -> None:
+    """No CN, one constant: the schedule keeps the rules."""
+    problem = make_problem(bus_system(1), [Piece(40)], [])
+    schedule = simulate(problem, np.zeros(0, np.int64))
+    assert check_schedule(problem, schedule) == []
+    assert schedule.peak_bits.tolist() == [0, 40]
 
 
 def test_bounds_worked_out_by_hand() -> None:
@@ -194,3 +249,20 @@ def test_a_piece_that_may_go_two_ways_loads_both_links_in_turn() -> None:
     system = make_system([0, 1, 2], memories, [Link(), Link()], paths)
     problem = make_problem(system, [Piece(100, 0)], [Node({0: 1}), Node({1: 1}, [(0, INPUT)])])
     assert lower_bounds(problem).link_traffic_cycles == 7
+
+
+def test_a_detour_is_counted_both_ways_and_in_the_off_chip_memory() -> None:
+    """100 bits from core 0 to core 1, which have links of 10 to the off-chip core and none to each other.
+
+    CN 0 1 cycle, written in 10, fetched in 10, CN 1 1 cycle: 22, the schedule takes no longer. Energy of a bit: twice
+    0.5 on links, words of 1000 bits read for 1 and 10 pJ and written for 20 and 2 pJ.
+    """
+    paths = {(0, 2): [0], (2, 0): [0], (1, 2): [1], (2, 1): [1]}
+    memories = [Memory(), Memory(), Memory(10**9, 1000, 10.0, 20.0)]
+    system = make_system([0, 1, 2], memories, [Link(), Link()], paths)
+    problem = make_problem(system, [Piece(100, 0)], [Node({0: 1}), Node({1: 1}, [(0, INPUT)])])
+    bounds, schedule = lower_bounds(problem), simulate(problem, np.array([0, 1]))
+    assert bounds.critical_path_cycles == 22 == schedule.latency_cycles
+    assert bounds.link_traffic_cycles == 10
+    assert bounds.energy_pj == pytest.approx(100 * (2 * 0.5 + 33 / 1000), rel=1e-8)
+    assert schedule.energy_pj == 100 + 33

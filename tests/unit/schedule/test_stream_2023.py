@@ -172,3 +172,48 @@ def test_an_off_chip_memory_that_is_full_is_told() -> None:
     pieces, nodes = [Piece(70, 0, True), Piece(70, 1, True)], [Node(4), Node(4)]
     with pytest.raises(MappingError, match="the off-chip memory has no room"):
         run(make_problem(bus_system(1, off_chip=Memory(100)), pieces, nodes), [0, 0])
+
+
+def test_data_goes_by_way_of_the_off_chip_core_if_that_is_fewer_links() -> None:
+    """Core 0 to core 1 is three links, and two by the off-chip core 2: 40 bits over the links 3 and 4, 5-9 and 5-7."""
+    paths = {(0, 1): [0, 1, 2], (0, 2): [3], (2, 1): [4], (2, 0): [3], (1, 2): [4]}
+    links = [Link(40), Link(40), Link(40), Link(10), Link(20)]
+    system = make_system([0, 1, 2], [Memory(), Memory(), Memory(10**9)], links, paths)
+    nodes = [Node(5, layer=0), Node(3, [(0, INPUT)], layer=1)]
+    schedule = run(make_problem(system, [Piece(40, 0)], nodes), [0, 1])
+    assert spans(schedule) == [(0, 5), (7, 10)]
+    assert schedule.link_bits.sum(axis=0).tolist() == [0, 0, 0, 40, 40]
+    del paths[0, 1]
+    system = make_system([0, 1, 2], [Memory(), Memory(), Memory(10**9)], links, paths)
+    assert spans(run(make_problem(system, [Piece(40, 0)], nodes), [0, 1])) == [(0, 5), (7, 10)]
+
+
+def test_transfers_that_start_early_do_not_wait_for_their_use() -> None:
+    """CNs 1 and 2 after CN 0 (0-20) need 40 and 20 bits: they come 16-20 and 20-22, or 0-4 and 4-6."""
+    nodes = [Node(20), Node(5, [(0, WEIGHT)], after=[0]), Node(5, [(1, WEIGHT)], after=[0])]
+    problem = make_problem(bus_system(2), [Piece(40), Piece(20)], nodes)
+    for repairs, expected in (((), [16, 20]), (("early",), [0, 4]), (("early", "gaps"), [0, 4])):
+        schedule = run(problem, [0, 0, 1], stream_2023_repairs=repairs)
+        assert [start for _, _, start, _ in moves(schedule)] == expected
+    with pytest.raises(InputError, match=r"stream_2023_repairs: unknown, got gap "):
+        run(problem, [0, 0, 1], stream_2023_repairs=("gap",))
+
+
+def test_a_gap_is_filled_if_it_is_long_enough() -> None:
+    """A result goes 10-12, CN 1 (core 1) gets 10 and 100 bits: 12-13 and 13-23, or 0-1 and, 1-10 being short, 12-22."""
+    pieces = [Piece(20, 0, True), Piece(100), Piece(10)]
+    nodes = [Node(10), Node(5, [(1, WEIGHT), (2, INPUT)])]
+    problem = make_problem(bus_system(2), pieces, nodes)
+    first = {row[0]: row[2] for row in moves(run(problem, [0, 1]))}
+    filled = {row[0]: row[2] for row in moves(run(problem, [0, 1], stream_2023_repairs=("gaps",)))}
+    assert first == {0: 10, 2: 12, 1: 13}
+    assert filled == {0: 10, 2: 0, 1: 12}
+
+
+def test_a_tensor_on_its_way_counts_as_there_unless_that_is_exchanged() -> None:
+    """CN 0 runs 0-1; the weights of CN 1 are fetched ahead, 0-10. It runs at 1 as in the reference, or at 10."""
+    nodes = [Node(1), Node(5, [(0, WEIGHT)], after=[0])]
+    problem = make_problem(bus_system(1), [Piece(100)], nodes)
+    early = {"operands_to_prefetch": (WEIGHT,)}
+    assert spans(run(problem, [0, 0], **early)) == [(0, 1), (1, 6)]
+    assert spans(run(problem, [0, 0], **early, stream_2023_repairs=("arrival",))) == [(0, 1), (10, 15)]

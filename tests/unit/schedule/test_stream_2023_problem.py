@@ -1,5 +1,6 @@
 """Whole tensors and equal CNs of the model `stream-2023`, by hand and on a system with published numbers."""
 
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -110,7 +111,7 @@ def assembled(workload: Workload, graph: CnGraph, cycles: list[int], core_of_lay
 
 
 def test_all_tiles_of_a_layer_are_one_class_in_one_chain() -> None:
-    """3 x 3 windows on 4 x 4: border lines read less, K in two tiles makes two groups; here none of it counts."""
+    """3 x 3 windows on 4 x 4: border lines read less, K in two tiles makes two groups, which stay parts for a core."""
     _, graph, whole = graphs(
         [conv(0, 0, (2, 1, 4, 3), padding=1), conv(1, 0, (2, 2, 4, 3), padding=1)],
         hint_loops=[("K", 2), ("OY", "all")],
@@ -119,6 +120,7 @@ def test_all_tiles_of_a_layer_are_one_class_in_one_chain() -> None:
     assert whole.shape.tolist() == [0] * 8 + [1] * 8
     assert [dict(shape.loop_sizes)["OY"] for shape in whole.shapes] == [1, 1]
     assert all(shape.padding == () for shape in whole.shapes)
+    assert whole.group.tolist() == [0, 1] * 8
     chain = whole.edge_operand == ORDERING
     assert whole.edge_source[chain].tolist() == [*range(7), *range(8, 15)]
     assert whole.edge_target[chain].tolist() == [*range(1, 8), *range(9, 16)]
@@ -151,6 +153,20 @@ def test_tensors_of_inputs_have_halo_and_padding() -> None:
     assert np.diff(found.need_start).tolist() == [2] * 4
     assert sorted(problem.pieces.bits[problem.pieces.producer == OUTSIDE].tolist()) == [64] * 4 + [288]
     assert set(found.need_operand.tolist()) == {WEIGHT, INPUT}
+
+
+LINES_OF_TWO = [("OY", 2), ("OX", 5), ("FY", 3), ("FX", 3)]
+
+
+def test_each_layer_costs_what_its_largest_tile_with_the_least_padding_does() -> None:
+    """Lines of 3 x 3 windows on 5 x 5, two at a time: of 2, 2 and 1 lines; the second one has no padding above."""
+    workload, graph, _ = graphs([conv(0, 0, (1, 1, 5, 3), padding=1)], cn_define_mode=2, hint_loops=LINES_OF_TWO)
+    problem = assembled(workload, graph, [5], [0])
+    rows = replace(problem.problem.graph, cost_row=np.array([0, 1, 2]))
+    costs = CostTable(*(np.repeat(getattr(problem.problem.costs, field.name), 3, 0) for field in fields(CostTable)))
+    problem = replace(problem, problem=SchedulingProblem(rows, costs, problem.problem.system))
+    assert graph.cn_count == 3
+    assert whole_tile_problem(problem, workload, graph).problem.graph.cost_row.tolist() == [1, 1, 1]
 
 
 def test_weights_are_one_tensor_for_each_part_of_the_channels() -> None:

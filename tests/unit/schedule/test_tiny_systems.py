@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from tilewright.schedule.check import check_schedule
 from tilewright.schedule.options import ScheduleOptions
-from tilewright.schedule.problem import SchedulingProblem
+from tilewright.schedule.problem import CoreSystem, SchedulingProblem
 from tilewright.schedule.result import Schedule
 from tilewright.schedule.simulate import simulate
 
@@ -246,6 +246,78 @@ def test_a_produced_piece_that_streams_is_written_off_chip_first() -> None:
     assert schedule.latency_cycles == 18
 
 
+def detour_system(capacities: Sequence[int], direct: Sequence[tuple[int, int]] = ()) -> CoreSystem:
+    """Cores that only have link 0 to the off-chip core, but for some pairs that have link 1."""
+    off = len(capacities)
+    paths = {pair: [0] for core in range(off) for pair in ((core, off), (off, core))} | {pair: [1] for pair in direct}
+    return make_system(range(off + 1), [*map(Memory, capacities), DRAM], [Link(), Link()], paths)
+
+
+def test_data_between_cores_without_a_path_goes_by_way_of_the_off_chip_memory() -> None:
+    """CN 0 on core 0 (0-5) makes 60 bits, written off-chip 5-11 (eviction), then core 1 fetches them 11-17; CN 1 17-20.
+
+    Each way 60 × 0.5 = 30 on the link; the write costs 21, the fetch 12. The home is dropped at 11: nobody gets the
+    piece from there.
+    """
+    problem = make_problem(detour_system([100, 100]), [Piece(60, 0)], [Node(5), Node(3, [(0, INPUT)])])
+    schedule = run(problem, [0, 1])
+    assert moves(schedule) == [(0, "eviction", 0, 2, 5, 11), (0, "off_chip_fetch", 2, 1, 11, 17)]
+    assert spans(schedule) == [(0, 5), (17, 20)]
+    assert energy(schedule) == {"eviction": (30.0, 21.0), "off_chip_fetch": (30.0, 12.0)}
+    assert [values.tolist() for values in schedule.memory_use(0)] == [[0, 11], [60, 0]]
+
+
+def test_a_detour_leaves_the_piece_to_those_that_can_have_it_from_its_home() -> None:
+    """Core 0 sends to core 1 over link 1, to core 2 not at all. CN 0 on core 0 (0-5) makes 60 bits for all three.
+
+    Core 1 has them over link 1 5-11, CN 1 11-14; meanwhile they are written off-chip over link 0, 5-11, and core 2
+    fetches them 11-17, CN 2 17-20. CN 3 on core 0, after CN 2, still finds them at home: 20-22. It ends last, so that
+    core 0 holds 60 bits from 0 to 22.
+    """
+    nodes = [Node(5), Node(3, [(0, INPUT)]), Node(3, [(0, INPUT)]), Node(2, [(0, INPUT)], after=[2])]
+    schedule = run(make_problem(detour_system([100] * 3, [(0, 1)]), [Piece(60, 0)], nodes), [0, 1, 2, 0])
+    assert sorted(moves(schedule)) == [
+        (0, "core_to_core", 0, 1, 5, 11),
+        (0, "eviction", 0, 3, 5, 11),
+        (0, "off_chip_fetch", 3, 2, 11, 17),
+    ]
+    assert spans(schedule) == [(0, 5), (11, 14), (17, 20), (20, 22)]
+    assert [values.tolist() for values in schedule.memory_use(0)] == [[0, 22], [60, 0]]
+
+
+def test_a_detour_frees_its_space_at_home_when_it_is_written() -> None:
+    """Core 0 has 100 bits. CN 0 (0-5) makes A, 60 bits, for CN 2 on core 1; CN 1 on core 0 makes B, 70 bits.
+
+    A is pinned while it is written, 5-11; so CN 1 claims its space at 11, when A is dropped: 11-21. A to core 1 11-17,
+    CN 2 17-21.
+    """
+    nodes = [Node(5), Node(10, after=[0]), Node(4, [(0, INPUT)])]
+    schedule = run(make_problem(detour_system([100, 100]), [Piece(60, 0), Piece(70, 1)], nodes), [0, 0, 1])
+    assert moves(schedule) == [(0, "eviction", 0, 2, 5, 11), (0, "off_chip_fetch", 2, 1, 11, 17)]
+    assert spans(schedule) == [(0, 5), (11, 21), (17, 21)]
+
+
+def test_what_a_core_could_not_write_back_is_off_chip_before() -> None:
+    """Core 1 has a path from core 0 (link 1) and from the off-chip core (link 0), none to it; its memory has 60 bits.
+
+    CN 0 on core 0 (0-5) makes 60 bits: to core 1 over link 1 5-11, as the home is there, and off-chip 5-11. CN 1 on
+    core 1 11-14. Then CN 2 on core 1 takes all of the memory for a weight of 50 bits, so that the piece is dropped, not
+    written: weight 14-19, CN 2 19-22. CN 3 needs the piece again: off-chip 22-28, CN 3 28-31.
+    """
+    system = make_system(
+        range(3), [Memory(), Memory(60), DRAM], [Link(), Link()], {(0, 2): [0], (2, 0): [0], (2, 1): [0], (0, 1): [1]}
+    )
+    nodes = [Node(5), Node(3, [(0, INPUT)]), Node(3, [(1, WEIGHT)], after=[1]), Node(3, [(0, INPUT)], after=[2])]
+    schedule = run(make_problem(system, [Piece(60, 0), Piece(50)], nodes), [0, 1, 1, 1])
+    assert sorted(moves(schedule)) == [
+        (0, "core_to_core", 0, 1, 5, 11),
+        (0, "eviction", 0, 2, 5, 11),
+        (0, "off_chip_fetch", 2, 1, 22, 28),
+        (1, "off_chip_fetch", 2, 1, 14, 19),
+    ]
+    assert spans(schedule) == [(0, 5), (11, 14), (19, 22), (28, 31)]
+
+
 def test_a_halo_that_two_nodes_share_moves_once() -> None:
     """Rows r0, r1, r2 of 20 bits made by CN 0 (0-4) on core 0; on core 1 CN 1 needs r0, r1, CN 2 r1, r2.
 
@@ -293,6 +365,21 @@ def test_selection_by_memory_finishes_rows_where_the_weights_fit_and_groups_wher
         for capacity in (100, 79)
     }
     assert starts == {100: [4, 14, 34, 44, 24, 54], 79: [4, 28, 14, 48, 38, 58]}
+
+
+def test_selection_by_memory_looks_at_the_cores_that_run_the_layer_not_at_those_that_might() -> None:
+    """The same on core 0 of 100 bits, whether core 1, of 79, may run the layer or not."""
+    nodes = [Node(10, [(group, WEIGHT)], group=group) for _ in range(2) for group in range(2)]
+    nodes += [Node(10, layer=1, after=[0, 1]), Node(10, layer=1, after=[2, 3])]
+    nodes[2], nodes[3] = replace(nodes[2], after=[0]), replace(nodes[3], after=[1])
+    problem = make_problem(bus_system(2, [100, 79]), [Piece(40), Piece(40)], nodes)
+    runtime = problem.costs.runtime_cycles.copy()
+    runtime[:, 1] = -1
+    fixed = replace(problem, costs=replace(problem.costs, runtime_cycles=runtime))
+    by_memory = ScheduleOptions(candidate_selection="memory")
+    for given in (problem, fixed):
+        found = simulate(given, np.zeros(6, np.int64), by_memory)
+        assert found.start_cycles.tolist() == [4, 14, 34, 44, 24, 54]
 
 
 def test_a_tentative_choice_gives_way_to_what_is_ready_earlier() -> None:

@@ -4,9 +4,16 @@ from pathlib import Path
 
 import pytest
 from tilewright.errors import InputError
-from tilewright.silicon.case import find_cases, read_case
+from tilewright.silicon.case import SiliconCase
+from tilewright.silicon.case import read_case as read
+from tilewright.silicon.case_files import CaseFiles, find_cases
 
 from tests.unit.silicon.cases import MAPPING, RUN, core, write_case
+
+
+def read_case(name: str, folder: Path, variant: Path | None = None) -> SiliconCase:
+    """The case in a folder."""
+    return read(name, CaseFiles(folder, variant))
 
 
 def test_a_case_is_read(tmp_path: Path) -> None:
@@ -35,10 +42,87 @@ def test_cases_and_variants_are_found(tmp_path: Path) -> None:
         write_case(tmp_path / name)
     (tmp_path / "a" / "variant_small").mkdir()
     (tmp_path / "notes").mkdir()
-    assert [name for name, _, _ in find_cases(tmp_path)] == ["a", "a/variant_small", "b"]
-    assert [name for name, _, _ in find_cases(tmp_path / "b")] == ["b"]
-    assert [name for name, _, _ in find_cases(tmp_path, ("a",))] == ["a", "a/variant_small"]
-    assert [name for name, _, _ in find_cases(tmp_path, ("a/variant_small", "b"))] == ["a/variant_small", "b"]
+    assert [*find_cases(tmp_path)] == ["a", "a/variant_small", "b"]
+    assert [*find_cases(tmp_path / "b")] == ["b"]
+    assert [*find_cases(tmp_path, ("a",))] == ["a", "a/variant_small"]
+    assert [*find_cases(tmp_path, ("a/variant_small", "b"))] == ["a/variant_small", "b"]
+
+
+def test_cases_are_found_at_any_depth_by_their_paths(tmp_path: Path) -> None:
+    """Two of one name in two folders; a case without a run file is found, so that it is told what is missing."""
+    for place in ("2023/a", "2024/a", "2024/deep/b"):
+        write_case(tmp_path / place)
+    (tmp_path / "2024" / "a" / "run.yaml").unlink()
+    write_case(tmp_path / ".hidden")
+    assert [*find_cases(tmp_path)] == ["2023/a", "2024/a", "2024/deep/b"]
+    assert [*find_cases(tmp_path, ("2024",))] == ["2024/a", "2024/deep/b"]
+    assert [*find_cases(tmp_path, ("2024/deep/",))] == ["2024/deep/b"]
+    with pytest.raises(InputError, match=r"2024/a/run\.yaml is missing \(allowed: run\.yaml or run\.yml\)"):
+        read_case("a", tmp_path / "2024" / "a")
+
+
+def test_a_link_to_a_case_is_a_case_of_its_own(tmp_path: Path) -> None:
+    """Names are those in the folder, not those of what they point to."""
+    write_case(tmp_path / "a")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    assert [*find_cases(tmp_path)] == ["a", "b"]
+
+
+def test_files_may_have_other_names(tmp_path: Path) -> None:
+    """The other suffix, hardware, a network that is the only ONNX file; of two that say the same, one has no effect."""
+    write_case(tmp_path)
+    for old, new in (("accelerator.yaml", "hardware.yml"), ("run.yaml", "run.yml"), ("mapping.yaml", "mapping.yml")):
+        (tmp_path / old).rename(tmp_path / new)
+    assert read_case("tiny", tmp_path).run.hint_loops == [["OY", "all"]]
+    (tmp_path / "network.onnx").write_bytes(b"")
+    files = CaseFiles(tmp_path)
+    assert files.notices() == [f"{tmp_path}/network.onnx: has no effect beside {tmp_path}/workload.yaml"]
+    (tmp_path / "workload.yaml").unlink()
+    assert files.find("workload") == tmp_path / "network.onnx"
+    (tmp_path / "network.onnx").rename(tmp_path / "resnet18_head.onnx")
+    assert files.find("workload") == tmp_path / "resnet18_head.onnx"
+    (tmp_path / "other.onnx").write_bytes(b"")
+    assert files.find("workload") is None
+
+
+def test_a_table_of_loops_is_by_layer(tmp_path: Path) -> None:
+    """Layers have loops of their own, whatever of the two modes the file names."""
+    for mode in (1, 3):
+        run = {**RUN, "cn_define_mode": mode, "hint_loops": {0: [["OY", "all"]], "1": []}}
+        case = read_case("tiny", write_case(tmp_path, run=run))
+        assert case.tiling.cn_define_mode == 3
+        assert case.tiling.hint_loops == {(0,): (("OY", "all"),), (1,): ()}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"hint_loops": "OY"}, r"run\.yaml:2 hint_loops: wrong form"),
+        ({"cn_define_mode": 9}, r"run\.yaml:1 cn_define_mode: not a way"),
+        ({"hint_loops": [["OY", 0]]}, r"run\.yaml:2 hint_loops\[0\]: the size"),
+        ({"layer_cutoffs": [1]}, r"run\.yaml:11 layer_cutoffs: is for cn_define_mode 3 only"),
+    ],
+)
+def test_wrong_loops_are_told_with_their_line(tmp_path: Path, changed: dict[str, object], said: str) -> None:
+    """They are found when the case is read."""
+    with pytest.raises(InputError, match=said):
+        read_case("tiny", write_case(tmp_path, run={**RUN, **changed}))
+
+
+@pytest.mark.parametrize(("value", "number"), [("6.18e6", 6.18e6), (-5, None), (float("nan"), None), (True, None)])
+def test_a_number_that_is_none_is_unknown_and_a_notice_says_so(
+    tmp_path: Path, value: object, number: float | None
+) -> None:
+    """YAML reads 6.18e6 as text."""
+    case = read_case("tiny", write_case(tmp_path, expected={"measured": {"latency": value}}))
+    assert case.expected.measured_cycles == number
+    assert any("measured.latency: is no number above 0" in notice for notice in case.notices) == (number is None)
+
+
+def test_a_file_of_results_must_be_a_table(tmp_path: Path) -> None:
+    """A list of numbers says nothing."""
+    with pytest.raises(InputError, match=r"expected\.yaml.* must be a table of keys"):
+        read_case("tiny", write_case(tmp_path, expected=[100]))
 
 
 def test_a_variant_has_files_of_its_own(tmp_path: Path) -> None:

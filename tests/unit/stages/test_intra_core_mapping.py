@@ -131,6 +131,17 @@ def test_more_streams_where_what_stays_leaves_no_buffer() -> None:
     assert bits["I1"] >= 64
 
 
+@pytest.mark.parametrize(("size_bits", "fits"), [(384, True), (383, False), (352, False)])
+def test_operands_stream_where_they_fit_but_sums_while_they_are_added_up_do_not(size_bits: int, fits: bool) -> None:
+    """Without registers the sums, 16 bits each, are in the memory for all: 64 of inputs, 64 of sums, 256 of weights.
+
+    The outputs that are kept in the end take 32 bits, so that all three operands fit into 352.
+    """
+    (row,) = rows_of(matrix_product(), core(memory("all", size_bits, EVERYTHING)))
+    assert row.can_run
+    assert (row.streams == ()) == fits
+
+
 def test_a_core_that_can_hold_nothing_of_an_operand_has_a_reason() -> None:
     """Registers of 8 bits hold no sum of 16: no mapping, whatever streams, and no error."""
     (row,) = rows_of(matrix_product(), core(memory("registers", 8, ("O",), 16, ()), memory("all", 4096, EVERYTHING)))

@@ -14,8 +14,9 @@ from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.source import parse_mapping
 from tilewright.stages.descriptions import Descriptions
-from tilewright.stages.preflight import checked_cn_graph, prefetch_problems, preflight
+from tilewright.stages.preflight import checked_cn_graph, preflight
 from tilewright.stages.preflight_exchange import layer_pairs
+from tilewright.stages.preflight_needs import prefetch_problems
 from tilewright.stages.system_problem import SystemProblem, part_digest, read_system_problem
 
 from tests.unit.fusion.networks import SAME, conv, read
@@ -187,7 +188,8 @@ def test_fixed_cores_are_a_choice_where_layers_are_not_cut() -> None:
     assert told(entry) == []
     assert told(entry, options=TilingOptions(1, mode="lbl")) == []
     assert told(entry, options=TilingOptions(1)) == [
-        "a.core_allocation: fixes 2 cores for the 1 groups of a, got '[0, 1]' (allowed: one core for each group)"
+        "a.core_allocation: fixes 2 cores for the 1 groups of a, got '[0, 1]'"
+        " (allowed: one core for each group, or one for all)"
     ]
 
 

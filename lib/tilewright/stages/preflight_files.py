@@ -1,0 +1,135 @@
+"""Preflight of files: where some of the descriptions of a run cannot be used, what is wrong with the others is told all
+the same."""
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+from tilewright.artifacts.envelope import is_artifact
+from tilewright.errors import InputError, Problem, Problems
+from tilewright.fusion.hint_loops import hint_loop_problems
+from tilewright.fusion.stacks import layer_stacks
+from tilewright.fusion.tiling_options import TilingOptions
+from tilewright.hardware.system import MultiCoreAccelerator
+from tilewright.hardware.system_checks import core_ids_of, has_repeated_ids
+from tilewright.mapping.constraints import Mapping
+from tilewright.mapping.readable import readable_mapping
+from tilewright.mapping.source import parse_mapping
+from tilewright.mapping.yaml_checks import check_mapping_against_workload, document_behind
+from tilewright.stages.descriptions import Descriptions
+from tilewright.stages.preflight import preflight
+from tilewright.stages.preflight_cores import CoreNames, check_ids
+from tilewright.stages.preflight_needs import prefetch_problems
+from tilewright.stages.preflight_stacks import check_cutoffs
+from tilewright.stages.preflight_tiles import check_hint_loops, check_tiles
+from tilewright.stages.system_problem import SystemProblem, file_of, read_parts, system_problem
+from tilewright.validation import Findings
+from tilewright.workload.graph import Workload
+from tilewright.yamlfile import YamlDocument, document_of, load_yaml
+
+
+def read_checked(
+    descriptions: Descriptions, options: TilingOptions | None, operands_to_prefetch: Sequence[str] = ()
+) -> SystemProblem:
+    """The problem that descriptions make, of which the preflight has still to be done.
+
+    Raises InputError with everything that is wrong with any of them, if one of them cannot be used: also with what the
+    preflight finds in the others. `options` are None where they are wrong themselves.
+    """
+    read = read_parts(descriptions)
+    try:
+        return system_problem(read)
+    except InputError as error:
+        told = [*error.problems, *_problems_of_the_rest(read, options, operands_to_prefetch, error.problems)]
+    files = {one.file: place for place, one in reversed(list(enumerate(told)))}
+    raise InputError(dict.fromkeys(sorted(told, key=lambda one: (files[one.file], one.line))))
+
+
+def _problems_of_the_rest(
+    read: Descriptions, options: TilingOptions | None, prefetch: Sequence[str], told: Sequence[Problem]
+) -> list[Problem]:
+    """What is wrong besides what is told already, as far as it does not follow from that."""
+    mapping, is_whole = _mapping(read)
+    system = read.accelerator if isinstance(read.accelerator, MultiCoreAccelerator) else None
+    file = file_of(read.mapping)
+    if mapping is not None and system is not None and read.network is not None:
+        problem = SystemProblem(read.network, system, mapping, file, hardware_file=file_of(read.hardware))
+        found = list(preflight(problem, options, prefetch, is_whole).problems)
+    else:
+        findings = Findings(YamlDocument("", None) if mapping is None else document_behind(mapping, file))
+        names = CoreNames.of(system) if system is not None else _core_names(read)
+        if mapping is not None and names is not None:
+            check_ids(findings, mapping, names)
+        if read.network is not None:
+            _check_cutting(findings, read.network, mapping, options)
+            findings.problems += prefetch_problems(read.network, prefetch)
+            if mapping is not None:
+                findings.problems += check_mapping_against_workload(mapping, read.network, file)
+        found = findings.problems
+    added = "" if mapping is None or is_whole else f"[{len(mapping.entries) - 1}]"
+    return [
+        one
+        for one in found
+        # An entry that was added is not in the file; nothing is said in it that could be wrong.
+        if not _follows(one, told) and not (added and one.file == file and one.path == added)
+    ]
+
+
+def _mapping(read: Descriptions) -> tuple[Mapping | None, bool]:
+    """The mapping, or what can be read of it; None if that is nothing."""
+    source = read.mapping
+    if source is None:
+        return None, False
+    try:
+        return parse_mapping(source), True
+    except InputError:
+        pass
+    try:
+        if not isinstance(source, str | PathLike):
+            return readable_mapping(document_of(source)), False
+        return (None if is_artifact(Path(source)) else readable_mapping(load_yaml(source))), False  # type: ignore[arg-type]
+    except InputError:
+        return None, False
+
+
+def _core_names(read: Descriptions) -> CoreNames | None:
+    """The ids that the file of an accelerator gives, also where the rest of it is wrong; None if it gives none."""
+    source = read.hardware
+    try:
+        if isinstance(source, dict):
+            document = document_of(source)
+        elif isinstance(source, str | PathLike) and not is_artifact(Path(source)):
+            document = load_yaml(source)  # type: ignore[arg-type]
+        else:
+            return None
+    except InputError:
+        return None
+    ids = core_ids_of(document.data)
+    if not ids.onchip or has_repeated_ids(document):
+        return None
+    return CoreNames(ids.onchip, {} if ids.offchip is None else {ids.offchip: "the off-chip core"})
+
+
+def _check_cutting(
+    findings: Findings, network: Workload, mapping: Mapping | None, options: TilingOptions | None
+) -> None:
+    """Record what is wrong with tiles and stacks, for which no accelerator is needed."""
+    if options is None:
+        return
+    if options.cn_define_mode is not None:
+        findings.problems += hint_loop_problems(options.hints(), [node for node in network.nodes if node.layer])
+        check_hint_loops(findings, network, options)
+    elif mapping is not None:
+        check_tiles(findings, network, mapping)
+    check_cutoffs(findings, network, options)
+    stacks = Problems()
+    stacks.attempt(layer_stacks, network, options.mode, options.layer_stacks, options.stack_cutoffs)
+    findings.problems += stacks.found
+
+
+def _follows(found: Problem, told: Sequence[Problem]) -> bool:
+    """Whether a problem is of the same place as one that is told, or of what that is a part of."""
+    return bool(found.path) and any(
+        one.file == found.file and (one.path == found.path or one.path.startswith((f"{found.path}.", f"{found.path}[")))
+        for one in told
+    )
