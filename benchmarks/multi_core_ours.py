@@ -39,12 +39,12 @@ from tilewright.hardware.source import parse_accelerator  # noqa: E402
 from tilewright.hardware.system import MultiCoreAccelerator  # noqa: E402
 from tilewright.mapping.constraints import Mapping  # noqa: E402
 from tilewright.mapping.yaml_reader import read_mapping  # noqa: E402
-from tilewright.schedule.assembly import AssembledProblem, scheduling_problem  # noqa: E402
-from tilewright.schedule.bounds import lower_bounds  # noqa: E402
-from tilewright.schedule.core_costs import CoreCostRow  # noqa: E402
-from tilewright.schedule.cost_classes import cost_classes  # noqa: E402
-from tilewright.schedule.options import ScheduleOptions  # noqa: E402
-from tilewright.schedule.simulate import Scheduler  # noqa: E402
+from tilewright.scheduling.assembly import AssembledProblem, scheduling_problem  # noqa: E402
+from tilewright.scheduling.bounds import lower_bounds  # noqa: E402
+from tilewright.scheduling.core_costs import CoreCostRow  # noqa: E402
+from tilewright.scheduling.cost_classes import cost_classes  # noqa: E402
+from tilewright.scheduling.options import ScheduleOptions  # noqa: E402
+from tilewright.scheduling.simulate import Scheduler  # noqa: E402
 from tilewright.search.options import SearchOptions  # noqa: E402
 from tilewright.stages.cn_needs import class_needs  # noqa: E402
 from tilewright.stages.intra_core_mapping import map_core  # noqa: E402

@@ -28,7 +28,7 @@ _HOMES = {
         "build_cns",
         "map_cores",
         "allocate",
-        "schedule_allocation",
+        "schedule",
         "run_multi_core",
         "cost_table",
     ),

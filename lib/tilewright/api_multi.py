@@ -87,7 +87,7 @@ def allocate(
     return next(run_stages((stage,), costed, Control(threads, exports=Path(exports))))  # type: ignore[no-any-return]
 
 
-def schedule_allocation(
+def schedule(
     costed: "CostedCnProblem", cores: "Cores | MultiCoreResult | None" = None, **settings: Any
 ) -> "MultiCoreResult":
     """The schedule of one allocation, verified: the cores of layers, those of an earlier result, or those that the

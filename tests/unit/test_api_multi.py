@@ -33,7 +33,7 @@ def test_step_by_step_is_the_whole(network: Path, costed: Any, tmp_path: Path) -
     result = tilewright.allocate(costed, **settings)
     whole = tilewright.run_multi_core(network, HARDWARE, MAPPING, lpf_limit=4, stack_cutoffs=[2], **settings)
     assert (whole.latency_cycles, whole.energy_pj) == (result.latency_cycles, result.energy_pj)
-    again = tilewright.schedule_allocation(costed, result, operands_to_prefetch=["W"])
+    again = tilewright.schedule(costed, result, operands_to_prefetch=["W"])
     assert np.array_equal(again.schedule.start_cycles, result.schedule.start_cycles)
     (tmp_path / "fixed.yaml").write_text(result.mapping_text())
     fixed = tilewright.run_multi_core(
@@ -46,14 +46,14 @@ def test_step_by_step_is_the_whole(network: Path, costed: Any, tmp_path: Path) -
 def test_cores_by_name(costed: Any) -> None:
     """Every layer on a core, by id; the best of all eight allocations is what an exhaustive search finds."""
     found = [
-        tilewright.schedule_allocation(costed, dict(zip("abc", (a, b, c), strict=True))).latency_cycles
+        tilewright.schedule(costed, dict(zip("abc", (a, b, c), strict=True))).latency_cycles
         for a in (0, 1)
         for b in (0, 1)
         for c in (0, 1)
     ]
     assert min(found) == tilewright.allocate(costed, exhaustive_nodes=10**6).latency_cycles
     assert len(set(found)) > 1
-    groups = tilewright.schedule_allocation(costed, {"a": [1], "b": [1], "c": 0})
+    groups = tilewright.schedule(costed, {"a": [1], "b": [1], "c": 0})
     assert groups.core_table()["core"].tolist() == ["right", "right", "left"]
 
 
@@ -113,13 +113,13 @@ def test_wrong_steps_are_told(network: Path, costed: Any) -> None:
     with pytest.raises(tilewright.InputError, match="stack_cutofs: GenerateCNWorkloadHybrid has no such parameter"):
         tilewright.build_cns(network, HARDWARE, MAPPING, stack_cutofs=[2])
     with pytest.raises(tilewright.InputError) as caught:
-        tilewright.schedule_allocation(costed, {"a": 7, "bb": 1, "c": 0})
+        tilewright.schedule(costed, {"a": 7, "bb": 1, "c": 0})
     said = str(caught.value).splitlines()
     assert said[0].startswith("bb: no such layer")
     assert "a, group 0: cannot run there, got 7 (allowed: 0, 1)" in said
     assert "b, group 0: needs a core (allowed: 0, 1)" in said
     with pytest.raises(tilewright.InputError, match="several cores"):
-        tilewright.schedule_allocation(costed)
+        tilewright.schedule(costed)
     assert tilewright.build_cns(network, HARDWARE, MAPPING, strict=True).graph.cn_count == 24
 
 

@@ -16,7 +16,7 @@ LEVELS = (
     ("mapping",),
     ("cost", "fusion"),
     ("search",),
-    ("schedule",),
+    ("scheduling",),
     ("allocation",),
     ("report",),
     ("sources", "validate_files"),

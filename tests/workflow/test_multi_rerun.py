@@ -55,7 +55,7 @@ EDITS: dict[str, tuple[str, str, str, list[str]]] = {
 """What is edited -> file, old text, new text, the jobs that follow."""
 CODE_EDITS = {
     "cost/__init__.py": [*COSTS, *LATER],
-    "schedule/result.py": LATER,
+    "scheduling/result.py": LATER,
     "report/schedule_html.py": [f"report_multi {RUN}"],
 }
 """File of the library -> the jobs that follow from its change; of cost tables only what comes after is left out."""

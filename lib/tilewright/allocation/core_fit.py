@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.schedule.problem import OUTPUT_OPERAND, Booleans, Integers, SchedulingProblem
+from tilewright.scheduling.problem import OUTPUT_OPERAND, Booleans, Integers, SchedulingProblem
 
 NO_COST = "it has no cost there: the core cannot run it"
 

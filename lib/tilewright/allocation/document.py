@@ -15,8 +15,8 @@ from tilewright.allocation.result import AllocationResult, allocation_table, par
 from tilewright.allocation.space import AllocationSpace, Genome
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.errors import InputError, Problem
-from tilewright.schedule.assembly import SystemNames
-from tilewright.schedule.problem import Booleans
+from tilewright.scheduling.assembly import SystemNames
+from tilewright.scheduling.problem import Booleans
 
 SCHEMA = "tilewright/allocation"
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from tilewright.allocation.point import Evaluation
 from tilewright.allocation.space import AllocationSpace, Genome
 from tilewright.errors import MappingError
-from tilewright.schedule.problem import Integers
+from tilewright.scheduling.problem import Integers
 
 Judge = Callable[[Integers], tuple[int, float]]
 """(latency in cycles, energy in pJ) of an allocation [cn]; raises MappingError where it has no schedule. It is called

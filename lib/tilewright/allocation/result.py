@@ -8,7 +8,7 @@ from typing import Any
 from tilewright.allocation.options import AllocationOptions
 from tilewright.allocation.point import Evaluation
 from tilewright.allocation.space import AllocationSpace, Genome
-from tilewright.schedule.problem import Integers
+from tilewright.scheduling.problem import Integers
 
 REASONS_SHOWN = 10
 

@@ -28,9 +28,9 @@ from tilewright.allocation.result import AllocationResult, GenerationRow, Search
 from tilewright.allocation.space import AllocationSpace, Genome
 from tilewright.allocation.warm_start import warm_starts
 from tilewright.errors import MappingError
-from tilewright.schedule.options import ScheduleOptions
-from tilewright.schedule.problem import Integers, SchedulingProblem
-from tilewright.schedule.simulate import Scheduler
+from tilewright.scheduling.options import ScheduleOptions
+from tilewright.scheduling.problem import Integers, SchedulingProblem
+from tilewright.scheduling.simulate import Scheduler
 
 Progress = Callable[[SearchProgress], None]
 LOCAL_SHARE = 0.75

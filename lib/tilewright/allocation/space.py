@@ -9,8 +9,8 @@ import numpy as np
 
 from tilewright.allocation.core_fit import core_findings
 from tilewright.errors import InputError, Problem
-from tilewright.schedule.assembly import SystemNames
-from tilewright.schedule.problem import Floats, Integers, SchedulingProblem
+from tilewright.scheduling.assembly import SystemNames
+from tilewright.scheduling.problem import Floats, Integers, SchedulingProblem
 
 Genome = tuple[int, ...]
 """The core of each flexible part, in the order of `AllocationSpace.flexible`."""

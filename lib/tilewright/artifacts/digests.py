@@ -54,7 +54,7 @@ _MULTI = (
         "record_pointer.py",
         "search/__init__.py",
     ),
-    *("workload", "hardware", "mapping", "fusion", "schedule", "allocation", "search/options.py"),
+    *("workload", "hardware", "mapping", "fusion", "scheduling", "allocation", "search/options.py"),
     *(
         "stages/multi_run.py",
         "stages/origins.py",
@@ -71,7 +71,7 @@ _PREFLIGHT = (
     *("stages/preflight_stacks.py", "stages/preflight_tiles.py"),
 )
 _MULTI_PIPELINE = (
-    *("workload", "hardware", "mapping", "cost", "search", "fusion", "schedule", "allocation", "stages"),
+    *("workload", "hardware", "mapping", "cost", "search", "fusion", "scheduling", "allocation", "stages"),
 )
 _REPORT = (
     *(*_BASE, *_TYPES, "cli/runs.py", "report/__init__.py", "report/access_checks.py", "report/areas.py"),
@@ -114,9 +114,9 @@ CODE_OF: dict[str, tuple[str, ...]] = {
         *("workload", "hardware", "mapping", "cost", "search", *_SEARCH, "fusion"),
         *("stages/cn_needs.py", "stages/cost_rows.py", "stages/intra_core_mapping.py", "stages/multi_inputs.py"),
         *("stages/origins.py", "stages/multi_items.py", "stages/operand_streaming.py", "stages/spatial_choice.py"),
-        *("stages/system_problem.py", "stages/preflight_needs.py", "schedule/__init__.py"),
+        *("stages/system_problem.py", "stages/preflight_needs.py", "scheduling/__init__.py"),
         *("stages/preflight_dataflows.py",),
-        *("schedule/core_costs.py", "schedule/cost_classes.py"),
+        *("scheduling/core_costs.py", "scheduling/cost_classes.py"),
     ),
     "multi_pipeline": (
         *_BASE,
@@ -149,7 +149,7 @@ CODE_OF: dict[str, tuple[str, ...]] = {
             "report/schedule_lanes.js",
             "report/schedule_viewer.js",
         ),
-        *("workload", "hardware", "mapping", "fusion", "schedule"),
+        *("workload", "hardware", "mapping", "fusion", "scheduling"),
     ),
     "pareto": (*_REPORT, "cli/report.py", "cli/multi_runs.py", "cli/pareto.py", "report/system_areas.py", "hardware"),
     "summarize": (*_REPORT, "cli/summarize.py", "report/run_tables.py"),

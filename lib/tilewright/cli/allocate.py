@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tilewright.allocation.options import AllocationOptions
     from tilewright.allocation.result import AllocationResult
-    from tilewright.schedule.settings import ScheduleSettings
+    from tilewright.scheduling.settings import ScheduleSettings
     from tilewright.stages.multi_pipeline import Slices
 
 

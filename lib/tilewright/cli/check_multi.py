@@ -10,7 +10,7 @@ from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.report.checks import Check
-    from tilewright.schedule.assembly import AssembledProblem
+    from tilewright.scheduling.assembly import AssembledProblem
 
 Descriptions = tuple[Path | None, Path | None, Path | None]
 """Hardware, workload, mapping."""
@@ -27,8 +27,8 @@ def check_folder(
     from tilewright.fusion.artifact import read_cn_graph
     from tilewright.report.multi_checks import check_multi_run
     from tilewright.report.multi_summary import SCHEMA
-    from tilewright.schedule.artifact import read_schedule
-    from tilewright.schedule.core_costs import read_core_costs
+    from tilewright.scheduling.artifact import read_schedule
+    from tilewright.scheduling.core_costs import read_core_costs
     from tilewright.stages.multi_inputs import COST_FOLDER, GRAPH_JSON, GRAPH_NPZ
 
     artifact = read_schedule(run / SCHEDULE_FILE)
@@ -59,8 +59,8 @@ def _assembled(
         given = zip(("hardware", "workload", "mapping"), described, strict=True)
         missing = [name for name, path in given if path is None]
         raise InputError([Problem("is needed too: the problem is made of all three", path=name) for name in missing])
-    from tilewright.schedule.settings import ScheduleSettings
-    from tilewright.schedule.stream_2023_problem import model_problem
+    from tilewright.scheduling.settings import ScheduleSettings
+    from tilewright.scheduling.stream_2023_problem import model_problem
     from tilewright.stages.multi_inputs import COST_FOLDER, read_inputs
 
     inputs = read_inputs(hardware, workload, mapping, run, run / COST_FOLDER, network_options)

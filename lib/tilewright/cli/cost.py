@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tilewright.fusion.graph import CnGraph
-    from tilewright.schedule.core_costs import CoreCostRow
+    from tilewright.scheduling.core_costs import CoreCostRow
     from tilewright.search.options import SearchOptions
     from tilewright.stages.system_problem import SystemProblem
 
@@ -70,7 +70,7 @@ def command(
     Example: tilewright cost --hardware config/hardware/multi/quad_core.yaml --core k16_c16 --cns out
     --workload config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml -o out/cost/k16_c16.jsonl
     """
-    from tilewright.schedule.core_costs import write_core_costs
+    from tilewright.scheduling.core_costs import write_core_costs
     from tilewright.search.options import SearchOptions
     from tilewright.search.store import Store
     from tilewright.stages.base import Control

@@ -11,7 +11,7 @@ from typing import Any
 from tilewright.allocation.options import AllocationOptions
 from tilewright.cli.pipeline_config import Stages
 from tilewright.errors import InputError, Problem
-from tilewright.schedule.settings import RUNTIMES, ScheduleSettings
+from tilewright.scheduling.settings import RUNTIMES, ScheduleSettings
 from tilewright.search.options import SearchOptions
 
 MODEL = "corrected"

@@ -18,7 +18,7 @@ from tilewright.errors import InputError, Problem, Problems
 if TYPE_CHECKING:
     from tilewright.allocation.options import AllocationOptions
     from tilewright.fusion.tiling_options import TilingOptions
-    from tilewright.schedule.settings import ScheduleSettings
+    from tilewright.scheduling.settings import ScheduleSettings
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _TILING = ("cn_define_mode", "hint_loops", "layer_cutoffs", "mode", "layer_stacks", "stack_cutoffs")
@@ -170,7 +170,7 @@ def schedule_options(function: Function) -> Callable[..., Any]:
 
 def parse_schedule_options(given: dict[str, Any]) -> "ScheduleSettings":
     """The settings of a command line; what is not given has its default. Raises InputError with all that are wrong."""
-    from tilewright.schedule.settings import ScheduleSettings
+    from tilewright.scheduling.settings import ScheduleSettings
 
     problems: list[Problem] = []
     values = {name: value for name, value in given.items() if value is not None}

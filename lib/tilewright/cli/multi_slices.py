@@ -11,7 +11,7 @@ from tilewright.cli.options import Function, read_pipeline
 if TYPE_CHECKING:
     from tilewright.allocation.options import AllocationOptions
     from tilewright.fusion.tiling_options import TilingOptions
-    from tilewright.schedule.settings import ScheduleSettings
+    from tilewright.scheduling.settings import ScheduleSettings
     from tilewright.search.options import SearchOptions
     from tilewright.stages.base import Stage
     from tilewright.stages.multi_pipeline import Slices

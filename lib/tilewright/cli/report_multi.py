@@ -33,8 +33,8 @@ def write_multi_report(
     from tilewright.report.schedule_table import schedule_table
     from tilewright.report.schedule_view import ScheduleView, tile_ranges
     from tilewright.report.tables import write_csv
-    from tilewright.schedule.artifact import read_schedule
-    from tilewright.schedule.core_costs import read_core_costs
+    from tilewright.scheduling.artifact import read_schedule
+    from tilewright.scheduling.core_costs import read_core_costs
 
     artifact = read_schedule(run / SCHEDULE_FILE)
     summary: dict[str, Any] = read_artifact(run / SUMMARY_FILE, "tilewright/multi-summary").payload

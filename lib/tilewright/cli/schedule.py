@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tilewright.allocation.space import Genome
-    from tilewright.schedule.settings import ScheduleSettings
+    from tilewright.scheduling.settings import ScheduleSettings
     from tilewright.search.options import SearchOptions
     from tilewright.stages.multi_run import MultiCoreProblem
 
@@ -63,7 +63,7 @@ def command(
     """
     from tilewright.report.multi_summary import SCHEMA, baseline_rows, multi_summary
     from tilewright.report.multi_text import summary_text
-    from tilewright.schedule.artifact import write_schedule
+    from tilewright.scheduling.artifact import write_schedule
     from tilewright.stages import multi_run
     from tilewright.stages.multi_inputs import read_inputs
 

@@ -6,7 +6,7 @@ from typing import Any
 import pandas
 
 from tilewright.report.tables import TERMINAL_WIDTH, render, spatial_text, text_table
-from tilewright.schedule.core_costs import CoreCostRow
+from tilewright.scheduling.core_costs import CoreCostRow
 
 CostTables = Mapping[str, Sequence[CoreCostRow]]
 """Core file name -> its rows, one for each cost class."""

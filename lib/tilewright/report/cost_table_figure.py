@@ -24,7 +24,7 @@ from tilewright.report.figure_layout import (
     panel_grid,
     save_figure,
 )
-from tilewright.schedule.core_costs import CoreCostRow
+from tilewright.scheduling.core_costs import CoreCostRow
 
 BAR_INCHES = (0.07, 0.2)
 """Narrowest and widest bar."""

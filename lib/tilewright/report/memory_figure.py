@@ -16,8 +16,8 @@ from tilewright.report.figure_layout import figure_style, save_figure, size_text
 from tilewright.report.figures import CYCLE_UNITS
 from tilewright.report.multi_summary import link_rows
 from tilewright.report.schedule_view import ScheduleView
-from tilewright.schedule.problem import Floats, Integers
-from tilewright.schedule.result import link_use
+from tilewright.scheduling.problem import Floats, Integers
+from tilewright.scheduling.result import link_use
 
 WIDTH_INCHES, LEFT_INCHES, RIGHT_INCHES = 12.0, 0.9, 0.35
 TOP_INCHES, PANEL_INCHES, HEAD_INCHES, AXIS_INCHES = 0.55, 1.0, 0.32, 0.5

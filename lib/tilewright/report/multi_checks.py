@@ -10,12 +10,12 @@ import numpy as np
 from tilewright.fusion.graph import ORDERING, CnGraph
 from tilewright.report.checks import Check, result
 from tilewright.report.multi_summary import THIS_RUN, core_rows, link_rows, memory_rows
-from tilewright.schedule.artifact import ScheduleArtifact
-from tilewright.schedule.assembly import ACTIVATION, AssembledProblem
-from tilewright.schedule.bounds import lower_bounds
-from tilewright.schedule.check import faults_by_rule
-from tilewright.schedule.core_costs import CoreCostRow
-from tilewright.schedule.options import CAUSAL
+from tilewright.scheduling.artifact import ScheduleArtifact
+from tilewright.scheduling.assembly import ACTIVATION, AssembledProblem
+from tilewright.scheduling.bounds import lower_bounds
+from tilewright.scheduling.check import faults_by_rule
+from tilewright.scheduling.core_costs import CoreCostRow
+from tilewright.scheduling.options import CAUSAL
 
 _TOLERANCE = 1e-9
 _RULES = {

@@ -14,7 +14,7 @@ from tilewright.report.colours import OPERAND_COLOURS
 from tilewright.report.figure_layout import figure_style, save_figure, three_digits, unit_for
 from tilewright.report.figures import ENERGY_UNITS
 from tilewright.report.schedule_view import ScheduleView
-from tilewright.schedule.result import Schedule
+from tilewright.scheduling.result import Schedule
 
 Summary = Mapping[str, Any]
 ON_CORE, TOTAL = "on core", "total"

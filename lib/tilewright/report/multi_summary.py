@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.schedule.artifact import ScheduleArtifact
-from tilewright.schedule.bounds import LowerBounds
-from tilewright.schedule.core_costs import CoreCostRow
-from tilewright.schedule.problem import Integers
-from tilewright.schedule.result import link_use
-from tilewright.schedule.state_record import CAUSES
-from tilewright.schedule.system_assembly import UNLIMITED_BITS_PER_CYCLE
+from tilewright.scheduling.artifact import ScheduleArtifact
+from tilewright.scheduling.bounds import LowerBounds
+from tilewright.scheduling.core_costs import CoreCostRow
+from tilewright.scheduling.problem import Integers
+from tilewright.scheduling.result import link_use
+from tilewright.scheduling.state_record import CAUSES
+from tilewright.scheduling.system_assembly import UNLIMITED_BITS_PER_CYCLE
 
 SCHEMA = "tilewright/multi-summary"
 SINGLE_CORE, LAYER_BY_LAYER, THIS_RUN = "single_core", "layer_by_layer", "this_run"

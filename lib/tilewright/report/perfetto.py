@@ -13,7 +13,7 @@ from tilewright.artifacts.canonical import canonical_text, write_atomically
 from tilewright.report.schedule_table import CORE, NODE_BAR, TRANSFER_BAR, ScheduleTable, listeners, schedule_table
 from tilewright.report.schedule_view import CATEGORIES, ScheduleView
 from tilewright.report.short_names import short_layer_name
-from tilewright.schedule.state_record import CAUSES
+from tilewright.scheduling.state_record import CAUSES
 
 CORES, LINKS, MEMORIES = 1, 2, 3
 """Process ids."""

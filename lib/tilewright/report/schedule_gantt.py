@@ -19,7 +19,7 @@ from tilewright.report.schedule_strips import strips
 from tilewright.report.schedule_table import CORE, NODE_BAR, ScheduleTable, schedule_table
 from tilewright.report.schedule_view import CATEGORIES, ScheduleView
 from tilewright.report.short_names import short_layer_name
-from tilewright.schedule.problem import Integers
+from tilewright.scheduling.problem import Integers
 
 Summary = Mapping[str, Any]
 CATEGORY_HATCHES = ("-----", "", "xxxx", "/////", "++++", "|||||")

@@ -23,7 +23,7 @@ from tilewright.report.schedule_gantt import CATEGORY_HATCHES, Summary, schedule
 from tilewright.report.schedule_table import ScheduleTable, listeners, schedule_table
 from tilewright.report.schedule_view import CATEGORIES, ScheduleView
 from tilewright.report.short_names import short_layer_name
-from tilewright.schedule.state_record import CAUSES
+from tilewright.scheduling.state_record import CAUSES
 
 FOLDER = Path(__file__).resolve().parent
 PAGE, SCRIPTS = "schedule_page.html", ("schedule_data.js", "schedule_lanes.js", "schedule_viewer.js")

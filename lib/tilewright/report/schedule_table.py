@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.report.schedule_view import STREAMS, ScheduleView
-from tilewright.schedule.problem import Integers
-from tilewright.schedule.result import own_hops
+from tilewright.scheduling.problem import Integers
+from tilewright.scheduling.result import own_hops
 
 CORE, LINK, NO_LINK = "core", "link", "no link"
 NODE_BAR, TRANSFER_BAR, STREAM_BAR = range(3)

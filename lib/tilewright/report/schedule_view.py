@@ -7,11 +7,11 @@ import numpy as np
 
 from tilewright.fusion.graph import CnGraph
 from tilewright.hardware.interconnect import OFFCHIP_PORT
-from tilewright.schedule.artifact import ScheduleArtifact
-from tilewright.schedule.assembly import WEIGHT, SystemNames
-from tilewright.schedule.problem import CoreSystem, Integers
-from tilewright.schedule.result import Schedule
-from tilewright.schedule.state_record import CORE_TO_CORE, EVICTION, OFF_CHIP_STREAM, SINK_OUTPUT
+from tilewright.scheduling.artifact import ScheduleArtifact
+from tilewright.scheduling.assembly import WEIGHT, SystemNames
+from tilewright.scheduling.problem import CoreSystem, Integers
+from tilewright.scheduling.result import Schedule
+from tilewright.scheduling.state_record import CORE_TO_CORE, EVICTION, OFF_CHIP_STREAM, SINK_OUTPUT
 
 CATEGORIES = (
     "weights from off-chip",

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.report.tables import TERMINAL_WIDTH, render
-from tilewright.schedule.options import CAUSAL, STREAM_2023
+from tilewright.scheduling.options import CAUSAL, STREAM_2023
 from tilewright.silicon.case import SiliconCase
 from tilewright.silicon.run import STREAM_2023_SWITCHES, CaseRun, CaseRunner, LatencyTerms, Switches, steps
 

@@ -9,17 +9,17 @@ from tilewright.allocation.requests import layer_requests
 from tilewright.allocation.search import schedule_judge, search_allocation
 from tilewright.allocation.space import allocation_space
 from tilewright.fusion.graph import CnGraph
-from tilewright.schedule.assembly import AssembledProblem, scheduling_problem
-from tilewright.schedule.bounds import lower_bounds
-from tilewright.schedule.check import check_schedule
-from tilewright.schedule.core_costs import CoreCostRow
-from tilewright.schedule.options import CAUSAL, REPAIRS, STREAM_2023, ScheduleOptions
-from tilewright.schedule.problem import Integers
-from tilewright.schedule.result import Schedule
-from tilewright.schedule.settings import ScheduleSettings
-from tilewright.schedule.simulate import simulate
-from tilewright.schedule.stream_2023_problem import whole_tile_graph, whole_tile_problem
-from tilewright.schedule.system_assembly import MEMORY_OPERANDS
+from tilewright.scheduling.assembly import AssembledProblem, scheduling_problem
+from tilewright.scheduling.bounds import lower_bounds
+from tilewright.scheduling.check import check_schedule
+from tilewright.scheduling.core_costs import CoreCostRow
+from tilewright.scheduling.options import CAUSAL, REPAIRS, STREAM_2023, ScheduleOptions
+from tilewright.scheduling.problem import Integers
+from tilewright.scheduling.result import Schedule
+from tilewright.scheduling.settings import ScheduleSettings
+from tilewright.scheduling.simulate import simulate
+from tilewright.scheduling.stream_2023_problem import whole_tile_graph, whole_tile_problem
+from tilewright.scheduling.system_assembly import MEMORY_OPERANDS
 from tilewright.search.options import SearchOptions
 from tilewright.silicon.case import SiliconCase
 from tilewright.silicon.dataflow_stage import stages_2023

@@ -5,7 +5,7 @@ import numpy as np
 from tilewright.fusion.graph import CnGraph
 from tilewright.fusion.pieces import data_pieces
 from tilewright.profile import CORRECTED
-from tilewright.schedule.cost_classes import CostClass, CostClasses
+from tilewright.scheduling.cost_classes import CostClass, CostClasses
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_bits, operand_elements

@@ -8,8 +8,8 @@ from tilewright.cost.record import Record
 from tilewright.hardware.core import Core, Memory
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.profile import CORRECTED
-from tilewright.schedule.core_costs import CoreCostRow, Stream
-from tilewright.schedule.cost_classes import CostClass
+from tilewright.scheduling.core_costs import CoreCostRow, Stream
+from tilewright.scheduling.cost_classes import CostClass
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_bits, operand_elements
 

@@ -9,8 +9,8 @@ from tilewright.hardware.core import Core
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping as LayerMapping
 from tilewright.mapping.core_choice import core_choice
-from tilewright.schedule.core_costs import CoreCostRow
-from tilewright.schedule.cost_classes import CostClass, CostClasses, cost_classes
+from tilewright.scheduling.core_costs import CoreCostRow
+from tilewright.scheduling.cost_classes import CostClass, CostClasses, cost_classes
 from tilewright.search.batch import ranking
 from tilewright.search.options import SearchOptions
 from tilewright.search.store import Store

@@ -15,7 +15,7 @@ from tilewright.allocation.search import schedule_judge
 from tilewright.allocation.space import Genome
 from tilewright.artifacts.canonical import make_folder
 from tilewright.errors import InputError, MappingError, Problem
-from tilewright.schedule.settings import ScheduleSettings
+from tilewright.scheduling.settings import ScheduleSettings
 from tilewright.stages import multi_run
 from tilewright.stages.base import Control, Rest, Stage
 from tilewright.stages.multi_items import CostedCnProblem

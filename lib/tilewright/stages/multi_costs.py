@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import Any
 
 from tilewright.errors import InputError, Problem
-from tilewright.schedule.core_costs import CoreCostRow
-from tilewright.schedule.cost_classes import cost_classes
+from tilewright.scheduling.core_costs import CoreCostRow
+from tilewright.scheduling.cost_classes import cost_classes
 from tilewright.search.options import SearchOptions
 from tilewright.stages.base import Control, Rest, Stage, is_own
 from tilewright.stages.catalogue import CATALOGUE, Catalogue

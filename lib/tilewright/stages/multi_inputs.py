@@ -51,7 +51,7 @@ def read_inputs(
     operands to prefetch that no layer reads.
     """
     from tilewright.fusion.artifact import read_cn_graph
-    from tilewright.schedule.core_costs import read_core_costs
+    from tilewright.scheduling.core_costs import read_core_costs
 
     told = Problems()
     graph_file = Path(cns) / GRAPH_JSON

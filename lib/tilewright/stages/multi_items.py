@@ -9,7 +9,7 @@ from tilewright.stages.system_problem import SystemProblem
 
 if TYPE_CHECKING:
     from tilewright.fusion.graph import CnGraph
-    from tilewright.schedule.core_costs import CoreCostRow
+    from tilewright.scheduling.core_costs import CoreCostRow
 
 __all__ = ["CnProblem", "CostedCnProblem", "SystemProblem"]
 

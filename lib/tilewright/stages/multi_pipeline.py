@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tilewright.errors import InputError
-from tilewright.schedule.core_costs import CoreCostRow
-from tilewright.schedule.settings import ScheduleSettings
+from tilewright.scheduling.core_costs import CoreCostRow
+from tilewright.scheduling.settings import ScheduleSettings
 from tilewright.search.options import SearchOptions
 from tilewright.stages.base import Control, Same, Stage, is_own, run_stages
 from tilewright.stages.descriptions import Descriptions

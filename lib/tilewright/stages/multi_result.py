@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.allocation.result import AllocationResult, summary
 from tilewright.report.multi_summary import multi_summary
-from tilewright.schedule.assembly import SystemNames
-from tilewright.schedule.bounds import LowerBounds
-from tilewright.schedule.result import Schedule
+from tilewright.scheduling.assembly import SystemNames
+from tilewright.scheduling.bounds import LowerBounds
+from tilewright.scheduling.result import Schedule
 from tilewright.stages.multi_run import MultiCoreProblem, ScheduledNetwork, fixed_mapping_text
 
 if TYPE_CHECKING:

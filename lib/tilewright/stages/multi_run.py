@@ -13,14 +13,14 @@ from tilewright.allocation.warm_start import on_one_core
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.hardware.system import COMPUTE
 from tilewright.mapping.yaml_writer import mapping_text
-from tilewright.schedule.artifact import ScheduleArtifact, schedule_artifact
-from tilewright.schedule.assembly import AssembledProblem
-from tilewright.schedule.bounds import LowerBounds, lower_bounds
-from tilewright.schedule.check import check_schedule
-from tilewright.schedule.options import ScheduleOptions
-from tilewright.schedule.settings import ScheduleSettings
-from tilewright.schedule.simulate import Scheduler, simulate
-from tilewright.schedule.stream_2023_problem import model_problem
+from tilewright.scheduling.artifact import ScheduleArtifact, schedule_artifact
+from tilewright.scheduling.assembly import AssembledProblem
+from tilewright.scheduling.bounds import LowerBounds, lower_bounds
+from tilewright.scheduling.check import check_schedule
+from tilewright.scheduling.options import ScheduleOptions
+from tilewright.scheduling.settings import ScheduleSettings
+from tilewright.scheduling.simulate import Scheduler, simulate
+from tilewright.scheduling.stream_2023_problem import model_problem
 from tilewright.stages.multi_items import CostedCnProblem
 
 CAUSAL = "causal"

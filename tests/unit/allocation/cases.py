@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from tilewright.allocation.point import Evaluation
 from tilewright.allocation.search import schedule_judge
 from tilewright.allocation.space import AllocationSpace, allocation_space
-from tilewright.schedule.problem import SchedulingProblem
+from tilewright.scheduling.problem import SchedulingProblem
 
-from tests.unit.schedule.tiny_systems import INPUT, WEIGHT, Link, Memory, Node, Piece, bus_system, make_problem
+from tests.unit.scheduling.tiny_systems import INPUT, WEIGHT, Link, Memory, Node, Piece, bus_system, make_problem
 
 LAYERS, TILES = 7, 2
 

@@ -16,7 +16,7 @@ from tilewright.workload.graph import Workload
 from tilewright.yamlfile import parse_yaml
 
 from tests.unit.fusion.networks import two_convolutions
-from tests.unit.schedule.accelerators import accelerator, core, cut, with_place
+from tests.unit.scheduling.accelerators import accelerator, core, cut, with_place
 
 
 def system() -> MultiCoreAccelerator:

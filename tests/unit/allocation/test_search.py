@@ -13,8 +13,8 @@ from tilewright.allocation.result import AllocationResult, SearchProgress, gener
 from tilewright.allocation.search import schedule_judge, search_allocation
 from tilewright.allocation.space import AllocationSpace, LayerRequest, allocation_space
 from tilewright.errors import InputError, MappingError
-from tilewright.schedule.problem import Integers
-from tilewright.schedule.simulate import simulate
+from tilewright.scheduling.problem import Integers
+from tilewright.scheduling.simulate import simulate
 
 from tests.unit.allocation.cases import brute_force, instance, non_dominated, space_of
 

@@ -7,12 +7,12 @@ from tilewright.allocation.result import allocation_table, mapping_entries
 from tilewright.allocation.space import AllocationSpace, LayerRequest, allocation_space
 from tilewright.allocation.warm_start import warm_starts
 from tilewright.errors import InputError, MappingError
-from tilewright.schedule.problem import SchedulingProblem
-from tilewright.schedule.simulate import simulate
+from tilewright.scheduling.problem import SchedulingProblem
+from tilewright.scheduling.simulate import simulate
 
 from tests.unit.allocation.cases import instance, space_of
-from tests.unit.schedule.random_problems import random_problem
-from tests.unit.schedule.tiny_systems import (
+from tests.unit.scheduling.random_problems import random_problem
+from tests.unit.scheduling.tiny_systems import (
     INPUT,
     WEIGHT,
     Link,

@@ -10,7 +10,7 @@ from tilewright.cli.main import main
 from tilewright.fusion.artifact import write_cn_graph
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.hint_loops import HintLoopOptions, hint_loop_tiling
-from tilewright.schedule.core_costs import read_core_costs
+from tilewright.scheduling.core_costs import read_core_costs
 from tilewright.workload.source import parse_workload
 
 from tests.unit.hardware.system_cases import connected, core, memory, offchip, write

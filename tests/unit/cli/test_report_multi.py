@@ -9,7 +9,7 @@ import pytest
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.cli.main import main
 from tilewright.report.schedule_html import page_data
-from tilewright.schedule.artifact import read_schedule
+from tilewright.scheduling.artifact import read_schedule
 
 from tests.workflow.multi_projects import TINY_MULTI, write_network
 

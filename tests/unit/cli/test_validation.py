@@ -102,7 +102,7 @@ def test_a_model_without_a_schedule_leaves_the_other_one(
     def none(*_: object) -> None:
         raise MappingError("there is no path from core 2 to core 1")
 
-    monkeypatch.setattr("tilewright.schedule.simulate.simulate_stream_2023", none)
+    monkeypatch.setattr("tilewright.scheduling.simulate.simulate_stream_2023", none)
     write_case(tmp_path / "tiny")
     assert main(["validation", str(tmp_path), "--steps"]) == 2
     out, err = capsys.readouterr()

@@ -119,7 +119,7 @@ def test_a_core_that_runs_nothing_changes_no_schedule(tmp_path: Path) -> None:
             described["links"].append({"type": "link", "cores": [1, number], "bandwidth": 64, "energy_per_bit": "1 pJ"})
         hardware = write_accelerator(tmp_path / f"{cores}", described)
         cns = tilewright.build_cns(network, hardware, write_mapping(tmp_path), **LINES)
-        placed = tilewright.schedule_allocation(costs(cns, lpf_limit=4), {"a": 0, "b": 1, "c": 0})
+        placed = tilewright.schedule(costs(cns, lpf_limit=4), {"a": 0, "b": 1, "c": 0})
         found.append(placed)
     one, two = found
     assert (one.latency_cycles, one.energy_pj) == (two.latency_cycles, two.energy_pj)
@@ -147,7 +147,7 @@ def test_an_exhaustive_search_is_never_worse_than_any_allocation(tmp_path: Path)
     cns = tilewright.build_cns(network, hardware, write_mapping(tmp_path), **LINES)
     costed = tilewright.map_cores(cns, lpf_limit=4)
     tried = [
-        tilewright.schedule_allocation(costed, {"a": a, "b": b, "c": c})
+        tilewright.schedule(costed, {"a": a, "b": b, "c": c})
         for a, b, c in ((0, 0, 0), (0, 1, 2), (2, 1, 2), (1, 1, 0))
     ]
     for objective, key in (("latency", "latency_cycles"), ("energy", "energy_pj"), ("EDP", "edp")):

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 from tilewright.report.schedule_view import ScheduleView
-from tilewright.schedule.artifact import ScheduleArtifact
-from tilewright.schedule.assembly import SystemNames
-from tilewright.schedule.problem import CostTable, NodeGraph, SchedulingProblem
-from tilewright.schedule.simulate import simulate
+from tilewright.scheduling.artifact import ScheduleArtifact
+from tilewright.scheduling.assembly import SystemNames
+from tilewright.scheduling.problem import CostTable, NodeGraph, SchedulingProblem
+from tilewright.scheduling.simulate import simulate
 
-from tests.unit.schedule.random_problems import random_problem
-from tests.unit.schedule.tiny_systems import (
+from tests.unit.scheduling.random_problems import random_problem
+from tests.unit.scheduling.tiny_systems import (
     INPUT,
     WEIGHT,
     Link,

@@ -6,7 +6,7 @@ import pytest
 from matplotlib.figure import Figure
 from tilewright.report.cost_table import cost_table, cost_table_text
 from tilewright.report.cost_table_figure import MOST_CLASSES, cost_table_figure, write_cost_table_figure
-from tilewright.schedule.core_costs import CoreCostRow, Stream
+from tilewright.scheduling.core_costs import CoreCostRow, Stream
 
 
 def row(number: int, cycles: int, energy: float, count: int = 10, streams: tuple[Stream, ...] = ()) -> CoreCostRow:

@@ -22,8 +22,8 @@ from tilewright.report.memory_figure import (
 )
 from tilewright.report.multi_summary import link_rows
 from tilewright.report.schedule_table import LINK, schedule_table
-from tilewright.schedule.options import ScheduleOptions
-from tilewright.schedule.simulate import simulate
+from tilewright.scheduling.options import ScheduleOptions
+from tilewright.scheduling.simulate import simulate
 
 from tests.unit.report.schedule_cases import every_category, pipeline, random_view, within_a_core
 

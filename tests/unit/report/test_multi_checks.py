@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tilewright.report.multi_checks import check_multi_run
 from tilewright.report.multi_summary import baseline_rows, multi_summary
-from tilewright.schedule.artifact import ScheduleArtifact
-from tilewright.schedule.bounds import lower_bounds
-from tilewright.schedule.options import CAUSAL, STREAM_2023
+from tilewright.scheduling.artifact import ScheduleArtifact
+from tilewright.scheduling.bounds import lower_bounds
+from tilewright.scheduling.options import CAUSAL, STREAM_2023
 
 from tests.unit.report.schedule_cases import every_category
 

@@ -17,7 +17,7 @@ from tilewright.report.schedule_table import (
     schedule_table,
 )
 from tilewright.report.schedule_view import CATEGORIES, ScheduleView
-from tilewright.schedule.result import link_use, own_hops
+from tilewright.scheduling.result import link_use, own_hops
 
 from tests.unit.report.schedule_cases import broadcast, every_category, pipeline, random_view, within_a_core
 

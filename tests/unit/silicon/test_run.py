@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tilewright.errors import InputError
-from tilewright.schedule.check import check_schedule
+from tilewright.scheduling.check import check_schedule
 from tilewright.silicon.case import SiliconCase, read_case
 from tilewright.silicon.case_files import CaseFiles
 from tilewright.silicon.run import STREAM_2023_SWITCHES, CaseRun, CaseRunner, Switches, steps

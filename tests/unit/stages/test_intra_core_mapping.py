@@ -10,8 +10,8 @@ from tilewright.errors import InputError
 from tilewright.hardware.core import Core
 from tilewright.hardware.system import POOLING, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping, MappingConstraints
-from tilewright.schedule.core_costs import CoreCostRow, Stream, write_core_costs
-from tilewright.schedule.cost_classes import cost_classes
+from tilewright.scheduling.core_costs import CoreCostRow, Stream, write_core_costs
+from tilewright.scheduling.cost_classes import cost_classes
 from tilewright.search.store import Store
 from tilewright.sources import parse_accelerator
 from tilewright.stages.intra_core_mapping import map_core

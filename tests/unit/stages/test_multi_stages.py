@@ -13,7 +13,7 @@ from tilewright.cli.main import main
 from tilewright.errors import InputError, MappingError
 from tilewright.fusion.artifact import read_cn_graph
 from tilewright.fusion.graph import COLUMNS
-from tilewright.schedule.core_costs import read_core_costs
+from tilewright.scheduling.core_costs import read_core_costs
 from tilewright.search.store import Store
 from tilewright.stages import Control, Descriptions, LayerProblem, Pipeline, Stage
 from tilewright.stages.base import run_stages

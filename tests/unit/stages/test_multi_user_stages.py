@@ -50,8 +50,8 @@ class Own(Stage):
     gives = CostedCnProblem
 
     def run(self, item, rest):
-        from tilewright.schedule.core_costs import CoreCostRow
-        from tilewright.schedule.cost_classes import cost_classes
+        from tilewright.scheduling.core_costs import CoreCostRow
+        from tilewright.scheduling.cost_classes import cost_classes
         given = item.descriptions
         count = len(cost_classes(item.graph, given.workload, given.mapping).classes)
         rows = tuple(CoreCostRow(n, "", *[self.cycles] * 4, 1.0, 1.0) for n in range(count))

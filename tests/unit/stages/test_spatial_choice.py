@@ -4,7 +4,7 @@ import pytest
 from onnx.helper import make_node
 from tilewright.hardware.core import Core, Dataflow
 from tilewright.mapping.constraints import Mapping, MappingConstraints
-from tilewright.schedule.core_costs import CoreCostRow
+from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.search.options import SearchOptions
 from tilewright.stages.intra_core_mapping import map_core
 from tilewright.stages.spatial_choice import constraints_on_core

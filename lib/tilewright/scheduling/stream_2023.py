@@ -1,0 +1,346 @@
+"""The schedule model `stream-2023`: the rules of the reference as it was validated against chips in 2023.
+
+For comparison with published numbers only; it is not causal: a decision taken later may use space and links earlier,
+and a tensor counts as ready where it is only registered. docs/scheduling.md lists the rules. Plain Python, one pass
+over the CNs in decision order. Transfers move whole outputs of CNs.
+"""
+
+import heapq
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tilewright.errors import InputError, MappingError, Problem
+from tilewright.scheduling.options import ARRIVAL, EARLY, GAPS, ScheduleOptions
+from tilewright.scheduling.problem import Integers, SchedulingProblem
+from tilewright.scheduling.result import Schedule, cause_energies
+from tilewright.scheduling.state_record import (
+    CAUSES,
+    CHANGE_LOG,
+    CORE_TO_CORE,
+    EVICTION,
+    NONE,
+    OFF_CHIP_FETCH,
+    OFF_CHIP_STREAM,
+    SINK_OUTPUT,
+    STREAM_LOG,
+    TRANSFER_LOG,
+)
+from tilewright.scheduling.stream_2023_links import LinkTimes, fewest_links
+
+Tensor = tuple[str, int]
+"""("output", CN) or ("constant", piece)"""
+
+
+class _Usage:
+    """Bits used in a memory from each time on."""
+
+    def __init__(self, capacity_bits: int) -> None:
+        self.capacity_bits = capacity_bits
+        self.times = [0]
+        self.used = [0]
+
+    def add(self, time: int, bits: int) -> None:
+        """Change the use from a time on."""
+        place = bisect_left(self.times, time)
+        if place == len(self.times) or self.times[place] != time:
+            self.times.insert(place, time)
+            self.used.insert(place, self.used[place - 1])
+        for i in range(place, len(self.used)):
+            self.used[i] += bits
+
+    def free_at(self, time: int) -> int:
+        """Bits that are free at a time."""
+        return self.capacity_bits - self.used[bisect_right(self.times, time) - 1]
+
+    def first_fit(self, time: int, bits: int) -> int | None:
+        """First time from `time` on from which the bits fit for ever."""
+        first = bisect_right(self.times, time) - 1
+        for i in range(len(self.used) - 1, first - 1, -1):
+            if self.used[i] + bits > self.capacity_bits:
+                return self.times[i + 1] if i + 1 < len(self.times) else None
+        return time
+
+
+@dataclass
+class _Stored:
+    """A tensor in a memory."""
+
+    reserved: int
+    available: int
+
+
+@dataclass
+class _Run:
+    """One run of the scheduler; `problem` and `allocation` in, times and counts out."""
+
+    problem: SchedulingProblem
+    allocation: Integers
+    options: ScheduleOptions
+    core_idle: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    stored: dict[int, dict[Tensor, _Stored]] = field(default_factory=lambda: defaultdict(dict))
+    uses: dict[Tensor, dict[int, int]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(int)))
+    transfers: list[tuple[int, ...]] = field(default_factory=list)
+    streams: list[tuple[int, ...]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        graph, system = self.problem.graph, fewest_links(self.problem.system)
+        self.system, self.off_core, self.off_memory = system, system.off_chip_core, system.off_chip_memory
+        self.links = LinkTimes(GAPS in self.options.stream_2023_repairs)
+        self.usage = [_Usage(int(bits)) for bits in system.memory_capacity_bits]
+        self.users = [
+            np.flatnonzero(np.any(system.core_memory == memory, axis=1)).tolist() for memory in range(len(self.usage))
+        ]
+        self.start = np.full(graph.node_count, -1, np.int64)
+        self.end = np.full(graph.node_count, -1, np.int64)
+        shape = len(CAUSES), len(system.memory_capacity_bits)
+        self.link_bits = np.zeros((len(CAUSES), len(system.link_bits_per_cycle)), np.int64)
+        self.words_read, self.words_written = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        self.bits: dict[Tensor, int] = defaultdict(int)
+        self.piece_of: dict[Tensor, int] = {}
+        for piece, (bits, producer) in enumerate(
+            zip(graph.piece_bits.tolist(), graph.piece_producer.tolist(), strict=True)
+        ):
+            tensor = ("constant", piece) if producer < 0 else ("output", producer)
+            self.bits[tensor] += bits
+            self.piece_of.setdefault(tensor, piece)
+            if producer < 0:
+                self.keep(tensor, self.off_memory, _Stored(0, 0))
+        self.sinks = set(graph.piece_producer[graph.piece_is_output].tolist())
+        self.needs = [self.needs_of(cn) for cn in range(graph.node_count)]
+        for needs in self.needs:
+            for tensor, memory in needs:
+                self.uses[tensor][memory] += 1
+
+    def too_large(self, cn: int) -> list[int]:
+        """Operands that stream."""
+        bits = self.problem.costs.stream_bits[self.problem.graph.cost_row[cn], self.allocation[cn]]
+        return np.flatnonzero(bits).tolist()
+
+    def needs_of(self, cn: int) -> list[tuple[Tensor, int]]:
+        """(tensor, memory) of constants and outputs of other layers that do not stream, smallest first."""
+        graph, (pieces, operands) = self.problem.graph, self.problem.fetch_order
+        too_large = self.too_large(cn)
+        found: dict[tuple[Tensor, int], None] = {}
+        for need in range(graph.need_start[cn], graph.need_start[cn + 1]):
+            piece, operand = int(pieces[need]), int(operands[need])
+            producer = int(graph.piece_producer[piece])
+            if operand in too_large or (producer >= 0 and graph.layer[producer] == graph.layer[cn]):
+                continue
+            memory = int(self.system.core_memory[self.allocation[cn], operand])
+            found[("constant", piece) if producer < 0 else ("output", producer), memory] = None
+        return sorted(found, key=lambda need: (self.bits[need[0]], need))
+
+    def keep(self, tensor: Tensor, memory: int, stored: _Stored) -> None:
+        """Register a tensor in a memory."""
+        self.stored[memory][tensor] = stored
+        self.usage[memory].add(stored.reserved, self.bits[tensor])
+
+    def remove(self, tensor: Tensor, memory: int, time: int) -> None:
+        """Take a tensor out of a memory from a time on."""
+        del self.stored[memory][tensor]
+        self.usage[memory].add(time, -self.bits[tensor])
+
+    def move(self, tensor: Tensor, source: int, core: int, memory: int, start: int, cause: int) -> int:
+        """Occupy the links of a path from `start` on; returns when the last link is done.
+
+        Words of both ends have the widths of the memory that is read.
+        """
+        sender, bits = self.sender(source, core), self.bits[tensor]
+        end = start
+        for link in self.path(sender, core) or ():
+            end = start - (-bits // int(self.system.link_bits_per_cycle[link]))
+            self.links.take(link, start, end)
+            self.link_bits[cause, link] += bits
+        self.words_read[cause, source] += -(-bits // int(self.system.memory_read_bits[source]))
+        self.words_written[cause, memory] += -(-bits // int(self.system.memory_write_bits[source]))
+        rate = -(-bits // max(end - start, 1))
+        self.transfers.append((self.piece_of[tensor], cause, source, memory, sender, core, start, end, rate, NONE))
+        return end
+
+    def transfer(self, tensor: Tensor, core: int, memory: int, time: int, keep: set[Tensor], cause: int) -> int:
+        """Bring a tensor into a memory, as late as useful for `time`; returns when it is there."""
+        if tensor in self.stored[memory]:
+            return self.stored[memory][tensor].available if ARRIVAL in self.options.stream_2023_repairs else 0
+        holders = {m: stored[tensor] for m, stored in self.stored.items() if tensor in stored}
+        source = min(holders, key=lambda m: self.users[m][0])
+        links, bits = self.path(self.sender(source, core), core) or (), self.bits[tensor]
+        cycles = {link: -(-bits // int(self.system.link_bits_per_cycle[link])) for link in links}
+        wanted = holders[source].available
+        if EARLY not in self.options.stream_2023_repairs:
+            wanted = max(wanted, time - max(cycles.values(), default=0))
+        wanted = self.links.earliest(cycles, wanted)
+        start = self.usage[memory].first_fit(wanted, bits)
+        if start is None:
+            start = max(wanted, self.make_space(memory, bits, time, keep))
+        start = self.links.earliest(cycles, start)
+        if cause == NONE:
+            cause = OFF_CHIP_FETCH if source == self.off_memory else CORE_TO_CORE
+        end = self.move(tensor, source, core, memory, start, cause)
+        self.keep(tensor, memory, _Stored(start, end))
+        if source != self.off_memory != memory and self.uses[tensor][source] == 0:
+            self.remove(tensor, source, end)
+        return end
+
+    def path(self, source: int, target: int) -> list[int] | None:
+        """The links from one core to another; None: there is no way."""
+        if not self.system.path_exists[source * self.system.core_count + target]:
+            return None
+        found: list[int] = self.system.path(source, target).tolist()
+        return found
+
+    def sender(self, memory: int, core: int) -> int:
+        """The first core that uses a memory and has a path to another core. Raises MappingError if none has."""
+        for user in self.users[memory]:
+            if user == core or self.path(user, core) is not None:
+                return user
+        names = " or ".join(map(str, self.users[memory]))
+        raise MappingError(f"there is no path from core {names} to core {core}")
+
+    def make_space(self, memory: int, bits: int, time: int, keep: set[Tensor]) -> int:
+        """Evict what is the least needed; returns when the last write-back ends."""
+        lacking = bits - self.usage[memory].free_at(time)
+        if lacking <= 0:
+            return time
+        if memory == self.off_memory:
+            raise MappingError(f"stream-2023: the off-chip memory has no room for {bits} bits at {time}")
+        candidates = [t for t, stored in self.stored[memory].items() if stored.reserved <= time and t not in keep]
+        candidates.sort(key=lambda tensor: (self.uses[tensor][memory] * self.bits[tensor], tensor))
+        end = time
+        for tensor in candidates:
+            if lacking <= 0:
+                break
+            lacking -= self.bits[tensor]
+            end = max(end, self.evict(tensor, memory, time))
+        if lacking > 0:
+            raise MappingError(f"stream-2023: memory {memory} cannot make space for {bits} bits at {time}")
+        return end
+
+    def evict(self, tensor: Tensor, memory: int, time: int) -> int:
+        """Write a tensor back if it is not off-chip; its space is free at `time`, before that ends."""
+        end = time
+        if tensor not in self.stored[self.off_memory]:
+            end = self.transfer(tensor, self.off_core, self.off_memory, time, set(), EVICTION)
+        self.remove(tensor, memory, time)
+        return end
+
+    def block(self, cn: int, time: int, runtime: int) -> int:
+        """Keep the links of the streams for the whole CN; returns its start."""
+        core = int(self.allocation[cn])
+        bits = self.problem.costs.stream_bits[self.problem.graph.cost_row[cn], core].tolist()
+        loads: dict[int, int] = defaultdict(int)
+        for operand in self.too_large(cn):
+            ends = (core, self.off_core) if operand == 0 else (self.off_core, core)
+            for link in self.system.path(*ends).tolist():
+                loads[link] += bits[operand]
+            width = (self.system.memory_write_bits if operand == 0 else self.system.memory_read_bits)[self.off_memory]
+            words = self.words_written if operand == 0 else self.words_read
+            words[OFF_CHIP_STREAM, self.off_memory] += -(-bits[operand] // int(width))
+        start = self.links.earliest(dict.fromkeys(loads, runtime), time)
+        for link, load in loads.items():
+            self.links.take(link, start, start + runtime)
+            self.link_bits[OFF_CHIP_STREAM, link] += load
+            self.streams.append((cn, link, start, start + runtime, -(-load // runtime), load))
+        return start
+
+    def run_node(self, cn: int, ready: int) -> None:
+        """Schedule one CN; decisions are never taken back."""
+        core = int(self.allocation[cn])
+        runtime = int(self.problem.costs.runtime_cycles[self.problem.graph.cost_row[cn], core])
+        if core == self.off_core or runtime < 1:
+            raise MappingError(f"CN {cn} of layer {self.problem.graph.layer[cn]} cannot run on core {core}")
+        needs, too_large = self.needs[cn], self.too_large(cn)
+        keep = {tensor for tensor, _ in needs}
+        time = max(self.core_idle[core], ready)
+        for memory in sorted({int(self.system.core_memory[core, operand]) for operand in too_large}):
+            loose = [t for t, stored in self.stored[memory].items() if stored.reserved <= time and t not in keep]
+            for tensor in loose:
+                time = max(time, self.evict(tensor, memory, time))
+        for tensor, memory in needs:
+            time = max(time, self.transfer(tensor, core, memory, time, keep, NONE))
+        if too_large:
+            time = self.block(cn, time, runtime)
+        output, makes = ("output", cn), self.bits.get(("output", cn), 0) > 0
+        memory = self.off_memory if 0 in too_large else int(self.system.core_memory[core, 0])
+        if makes and memory != self.off_memory:
+            time = max(time, self.make_space(memory, self.bits[output], time, keep))
+        self.start[cn], self.end[cn] = time, time + runtime
+        self.core_idle[core] = time + runtime
+        if makes:
+            self.keep(output, memory, _Stored(time, time + runtime))
+        self.release(needs, time + runtime)
+        if makes and cn in self.sinks and memory != self.off_memory:
+            self.transfer(output, self.off_core, self.off_memory, time + runtime, set(), SINK_OUTPUT)
+            if sum(self.uses[output].values()) == 0:
+                self.remove(output, memory, time + runtime)
+
+    def release(self, needs: list[tuple[Tensor, int]], end: int) -> None:
+        """Remove what has been used for the last time from all memories, the off-chip one included."""
+        for tensor, memory in needs:
+            self.uses[tensor][memory] -= 1
+            if sum(self.uses[tensor].values()) == 0:
+                for place in [m for m, stored in self.stored.items() if tensor in stored]:
+                    self.remove(tensor, place, end)
+
+
+def simulate_stream_2023(problem: SchedulingProblem, allocation: Integers, options: ScheduleOptions) -> Schedule:
+    """The schedule of the 2023 model. Raises MappingError where a CN cannot run or space cannot be made, InputError
+    where CNs wait for each other in a circle."""
+    run = _Run(problem, allocation, options)
+    for cn in range(problem.graph.node_count):
+        for tensor, memory in run.needs[cn]:
+            if tensor[0] == "constant" and _is_prefetched(problem, cn, tensor[1], options):
+                run.transfer(tensor, int(allocation[cn]), memory, 0, set(), NONE)
+    first, successor = problem.edges
+    waiting, ready = problem.predecessor_count.copy(), np.zeros(problem.graph.node_count, np.int64)
+    layer, deep = problem.graph.layer, options.candidate_selection == "memory"
+
+    def key(cn: int) -> tuple[int, int, int]:
+        return (-int(layer[cn]), -cn, cn) if deep else (int(ready[cn]), cn, cn)
+
+    candidates = [key(cn) for cn in np.flatnonzero(waiting == 0).tolist()]
+    heapq.heapify(candidates)
+    while candidates:
+        cn = heapq.heappop(candidates)[2]
+        run.run_node(cn, int(ready[cn]))
+        for after in successor[first[cn] : first[cn + 1]].tolist():
+            ready[after] = max(ready[after], run.end[cn])
+            waiting[after] -= 1
+            if waiting[after] == 0:
+                heapq.heappush(candidates, key(after))
+    if bool(np.any(run.end < 0)):
+        raise InputError([Problem("CNs wait for each other in a circle", path="graph")])
+    return _schedule(problem, allocation, run)
+
+
+def _is_prefetched(problem: SchedulingProblem, cn: int, piece: int, options: ScheduleOptions) -> bool:
+    pieces, operands = problem.fetch_order
+    span = slice(problem.graph.need_start[cn], problem.graph.need_start[cn + 1])
+    return bool(np.any((pieces[span] == piece) & np.isin(operands[span], options.operands_to_prefetch)))
+
+
+def _schedule(problem: SchedulingProblem, allocation: Integers, run: _Run) -> Schedule:
+    changes = [
+        (time, memory, used - before)
+        for memory, usage in enumerate(run.usage)
+        for time, used, before in zip(usage.times, usage.used, [0, *usage.used], strict=False)
+        if used != before
+    ]
+    on_core = problem.costs.on_core_energy_pj[problem.graph.cost_row, allocation]
+    return Schedule(
+        allocation=allocation,
+        start_cycles=run.start,
+        end_cycles=run.end,
+        latency_cycles=max(int(run.end.max(initial=0)), run.links.last_end),
+        transfers=np.array(run.transfers, TRANSFER_LOG),
+        streams=np.array(run.streams, STREAM_LOG),
+        memory_changes=np.array(sorted(changes), CHANGE_LOG),
+        peak_bits=np.array([max(usage.used) for usage in run.usage], np.int64),
+        link_bits=run.link_bits,
+        words_read=run.words_read,
+        words_written=run.words_written,
+        on_core_energy_pj=float(np.sum(on_core)),
+        causes=cause_energies(problem.system, run.link_bits, run.words_read, run.words_written),
+    )

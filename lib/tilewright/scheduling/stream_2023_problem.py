@@ -1,0 +1,223 @@
+"""Graph and data of a network as the model `stream-2023` sees them: equal CNs, one chain a layer, whole tensors.
+
+* All CNs of a layer cost the same: what lies at a border costs as much as the interior, and padding is data.
+* All CNs of a layer run in one chain, whatever weights they use. Those of one part of the weights stay on one core.
+* A CN makes one tensor, and who needs a part of it needs it whole. What comes from outside is one tensor for each set
+  of tiles that the operand depends on: halos are in it, padding too, and nothing of it is shared with another tensor.
+
+docs/scheduling.md has the other rules, docs/validation.md the numbers that they give.
+"""
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Mapping as Table
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.fusion.cutting import OUTSIDE
+from tilewright.fusion.graph import ORDERING, CnGraph, CnLayer
+from tilewright.fusion.grid import Integers
+from tilewright.fusion.pieces import DataPieces
+from tilewright.hardware.system import MultiCoreAccelerator
+from tilewright.mapping.constraints import Mapping
+from tilewright.scheduling.assembly import AssembledProblem, scheduling_problem
+from tilewright.scheduling.core_costs import CoreCostRow
+from tilewright.scheduling.options import STREAM_2023
+from tilewright.scheduling.problem import SchedulingProblem
+from tilewright.scheduling.settings import ScheduleSettings
+from tilewright.scheduling.stream_2023_links import fewest_links
+from tilewright.workload.access import IndexMap
+from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.layer import Layer
+
+
+def whole_tile_graph(workload: Workload, graph: CnGraph) -> CnGraph:
+    """The graph with one class of cost and one chain for each layer, and whole outputs on its edges."""
+    nodes = _layer_nodes(workload, graph)
+    shapes: dict[Layer, int] = {}
+    shape_of_layer = [
+        shapes.setdefault(_tile(node, layer), len(shapes)) for node, layer in zip(nodes, graph.layers, strict=True)
+    ]
+    data = graph.edge_operand != ORDERING
+    source, target = _chains(graph)
+    columns = (
+        (graph.edge_source[data], source),
+        (graph.edge_target[data], target),
+        (graph.edge_operand[data], np.full(len(source), ORDERING, np.int16)),
+        (graph.output_bits[graph.edge_source[data]], np.zeros(len(source), np.int64)),
+    )
+    edges = [np.concatenate(pair) for pair in columns]
+    order = np.argsort(edges[1], kind="stable")
+    return replace(
+        graph,
+        shapes=tuple(shapes),
+        shape=np.array(shape_of_layer, np.int64)[graph.cn_layer],
+        edge_source=edges[0][order],
+        edge_target=edges[1][order],
+        edge_operand=edges[2][order],
+        edge_bits=edges[3][order],
+    )
+
+
+def model_problem(
+    workload: Workload,
+    graph: CnGraph,
+    accelerator: MultiCoreAccelerator,
+    mapping: Mapping,
+    costs: Table[str, Sequence[CoreCostRow]],
+    settings: ScheduleSettings,
+) -> AssembledProblem:
+    """The scheduling problem of a run as its schedule model sees it.
+
+    The arguments are those of `scheduling_problem`, with all settings of the schedule. Raises InputError as that does.
+    """
+    assembled = scheduling_problem(workload, graph, accelerator, mapping, costs, settings.cn_runtime)
+    return whole_tile_problem(assembled, workload, graph) if settings.schedule_model == STREAM_2023 else assembled
+
+
+def whole_tile_problem(assembled: AssembledProblem, workload: Workload, graph: CnGraph) -> AssembledProblem:
+    """The problem of a graph with whole tensors in place of pieces, one chain and one cost for each layer.
+
+    `assembled` was made of the same graph: one with true borders, of which each layer costs what its largest tile with
+    the least padding does, or that of `whole_tile_graph`.
+    """
+    operand_table = np.zeros((len(graph.layers), len(graph.operands) + 1), np.int64)
+    needs = assembled.pieces
+    operand_table[graph.cn_layer[needs.need_cn], needs.need_operand] = assembled.problem.graph.need_operand
+    pieces = _tensors(workload, graph, needs.tensors)
+    source, target = _chains(graph)
+    nodes = replace(
+        assembled.problem.graph,
+        cost_row=assembled.problem.graph.cost_row[_full_tiles(graph)],
+        piece_bits=pieces.bits,
+        piece_producer=np.where(pieces.producer == OUTSIDE, -1, pieces.producer),
+        piece_is_output=pieces.is_output,
+        need_start=_starts(pieces.need_cn, graph.cn_count),
+        need_piece=pieces.need_piece,
+        need_operand=operand_table[graph.cn_layer[pieces.need_cn], pieces.need_operand],
+        order_start=_starts(target, graph.cn_count),
+        order_predecessor=source,
+    )
+    problem = SchedulingProblem(nodes, assembled.problem.costs, fewest_links(assembled.problem.system))
+    return replace(assembled, problem=problem, pieces=pieces)
+
+
+def _layer_nodes(workload: Workload, graph: CnGraph) -> list[WorkloadNode]:
+    """[layer of the graph] its node."""
+    node_of = {node.node_id: node for node in workload.nodes}
+    return [node_of[layer.node_id] for layer in graph.layers]
+
+
+def _full_tiles(graph: CnGraph) -> Integers:
+    """[cn] the first of the largest CNs of its layer; of equally large ones that which reads the most: no padding."""
+    ranks = [(shape.mac_count, prod(size for _, size in shape.data_dimension_sizes)) for shape in graph.shapes]
+    work, read = np.array(ranks, np.float64).reshape(-1, 2)[graph.shape].T
+    order = np.lexsort((np.arange(graph.cn_count), -read, -work, graph.cn_layer))
+    first = order[[layer.first_cn for layer in graph.layers]]
+    found: Integers = first[graph.cn_layer]
+    return found
+
+
+def _tile(node: WorkloadNode, cn_layer: CnLayer) -> Layer:
+    """The first tile of a layer as it costs anywhere: sizes of data dimensions are those of the layer, not clipped."""
+    assert node.layer is not None
+    grid = cn_layer.grid
+    sizes = tuple((name, int(grid.tiles[name].end[0] - grid.tiles[name].start[0])) for name, _ in node.layer.loop_sizes)
+    return replace(node.layer, name="", loop_sizes=sizes, padding=())
+
+
+def _chains(graph: CnGraph) -> tuple[Integers, Integers]:
+    """(CN, the next CN of its layer)."""
+    target = np.flatnonzero(graph.cn_layer[1:] == graph.cn_layer[:-1]) + 1
+    return (target - 1).astype(np.int64), target.astype(np.int64)
+
+
+def _tensors(workload: Workload, graph: CnGraph, names: tuple[str, ...]) -> DataPieces:
+    """One piece for the output of each CN, then one for each tensor from outside; `names` are those of the network."""
+    makers = np.flatnonzero(graph.output_bits > 0)
+    piece_of_cn = np.full(graph.cn_count, -1, np.int64)
+    piece_of_cn[makers] = np.arange(len(makers))
+    data = graph.edge_operand != ORDERING
+    column_of = {name: number for number, name in enumerate(names)}
+    made_by_layer = np.array([column_of.get(layer.outputs[0], 0) for layer in graph.layers], np.int64)
+    bits, tensor = [graph.output_bits[makers]], [made_by_layer[graph.cn_layer[makers]]]
+    need_cn, need_operand = [graph.edge_target[data]], [graph.edge_operand[data].astype(np.int64)]
+    need_piece = [piece_of_cn[graph.edge_source[data]]]
+    count = len(makers)
+    for number, operand, index_map in _reads(workload, graph):
+        layer = graph.layers[number]
+        content, sizes = _contents(layer, index_map, workload.tensor_of[index_map.input.tensor].bits)
+        need_cn.append(np.arange(layer.cn_count) + layer.first_cn)
+        need_operand.append(np.full(layer.cn_count, operand, np.int64))
+        need_piece.append(content + count)
+        bits.append(sizes)
+        tensor.append(np.full(len(sizes), column_of.get(index_map.input.tensor, 0), np.int64))
+        count += len(sizes)
+    columns = [np.concatenate(parts) for parts in (need_cn, need_piece, need_operand)]
+    order = np.argsort(columns[0], kind="stable")
+    producer = np.full(count, OUTSIDE, np.int64)
+    producer[: len(makers)] = makers
+    is_output = np.zeros(count, np.bool_)
+    is_output[: len(makers)] = _is_in_sink(graph)[makers]
+    return DataPieces(
+        bits=np.concatenate(bits),
+        producer=producer,
+        tensor=np.concatenate(tensor),
+        is_output=is_output,
+        need_cn=columns[0][order],
+        need_piece=columns[1][order],
+        need_operand=columns[2][order].astype(np.int16),
+        tensors=names,
+    )
+
+
+def _is_in_sink(graph: CnGraph) -> npt.NDArray[np.bool_]:
+    """[cn] whether some CN of its layer has no successor: the outputs of such layers go off-chip."""
+    source, _ = _chains(graph)
+    has_successor = np.zeros(graph.cn_count, np.bool_)
+    has_successor[source] = True
+    has_successor[graph.edge_source[graph.edge_operand != ORDERING]] = True
+    is_sink = np.zeros(len(graph.layers), np.bool_)
+    is_sink[graph.cn_layer[~has_successor]] = True
+    return is_sink[graph.cn_layer]
+
+
+def _reads(workload: Workload, graph: CnGraph) -> Iterator[tuple[int, int, IndexMap]]:
+    """(layer, operand, index map) of all that layers read from outside, in the order of layers."""
+    pairs = {*zip(graph.cn_layer[graph.read_cn].tolist(), graph.read_operand.tolist(), strict=True)}
+    for number, node in enumerate(_layer_nodes(workload, graph)):
+        for index_map in node.index_maps:
+            operand = graph.operands.index(index_map.operand)
+            if (number, operand) in pairs:
+                yield number, operand, index_map
+
+
+def _contents(layer: CnLayer, index_map: IndexMap, element_bits: int) -> tuple[Integers, Integers]:
+    """([cn of the layer] content, [content] bits): one for each combination of the tiles that the access depends on.
+
+    Bits are those of all indices that the loops go through, padding and gaps included.
+    """
+    grid = layer.grid
+    used = {name for axis in index_map.input.axes for name, factor in axis.terms if factor}
+    content, _ = grid.combination_of([name for name in grid.tiled_dimensions if name in used])
+    distinct, example, content = np.unique(content, return_index=True, return_inverse=True)
+    bits = np.full(len(distinct), element_bits, np.int64)
+    for axis in index_map.input.axes:
+        length = np.ones(len(distinct), np.int64)
+        own = [term for term in axis.terms if term[0] in grid.tiles]
+        for name, factor in own or axis.terms:
+            if name in grid.tiles:
+                first, end = (bound[example] for bound in grid.ranges(name))
+                length += abs(factor) * (end - first - 1)
+            else:  # a loop of its own over all that may be needed
+                length += abs(factor) * (index_map.size_of[name] - 1)
+        bits *= length
+    return content.reshape(-1), bits
+
+
+def _starts(owner: Integers, count: int) -> Integers:
+    start = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(owner, minlength=count), out=start[1:])
+    return start
