@@ -12,14 +12,19 @@ from tilewright.fusion.hint_loops import BY_LAYER, HintLoop, HintLoopOptions, hi
 from tilewright.fusion.mapped_tiling import dimension_names
 from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.hardware.dataflow_checks import is_usual_loop
-from tilewright.mapping.constraints import ALL_TILES, Mapping, MappingConstraints
+from tilewright.mapping.constraints import ALL_TILES, Mapping, MappingConstraints, TilingEntry
 from tilewright.stages.preflight_cores import layers_of_entries
 from tilewright.validation import Findings
 from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.yamlfile import KeyPath
 
 
 def check_tiles(findings: Findings, workload: Workload, mapping: Mapping) -> None:
-    """Record tilings larger than every layer of their entry; note those for dimensions that none of them has."""
+    """Record tilings larger than every layer of their entry, and those for dimensions that none of them has.
+
+    The latter are noted where the entry is for kinds of layers, in a file that may serve other networks too; an entry
+    with the name of a layer means that layer.
+    """
     layers = layers_of_entries(workload, mapping)
     for index, (entry, nodes) in enumerate(zip(mapping.entries, layers, strict=True)):
         for key in ("intra_core_tiling", "inter_core_tiling"):
@@ -28,11 +33,27 @@ def check_tiles(findings: Findings, workload: Workload, mapping: Mapping) -> Non
                 path = (index, key, position)
                 # What no usual layer has is told as a problem.
                 if nodes and not sizes and is_usual_loop(loop.dimension):
-                    findings.notice(path, f"no layer that this entry is for has {loop.dimension}")
+                    _tell_missing_dimension(findings, path, entry, nodes, loop)
                 elif sizes and isinstance(loop.tiles, int) and loop.tiles > max(sizes):
                     message = _too_many(loop.dimension, sizes)
                     value, allowed = f"{loop.dimension}, {loop.tiles}", f"1 to {max(sizes)}, or {ALL_TILES}"
                     findings.problem(path, message, value, allowed)
+
+
+def _tell_missing_dimension(
+    findings: Findings,
+    path: KeyPath,
+    entry: MappingConstraints,
+    nodes: Sequence[WorkloadNode],
+    loop: TilingEntry,
+) -> None:
+    message = f"no layer that this entry is for has {loop.dimension}"
+    layers = [node.layer for node in nodes if node.layer is not None]
+    if any(layer.name == entry.name for layer in layers):
+        known = dict.fromkeys(name for layer in layers for name in dimension_names(layer, entry))
+        findings.problem(path, message, f"{loop.dimension}, {loop.tiles}", ", ".join(known))
+    else:
+        findings.notice(path, message)
 
 
 def check_hint_loops(findings: Findings, workload: Workload, options: TilingOptions) -> None:

@@ -299,12 +299,22 @@ def test_names_of_no_layer_are_told(folder: Path, capsys: pytest.CaptureFixture[
 def test_remarks_are_told_beside_problems(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A dimension that other layers have may be the mistake behind the one that is told."""
     text = (folder / MAPPING).read_text()
-    (folder / MAPPING).write_text(text.replace("OY, 4", "QQ, 2").replace("K, 2", "OZ, 2"))
+    (folder / MAPPING).write_text(text.replace("OY, 4", "QQ, 2") + "  inter_core_tiling: ['OZ, 2']\n")
     assert cut(folder, SYSTEM) == 2
     said = capsys.readouterr().err
     assert "error: " in said
     assert "got 'QQ'" in said
-    assert "inter_core_tiling[0]: no layer that this entry is for has OZ" in said
+    assert "note: " in said
+    assert "default.inter_core_tiling[0]: no layer that this entry is for has OZ" in said
+
+
+def test_an_entry_for_one_layer_names_its_dimensions(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It would not be cut at all; in an entry for kinds of layers that is a remark (the test before)."""
+    (folder / MAPPING).write_text("- name: default\n- name: first\n  intra_core_tiling: ['OZ, 2']\n")
+    assert cut(folder, SYSTEM) == 2
+    said = capsys.readouterr().err
+    assert "error: " in said
+    assert "mapping.yaml:3 first.intra_core_tiling[0]: no layer that this entry is for has OZ, got 'OZ, 2'" in said
 
 
 def words(folder: Path) -> list[str]:
