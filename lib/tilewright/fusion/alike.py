@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.fusion.grid import Cuts, DimensionTiles, Integers, LayerGrid, cut_dimension
 from tilewright.fusion.outer_loops import LayerTiling
-from tilewright.workload.access import IndexMap, TensorAccess
+from tilewright.workload.access import IndexMap
 
 Result = TypeVar("Result")
 _NO_NODE = -1
@@ -22,6 +22,8 @@ class Alike:
 
     def __init__(self) -> None:
         self._found: dict[Hashable, Any] = {}
+        self._number_of_map: dict[int, int] = {}
+        """By identity: the network outlives what is worked out for it."""
 
     def once(self, make: Callable[..., Result], *arguments: Any) -> Result:
         """`make(*arguments)`, of which no result may be None; made once."""
@@ -38,6 +40,18 @@ class Alike:
         if found is None:
             found = self._found[key] = make(*arguments)
         return found
+
+    def map_number(self, index_map: IndexMap) -> int:
+        """A number that index maps share which differ in names of tensors and operand only."""
+        number = self._number_of_map.get(id(index_map))
+        if number is None:
+            outputs, inputs = index_map.output.axes, index_map.input.axes
+            # Plain tuples are quick to compare.
+            axes = tuple([(axis.terms, axis.offset) for axis in (*outputs, *inputs)])
+            key = index_map.loops, index_map.is_exact, len(outputs), axes
+            number = self._found.setdefault(key, len(self._found))
+            self._number_of_map[id(index_map)] = number
+        return number
 
     def grid(self, loop_sizes: tuple[tuple[str, int], ...], tiling: LayerTiling) -> LayerGrid:
         """The grid of a layer without its uncut dimensions, the same object for all layers that are cut alike."""
@@ -66,13 +80,3 @@ def _numbers(count: int) -> Integers:
 
 def _zeros(count: int) -> Integers:
     return np.zeros(count, np.int64)
-
-
-def nameless(index_map: IndexMap) -> Hashable:
-    """All of a map but the names of tensors and operand."""
-    return index_map.loops, index_map.is_exact, axes_of(index_map.output), axes_of(index_map.input)
-
-
-def axes_of(access: TensorAccess) -> Hashable:
-    """The axes of an access as plain tuples, which are quick to compare."""
-    return tuple([(axis.terms, axis.offset) for axis in access.axes])

@@ -4,9 +4,10 @@ A tensor's axes are cut independently of one another, so what a consumer needs a
 products over the axes: a join along each axis is small, and the pairs of CNs are the product of the joins.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,12 +44,6 @@ class AxisOwners:
         """[run]"""
         return self.of_index[self.run_start[: len(self.of_index)]]
 
-    @cached_property
-    def ascend(self) -> bool:
-        """Whether each index is made by a tile, and tiles with higher indices have higher numbers."""
-        owner = self.run_owner
-        return bool(len(owner) and owner[0] != NOBODY and (owner[1:] > owner[:-1]).all())
-
 
 @dataclass(frozen=True, eq=False)
 class AxisJoin:
@@ -61,44 +56,80 @@ class AxisJoin:
     count: Integers
     """[entry] indices that the owner holds of the row's needs"""
 
-    @cached_property
-    def row(self) -> Integers:
-        """[entry]"""
-        lengths = self.start[1:] - self.start[:-1]
-        return np.arange(len(lengths), dtype=np.int64).repeat(lengths)
+
+class AxisNeeds(NamedTuple):
+    """What is needed of one axis by rows, and who makes its indices."""
+
+    first: Integers
+    """[row] first index, inside the axis"""
+    end: Integers
+    """[row] the one after the last"""
+    gapped: tuple[Integers, Integers] | None
+    """(row, index) of all indices where some row has gaps; else None."""
+    owners: AxisOwners
 
 
-def join_intervals(first: Integers, end: Integers, owners: AxisOwners) -> AxisJoin:
-    """The join of needs [first, end), one a row, inside the axis."""
-    if owners.only is not None:
-        return _joined_with_one(first, end, owners.only)
-    from_run = owners.run_end.searchsorted(first, side="right")
-    to_run = np.maximum(owners.run_start.searchsorted(end, side="left"), from_run)
-    runs = np.where(first < end, to_run - from_run, 0)
+def join_axes(needs: Sequence[AxisNeeds]) -> tuple[AxisJoin, list[int]]:
+    """The join of any number of axes, and where the rows of each begin in it; row 0 is one element of owner 0.
+
+    The axes are laid end to end and joined as one, so that the time goes with the rows, not with the axes.
+    """
+    whole = [place for place, need in enumerate(needs) if need.gapped is None]
+    gapped = [place for place, need in enumerate(needs) if need.gapped is not None]
+    joins = [_ONE]
+    if whole:
+        joins.append(_join_intervals([needs[place] for place in whole]))
+    if gapped:
+        joins.append(_join_indices([needs[place] for place in gapped]))
+    rows, row = [0] * len(needs), 1
+    for place in (*whole, *gapped):
+        rows[place] = row
+        row += len(needs[place].first)
+    start, entries = [np.zeros(1, np.int64)], 0
+    for join in joins:
+        start.append(join.start[1:] + entries)
+        entries += len(join.owner)
+    owner, count = np.concatenate([join.owner for join in joins]), np.concatenate([join.count for join in joins])
+    return AxisJoin(np.concatenate(start), owner, count), rows
+
+
+_ONE = AxisJoin(np.array([0, 1]), np.zeros(1, np.int64), np.ones(1, np.int64))
+
+
+def _join_intervals(needs: Sequence[AxisNeeds]) -> AxisJoin:
+    """The join of needs without gaps."""
+    bases, base = [], 0
+    for need in needs:
+        bases.append(base)
+        base += len(need.owners.of_index)
+    shift = np.repeat(np.array(bases), [len(need.first) for need in needs])
+    run_shift = np.repeat(np.array(bases), [len(need.owners.run_start) for need in needs])
+    first, end = np.concatenate([need.first for need in needs]), np.concatenate([need.end for need in needs])
+    run_start = np.concatenate([need.owners.run_start for need in needs]) + run_shift
+    run_owner = np.concatenate([need.owners.run_owner for need in needs])
+    run_end = np.append(run_start[1:], base)
+    first, end, is_filled = first + shift, end + shift, first < end
+    from_run = run_end.searchsorted(first, side="right")
+    to_run = np.maximum(run_start.searchsorted(end, side="left"), from_run)
+    runs = np.where(is_filled, to_run - from_run, 0)
     row = np.arange(len(first)).repeat(runs)
     run = _places(from_run, runs)
-    count = np.minimum(owners.run_end[run], end[row]) - np.maximum(owners.run_start[run], first[row])
-    if owners.ascend:
-        start = np.zeros(len(first) + 1, np.int64)
-        runs.cumsum(out=start[1:])
-        return AxisJoin(start, owners.run_owner[run], count)
-    return _joined(row, owners.run_owner[run], count, len(first))
+    count = np.minimum(run_end[run], end[row]) - np.maximum(run_start[run], first[row])
+    return _joined(row, run_owner[run], count, len(first))
 
 
-def join_indices(row: Integers, index: Integers, row_count: int, owners: AxisOwners) -> AxisJoin:
+def _join_indices(needs: Sequence[AxisNeeds]) -> AxisJoin:
     """The join of needs given as single indices, each once in its row; those outside the axis are padding."""
-    inside = (index >= 0) & (index < len(owners.of_index))
-    row, index = row[inside], index[inside]
-    return _joined(row, owners.of_index[index], np.ones(len(row), np.int64), row_count)
-
-
-def _joined_with_one(first: Integers, end: Integers, owner: int) -> AxisJoin:
-    """The join of needs with an axis that one tile makes, or none."""
-    held = (first < end) & (owner != NOBODY)
-    start = np.zeros(len(first) + 1, np.int64)
-    np.cumsum(held, out=start[1:])
-    count = (end - first)[held]
-    return AxisJoin(start, np.full(len(count), owner, np.int64), count)
+    rows, owners, row_count = [], [], 0
+    for need in needs:
+        assert need.gapped is not None
+        row, index = need.gapped
+        inside = (index >= 0) & (index < len(need.owners.of_index))
+        rows.append(row[inside] + row_count)
+        owners.append(need.owners.of_index[index[inside]])
+        row_count += len(need.first)
+    row = np.concatenate(rows)
+    return _joined(row, np.concatenate(owners), np.ones(len(row), np.int64), row_count)
 
 
 def _joined(row: Integers, owner: Integers, count: Integers, row_count: int) -> AxisJoin:
@@ -123,37 +154,30 @@ def ascending(first: Integers, second: Integers) -> bool:
 
 
 def product_of_joins(
-    joins: Sequence[tuple[AxisJoin, Integers | None]], need_count: int, owner: int, elements: int
+    join: AxisJoin, rows: Iterable[Integers], need_count: int, owner: Integers, elements: Integers
 ) -> tuple[Integers, Integers, Integers]:
-    """(need, owner, elements) of all needs: each need has a row of every join, ([need] row); None: its own number.
+    """(need, owner, elements) of all needs; `rows` has one array for each axis: [need] row of the join.
 
     The owner is the sum of the owners along the axes, the elements are the product of the counts; `owner` and
-    `elements` are those of the axes that are not among the joins.
+    `elements`, one for each need or one for all, are those of the axes that are not among the rows.
     """
-    if not joins:
-        need = np.arange(need_count, dtype=np.int64)
-        return need, np.full(need_count, owner, np.int64), np.full(need_count, elements, np.int64)
-    if len(joins) == 1 and joins[0][1] is None:
-        join = joins[0][0]
-        return join.row, join.owner + owner if owner else join.owner, join.count * elements
     need = np.arange(need_count, dtype=np.int64)
-    owners: Integers | int = owner
-    counts: Integers | int = elements
-    for join, row_of_need in joins:
-        row = need if row_of_need is None else row_of_need[need]
+    for turn, row_of_need in enumerate(rows):
+        row = row_of_need[need] if turn else row_of_need
         first, entries = join.start[row], join.start[row + 1] - join.start[row]
         if (entries == 1).all():
             place = first
         else:
             place = _places(first, entries)
             need = need.repeat(entries)
-            owners = owners if isinstance(owners, int) else owners.repeat(entries)
-            counts = counts if isinstance(counts, int) else counts.repeat(entries)
-        owners = owners + join.owner[place]
-        counts = counts * join.count[place]
-    assert not isinstance(owners, int)
-    assert not isinstance(counts, int)
-    return need, owners, counts
+            owner = owner if len(owner) == 1 else owner.repeat(entries)
+            elements = elements if len(elements) == 1 else elements.repeat(entries)
+        owner = owner + join.owner[place]
+        elements = elements * join.count[place]
+        del row_of_need, row, first, entries, place  # before the rows of the next axis are made
+    if len(owner) != len(need):
+        return need, owner.repeat(len(need)), elements.repeat(len(need))
+    return need, owner, elements
 
 
 def spread(start: Integers, chosen: Integers) -> tuple[Integers, Integers]:

@@ -1,16 +1,16 @@
 """What the tiles of a layer read or write along one axis of a tensor."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 
 from tilewright.fusion.alike import Alike
-from tilewright.fusion.axis_join import NOBODY, AxisJoin, AxisOwners, join_indices, join_intervals
+from tilewright.fusion.axis_join import NOBODY, AxisOwners
 from tilewright.fusion.grid import DimensionTiles, Integers, LayerGrid, whole_tile
-from tilewright.workload.access import AxisIndex, IndexMap, Shape, TensorAccess, index_range
+from tilewright.workload.access import IndexMap, Shape, TensorAccess, index_range
 
 _ONE_ROW = np.zeros(1, np.int64)
 _Term = tuple[str, DimensionTiles, int]
@@ -36,15 +36,14 @@ class AxisRows:
     """[row] what the tiles add to the number of a CN"""
     gapped: tuple[Integers, Integers] | None
     """(row, index) of all indices where some row has gaps (strides larger than the window), clipped; else None."""
-
-    @cached_property
-    def only(self) -> tuple[int, int] | None:
-        """(first, end) of the only row; None where there are several, or gaps."""
-        return (int(self.first[0]), int(self.end[0])) if len(self.first) == 1 and self.gapped is None else None
+    only: tuple[int, int] | None
+    """(first, end) of the only row; None where there are several, or gaps."""
 
     @cached_property
     def has_empty_rows(self) -> bool:
         """Whether some row has no index inside the axis."""
+        if self.only is not None:
+            return self.only[0] >= self.only[1]
         return bool((self.first >= self.end).any())
 
     def indices(self) -> tuple[Integers, Integers]:
@@ -55,33 +54,45 @@ class AxisRows:
         row = np.repeat(np.arange(len(lengths)), lengths)
         return row, np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + self.first[row]
 
-    def joined(self, owners: AxisOwners) -> AxisJoin:
-        """The join of these needs with the tiles that make each index of the axis."""
-        if self.gapped is None:
-            return join_intervals(self.first, self.end, owners)
-        return join_indices(*self.gapped, len(self.first), owners)
+
+def access_rows(
+    access: TensorAccess, shape: Shape, index_map: IndexMap, grid: LayerGrid, alike: Alike
+) -> list[AxisRows]:
+    """The rows of each axis of a tensor that the layer of a grid reads or writes."""
+    found = []
+    cut, size_of = grid.cut_tiles, index_map.size_of
+    for axis, size in zip(access.axes, shape, strict=True):
+        terms = axis.terms
+        if len(terms) == 1 and not axis.offset and terms[0][1] == 1 and terms[0][0] not in cut:
+            found.append(whole_row(0, min(size_of[terms[0][0]], size), size))
+        else:
+            found.append(_axis_rows(axis.offset, terms, size, size_of, cut, alike))
+    return found
 
 
-_UNCUT = whole_tile(1)
-
-
-def axis_rows(axis: AxisIndex, size: int, index_map: IndexMap, grid: LayerGrid, alike: Alike) -> AxisRows:
-    """The rows of one axis of a tensor that the layer of a grid reads or writes."""
-    low = high = axis.offset
-    if len(axis.terms) == 1 and axis.terms[0][1] == 1 and len(grid.tiles.get(axis.terms[0][0], _UNCUT).start) == 1:
-        return whole_row(max(low, 0), min(low + index_map.size_of[axis.terms[0][0]], size), size)
+def _axis_rows(
+    offset: int,
+    indices: tuple[tuple[str, int], ...],
+    size: int,
+    size_of: Mapping[str, int],
+    cut: Mapping[str, DimensionTiles],
+    alike: Alike,
+) -> AxisRows:
+    """The rows of an axis whose index is `offset + sum(factor * loop)` over the (loop, factor) of `indices`."""
+    low = high = offset
     terms: list[_Term] = []
     is_cut = False
-    for name, factor in axis.terms:
+    for name, factor in indices:
         if not factor:
             continue
-        tiles = grid.tiles.get(name) or whole_tile(index_map.size_of[name])
-        terms.append((name, tiles, factor))
-        if tiles.count > 1:
+        tiles = cut.get(name)
+        if tiles is not None:
             is_cut = True
         else:
-            reach = factor * (tiles.shortest_and_longest[0] - 1)
+            tiles = whole_tile(size_of[name])
+            reach = factor * (size_of[name] - 1)
             low, high = low + min(reach, 0), high + max(reach, 0)
+        terms.append((name, tiles, factor))
     if not is_cut and _has_no_gaps(terms):
         return whole_row(max(low, 0), min(high + 1, size), size)
     return alike.once(_rows_of_tiles, low, high, size, tuple(terms))
@@ -90,16 +101,21 @@ def axis_rows(axis: AxisIndex, size: int, index_map: IndexMap, grid: LayerGrid, 
 def _rows_of_tiles(low: int, high: int, size: int, terms: tuple[_Term, ...]) -> AxisRows:
     """The rows of an axis whose uncut terms reach from `low` to `high`."""
     dimensions = tuple([name for name, tiles, _ in terms if tiles.count > 1])
-    first, last, number = np.array([low]), np.array([high]), _ONE_ROW
+    first, end, number = np.array([low]), np.array([high + 1]), _ONE_ROW
     for _, tiles, factor in terms:
-        if tiles.count > 1:
-            ends = factor * tiles.start, factor * (tiles.end - 1)
-            below, above = ends if factor > 0 else ends[::-1]
-            first, last, number = _sums(first, below), _sums(last, above), _sums(number, tiles.number)
+        if tiles.count == 1:
+            continue
+        below, above = (tiles.start, tiles.last) if factor > 0 else (tiles.last, tiles.start)
+        if factor != 1:
+            below, above = factor * below, factor * above
+        first, end, number = _sums(first, below), _sums(end, above), _sums(number, tiles.number)
     gapped = None if _has_no_gaps(terms) else _gapped(first, terms, size)
-    clipped_first = np.minimum(np.maximum(first, 0), size)
-    end = np.maximum(np.minimum(last + 1, size), clipped_first)
-    return AxisRows(dimensions, size, clipped_first, end, number, gapped)
+    ascends = min([factor for _, _, factor in terms]) > 0
+    if not ascends or first[0] < 0 or end[-1] > size:  # tiles ascend, and so do sums of them
+        first = np.minimum(np.maximum(first, 0), size)
+        end = np.maximum(np.minimum(end, size), first)
+    only = (int(first[0]), int(end[0])) if len(first) == 1 and gapped is None else None
+    return AxisRows(dimensions, size, first, end, number, gapped, only)
 
 
 def _sums(outer: Integers, inner: Integers) -> Integers:
@@ -111,9 +127,10 @@ def _sums(outer: Integers, inner: Integers) -> Integers:
 def whole_row(first: int, end: int, size: int) -> AxisRows:
     """The one row of an axis that no cut dimension moves along; its arrays are shared, and so not to be written to."""
     first = min(first, size)
-    bounds = np.array([[first], [max(end, first)], [0]])
+    end = max(end, first)
+    bounds = np.array([[first], [end], [0]])
     bounds.flags.writeable = False
-    return AxisRows((), size, bounds[0], bounds[1], bounds[2], None)
+    return AxisRows((), size, bounds[0], bounds[1], bounds[2], None, (first, end))
 
 
 def owners_along(rows: AxisRows) -> tuple[AxisOwners, bool]:
@@ -146,8 +163,13 @@ def shares_loops(access: TensorAccess, index_map: IndexMap) -> bool:
 
 def is_cropped(access: TensorAccess, index_map: IndexMap, shape: Shape) -> bool:
     """Whether some loop values write outside of the tensor: what they read is not needed."""
+    size_of = index_map.size_of
     for axis, size in zip(access.axes, shape, strict=True):
-        low, high = index_range(axis, index_map.size_of)
+        low, terms = axis.offset, axis.terms
+        if len(terms) == 1 and terms[0][1] == 1:
+            high = low + size_of[terms[0][0]] - 1
+        else:
+            low, high = index_range(axis, size_of)
         if low < 0 or high >= size:
             return True
     return False
@@ -159,33 +181,40 @@ def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integer
     Rows whose tiles have equal lengths have equal indices but for their first one.
     """
     coefficients = [abs(factor) for _, _, factor in terms]
-    if len(first) == 1:
-        offsets = _offsets([tiles.shortest_and_longest[0] for _, tiles, _ in terms], coefficients)
-        index = first + offsets
-        index = index[(index >= 0) & (index < size)]
-        return None if len(offsets) == offsets[-1] + 1 else (np.zeros(len(index), np.int64), index)
-    lengths: list[Integers] = []
-    for _, tiles, _ in terms:
-        rows = len(lengths[0]) if lengths else 1
-        lengths = [np.repeat(values, tiles.count) for values in lengths] + [np.tile(tiles.lengths, rows)]
-    shapes, shape_of_row = np.unique(np.stack(lengths, axis=1), axis=0, return_inverse=True)
-    offsets_of = [_offsets(shape.tolist(), coefficients) for shape in shapes]
+    shapes, shape_of_row = _row_shapes([tiles for _, tiles, _ in terms])
+    offsets_of = [_offsets(shape, coefficients) for shape in shapes]
     if all(len(values) == values[-1] + 1 for values in offsets_of):
         return None
     pairs = []
     for number, values in enumerate(offsets_of):
-        rows_of_shape = np.flatnonzero(shape_of_row.reshape(-1) == number)
-        pairs.append((np.repeat(rows_of_shape, len(values)), (first[rows_of_shape][:, None] + values).ravel()))
-    row, index = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
-    order = np.lexsort((index, row))
-    inside = (index[order] >= 0) & (index[order] < size)
-    return row[order][inside], index[order][inside]
+        rows_of_shape = np.flatnonzero(shape_of_row == number)
+        pairs.append((rows_of_shape.repeat(len(values)), (first[rows_of_shape][:, None] + values).ravel()))
+    row, index = pairs[0] if len(pairs) == 1 else (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+    if len(pairs) > 1:
+        order = np.lexsort((index, row))
+        row, index = row[order], index[order]
+    inside = (index >= 0) & (index < size)
+    return row[inside], index[inside]
+
+
+def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]:
+    """(the distinct lengths of the tiles of a row, [row] which of them it has); the first of `tiles` counts slowest."""
+    rows = math.prod([of_term.count for of_term in tiles])
+    extremes = [of_term.shortest_and_longest for of_term in tiles]
+    if all(shortest == longest for shortest, longest in extremes):
+        return [[shortest for shortest, _ in extremes]], np.zeros(rows, np.int64)
+    lengths: list[Integers] = []
+    for of_term in tiles:
+        outer = len(lengths[0]) if lengths else 1
+        lengths = [np.repeat(values, of_term.count) for values in lengths] + [np.tile(of_term.lengths, outer)]
+    shapes, shape_of_row = np.unique(np.stack(lengths, axis=1), axis=0, return_inverse=True)
+    return shapes.tolist(), shape_of_row.reshape(-1)
 
 
 def _has_no_gaps(terms: Sequence[_Term]) -> bool:
     """Whether the smallest tiles already join the steps of the loops with larger coefficients (so do larger tiles)."""
-    if len(terms) == 1 and abs(terms[0][2]) == 1:
-        return True
+    if len(terms) == 1:
+        return abs(terms[0][2]) == 1 or terms[0][1].shortest_and_longest[1] <= 1
     reach = 1
     for _, tiles, factor in sorted(terms, key=lambda term: abs(term[2])):
         shortest, longest = tiles.shortest_and_longest
@@ -197,16 +226,17 @@ def _has_no_gaps(terms: Sequence[_Term]) -> bool:
 
 def _offsets(lengths: list[int], coefficients: list[int]) -> Integers:
     """Distances of the indices from the smallest one, ascending."""
-    reach = 1
-    for coefficient, length in sorted(zip(coefficients, lengths, strict=True)):
-        if length > 1 and coefficient > reach:
-            break
-        reach += coefficient * (length - 1)
-    else:
-        return np.arange(reach, dtype=np.int64)
     values = np.zeros(1, np.int64)
-    for coefficient, length in zip(coefficients, lengths, strict=True):
-        values = np.unique(values[:, None] + coefficient * np.arange(length))
+    for coefficient, length in sorted(zip(coefficients, lengths, strict=True)):
+        if length > 1 and coefficient:
+            steps = coefficient * np.arange(length, dtype=np.int64)[:, None]
+            reach = int(values[-1])
+            if coefficient <= reach + 1 and len(values) == reach + 1:  # without gaps so far, and none added
+                values = np.arange(reach + coefficient * (length - 1) + 1, dtype=np.int64)
+            elif coefficient > reach:
+                values = (steps + values).ravel()
+            else:
+                values = np.unique(steps + values)
     return values
 
 

@@ -30,55 +30,62 @@ class ReadTable:
     def __init__(self, workload: Workload, operands: tuple[str, ...]) -> None:
         self._workload = workload
         self._operands = operands
-        self._boxes: dict[str, list[Boxes]] = {}
-        self._reads: list[tuple[str, int, int, Integers, Integers]] = []
-        """(tensor, place in its list of boxes, operand, [read] CN, [read] row of the boxes)"""
+        self._demands: dict[str, list[Demand]] = {}
+        self._reads: list[tuple[str, int, int, int, Integers, Integers]] = []
+        """(tensor, place in its list of demands, operand, first CN of the layer, [read] CN in it, [read] entry)"""
 
     def add(self, operand: str, tensor: str, demand: Demand, reading: tuple[Integers, Integers], first_cn: int) -> None:
         """Record what the CNs of a layer need of one tensor; `reading` is that of `reading_cns`."""
-        boxes = self._boxes.setdefault(tensor, [])
-        cn, row = reading
-        self._reads.append((tensor, len(boxes), self._operands.index(operand), cn + first_cn, row))
-        boxes.append(demand.boxes)
+        demands = self._demands.setdefault(tensor, [])
+        self._reads.append((tensor, len(demands), self._operands.index(operand), first_cn, *reading))
+        demands.append(demand)
 
     def columns(self) -> ReadColumns:
         """The columns, reads in the order of CNs, contents by tensor and box."""
+        none = np.zeros(0, np.int64)
         sources: list[SourceTensor] = []
+        first_content: dict[str, int] = {}
         content_of: dict[tuple[str, int], Integers] = {}
-        bounds: list[Integers] = []
+        """(tensor, place) -> [entry] content among those of the tensor, where there are several"""
+        bounds: list[Integers] = [none.reshape(0, 2)]
         counts: list[int] = []
         """Contents of each tensor."""
-        first_content = 0
-        for tensor, boxes in self._boxes.items():
+        for tensor, demands in self._demands.items():
             known = self._workload.tensor_of[tensor]
-            if len(boxes) == 1 and len(boxes[0]) == 1:
-                (distinct,) = boxes
-                content_of[tensor, 0] = np.full(1, first_content)
+            first_content[tensor] = sum(counts)
+            if len(demands) == 1 and len(demands[0].content) == 1:
+                distinct = demands[0].boxes
             else:
-                distinct, number = _distinct(np.concatenate(boxes))
-                ends = np.cumsum([len(part) for part in boxes])
-                for place, part in enumerate(np.split(number, ends[:-1])):
-                    content_of[tensor, place] = part + first_content
+                boxes = [demand.boxes for demand in demands]
+                distinct, number = _distinct(np.concatenate(boxes) if len(boxes) > 1 else boxes[0])
+                end = 0
+                for place, part in enumerate(boxes):
+                    content_of[tensor, place] = number[end : end + len(part)]
+                    end += len(part)
             counts.append(len(distinct))
             bounds.append(distinct.reshape(-1, 2))
             sources.append(SourceTensor(tensor, known.shape, known.bits, known.is_constant))
-            first_content += len(distinct)
-        none = np.zeros(0, np.int64)
-        cn = np.concatenate([none, *(cn for _, _, _, cn, _ in self._reads)])
-        operands = np.array([operand for _, _, operand, _, _ in self._reads], np.int16)
-        operand = np.repeat(operands, [len(cn) for _, _, _, cn, _ in self._reads])
-        content = np.concatenate([none, *(content_of[tensor, place][row] for tensor, place, _, _, row in self._reads)])
-        order = np.argsort(cn, kind="stable")
-        start = np.zeros(first_content + 1, np.int64)
-        np.cumsum(np.repeat(np.array([len(source.shape) for source in sources], np.int64), counts), out=start[1:])
-        all_bounds = np.concatenate([none.reshape(0, 2), *bounds])
-        element_bits = np.repeat(np.array([source.bits for source in sources], np.int64), counts)
+        numbers, cns, contents = [], [none], [none]
+        for tensor, place, operand, first_cn, cn, entry in self._reads:
+            numbers.append((first_cn, operand, first_content[tensor]))
+            cns.append(cn)
+            several = content_of.get((tensor, place))
+            contents.append(entry if several is None else several[entry])
+        lengths = [len(cn) for cn in cns[1:]]
+        first_cns, operands, first_contents = np.array(numbers, np.int64).reshape(-1, 3).T.repeat(lengths, axis=1)
+        read_cn = np.concatenate(cns) + first_cns
+        order = np.argsort(read_cn, kind="stable")
+        start = np.zeros(sum(counts) + 1, np.int64)
+        ranks_and_bits = np.array([(len(source.shape), source.bits) for source in sources], np.int64).reshape(-1, 2)
+        ranks, element_bits = ranks_and_bits.T.repeat(counts, axis=1)
+        ranks.cumsum(out=start[1:])
+        all_bounds = np.concatenate(bounds)
         return ReadColumns(
             sources=tuple(sources),
-            read_cn=cn[order],
-            read_operand=operand[order],
-            read_content=content[order],
-            content_source=np.repeat(np.arange(len(sources)), counts),
+            read_cn=read_cn[order],
+            read_operand=operands.astype(np.int16)[order],
+            read_content=(np.concatenate(contents) + first_contents)[order],
+            content_source=np.arange(len(sources)).repeat(counts),
             content_bits=element_bits * _element_counts(all_bounds, start),
             content_start=start,
             content_bounds=all_bounds,
@@ -110,6 +117,9 @@ def _distinct(boxes: Boxes) -> tuple[Boxes, Integers]:
     columns = boxes.reshape(len(boxes), -1)
     if not columns.shape[1] or not len(boxes):
         return boxes[:1], np.zeros(len(boxes), np.int64)
+    steps = columns[1:] - columns[:-1]
+    if (steps >= 0).all() and steps.any(axis=1).all():  # as the tiles of a layer are: in order, and none twice
+        return boxes, np.arange(len(boxes), dtype=np.int64)
     order = np.lexsort(columns.T[::-1])
     ordered = columns[order]
     is_new = np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))

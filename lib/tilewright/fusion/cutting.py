@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.fusion.alike import Alike
 from tilewright.fusion.axis_join import NOBODY, AxisOwners
 from tilewright.fusion.axis_rows import whole_owners
+from tilewright.fusion.flows import Link, flows
 from tilewright.fusion.grid import Integers, LayerGrid
-from tilewright.fusion.links import Producer, flow
 from tilewright.fusion.needs import Demand
 from tilewright.fusion.outer_loops import LayerTiling
+from tilewright.fusion.producers import Producer
 from tilewright.workload.access import Shape
 
 OUTSIDE = -1
@@ -112,7 +112,6 @@ def cutting(
     element_bits: int,
     readers: tuple[tuple[tuple[Demand, ...], LayerGrid], ...],
     made_by: Producer | None,
-    alike: Alike,
 ) -> Cutting:
     """The pieces of a tensor that anybody needs."""
     bits: list[Integers] = []
@@ -123,7 +122,8 @@ def cutting(
         as_producer = block.as_producer()
         found = []
         for demands, grid in readers:
-            cn, piece, _, _ = flow(demands, as_producer, grid, alike)
+            needed = flows([Link(demands, as_producer, grid)])
+            cn, piece = needed.target, needed.source
             made = block.is_made(piece)
             found.append((cn, piece) if made.all() else (cn[made], piece[made]))
         used = np.unique(np.concatenate([piece for _, piece in found]))

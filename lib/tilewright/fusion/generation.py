@@ -9,9 +9,10 @@ import numpy as np
 from tilewright.errors import InputError, Problem
 from tilewright.fusion.alike import Alike
 from tilewright.fusion.contents import ReadTable, reading_cns
-from tilewright.fusion.graph import ORDERING, CnGraph, CnLayer, CnLink
+from tilewright.fusion.flows import Link
+from tilewright.fusion.graph import ORDERING, CnGraph, CnLayer
 from tilewright.fusion.grid import Integers, LayerGrid
-from tilewright.fusion.links import Producer, content_flow, flow, producer_of, split_reductions
+from tilewright.fusion.link_edges import DataLink, data_edges
 from tilewright.fusion.needs import (
     Demand,
     NetworkTensors,
@@ -19,8 +20,10 @@ from tilewright.fusion.needs import (
     needs_of_output,
     network_tensors,
     unknown_dependencies,
+    whole_tensor,
 )
 from tilewright.fusion.outer_loops import LayerTiling, Tiling
+from tilewright.fusion.producers import Producer, producer_of, split_reductions
 from tilewright.fusion.shapes import nameless_layer, shape_classes
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer
@@ -35,13 +38,10 @@ class _Building:
     grids: tuple[LayerGrid, ...]
     """[layer] shared by those that are cut alike"""
     operands: tuple[str, ...]
-    producers: dict[str, tuple[int, Producer]] = field(default_factory=dict)
+    producers: dict[str, tuple[int, Producer]]
     """Tensor -> number of the layer that makes it, how its CNs do."""
-    links: list[CnLink] = field(default_factory=list)
-    edges: list[tuple[Integers, Integers, Integers]] = field(default_factory=list)
-    """(source, target, bits) of the ordering edges of a layer, then of each link into it, layer by layer."""
-    operand_of_edges: list[int] = field(default_factory=list)
-    """Place of the operand in `operands`, or ORDERING, of each of `edges`."""
+    links: list[DataLink] = field(default_factory=list)
+    """Into each layer, layer by layer."""
 
     def bits(self, tensor: str) -> int:
         return self.network.workload.tensor_of[tensor].bits
@@ -64,30 +64,29 @@ def build_cn_graph(workload: Workload, tiling: Tiling) -> CnGraph:
         grid, alike = building.grids[number], building.network.alike
         shape_of_cn.append(alike.once_for((nameless_layer(node.layer), grid), _shapes, node.layer, grid, alike, shapes))
         _connect(building, number, node, reads)
-    output_bits, network_output_bits = _outputs(building)
-    source, target, bits = (
-        (_joined(column) for column in zip(*building.edges, strict=True)) if nodes else (_none(),) * 3
-    )
-    lengths = [len(edges) for edges, _, _ in building.edges]
-    operand = np.repeat(np.array(building.operand_of_edges, np.int16), lengths)
+    group = _joined([grid.groups for grid in building.grids])
+    first, second = _ordering_edges(building, group)
+    along = data_edges(building.links, _outputs(building), building.layers, building.operands)
+    target = np.concatenate([second, along.target])
     order = np.argsort(target, kind="stable")
     number_of = {node.node_id: number for number, node in enumerate(nodes)}
+    none = np.zeros(len(first), np.int64)
     return CnGraph(
         network=workload.name,
         layers=building.layers,
-        stacks=tuple(tuple(number_of[node_id] for node_id in stack) for stack in tiling.stacks),
+        stacks=tuple([tuple([number_of[node_id] for node_id in stack]) for stack in tiling.stacks]),
         operands=building.operands,
         shapes=tuple(shapes),
-        links=tuple(building.links),
+        links=along.links,
         notices=(*tiling.notices, *unknown_dependencies(building.network)),
-        group=_joined([grid.groups for grid in building.grids]),
+        group=group,
         shape=_joined(shape_of_cn),
-        output_bits=output_bits,
-        network_output_bits=network_output_bits,
-        edge_source=source[order],
+        output_bits=along.outside_bits[0],
+        network_output_bits=along.outside_bits[1],
+        edge_source=np.concatenate([first, along.source])[order],
         edge_target=target[order],
-        edge_operand=operand[order],
-        edge_bits=bits[order],
+        edge_operand=np.concatenate([np.full(len(none), ORDERING, np.int16), along.operand])[order],
+        edge_bits=np.concatenate([none, along.bits])[order],
         **reads.columns(),
     )
 
@@ -117,27 +116,33 @@ def _check(workload: Workload, nodes: list[WorkloadNode], tiling: Tiling) -> Non
 def _start(workload: Workload, nodes: list[WorkloadNode], tiling: Tiling) -> _Building:
     stack_of = {node_id: stack for stack, members in enumerate(tiling.stacks) for node_id in members}
     network = network_tensors(workload)
-    layers, grids = [], []
-    first = 0
-    for node in nodes:
-        assert node.layer is not None
-        cut = tiling.of_node[node.node_id]
-        grids.append(network.alike.grid(node.layer.loop_sizes, cut))
-        count = grids[-1].cn_count
-        place = (node.layer.loop_sizes, cut, first, count, stack_of[node.node_id], node.outputs)
-        layers.append(CnLayer(node.node_id, node.name, node.operator_type, *place))
-        first += count
-    operands = dict.fromkeys(index_map.operand for node in nodes for index_map in node.index_maps)
-    building = _Building(network, tuple(layers), tuple(grids), tuple(operands))
+    alike, shape_of = network.alike, network.shape_of
+    layers: list[CnLayer] = []
+    grids: list[LayerGrid] = []
+    operands: dict[str, None] = {}
+    producers: dict[str, tuple[int, Producer]] = {}
     problems: list[Problem] = []
+    first = 0
     for number, node in enumerate(nodes):
-        for tensor in dict.fromkeys(index_map.output.tensor for index_map in node.index_maps):
-            producer = producer_of(node, tensor, network.shape(tensor), building.grids[number], network.alike)
-            building.producers[tensor] = number, producer
-            problems += split_reductions(node, tensor, producer)
+        assert node.layer is not None
+        node_id, loop_sizes, cut = node.node_id, node.layer.loop_sizes, tiling.of_node[node.node_id]
+        grid = alike.grid(loop_sizes, cut)
+        count = grid.cn_count
+        place = (loop_sizes, cut, first, count, stack_of[node_id], node.outputs)
+        layers.append(CnLayer(node_id, node.name, node.operator_type, *place))
+        grids.append(grid)
+        first += count
+        for index_map in node.index_maps:
+            operands[index_map.operand] = None
+            tensor = index_map.output.tensor
+            if tensor not in producers:
+                producer = producer_of(index_map, shape_of[tensor], grid, alike)
+                producers[tensor] = number, producer
+                if cut.group_loops:
+                    problems += split_reductions(node.name, index_map, producer)
     if problems:
         raise InputError(problems)
-    return building
+    return _Building(network, tuple(layers), tuple(grids), tuple(operands), producers)
 
 
 def _connect(building: _Building, number: int, node: WorkloadNode, reads: ReadTable) -> None:
@@ -146,43 +151,39 @@ def _connect(building: _Building, number: int, node: WorkloadNode, reads: ReadTa
     by_source: dict[tuple[str, str], list[Demand]] = defaultdict(list)
     for needs in needs_of_layer(node, grid, building.network):
         by_source[needs.operand, needs.tensor].append(needs.demand)
-    source, target = alike.once(_ordering_edges, grid)
-    building.edges.append((source + layer.first_cn, target + layer.first_cn, alike.zeros(len(source))))
-    building.operand_of_edges.append(ORDERING)
     for (operand, tensor), demands in by_source.items():
         if tensor not in building.producers:
             for demand in demands:
                 reads.add(operand, tensor, demand, alike.once(reading_cns, demand, grid), layer.first_cn)
             continue
         source_layer, producer = building.producers[tensor]
-        target, source, elements, is_exact = alike.once(flow, tuple(demands), producer, grid, alike)
-        bits = elements * building.bits(tensor)
-        first_source = building.layers[source_layer].first_cn
-        building.edges.append((source + first_source, target + layer.first_cn, bits))
-        building.operand_of_edges.append(building.operands.index(operand))
-        link = CnLink(source_layer, number, operand, tensor, len(target), int(bits.sum()), is_exact)
-        building.links.append(link)
+        link = Link(tuple(demands), producer, grid)
+        building.links.append(DataLink(link, source_layer, number, operand, tensor, building.bits(tensor)))
 
 
-def _ordering_edges(grid: LayerGrid) -> tuple[Integers, Integers]:
-    """(source, target) of the edges from each CN to the next one of its group, both in the layer."""
-    if grid.tiling.group_count == 1:
-        numbers = np.arange(grid.cn_count, dtype=np.int64)
-        return numbers[:-1], numbers[1:]
-    order = np.argsort(grid.groups, kind="stable").astype(np.int64)
-    same = grid.groups[order[1:]] == grid.groups[order[:-1]]
+def _ordering_edges(building: _Building, group: Integers) -> tuple[Integers, Integers]:
+    """(source, target) of the edges from each CN to the next one of its group in its layer."""
+    count = len(group)
+    if all(grid.tiling.group_count == 1 for grid in building.grids):
+        is_last = np.zeros(count, dtype=bool)
+        is_last[[layer.first_cn + layer.cn_count - 1 for layer in building.layers]] = True
+        source = np.flatnonzero(~is_last)
+        return source, source + 1
+    group_counts = np.array([grid.tiling.group_count for grid in building.grids])
+    first_group = (group_counts.cumsum() - group_counts).repeat([layer.cn_count for layer in building.layers])
+    group_of_network = group + first_group
+    order = np.argsort(group_of_network, kind="stable")
+    same = group_of_network[order[1:]] == group_of_network[order[:-1]]
     return order[:-1][same], order[1:][same]
 
 
-def _outputs(building: _Building) -> tuple[Integers, Integers]:
-    """([cn] bits of final output, [cn] bits of it that leave the network)."""
-    alike = building.network.alike
-    count = sum(layer.cn_count for layer in building.layers)
-    made, leaving = np.zeros(count, np.int64), np.zeros(count, np.int64)
+def _outputs(building: _Building) -> list[DataLink]:
+    """What each CN makes as final output (column 0), and what of it leaves the network (column 1)."""
+    outside = LayerGrid((), LayerTiling(-1))
+    links = []
     for tensor, (number, producer) in building.producers.items():
-        for needs in needs_of_output(tensor, building.network):
-            _, cn, elements = alike.once(content_flow, needs.demand, producer, alike)
-            made[cn + building.layers[number].first_cn] += elements * building.bits(tensor)
+        link = Link((whole_tensor(tensor, building.network),), producer, outside)
+        links.append(DataLink(link, number, 0, "", tensor, building.bits(tensor)))
     by_tensor: dict[str, list[Demand]] = defaultdict(list)
     for output in building.network.workload.outputs:
         for needs in needs_of_output(output, building.network):
@@ -190,10 +191,9 @@ def _outputs(building: _Building) -> tuple[Integers, Integers]:
     for tensor, demands in by_tensor.items():
         if tensor in building.producers:
             number, producer = building.producers[tensor]
-            whole = LayerGrid((), LayerTiling(-1))
-            _, cn, elements, _ = flow(tuple(demands), producer, whole, alike)
-            leaving[cn + building.layers[number].first_cn] += elements * building.bits(tensor)
-    return made, leaving
+            link = Link(tuple(demands), producer, outside)
+            links.append(DataLink(link, number, 1, "", tensor, building.bits(tensor)))
+    return links
 
 
 def _joined(parts: Sequence[Integers]) -> Integers:

@@ -34,6 +34,11 @@ class DimensionTiles:
         return self.end - self.start
 
     @cached_property
+    def last(self) -> Integers:
+        """[tile] last value of its range."""
+        return self.end - 1
+
+    @cached_property
     def shortest_and_longest(self) -> tuple[int, int]:
         """The smallest and the largest length."""
         return int(self.lengths.min()), int(self.lengths.max())
@@ -112,6 +117,11 @@ class LayerGrid:
         """Dimensions of more than one tile, in the order of the layer."""
         looped = {loop.dimension for loop in self.loops}
         return tuple(d for d, _ in self.loop_sizes if d in looped and self.tiles[d].count > 1)
+
+    @cached_property
+    def cut_tiles(self) -> Mapping[str, DimensionTiles]:
+        """Dimension of more than one tile -> its tiles."""
+        return {dimension: self.tiles[dimension] for dimension in self.tiled_dimensions}
 
     @cached_property
     def full_numbers(self) -> Integers | None:

@@ -61,6 +61,8 @@ def _tiles(
     layer: Layer, entry: MappingConstraints, written: Sequence[TilingEntry], problems: list[Problem]
 ) -> tuple[list[tuple[str, int | str]], list[str]]:
     """(dimension, number of tiles) of the entries for dimensions that the layer has, and remarks."""
+    if not written:
+        return [], []
     names = dimension_names(layer, entry)
     found: list[tuple[str, int | str]] = []
     remarks = []

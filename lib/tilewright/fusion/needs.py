@@ -8,12 +8,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.fusion.alike import Alike, nameless
-from tilewright.fusion.axis_rows import AxisRows, axis_rows, is_cropped, row_of_contents, shares_loops, whole_row
+from tilewright.fusion.alike import Alike
+from tilewright.fusion.axis_rows import AxisRows, access_rows, is_cropped, row_of_contents, shares_loops, whole_row
 from tilewright.fusion.grid import Integers, LayerGrid
 from tilewright.workload.access import AxisIndex, Boxes, IndexMap, Shape, index_range, input_boxes
 from tilewright.workload.graph import Workload, WorkloadNode
@@ -43,8 +44,9 @@ class Demand:
         if self.moved_boxes is not None:
             return self.moved_boxes
         assert self.axes is not None
-        if len(self.content) == 1 and all(len(rows.first) == 1 for rows, _ in self.axes):
-            return np.array([[(rows.first[0], rows.end[0]) for rows, _ in self.axes]], np.int64).reshape(1, -1, 2)
+        if not self.dimensions and len(self.content) == 1:
+            spans = [rows.only or (int(rows.first[0]), int(rows.end[0])) for rows, _ in self.axes]
+            return np.array([spans], np.int64).reshape(1, -1, 2)
         boxes = np.empty((len(self.content), len(self.axes), 2), np.int64)
         for axis, (rows, row_of_entry) in enumerate(self.axes):
             boxes[:, axis, 0], boxes[:, axis, 1] = rows.first[row_of_entry], rows.end[row_of_entry]
@@ -76,8 +78,7 @@ class Demand:
         return tuple(found)
 
 
-@dataclass(frozen=True, eq=False)
-class Needs:
+class Needs(NamedTuple):
     """What the CNs of a layer need of one tensor for one operand."""
 
     operand: str
@@ -91,22 +92,20 @@ class NetworkTensors:
     """A network as tensors: who makes each, and what the nodes that only move data say of it."""
 
     workload: Workload
-    producer: dict[str, WorkloadNode]
+    mover: dict[str, WorkloadNode]
+    """Tensor that is neither a constant nor made by a layer, but by moving data -> the node that does."""
+    shape_of: dict[str, Shape]
+    """Tensor -> its shape."""
     alike: Alike = field(default_factory=Alike)
-
-    def shape(self, tensor: str) -> Shape:
-        """Shape of a tensor."""
-        return self.workload.tensor_of[tensor].shape
-
-    def is_source(self, tensor: str) -> bool:
-        """Whether a layer makes the tensor, or nothing of the network does."""
-        producer = self.producer.get(tensor)
-        return producer is None or producer.layer is not None or self.workload.tensor_of[tensor].is_constant
 
 
 def network_tensors(workload: Workload) -> NetworkTensors:
-    """The producers of all tensors of a network."""
-    return NetworkTensors(workload, {name: node for node in workload.nodes for name in node.outputs})
+    """The tensors of a network, and which of them are only moved."""
+    constant = {tensor.name for tensor in workload.tensors if tensor.is_constant}
+    mover = {
+        name: node for node in workload.nodes if node.layer is None for name in node.outputs if name not in constant
+    }
+    return NetworkTensors(workload, mover, {tensor.name: tensor.shape for tensor in workload.tensors})
 
 
 def unknown_dependencies(network: NetworkTensors) -> list[str]:
@@ -127,13 +126,13 @@ def unknown_dependencies(network: NetworkTensors) -> list[str]:
 
 def needs_of_layer(node: WorkloadNode, grid: LayerGrid, network: NetworkTensors) -> Iterator[Needs]:
     """What the CNs of a layer need, for each of its maps and each source behind it."""
+    alike, shape_of, mover = network.alike, network.shape_of, network.mover
     for index_map in node.index_maps:
-        shapes = network.shape(index_map.output.tensor), network.shape(index_map.input.tensor)
-        demand = network.alike.once_for(
-            (nameless(index_map), grid, shapes), _demand, index_map, grid, *shapes, network.alike
-        )
         tensor = index_map.input.tensor
-        if network.is_source(tensor):
+        shapes = shape_of[index_map.output.tensor], shape_of[tensor]
+        key = alike.map_number(index_map), grid, shapes
+        demand = alike.once_for(key, _demand, index_map, grid, *shapes, alike)
+        if tensor not in mover:
             yield Needs(index_map.operand, tensor, demand)
             continue
         for source, behind in sources_of(tensor, demand, network):
@@ -144,21 +143,28 @@ def needs_of_output(tensor: str, network: NetworkTensors) -> Iterator[Needs]:
     """What the outside needs of the sources of a network output: one content, the whole; none of unknown size."""
     if tensor not in network.workload.tensor_of:
         return
-    demand = network.alike.once(_whole, network.shape(tensor))
+    demand = whole_tensor(tensor, network)
     for source, behind in sources_of(tensor, demand, network):
         yield Needs("", source, behind)
 
 
+def whole_tensor(tensor: str, network: NetworkTensors) -> Demand:
+    """All of a tensor, as one content."""
+    return network.alike.once(_whole, network.shape_of[tensor])
+
+
 def sources_of(tensor: str, demand: Demand, network: NetworkTensors) -> Iterator[tuple[str, Demand]]:
     """The same demand in terms of tensors that layers make, that come from outside or are constant."""
-    if network.is_source(tensor):
+    if tensor not in network.mover:
         yield tensor, demand
         return
-    for index_map in network.producer[tensor].index_maps:
+    for index_map in network.mover[tensor].index_maps:
         if index_map.output.tensor != tensor:
             continue
-        shapes = network.shape(tensor), network.shape(index_map.input.tensor)
-        behind = network.alike.once_for((nameless(index_map), demand, shapes), _behind, index_map, demand, *shapes)
+        shapes = network.shape_of[tensor], network.shape_of[index_map.input.tensor]
+        behind = network.alike.once_for(
+            (network.alike.map_number(index_map), demand, shapes), _behind, index_map, demand, *shapes
+        )
         if len(behind.content):
             yield from sources_of(index_map.input.tensor, behind, network)
 
@@ -183,12 +189,8 @@ def _behind(index_map: IndexMap, demand: Demand, shape: Shape, input_shape: Shap
 def _demand(index_map: IndexMap, grid: LayerGrid, output_shape: Shape, shape: Shape, alike: Alike) -> Demand:
     """What the CNs need of the tensor that the layer itself reads."""
     access = index_map.input
-    rows = [axis_rows(axis, size, index_map, grid, alike) for axis, size in zip(access.axes, shape, strict=True)]
-    used = {dimension for row in rows for dimension in row.dimensions}
-    dimensions = tuple([dimension for dimension in grid.tiled_dimensions if dimension in used]) if used else ()
-    counts = tuple([grid.tiles[dimension].count for dimension in dimensions])
-    content = alike.numbers(math.prod(counts))
-    row_of = [_row_of_contents(row, dimensions, counts, content, alike) if used else content for row in rows]
+    rows = access_rows(access, shape, index_map, grid, alike)
+    dimensions, content, row_of = _contents_of(rows, grid, alike)
     if any(row.has_empty_rows for row in rows):
         filled = np.ones(len(content), dtype=bool)
         for row, place in zip(rows, row_of, strict=True):
@@ -200,6 +202,19 @@ def _demand(index_map: IndexMap, grid: LayerGrid, output_shape: Shape, shape: Sh
         and not is_cropped(index_map.output, index_map, output_shape)
     )
     return Demand(dimensions, content, is_exact, tuple(zip(rows, row_of, strict=True)))
+
+
+def _contents_of(
+    rows: list[AxisRows], grid: LayerGrid, alike: Alike
+) -> tuple[tuple[str, ...], Integers, list[Integers]]:
+    """(dimensions whose tiles tell contents apart, all contents, for each axis [content] row)."""
+    used = [dimension for row in rows for dimension in row.dimensions]
+    if not used:
+        return (), _ONE_ROW, [_ONE_ROW] * len(rows)
+    dimensions = tuple([dimension for dimension in grid.tiled_dimensions if dimension in used])
+    counts = tuple([grid.tiles[dimension].count for dimension in dimensions])
+    content = alike.numbers(math.prod(counts))
+    return dimensions, content, [_row_of_contents(row, dimensions, counts, content, alike) for row in rows]
 
 
 def _row_of_contents(

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from tilewright.fusion.cutting import OUTSIDE, cutting
 from tilewright.fusion.graph import CnGraph, SmallIntegers
 from tilewright.fusion.grid import Integers, LayerGrid
-from tilewright.fusion.links import Producer, producer_of
 from tilewright.fusion.needs import Demand, NetworkTensors, needs_of_layer, needs_of_output, network_tensors
 from tilewright.fusion.outer_loops import LayerTiling
+from tilewright.fusion.producers import Producer, producer_of
 from tilewright.workload.graph import Workload
 
 
@@ -66,7 +66,7 @@ def data_pieces(workload: Workload, graph: CnGraph) -> DataPieces:
         made_by, first_cn = producers.get(tensor, (None, 0))
         demands = tuple((reader.demands, reader.grid) for reader in its_readers)
         element_bits = workload.tensor_of[tensor].bits
-        cut = network.alike.once(cutting, network.shape(tensor), element_bits, demands, made_by, network.alike)
+        cut = network.alike.once(cutting, network.shape_of[tensor], element_bits, demands, made_by)
         found = len(cut.bits)
         leaving = np.zeros(found, np.int64)
         for reader, (cn, piece) in zip(its_readers, cut.needs, strict=True):
@@ -116,11 +116,13 @@ def _readers(workload: Workload, graph: CnGraph, network: NetworkTensors) -> dic
 
 def _producers(workload: Workload, graph: CnGraph, network: NetworkTensors) -> dict[str, tuple[Producer, int]]:
     """Tensor that a layer makes -> how, and the first CN of the layer."""
-    producers = {}
+    producers: dict[str, tuple[Producer, int]] = {}
     nodes = [node for node in workload.nodes if node.layer is not None]
     for node, layer in zip(nodes, graph.layers, strict=True):
         grid = network.alike.grid(layer.loop_sizes, layer.tiling)
-        for tensor in dict.fromkeys(index_map.output.tensor for index_map in node.index_maps):
-            made_by = producer_of(node, tensor, network.shape(tensor), grid, network.alike)
-            producers[tensor] = made_by, layer.first_cn
+        for index_map in node.index_maps:
+            tensor = index_map.output.tensor
+            if tensor not in producers:
+                made_by = producer_of(index_map, network.shape_of[tensor], grid, network.alike)
+                producers[tensor] = made_by, layer.first_cn
     return producers

@@ -1,20 +1,24 @@
 """Classes of CNs that cost the same: equal loop sizes, windows, relations and precisions, whatever their names."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from operator import attrgetter
 
 import numpy as np
 
 from tilewright.fusion.alike import Alike
-from tilewright.fusion.grid import DimensionTiles, Integers, LayerGrid, whole_tile
+from tilewright.fusion.grid import DimensionTiles, Integers, LayerGrid
 from tilewright.workload.layer import DimensionRelation, Layer
 
 _FIELDS = tuple(field.name for field in fields(Layer) if field.name != "name")
+_KEPT = tuple(name for name in _FIELDS if name not in ("loop_sizes", "padding", "data_dimension_sizes"))
+"""What all CNs of a layer have in common."""
 _all_but_name = attrgetter(*_FIELDS)
 _MOST_KEYS = 2**16
 """Above this, combinations of sizes are numbered anew."""
+_MOST_KINDS = 64
+"""Sizes that lie closer together than this are told apart by their distance from the smallest."""
 
 
 def nameless_layer(layer: Layer) -> Hashable:
@@ -29,22 +33,25 @@ def shape_classes(layer: Layer, grid: LayerGrid, alike: Alike) -> tuple[Integers
     A tile at a border has a class of its own where it is smaller, or where padding is part of its window: what it
     reads of the input is given by `data_dimension_sizes`, padding excluded. The layers have no name.
     """
-    loops = {
-        dimension: (alike.once(_tile_lengths, grid.tiles[dimension]), (dimension,))
-        for dimension in grid.tiled_dimensions
-    }
+    loops = {dimension: (alike.once(_tile_lengths, tiles), (dimension,)) for dimension, tiles in grid.cut_tiles.items()}
     windows = [_window_sizes(layer, relation, grid, alike) for relation in layer.relations]
     varying = tuple([sizes for sizes in (*loops.values(), *windows) if sizes[0].kind_count > 1])
     classes = alike.once(_classes, grid, varying)
+    columns = [(name, *_column(loops.get(name), size, classes)) for name, size in layer.loop_sizes]
+    window = zip(layer.relations, windows, strict=True)
+    data_columns = [(relation.data_dimension, *_column(sizes, 0, classes)) for relation, sizes in window]
+    kept = {name: getattr(layer, name) for name in _KEPT}
     shapes = []
     for number in range(classes.count):
-        loop_sizes = tuple(
-            [(name, classes.size(loops[name], number) if name in loops else size) for name, size in layer.loop_sizes]
-        )
-        window = zip(layer.relations, windows, strict=True)
-        data_sizes = tuple([(relation.data_dimension, classes.size(sizes, number)) for relation, sizes in window])
-        shapes.append(replace(layer, name="", loop_sizes=loop_sizes, padding=(), data_dimension_sizes=data_sizes))
+        loop_sizes = tuple([(name, sizes[tile[number]] if tile else sizes[0]) for name, sizes, tile in columns])
+        data_sizes = tuple([(name, sizes[tile[number]] if tile else sizes[0]) for name, sizes, tile in data_columns])
+        shapes.append(Layer("", loop_sizes=loop_sizes, padding=(), data_dimension_sizes=data_sizes, **kept))
     return classes.of_cn, shapes
+
+
+def _column(sizes: "_Sizes | None", size: int, classes: "_Classes") -> tuple[tuple[int, ...], list[int] | None]:
+    """(sizes, [class] place in them; None: all have the first) of a dimension; `size` is that of one without tiles."""
+    return ((size,), None) if sizes is None else (sizes[0].sizes, classes.tile.get(sizes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +60,9 @@ class _Lengths:
 
     sizes: tuple[int, ...]
     kinds: Integers
-    """[tile] which of the distinct sizes it has"""
+    """[tile] different where sizes are: the distinct sizes are numbered, with gaps where that is quicker"""
     kind_count: int
+    """Above all kinds; 1 where all tiles have one size."""
 
 
 _Sizes = tuple[_Lengths, tuple[str, ...]]
@@ -69,10 +77,6 @@ class _Classes:
     count: int
     tile: dict[_Sizes, list[int]]
     """Sizes that vary -> [class] place in them"""
-
-    def size(self, sizes: _Sizes, number: int) -> int:
-        """The size of a dimension in a class."""
-        return sizes[0].sizes[self.tile[sizes][number] if sizes in self.tile else 0]
 
 
 def _classes(grid: LayerGrid, varying: tuple[_Sizes, ...]) -> _Classes:
@@ -116,29 +120,41 @@ def _tile_lengths(tiles: DimensionTiles) -> _Lengths:
 
 
 def _lengths(values: Integers) -> _Lengths:
+    sizes = values.tolist()
+    smallest = min(sizes)
+    spread = max(sizes) - smallest + 1
+    if spread <= _MOST_KINDS:
+        return _Lengths(tuple(sizes), values - smallest, spread)
     distinct, kinds = np.unique(values, return_inverse=True)
-    return _Lengths(tuple(values.tolist()), kinds.reshape(-1), len(distinct))
+    return _Lengths(tuple(sizes), kinds.reshape(-1), len(distinct))
 
 
 def _window_sizes(layer: Layer, relation: DimensionRelation, grid: LayerGrid, alike: Alike) -> _Sizes:
     """Sizes of the data dimension without padding, by the tiles of the relation's loops."""
     whole = _whole_size(layer, relation)
-    dimensions = tuple([name for name, _ in relation.terms if name in grid.tiled_dimensions])
+    cut = grid.cut_tiles
+    first = last = -dict(layer.padding).get(relation.data_dimension, (0, 0))[0]
+    dimensions, terms = [], []
+    for name, coefficient in relation.terms:
+        if name in cut:
+            dimensions.append(name)
+            terms.append((cut[name], coefficient))
+        else:
+            last += coefficient * (layer.size_of[name] - 1)
     if not dimensions:
         return _uncut(whole)
-    before = dict(layer.padding).get(relation.data_dimension, (0, 0))[0]
-    terms = tuple(
-        [(grid.tiles.get(name) or whole_tile(layer.size_of[name]), coefficient) for name, coefficient in relation.terms]
-    )
-    return alike.once(_windows, terms, before, whole), dimensions
+    return alike.once(_windows, tuple(terms), first, last, whole), tuple(dimensions)
 
 
-def _windows(terms: tuple[tuple[DimensionTiles, int], ...], before: int, whole: int) -> _Lengths:
-    """Sizes of windows by the tiles of their loops, the first loop slowest; padding excluded."""
-    first = last = np.full(1, -before, np.int64)
+def _windows(terms: tuple[tuple[DimensionTiles, int], ...], low: int, high: int, whole: int) -> _Lengths:
+    """Sizes of windows by the tiles of the cut loops, the first loop slowest; padding excluded.
+
+    The uncut loops reach from `low` to `high`.
+    """
+    first, last = np.array([low]), np.array([high])
     for tiles, coefficient in terms:
         first = (first[:, None] + coefficient * tiles.start).ravel()
-        last = (last[:, None] + coefficient * (tiles.end - 1)).ravel()
+        last = (last[:, None] + coefficient * tiles.last).ravel()
     return _lengths(np.maximum(np.minimum(last, whole - 1) - np.maximum(first, 0) + 1, 1))
 
 

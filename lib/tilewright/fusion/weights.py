@@ -26,8 +26,8 @@ def weight_operand(layer: Layer, network_inputs: frozenset[str] = frozenset()) -
 
 def network_input_operands(node: "WorkloadNode", workload: "Workload") -> frozenset[str]:
     """The operands of a node's layer that read what comes from outside at run time."""
-    inputs = set(workload.inputs)
-    return frozenset(index_map.operand for index_map in node.index_maps if index_map.input.tensor in inputs)
+    inputs = workload.inputs
+    return frozenset([index_map.operand for index_map in node.index_maps if index_map.input.tensor in inputs])
 
 
 def weight_bits(layer: Layer, network_inputs: frozenset[str] = frozenset()) -> int:

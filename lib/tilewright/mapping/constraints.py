@@ -93,28 +93,38 @@ class Mapping:
 
         Raises KeyError if there is no default entry (a validated mapping always has one).
         """
-        ranked = [(rank, entry) for entry in self.entries if (rank := _selection_rank(entry.name, layer)) is not None]
-        if not ranked:
+        whole = whole_name(layer.name)
+        best, best_rank = None, len(_SELECTED_BY)
+        for entry in self.entries:
+            rank = _selection_rank(entry.name, layer, whole)
+            if rank < best_rank:
+                best, best_rank = entry, rank
+        if best is None:
             raise KeyError("default")
-        return min(ranked, key=lambda pair: pair[0])[1]
+        return best
 
 
-def _selection_rank(selector: str, layer: Layer) -> int | None:
-    """How specifically a selector names a layer, 0 most; None if it does not. Equal ranks: first in the file.
+_SELECTED_BY = ("name", "name of the whole", "operator type", "attribute", "glob", "default")
+"""How an entry may select a layer, most specific first."""
 
-    What is said for a layer that was split holds for its parts.
+
+def _selection_rank(selector: str, layer: Layer, whole: str) -> int:
+    """Place in `_SELECTED_BY` of how a selector names a layer, their number if it does not.
+
+    `whole` is the layer that was split: what is said for it holds for its parts.
     """
-    whole = whole_name(layer.name)
-    is_glob = any(character in selector for character in "*?[")
-    selected = (
-        selector == layer.name,
-        selector == whole,
-        selector == layer.operator_type,
-        selector.startswith("@") and is_of_kind(layer, selector[1:]),
-        is_glob and any(fnmatch.fnmatchcase(name, selector) for name in dict.fromkeys((layer.name, whole))),
-        selector == "default",
-    )
-    return selected.index(True) if True in selected else None
+    if selector == layer.name:
+        return 0
+    if selector == whole:
+        return 1
+    if selector == layer.operator_type:
+        return 2
+    if selector.startswith("@") and is_of_kind(layer, selector[1:]):
+        return 3
+    is_glob = "*" in selector or "?" in selector or "[" in selector
+    if is_glob and any(fnmatch.fnmatchcase(name, selector) for name in dict.fromkeys((layer.name, whole))):
+        return 4
+    return 5 if selector == "default" else 6
 
 
 def is_of_kind(layer: Layer, kind: str) -> bool:
