@@ -1,9 +1,10 @@
 """A table of the cores of a schedule: what each does, what it costs, how full its memories get."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas
+if TYPE_CHECKING:
+    import pandas
 
 Summary = Mapping[str, Any]
 _COLUMNS = (
@@ -36,6 +37,8 @@ def core_use_rows(summary: Summary) -> list[dict[str, Any]]:
     return rows
 
 
-def core_use_table(summary: Summary) -> pandas.DataFrame:
+def core_use_table(summary: Summary) -> "pandas.DataFrame":
     """The rows as a table."""
+    import pandas  # slow to load, and the rows alone need none
+
     return pandas.DataFrame(core_use_rows(summary))

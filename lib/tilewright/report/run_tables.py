@@ -2,20 +2,23 @@
 what they are compared with."""
 
 from collections.abc import Mapping
-from typing import Any
-
-import pandas
+from typing import TYPE_CHECKING, Any
 
 from tilewright.report.records import Summary
 from tilewright.report.tables import TERMINAL_WIDTH, costed_text, millions, render, summary_row, text_table
+
+if TYPE_CHECKING:  # pandas is slow to load, and tables for the terminal need none
+    import pandas
 
 SINGLE, MULTI = "single", "multi"
 BASELINES = {"layer_by_layer": "layer by layer", "single_core": "one core"}
 """Baseline -> in words."""
 
 
-def runs_table(single: Mapping[str, Summary], multi: Mapping[str, Summary]) -> pandas.DataFrame:
+def runs_table(single: Mapping[str, Summary], multi: Mapping[str, Summary]) -> "pandas.DataFrame":
     """One row per run, those of one core first; what a flow does not have is empty."""
+    import pandas
+
     rows = [{"run": run, "flow": SINGLE, **summary_row(run, summary)} for run, summary in single.items()]
     rows += [multi_row(run, summary) for run, summary in multi.items()]
     table = pandas.DataFrame(rows)

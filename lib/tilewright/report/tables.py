@@ -3,9 +3,8 @@
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -15,12 +14,17 @@ from tilewright.report.coverage_text import share_text
 from tilewright.report.records import LATENCY_PARTS, PlacedLayer, Record, Summary, layers_in_order
 from tilewright.report.short_names import short_layer_name
 
+if TYPE_CHECKING:  # pandas is slow to load, and tables for the terminal need none
+    import pandas
+
 TERMINAL_WIDTH = 120
 TOTAL_HEADINGS = ("operations\n[10⁶]", "energy\n[µJ]", "latency\n[cycles]", "array\nuse")
 
 
-def layer_table(records: Sequence[Record], summary: Summary | None = None) -> pandas.DataFrame:
+def layer_table(records: Sequence[Record], summary: Summary | None = None) -> "pandas.DataFrame":
     """One row per layer of the network in execution order; `record` is its line (from 0) in `layers.jsonl`."""
+    import pandas
+
     return pandas.DataFrame([_layer_row(layer) for layer in layers_in_order(records, summary)])
 
 
@@ -58,17 +62,19 @@ def summary_row(run: str, summary: Summary) -> dict[str, Any]:
     }
 
 
-def summary_table(summaries: Mapping[str, Summary]) -> pandas.DataFrame:
+def summary_table(summaries: Mapping[str, Summary]) -> "pandas.DataFrame":
     """One row per run, in the order given."""
+    import pandas
+
     return pandas.DataFrame([summary_row(run, summary) for run, summary in summaries.items()])
 
 
-def write_csv(table: pandas.DataFrame, path: Path) -> None:
+def write_csv(table: "pandas.DataFrame", path: Path) -> None:
     """Write a table with full precision: every number reads back to the same double."""
     write_atomically(path, table.to_csv(index=False, lineterminator="\n"))
 
 
-def write_parquet(table: pandas.DataFrame, path: Path) -> None:
+def write_parquet(table: "pandas.DataFrame", path: Path) -> None:
     """Write a table as Parquet."""
     write_atomically(path, table.to_parquet(index=False))
 
