@@ -9,7 +9,6 @@ this script, `python3.12` and `python3.13` on PATH, the versions that pyenv has.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -17,32 +16,19 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parents[2]
-REQUIREMENTS = Path(__file__).with_name("requirements.txt")
-RUNNER = Path(__file__).with_name("runner.py")
-ARCHITECTURE = Path(__file__).with_name("tpu_like.yaml")
-ENVIRONMENT = PROJECT / ".cache" / "accelforge-venv"
-MARK = ENVIRONMENT / "requirements.sha256"
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from pinned_environment import PinnedEnvironment  # noqa: E402
+
+RUNNER = HERE / "runner.py"
+ARCHITECTURE = HERE / "tpu_like.yaml"
+ENVIRONMENT = PinnedEnvironment("accelforge-venv", HERE / "requirements.txt")
 VERSIONS = ("3.12", "3.13")
 
 
 class NoSuitablePythonError(Exception):
     """There is no Python here that the peer runs on."""
-
-
-def accelforge_python() -> Path:
-    """Path of the interpreter of the environment, whether or not it exists yet."""
-    return ENVIRONMENT / "bin" / "python"
-
-
-def requirements_digest() -> str:
-    """SHA-256 of the pinned requirements; the mark of a finished installation."""
-    return hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
-
-
-def is_ready() -> bool:
-    """True when the environment exists and was installed from the present requirements."""
-    return accelforge_python().exists() and MARK.exists() and MARK.read_text().strip() == requirements_digest()
 
 
 def candidates() -> Iterator[str]:
@@ -82,17 +68,10 @@ def ensure_accelforge() -> Path:
     Raises NoSuitablePythonError, or `subprocess.CalledProcessError` when pip fails, with pip's own message on standard
     error.
     """
-    if is_ready():
-        return accelforge_python()
-    subprocess.run([suitable_python(), "-m", "venv", "--clear", str(ENVIRONMENT)], check=True)
-    python = str(accelforge_python())
-    subprocess.run(
-        [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", str(REQUIREMENTS)], check=True
-    )
+    if ENVIRONMENT.is_ready:
+        return ENVIRONMENT.python
     # A first search compiles the peer's own compiled code, which it keeps beside its sources.
-    subprocess.run([python, str(RUNNER), str(ARCHITECTURE)], check=True, stdout=subprocess.DEVNULL)
-    MARK.write_text(requirements_digest() + "\n")
-    return accelforge_python()
+    return ENVIRONMENT.ensure(suitable_python(), (str(RUNNER), str(ARCHITECTURE)))
 
 
 if __name__ == "__main__":

@@ -6,31 +6,15 @@ unless `requirements.txt` changed. Nothing of tilewright is installed there and 
 
 from __future__ import annotations
 
-import hashlib
-import subprocess
 import sys
-import venv
 from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parents[2]
-REQUIREMENTS = Path(__file__).with_name("requirements.txt")
-ENVIRONMENT = PROJECT / ".cache" / "reference-venv"
-MARK = ENVIRONMENT / "requirements.sha256"
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
 
+from pinned_environment import PinnedEnvironment  # noqa: E402
 
-def reference_python() -> Path:
-    """Path of the interpreter of the reference environment, whether or not it exists yet."""
-    return ENVIRONMENT / "bin" / "python"
-
-
-def requirements_digest() -> str:
-    """SHA-256 of the pinned requirements; the mark of a finished installation."""
-    return hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
-
-
-def is_ready() -> bool:
-    """True when the environment exists and was installed from the present requirements."""
-    return reference_python().exists() and MARK.exists() and MARK.read_text().strip() == requirements_digest()
+ENVIRONMENT = PinnedEnvironment("reference-venv", HERE / "requirements.txt")
 
 
 def ensure_reference() -> Path:
@@ -38,16 +22,7 @@ def ensure_reference() -> Path:
 
     Raises `subprocess.CalledProcessError` when pip fails, with pip's own message on standard error.
     """
-    if is_ready():
-        return reference_python()
-    venv.create(ENVIRONMENT, with_pip=True, clear=True)
-    python = str(reference_python())
-    subprocess.run(
-        [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", str(REQUIREMENTS)], check=True
-    )
-    subprocess.run([python, "-c", "import zigzag.api"], check=True)
-    MARK.write_text(requirements_digest() + "\n")
-    return reference_python()
+    return ENVIRONMENT.ensure(sys.executable, ("-c", "import zigzag.api"))
 
 
 if __name__ == "__main__":

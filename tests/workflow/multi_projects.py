@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from onnx import TensorProto, helper
-
+from tests.three_layers import write_network
 from tests.workflow.conftest import Project
 
 TINY_MULTI = Path(__file__).resolve().parent / "tiny_multi"
@@ -16,23 +15,6 @@ def create_multi(root: Path) -> Project:
     (root / "config" / "workload").mkdir()
     write_network(root / "config" / "workload" / "net.onnx")
     return project
-
-
-def write_network(path: Path) -> None:
-    """Conv -> Relu -> Conv."""
-    info = helper.make_tensor_value_info
-    nodes = [
-        helper.make_node("Conv", ["x", "v"], ["c"], name="first", pads=[1, 1, 1, 1]),
-        helper.make_node("Relu", ["c"], ["r"], name="relu"),
-        helper.make_node("Conv", ["r", "w"], ["y"], name="second"),
-    ]
-    weights = [
-        helper.make_tensor("v", TensorProto.FLOAT, [8, 4, 3, 3], [0.0] * 288),
-        helper.make_tensor("w", TensorProto.FLOAT, [4, 8, 1, 1], [0.0] * 32),
-    ]
-    ends = [info("x", TensorProto.FLOAT, [1, 4, 6, 6])], [info("y", TensorProto.FLOAT, [1, 4, 6, 6])]
-    graph = helper.make_graph(nodes, "net", *ends, weights)
-    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
 
 
 def jobs_of_runs(*rules: str, run: str = "") -> list[str]:

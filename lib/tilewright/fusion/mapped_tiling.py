@@ -91,8 +91,14 @@ def _default_tiles(layer: Layer) -> list[tuple[str, int | str]]:
     return []
 
 
+def fixed_cores_mismatch(node: WorkloadNode, entry: MappingConstraints, group_count: int) -> str:
+    """How the fixed cores of a layer are not one for each group, nor one for all; '' where nothing is wrong."""
+    listed = len(entry.core_allocation)
+    if not entry.core_allocation_is_fixed or listed in (1, group_count):
+        return ""
+    return f"fixes {listed} cores for the {group_count} groups of {node.name}"
+
+
 def _core_problems(node: WorkloadNode, entry: MappingConstraints, tiling: LayerTiling) -> list[Problem]:
-    if entry.core_allocation_is_fixed and len(entry.core_allocation) not in (1, tiling.group_count):
-        message = f"fixes {len(entry.core_allocation)} cores for the {tiling.group_count} groups of {node.name}"
-        return [Problem(message, path=entry.name, value=str(list(entry.core_allocation)))]
-    return []
+    message = fixed_cores_mismatch(node, entry, tiling.group_count)
+    return [Problem(message, path=entry.name, value=str(list(entry.core_allocation)))] if message else []

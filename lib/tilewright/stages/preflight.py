@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import CnGraph
+from tilewright.fusion.mapped_tiling import fixed_cores_mismatch
 from tilewright.fusion.outer_loops import Tiling
 from tilewright.fusion.stacks import LAYER_BY_LAYER
 from tilewright.fusion.tiling_options import TilingOptions, network_tiling
@@ -141,12 +142,13 @@ def _check_fixed_lists(findings: Findings, problem: SystemProblem, options: Tili
         if node.layer is None:
             continue
         entry = problem.mapping.constraints_for(node.layer)
-        groups, listed = tiling.of_node[node.node_id].group_count, list(entry.core_allocation)
-        if not entry.core_allocation_is_fixed or len(listed) in (1, groups):
+        groups = tiling.of_node[node.node_id].group_count
+        message = fixed_cores_mismatch(node, entry, groups)
+        if not message:
             continue
         path = (problem.mapping.entries.index(entry), "core_allocation")
         if options.mode == LAYER_BY_LAYER and groups == 1:
             findings.notice(path, "the fixed cores are a choice for layers of one group")
         else:
-            message = f"fixes {len(listed)} cores for the {groups} groups of {node.name}"
-            findings.problem(path, message, str(listed), "one core for each group, or one for all")
+            listed = str(list(entry.core_allocation))
+            findings.problem(path, message, listed, "one core for each group, or one for all")

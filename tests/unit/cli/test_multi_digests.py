@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from onnx import TensorProto, helper
 from tilewright.artifacts.codec import encode
 from tilewright.cli.multi_digests import SystemFiles, is_system, read_system
 from tilewright.fusion.generation import build_cn_graph
@@ -18,6 +17,8 @@ from tilewright.search.options import SearchOptions
 from tilewright.stages.intra_core_mapping import map_core
 from tilewright.stages.system_problem import part_digest
 from tilewright.workload.source import parse_workload
+
+from tests.three_layers import write_network
 
 TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny_multi"
 EVERYTHING = "everything"
@@ -70,23 +71,6 @@ def digests(system: SystemFiles) -> dict[str, Any]:
     """All digests of an accelerator, by what they are of."""
     tables = {name: system.of_cost_table(name) for name in ("left", "right")}
     return {"graph": system.of_graph, EVERYTHING: system.everything} | tables
-
-
-def write_network(path: Path) -> None:
-    """Conv -> Relu -> Conv, with weights of which some do not fit a small memory."""
-    info = helper.make_tensor_value_info
-    nodes = [
-        helper.make_node("Conv", ["x", "v"], ["c"], name="first", pads=[1, 1, 1, 1]),
-        helper.make_node("Relu", ["c"], ["r"], name="relu"),
-        helper.make_node("Conv", ["r", "w"], ["y"], name="second"),
-    ]
-    weights = [
-        helper.make_tensor("v", TensorProto.FLOAT, [8, 4, 3, 3], [0.0] * 288),
-        helper.make_tensor("w", TensorProto.FLOAT, [4, 8, 1, 1], [0.0] * 32),
-    ]
-    ends = [info("x", TensorProto.FLOAT, [1, 4, 6, 6])], [info("y", TensorProto.FLOAT, [1, 4, 6, 6])]
-    graph = helper.make_graph(nodes, "net", *ends, weights)
-    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
 
 
 def products(hardware: Path) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from tilewright.cli.main import main
 from tilewright.report.schedule_html import page_data
 from tilewright.scheduling.artifact import read_schedule
 
-from tests.workflow.multi_projects import TINY_MULTI, write_network
+from tests.three_layers import write_network
+from tests.workflow.multi_projects import TINY_MULTI
 
 FIGURES = ("schedule", "memory", "links", "energy", "baselines", "cost_table", "allocation")
 FILES = {
