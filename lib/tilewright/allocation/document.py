@@ -5,7 +5,6 @@ Cores are named by their ids in the accelerator file, layers by their numbers in
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ import numpy as np
 from tilewright.allocation.point import Evaluation
 from tilewright.allocation.result import AllocationResult, allocation_table, pareto_table, summary
 from tilewright.allocation.space import AllocationSpace, Genome
-from tilewright.artifacts.envelope import read_artifact
 from tilewright.errors import InputError, Problem
 from tilewright.scheduling.assembly import SystemNames
 from tilewright.scheduling.problem import Booleans
@@ -89,12 +87,6 @@ def allocation_document(
 
 def _figures(point: Evaluation) -> dict[str, Any]:
     return {"latency_cycles": point.latency_cycles, "energy_pj": point.energy_pj, "edp": point.edp}
-
-
-def read_allocation(path: Path | str) -> dict[str, Any]:
-    """The document. Raises ArtifactError."""
-    document: dict[str, Any] = read_artifact(path, SCHEMA).payload
-    return document
 
 
 def allocation_genome(document: Mapping[str, Any], space: AllocationSpace, names: SystemNames, file: str) -> Genome:

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.fusion.outer_loops import LayerTiling, OuterLoop
-from tilewright.workload.layer import Layer
 
 Integers = npt.NDArray[np.int64]
 
@@ -199,8 +198,3 @@ class LayerGrid:
             group += self.loop_value(place) * scale
             scale *= self.loops[place].count
         return group
-
-
-def layer_grid(layer: Layer, tiling: LayerTiling) -> LayerGrid:
-    """The grid of a layer."""
-    return LayerGrid(layer.loop_sizes, tiling)

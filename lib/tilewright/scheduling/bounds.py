@@ -19,11 +19,6 @@ _SLACK = 1e-9
 """Part by which sums of floating-point numbers are lowered before they count as bounds."""
 
 
-def load_bounds() -> None:
-    """Load the compiled longest paths, which compiles them where that has not been done."""
-    native_function(longest_paths, (GRAPH,))
-
-
 @dataclass(frozen=True)
 class LowerBounds:
     """No schedule of the problem with an allowed allocation is below any of these."""

@@ -15,11 +15,6 @@ from tilewright.scheduling.state_record import CANNOT_RUN, DOES_NOT_FIT, DONE, I
 from tilewright.scheduling.stream_2023 import simulate_stream_2023
 
 
-def load_scheduler() -> None:
-    """Load the compiled scheduler, which compiles it where that has not been done."""
-    native_function(run, (INPUTS, STATE))
-
-
 class Scheduler:
     """Schedules allocations of one problem; what does not depend on the allocation is made once.
 
