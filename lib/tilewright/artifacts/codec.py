@@ -1,4 +1,4 @@
-"""Frozen dataclasses as JSON and back without loss, driven by their type hints.
+"""Frozen dataclasses and named tuples as JSON and back without loss, driven by their type hints.
 
 Tuples become lists; numbers keep being integers or floats, because the reference model computes them differently.
 """
@@ -13,9 +13,11 @@ T = TypeVar("T")
 
 
 def encode(value: Any) -> Any:
-    """Plain JSON data of a dataclass, or of a tuple, list, dict or scalar that holds dataclasses."""
+    """Plain JSON data of a dataclass or named tuple, or of a tuple, list, dict or scalar that holds such records."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: encode(getattr(value, field.name)) for field in fields(value)}
+    if _is_named_tuple(type(value)):
+        return {name: encode(item) for name, item in value._asdict().items()}
     if isinstance(value, tuple | list):
         return [encode(item) for item in value]
     if isinstance(value, dict):
@@ -26,13 +28,13 @@ def encode(value: Any) -> Any:
 
 
 def decode(kind: type[T], data: Any) -> T:
-    """The dataclass `kind` from what `encode` made of it. Raises ValueError where the data does not fit the type."""
+    """The record `kind` from what `encode` made of it. Raises ValueError where the data does not fit the type."""
     return typing.cast(T, _decode(kind, data, kind.__name__))
 
 
 def _decode(hint: Any, data: Any, place: str) -> Any:
-    if isinstance(hint, type) and is_dataclass(hint):
-        return _decode_dataclass(hint, data, place)
+    if isinstance(hint, type) and (is_dataclass(hint) or _is_named_tuple(hint)):
+        return _decode_record(hint, data, place)
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (Union, types.UnionType):
         return _decode_union(arguments, data, place)
@@ -43,7 +45,7 @@ def _decode(hint: Any, data: Any, place: str) -> Any:
     raise ValueError(f"{place}: expected {hint}, got {data!r}")
 
 
-def _decode_dataclass(kind: Any, data: Any, place: str) -> Any:
+def _decode_record(kind: Any, data: Any, place: str) -> Any:
     hints = _hints(kind)
     if not isinstance(data, dict) or set(data) != set(hints):
         raise ValueError(f"{place}: expected an object with {', '.join(hints)}")
@@ -80,7 +82,12 @@ def _is_scalar(hint: Any, data: Any) -> bool:
     return hint in (str, bool) and isinstance(data, hint)
 
 
+def _is_named_tuple(kind: type) -> bool:
+    return issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
     hints = typing.get_type_hints(kind)
-    return {field.name: hints[field.name] for field in fields(kind)}
+    names = [field.name for field in fields(kind)] if is_dataclass(kind) else kind._fields
+    return {name: hints[name] for name in names}

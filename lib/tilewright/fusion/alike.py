@@ -7,11 +7,8 @@ on its name or number; such results are made of arrays that nobody writes to, an
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
-import numpy as np
-
 from tilewright.fusion.grid import Cuts, DimensionTiles, Integers, LayerGrid, cut_dimension
 from tilewright.fusion.outer_loops import LayerTiling
-from tilewright.workload.access import IndexMap
 
 Result = TypeVar("Result")
 _NO_NODE = -1
@@ -22,8 +19,6 @@ class Alike:
 
     def __init__(self) -> None:
         self._found: dict[Hashable, Any] = {}
-        self._number_of_map: dict[int, int] = {}
-        """By identity: the network outlives what is worked out for it."""
 
     def once(self, make: Callable[..., Result], *arguments: Any) -> Result:
         """`make(*arguments)`, of which no result may be None; made once."""
@@ -41,42 +36,14 @@ class Alike:
             found = self._found[key] = make(*arguments)
         return found
 
-    def map_number(self, index_map: IndexMap) -> int:
-        """A number that index maps share which differ in names of tensors and operand only."""
-        number = self._number_of_map.get(id(index_map))
-        if number is None:
-            outputs, inputs = index_map.output.axes, index_map.input.axes
-            # Plain tuples are quick to compare.
-            axes = tuple([(axis.terms, axis.offset) for axis in (*outputs, *inputs)])
-            key = index_map.loops, index_map.is_exact, len(outputs), axes
-            number = self._found.setdefault(key, len(self._found))
-            self._number_of_map[id(index_map)] = number
-        return number
-
     def grid(self, loop_sizes: tuple[tuple[str, int], ...], tiling: LayerTiling) -> LayerGrid:
         """The grid of a layer without its uncut dimensions, the same object for all layers that are cut alike."""
         looped = {loop.dimension for loop in tiling.loops}
         cut = tuple([(dimension, size) for dimension, size in loop_sizes if dimension in looped])
         return self.once_for((cut, tiling.loops, tiling.group_loops), self._grid, cut, tiling)
 
-    def numbers(self, count: int) -> Integers:
-        """0, 1, ..., count - 1."""
-        return self.once(_numbers, count)
-
-    def zeros(self, count: int) -> Integers:
-        """As many zeros."""
-        return self.once(_zeros, count)
-
     def _grid(self, loop_sizes: tuple[tuple[str, int], ...], tiling: LayerTiling) -> LayerGrid:
         return LayerGrid(loop_sizes, LayerTiling(_NO_NODE, tiling.loops, tiling.group_loops), self._cut)
 
     def _cut(self, size: int, cuts: Cuts) -> tuple[DimensionTiles, Integers | None]:
         return self.once(cut_dimension, size, cuts)
-
-
-def _numbers(count: int) -> Integers:
-    return np.arange(count, dtype=np.int64)
-
-
-def _zeros(count: int) -> Integers:
-    return np.zeros(count, np.int64)

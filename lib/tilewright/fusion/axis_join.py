@@ -19,30 +19,33 @@ NOBODY = -1
 
 @dataclass(frozen=True, eq=False)
 class AxisOwners:
-    """What tile makes each index of an axis."""
+    """What tile makes each index of an axis: runs of indices that one tile makes, end to end."""
 
-    of_index: Integers
-    """[index] what the tile adds to the number of a CN; NOBODY where none makes it"""
+    size: int
+    """Of the axis."""
+    run_start: Integers
+    """[run] first index"""
+    run_owner: Integers
+    """[run] what the tile adds to the number of a CN; NOBODY where none makes it"""
 
     @cached_property
     def only(self) -> int | None:
         """The owner of the whole axis; None where there are several, or no indices."""
-        return int(self.of_index[0]) if len(self.run_start) == 1 and len(self.of_index) else None
+        return int(self.run_owner[0]) if len(self.run_owner) == 1 else None
 
     @cached_property
-    def run_start(self) -> Integers:
-        """[run] first index of each run of indices with one owner."""
-        return np.append(0, np.flatnonzero(self.of_index[1:] != self.of_index[:-1]) + 1)
+    def of_index(self) -> Integers:
+        """[index] owner"""
+        run_end = np.append(self.run_start[1:], self.size)
+        return self.run_owner.repeat(run_end - self.run_start)
 
-    @cached_property
-    def run_end(self) -> Integers:
-        """[run] index after the last."""
-        return np.append(self.run_start[1:], len(self.of_index))
 
-    @cached_property
-    def run_owner(self) -> Integers:
-        """[run]"""
-        return self.of_index[self.run_start[: len(self.of_index)]]
+def owners_of_indices(owner: Integers) -> AxisOwners:
+    """Owners given for each index."""
+    is_first = np.ones(len(owner), dtype=bool)
+    np.not_equal(owner[1:], owner[:-1], out=is_first[1:])
+    run_start = np.flatnonzero(is_first)
+    return AxisOwners(len(owner), run_start, owner[run_start])
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +104,7 @@ def _join_intervals(needs: Sequence[AxisNeeds]) -> AxisJoin:
     bases, base = [], 0
     for need in needs:
         bases.append(base)
-        base += len(need.owners.of_index)
+        base += need.owners.size
     shift = np.repeat(np.array(bases), [len(need.first) for need in needs])
     run_shift = np.repeat(np.array(bases), [len(need.owners.run_start) for need in needs])
     first, end = np.concatenate([need.first for need in needs]), np.concatenate([need.end for need in needs])
@@ -113,7 +116,7 @@ def _join_intervals(needs: Sequence[AxisNeeds]) -> AxisJoin:
     to_run = np.maximum(run_start.searchsorted(end, side="left"), from_run)
     runs = np.where(is_filled, to_run - from_run, 0)
     row = np.arange(len(first)).repeat(runs)
-    run = _places(from_run, runs)
+    run = places(from_run, runs)
     count = np.minimum(run_end[run], end[row]) - np.maximum(run_start[run], first[row])
     return _joined(row, run_owner[run], count, len(first))
 
@@ -124,7 +127,7 @@ def _join_indices(needs: Sequence[AxisNeeds]) -> AxisJoin:
     for need in needs:
         assert need.gapped is not None
         row, index = need.gapped
-        inside = (index >= 0) & (index < len(need.owners.of_index))
+        inside = (index >= 0) & (index < need.owners.size)
         rows.append(row[inside] + row_count)
         owners.append(need.owners.of_index[index[inside]])
         row_count += len(need.first)
@@ -137,20 +140,25 @@ def _joined(row: Integers, owner: Integers, count: Integers, row_count: int) -> 
     made = owner != NOBODY
     if not made.all():
         row, owner, count = row[made], owner[made], count[made]
-    if not ascending(row, owner):
-        order = np.lexsort((owner, row))
-        row, owner, count = row[order], owner[order], count[order]
-        heads = np.flatnonzero(np.append(True, (row[1:] != row[:-1]) | (owner[1:] != owner[:-1])))
-        row, owner, count = row[heads], owner[heads], np.add.reduceat(count, heads)
+    row, owner, count = added_up(row, owner, count)
     start = np.zeros(row_count + 1, np.int64)
     np.cumsum(np.bincount(row, minlength=row_count), out=start[1:])
     return AxisJoin(start, owner, count)
 
 
-def ascending(first: Integers, second: Integers) -> bool:
-    """Whether pairs rise, each one above the one before."""
-    step = first[1:] - first[:-1]
-    return bool(((step > 0) | ((step == 0) & (second[1:] > second[:-1]))).all())
+def added_up(first: Integers, second: Integers, count: Integers) -> tuple[Integers, Integers, Integers]:
+    """Pairs of numbers from 0 by the first, then by the second, each once with the sum of its counts."""
+    if not len(first):
+        return first, second, count
+    pair = first * (int(second.max()) + 1) + second
+    if (pair[1:] > pair[:-1]).all():
+        return first, second, count
+    order = np.argsort(pair, kind="stable")
+    pair, first, second, count = pair[order], first[order], second[order], count[order]
+    heads = np.flatnonzero(np.append(True, pair[1:] != pair[:-1]))
+    if len(heads) == len(pair):
+        return first, second, count
+    return first[heads], second[heads], np.add.reduceat(count, heads)
 
 
 def product_of_joins(
@@ -168,7 +176,7 @@ def product_of_joins(
         if (entries == 1).all():
             place = first
         else:
-            place = _places(first, entries)
+            place = places(first, entries)
             need = need.repeat(entries)
             owner = owner if len(owner) == 1 else owner.repeat(entries)
             elements = elements if len(elements) == 1 else elements.repeat(entries)
@@ -183,10 +191,10 @@ def product_of_joins(
 def spread(start: Integers, chosen: Integers) -> tuple[Integers, Integers]:
     """(place in `chosen`, entry) of every entry of the CSR rows `chosen`."""
     first, entries = start[chosen], start[chosen + 1] - start[chosen]
-    return np.arange(len(chosen)).repeat(entries), _places(first, entries)
+    return np.arange(len(chosen)).repeat(entries), places(first, entries)
 
 
-def _places(first: Integers, lengths: Integers) -> Integers:
+def places(first: Integers, lengths: Integers) -> Integers:
     """first, first + 1, ..., first + length - 1 of every row, one after the other."""
     ends: Integers = lengths.cumsum()
     total = int(ends[-1]) if len(ends) else 0

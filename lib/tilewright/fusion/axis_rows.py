@@ -1,16 +1,16 @@
 """What the tiles of a layer read or write along one axis of a tensor."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 
 from tilewright.fusion.alike import Alike
-from tilewright.fusion.axis_join import NOBODY, AxisOwners
-from tilewright.fusion.grid import DimensionTiles, Integers, LayerGrid, whole_tile
-from tilewright.workload.access import IndexMap, Shape, TensorAccess, index_range
+from tilewright.fusion.axis_join import NOBODY, AxisOwners, owners_of_indices
+from tilewright.fusion.grid import DimensionTiles, Integers, LayerGrid, sums, whole_tile
+from tilewright.workload.access import IndexMap, Shape, TensorAccess
 
 _ONE_ROW = np.zeros(1, np.int64)
 _Term = tuple[str, DimensionTiles, int]
@@ -38,13 +38,10 @@ class AxisRows:
     """(row, index) of all indices where some row has gaps (strides larger than the window), clipped; else None."""
     only: tuple[int, int] | None
     """(first, end) of the only row; None where there are several, or gaps."""
-
-    @cached_property
-    def has_empty_rows(self) -> bool:
-        """Whether some row has no index inside the axis."""
-        if self.only is not None:
-            return self.only[0] >= self.only[1]
-        return bool((self.first >= self.end).any())
+    is_clipped: bool
+    """Whether some combination of loop values lies outside the axis."""
+    has_empty_rows: bool
+    """Whether some row has no index inside the axis."""
 
     def indices(self) -> tuple[Integers, Integers]:
         """(row, index) of all indices inside the axis, each once in a row."""
@@ -62,75 +59,86 @@ def access_rows(
     found = []
     cut, size_of = grid.cut_tiles, index_map.size_of
     for axis, size in zip(access.axes, shape, strict=True):
-        terms = axis.terms
-        if len(terms) == 1 and not axis.offset and terms[0][1] == 1 and terms[0][0] not in cut:
-            found.append(whole_row(0, min(size_of[terms[0][0]], size), size))
-        else:
-            found.append(_axis_rows(axis.offset, terms, size, size_of, cut, alike))
+        terms, offset = axis.terms, axis.offset
+        if len(terms) == 1 and not offset:
+            name, factor = terms[0]
+            if factor == 1 and name not in cut:
+                found.append(whole_row(0, size_of[name], size))
+                continue
+        spans = tuple([cut[name] if name in cut else size_of[name] for name, _ in terms])
+        found.append(alike.once(_axis_rows, offset, terms, spans, size))
     return found
 
 
 def _axis_rows(
-    offset: int,
-    indices: tuple[tuple[str, int], ...],
-    size: int,
-    size_of: Mapping[str, int],
-    cut: Mapping[str, DimensionTiles],
-    alike: Alike,
+    offset: int, factors: tuple[tuple[str, int], ...], spans: tuple[DimensionTiles | int, ...], size: int
 ) -> AxisRows:
-    """The rows of an axis whose index is `offset + sum(factor * loop)` over the (loop, factor) of `indices`."""
+    """The rows of an axis whose index is `offset + sum(factor * loop)` over the (loop, factor) of `factors`.
+
+    `spans` are the tiles of these loops, or their sizes where they are not cut.
+    """
     low = high = offset
     terms: list[_Term] = []
     is_cut = False
-    for name, factor in indices:
+    for (name, factor), span in zip(factors, spans, strict=True):
         if not factor:
             continue
-        tiles = cut.get(name)
-        if tiles is not None:
+        if isinstance(span, DimensionTiles):
             is_cut = True
+            terms.append((name, span, factor))
         else:
-            tiles = whole_tile(size_of[name])
-            reach = factor * (size_of[name] - 1)
+            reach = factor * (span - 1)
             low, high = low + min(reach, 0), high + max(reach, 0)
-        terms.append((name, tiles, factor))
+            terms.append((name, whole_tile(span), factor))
     if not is_cut and _has_no_gaps(terms):
-        return whole_row(max(low, 0), min(high + 1, size), size)
-    return alike.once(_rows_of_tiles, low, high, size, tuple(terms))
+        return whole_row(low, high + 1, size)
+    return _rows_of_tiles(low, high, size, tuple(terms))
 
 
 def _rows_of_tiles(low: int, high: int, size: int, terms: tuple[_Term, ...]) -> AxisRows:
     """The rows of an axis whose uncut terms reach from `low` to `high`."""
-    dimensions = tuple([name for name, tiles, _ in terms if tiles.count > 1])
-    first, end, number = np.array([low]), np.array([high + 1]), _ONE_ROW
-    for _, tiles, factor in terms:
+    dimensions: list[str] = []
+    first = end = number = _ONE_ROW
+    ascends = True
+    for name, tiles, factor in terms:
+        ascends &= factor > 0
         if tiles.count == 1:
             continue
         below, above = (tiles.start, tiles.last) if factor > 0 else (tiles.last, tiles.start)
         if factor != 1:
             below, above = factor * below, factor * above
-        first, end, number = _sums(first, below), _sums(end, above), _sums(number, tiles.number)
+        if dimensions:
+            first, end, number = sums(first, below), sums(end, above), sums(number, tiles.number)
+        else:
+            first, end, number = below, above, tiles.number
+        dimensions.append(name)
+    first, end = first + low, end + (high + 1)
     gapped = None if _has_no_gaps(terms) else _gapped(first, terms, size)
-    ascends = min([factor for _, _, factor in terms]) > 0
-    if not ascends or first[0] < 0 or end[-1] > size:  # tiles ascend, and so do sums of them
+    if ascends:  # as tiles do, so do sums of them
+        smallest, last, smallest_end, largest = first[0], first[-1], end[0], end[-1]
+    else:
+        smallest, last, smallest_end, largest = first.min(), first.max(), end.min(), end.max()
+    is_clipped = bool(smallest < 0 or largest > size)
+    has_empty_rows = bool(smallest_end <= 0 or last >= size)
+    if is_clipped:
         first = np.minimum(np.maximum(first, 0), size)
         end = np.maximum(np.minimum(end, size), first)
     only = (int(first[0]), int(end[0])) if len(first) == 1 and gapped is None else None
-    return AxisRows(dimensions, size, first, end, number, gapped, only)
-
-
-def _sums(outer: Integers, inner: Integers) -> Integers:
-    """All sums, the inner summand fastest."""
-    return outer + inner if len(outer) == 1 else (outer[:, None] + inner).ravel()
+    return AxisRows(tuple(dimensions), size, first, end, number, gapped, only, is_clipped, has_empty_rows)
 
 
 @lru_cache(maxsize=1024)
-def whole_row(first: int, end: int, size: int) -> AxisRows:
-    """The one row of an axis that no cut dimension moves along; its arrays are shared, and so not to be written to."""
-    first = min(first, size)
-    end = max(end, first)
+def whole_row(low: int, high: int, size: int) -> AxisRows:
+    """The one row, from `low` to before `high`, of an axis that no cut dimension moves along.
+
+    Its arrays are shared, and so not to be written to.
+    """
+    first = min(max(low, 0), size)
+    end = max(min(high, size), first)
     bounds = np.array([[first], [end], [0]])
     bounds.flags.writeable = False
-    return AxisRows((), size, bounds[0], bounds[1], bounds[2], None, (first, end))
+    is_clipped = low < 0 or high > size
+    return AxisRows((), size, bounds[0], bounds[1], bounds[2], None, (first, end), is_clipped, first == end)
 
 
 def owners_along(rows: AxisRows) -> tuple[AxisOwners, bool]:
@@ -140,10 +148,22 @@ def owners_along(rows: AxisRows) -> tuple[AxisOwners, bool]:
     """
     if rows.only is not None:
         return whole_owners(*rows.only, rows.size), False
+    first, end = rows.first, rows.end
+    if rows.gapped is None and not rows.has_empty_rows and np.array_equal(first[1:], end[:-1]):
+        return _owners_end_to_end(first, end, rows.number, rows.size), False
     owner = np.full(rows.size, NOBODY, np.int64)
     row, index = rows.indices()
     np.maximum.at(owner, index, rows.number[row])
-    return AxisOwners(owner), len(index) > int((owner != NOBODY).sum())
+    return owners_of_indices(owner), len(index) > int((owner != NOBODY).sum())
+
+
+def _owners_end_to_end(first: Integers, end: Integers, number: Integers, size: int) -> AxisOwners:
+    """Owners of an axis where each tile begins where the one before ends."""
+    if first[0] > 0:
+        first, number = np.append(0, first), np.append(NOBODY, number)
+    if end[-1] < size:
+        first, number = np.append(first, end[-1]), np.append(number, NOBODY)
+    return AxisOwners(size, first, number)
 
 
 @lru_cache(maxsize=1024)
@@ -151,28 +171,20 @@ def whole_owners(first: int, end: int, size: int) -> AxisOwners:
     """The owners of an axis of which one tile makes the indices [first, end); shared, and so not to be written to."""
     owner = np.full(size, NOBODY, np.int64)
     owner[first:end] = 0
-    owner.flags.writeable = False
-    return AxisOwners(owner)
+    owners = owners_of_indices(owner)
+    for values in (owners.run_start, owners.run_owner):
+        values.flags.writeable = False
+    return owners
 
 
 def shares_loops(access: TensorAccess, index_map: IndexMap) -> bool:
     """Whether a loop moves along several axes of a tensor: what is read is then less than the product of the axes."""
-    names = [name for axis in access.axes for name, factor in axis.terms if factor and index_map.size_of[name] > 1]
-    return len(names) > len(set(names))
-
-
-def is_cropped(access: TensorAccess, index_map: IndexMap, shape: Shape) -> bool:
-    """Whether some loop values write outside of the tensor: what they read is not needed."""
+    terms = [term for axis in access.axes for term in axis.terms]
+    if len(terms) == len({name for name, _ in terms}):
+        return False
     size_of = index_map.size_of
-    for axis, size in zip(access.axes, shape, strict=True):
-        low, terms = axis.offset, axis.terms
-        if len(terms) == 1 and terms[0][1] == 1:
-            high = low + size_of[terms[0][0]] - 1
-        else:
-            low, high = index_range(axis, size_of)
-        if low < 0 or high >= size:
-            return True
-    return False
+    names = [name for name, factor in terms if factor and size_of[name] > 1]
+    return len(names) > len(set(names))
 
 
 def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integers, Integers] | None:
@@ -185,12 +197,15 @@ def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integer
     offsets_of = [_offsets(shape, coefficients) for shape in shapes]
     if all(len(values) == values[-1] + 1 for values in offsets_of):
         return None
-    pairs = []
-    for number, values in enumerate(offsets_of):
-        rows_of_shape = np.flatnonzero(shape_of_row == number)
-        pairs.append((rows_of_shape.repeat(len(values)), (first[rows_of_shape][:, None] + values).ravel()))
-    row, index = pairs[0] if len(pairs) == 1 else (np.concatenate(parts) for parts in zip(*pairs, strict=True))
-    if len(pairs) > 1:
+    if len(shapes) == 1:
+        row = np.arange(len(first)).repeat(len(offsets_of[0]))
+        index = (first[:, None] + offsets_of[0]).ravel()
+    else:
+        pairs = []
+        for number, values in enumerate(offsets_of):
+            rows_of_shape = np.flatnonzero(shape_of_row == number)
+            pairs.append((rows_of_shape.repeat(len(values)), (first[rows_of_shape][:, None] + values).ravel()))
+        row, index = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
         order = np.lexsort((index, row))
         row, index = row[order], index[order]
     inside = (index >= 0) & (index < size)
@@ -216,12 +231,16 @@ def _has_no_gaps(terms: Sequence[_Term]) -> bool:
     if len(terms) == 1:
         return abs(terms[0][2]) == 1 or terms[0][1].shortest_and_longest[1] <= 1
     reach = 1
-    for _, tiles, factor in sorted(terms, key=lambda term: abs(term[2])):
+    for _, tiles, factor in sorted(terms, key=_step):
         shortest, longest = tiles.shortest_and_longest
         if abs(factor) > reach and longest > 1:
             return False
         reach += abs(factor) * (shortest - 1)
     return True
+
+
+def _step(term: _Term) -> int:
+    return abs(term[2])
 
 
 def _offsets(lengths: list[int], coefficients: list[int]) -> Integers:
@@ -240,11 +259,19 @@ def _offsets(lengths: list[int], coefficients: list[int]) -> Integers:
     return values
 
 
-def row_of_contents(rows: AxisRows, dimensions: tuple[str, ...], counts: tuple[int, ...]) -> Integers:
-    """[content] row of an axis, where contents are the combinations of the tiles of `dimensions`, the first slowest."""
-    content = np.arange(math.prod(counts), dtype=np.int64)
-    row = np.zeros(len(content), np.int64)
-    for dimension in rows.dimensions:
+def row_of_contents(own: tuple[str, ...], dimensions: tuple[str, ...], counts: tuple[int, ...]) -> Integers:
+    """[content] row of an axis that the dimensions `own` cut.
+
+    Contents are the combinations of the tiles of `dimensions`, the first slowest.
+    """
+    count = math.prod(counts)
+    if not own:
+        return np.zeros(count, np.int64)
+    content = np.arange(count, dtype=np.int64)
+    if own == dimensions:
+        return content
+    row = np.zeros(count, np.int64)
+    for dimension in own:
         place = dimensions.index(dimension)
         inner = math.prod(counts[place + 1 :])
         row = row * counts[place] + content // inner % counts[place]

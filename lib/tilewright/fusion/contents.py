@@ -4,6 +4,7 @@ from typing import TypedDict
 
 import numpy as np
 
+from tilewright.fusion.alike import Alike
 from tilewright.fusion.graph import SmallIntegers, SourceTensor
 from tilewright.fusion.grid import Integers, LayerGrid
 from tilewright.fusion.needs import Demand
@@ -27,8 +28,9 @@ class ReadColumns(TypedDict):
 class ReadTable:
     """Collects reads; a content is a box of a tensor, whoever reads it."""
 
-    def __init__(self, workload: Workload, operands: tuple[str, ...]) -> None:
+    def __init__(self, workload: Workload, operands: tuple[str, ...], alike: Alike) -> None:
         self._workload = workload
+        self._alike = alike
         self._operands = operands
         self._demands: dict[str, list[Demand]] = {}
         self._reads: list[tuple[str, int, int, int, Integers, Integers]] = []
@@ -46,36 +48,30 @@ class ReadTable:
         sources: list[SourceTensor] = []
         first_content: dict[str, int] = {}
         content_of: dict[tuple[str, int], Integers] = {}
-        """(tensor, place) -> [entry] content among those of the tensor, where there are several"""
+        """(tensor, place) -> [entry] content among those of the tensor"""
         bounds: list[Integers] = [none.reshape(0, 2)]
         counts: list[int] = []
         """Contents of each tensor."""
+        content_count = 0
         for tensor, demands in self._demands.items():
             known = self._workload.tensor_of[tensor]
-            first_content[tensor] = sum(counts)
-            if len(demands) == 1 and len(demands[0].content) == 1:
-                distinct = demands[0].boxes
-            else:
-                boxes = [demand.boxes for demand in demands]
-                distinct, number = _distinct(np.concatenate(boxes) if len(boxes) > 1 else boxes[0])
-                end = 0
-                for place, part in enumerate(boxes):
-                    content_of[tensor, place] = number[end : end + len(part)]
-                    end += len(part)
+            first_content[tensor] = content_count
+            distinct, content_of_entry = self._alike.once(_distinct_contents, *demands)
+            content_of.update({(tensor, place): part for place, part in enumerate(content_of_entry)})
             counts.append(len(distinct))
             bounds.append(distinct.reshape(-1, 2))
+            content_count += counts[-1]
             sources.append(SourceTensor(tensor, known.shape, known.bits, known.is_constant))
         numbers, cns, contents = [], [none], [none]
         for tensor, place, operand, first_cn, cn, entry in self._reads:
             numbers.append((first_cn, operand, first_content[tensor]))
             cns.append(cn)
-            several = content_of.get((tensor, place))
-            contents.append(entry if several is None else several[entry])
+            contents.append(content_of[tensor, place][entry])
         lengths = [len(cn) for cn in cns[1:]]
         first_cns, operands, first_contents = np.array(numbers, np.int64).reshape(-1, 3).T.repeat(lengths, axis=1)
         read_cn = np.concatenate(cns) + first_cns
         order = np.argsort(read_cn, kind="stable")
-        start = np.zeros(sum(counts) + 1, np.int64)
+        start = np.zeros(content_count + 1, np.int64)
         ranks_and_bits = np.array([(len(source.shape), source.bits) for source in sources], np.int64).reshape(-1, 2)
         ranks, element_bits = ranks_and_bits.T.repeat(counts, axis=1)
         ranks.cumsum(out=start[1:])
@@ -112,10 +108,20 @@ def _element_counts(bounds: Integers, start: Integers) -> Integers:
     return counts
 
 
+def _distinct_contents(*demands: Demand) -> tuple[Boxes, list[Integers]]:
+    """(distinct boxes in lexicographic order, for each demand [entry] number of its box among them)."""
+    if len(demands) == 1:
+        distinct, number = _distinct(demands[0].boxes)
+        return distinct, [number]
+    boxes = [demand.boxes for demand in demands]
+    distinct, number = _distinct(np.concatenate(boxes))
+    return distinct, np.split(number, np.cumsum([len(part) for part in boxes[:-1]]))
+
+
 def _distinct(boxes: Boxes) -> tuple[Boxes, Integers]:
     """(distinct boxes in lexicographic order, [box] its number among them)."""
     columns = boxes.reshape(len(boxes), -1)
-    if not columns.shape[1] or not len(boxes):
+    if not columns.shape[1] or len(boxes) < 2:
         return boxes[:1], np.zeros(len(boxes), np.int64)
     steps = columns[1:] - columns[:-1]
     if (steps >= 0).all() and steps.any(axis=1).all():  # as the tiles of a layer are: in order, and none twice

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.fusion.axis_join import NOBODY, AxisOwners
+from tilewright.fusion.axis_join import NOBODY, owners_of_indices
 from tilewright.fusion.axis_rows import whole_owners
 from tilewright.fusion.flows import Link, flows
 from tilewright.fusion.grid import Integers, LayerGrid
@@ -60,7 +60,7 @@ class _Block:
                 of_index = np.repeat(np.arange(len(start)) * stride, _lengths(start, size))
                 if self.part is not None and self.part[0] == axis:
                     of_index = np.where(self.part[1], of_index, NOBODY)
-                owners.append(AxisOwners(of_index))
+                owners.append(owners_of_indices(of_index))
             stride *= len(start)
         return Producer(LayerGrid((), LayerTiling(-1)), tuple(reversed(owners)))
 

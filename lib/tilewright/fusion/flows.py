@@ -13,7 +13,7 @@ from tilewright.fusion.axis_join import (
     NOBODY,
     AxisNeeds,
     AxisOwners,
-    ascending,
+    added_up,
     join_axes,
     product_of_joins,
     spread,
@@ -112,22 +112,21 @@ class _PartColumns:
         owner, elements = producer.last_step, 1
         axes: list[tuple[int, Integers]] = []
         for axis, owners in enumerate(producer.owners):
-            if not len(owners.of_index):
+            if not owners.size:
                 return
-            only = owners.only
             if demand.axes is None:
                 axes.append(self._boxes(demand.boxes[:, axis, 0], demand.boxes[:, axis, 1], owners))
-            elif only is None or demand.axes[axis][0].only is None:
-                rows, row_of_entry = demand.axes[axis]
+                continue
+            rows, row_of_entry = demand.axes[axis]
+            if rows.only is not None and owners.only is not None:  # neither side cuts the axis: the same for all
+                owner += owners.only
+                elements *= rows.only[1] - rows.only[0] if owners.only != NOBODY else 0
+            else:
                 place = self.place_of.get((id(rows), id(owners)))
                 if place is None:
                     place = self.place_of[id(rows), id(owners)] = len(self.needs)
                     self.needs.append(AxisNeeds(rows.first, rows.end, rows.gapped, owners))
                 axes.append((place, row_of_entry))
-            else:  # an axis that neither side cuts: the same for all
-                first, end = demand.axes[axis][0].only  # type: ignore[misc]
-                owner += only
-                elements *= end - first if only != NOBODY else 0
         if elements:
             self.links.append(link)
             self.contents.append(demand.content)
@@ -136,7 +135,7 @@ class _PartColumns:
 
     def _boxes(self, first: Integers, end: Integers, owners: AxisOwners) -> tuple[int, Integers]:
         """The distinct ranges of boxes along an axis."""
-        size = len(owners.of_index) + 1
+        size = owners.size + 1
         keys, row_of_entry = np.unique(first * size + end, return_inverse=True)
         self.needs.append(AxisNeeds(keys // size, keys % size, None, owners))
         return len(self.needs) - 1, row_of_entry.reshape(-1)
@@ -188,15 +187,3 @@ def _cns(link: Integers, number: Integers, links: Sequence[Link]) -> Integers:
     bounds = link.searchsorted(np.arange(len(links) + 1))
     parts = [links[place].producer.grid.cn_of(number[bounds[place] : bounds[place + 1]]) for place in range(len(links))]
     return np.concatenate(parts)
-
-
-def added_up(content: Integers, source: Integers, elements: Integers) -> tuple[Integers, Integers, Integers]:
-    """(content, source, elements) by content, then by source, each pair once with the sum of its elements."""
-    if ascending(content, source):
-        return content, source, elements
-    order = np.lexsort((source, content))
-    content, source, elements = content[order], source[order], elements[order]
-    heads = np.flatnonzero(np.append(True, (content[1:] != content[:-1]) | (source[1:] != source[:-1])))
-    if len(heads) == len(content):
-        return content, source, elements
-    return content[heads], source[heads], np.add.reduceat(elements, heads)

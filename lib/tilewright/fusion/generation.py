@@ -1,30 +1,28 @@
 """Builds the graph of computation nodes of a network from its tiling."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from tilewright.errors import InputError, Problem
-from tilewright.fusion.alike import Alike
 from tilewright.fusion.contents import ReadTable, reading_cns
 from tilewright.fusion.flows import Link
 from tilewright.fusion.graph import ORDERING, CnGraph, CnLayer
 from tilewright.fusion.grid import Integers, LayerGrid
+from tilewright.fusion.layer_cuts import LayerCut, layer_cut
 from tilewright.fusion.link_edges import DataLink, data_edges
 from tilewright.fusion.needs import (
-    Demand,
     NetworkTensors,
     needs_of_layer,
-    needs_of_output,
+    needs_of_outputs,
     network_tensors,
     unknown_dependencies,
     whole_tensor,
 )
 from tilewright.fusion.outer_loops import LayerTiling, Tiling
-from tilewright.fusion.producers import Producer, producer_of, split_reductions
-from tilewright.fusion.shapes import nameless_layer, shape_classes
+from tilewright.fusion.producers import Producer, split_reductions
+from tilewright.fusion.shapes import shape_classes
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer
 
@@ -35,8 +33,8 @@ class _Building:
 
     network: NetworkTensors
     layers: tuple[CnLayer, ...]
-    grids: tuple[LayerGrid, ...]
-    """[layer] shared by those that are cut alike"""
+    cuts: tuple[LayerCut, ...]
+    """[layer]"""
     operands: tuple[str, ...]
     producers: dict[str, tuple[int, Producer]]
     """Tensor -> number of the layer that makes it, how its CNs do."""
@@ -56,15 +54,11 @@ def build_cn_graph(workload: Workload, tiling: Tiling) -> CnGraph:
     nodes = [node for node in workload.nodes if node.layer is not None]
     _check(workload, nodes, tiling)
     building = _start(workload, nodes, tiling)
-    reads = ReadTable(workload, building.operands)
-    shape_of_cn: list[Integers] = []
-    shapes: dict[Layer, int] = {}
+    reads = ReadTable(workload, building.operands, building.network.alike)
     for number, node in enumerate(nodes):
-        assert node.layer is not None
-        grid, alike = building.grids[number], building.network.alike
-        shape_of_cn.append(alike.once_for((nameless_layer(node.layer), grid), _shapes, node.layer, grid, alike, shapes))
         _connect(building, number, node, reads)
-    group = _joined([grid.groups for grid in building.grids])
+    shape, shapes = _shapes(building)
+    group = _joined([cut.grid.groups for cut in building.cuts])
     first, second = _ordering_edges(building, group)
     along = data_edges(building.links, _outputs(building), building.layers, building.operands)
     target = np.concatenate([second, along.target])
@@ -76,11 +70,11 @@ def build_cn_graph(workload: Workload, tiling: Tiling) -> CnGraph:
         layers=building.layers,
         stacks=tuple([tuple([number_of[node_id] for node_id in stack]) for stack in tiling.stacks]),
         operands=building.operands,
-        shapes=tuple(shapes),
+        shapes=shapes,
         links=along.links,
         notices=(*tiling.notices, *unknown_dependencies(building.network)),
         group=group,
-        shape=_joined(shape_of_cn),
+        shape=shape,
         output_bits=along.outside_bits[0],
         network_output_bits=along.outside_bits[1],
         edge_source=np.concatenate([first, along.source])[order],
@@ -91,11 +85,16 @@ def build_cn_graph(workload: Workload, tiling: Tiling) -> CnGraph:
     )
 
 
-def _shapes(layer: Layer, grid: LayerGrid, alike: Alike, shapes: dict[Layer, int]) -> Integers:
-    """[cn] place in `shapes`, where the shapes of the layer are added."""
-    classes, examples = shape_classes(layer, grid, alike)
-    places = [shapes.setdefault(example, len(shapes)) for example in examples]
-    return np.array(places)[classes]
+def _shapes(building: _Building) -> tuple[Integers, tuple[Layer, ...]]:
+    """([cn] place in the shapes, the layer of each shape), in the order in which the layers meet them."""
+    places: dict[Layer, int] = {}
+    shape_of_cn: dict[LayerCut, Integers] = {}
+    for cut in building.cuts:
+        if cut not in shape_of_cn:
+            classes, examples = shape_classes(cut.layer, cut.grid, building.network.alike)
+            numbers = [places.setdefault(example, len(places)) for example in examples]
+            shape_of_cn[cut] = np.array(numbers)[classes]
+    return _joined([shape_of_cn[cut] for cut in building.cuts]), tuple(places)
 
 
 def _check(workload: Workload, nodes: list[WorkloadNode], tiling: Tiling) -> None:
@@ -116,60 +115,56 @@ def _check(workload: Workload, nodes: list[WorkloadNode], tiling: Tiling) -> Non
 def _start(workload: Workload, nodes: list[WorkloadNode], tiling: Tiling) -> _Building:
     stack_of = {node_id: stack for stack, members in enumerate(tiling.stacks) for node_id in members}
     network = network_tensors(workload)
-    alike, shape_of = network.alike, network.shape_of
     layers: list[CnLayer] = []
-    grids: list[LayerGrid] = []
+    cuts: list[LayerCut] = []
     operands: dict[str, None] = {}
     producers: dict[str, tuple[int, Producer]] = {}
     problems: list[Problem] = []
     first = 0
     for number, node in enumerate(nodes):
         assert node.layer is not None
-        node_id, loop_sizes, cut = node.node_id, node.layer.loop_sizes, tiling.of_node[node.node_id]
-        grid = alike.grid(loop_sizes, cut)
-        count = grid.cn_count
-        place = (loop_sizes, cut, first, count, stack_of[node_id], node.outputs)
-        layers.append(CnLayer(node_id, node.name, node.operator_type, *place))
-        grids.append(grid)
+        layer_tiling = tiling.of_node[node.node_id]
+        cut = layer_cut(node, layer_tiling, network)
+        count = cut.grid.cn_count
+        place = (node.layer.loop_sizes, layer_tiling, first, count, stack_of[node.node_id], node.outputs)
+        layers.append(CnLayer(node.node_id, node.name, node.operator_type, *place))
+        cuts.append(cut)
         first += count
         for index_map in node.index_maps:
             operands[index_map.operand] = None
-            tensor = index_map.output.tensor
-            if tensor not in producers:
-                producer = producer_of(index_map, shape_of[tensor], grid, alike)
-                producers[tensor] = number, producer
-                if cut.group_loops:
-                    problems += split_reductions(node.name, index_map, producer)
+        for place_of_map, producer in cut.producers:
+            index_map = node.index_maps[place_of_map]
+            producers.setdefault(index_map.output.tensor, (number, producer))
+            if layer_tiling.group_loops:
+                problems += split_reductions(node.name, index_map, producer)
     if problems:
         raise InputError(problems)
-    return _Building(network, tuple(layers), tuple(grids), tuple(operands), producers)
+    return _Building(network, tuple(layers), tuple(cuts), tuple(operands), producers)
 
 
 def _connect(building: _Building, number: int, node: WorkloadNode, reads: ReadTable) -> None:
     """Edges into the CNs of a layer, and what they read from outside."""
-    layer, grid, alike = building.layers[number], building.grids[number], building.network.alike
-    by_source: dict[tuple[str, str], list[Demand]] = defaultdict(list)
-    for needs in needs_of_layer(node, grid, building.network):
-        by_source[needs.operand, needs.tensor].append(needs.demand)
-    for (operand, tensor), demands in by_source.items():
-        if tensor not in building.producers:
+    layer, cut, alike = building.layers[number], building.cuts[number], building.network.alike
+    needs = needs_of_layer(node, cut.demands, building.network)
+    for (operand, tensor), demands in needs.items():
+        made_by = building.producers.get(tensor)
+        if made_by is None:
             for demand in demands:
-                reads.add(operand, tensor, demand, alike.once(reading_cns, demand, grid), layer.first_cn)
+                reads.add(operand, tensor, demand, alike.once(reading_cns, demand, cut.grid), layer.first_cn)
             continue
-        source_layer, producer = building.producers[tensor]
-        link = Link(tuple(demands), producer, grid)
-        building.links.append(DataLink(link, source_layer, number, operand, tensor, building.bits(tensor)))
+        link = Link(tuple(demands), made_by[1], cut.grid)
+        building.links.append(DataLink(link, made_by[0], number, operand, tensor, building.bits(tensor)))
 
 
 def _ordering_edges(building: _Building, group: Integers) -> tuple[Integers, Integers]:
     """(source, target) of the edges from each CN to the next one of its group in its layer."""
     count = len(group)
-    if all(grid.tiling.group_count == 1 for grid in building.grids):
+    if all(cut.grid.tiling.group_count == 1 for cut in building.cuts):
         is_last = np.zeros(count, dtype=bool)
         is_last[[layer.first_cn + layer.cn_count - 1 for layer in building.layers]] = True
         source = np.flatnonzero(~is_last)
         return source, source + 1
-    group_counts = np.array([grid.tiling.group_count for grid in building.grids])
+    group_counts = np.array([cut.grid.tiling.group_count for cut in building.cuts])
     first_group = (group_counts.cumsum() - group_counts).repeat([layer.cn_count for layer in building.layers])
     group_of_network = group + first_group
     order = np.argsort(group_of_network, kind="stable")
@@ -184,11 +179,7 @@ def _outputs(building: _Building) -> list[DataLink]:
     for tensor, (number, producer) in building.producers.items():
         link = Link((whole_tensor(tensor, building.network),), producer, outside)
         links.append(DataLink(link, number, 0, "", tensor, building.bits(tensor)))
-    by_tensor: dict[str, list[Demand]] = defaultdict(list)
-    for output in building.network.workload.outputs:
-        for needs in needs_of_output(output, building.network):
-            by_tensor[needs.tensor].append(needs.demand)
-    for tensor, demands in by_tensor.items():
+    for tensor, demands in needs_of_outputs(building.network).items():
         if tensor in building.producers:
             number, producer = building.producers[tensor]
             link = Link(tuple(demands), producer, outside)

@@ -22,7 +22,7 @@ class DimensionTiles:
     number: Integers
     """What the tile adds to the number of a CN in the full grid."""
 
-    @cached_property
+    @property
     def count(self) -> int:
         """Number of tiles."""
         return len(self.start)
@@ -40,7 +40,8 @@ class DimensionTiles:
     @cached_property
     def shortest_and_longest(self) -> tuple[int, int]:
         """The smallest and the largest length."""
-        return int(self.lengths.min()), int(self.lengths.max())
+        lengths = self.lengths.tolist()
+        return min(lengths), max(lengths)
 
 
 @lru_cache(maxsize=1024)
@@ -52,19 +53,25 @@ def whole_tile(size: int) -> DimensionTiles:
     return tiles
 
 
+def sums(outer: Integers, inner: Integers) -> Integers:
+    """All sums, the inner summand fastest."""
+    return outer + inner if len(outer) == 1 else (outer[:, None] + inner).ravel()
+
+
 Cuts = tuple[tuple[int, int, int], ...]
 """(count, tile size, stride) of the outer loops over one dimension, innermost first."""
 
 
 def cut_dimension(size: int, cuts: Cuts) -> tuple[DimensionTiles, Integers | None]:
     """Tiles that are not empty, and the rank of every combination of loop values among them (None: its number)."""
-    start = number = np.zeros(1, np.int64)
-    end = np.full(1, size, np.int64)
-    for count, tile_size, stride in reversed(cuts):
+    *inner, (count, tile_size, stride) = cuts
+    values = np.arange(count, dtype=np.int64)
+    start, number = tile_size * values, stride * values
+    end = np.minimum(start + tile_size, size)
+    for count, tile_size, stride in reversed(inner):
         values = np.arange(count, dtype=np.int64)
-        start = (start[:, None] + values * tile_size).ravel()
-        end = np.minimum(np.repeat(end, count), start + tile_size)
-        number = (number[:, None] + values * stride).ravel()
+        start, number = sums(start, tile_size * values), sums(number, stride * values)
+        end = np.minimum(start + tile_size, end.repeat(count))
     filled = start < end
     if filled.all():
         return DimensionTiles(start, end, number), None
@@ -94,7 +101,7 @@ class LayerGrid:
     def strides(self) -> tuple[int, ...]:
         """What one step of each outer loop adds to the number of a CN in the full grid."""
         counts = [loop.count for loop in self.loops]
-        return tuple(math.prod(counts[:place]) for place in range(len(counts)))
+        return tuple([math.prod(counts[:place]) for place in range(len(counts))])
 
     @cached_property
     def tiles(self) -> Mapping[str, DimensionTiles]:
@@ -112,30 +119,29 @@ class LayerGrid:
         }
 
     @cached_property
+    def cut_tiles(self) -> Mapping[str, DimensionTiles]:
+        """Dimension of more than one tile -> its tiles, in the order of the layer."""
+        return {dimension: tiles for dimension, tiles in self.tiles.items() if tiles.count > 1}
+
+    @property
     def tiled_dimensions(self) -> tuple[str, ...]:
         """Dimensions of more than one tile, in the order of the layer."""
-        looped = {loop.dimension for loop in self.loops}
-        return tuple(d for d, _ in self.loop_sizes if d in looped and self.tiles[d].count > 1)
-
-    @cached_property
-    def cut_tiles(self) -> Mapping[str, DimensionTiles]:
-        """Dimension of more than one tile -> its tiles."""
-        return {dimension: self.tiles[dimension] for dimension in self.tiled_dimensions}
+        return tuple(self.cut_tiles)
 
     @cached_property
     def full_numbers(self) -> Integers | None:
         """[cn] the number in the full grid; None where that is the number of the CN itself."""
-        if math.prod(loop.count for loop in self.loops) == self.cn_count:
+        if math.prod([loop.count for loop in self.loops]) == self.cn_count:
             return None
         numbers = np.zeros(1, np.int64)
-        for dimension in self.tiled_dimensions:
-            numbers = (numbers[:, None] + self.tiles[dimension].number).ravel()
+        for tiles in self.cut_tiles.values():
+            numbers = sums(numbers, tiles.number)
         return np.sort(numbers)
 
     @cached_property
     def cn_count(self) -> int:
         """Number of CNs."""
-        return math.prod(self.tiles[dimension].count for dimension in self.tiled_dimensions)
+        return math.prod([tiles.count for tiles in self.cut_tiles.values()])
 
     def cn_of(self, full_number: Integers) -> Integers:
         """CNs of numbers in the full grid."""
@@ -173,10 +179,14 @@ class LayerGrid:
         """([cn] combination of the tiles of some dimensions, their number, whether each CN's is its own number)."""
         found = self._contents.get(dimensions)
         if found is None:
-            combination, counts = self.combination_of(dimensions)
-            count = math.prod(counts)
-            is_own = count == self.cn_count and bool((combination == np.arange(count)).all())
-            found = self._contents[dimensions] = combination, count, is_own
+            if self.full_numbers is None and dimensions == tuple([loop.dimension for loop in reversed(self.loops)]):
+                found = self._numbers, self.cn_count, True
+            else:
+                combination, counts = self.combination_of(dimensions)
+                count = math.prod(counts)
+                is_own = count == self.cn_count and bool((combination == np.arange(count)).all())
+                found = combination, count, is_own
+            self._contents[dimensions] = found
         return found
 
     @cached_property

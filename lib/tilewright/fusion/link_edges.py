@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.fusion.flows import Link, flows
+from tilewright.fusion.axis_join import places
+from tilewright.fusion.flows import Flows, Link, flows
 from tilewright.fusion.graph import CnLayer, CnLink, SmallIntegers
 from tilewright.fusion.grid import Integers
 
@@ -56,7 +57,7 @@ def data_edges(
     columns, operand = [np.zeros((3, 0), np.int64)], [np.zeros(0, np.int16)]
     told: list[CnLink] = []
     for some, internal in _batches(between, outside):
-        flow = flows([link.link for link in some])
+        flow = _flows_of(some)
         entries = flow.start[1:] - flow.start[:-1]
         constants = np.array(
             [(first_cn[link.producer], first_cn[link.consumer], link.bits) for link in some[:internal]]
@@ -69,8 +70,8 @@ def data_edges(
         np.add.at(outside_bits, (edges[1, last:], edges[0, last:]), edges[2, last:])
         edges[1] += flow.target
         columns.append(edges[:, :last])
-        places = np.array([place_of[link.operand] for link in some[:internal]], np.int16)
-        operand.append(places.repeat(entries[:internal]))
+        operands_of = np.array([place_of[link.operand] for link in some[:internal]], np.int16)
+        operand.append(operands_of.repeat(entries[:internal]))
         bits = np.append(0, edges[2].cumsum())[flow.start]
         sums = zip(some[:internal], entries.tolist(), (bits[1:] - bits[:-1]).tolist(), strict=False)
         told += [
@@ -79,6 +80,19 @@ def data_edges(
         ]
     source, target, bits = columns[1] if len(columns) == 2 else np.concatenate(columns, axis=1)
     return DataEdges(source, target, np.concatenate(operand), bits, tuple(told), outside_bits)
+
+
+def _flows_of(links: Sequence[DataLink]) -> Flows:
+    """What flows along links; those between layers that are cut and read alike are worked out once."""
+    number_of: dict[Link, int] = {}
+    numbers = [number_of.setdefault(link.link, len(number_of)) for link in links]
+    flow = flows(tuple(number_of))
+    if len(number_of) == len(links):
+        return flow
+    first, lengths = flow.start[:-1][numbers], (flow.start[1:] - flow.start[:-1])[numbers]
+    start = np.append(0, lengths.cumsum())
+    entry = places(first, lengths)
+    return Flows(start, flow.target[entry], flow.source[entry], flow.elements[entry])
 
 
 def _batches(between: Sequence[DataLink], outside: Sequence[DataLink]) -> Iterator[tuple[list[DataLink], int]]:

@@ -27,10 +27,11 @@ def mapped_tiling(workload: Workload, mapping: Mapping, stacks: Sequence[Sequenc
         if node.layer is None:
             continue
         entry = mapping.constraints_for(node.layer)
-        between, remarks = _tiles(node.layer, entry, entry.inter_core_tiling, problems)
-        within, more = _tiles(node.layer, entry, entry.intra_core_tiling, problems)
+        names = dimension_names(node.layer, entry)
+        between, remarks = _tiles(node.layer, names, entry, entry.inter_core_tiling, problems)
+        within, more = _tiles(node.layer, names, entry, entry.intra_core_tiling, problems)
         notices += [*remarks, *more]
-        if not entry.intra_core_tiling or not within:
+        if not within:
             within = _default_tiles(node.layer)
         counts = [*between, *(within if node.node_id in fused else [])]
         loops, remarks = counted_loops(node.layer, counts)
@@ -48,22 +49,32 @@ def dimension_names(layer: Layer, entry: MappingConstraints) -> dict[str, str]:
     `layer_dimension_names` where given. Elementwise layers of four axes answer to H and D (axes 1 and 2) besides: the
     names B, H, D, K that the reference gives to any tensor. Their last axis is not K: that is the channels here.
     """
-    names = {name: name for name in layer.size_of}
-    operands = dict(layer.operand_dimensions)
-    output = operands[OUTPUT]
-    is_elementwise = set(layer.size_of) == set(output) and all(set(axes) <= set(output) for axes in operands.values())
-    if is_elementwise and len(output) == _IMAGE_RANK:
+    names = {name: name for name, _ in layer.loop_sizes}
+    output = layer.operand_dimensions[0][1]
+    if len(output) == _IMAGE_RANK and _is_elementwise(layer, output):
         names = {"H": output[1], "D": output[2]} | names
-    return names | dict(zip(entry.layer_dimension_names, layer.size_of, strict=False))
+    if entry.layer_dimension_names:
+        names |= dict(zip(entry.layer_dimension_names, layer.size_of, strict=False))
+    return names
+
+
+def _is_elementwise(layer: Layer, output: tuple[str, ...]) -> bool:
+    """Whether the axes of the output are the loops, and no operand has others."""
+    axes = set(output)
+    return axes == set(layer.size_of) and all(axes.issuperset(operand) for _, operand in layer.operand_dimensions)
 
 
 def _tiles(
-    layer: Layer, entry: MappingConstraints, written: Sequence[TilingEntry], problems: list[Problem]
+    layer: Layer,
+    names: dict[str, str],
+    entry: MappingConstraints,
+    written: Sequence[TilingEntry],
+    problems: list[Problem],
 ) -> tuple[list[tuple[str, int | str]], list[str]]:
-    """(dimension, number of tiles) of the entries for dimensions that the layer has, and remarks."""
-    if not written:
-        return [], []
-    names = dimension_names(layer, entry)
+    """(dimension, number of tiles) of the entries for dimensions that the layer has, and remarks.
+
+    `names` are those of `dimension_names`.
+    """
     found: list[tuple[str, int | str]] = []
     remarks = []
     for loop in written:

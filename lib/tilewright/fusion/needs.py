@@ -5,16 +5,15 @@ inputs, box by box.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tilewright.fusion.alike import Alike
-from tilewright.fusion.axis_rows import AxisRows, access_rows, is_cropped, row_of_contents, shares_loops, whole_row
+from tilewright.fusion.axis_rows import AxisRows, access_rows, row_of_contents, shares_loops, whole_row
 from tilewright.fusion.grid import Integers, LayerGrid
 from tilewright.workload.access import AxisIndex, Boxes, IndexMap, Shape, index_range, input_boxes
 from tilewright.workload.graph import Workload, WorkloadNode
@@ -34,7 +33,8 @@ class Demand:
     is_exact: bool
     """Whether what is needed is known element by element; else it is a box around it."""
     axes: tuple[tuple[AxisRows, Integers], ...] | None = None
-    """(rows, [entry] row) of each axis: exact also where a box has gaps; None behind moves of data."""
+    """(rows, [entry] row) of each axis: exact also where a box has gaps; None for several boxes
+    behind moves of data."""
     moved_boxes: Boxes | None = None
     """The boxes where there are no axes."""
 
@@ -49,7 +49,10 @@ class Demand:
             return np.array([spans], np.int64).reshape(1, -1, 2)
         boxes = np.empty((len(self.content), len(self.axes), 2), np.int64)
         for axis, (rows, row_of_entry) in enumerate(self.axes):
-            boxes[:, axis, 0], boxes[:, axis, 1] = rows.first[row_of_entry], rows.end[row_of_entry]
+            if rows.only is not None:
+                boxes[:, axis] = rows.only
+            else:
+                boxes[:, axis, 0], boxes[:, axis, 1] = rows.first[row_of_entry], rows.end[row_of_entry]
         return boxes
 
     @property
@@ -78,15 +81,6 @@ class Demand:
         return tuple(found)
 
 
-class Needs(NamedTuple):
-    """What the CNs of a layer need of one tensor for one operand."""
-
-    operand: str
-    """Operand of the layer; '' for an input that is none (a bias)."""
-    tensor: str
-    demand: Demand
-
-
 @dataclass(frozen=True)
 class NetworkTensors:
     """A network as tensors: who makes each, and what the nodes that only move data say of it."""
@@ -111,41 +105,47 @@ def network_tensors(workload: Workload) -> NetworkTensors:
 def unknown_dependencies(network: NetworkTensors) -> list[str]:
     """What is read, or leaves the network, without it being known what it depends on: no edges come from there."""
     tensors = network.workload.tensor_of
-    read = {name for node in network.workload.nodes for name in node.inputs} | set(network.workload.outputs)
     told = []
-    for node in network.workload.nodes:
+    unsupported = [node for node in network.workload.nodes if node.status == UNSUPPORTED]
+    if unsupported:
+        read = {name for node in network.workload.nodes for name in node.inputs} | set(network.workload.outputs)
+    for node in unsupported:
         mapped = {index_map.output.tensor for index_map in node.index_maps}
         for name in node.outputs:
             is_constant = name in tensors and tensors[name].is_constant
-            if node.status == UNSUPPORTED and name in read and name not in mapped and not is_constant:
+            if name in read and name not in mapped and not is_constant:
                 reason = f"{node.operator_type} is not modelled"
                 told.append(f"{node.name}: it is not known what {name} depends on, {reason}")
     told += [f"{name}: its size is not known" for name in network.workload.outputs if name not in tensors]
     return told
 
 
-def needs_of_layer(node: WorkloadNode, grid: LayerGrid, network: NetworkTensors) -> Iterator[Needs]:
-    """What the CNs of a layer need, for each of its maps and each source behind it."""
-    alike, shape_of, mover = network.alike, network.shape_of, network.mover
-    for index_map in node.index_maps:
+def needs_of_layer(
+    node: WorkloadNode, demands: Sequence[Demand], network: NetworkTensors
+) -> dict[tuple[str, str], list[Demand]]:
+    """(operand of the layer, source behind it) -> what the CNs need of it; `demands` are those of the layer's maps.
+
+    The operand is '' for an input that is none (a bias).
+    """
+    found: dict[tuple[str, str], list[Demand]] = {}
+    for index_map, demand in zip(node.index_maps, demands, strict=True):
         tensor = index_map.input.tensor
-        shapes = shape_of[index_map.output.tensor], shape_of[tensor]
-        key = alike.map_number(index_map), grid, shapes
-        demand = alike.once_for(key, _demand, index_map, grid, *shapes, alike)
-        if tensor not in mover:
-            yield Needs(index_map.operand, tensor, demand)
+        if tensor not in network.mover:
+            found.setdefault((index_map.operand, tensor), []).append(demand)
             continue
-        for source, behind in sources_of(tensor, demand, network):
-            yield Needs(index_map.operand, source, behind)
+        for source, needed in sources_of(tensor, demand, network):
+            found.setdefault((index_map.operand, source), []).append(needed)
+    return found
 
 
-def needs_of_output(tensor: str, network: NetworkTensors) -> Iterator[Needs]:
-    """What the outside needs of the sources of a network output: one content, the whole; none of unknown size."""
-    if tensor not in network.workload.tensor_of:
-        return
-    demand = whole_tensor(tensor, network)
-    for source, behind in sources_of(tensor, demand, network):
-        yield Needs("", source, behind)
+def needs_of_outputs(network: NetworkTensors) -> dict[str, list[Demand]]:
+    """Source -> what leaves the network of it: one content, the whole of each output; none of unknown size."""
+    found: dict[str, list[Demand]] = {}
+    for output in network.workload.outputs:
+        if output in network.workload.tensor_of:
+            for source, needed in sources_of(output, whole_tensor(output, network), network):
+                found.setdefault(source, []).append(needed)
+    return found
 
 
 def whole_tensor(tensor: str, network: NetworkTensors) -> Demand:
@@ -162,9 +162,8 @@ def sources_of(tensor: str, demand: Demand, network: NetworkTensors) -> Iterator
         if index_map.output.tensor != tensor:
             continue
         shapes = network.shape_of[tensor], network.shape_of[index_map.input.tensor]
-        behind = network.alike.once_for(
-            (network.alike.map_number(index_map), demand, shapes), _behind, index_map, demand, *shapes
-        )
+        key = index_map.loops, index_map.is_exact, index_map.output.axes, index_map.input.axes, demand, shapes
+        behind = network.alike.once_for(key, _behind, index_map, demand, *shapes)
         if len(behind.content):
             yield from sources_of(index_map.input.tensor, behind, network)
 
@@ -183,24 +182,29 @@ def _behind(index_map: IndexMap, demand: Demand, shape: Shape, input_shape: Shap
         and bool(possible.any())
         and _keeps_boxes(index_map, demand.boxes, boxes, shape, possible)
     )
-    return Demand(demand.dimensions, demand.content[possible], is_exact, None, boxes[possible])
+    content, boxes = demand.content[possible], boxes[possible]
+    if len(content) == 1:
+        spans = zip(boxes[0].tolist(), input_shape, strict=True)
+        return Demand(
+            demand.dimensions, content, is_exact, tuple([(whole_row(*span, size), _ONE_ROW) for span, size in spans])
+        )
+    return Demand(demand.dimensions, content, is_exact, None, boxes)
 
 
-def _demand(index_map: IndexMap, grid: LayerGrid, output_shape: Shape, shape: Shape, alike: Alike) -> Demand:
-    """What the CNs need of the tensor that the layer itself reads."""
-    access = index_map.input
-    rows = access_rows(access, shape, index_map, grid, alike)
+def demand_of_map(
+    index_map: IndexMap, shape: Shape, output_rows: Sequence[AxisRows], grid: LayerGrid, alike: Alike
+) -> Demand:
+    """What the CNs of a grid need of the tensor that a map of their layer reads; `output_rows` are those it writes."""
+    rows = access_rows(index_map.input, shape, index_map, grid, alike)
     dimensions, content, row_of = _contents_of(rows, grid, alike)
     if any(row.has_empty_rows for row in rows):
         filled = np.ones(len(content), dtype=bool)
         for row, place in zip(rows, row_of, strict=True):
             filled &= row.first[place] < row.end[place]
         content, row_of = content[filled], [place[filled] for place in row_of]
-    is_exact = (
-        index_map.is_exact
-        and not shares_loops(access, index_map)
-        and not is_cropped(index_map.output, index_map, output_shape)
-    )
+    # Where loop values write outside of the tensor, what they read is not needed.
+    is_cropped = any(row.is_clipped for row in output_rows)
+    is_exact = index_map.is_exact and not is_cropped and not shares_loops(index_map.input, index_map)
     return Demand(dimensions, content, is_exact, tuple(zip(rows, row_of, strict=True)))
 
 
@@ -211,19 +215,13 @@ def _contents_of(
     used = [dimension for row in rows for dimension in row.dimensions]
     if not used:
         return (), _ONE_ROW, [_ONE_ROW] * len(rows)
-    dimensions = tuple([dimension for dimension in grid.tiled_dimensions if dimension in used])
-    counts = tuple([grid.tiles[dimension].count for dimension in dimensions])
-    content = alike.numbers(math.prod(counts))
-    return dimensions, content, [_row_of_contents(row, dimensions, counts, content, alike) for row in rows]
-
-
-def _row_of_contents(
-    rows: AxisRows, dimensions: tuple[str, ...], counts: tuple[int, ...], content: Integers, alike: Alike
-) -> Integers:
-    """[content] row of an axis."""
-    if rows.dimensions == dimensions:
-        return content
-    return row_of_contents(rows, dimensions, counts) if rows.dimensions else alike.zeros(len(content))
+    cut = [(dimension, tiles.count) for dimension, tiles in grid.cut_tiles.items() if dimension in used]
+    dimensions, counts = zip(*cut, strict=True)
+    row_of = {
+        own: alike.once(row_of_contents, own, dimensions, counts)
+        for own in {dimensions, *[row.dimensions for row in rows]}
+    }
+    return dimensions, row_of[dimensions], [row_of[row.dimensions] for row in rows]
 
 
 def _keeps_boxes(

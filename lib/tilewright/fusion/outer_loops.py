@@ -84,6 +84,11 @@ def counted_loops(
 
 def layer_tiling(node_id: int, loops: Sequence[OuterLoop | None], in_group: Sequence[bool]) -> LayerTiling:
     """The tiling of the loops that are left; `in_group` says which of all of them tell groups apart."""
-    kept = [(loop, flag) for loop, flag in zip(loops, in_group, strict=True) if loop is not None]
-    places = tuple([place for place, (_, flag) in enumerate(kept) if flag])
-    return LayerTiling(node_id, tuple([loop for loop, _ in kept]), places)
+    kept: list[OuterLoop] = []
+    places = []
+    for loop, tells_groups in zip(loops, in_group, strict=True):
+        if loop is not None:
+            if tells_groups:
+                places.append(len(kept))
+            kept.append(loop)
+    return LayerTiling(node_id, tuple(kept), tuple(places))

@@ -15,10 +15,11 @@ import numpy.typing as npt
 from tilewright.fusion.cutting import OUTSIDE, cutting
 from tilewright.fusion.graph import CnGraph, SmallIntegers
 from tilewright.fusion.grid import Integers, LayerGrid
-from tilewright.fusion.needs import Demand, NetworkTensors, needs_of_layer, needs_of_output, network_tensors
+from tilewright.fusion.layer_cuts import LayerCut, layer_cut
+from tilewright.fusion.needs import Demand, NetworkTensors, needs_of_layer, needs_of_outputs, network_tensors
 from tilewright.fusion.outer_loops import LayerTiling
-from tilewright.fusion.producers import Producer, producer_of
-from tilewright.workload.graph import Workload
+from tilewright.fusion.producers import Producer
+from tilewright.workload.graph import Workload, WorkloadNode
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +56,10 @@ class _Reader:
 def data_pieces(workload: Workload, graph: CnGraph) -> DataPieces:
     """The pieces of the network of a CN graph that `build_cn_graph` made of the same workload."""
     network = network_tensors(workload)
-    readers = _readers(workload, graph, network)
-    producers = _producers(workload, graph, network)
+    nodes = [node for node in workload.nodes if node.layer is not None]
+    cuts = [layer_cut(node, layer.tiling, network) for node, layer in zip(nodes, graph.layers, strict=True)]
+    readers = _readers(nodes, cuts, graph, network)
+    producers = _producers(nodes, cuts, graph)
     nothing = np.zeros(0, np.int64)
     pieces: list[tuple[Integers, ...]] = [(nothing,) * 4]
     needs: list[tuple[Integers, ...]] = [(nothing,) * 2]
@@ -94,35 +97,23 @@ def data_pieces(workload: Workload, graph: CnGraph) -> DataPieces:
     )
 
 
-def _readers(workload: Workload, graph: CnGraph, network: NetworkTensors) -> dict[str, list[_Reader]]:
+def _readers(
+    nodes: list[WorkloadNode], cuts: list[LayerCut], graph: CnGraph, network: NetworkTensors
+) -> dict[str, list[_Reader]]:
     """Tensor that a layer makes or that comes from outside -> who needs it."""
     readers: dict[str, list[_Reader]] = defaultdict(list)
-    nodes = [node for node in workload.nodes if node.layer is not None]
-    for node, layer in zip(nodes, graph.layers, strict=True):
-        grid = network.alike.grid(layer.loop_sizes, layer.tiling)
-        grouped: dict[tuple[str, str], list[Demand]] = defaultdict(list)
-        for needs in needs_of_layer(node, grid, network):
-            grouped[needs.operand, needs.tensor].append(needs.demand)
-        for (operand, tensor), demands in grouped.items():
-            readers[tensor].append(_Reader(graph.operands.index(operand), layer.first_cn, grid, tuple(demands)))
-    leaving: dict[str, list[Demand]] = defaultdict(list)
-    for output in workload.outputs:
-        for needs in needs_of_output(output, network):
-            leaving[needs.tensor].append(needs.demand)
-    for tensor, demands in leaving.items():
+    for node, cut, layer in zip(nodes, cuts, graph.layers, strict=True):
+        for (operand, tensor), demands in needs_of_layer(node, cut.demands, network).items():
+            readers[tensor].append(_Reader(graph.operands.index(operand), layer.first_cn, cut.grid, tuple(demands)))
+    for tensor, demands in needs_of_outputs(network).items():
         readers[tensor].append(_Reader(OUTSIDE, 0, LayerGrid((), LayerTiling(-1)), tuple(demands)))
     return readers
 
 
-def _producers(workload: Workload, graph: CnGraph, network: NetworkTensors) -> dict[str, tuple[Producer, int]]:
+def _producers(nodes: list[WorkloadNode], cuts: list[LayerCut], graph: CnGraph) -> dict[str, tuple[Producer, int]]:
     """Tensor that a layer makes -> how, and the first CN of the layer."""
     producers: dict[str, tuple[Producer, int]] = {}
-    nodes = [node for node in workload.nodes if node.layer is not None]
-    for node, layer in zip(nodes, graph.layers, strict=True):
-        grid = network.alike.grid(layer.loop_sizes, layer.tiling)
-        for index_map in node.index_maps:
-            tensor = index_map.output.tensor
-            if tensor not in producers:
-                made_by = producer_of(index_map, network.shape_of[tensor], grid, network.alike)
-                producers[tensor] = made_by, layer.first_cn
+    for node, cut, layer in zip(nodes, cuts, graph.layers, strict=True):
+        for place_of_map, made_by in cut.producers:
+            producers.setdefault(node.index_maps[place_of_map].output.tensor, (made_by, layer.first_cn))
     return producers

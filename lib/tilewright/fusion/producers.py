@@ -1,13 +1,14 @@
 """How the CNs of a layer make its tensors."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.errors import Problem
 from tilewright.fusion.alike import Alike
 from tilewright.fusion.axis_join import AxisOwners
-from tilewright.fusion.axis_rows import access_rows, owners_along, whole_owners
+from tilewright.fusion.axis_rows import AxisRows, owners_along, whole_owners
 from tilewright.fusion.grid import Integers, LayerGrid
-from tilewright.workload.access import IndexMap, Shape
+from tilewright.workload.access import IndexMap
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,14 +30,8 @@ class Producer:
         return self.grid.cn_of(owner + self.last_step)
 
 
-def producer_of(index_map: IndexMap, shape: Shape, grid: LayerGrid, alike: Alike) -> Producer:
-    """How a layer makes one of its outputs, by any of the maps of that output."""
-    key = alike.map_number(index_map), shape, grid
-    return alike.once_for(key, _producer, index_map, shape, grid, alike)
-
-
-def _producer(index_map: IndexMap, shape: Shape, grid: LayerGrid, alike: Alike) -> Producer:
-    rows = access_rows(index_map.output, shape, index_map, grid, alike)
+def producer_of(rows: Sequence[AxisRows], grid: LayerGrid, alike: Alike) -> Producer:
+    """How a layer makes one of its outputs; `rows` are those of its axes."""
     owners: list[AxisOwners] = []
     shared: list[str] = []
     written: list[str] = []
@@ -49,8 +44,8 @@ def _producer(index_map: IndexMap, shape: Shape, grid: LayerGrid, alike: Alike) 
         written += row.dimensions
         if together:
             shared += row.dimensions
-    reduced = [dimension for dimension in grid.tiled_dimensions if dimension not in written]
-    last_step = sum(int(grid.tiles[dimension].number.max()) for dimension in reduced)
+    reduced = [dimension for dimension in grid.cut_tiles if dimension not in written]
+    last_step = sum([int(grid.cut_tiles[dimension].number.max()) for dimension in reduced])
     return Producer(grid, tuple(owners), last_step, not shared, (*reduced, *shared))
 
 

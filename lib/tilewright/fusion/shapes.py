@@ -1,30 +1,22 @@
 """Classes of CNs that cost the same: equal loop sizes, windows, relations and precisions, whatever their names."""
 
-from collections.abc import Hashable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from operator import attrgetter
 
 import numpy as np
 
 from tilewright.fusion.alike import Alike
-from tilewright.fusion.grid import DimensionTiles, Integers, LayerGrid
+from tilewright.fusion.grid import DimensionTiles, Integers, LayerGrid, sums
 from tilewright.workload.layer import DimensionRelation, Layer
 
 _FIELDS = tuple(field.name for field in fields(Layer) if field.name != "name")
 _KEPT = tuple(name for name in _FIELDS if name not in ("loop_sizes", "padding", "data_dimension_sizes"))
 """What all CNs of a layer have in common."""
-_all_but_name = attrgetter(*_FIELDS)
 _MOST_KEYS = 2**16
 """Above this, combinations of sizes are numbered anew."""
 _MOST_KINDS = 64
 """Sizes that lie closer together than this are told apart by their distance from the smallest."""
-
-
-def nameless_layer(layer: Layer) -> Hashable:
-    """All of a layer but its name."""
-    found: Hashable = _all_but_name(layer)
-    return found
 
 
 def shape_classes(layer: Layer, grid: LayerGrid, alike: Alike) -> tuple[Integers, list[Layer]]:
@@ -33,25 +25,32 @@ def shape_classes(layer: Layer, grid: LayerGrid, alike: Alike) -> tuple[Integers
     A tile at a border has a class of its own where it is smaller, or where padding is part of its window: what it
     reads of the input is given by `data_dimension_sizes`, padding excluded. The layers have no name.
     """
-    loops = {dimension: (alike.once(_tile_lengths, tiles), (dimension,)) for dimension, tiles in grid.cut_tiles.items()}
-    windows = [_window_sizes(layer, relation, grid, alike) for relation in layer.relations]
-    varying = tuple([sizes for sizes in (*loops.values(), *windows) if sizes[0].kind_count > 1])
+    loops = {name: (alike.once(_tile_lengths, tiles), (name,)) for name, tiles in grid.cut_tiles.items()}
+    windows = {item.data_dimension: _window_sizes(layer, item, grid, alike) for item in layer.relations}
+    varying = tuple([sizes for sizes in (*loops.values(), *windows.values()) if sizes[0].kind_count > 1])
     classes = alike.once(_classes, grid, varying)
-    columns = [(name, *_column(loops.get(name), size, classes)) for name, size in layer.loop_sizes]
-    window = zip(layer.relations, windows, strict=True)
-    data_columns = [(relation.data_dimension, *_column(sizes, 0, classes)) for relation, sizes in window]
     kept = {name: getattr(layer, name) for name in _KEPT}
+    data_dimensions = [(name, 0) for name in windows]
     shapes = []
     for number in range(classes.count):
-        loop_sizes = tuple([(name, sizes[tile[number]] if tile else sizes[0]) for name, sizes, tile in columns])
-        data_sizes = tuple([(name, sizes[tile[number]] if tile else sizes[0]) for name, sizes, tile in data_columns])
-        shapes.append(Layer("", loop_sizes=loop_sizes, padding=(), data_dimension_sizes=data_sizes, **kept))
+        loop_sizes = _sizes_in_class(number, classes, layer.loop_sizes, loops)
+        data_sizes = _sizes_in_class(number, classes, data_dimensions, windows)
+        shapes.append(Layer("", loop_sizes=loop_sizes, data_dimension_sizes=data_sizes, **kept))
     return classes.of_cn, shapes
 
 
-def _column(sizes: "_Sizes | None", size: int, classes: "_Classes") -> tuple[tuple[int, ...], list[int] | None]:
-    """(sizes, [class] place in them; None: all have the first) of a dimension; `size` is that of one without tiles."""
-    return ((size,), None) if sizes is None else (sizes[0].sizes, classes.tile.get(sizes))
+def _sizes_in_class(
+    number: int, classes: "_Classes", uncut: Sequence[tuple[str, int]], by_tile: Mapping[str, "_Sizes"]
+) -> tuple[tuple[str, int], ...]:
+    """(dimension, size) in a class: as given, but for the dimensions whose sizes go by tiles."""
+    found = []
+    for pair in uncut:
+        sizes = by_tile.get(pair[0])
+        if sizes is not None:
+            tiles = classes.tile.get(sizes)
+            pair = pair[0], sizes[0].sizes[tiles[number] if tiles else 0]
+        found.append(pair)
+    return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,17 +132,17 @@ def _window_sizes(layer: Layer, relation: DimensionRelation, grid: LayerGrid, al
     """Sizes of the data dimension without padding, by the tiles of the relation's loops."""
     whole = _whole_size(layer, relation)
     cut = grid.cut_tiles
+    dimensions = tuple([name for name, _ in relation.terms if name in cut])
+    if not dimensions:
+        return _uncut(whole)
     first = last = -dict(layer.padding).get(relation.data_dimension, (0, 0))[0]
-    dimensions, terms = [], []
+    terms = []
     for name, coefficient in relation.terms:
         if name in cut:
-            dimensions.append(name)
             terms.append((cut[name], coefficient))
         else:
             last += coefficient * (layer.size_of[name] - 1)
-    if not dimensions:
-        return _uncut(whole)
-    return alike.once(_windows, tuple(terms), first, last, whole), tuple(dimensions)
+    return alike.once(_windows, tuple(terms), first, last, whole), dimensions
 
 
 def _windows(terms: tuple[tuple[DimensionTiles, int], ...], low: int, high: int, whole: int) -> _Lengths:
@@ -153,15 +152,15 @@ def _windows(terms: tuple[tuple[DimensionTiles, int], ...], low: int, high: int,
     """
     first, last = np.array([low]), np.array([high])
     for tiles, coefficient in terms:
-        first = (first[:, None] + coefficient * tiles.start).ravel()
-        last = (last[:, None] + coefficient * tiles.last).ravel()
+        below, above = coefficient * tiles.start, coefficient * tiles.last
+        first, last = sums(first, below), sums(last, above)
     return _lengths(np.maximum(np.minimum(last, whole - 1) - np.maximum(first, 0) + 1, 1))
 
 
 def _whole_size(layer: Layer, relation: DimensionRelation) -> int:
     """Size of the data dimension without padding: as given, else by the loops and the padding."""
-    given = dict(layer.data_dimension_sizes)
-    if relation.data_dimension in given:
-        return given[relation.data_dimension]
+    for data_dimension, size in layer.data_dimension_sizes:
+        if data_dimension == relation.data_dimension:
+            return size
     reach = 1 + sum(coefficient * (layer.size_of[name] - 1) for name, coefficient in relation.terms)
     return max(1, reach - sum(dict(layer.padding).get(relation.data_dimension, (0, 0))))

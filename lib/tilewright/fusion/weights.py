@@ -36,7 +36,7 @@ def weight_bits(layer: Layer, network_inputs: frozenset[str] = frozenset()) -> i
     if operand is None:
         return 0
     dimensions = dict(layer.operand_dimensions)[operand]
-    return math.prod(layer.size_of.get(dimension, 1) for dimension in dimensions) * layer.bits_of[operand]
+    return math.prod([layer.size_of.get(dimension, 1) for dimension in dimensions]) * layer.bits_of[operand]
 
 
 def split_dimension(layer: Layer, network_inputs: frozenset[str] = frozenset()) -> str | None:

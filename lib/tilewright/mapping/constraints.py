@@ -1,8 +1,11 @@
 """What the mapping file says for a layer: spatial mapping, hints, operand links, temporal ordering."""
 
 import fnmatch
+import re
+from collections.abc import Callable
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
+from functools import cached_property
 
 from tilewright.workload.layer import Layer
 from tilewright.workload.operator_groups import ALL, GROUPS, group_has
@@ -89,42 +92,37 @@ class Mapping:
     def constraints_for(self, layer: Layer) -> MappingConstraints:
         """The entry for a layer: exact name, then operator type, then attribute, then name glob, then default.
 
-        The name of a layer that was split comes next after the exact name of its part.
+        The name of a layer that was split comes next after the exact name of its part: what is said for it holds for
+        its parts. Of several entries that select a layer alike, the first counts.
 
         Raises KeyError if there is no default entry (a validated mapping always has one).
         """
         whole = whole_name(layer.name)
-        best, best_rank = None, len(_SELECTED_BY)
-        for entry in self.entries:
-            rank = _selection_rank(entry.name, layer, whole)
-            if rank < best_rank:
-                best, best_rank = entry, rank
-        if best is None:
-            raise KeyError("default")
-        return best
+        for name in (layer.name, whole, layer.operator_type):
+            if name in self._entry_of:
+                return self._entry_of[name]
+        for entry in self._entries_of_kinds:
+            if is_of_kind(layer, entry.name[1:]):
+                return entry
+        names = dict.fromkeys((layer.name, whole))
+        for entry, matches in self._globs:
+            if any(map(matches, names)):
+                return entry
+        return self._entry_of["default"]
 
+    @cached_property
+    def _entry_of(self) -> Table[str, MappingConstraints]:
+        """Selector -> the first entry that has it."""
+        return {entry.name: entry for entry in reversed(self.entries)}
 
-_SELECTED_BY = ("name", "name of the whole", "operator type", "attribute", "glob", "default")
-"""How an entry may select a layer, most specific first."""
+    @cached_property
+    def _entries_of_kinds(self) -> tuple[MappingConstraints, ...]:
+        return tuple([entry for entry in self.entries if entry.name.startswith("@")])
 
-
-def _selection_rank(selector: str, layer: Layer, whole: str) -> int:
-    """Place in `_SELECTED_BY` of how a selector names a layer, their number if it does not.
-
-    `whole` is the layer that was split: what is said for it holds for its parts.
-    """
-    if selector == layer.name:
-        return 0
-    if selector == whole:
-        return 1
-    if selector == layer.operator_type:
-        return 2
-    if selector.startswith("@") and is_of_kind(layer, selector[1:]):
-        return 3
-    is_glob = "*" in selector or "?" in selector or "[" in selector
-    if is_glob and any(fnmatch.fnmatchcase(name, selector) for name in dict.fromkeys((layer.name, whole))):
-        return 4
-    return 5 if selector == "default" else 6
+    @cached_property
+    def _globs(self) -> tuple[tuple[MappingConstraints, Callable[[str], object]], ...]:
+        globs = [entry for entry in self.entries if any(sign in entry.name for sign in "*?[")]
+        return tuple([(entry, re.compile(fnmatch.translate(entry.name)).match) for entry in globs])
 
 
 def is_of_kind(layer: Layer, kind: str) -> bool:

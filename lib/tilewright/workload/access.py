@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +20,8 @@ Elements = npt.NDArray[np.int64]
 """Indices of elements, one row each: [elements, axes]."""
 
 
-@dataclass(frozen=True)
-class AxisIndex:
-    """The index along one axis of a tensor: `offset + sum(coefficient * loop)`."""
+class AxisIndex(NamedTuple):
+    """The index along one axis of a tensor: `offset + sum(coefficient * loop)`; a tuple: it is often hashed."""
 
     terms: tuple[tuple[str, int], ...] = ()
     """(loop, coefficient); a loop occurs once."""
@@ -144,6 +144,9 @@ def input_boxes(
     """
     boxes = np.asarray(output_boxes, dtype=np.int64)
     count = len(boxes)
+    whole = _box_of_all(index_map, boxes, output_shape, input_shape)
+    if whole is not None:
+        return np.broadcast_to(whole, (count, *whole.shape)).copy(), np.ones(count, dtype=bool)
     ranges: dict[str, _Range] = {
         name: (np.zeros(count, np.int64), np.full(count, size - 1, np.int64)) for name, size in index_map.loops
     }
@@ -173,6 +176,21 @@ def input_boxes(
         found[:, number, 0], found[:, number, 1] = low, high + 1
     found[~possible] = 0
     return found, possible
+
+
+def _box_of_all(index_map: IndexMap, boxes: Boxes, output_shape: Shape, input_shape: Shape) -> Boxes | None:
+    """[input axes, 2] what a map reads at all, where every box holds all that it writes, and nothing is outside."""
+    reached = [
+        [index_range(axis, index_map.size_of) for axis in access.axes] for access in (index_map.output, index_map.input)
+    ]
+    for ranges, shape in zip(reached, (output_shape, input_shape), strict=True):
+        if any(first < 0 or last >= size for (first, last), size in zip(ranges, shape, strict=True)):
+            return None
+    written, read = (np.array(ranges, np.int64).reshape(-1, 2) for ranges in reached)
+    if (boxes[:, :, 0] > written[:, 0]).any() or (boxes[:, :, 1] <= written[:, 1]).any():
+        return None
+    read[:, 1] += 1
+    return read
 
 
 def _reach(axis: AxisIndex, ranges: Mapping[str, _Range]) -> _Range:

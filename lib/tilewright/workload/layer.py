@@ -3,14 +3,14 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 OUTPUT = "O"
 """Name of the output operand; the partial-sum precision has the same key, the final one is `FINAL_OUTPUT`."""
 FINAL_OUTPUT = "O_final"
 
 
-@dataclass(frozen=True)
-class DimensionRelation:
+class DimensionRelation(NamedTuple):
     """A sliding window: `data_dimension = c1 * loop1 + c2 * loop2`, for example IX = 2*OX + 1*FX."""
 
     data_dimension: str

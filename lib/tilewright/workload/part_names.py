@@ -15,5 +15,5 @@ def part_name(name: str, place: int, count: int) -> str:
 
 def whole_name(name: str) -> str:
     """The name of the layer that a part, or a part of a part, is of; the name itself if it is not that of a part."""
-    match = _PART.fullmatch(name)
+    match = _PART.fullmatch(name) if "#" in name else None
     return match[1] if match else name

@@ -12,6 +12,7 @@ from tilewright import parse_accelerator, parse_mapping, parse_workload
 from tilewright.artifacts.codec import decode, encode
 from tilewright.hardware.core import Memory, OperationalArray
 from tilewright.mapping.constraints import Mapping, MappingConstraints
+from tilewright.workload.access import AxisIndex, loop
 from tilewright.workload.graph import WorkloadNode
 from tilewright.workload.layer import Layer
 
@@ -38,14 +39,24 @@ def test_whole_descriptions_come_back() -> None:
 
 
 def without_odd_floats(value: Any) -> Any:
-    """The same dataclass with NaN and infinities replaced by 0, which is what readers let through."""
+    """The same record with NaN and infinities replaced by 0, which is what readers let through."""
     if is_dataclass(value) and not isinstance(value, type):
         return type(value)(**{f.name: without_odd_floats(getattr(value, f.name)) for f in fields(value)})
     if isinstance(value, tuple):
-        return tuple(without_odd_floats(item) for item in value)
+        items = [without_odd_floats(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     if isinstance(value, float) and not abs(value) < 1e300:
         return 0.0
     return value
+
+
+def test_named_tuples_are_objects_as_dataclasses_are() -> None:
+    """The index along an axis is told by the names of its fields."""
+    axis = loop("OY", 2, offset=-1)
+    assert encode(axis) == {"terms": [["OY", 2]], "offset": -1}
+    assert decode(AxisIndex, encode(axis)) == axis
+    with pytest.raises(ValueError, match="expected an object with terms, offset"):
+        decode(AxisIndex, [[["OY", 2]], -1])
 
 
 def test_integers_in_float_fields_stay_integers() -> None:

@@ -119,7 +119,7 @@ def _within(index_map: IndexMap, ranges: Ranges) -> IndexMap:
 
     def shifted(access):  # type: ignore[no-untyped-def]
         axes = tuple(
-            replace(axis, offset=axis.offset + sum(c * ranges.get(name, (0, 0))[0] for name, c in axis.terms))
+            axis._replace(offset=axis.offset + sum(c * ranges.get(name, (0, 0))[0] for name, c in axis.terms))
             for axis in access.axes
         )
         return replace(access, axes=axes)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from onnx.helper import make_node
 from tilewright.fusion import link_edges
-from tilewright.fusion.axis_join import AxisOwners
-from tilewright.fusion.axis_rows import whole_row
+from tilewright.fusion.axis_rows import whole_owners, whole_row
 from tilewright.fusion.flows import Link, flows
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import COLUMNS
@@ -58,7 +57,7 @@ def made_of(*sizes: int) -> Link:
     """All of a tensor that one CN makes, needed by one CN."""
     zero = np.zeros(1, np.int64)
     demand = Demand((), zero, True, tuple((whole_row(0, size, size), zero) for size in sizes))
-    return Link((demand,), Producer(WHOLE, tuple(AxisOwners(np.zeros(size, np.int64)) for size in sizes)), WHOLE)
+    return Link((demand,), Producer(WHOLE, tuple(whole_owners(0, size, size) for size in sizes)), WHOLE)
 
 
 def test_nothing_flows_of_a_tensor_without_elements() -> None:

@@ -10,6 +10,7 @@ from onnx.helper import make_node
 from tilewright.errors import InputError
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import ORDERING, CnGraph
+from tilewright.fusion.layer_cuts import layer_cut
 from tilewright.fusion.needs import needs_of_layer, network_tensors
 from tilewright.fusion.pieces import OUTSIDE, DataPieces, data_pieces
 from tilewright.workload.source import parse_workload
@@ -79,12 +80,13 @@ def test_random_graphs_are_made_up_of_pieces(data: st.DataObject) -> None:
         return
     graph = build_cn_graph(workload, data.draw(random_tiling(workload)))
     network = network_tensors(workload)
-    all_needs = [
-        needs
+    all_demands = [
+        demand
         for node, layer in zip((node for node in workload.nodes if node.layer), graph.layers, strict=True)
-        for needs in needs_of_layer(node, layer.grid, network)
+        for demands in needs_of_layer(node, layer_cut(node, layer.tiling, network).demands, network).values()
+        for demand in demands
     ]
-    has_gaps = any(rows.gapped is not None for needs in all_needs for rows, _ in needs.demand.axes or ())
+    has_gaps = any(demand.is_gapped for demand in all_demands)
     assert_pieces_make_up_the_graph(graph, data_pieces(workload, graph), has_gaps)
 
 
