@@ -1,30 +1,27 @@
 """What follows from the outer loops of a layer: its grid, what its CNs need and how they make its outputs."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields
 from operator import attrgetter
-from typing import Any
 
 from tilewright.fusion.axis_rows import AxisRows, access_rows
 from tilewright.fusion.grid import LayerGrid
 from tilewright.fusion.needs import Demand, NetworkTensors, demand_of_map
 from tilewright.fusion.outer_loops import LayerTiling
 from tilewright.fusion.producers import Producer, producer_of
+from tilewright.workload.access import Shape
 from tilewright.workload.graph import WorkloadNode
 from tilewright.workload.layer import Layer
 
 _all_but_name = attrgetter(*[field.name for field in fields(Layer) if field.name != "name"])
-_Relations = tuple[tuple[Any, ...], ...]
-"""For each index map: all of it but names, and which of the outputs of the layer it writes."""
 
 
 @dataclass(frozen=True, eq=False)
 class LayerCut:
     """A layer that is cut; the same object for all layers of a network that differ in names of tensors only."""
 
-    layer: Layer
+    node: WorkloadNode
     """The first of these layers."""
-    relations: _Relations
     grid: LayerGrid
     demands: tuple[Demand, ...]
     """[index map] what the CNs need of the tensor that the map reads"""
@@ -35,31 +32,35 @@ class LayerCut:
 def layer_cut(node: WorkloadNode, tiling: LayerTiling, network: NetworkTensors) -> LayerCut:
     """The layer of a node, cut by outer loops."""
     assert node.layer is not None
-    layer, relations = node.layer, _relations(node, network)
     # Compared, not hashed, but for what tells most layers apart: that takes less time.
-    cuts: list[LayerCut] = network.alike.once_for((tiling.loops, tiling.group_loops, layer.loop_sizes), list)
+    cuts: list[LayerCut] = network.alike.once_for((tiling.loops, tiling.group_loops, node.layer.loop_sizes), list)
     for cut in cuts:
-        if cut.relations == relations and _all_but_name(cut.layer) == _all_but_name(layer):
+        if _are_alike(cut.node, node, network.shape_of):
             return cut
-    cuts.append(_layer_cut(node, relations, tiling, network))
+    cuts.append(_layer_cut(node, tiling, network))
     return cuts[-1]
 
 
-def _relations(node: WorkloadNode, network: NetworkTensors) -> _Relations:
-    shape_of = network.shape_of
-    outputs = [index_map.output.tensor for index_map in node.index_maps]
-    return tuple(
-        [
-            (
-                *(index_map.output.axes, index_map.input.axes, index_map.loops, index_map.is_exact),
-                *(shape_of[output], shape_of[index_map.input.tensor], outputs.index(output)),
-            )
-            for index_map, output in zip(node.index_maps, outputs, strict=True)
-        ]
-    )
+def _are_alike(node: WorkloadNode, other: WorkloadNode, shape_of: Mapping[str, Shape]) -> bool:
+    """Whether two layers differ in names only."""
+    if len(node.index_maps) != len(other.index_maps) or _all_but_name(node.layer) != _all_but_name(other.layer):
+        return False
+    name_of: dict[str, str] = {}
+    """Output of one layer -> that of the other."""
+    for one, two in zip(node.index_maps, other.index_maps, strict=True):
+        output, source = one.output, one.input
+        if (
+            (output.axes, source.axes, one.loops, one.is_exact)
+            != (two.output.axes, two.input.axes, two.loops, two.is_exact)
+            or shape_of[output.tensor] != shape_of[two.output.tensor]
+            or shape_of[source.tensor] != shape_of[two.input.tensor]
+            or name_of.setdefault(output.tensor, two.output.tensor) != two.output.tensor
+        ):
+            return False
+    return len(set(name_of.values())) == len(name_of)
 
 
-def _layer_cut(node: WorkloadNode, relations: _Relations, tiling: LayerTiling, network: NetworkTensors) -> LayerCut:
+def _layer_cut(node: WorkloadNode, tiling: LayerTiling, network: NetworkTensors) -> LayerCut:
     assert node.layer is not None
     alike, shape_of = network.alike, network.shape_of
     grid = alike.grid(node.layer.loop_sizes, tiling)
@@ -75,4 +76,4 @@ def _layer_cut(node: WorkloadNode, relations: _Relations, tiling: LayerTiling, n
         if output.tensor not in producers:
             producers[output.tensor] = number, producer_of(rows, grid, alike)
         demands.append(demand_of_map(index_map, shape_of[source], rows, grid, alike))
-    return LayerCut(node.layer, relations, grid, tuple(demands), tuple(producers.values()))
+    return LayerCut(node, grid, tuple(demands), tuple(producers.values()))

@@ -212,16 +212,17 @@ def _contents_of(
     rows: list[AxisRows], grid: LayerGrid, alike: Alike
 ) -> tuple[tuple[str, ...], Integers, list[Integers]]:
     """(dimensions whose tiles tell contents apart, all contents, for each axis [content] row)."""
-    used = [dimension for row in rows for dimension in row.dimensions]
+    used = {dimension for row in rows for dimension in row.dimensions}
     if not used:
         return (), _ONE_ROW, [_ONE_ROW] * len(rows)
     cut = [(dimension, tiles.count) for dimension, tiles in grid.cut_tiles.items() if dimension in used]
     dimensions, counts = zip(*cut, strict=True)
+    content = alike.once(row_of_contents, dimensions, dimensions, counts)
     row_of = {
         own: alike.once(row_of_contents, own, dimensions, counts)
-        for own in {dimensions, *[row.dimensions for row in rows]}
+        for own in {row.dimensions for row in rows}
     }
-    return dimensions, row_of[dimensions], [row_of[row.dimensions] for row in rows]
+    return dimensions, content, [row_of[row.dimensions] for row in rows]
 
 
 def _keeps_boxes(

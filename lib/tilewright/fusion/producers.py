@@ -54,6 +54,8 @@ def split_reductions(name: str, index_map: IndexMap, producer: Producer) -> list
 
     A reduction is added up by one core: its steps, and tiles that add to the same elements, must be of one group.
     """
+    if not producer.unsplittable:
+        return []
     grid = producer.grid
     problems = []
     for place in grid.tiling.group_loops:

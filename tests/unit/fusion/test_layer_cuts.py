@@ -43,7 +43,7 @@ def test_relations_tell_layers_of_equal_loops_apart() -> None:
     before, behind = {"pads": [2, 2, 0, 0]}, {"pads": [0, 0, 2, 2]}
     nodes = [conv("x", "w0", "a", **before), conv("x", "w1", "b", **behind), make_node("Add", ["a", "b"], ["y"])]
     first, second, _ = cuts(read(nodes, constants=WEIGHTS), {"a": [("OY", 3)], "b": [("OY", 3)]})
-    assert first.layer.loop_sizes == second.layer.loop_sizes
+    assert first.node.layer.loop_sizes == second.node.layer.loop_sizes
     assert first is not second
     lines = [[demand.boxes[:, 2].tolist() for demand in cut.demands if demand.dimensions] for cut in (first, second)]
     assert lines == [[[[0, 2], [0, 4], [2, 6]]], [[[0, 4], [2, 6], [4, 6]]]]
