@@ -91,6 +91,7 @@ def _shapes(building: _Building) -> tuple[Integers, tuple[Layer, ...]]:
     shape_of_cn: dict[LayerCut, Integers] = {}
     for cut in building.cuts:
         if cut not in shape_of_cn:
+            assert cut.node.layer is not None
             classes, examples = shape_classes(cut.node.layer, cut.grid, building.network.alike)
             numbers = [places.setdefault(example, len(places)) for example in examples]
             shape_of_cn[cut] = np.array(numbers)[classes]

@@ -218,10 +218,7 @@ def _contents_of(
     cut = [(dimension, tiles.count) for dimension, tiles in grid.cut_tiles.items() if dimension in used]
     dimensions, counts = zip(*cut, strict=True)
     content = alike.once(row_of_contents, dimensions, dimensions, counts)
-    row_of = {
-        own: alike.once(row_of_contents, own, dimensions, counts)
-        for own in {row.dimensions for row in rows}
-    }
+    row_of = {own: alike.once(row_of_contents, own, dimensions, counts) for own in {row.dimensions for row in rows}}
     return dimensions, content, [row_of[row.dimensions] for row in rows]
 
 

@@ -74,6 +74,7 @@ def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Su
                 "core_work": bounds.core_work_cycles,
                 "off_chip_traffic": bounds.off_chip_traffic_cycles,
                 "link_traffic": bounds.link_traffic_cycles,
+                "before_and_after": bounds.before_and_after_cycles,
             },
             "energy_pj": bounds.energy_pj,
         },

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.scheduling.cn_classes import SLACK, CnClasses
 from tilewright.scheduling.problem import OUTPUT_OPERAND, Booleans, CoreSystem, Floats, Integers, SchedulingProblem
 
 _ROUNDS = 300
@@ -22,17 +23,18 @@ class CompulsoryMoves:
     """[move + 1] into the ways"""
     cycles_per_bit: Floats
     """[way, link] that a bit takes of the link"""
-    core_to_core_energy_pj: float
-    """Least energy of the moves from core to core, over links and in the memories at the ends"""
 
-    def latency_cycles(self) -> float:
-        """The best bound by weights on links, which sum to 1: no link carries more than its width."""
+    def latency_cycles(self, rounds: int = _ROUNDS) -> int:
+        """The best bound by weights on links, which sum to 1: no link carries more than its width.
+
+        Any weights are right; these come from `rounds` steps towards the links that are loaded the most.
+        """
         if not len(self.bits):
-            return 0.0
+            return 0
         links = self.cycles_per_bit.shape[1]
         logarithm, average, best = np.zeros(links), np.zeros(links), 0.0
         move_of_way = np.repeat(np.arange(len(self.bits)), np.diff(self.start))
-        for step in range(1, _ROUNDS + 1):
+        for step in range(1, rounds + 1):
             weight = np.exp(logarithm - logarithm.max())
             weight /= weight.sum()
             average += (weight - average) / step
@@ -47,75 +49,101 @@ class CompulsoryMoves:
             if load.sum() == 0:
                 break
             logarithm += load / load.max() * (2.0 / math.sqrt(step))
-        return best
+        return math.ceil(best * (1 - SLACK))
 
 
-def compulsory_moves(
-    problem: SchedulingProblem, allowed: Booleans, never_streams: Booleans, of_cn: Integers
-) -> CompulsoryMoves:
-    """The moves of a problem; `allowed` [class, core], `never_streams` [class, operand], `of_cn` the class of each CN.
+@dataclass(frozen=True, eq=False)
+class PossibleMoves:
+    """Why pieces move: for what a CN reads, or to leave the network."""
+
+    piece: Integers
+    """[reason] ascending; of one piece first the kind of move that takes most time if nothing else moves"""
+    piece_bits: Integers
+    """[piece]"""
+    reader: Integers
+    """[reason] CN; -1 for results"""
+    producer: Integers
+    """[reason] CN; -1 for constants"""
+    operand: Integers
+    """[reason] memory operand that it is read by, or written by"""
+    kind: Integers
+    """[reason]"""
+    ways: tuple[Floats, ...]
+    """[kind] [way, link] cycles that a bit takes of the link; no ways where nothing needs to move over a link"""
+    energy_pj: Floats
+    """[kind] least energy of a bit over links and in the memories at the ends; 0 for fetches and results"""
+
+    def once(self, kept: Booleans) -> Integers:
+        """Of some reasons those that count: the first of each piece."""
+        chosen = np.flatnonzero(kept)
+        piece = self.piece[chosen]
+        first = np.ones(len(chosen), np.bool_)
+        first[1:] = piece[1:] != piece[:-1]
+        return chosen[first]
+
+    def bits(self, kept: Booleans) -> int:
+        """Bits of the pieces that move for some reasons."""
+        return int(self.piece_bits[self.piece[self.once(kept)]].sum())
+
+    def compulsory(self, kept: Booleans) -> CompulsoryMoves:
+        """What must move for some reasons."""
+        chosen = self.once(kept)
+        bits = np.zeros(len(self.ways), np.int64)
+        np.add.at(bits, self.kind[chosen], self.piece_bits[self.piece[chosen]])
+        used = [number for number, table in enumerate(self.ways) if bits[number] and len(table)]
+        start = np.zeros(len(used) + 1, np.int64)
+        np.cumsum([len(self.ways[number]) for number in used], out=start[1:])
+        tables = [self.ways[number] for number in used]
+        return CompulsoryMoves(bits[used], start, np.concatenate(tables) if tables else np.zeros((0, 0)))
+
+    def core_to_core_energy_pj(self) -> float:
+        """Least energy of the moves from core to core: of each piece the one that takes most."""
+        most = np.zeros(len(self.piece_bits))
+        np.maximum.at(most, self.piece, self.energy_pj[self.kind])
+        return float(self.piece_bits @ most)
+
+
+def possible_moves(problem: SchedulingProblem, classes: CnClasses) -> PossibleMoves:
+    """The moves of a problem.
 
     A constant must reach a memory that some CN reads it from; a result must leave its producer's memory; what one CN
-    makes for another must move if no two allowed cores of theirs have it in one memory. Of a piece that several CNs
-    need one move counts, the longest. What may stream is left out.
+    makes for another must move if no two allowed cores of theirs have it in one memory. What may stream is left out.
     """
-    graph = problem.graph
-    sets, set_of_class = np.unique(allowed, axis=0, return_inverse=True)
-    set_of_class = set_of_class.reshape(-1)
+    graph, of_cn, never_streams = problem.graph, classes.of_cn, classes.never_streams
+    sets, set_of_class = np.unique(classes.allowed, axis=0, return_inverse=True)
+    set_of_cn = set_of_class.reshape(-1)[of_cn]
     operands = problem.system.core_memory.shape[1]
     outside = len(sets)
     piece, operand = problem.fetch_order
-    reader, producer = of_cn[problem.need_cn], graph.piece_producer[piece]
+    producer = graph.piece_producer[piece]
     made = producer >= 0
-    source = np.where(made, set_of_class[of_cn[np.maximum(producer, 0)]], outside)
-    stays = never_streams[reader, operand] & (~made | never_streams[of_cn[np.maximum(producer, 0)], OUTPUT_OPERAND])
+    maker = np.maximum(producer, 0)
+    stays = never_streams[of_cn[problem.need_cn], operand] & (~made | never_streams[of_cn[maker], OUTPUT_OPERAND])
     kept = np.flatnonzero(stays & ~graph.piece_is_output[piece])
     results = np.flatnonzero(graph.piece_is_output)
     results = results[never_streams[of_cn[graph.piece_producer[results]], OUTPUT_OPERAND]]
-    pieces = np.concatenate((piece[kept], results))
-    sources = np.concatenate((source[kept], set_of_class[of_cn[graph.piece_producer[results]]]))
-    targets = np.concatenate((set_of_class[reader[kept]], np.full(len(results), outside)))
+    sources = np.where(made, set_of_cn[maker], outside)[kept]
+    sources = np.concatenate((sources, set_of_cn[graph.piece_producer[results]]))
+    targets = np.concatenate((set_of_cn[problem.need_cn[kept]], np.full(len(results), outside)))
     by = np.concatenate((operand[kept], np.full(len(results), OUTPUT_OPERAND)))
-    key = (sources * (outside + 1) + targets) * operands + by
-    kinds, kind = np.unique(key, return_inverse=True)
+    kinds, kind = np.unique((sources * (outside + 1) + targets) * operands + by, return_inverse=True)
     ways = [_ways(problem.system, sets, outside, int(number), operands) for number in kinds.tolist()]
     is_between = (kinds // operands // (outside + 1) != outside) & (kinds // operands % (outside + 1) != outside)
-    return _joined(problem, pieces, kind.reshape(-1), ways, is_between)
-
-
-def _joined(
-    problem: SchedulingProblem, pieces: Integers, kind: Integers, ways: list[dict[Way, float]], is_between: Booleans
-) -> CompulsoryMoves:
-    """Each piece in the kind of move that takes most time if nothing else moves."""
     widths = problem.system.link_bits_per_cycle
-    tables = [np.array([_load(way, widths) for way in found]).reshape(len(found), len(widths)) for found in ways]
+    tables = [np.array([_load(way, widths) for way in found]).reshape(-1, len(widths)) for found in ways]
     longest = np.array([table.sum(axis=1).min() if len(table) else 0.0 for table in tables])
+    pieces, kind = np.concatenate((piece[kept], results)), kind.reshape(-1)
     order = np.lexsort((-longest[kind], pieces)) if len(pieces) else pieces
-    first = np.ones(len(order), np.bool_)
-    first[1:] = pieces[order][1:] != pieces[order][:-1]
-    chosen = order[first]
-    bits = np.zeros(len(ways), np.int64)
-    np.add.at(bits, kind[chosen], problem.graph.piece_bits[pieces[chosen]])
-    used = [number for number in range(len(ways)) if bits[number] and len(tables[number])]
-    start = np.zeros(len(used) + 1, np.int64)
-    np.cumsum([len(tables[number]) for number in used], out=start[1:])
-    return CompulsoryMoves(
-        bits=bits[used],
-        start=start,
-        cycles_per_bit=np.concatenate([np.zeros((0, len(widths))), *(tables[number] for number in used)]),
-        core_to_core_energy_pj=_energy_between_cores(problem, pieces, kind, ways, is_between),
+    return PossibleMoves(
+        piece=pieces[order],
+        piece_bits=graph.piece_bits,
+        reader=np.concatenate((problem.need_cn[kept], np.full(len(results), -1)))[order],
+        producer=np.concatenate((producer[kept], graph.piece_producer[results]))[order],
+        operand=by[order],
+        kind=kind[order],
+        ways=tuple(tables),
+        energy_pj=np.where(is_between, [min(found.values(), default=0.0) for found in ways], 0.0),
     )
-
-
-def _energy_between_cores(
-    problem: SchedulingProblem, pieces: Integers, kind: Integers, ways: list[dict[Way, float]], is_between: Booleans
-) -> float:
-    """Of each piece the move that takes most energy; fetches and results are counted elsewhere."""
-    least = np.array([min(found.values(), default=0.0) for found in ways])
-    most = np.zeros(len(problem.graph.piece_bits))
-    moves = np.flatnonzero(is_between[kind])
-    np.maximum.at(most, pieces[moves], least[kind[moves]])
-    return float(problem.graph.piece_bits @ most)
 
 
 def _load(way: Way, widths: Integers) -> Floats:

@@ -98,8 +98,8 @@ STATE = _record(
 request (oldest first), stream_share [core * links + link], link_bits [cause * links + link], words_read and
 words_written [cause * memories + memory] are arrays of CELL."""
 
-GRAPH = _record("node_count finished latency head runtime tail waiting queue start successor delay")
-"""For longest paths: arrays of CELL by CN and by edge."""
+GRAPH = _record("node_count finished latency head runtime tail waiting queue mark start successor delay")
+"""For paths: arrays of CELL by CN and by edge."""
 
 cell_at = RecordPointer(CELL)
 node_at = RecordPointer(NODE)

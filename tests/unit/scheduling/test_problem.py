@@ -206,7 +206,7 @@ def test_bounds_worked_out_by_hand() -> None:
 
     Path: fetch 4 + 10 + 8 = 22, then 20 result bits: 2, so 24. Work: with weights w and 1 - w of the cores
     2 min(10 w, 30 - 30 w) + 8 w, best at w = 0.75: 15 + 6 = 21; the least release (CN 2) and tail (CN 0) are 0: 21.
-    Traffic: 80 + 20 bits over 10: 10.
+    Traffic: 80 + 20 bits over 10: 10. Before and after CN 2: 2 min(10 w, 30 - 30 w) = 15 from the release 4 on; 8; 2.
     Energy: links 100 × 0.5; fetches 2 × 12; result 21; no on-core energy.
     """
     nodes = [Node({0: 10, 1: 30}, [(0, WEIGHT)]), Node({0: 10, 1: 30}, [(1, WEIGHT)]), Node({0: 8}, after=[0, 1])]
@@ -214,7 +214,8 @@ def test_bounds_worked_out_by_hand() -> None:
     assert bounds.critical_path_cycles == 24
     assert bounds.core_work_cycles == 21
     assert bounds.off_chip_traffic_cycles == 10
-    assert (bounds.latency_cycles, bounds.latency_gap(24), bounds.latency_gap(32)) == (24, 0.0, 0.25)
+    assert bounds.before_and_after_cycles == 29
+    assert (bounds.latency_cycles, bounds.latency_gap(29), bounds.latency_gap(58)) == (29, 0.0, 0.5)
     assert bounds.energy_pj == pytest.approx(50 + 24 + 21, rel=1e-8)
 
 
