@@ -67,7 +67,9 @@ PIXELS = Cut("pixels", [["OX", "all"], ["OY", "all"]])
 DEFAULT_RUN = Cut(
     "as in config.yaml", None, PROJECT / "config/mapping/multi/quad_core.yaml", (12, 23), has_activations=True
 )
-CUTS = (LINES, DEFAULT_RUN, Cut("lines in 8 parts", [["OX", 8], ["OY", "all"]]), PIXELS)
+EQUAL_DEFAULT = Cut("as in config.yaml, equal layers", None, DEFAULT_RUN.mapping, (7, 14))
+"""The same stacks by the node ids of the network without activation functions: both sides have the same CNs."""
+CUTS = (LINES, EQUAL_DEFAULT, DEFAULT_RUN, Cut("lines in 8 parts", [["OX", 8], ["OY", "all"]]), PIXELS)
 """From few CNs to many; the graph is measured for each."""
 
 

@@ -22,6 +22,7 @@ class LayerCut:
 
     node: WorkloadNode
     """The first of these layers."""
+    tiling: LayerTiling
     grid: LayerGrid
     demands: tuple[Demand, ...]
     """[index map] what the CNs need of the tensor that the map reads"""
@@ -33,9 +34,10 @@ def layer_cut(node: WorkloadNode, tiling: LayerTiling, network: NetworkTensors) 
     """The layer of a node, cut by outer loops."""
     assert node.layer is not None
     # Compared, not hashed, but for what tells most layers apart: that takes less time.
-    cuts: list[LayerCut] = network.alike.once_for((tiling.loops, tiling.group_loops, node.layer.loop_sizes), list)
+    cuts: list[LayerCut] = network.alike.once_for(node.layer.loop_sizes, list)
     for cut in cuts:
-        if _are_alike(cut.node, node, network.shape_of):
+        is_cut_alike = cut.tiling.loops == tiling.loops and cut.tiling.group_loops == tiling.group_loops
+        if is_cut_alike and _are_alike(cut.node, node, network.shape_of):
             return cut
     cuts.append(_layer_cut(node, tiling, network))
     return cuts[-1]
@@ -76,4 +78,4 @@ def _layer_cut(node: WorkloadNode, tiling: LayerTiling, network: NetworkTensors)
         if output.tensor not in producers:
             producers[output.tensor] = number, producer_of(rows, grid, alike)
         demands.append(demand_of_map(index_map, shape_of[source], rows, grid, alike))
-    return LayerCut(node, grid, tuple(demands), tuple(producers.values()))
+    return LayerCut(node, tiling, grid, tuple(demands), tuple(producers.values()))

@@ -1,6 +1,6 @@
 """Tiling by the mapping file: `intra_core_tiling`, `inter_core_tiling` and layer stacks, the dialect of 2025."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from tilewright.errors import InputError, Problem
 from tilewright.fusion.outer_loops import LayerTiling, Tiling, counted_loops, layer_tiling
@@ -23,24 +23,42 @@ def mapped_tiling(workload: Workload, mapping: Mapping, stacks: Sequence[Sequenc
     tilings: list[LayerTiling] = []
     notices: list[str] = []
     problems: list[Problem] = []
+    known: dict[Hashable, LayerTiling] = {}
+    """Tilings without remarks; networks repeat their layers."""
     for node in workload.nodes:
         if node.layer is None:
             continue
         entry = mapping.constraints_for(node.layer)
-        names = dimension_names(node.layer, entry)
-        between, remarks = _tiles(node.layer, names, entry, entry.inter_core_tiling, problems)
-        within, more = _tiles(node.layer, names, entry, entry.intra_core_tiling, problems)
-        notices += [*remarks, *more]
-        if not within:
-            within = _default_tiles(node.layer)
-        counts = [*between, *(within if node.node_id in fused else [])]
-        loops, remarks = counted_loops(node.layer, counts)
-        notices += remarks
-        tilings.append(layer_tiling(node.node_id, loops, [place < len(between) for place in range(len(counts))]))
-        problems += _core_problems(node, entry, tilings[-1])
+        key = id(entry), node.layer.loop_sizes, node.layer.operand_dimensions, node.node_id in fused
+        alike = known.get(key)
+        if alike is None:
+            tiling, remarks = _layer_tiling(node, entry, node.node_id in fused, problems)
+            notices += remarks
+            if not remarks:
+                known[key] = tiling
+        else:
+            tiling = LayerTiling(node.node_id, alike.loops, alike.group_loops)
+        tilings.append(tiling)
+        problems += _core_problems(node, entry, tiling)
     if problems:
         raise InputError(dict.fromkeys(problems))
     return Tiling(tuple(tilings), tuple(tuple(stack) for stack in stacks), tuple(dict.fromkeys(notices)))
+
+
+def _layer_tiling(
+    node: WorkloadNode, entry: MappingConstraints, is_fused: bool, problems: list[Problem]
+) -> tuple[LayerTiling, list[str]]:
+    """The tiling of a layer by its entry, and remarks."""
+    assert node.layer is not None
+    names = dimension_names(node.layer, entry)
+    between, remarks = _tiles(node.layer, names, entry, entry.inter_core_tiling, problems)
+    within, more = _tiles(node.layer, names, entry, entry.intra_core_tiling, problems)
+    if not within:
+        within = _default_tiles(node.layer)
+    counts = [*between, *(within if is_fused else [])]
+    loops, others = counted_loops(node.layer, counts)
+    in_group = [place < len(between) for place in range(len(counts))]
+    return layer_tiling(node.node_id, loops, in_group), [*remarks, *more, *others]
 
 
 def dimension_names(layer: Layer, entry: MappingConstraints) -> dict[str, str]:

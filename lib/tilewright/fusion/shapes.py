@@ -43,6 +43,8 @@ def _sizes_in_class(
     number: int, classes: "_Classes", uncut: Sequence[tuple[str, int]], by_tile: Mapping[str, "_Sizes"]
 ) -> tuple[tuple[str, int], ...]:
     """(dimension, size) in a class: as given, but for the dimensions whose sizes go by tiles."""
+    if not by_tile:
+        return tuple(uncut)
     found = []
     for pair in uncut:
         sizes = by_tile.get(pair[0])

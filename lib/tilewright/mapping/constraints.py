@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from tilewright.workload.layer import Layer
 from tilewright.workload.operator_groups import ALL, GROUPS, group_has
@@ -122,7 +122,12 @@ class Mapping:
     @cached_property
     def _globs(self) -> tuple[tuple[MappingConstraints, Callable[[str], object]], ...]:
         globs = [entry for entry in self.entries if any(sign in entry.name for sign in "*?[")]
-        return tuple([(entry, re.compile(fnmatch.translate(entry.name)).match) for entry in globs])
+        return tuple([(entry, _matcher(entry.name)) for entry in globs])
+
+
+@lru_cache(maxsize=1024)
+def _matcher(glob: str) -> Callable[[str], object]:
+    return re.compile(fnmatch.translate(glob)).match
 
 
 def is_of_kind(layer: Layer, kind: str) -> bool:
