@@ -7,13 +7,12 @@ import numpy as np
 from tilewright.scheduling.cn_classes import SLACK, CnClasses, cn_classes
 from tilewright.scheduling.link_bounds import possible_moves
 from tilewright.scheduling.path_bounds import paths_through
-from tilewright.scheduling.problem import Booleans, SchedulingProblem
+from tilewright.scheduling.problem import Booleans, Integers, SchedulingProblem
 from tilewright.scheduling.split_bounds import split_latency_cycles
 from tilewright.scheduling.system_limits import SystemLimits, system_limits
 from tilewright.scheduling.work_bounds import (
     core_work,
     fetched_pieces,
-    moved_bits,
     off_chip_traffic,
     traffic_loads,
     written_pieces,
@@ -29,15 +28,19 @@ class LowerBounds:
     off_chip_traffic_cycles: int
     link_traffic_cycles: int
     before_and_after_cycles: int
-    """What must be over before some CN starts, and what cannot begin before it ends; 0 if that is below the others."""
+    """What must be over before some CN starts, its runtime, and what cannot begin before it ends."""
     energy_pj: float
 
     @property
     def latency_cycles(self) -> int:
         """The largest bound on the latency."""
-        one_limit = max(self.critical_path_cycles, self.core_work_cycles)
-        traffic = max(self.off_chip_traffic_cycles, self.link_traffic_cycles)
-        return max(one_limit, traffic, self.before_and_after_cycles)
+        return max(
+            self.critical_path_cycles,
+            self.core_work_cycles,
+            self.off_chip_traffic_cycles,
+            self.link_traffic_cycles,
+            self.before_and_after_cycles,
+        )
 
     def latency_gap(self, latency_cycles: int) -> float:
         """How much smaller, relative to a latency that was found, the optimum could be."""
@@ -53,19 +56,27 @@ def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) ->
     classes, limits = cn_classes(problem, allowed), system_limits(problem.system)
     paths, moves = paths_through(problem, classes, limits), possible_moves(problem, classes)
     ends = int(paths.release.min()) + int(paths.writing.min()) if len(paths.release) else 0
-    traffic = traffic_loads(problem, classes, limits, *moved_bits(problem, classes))
+    fetched, written = fetched_pieces(problem, classes), written_pieces(problem, classes)
+    bits = problem.graph.piece_bits
+    traffic = traffic_loads(problem, classes, limits, int(bits[fetched].sum()), int(bits[written].sum()))
     return LowerBounds(
         critical_path_cycles=paths.latency_cycles,
         core_work_cycles=core_work(classes, traffic, ends),
-        off_chip_traffic_cycles=off_chip_traffic(problem, classes, limits),
+        off_chip_traffic_cycles=off_chip_traffic(classes, traffic),
         link_traffic_cycles=moves.compulsory(np.ones(len(moves.piece), np.bool_)).latency_cycles(),
         before_and_after_cycles=split_latency_cycles(problem, classes, limits, paths, moves),
-        energy_pj=_energy(problem, classes, limits) + moves.core_to_core_energy_pj() * (1 - SLACK),
+        energy_pj=_energy(problem, classes, limits, bits[fetched], bits[written])
+        + moves.core_to_core_energy_pj() * (1 - SLACK),
     )
 
 
-def _energy(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> float:
-    """Cheapest core of each CN with its streams, and the cheapest way of all that must be moved."""
+def _energy(
+    problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, fetched_bits: Integers, written_bits: Integers
+) -> float:
+    """Cheapest core of each CN with its streams, and the cheapest way of all that must be moved.
+
+    The bits are those of the pieces that must be fetched and written.
+    """
     if len(classes.count) == 0:
         return 0.0
     costs, system = problem.costs, problem.system
@@ -79,7 +90,6 @@ def _energy(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits
     energy += words[:, :, 0] * system.memory_write_energy_pj[off]
     energy += words[:, :, 1:].sum(axis=2) * system.memory_read_energy_pj[off]
     total = float(classes.count @ np.where(classes.allowed, energy, np.inf).min(axis=1))
-    bits = problem.graph.piece_bits
-    total += limits.cheapest_fetch_pj(system, bits[fetched_pieces(problem, classes)])
-    total += limits.cheapest_write_pj(system, bits[written_pieces(problem, classes)])
+    total += limits.cheapest_fetch_pj(system, fetched_bits)
+    total += limits.cheapest_write_pj(system, written_bits)
     return total * (1 - SLACK)

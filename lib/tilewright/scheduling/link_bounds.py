@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.scheduling.cn_classes import SLACK, CnClasses
+from tilewright.scheduling.best_weights import best_by_weights
+from tilewright.scheduling.cn_classes import CnClasses
 from tilewright.scheduling.problem import OUTPUT_OPERAND, Booleans, CoreSystem, Floats, Integers, SchedulingProblem
 
 _ROUNDS = 300
@@ -25,31 +26,22 @@ class CompulsoryMoves:
     """[way, link] that a bit takes of the link"""
 
     def latency_cycles(self, rounds: int = _ROUNDS) -> int:
-        """The best bound by weights on links, which sum to 1: no link carries more than its width.
-
-        Any weights are right; these come from `rounds` steps towards the links that are loaded the most.
-        """
+        """The best bound by weights on links: no link carries more than its width."""
         if not len(self.bits):
             return 0
-        links = self.cycles_per_bit.shape[1]
-        logarithm, average, best = np.zeros(links), np.zeros(links), 0.0
         move_of_way = np.repeat(np.arange(len(self.bits)), np.diff(self.start))
-        for step in range(1, rounds + 1):
-            weight = np.exp(logarithm - logarithm.max())
-            weight /= weight.sum()
-            average += (weight - average) / step
-            for candidate in (average / average.sum(), weight):
-                price = self.cycles_per_bit @ candidate
-                cheapest = np.minimum.reduceat(price, self.start[:-1])
-                best = max(best, float(self.bits @ cheapest))
+
+        def bound(weight: Floats) -> tuple[float, Integers]:
+            price = self.cycles_per_bit @ weight
+            cheapest = np.minimum.reduceat(price, self.start[:-1])
+            return float(self.bits @ cheapest), np.flatnonzero(price == cheapest[move_of_way])
+
+        def load(ways: Integers) -> Floats:
             # The first of the cheapest ways of each move.
-            ways = np.flatnonzero(price == cheapest[move_of_way])
-            ways = ways[np.unique(move_of_way[ways], return_index=True)[1]]
-            load = self.bits @ self.cycles_per_bit[ways]
-            if load.sum() == 0:
-                break
-            logarithm += load / load.max() * (2.0 / math.sqrt(step))
-        return math.ceil(best * (1 - SLACK))
+            loads: Floats = self.bits @ self.cycles_per_bit[ways[np.unique(move_of_way[ways], return_index=True)[1]]]
+            return loads
+
+        return best_by_weights(self.cycles_per_bit.shape[1], rounds, bound, load)
 
 
 @dataclass(frozen=True, eq=False)

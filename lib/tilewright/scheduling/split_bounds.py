@@ -9,14 +9,14 @@ from tilewright.scheduling.link_bounds import PossibleMoves
 from tilewright.scheduling.path_bounds import LongestPaths
 from tilewright.scheduling.problem import Booleans, Integers, SchedulingProblem
 from tilewright.scheduling.system_limits import SystemLimits
-from tilewright.scheduling.work_bounds import TrafficLoad, core_work, traffic_loads
+from tilewright.scheduling.work_bounds import ROUNDS, TrafficLoad, core_work, traffic_loads
 
 _MOST_TRIED, _LEAST_TRIED = 16, 2
 """CNs that are looked at first, one of a layer; fewer where the graph is large."""
 _MOST_NEEDS = 10**7
 """Needs of a graph times CNs that are looked at first."""
-_FEW_ROUNDS, _ROUNDS = 40, 400
-"""Steps of the search for weights: for all CNs that are looked at, and for the best of these."""
+_FEW_ROUNDS = 40
+"""Steps of the search for weights for all CNs that are looked at; the best of these gets more."""
 
 
 def split_latency_cycles(
@@ -41,7 +41,7 @@ def split_latency_cycles(
         }
         best = max(found, key=lambda place: (found[place], -place))
         low, high = max([p for p in found if p < best], default=best), min([p for p in found if p > best], default=best)
-    return max(found[best], split.latency_cycles(int(candidates[best]), _ROUNDS))
+    return max(found[best], split.latency_cycles(int(candidates[best]), ROUNDS))
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,20 +5,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tilewright.scheduling.best_weights import best_by_weights
 from tilewright.scheduling.cn_classes import SLACK, CnClasses
 from tilewright.scheduling.problem import OUTPUT_OPERAND, Booleans, Floats, SchedulingProblem
 from tilewright.scheduling.system_limits import SystemLimits
 
-_ROUNDS = 400
+ROUNDS = 400
+"""Steps of the search for weights."""
 TrafficLoad = tuple[Floats, float]
 """([class, core] cycles that the streams of a CN take, cycles taken in any case)."""
 
 
-def core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rounds: int = _ROUNDS) -> int:
-    """The best bound by weights on cores and traffic, which sum to 1.
+def core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rounds: int = ROUNDS) -> int:
+    """The best bound by weights on cores and traffic.
 
-    `ends` are cycles before the first CN and after the last one. Any weights are right; these come from `rounds` steps
-    towards what is loaded the most.
+    `ends` are cycles before the first CN and after the last one; `rounds` are those of the search for weights.
     """
     present = np.flatnonzero(classes.count)
     if not len(present):
@@ -31,22 +32,19 @@ def core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rou
     fixed = np.array([float(ends)] * len(used) + [cycles for _, cycles in traffic])
     cells = np.arange(len(present)) * len(used)
     """[class] place of its first core in flat tables"""
-    logarithm, average, best = np.zeros(len(fixed)), np.zeros(len(fixed)), 0.0
-    for step in range(1, rounds + 1):
-        weight = np.exp(logarithm - logarithm.max())
-        weight /= weight.sum()
-        average += (weight - average) / step
-        for candidate in (average / average.sum(), weight):
-            on_cores, on_traffic = candidate[: len(used)], candidate[len(used) :]
-            priced = runtime * on_cores + (on_traffic @ taken).reshape(runtime.shape) + closed
-            best = max(best, float(count @ priced.min(axis=1) + candidate @ fixed))
+
+    def bound(weight: Floats) -> tuple[float, Floats]:
+        on_cores, on_traffic = weight[: len(used)], weight[len(used) :]
+        priced = runtime * on_cores + (on_traffic @ taken).reshape(runtime.shape) + closed
+        return float(count @ priced.min(axis=1) + weight @ fixed), priced
+
+    def load(priced: Floats) -> Floats:
         chosen = cells + priced.argmin(axis=1)
         on_core = np.bincount(chosen - cells, count * runtime.take(chosen), len(used))
-        load = fixed + np.concatenate((on_core, taken[:, chosen] @ count))
-        if not load.any():
-            break
-        logarithm += load / load.max() * (2.0 / math.sqrt(step))
-    return math.ceil(best * (1 - SLACK))
+        loads: Floats = fixed + np.concatenate((on_core, taken[:, chosen] @ count))
+        return loads
+
+    return best_by_weights(len(fixed), rounds, bound, load)
 
 
 def traffic_loads(
@@ -82,18 +80,12 @@ def written_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
     return written
 
 
-def moved_bits(problem: SchedulingProblem, classes: CnClasses) -> tuple[int, int]:
-    """Bits that must be fetched in any case, and written."""
-    bits = problem.graph.piece_bits
-    return int(bits[fetched_pieces(problem, classes)].sum()), int(bits[written_pieces(problem, classes)].sum())
-
-
-def off_chip_traffic(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> int:
+def off_chip_traffic(classes: CnClasses, traffic: Sequence[TrafficLoad]) -> int:
     """Cycles that compulsory traffic with the off-chip memory takes; of each CN the least that it may stream."""
     if len(classes.count) == 0:
         return 0
     cycles = [
         fixed + float(classes.count @ np.where(classes.allowed, streams, np.inf).min(axis=1))
-        for streams, fixed in traffic_loads(problem, classes, limits, *moved_bits(problem, classes))
+        for streams, fixed in traffic
     ]
     return math.ceil(max(cycles) * (1 - SLACK))
