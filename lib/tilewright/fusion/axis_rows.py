@@ -146,8 +146,6 @@ def owners_along(rows: AxisRows) -> tuple[AxisOwners, bool]:
 
     Where several tiles add to one element (transposed convolution), the last in number has the final value.
     """
-    if rows.only is not None:
-        return whole_owners(*rows.only, rows.size), False
     first, end = rows.first, rows.end
     if rows.gapped is None and not rows.has_empty_rows and np.array_equal(first[1:], end[:-1]):
         return _owners_end_to_end(first, end, rows.number, rows.size), False

@@ -10,7 +10,7 @@ from tilewright.fusion.contents import ReadTable, reading_cns
 from tilewright.fusion.flows import Link
 from tilewright.fusion.graph import ORDERING, CnGraph, CnLayer
 from tilewright.fusion.grid import Integers, LayerGrid
-from tilewright.fusion.layer_cuts import LayerCut, layer_cut
+from tilewright.fusion.layer_cuts import LayerCut, layer_cuts
 from tilewright.fusion.link_edges import DataLink, data_edges
 from tilewright.fusion.needs import (
     NetworkTensors,
@@ -116,20 +116,18 @@ def _check(workload: Workload, nodes: list[WorkloadNode], tiling: Tiling) -> Non
 def _start(workload: Workload, nodes: list[WorkloadNode], tiling: Tiling) -> _Building:
     stack_of = {node_id: stack for stack, members in enumerate(tiling.stacks) for node_id in members}
     network = network_tensors(workload)
+    tilings = [tiling.of_node[node.node_id] for node in nodes]
+    cuts = layer_cuts(nodes, tilings, network)
     layers: list[CnLayer] = []
-    cuts: list[LayerCut] = []
     operands: dict[str, None] = {}
     producers: dict[str, tuple[int, Producer]] = {}
     problems: list[Problem] = []
     first = 0
-    for number, node in enumerate(nodes):
+    for number, (node, layer_tiling, cut) in enumerate(zip(nodes, tilings, cuts, strict=True)):
         assert node.layer is not None
-        layer_tiling = tiling.of_node[node.node_id]
-        cut = layer_cut(node, layer_tiling, network)
         count = cut.grid.cn_count
         place = (node.layer.loop_sizes, layer_tiling, first, count, stack_of[node.node_id], node.outputs)
         layers.append(CnLayer(node.node_id, node.name, node.operator_type, *place))
-        cuts.append(cut)
         first += count
         for index_map in node.index_maps:
             operands[index_map.operand] = None

@@ -1,6 +1,6 @@
 """What follows from the outer loops of a layer: its grid, what its CNs need and how they make its outputs."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
 
@@ -30,17 +30,27 @@ class LayerCut:
     """(index map, how the CNs make the tensor that it writes): the first map of each tensor that the layer makes."""
 
 
-def layer_cut(node: WorkloadNode, tiling: LayerTiling, network: NetworkTensors) -> LayerCut:
-    """The layer of a node, cut by outer loops."""
-    assert node.layer is not None
+def layer_cuts(
+    nodes: Sequence[WorkloadNode], tilings: Sequence[LayerTiling], network: NetworkTensors
+) -> list[LayerCut]:
+    """The layers of nodes, each cut by outer loops."""
     # Compared, not hashed, but for what tells most layers apart: that takes less time.
-    cuts: list[LayerCut] = network.alike.once_for(node.layer.loop_sizes, list)
-    for cut in cuts:
-        is_cut_alike = cut.tiling.loops == tiling.loops and cut.tiling.group_loops == tiling.group_loops
-        if is_cut_alike and _are_alike(cut.node, node, network.shape_of):
-            return cut
-    cuts.append(_layer_cut(node, tiling, network))
-    return cuts[-1]
+    with_sizes: dict[Hashable, list[LayerCut]] = {}
+    found = []
+    for node, tiling in zip(nodes, tilings, strict=True):
+        assert node.layer is not None
+        known = with_sizes.setdefault(node.layer.loop_sizes, [])
+        cut = next((cut for cut in known if _is_cut_alike(cut, node, tiling, network.shape_of)), None)
+        if cut is None:
+            cut = _layer_cut(node, tiling, network)
+            known.append(cut)
+        found.append(cut)
+    return found
+
+
+def _is_cut_alike(cut: LayerCut, node: WorkloadNode, tiling: LayerTiling, shape_of: Mapping[str, Shape]) -> bool:
+    loops_are_equal = cut.tiling.loops == tiling.loops and cut.tiling.group_loops == tiling.group_loops
+    return loops_are_equal and _are_alike(cut.node, node, shape_of)
 
 
 def _are_alike(node: WorkloadNode, other: WorkloadNode, shape_of: Mapping[str, Shape]) -> bool:

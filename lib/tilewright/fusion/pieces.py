@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tilewright.fusion.cutting import OUTSIDE, cutting
 from tilewright.fusion.graph import CnGraph, SmallIntegers
 from tilewright.fusion.grid import Integers, LayerGrid
-from tilewright.fusion.layer_cuts import LayerCut, layer_cut
+from tilewright.fusion.layer_cuts import LayerCut, layer_cuts
 from tilewright.fusion.needs import Demand, NetworkTensors, needs_of_layer, needs_of_outputs, network_tensors
 from tilewright.fusion.outer_loops import LayerTiling
 from tilewright.fusion.producers import Producer
@@ -57,7 +57,7 @@ def data_pieces(workload: Workload, graph: CnGraph) -> DataPieces:
     """The pieces of the network of a CN graph that `build_cn_graph` made of the same workload."""
     network = network_tensors(workload)
     nodes = [node for node in workload.nodes if node.layer is not None]
-    cuts = [layer_cut(node, layer.tiling, network) for node, layer in zip(nodes, graph.layers, strict=True)]
+    cuts = layer_cuts(nodes, [layer.tiling for layer in graph.layers], network)
     readers = _readers(nodes, cuts, graph, network)
     producers = _producers(nodes, cuts, graph)
     nothing = np.zeros(0, np.int64)

@@ -1,7 +1,7 @@
 """Layers that are cut alike are worked out once, and only these."""
 
 from onnx.helper import make_node
-from tilewright.fusion.layer_cuts import LayerCut, layer_cut
+from tilewright.fusion.layer_cuts import LayerCut, layer_cuts
 from tilewright.fusion.needs import network_tensors
 from tilewright.workload.graph import Workload
 
@@ -16,7 +16,7 @@ def cuts(workload: Workload, counts: dict[str, list[tuple[str, int | str]]]) -> 
     network = network_tensors(workload)
     tiling = tiled(workload, counts)
     nodes = [node for node in workload.nodes if node.layer is not None]
-    return [layer_cut(node, tiling.of_node[node.node_id], network) for node in nodes]
+    return layer_cuts(nodes, [tiling.of_node[node.node_id] for node in nodes], network)
 
 
 def chain() -> Workload:

@@ -10,7 +10,7 @@ from onnx.helper import make_node
 from tilewright.errors import InputError
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import ORDERING, CnGraph
-from tilewright.fusion.layer_cuts import layer_cut
+from tilewright.fusion.layer_cuts import layer_cuts
 from tilewright.fusion.needs import needs_of_layer, network_tensors
 from tilewright.fusion.pieces import OUTSIDE, DataPieces, data_pieces
 from tilewright.workload.source import parse_workload
@@ -80,10 +80,12 @@ def test_random_graphs_are_made_up_of_pieces(data: st.DataObject) -> None:
         return
     graph = build_cn_graph(workload, data.draw(random_tiling(workload)))
     network = network_tensors(workload)
+    nodes = [node for node in workload.nodes if node.layer]
+    cuts = layer_cuts(nodes, [layer.tiling for layer in graph.layers], network)
     all_demands = [
         demand
-        for node, layer in zip((node for node in workload.nodes if node.layer), graph.layers, strict=True)
-        for demands in needs_of_layer(node, layer_cut(node, layer.tiling, network).demands, network).values()
+        for node, cut in zip(nodes, cuts, strict=True)
+        for demands in needs_of_layer(node, cut.demands, network).values()
         for demand in demands
     ]
     has_gaps = any(demand.is_gapped for demand in all_demands)
