@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from onnx import TensorProto, helper
+from onnx import helper
+
+from tests.three_layers import write_network
 
 CORE = """\
 name: {name}
@@ -85,6 +87,9 @@ FILES = {
 }
 
 
+POOL = helper.make_node("MaxPool", ["c"], ["p"], name="pool", kernel_shape=[2, 2], strides=[2, 2])
+
+
 class Slip(NamedTuple):
     """A slip of the pen in files or options, and all that must be said of it."""
 
@@ -96,29 +101,15 @@ class Slip(NamedTuple):
     """Options of `cns`."""
 
 
-def write_network(path: Path) -> None:
-    """Convolution first (K 8, OY 8), pooling pool (OY 4), convolution second (K 4, OY 4)."""
-    info = helper.make_tensor_value_info
-    nodes = [
-        helper.make_node("Conv", ["x", "v"], ["c"], name="first", pads=[1, 1, 1, 1]),
-        helper.make_node("MaxPool", ["c"], ["p"], name="pool", kernel_shape=[2, 2], strides=[2, 2]),
-        helper.make_node("Conv", ["p", "w"], ["y"], name="second"),
-    ]
-    weights = [
-        helper.make_tensor("v", TensorProto.FLOAT, [8, 4, 3, 3], [0.0] * 288),
-        helper.make_tensor("w", TensorProto.FLOAT, [4, 8, 1, 1], [0.0] * 32),
-    ]
-    ends = [info("x", TensorProto.FLOAT, [1, 4, 8, 8])], [info("y", TensorProto.FLOAT, [1, 4, 4, 4])]
-    graph = helper.make_graph(nodes, "net", *ends, weights)
-    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
-
-
 def write_files(folder: Path) -> None:
-    """The files of the problem."""
+    """The files of the problem: a network of convolution first (K 8, OY 8), pooling pool and convolution second.
+
+    The last two have OY 4, second has K 4.
+    """
     (folder / "cores").mkdir()
     for name, text in FILES.items():
         (folder / name).write_text(text)
-    write_network(folder / "net.onnx")
+    write_network(folder / "net.onnx", POOL, side=8, side_behind=4)
 
 
 SYSTEM, MESH, MAPPING, LEFT, RIGHT = "trio.yaml", "mesh.yaml", "mapping.yaml", "cores/left.yaml", "cores/right.yaml"
