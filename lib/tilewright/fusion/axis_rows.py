@@ -97,22 +97,21 @@ def _axis_rows(
 
 def _rows_of_tiles(low: int, high: int, size: int, terms: tuple[_Term, ...]) -> AxisRows:
     """The rows of an axis whose uncut terms reach from `low` to `high`."""
-    dimensions: list[str] = []
-    first = end = number = _ONE_ROW
+    cut = [term for term in terms if term[1].count > 1]
     ascends = True
-    for name, tiles, factor in terms:
-        ascends &= factor > 0
-        if tiles.count == 1:
-            continue
-        below, above = (tiles.start, tiles.last) if factor > 0 else (tiles.last, tiles.start)
-        if factor != 1:
-            below, above = factor * below, factor * above
-        if dimensions:
-            first, end, number = sums(first, below), sums(end, above), sums(number, tiles.number)
-        else:
-            first, end, number = below, above, tiles.number
-        dimensions.append(name)
-    first, end = first + low, end + (high + 1)
+    if len(cut) == 1 and cut[0][2] == 1:
+        tiles = cut[0][1]
+        first, end, number = tiles.start, tiles.end, tiles.number
+    else:
+        first, end, number = _ONE_ROW, _ONE_ROW + 1, _ONE_ROW
+        for _, tiles, factor in cut:
+            ascends &= factor > 0
+            below, above = (tiles.start, tiles.last) if factor > 0 else (tiles.last, tiles.start)
+            first, end, number = sums(first, factor * below), sums(end, factor * above), sums(number, tiles.number)
+    if low:
+        first = first + low
+    if high:
+        end = end + high
     gapped = None if _has_no_gaps(terms) else _gapped(first, terms, size)
     if ascends:  # as tiles do, so do sums of them
         smallest, last, smallest_end, largest = first[0], first[-1], end[0], end[-1]
@@ -124,7 +123,8 @@ def _rows_of_tiles(low: int, high: int, size: int, terms: tuple[_Term, ...]) -> 
         first = np.minimum(np.maximum(first, 0), size)
         end = np.maximum(np.minimum(end, size), first)
     only = (int(first[0]), int(end[0])) if len(first) == 1 and gapped is None else None
-    return AxisRows(tuple(dimensions), size, first, end, number, gapped, only, is_clipped, has_empty_rows)
+    dimensions = tuple([name for name, _, _ in cut])
+    return AxisRows(dimensions, size, first, end, number, gapped, only, is_clipped, has_empty_rows)
 
 
 @lru_cache(maxsize=1024)
@@ -213,9 +213,8 @@ def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integer
 def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]:
     """(the distinct lengths of the tiles of a row, [row] which of them it has); the first of `tiles` counts slowest."""
     rows = math.prod([of_term.count for of_term in tiles])
-    extremes = [of_term.shortest_and_longest for of_term in tiles]
-    if all(shortest == longest for shortest, longest in extremes):
-        return [[shortest for shortest, _ in extremes]], np.zeros(rows, np.int64)
+    if all([of_term.shortest == of_term.longest for of_term in tiles]):
+        return [[of_term.shortest for of_term in tiles]], np.zeros(rows, np.int64)
     lengths: list[Integers] = []
     for of_term in tiles:
         outer = len(lengths[0]) if lengths else 1
@@ -227,13 +226,12 @@ def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]
 def _has_no_gaps(terms: Sequence[_Term]) -> bool:
     """Whether the smallest tiles already join the steps of the loops with larger coefficients (so do larger tiles)."""
     if len(terms) == 1:
-        return abs(terms[0][2]) == 1 or terms[0][1].shortest_and_longest[1] <= 1
+        return abs(terms[0][2]) == 1 or terms[0][1].longest <= 1
     reach = 1
     for _, tiles, factor in sorted(terms, key=_step):
-        shortest, longest = tiles.shortest_and_longest
-        if abs(factor) > reach and longest > 1:
+        if abs(factor) > reach and tiles.longest > 1:
             return False
-        reach += abs(factor) * (shortest - 1)
+        reach += abs(factor) * (tiles.shortest - 1)
     return True
 
 

@@ -1,5 +1,6 @@
 """What CNs read of tensors that no layer makes: weights and inputs of the network, each content once."""
 
+from collections.abc import Iterator
 from typing import TypedDict
 
 import numpy as np
@@ -33,22 +34,21 @@ class ReadTable:
         self._alike = alike
         self._operands = operands
         self._demands: dict[str, list[Demand]] = {}
-        self._reads: list[tuple[str, int, int, int, Integers, Integers]] = []
-        """(tensor, place in its list of demands, operand, first CN of the layer, [read] CN in it, [read] entry)"""
+        self._reads: list[tuple[str, int, int, Integers, Integers]] = []
+        """(tensor, operand, first CN of the layer, [read] CN in it, [read] entry of the tensor's next demand)"""
 
     def add(self, operand: str, tensor: str, demand: Demand, reading: tuple[Integers, Integers], first_cn: int) -> None:
         """Record what the CNs of a layer need of one tensor; `reading` is that of `reading_cns`."""
-        demands = self._demands.setdefault(tensor, [])
-        self._reads.append((tensor, len(demands), self._operands.index(operand), first_cn, *reading))
-        demands.append(demand)
+        self._demands.setdefault(tensor, []).append(demand)
+        self._reads.append((tensor, self._operands.index(operand), first_cn, *reading))
 
     def columns(self) -> ReadColumns:
         """The columns, reads in the order of CNs, contents by tensor and box."""
         none = np.zeros(0, np.int64)
         sources: list[SourceTensor] = []
         first_content: dict[str, int] = {}
-        content_of: dict[tuple[str, int], Integers] = {}
-        """(tensor, place) -> [entry] content among those of the tensor"""
+        contents_of: dict[str, Iterator[Integers | None]] = {}
+        """Tensor -> for each of its demands [entry] content among those of the tensor; None: its own number"""
         bounds: list[Integers] = [none.reshape(0, 2)]
         counts: list[int] = []
         """Contents of each tensor."""
@@ -57,16 +57,17 @@ class ReadTable:
             known = self._workload.tensor_of[tensor]
             first_content[tensor] = content_count
             distinct, content_of_entry = self._alike.once(_distinct_contents, *demands)
-            content_of.update({(tensor, place): part for place, part in enumerate(content_of_entry)})
+            contents_of[tensor] = iter(content_of_entry)
             counts.append(len(distinct))
             bounds.append(distinct.reshape(-1, 2))
             content_count += counts[-1]
             sources.append(SourceTensor(tensor, known.shape, known.bits, known.is_constant))
         numbers, cns, contents = [], [none], [none]
-        for tensor, place, operand, first_cn, cn, entry in self._reads:
+        for tensor, operand, first_cn, cn, entry in self._reads:
             numbers.append((first_cn, operand, first_content[tensor]))
             cns.append(cn)
-            contents.append(content_of[tensor, place][entry])
+            content_of_entry = next(contents_of[tensor])
+            contents.append(entry if content_of_entry is None else content_of_entry[entry])
         lengths = [len(cn) for cn in cns[1:]]
         first_cns, operands, first_contents = np.array(numbers, np.int64).reshape(-1, 3).T.repeat(lengths, axis=1)
         read_cn = np.concatenate(cns) + first_cns
@@ -108,14 +109,13 @@ def _element_counts(bounds: Integers, start: Integers) -> Integers:
     return counts
 
 
-def _distinct_contents(*demands: Demand) -> tuple[Boxes, list[Integers]]:
-    """(distinct boxes in lexicographic order, for each demand [entry] number of its box among them)."""
-    if len(demands) == 1:
-        distinct, number = _distinct(demands[0].boxes)
-        return distinct, [number]
+def _distinct_contents(*demands: Demand) -> tuple[Boxes, list[Integers | None]]:
+    """(distinct boxes in lexicographic order, for each demand [entry] number of its box; None: its own number)."""
+    if len(demands) == 1 and (len(demands[0].content) == 1 or demands[0].rows_ascend):
+        return demands[0].boxes, [None]
     boxes = [demand.boxes for demand in demands]
     distinct, number = _distinct(np.concatenate(boxes))
-    return distinct, np.split(number, np.cumsum([len(part) for part in boxes[:-1]]))
+    return distinct, list(np.split(number, np.cumsum([len(part) for part in boxes[:-1]])))
 
 
 def _distinct(boxes: Boxes) -> tuple[Boxes, Integers]:

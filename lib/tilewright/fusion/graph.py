@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,8 +38,7 @@ class CnLayer:
         return LayerGrid(self.loop_sizes, self.tiling)
 
 
-@dataclass(frozen=True)
-class CnLink:
+class CnLink(NamedTuple):
     """What flows between two layers for one operand, summed over their CNs."""
 
     producer: int
@@ -53,8 +53,7 @@ class CnLink:
     """False: a box around what is needed, because the data moved between the two is no box."""
 
 
-@dataclass(frozen=True)
-class SourceTensor:
+class SourceTensor(NamedTuple):
     """A tensor that no layer makes."""
 
     name: str

@@ -44,16 +44,23 @@ class Demand:
         if self.moved_boxes is not None:
             return self.moved_boxes
         assert self.axes is not None
-        if not self.dimensions and len(self.content) == 1:
-            spans = [rows.only or (int(rows.first[0]), int(rows.end[0])) for rows, _ in self.axes]
-            return np.array([spans], np.int64).reshape(1, -1, 2)
-        boxes = np.empty((len(self.content), len(self.axes), 2), np.int64)
+        spans = [rows.only or (0, 0) for rows, _ in self.axes]
+        boxes = np.array([spans], np.int64).reshape(1, -1, 2)
+        if len(self.content) != 1:
+            boxes = boxes.repeat(len(self.content), axis=0)
         for axis, (rows, row_of_entry) in enumerate(self.axes):
-            if rows.only is not None:
-                boxes[:, axis] = rows.only
-            else:
+            if rows.only is None:
                 boxes[:, axis, 0], boxes[:, axis, 1] = rows.first[row_of_entry], rows.end[row_of_entry]
         return boxes
+
+    @property
+    def rows_ascend(self) -> bool:
+        """Whether one axis alone tells the boxes apart, and they ascend along it."""
+        cut = [rows for rows, _ in self.axes or () if rows.dimensions]
+        if len(cut) != 1 or cut[0].dimensions != self.dimensions or len(cut[0].first) != len(self.content):
+            return False
+        first = cut[0].first
+        return bool((first[1:] > first[:-1]).all())
 
     @property
     def is_gapped(self) -> bool:
@@ -197,13 +204,13 @@ def demand_of_map(
     """What the CNs of a grid need of the tensor that a map of their layer reads; `output_rows` are those it writes."""
     rows = access_rows(index_map.input, shape, index_map, grid, alike)
     dimensions, content, row_of = _contents_of(rows, grid, alike)
-    if any(row.has_empty_rows for row in rows):
+    if any([row.has_empty_rows for row in rows]):
         filled = np.ones(len(content), dtype=bool)
         for row, place in zip(rows, row_of, strict=True):
             filled &= row.first[place] < row.end[place]
         content, row_of = content[filled], [place[filled] for place in row_of]
     # Where loop values write outside of the tensor, what they read is not needed.
-    is_cropped = any(row.is_clipped for row in output_rows)
+    is_cropped = any([row.is_clipped for row in output_rows])
     is_exact = index_map.is_exact and not is_cropped and not shares_loops(index_map.input, index_map)
     return Demand(dimensions, content, is_exact, tuple(zip(rows, row_of, strict=True)))
 
@@ -212,14 +219,18 @@ def _contents_of(
     rows: list[AxisRows], grid: LayerGrid, alike: Alike
 ) -> tuple[tuple[str, ...], Integers, list[Integers]]:
     """(dimensions whose tiles tell contents apart, all contents, for each axis [content] row)."""
-    used = {dimension for row in rows for dimension in row.dimensions}
-    if not used:
+    used = {row.dimensions for row in rows}
+    if used <= {()}:
         return (), _ONE_ROW, [_ONE_ROW] * len(rows)
-    cut = [(dimension, tiles.count) for dimension, tiles in grid.cut_tiles.items() if dimension in used]
+    cut = [
+        (dimension, tiles.count) for dimension, tiles in grid.cut_tiles.items() if any([dimension in own for own in used])
+    ]
     dimensions, counts = zip(*cut, strict=True)
-    content = alike.once(row_of_contents, dimensions, dimensions, counts)
-    row_of = {own: alike.once(row_of_contents, own, dimensions, counts) for own in {row.dimensions for row in rows}}
-    return dimensions, content, [row_of[row.dimensions] for row in rows]
+    row_of = {dimensions: alike.once(row_of_contents, dimensions, dimensions, counts)}
+    for own in used:
+        if own != dimensions:
+            row_of[own] = alike.once(row_of_contents, own, dimensions, counts)
+    return dimensions, row_of[dimensions], [row_of[row.dimensions] for row in rows]
 
 
 def _keeps_boxes(

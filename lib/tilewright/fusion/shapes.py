@@ -1,8 +1,9 @@
 """Classes of CNs that cost the same: equal loop sizes, windows, relations and precisions, whatever their names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
+from operator import attrgetter
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from tilewright.workload.layer import DimensionRelation, Layer
 _FIELDS = tuple(field.name for field in fields(Layer) if field.name != "name")
 _KEPT = tuple(name for name in _FIELDS if name not in ("loop_sizes", "padding", "data_dimension_sizes"))
 """What all CNs of a layer have in common."""
+_values_kept = attrgetter(*_KEPT)
 _MOST_KEYS = 2**16
 """Above this, combinations of sizes are numbered anew."""
 _MOST_KINDS = 64
@@ -25,34 +27,27 @@ def shape_classes(layer: Layer, grid: LayerGrid, alike: Alike) -> tuple[Integers
     A tile at a border has a class of its own where it is smaller, or where padding is part of its window: what it
     reads of the input is given by `data_dimension_sizes`, padding excluded. The layers have no name.
     """
-    loops = {name: (alike.once(_tile_lengths, tiles), (name,)) for name, tiles in grid.cut_tiles.items()}
+    loops = {name: _tile_sizes(name, tiles, alike) for name, tiles in grid.cut_tiles.items()}
     windows = {item.data_dimension: _window_sizes(layer, item, grid, alike) for item in layer.relations}
     varying = tuple([sizes for sizes in (*loops.values(), *windows.values()) if sizes[0].kind_count > 1])
     classes = alike.once(_classes, grid, varying)
-    kept = {name: getattr(layer, name) for name in _KEPT}
-    data_dimensions = [(name, 0) for name in windows]
+    kept = dict(zip(_KEPT, _values_kept(layer), strict=True))
     shapes = []
     for number in range(classes.count):
-        loop_sizes = _sizes_in_class(number, classes, layer.loop_sizes, loops)
-        data_sizes = _sizes_in_class(number, classes, data_dimensions, windows)
-        shapes.append(Layer("", loop_sizes=loop_sizes, data_dimension_sizes=data_sizes, **kept))
+        loop_sizes = {**layer.size_of, **_sizes_in_class(number, classes, loops)}
+        data_sizes = _sizes_in_class(number, classes, windows)
+        sizes = {"loop_sizes": tuple(loop_sizes.items()), "data_dimension_sizes": tuple(data_sizes.items())}
+        shapes.append(Layer("", **sizes, **kept))
     return classes.of_cn, shapes
 
 
-def _sizes_in_class(
-    number: int, classes: "_Classes", uncut: Sequence[tuple[str, int]], by_tile: Mapping[str, "_Sizes"]
-) -> tuple[tuple[str, int], ...]:
-    """(dimension, size) in a class: as given, but for the dimensions whose sizes go by tiles."""
-    if not by_tile:
-        return tuple(uncut)
-    found = []
-    for pair in uncut:
-        sizes = by_tile.get(pair[0])
-        if sizes is not None:
-            tiles = classes.tile.get(sizes)
-            pair = pair[0], sizes[0].sizes[tiles[number] if tiles else 0]
-        found.append(pair)
-    return tuple(found)
+def _sizes_in_class(number: int, classes: "_Classes", by_tile: Mapping[str, "_Sizes"]) -> dict[str, int]:
+    """Dimension -> size in a class."""
+    found = {}
+    for dimension, sizes in by_tile.items():
+        tiles = classes.tile.get(sizes)
+        found[dimension] = sizes[0].sizes[tiles[number] if tiles else 0]
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +107,15 @@ def _first_of_each(key: Integers, key_count: int) -> tuple[Integers, Integers]:
 
 
 @lru_cache(maxsize=1024)
-def _uncut(size: int) -> _Sizes:
+def _one_size(size: int) -> _Sizes:
+    """The same for all tiles."""
     return _Lengths((size,), np.zeros(1, np.int64), 1), ()
+
+
+def _tile_sizes(name: str, tiles: DimensionTiles, alike: Alike) -> _Sizes:
+    if tiles.shortest == tiles.longest:
+        return _one_size(tiles.longest)
+    return alike.once(_tile_lengths, tiles), (name,)
 
 
 def _tile_lengths(tiles: DimensionTiles) -> _Lengths:
@@ -136,7 +138,7 @@ def _window_sizes(layer: Layer, relation: DimensionRelation, grid: LayerGrid, al
     cut = grid.cut_tiles
     dimensions = tuple([name for name, _ in relation.terms if name in cut])
     if not dimensions:
-        return _uncut(whole)
+        return _one_size(whole)
     first = last = -dict(layer.padding).get(relation.data_dimension, (0, 0))[0]
     terms = []
     for name, coefficient in relation.terms:

@@ -104,9 +104,8 @@ class Mapping:
         for entry in self._entries_of_kinds:
             if is_of_kind(layer, entry.name[1:]):
                 return entry
-        names = dict.fromkeys((layer.name, whole))
         for entry, matches in self._globs:
-            if any(map(matches, names)):
+            if matches(layer.name) or (whole != layer.name and matches(whole)):
                 return entry
         return self._entry_of["default"]
 
