@@ -63,17 +63,21 @@ class Inputs:
     workload: Workload
     mapping: Mapping
 
-    def tiling(self, loops: list[list[Any]] | None, stack_cutoffs: list[int]) -> Tiling:
-        """Every layer cut by the given outer loops; None: as the mapping file says, in the given stacks."""
-        options = TilingOptions(stack_cutoffs=tuple(stack_cutoffs))
-        if loops is not None:
-            known = {dimension for node in self.workload.nodes if node.layer for dimension in node.layer.size_of}
-            options = TilingOptions(cn_define_mode=1, hint_loops=tuple(loop for loop in loops if loop[0] in known))
+    def options(self, arguments: argparse.Namespace) -> TilingOptions:
+        """Every layer cut by the given outer loops; none given: as the mapping file says, in the given stacks."""
+        loops = arguments.loops
+        if loops is None:
+            return TilingOptions(stack_cutoffs=tuple(arguments.stack_cutoffs))
+        known = {dimension for node in self.workload.nodes if node.layer for dimension, _ in node.layer.loop_sizes}
+        return TilingOptions(cn_define_mode=1, hint_loops=tuple(loop for loop in loops if loop[0] in known))
+
+    def tiling(self, options: TilingOptions) -> Tiling:
+        """How every layer is cut."""
         return network_tiling(self.workload, self.mapping, self.accelerator, options)
 
-    def graph(self, loops: list[list[Any]] | None, stack_cutoffs: list[int]) -> CnGraph:
+    def graph(self, options: TilingOptions) -> CnGraph:
         """The graph of computation nodes of a tiling."""
-        return build_cn_graph(self.workload, self.tiling(loops, stack_cutoffs))
+        return build_cn_graph(self.workload, self.tiling(options))
 
     def costs(self, graph: CnGraph, lpf_limit: int) -> Costs:
         """The cost table of each core file, by one thread, nothing taken from a store."""
@@ -132,7 +136,7 @@ def allocation_of(names: dict[str, int], assembled: AssembledProblem, inputs: In
 def loops_by_layer(arguments: argparse.Namespace) -> dict[str, Any]:
     """Layer name -> (dimension, number of tiles) of its outer loops, innermost first."""
     inputs = read_inputs(arguments)
-    tiling = inputs.tiling(arguments.loops, arguments.stack_cutoffs)
+    tiling = inputs.tiling(inputs.options(arguments))
     return {
         node.name: [(loop.dimension, loop.count) for loop in tiling.of_node[node.node_id].loops]
         for node in inputs.workload.nodes
@@ -144,10 +148,10 @@ def stage_by_stage(arguments: argparse.Namespace) -> dict[str, Any]:
     """Times of the parts, after a first time of each that is told apart."""
     inputs = read_inputs(arguments)
     first = time.process_time()
-    warm_up(inputs, arguments)
+    warm_up(copy.deepcopy(inputs), arguments)
     warm_up_seconds = time.process_time() - first
-    cut = arguments.loops, arguments.stack_cutoffs
-    graph, seconds = timed(lambda copied: copied.graph(*cut), arguments.repeats, inputs)
+    options = inputs.options(arguments)
+    graph, seconds = timed(lambda copied: copied.graph(options), arguments.repeats, inputs)
     found: dict[str, Any] = {"graph": graph_facts(graph, seconds)}
     if arguments.part == "stages":
         costs, seconds = timed(lambda: inputs.costs(graph, arguments.lpf_limit), arguments.repeats)
@@ -165,7 +169,7 @@ def stage_by_stage(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def warm_up(inputs: Inputs, arguments: argparse.Namespace) -> None:
     """Every part once, uncut, so that compiled code is there."""
-    graph = inputs.graph([], [])
+    graph = inputs.graph(TilingOptions(cn_define_mode=1, hint_loops=()))
     if arguments.part != "graph":
         problem = inputs.problem(graph, inputs.costs(graph, 1)).problem
         space = allocation_space(problem)
@@ -204,7 +208,7 @@ def schedules(assembled: AssembledProblem, inputs: Inputs, arguments: argparse.N
 def whole_run(arguments: argparse.Namespace) -> dict[str, Any]:
     """From the files to the chosen schedule, its lower bound and how far it is from it."""
     inputs = read_inputs(arguments)
-    graph = inputs.graph(arguments.loops, arguments.stack_cutoffs)
+    graph = inputs.graph(inputs.options(arguments))
     problem = inputs.problem(graph, inputs.costs(graph, arguments.lpf_limit)).problem
     options = AllocationOptions(
         nb_ga_individuals=arguments.individuals,
@@ -238,7 +242,7 @@ def scale(arguments: argparse.Namespace) -> dict[str, Any]:
         peaks[name] = peak_mib()
         return made
 
-    graph = step("graph", lambda: inputs.graph(arguments.loops, arguments.stack_cutoffs))
+    graph = step("graph", lambda: inputs.graph(inputs.options(arguments)))
     costs = step("cost", lambda: inputs.costs(graph, arguments.lpf_limit))
     assembled = step("assembly", lambda: inputs.problem(graph, costs))
     allocation = step("allocation", lambda: allocation_of(arguments.allocation, assembled, inputs))

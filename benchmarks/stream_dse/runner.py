@@ -103,17 +103,14 @@ def cn_graph(workload: Any, arguments: argparse.Namespace) -> tuple[Any, list[fl
     """(the graph, CPU seconds of making it again and again)."""
     seconds = []
     graph = None
+    options = tiling(arguments.loops, arguments.model)
     for _ in range(arguments.repeats):
-        layers = copy.deepcopy(workload)
+        layers, given = copy.deepcopy(workload), copy.deepcopy(options)
         graph = None
         gc.collect()  # else the collection of one graph counts for the next
         start = time.process_time()
-        graph = made_by(
-            GenerateCNWorkloadHybridStage,
-            workload=layers,
-            accelerator=accelerator,
-            **tiling(arguments.loops, arguments.model),
-        )["workload"]
+        stage = GenerateCNWorkloadHybridStage
+        graph = made_by(stage, workload=layers, accelerator=accelerator, **given)["workload"]
         seconds.append(time.process_time() - start)
     return graph, seconds
 

@@ -42,6 +42,8 @@ class AxisRows:
     """Whether some combination of loop values lies outside the axis."""
     has_empty_rows: bool
     """Whether some row has no index inside the axis."""
+    are_tiles: bool = False
+    """Whether the rows are the tiles of one dimension, end to end and none empty."""
 
     def indices(self) -> tuple[Integers, Integers]:
         """(row, index) of all indices inside the axis, each once in a row."""
@@ -99,7 +101,8 @@ def _rows_of_tiles(low: int, high: int, size: int, terms: tuple[_Term, ...]) -> 
     """The rows of an axis whose uncut terms reach from `low` to `high`."""
     cut = [term for term in terms if term[1].count > 1]
     ascends = True
-    if len(cut) == 1 and cut[0][2] == 1:
+    is_single = len(cut) == 1 and cut[0][2] == 1
+    if is_single:
         tiles = cut[0][1]
         first, end, number = tiles.start, tiles.end, tiles.number
     else:
@@ -124,7 +127,8 @@ def _rows_of_tiles(low: int, high: int, size: int, terms: tuple[_Term, ...]) -> 
         end = np.maximum(np.minimum(end, size), first)
     only = (int(first[0]), int(end[0])) if len(first) == 1 and gapped is None else None
     dimensions = tuple([name for name, _, _ in cut])
-    return AxisRows(dimensions, size, first, end, number, gapped, only, is_clipped, has_empty_rows)
+    are_tiles = is_single and not (low or high or is_clipped)
+    return AxisRows(dimensions, size, first, end, number, gapped, only, is_clipped, has_empty_rows, are_tiles)
 
 
 @lru_cache(maxsize=1024)
@@ -147,7 +151,8 @@ def owners_along(rows: AxisRows) -> tuple[AxisOwners, bool]:
     Where several tiles add to one element (transposed convolution), the last in number has the final value.
     """
     first, end = rows.first, rows.end
-    if rows.gapped is None and not rows.has_empty_rows and np.array_equal(first[1:], end[:-1]):
+    is_whole = rows.gapped is None and not rows.has_empty_rows
+    if rows.are_tiles or (is_whole and np.array_equal(first[1:], end[:-1])):
         return _owners_end_to_end(first, end, rows.number, rows.size), False
     owner = np.full(rows.size, NOBODY, np.int64)
     row, index = rows.indices()
@@ -213,7 +218,7 @@ def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integer
 def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]:
     """(the distinct lengths of the tiles of a row, [row] which of them it has); the first of `tiles` counts slowest."""
     rows = math.prod([of_term.count for of_term in tiles])
-    if all([of_term.shortest == of_term.longest for of_term in tiles]):
+    if all(of_term.shortest == of_term.longest for of_term in tiles):
         return [[of_term.shortest for of_term in tiles]], np.zeros(rows, np.int64)
     lengths: list[Integers] = []
     for of_term in tiles:

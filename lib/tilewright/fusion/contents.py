@@ -56,18 +56,20 @@ class ReadTable:
         for tensor, demands in self._demands.items():
             known = self._workload.tensor_of[tensor]
             first_content[tensor] = content_count
-            distinct, content_of_entry = self._alike.once(_distinct_contents, *demands)
-            contents_of[tensor] = iter(content_of_entry)
+            distinct, of_demands = self._alike.once(_distinct_contents, *demands)
+            contents_of[tensor] = iter(of_demands)
             counts.append(len(distinct))
             bounds.append(distinct.reshape(-1, 2))
             content_count += counts[-1]
             sources.append(SourceTensor(tensor, known.shape, known.bits, known.is_constant))
-        numbers, cns, contents = [], [none], [none]
+        numbers: list[tuple[int, int, int]] = []
+        cns: list[Integers] = [none]
+        contents: list[Integers] = [none]
         for tensor, operand, first_cn, cn, entry in self._reads:
             numbers.append((first_cn, operand, first_content[tensor]))
             cns.append(cn)
-            content_of_entry = next(contents_of[tensor])
-            contents.append(entry if content_of_entry is None else content_of_entry[entry])
+            of_entry = next(contents_of[tensor])
+            contents.append(entry if of_entry is None else of_entry[entry])
         lengths = [len(cn) for cn in cns[1:]]
         first_cns, operands, first_contents = np.array(numbers, np.int64).reshape(-1, 3).T.repeat(lengths, axis=1)
         read_cn = np.concatenate(cns) + first_cns

@@ -18,6 +18,7 @@ from tilewright.fusion.axis_join import (
     product_of_joins,
     spread,
 )
+from tilewright.fusion.axis_rows import AxisRows
 from tilewright.fusion.grid import Integers, LayerGrid
 from tilewright.fusion.needs import Demand
 from tilewright.fusion.overlaps import disjoint_demands
@@ -111,32 +112,34 @@ class _PartColumns:
         """Add a part, unless nothing of it is made."""
         owner, elements = producer.last_step, 1
         axes: list[tuple[int, Integers]] = []
-        for axis, owners in enumerate(producer.owners):
-            if not owners.size:
-                return
-            if demand.axes is None:
-                axes.append(self._boxes(demand.boxes[:, axis, 0], demand.boxes[:, axis, 1], owners))
-                continue
-            rows, row_of_entry = demand.axes[axis]
-            if rows.only is not None and owners.only is not None:  # neither side cuts the axis: the same for all
-                owner += owners.only
-                elements *= rows.only[1] - rows.only[0] if owners.only != NOBODY else 0
-            else:
-                place = self.place_of.get((id(rows), id(owners)))
-                if place is None:
-                    place = self.place_of[id(rows), id(owners)] = len(self.needs)
-                    self.needs.append(AxisNeeds(rows.first, rows.end, rows.gapped, owners))
-                axes.append((place, row_of_entry))
+        if demand.axes is None:
+            axes += [self._boxes(demand.boxes[:, axis], owners) for axis, owners in enumerate(producer.owners)]
+        else:
+            for owners, (rows, row_of_entry) in zip(producer.owners, demand.axes, strict=True):
+                span, only = rows.only, owners.only
+                if span is not None and only is not None:  # neither side cuts the axis: the same for all
+                    owner += only
+                    elements *= span[1] - span[0] if only != NOBODY else 0
+                else:
+                    axes.append((self._place(rows, owners), row_of_entry))
         if elements:
             self.links.append(link)
             self.contents.append(demand.content)
             self.axes.append(axes)
             self.constants.append((first_content, owner, elements))
 
-    def _boxes(self, first: Integers, end: Integers, owners: AxisOwners) -> tuple[int, Integers]:
-        """The distinct ranges of boxes along an axis."""
+    def _place(self, rows: AxisRows, owners: AxisOwners) -> int:
+        """Place in `needs` of an axis."""
+        place = self.place_of.get((id(rows), id(owners)))
+        if place is None:
+            place = self.place_of[id(rows), id(owners)] = len(self.needs)
+            self.needs.append(AxisNeeds(rows.first, rows.end, rows.gapped, owners))
+        return place
+
+    def _boxes(self, spans: Integers, owners: AxisOwners) -> tuple[int, Integers]:
+        """The distinct ranges of boxes along an axis, given as [entry, 2]."""
         size = owners.size + 1
-        keys, row_of_entry = np.unique(first * size + end, return_inverse=True)
+        keys, row_of_entry = np.unique(spans[:, 0] * size + spans[:, 1], return_inverse=True)
         self.needs.append(AxisNeeds(keys // size, keys % size, None, owners))
         return len(self.needs) - 1, row_of_entry.reshape(-1)
 

@@ -1,5 +1,6 @@
 """Builds the graph of computation nodes of a network from its tiling."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -103,11 +104,11 @@ def _check(workload: Workload, nodes: list[WorkloadNode], tiling: Tiling) -> Non
     if lacking or (nodes and not workload.tensors):
         message = "the layers say nothing of the tensors between them: read the network with the profile corrected"
         raise InputError([Problem(message, path=node.name) for node in lacking[:1]] or message)
-    stacked = [node_id for stack in tiling.stacks for node_id in stack]
+    stacks_of = Counter([node_id for stack in tiling.stacks for node_id in stack])
     problems = [
-        Problem("must be cut, and in one stack", path=node.name, value=f"in {stacked.count(node.node_id)} stacks")
+        Problem("must be cut, and in one stack", path=node.name, value=f"in {stacks_of[node.node_id]} stacks")
         for node in nodes
-        if node.node_id not in tiling.of_node or stacked.count(node.node_id) != 1
+        if node.node_id not in tiling.of_node or stacks_of[node.node_id] != 1
     ]
     if problems:
         raise InputError(problems)
@@ -165,7 +166,8 @@ def _ordering_edges(building: _Building, group: Integers) -> tuple[Integers, Int
         return source, source + 1
     group_counts = np.array([cut.grid.tiling.group_count for cut in building.cuts])
     first_group = (group_counts.cumsum() - group_counts).repeat([layer.cn_count for layer in building.layers])
-    group_of_network = group + first_group
+    # In the smallest type that holds them: numbers of 16 bits are sorted in linear time.
+    group_of_network = (group + first_group).astype(np.min_scalar_type(int(group_counts.sum())))
     order = np.argsort(group_of_network, kind="stable")
     same = group_of_network[order[1:]] == group_of_network[order[:-1]]
     return order[:-1][same], order[1:][same]

@@ -127,7 +127,7 @@ class LayerGrid:
     @cached_property
     def cut_tiles(self) -> Mapping[str, DimensionTiles]:
         """Dimension of more than one tile -> its tiles, in the order of the layer."""
-        return {dimension: tiles for dimension, tiles in self.tiles.items() if tiles.count > 1}
+        return {dimension: tiles for dimension, (tiles, _) in self._tiles_and_ranks.items() if tiles.count > 1}
 
     @property
     def tiled_dimensions(self) -> tuple[str, ...]:
@@ -177,7 +177,7 @@ class LayerGrid:
         inner = 1
         for dimension in reversed(dimensions):
             weight_of[dimension] = inner
-            inner *= self.tiles[dimension].count
+            inner *= self._tiles_and_ranks[dimension][0].count
         weights = []
         for loop in self.loops:
             weight = weight_of.get(loop.dimension, 0)
@@ -193,7 +193,7 @@ class LayerGrid:
 
     def combination_of(self, dimensions: Sequence[str]) -> tuple[Integers, tuple[int, ...]]:
         """([cn] combination of the tiles of some dimensions, tile counts); the first dimension counts slowest."""
-        counts = tuple([self.tiles[dimension].count for dimension in dimensions])
+        counts = tuple([self._tiles_and_ranks[dimension][0].count for dimension in dimensions])
         if self.full_numbers is None:
             return self._sum_over_loops(self._weights(dimensions)), counts
         combination = np.zeros(self.cn_count, np.int64)

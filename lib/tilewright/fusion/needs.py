@@ -60,7 +60,7 @@ class Demand:
         if len(cut) != 1 or cut[0].dimensions != self.dimensions or len(cut[0].first) != len(self.content):
             return False
         first = cut[0].first
-        return bool((first[1:] > first[:-1]).all())
+        return cut[0].are_tiles or bool((first[1:] > first[:-1]).all())
 
     @property
     def is_gapped(self) -> bool:
@@ -203,34 +203,30 @@ def demand_of_map(
 ) -> Demand:
     """What the CNs of a grid need of the tensor that a map of their layer reads; `output_rows` are those it writes."""
     rows = access_rows(index_map.input, shape, index_map, grid, alike)
-    dimensions, content, row_of = _contents_of(rows, grid, alike)
-    if any([row.has_empty_rows for row in rows]):
+    dimensions, content, row_of = alike.once(_contents_of, grid, tuple([row.dimensions for row in rows]))
+    if True in [row.has_empty_rows for row in rows]:
         filled = np.ones(len(content), dtype=bool)
         for row, place in zip(rows, row_of, strict=True):
             filled &= row.first[place] < row.end[place]
         content, row_of = content[filled], [place[filled] for place in row_of]
     # Where loop values write outside of the tensor, what they read is not needed.
-    is_cropped = any([row.is_clipped for row in output_rows])
+    is_cropped = True in [row.is_clipped for row in output_rows]
     is_exact = index_map.is_exact and not is_cropped and not shares_loops(index_map.input, index_map)
     return Demand(dimensions, content, is_exact, tuple(zip(rows, row_of, strict=True)))
 
 
 def _contents_of(
-    rows: list[AxisRows], grid: LayerGrid, alike: Alike
+    grid: LayerGrid, cut_by: tuple[tuple[str, ...], ...]
 ) -> tuple[tuple[str, ...], Integers, list[Integers]]:
-    """(dimensions whose tiles tell contents apart, all contents, for each axis [content] row)."""
-    used = {row.dimensions for row in rows}
-    if used <= {()}:
-        return (), _ONE_ROW, [_ONE_ROW] * len(rows)
-    cut = [
-        (dimension, tiles.count) for dimension, tiles in grid.cut_tiles.items() if any([dimension in own for own in used])
-    ]
-    dimensions, counts = zip(*cut, strict=True)
-    row_of = {dimensions: alike.once(row_of_contents, dimensions, dimensions, counts)}
-    for own in used:
-        if own != dimensions:
-            row_of[own] = alike.once(row_of_contents, own, dimensions, counts)
-    return dimensions, row_of[dimensions], [row_of[row.dimensions] for row in rows]
+    """(dimensions whose tiles tell contents apart, all contents, for each axis [content] row).
+
+    `cut_by` are the dimensions that cut each axis.
+    """
+    used = {dimension for own in cut_by for dimension in own}
+    dimensions = tuple([dimension for dimension in grid.cut_tiles if dimension in used])
+    counts = tuple([grid.cut_tiles[dimension].count for dimension in dimensions])
+    row_of = {own: row_of_contents(own, dimensions, counts) for own in {dimensions, *cut_by}}
+    return dimensions, row_of[dimensions], [row_of[own] for own in cut_by]
 
 
 def _keeps_boxes(

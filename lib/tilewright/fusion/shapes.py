@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
@@ -31,13 +32,12 @@ def shape_classes(layer: Layer, grid: LayerGrid, alike: Alike) -> tuple[Integers
     windows = {item.data_dimension: _window_sizes(layer, item, grid, alike) for item in layer.relations}
     varying = tuple([sizes for sizes in (*loops.values(), *windows.values()) if sizes[0].kind_count > 1])
     classes = alike.once(_classes, grid, varying)
-    kept = dict(zip(_KEPT, _values_kept(layer), strict=True))
+    kept: dict[str, Any] = dict(zip(_KEPT, _values_kept(layer), strict=True))
     shapes = []
     for number in range(classes.count):
-        loop_sizes = {**layer.size_of, **_sizes_in_class(number, classes, loops)}
-        data_sizes = _sizes_in_class(number, classes, windows)
-        sizes = {"loop_sizes": tuple(loop_sizes.items()), "data_dimension_sizes": tuple(data_sizes.items())}
-        shapes.append(Layer("", **sizes, **kept))
+        loop_sizes = tuple((layer.size_of | _sizes_in_class(number, classes, loops)).items())
+        data_sizes = tuple(_sizes_in_class(number, classes, windows).items())
+        shapes.append(Layer("", loop_sizes=loop_sizes, data_dimension_sizes=data_sizes, **kept))
     return classes.of_cn, shapes
 
 

@@ -8,7 +8,7 @@ from tilewright.fusion.weights import network_input_operands, weight_bits
 
 if TYPE_CHECKING:
     # Loads numpy, which the names of the modes do not need.
-    from tilewright.workload.graph import Workload
+    from tilewright.workload.graph import Workload, WorkloadNode
 
 LAYER_BY_LAYER, FUSED = "lbl", "fused"
 STACK_MODES = (LAYER_BY_LAYER, FUSED)
@@ -30,7 +30,8 @@ def layer_stacks(
     """
     if mode not in STACK_MODES:
         raise InputError([Problem("not a mode", path="mode", value=mode, allowed=", ".join(STACK_MODES))])
-    ids = [node.node_id for node in workload.nodes if node.layer is not None]
+    layers = {node.node_id: node for node in workload.nodes if node.layer is not None}
+    ids = list(layers)
     if mode == LAYER_BY_LAYER:
         return tuple((node_id,) for node_id in ids)
     if stacks is not None:
@@ -38,17 +39,14 @@ def layer_stacks(
     last = ids[-1] if ids else 0
     found: list[tuple[int, ...]] = []
     start = 0
-    bits_of = {
-        node.node_id: weight_bits(node.layer, network_input_operands(node, workload))
-        for node in workload.nodes
-        if node.layer is not None
-    }
     for cutoff in stack_cutoffs or (last,):
         members: list[int] = []
         used = 0
         for node_id in ids[start:]:
-            used += bits_of[node_id]
-            if node_id > cutoff or (weight_capacity_bits is not None and used > weight_capacity_bits):
+            if node_id > cutoff:
+                break
+            used += _weight_bits(layers[node_id], workload)
+            if weight_capacity_bits is not None and used > weight_capacity_bits:
                 break
             members.append(node_id)
         if members:
@@ -57,6 +55,11 @@ def layer_stacks(
         if start < len(ids) and ids[start] <= cutoff:
             break
     return (*found, *((node_id,) for node_id in ids[start:]))
+
+
+def _weight_bits(node: "WorkloadNode", workload: "Workload") -> int:
+    assert node.layer is not None
+    return weight_bits(node.layer, network_input_operands(node, workload))
 
 
 def _given(workload: "Workload", stacks: Sequence[Sequence[int]], ids: list[int]) -> Stacks:

@@ -90,13 +90,13 @@ class MultiCoreAccelerator(Accelerator):
         """The top memories of all cores, a shared one once, in the order of the first core that uses it."""
         users: dict[tuple[int, str], list[tuple[int, tuple[str, ...]]]] = {}
         memory_of: dict[tuple[int, str], Memory] = {}
+        top = {core_id: top_memories(self.core_of[core_id]) for core_id in self.core_ids}
+        names = {core_id: {memory.name for memory, _ in memories} for core_id, memories in top.items()}
         for core_id in self.core_ids:
             sharers = self.sharers_of(core_id)
-            for memory, operands in top_memories(self.core_of[core_id]):
-                key = (min(sharers), memory.name) if self._is_shared(sharers, memory.name) else (core_id, memory.name)
+            for memory, operands in top[core_id]:
+                is_shared = all(memory.name in names[sharer] for sharer in sharers)
+                key = min(sharers) if is_shared else core_id, memory.name
                 users.setdefault(key, []).append((core_id, operands))
                 memory_of.setdefault(key, memory)
         return tuple(MemoryInstance(memory_of[key], tuple(found)) for key, found in users.items())
-
-    def _is_shared(self, sharers: tuple[int, ...], name: str) -> bool:
-        return all(name in [memory.name for memory, _ in top_memories(self.core_of[core_id])] for core_id in sharers)
