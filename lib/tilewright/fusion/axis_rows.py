@@ -182,12 +182,12 @@ def whole_owners(first: int, end: int, size: int) -> AxisOwners:
 
 def shares_loops(access: TensorAccess, index_map: IndexMap) -> bool:
     """Whether a loop moves along several axes of a tensor: what is read is then less than the product of the axes."""
-    terms = [term for axis in access.axes for term in axis.terms]
-    if len(terms) == len({name for name, _ in terms}):
+    names = [name for axis in access.axes for name, _ in axis.terms]
+    if len(names) == len(set(names)):
         return False
     size_of = index_map.size_of
-    names = [name for name, factor in terms if factor and size_of[name] > 1]
-    return len(names) > len(set(names))
+    moving = [name for axis in access.axes for name, factor in axis.terms if factor and size_of[name] > 1]
+    return len(moving) > len(set(moving))
 
 
 def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integers, Integers] | None:

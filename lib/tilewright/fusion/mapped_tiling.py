@@ -1,10 +1,10 @@
 """Tiling by the mapping file: `intra_core_tiling`, `inter_core_tiling` and layer stacks, the dialect of 2025."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from tilewright.errors import InputError, Problem
 from tilewright.fusion.outer_loops import LayerTiling, Tiling, counted_loops, layer_tiling
-from tilewright.mapping.constraints import WILDCARD, Mapping, MappingConstraints, TilingEntry
+from tilewright.mapping.constraints import WILDCARD, MappingConstraints, TilingEntry
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import OUTPUT, Layer
 
@@ -13,8 +13,10 @@ _IMAGE_ROWS, _MATRIX_ROWS, _CHANNELS = "OY", "D", "K"
 _IMAGE_RANK = 4
 
 
-def mapped_tiling(workload: Workload, mapping: Mapping, stacks: Sequence[Sequence[int]]) -> Tiling:
-    """The tiling of every layer of a network by its mapping entry. Raises InputError with all problems.
+def mapped_tiling(
+    workload: Workload, entry_of: Mapping[int, MappingConstraints], stacks: Sequence[Sequence[int]]
+) -> Tiling:
+    """The tiling of every layer of a network by its mapping entry (by node id). Raises InputError with all problems.
 
     Tiles for several cores are the inner loops: CNs 0, 1, ... are the parts of the first tile, one a group. A layer
     that is alone in its stack is not cut into tiles that run one after the other.
@@ -28,7 +30,7 @@ def mapped_tiling(workload: Workload, mapping: Mapping, stacks: Sequence[Sequenc
     for node in workload.nodes:
         if node.layer is None:
             continue
-        entry = mapping.constraints_for(node.layer)
+        entry = entry_of[node.node_id]
         key = id(entry), node.layer.loop_sizes, node.layer.operand_dimensions, node.node_id in fused
         alike = known.get(key)
         if alike is None:

@@ -24,7 +24,7 @@ from tilewright.fusion.stacks import FUSED, LAYER_BY_LAYER, STACK_MODES, Stacks,
 if TYPE_CHECKING:
     from tilewright.fusion.outer_loops import Tiling
     from tilewright.hardware.system import MultiCoreAccelerator
-    from tilewright.mapping.constraints import Mapping
+    from tilewright.mapping.constraints import Mapping, MappingConstraints
     from tilewright.workload.graph import Workload
 
 _LOOPS_FORM = "a list of [DIMENSION, size], with cn_define_mode 3 a list of such lists or a table from layers to them"
@@ -97,20 +97,25 @@ def network_tiling(
     from tilewright.fusion.mapped_tiling import mapped_tiling
 
     if options.cn_define_mode is None:
-        return mapped_tiling(workload, mapping, _network_stacks(workload, mapping, accelerator, options))
+        entry_of = mapping.constraints_of(workload)
+        return mapped_tiling(workload, entry_of, _network_stacks(workload, entry_of, accelerator, options))
     capacities = _weight_capacities(workload, mapping, accelerator, options)
     tiling = hint_loop_tiling(workload, options.hints(capacities))
     if options.mode == LAYER_BY_LAYER or options.layer_stacks is not None or options.stack_cutoffs:
-        return replace(tiling, stacks=_network_stacks(workload, mapping, accelerator, options))
+        stacks = _network_stacks(workload, mapping.constraints_of(workload), accelerator, options)
+        return replace(tiling, stacks=stacks)
     return tiling
 
 
 def _network_stacks(
-    workload: "Workload", mapping: "Mapping", accelerator: "MultiCoreAccelerator", options: TilingOptions
+    workload: "Workload",
+    entry_of: "Table[int, MappingConstraints]",
+    accelerator: "MultiCoreAccelerator",
+    options: TilingOptions,
 ) -> Stacks:
     from tilewright.fusion.weight_memories import total_weight_capacity_bits
 
-    capacity_bits = total_weight_capacity_bits(workload, mapping, accelerator)
+    capacity_bits = total_weight_capacity_bits(workload, entry_of, accelerator)
     return layer_stacks(workload, options.mode, options.layer_stacks, options.stack_cutoffs, capacity_bits)
 
 

@@ -1,11 +1,12 @@
 """How many bits of weights the memories of an accelerator take: of the cores that may run a layer, and in all."""
 
+from collections.abc import Mapping
 from fractions import Fraction
 
 from tilewright.fusion.weights import weight_operand
 from tilewright.hardware.core import Memory
 from tilewright.hardware.system import MultiCoreAccelerator
-from tilewright.mapping.constraints import Mapping, MappingConstraints
+from tilewright.mapping.constraints import MappingConstraints
 from tilewright.mapping.core_choice import core_choice
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer
@@ -41,12 +42,17 @@ def smallest_weight_memory(
     return min(found, key=lambda pair: (pair[1].size_bits, pair[0]), default=None)
 
 
-def total_weight_capacity_bits(workload: Workload, mapping: Mapping, accelerator: MultiCoreAccelerator) -> int:
-    """Bits of all top memories for weights but those of the off-chip core; a memory that cores share counts once."""
+def total_weight_capacity_bits(
+    workload: Workload, entry_of: Mapping[int, MappingConstraints], accelerator: MultiCoreAccelerator
+) -> int:
+    """Bits of all top memories for weights but those of the off-chip core; a memory that cores share counts once.
+
+    `entry_of` has the entry of the mapping file for each layer by node id.
+    """
     used = {
-        weight_memory_operand(node.layer, mapping.constraints_for(node.layer))
+        _memory_operand(operand, entry_of[node.node_id])
         for node in workload.nodes
-        if node.layer is not None and weight_operand(node.layer) is not None
+        if node.layer is not None and (operand := weight_operand(node.layer)) is not None
     }
     return sum(
         instance.memory.size_bits
@@ -57,4 +63,8 @@ def total_weight_capacity_bits(workload: Workload, mapping: Mapping, accelerator
 
 def weight_memory_operand(layer: Layer, entry: MappingConstraints) -> str:
     """The memory operand of a layer's weights."""
-    return dict(entry.memory_operand_links).get(weight_operand(layer) or "", _WEIGHTS)
+    return _memory_operand(weight_operand(layer) or "", entry)
+
+
+def _memory_operand(operand: str, entry: MappingConstraints) -> str:
+    return dict(entry.memory_operand_links).get(operand, _WEIGHTS)

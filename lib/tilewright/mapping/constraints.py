@@ -6,10 +6,15 @@ from collections.abc import Callable
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 from tilewright.workload.layer import Layer
 from tilewright.workload.operator_groups import ALL, GROUPS, group_has
 from tilewright.workload.part_names import whole_name
+
+if TYPE_CHECKING:
+    # Loads numpy, which mapping files do not need.
+    from tilewright.workload.graph import Workload
 
 WILDCARD = "*"
 ALL_TILES = "all"
@@ -108,6 +113,10 @@ class Mapping:
             if matches(layer.name) or (whole != layer.name and matches(whole)):
                 return entry
         return self._entry_of["default"]
+
+    def constraints_of(self, workload: "Workload") -> dict[int, MappingConstraints]:
+        """Node id -> the entry for its layer, of all layers of a network."""
+        return {node.node_id: self.constraints_for(node.layer) for node in workload.nodes if node.layer is not None}
 
     @cached_property
     def _entry_of(self) -> Table[str, MappingConstraints]:

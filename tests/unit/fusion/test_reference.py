@@ -36,7 +36,8 @@ def our_graph(case: dict[str, Any]) -> CnGraph:
     if case["case"]["mode"] == "fused" and case["case"].get("stacks") is None:
         # The reference fuses as many layers as the weights of its memories allow, which is all of them or one.
         stacks = tuple(tuple(stack) for stack in case["layer_stacks"])
-    return build_cn_graph(workload, mapped_tiling(workload, parse_mapping(REFERENCE / case["mapping"]), stacks))
+    entry_of = parse_mapping(REFERENCE / case["mapping"]).constraints_of(workload)
+    return build_cn_graph(workload, mapped_tiling(workload, entry_of, stacks))
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in DIFFERENT])

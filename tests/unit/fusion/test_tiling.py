@@ -122,7 +122,7 @@ def test_wrong_hint_loops_are_told(name: str) -> None:
 
 def mapped(workload: Workload, *entries: dict[str, Any], stacks: Any = ((0, 1, 2),)) -> Tiling:
     """The tiling of these mapping entries."""
-    return mapped_tiling(workload, parse_mapping(list(entries)), stacks)
+    return mapped_tiling(workload, parse_mapping(list(entries)).constraints_of(workload), stacks)
 
 
 def test_tiles_between_cores_are_the_inner_loops_and_the_groups() -> None:

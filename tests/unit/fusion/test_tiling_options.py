@@ -135,15 +135,15 @@ def test_stacks_are_given_or_follow_from_the_weights(options: dict[str, Any], st
 def test_a_stack_has_weights_for_all_memories_together() -> None:
     """Cores 0 to 3 of 1728 bits each, the pooling core and the vector unit: a and b fit where c does not any more."""
     accelerator = quad_core(all_cores=1000)
-    others = total_weight_capacity_bits(CHAIN, OPEN, accelerator) - 4000
+    others = total_weight_capacity_bits(CHAIN, OPEN.constraints_of(CHAIN), accelerator) - 4000
     assert others >= 0
     tight = replace(accelerator, cores=accelerator.cores[:4], places=accelerator.places[:4])
-    assert total_weight_capacity_bits(CHAIN, OPEN, tight) == 4000
+    assert total_weight_capacity_bits(CHAIN, OPEN.constraints_of(CHAIN), tight) == 4000
     assert network_tiling(CHAIN, OPEN, tight, TilingOptions()).stacks == ((0,), (1,), (2,))
     shared = replace(quad_core(all_cores=1800), cores=quad_core(all_cores=1800).cores[:4], places=tight.places)
     assert network_tiling(CHAIN, OPEN, shared, TilingOptions()).stacks == ((0, 1), (2,))
     one_memory = replace(shared, sharing_groups=((0, 1, 2, 3),))
-    assert total_weight_capacity_bits(CHAIN, OPEN, one_memory) == 1800
+    assert total_weight_capacity_bits(CHAIN, OPEN.constraints_of(CHAIN), one_memory) == 1800
 
 
 def test_mode_4_splits_for_the_smallest_memory_of_the_cores_that_may_run_the_layer() -> None:
