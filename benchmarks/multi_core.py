@@ -71,8 +71,8 @@ EQUAL_DEFAULT = Cut("as in config.yaml, equal layers", None, DEFAULT_RUN.mapping
 """The same stacks by the node ids of the network without activation functions: both sides have the same CNs."""
 CUTS = (LINES, EQUAL_DEFAULT, DEFAULT_RUN, Cut("lines in 8 parts", [["OX", 8], ["OY", "all"]]), PIXELS)
 """From few CNs to many; the graph is measured for each."""
-SHORT_REPEATS = 21
-"""Of what takes some milliseconds: a process takes a few of them to settle."""
+SHORT_REPEATS, PROCESSES_OF_OURS = 21, 3
+"""For each process of the peer: milliseconds must be taken more often, and in more moments of the machine."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,8 @@ def measure_graphs(settings: Settings) -> list[Row]:
         mine, theirs = [], []
         for _ in range(settings.rounds):
             settings.say(f"graph: {cut.name}")
-            mine.append(answer(ours("graph", cut, settings, "--repeats", str(SHORT_REPEATS))))
+            for _ in range(PROCESSES_OF_OURS):
+                mine.append(answer(ours("graph", cut, settings, "--repeats", str(SHORT_REPEATS))))
             theirs.append(answer(peer("graph", cut, settings, "--repeats", "1" if cut == PIXELS else "5")))
         times = middle(mine, "graph", "cpu_seconds"), middle(theirs, "graph", "cpu_seconds")
         sizes = graph_sizes(mine[0]["graph"], theirs[0]["graph"])

@@ -100,11 +100,13 @@ def _axis_rows(
 def _rows_of_tiles(low: int, high: int, size: int, terms: tuple[_Term, ...]) -> AxisRows:
     """The rows of an axis whose uncut terms reach from `low` to `high`."""
     cut = [term for term in terms if term[1].count > 1]
+    dimensions = tuple([name for name, _, _ in cut])
     ascends = True
-    is_single = len(cut) == 1 and cut[0][2] == 1
-    if is_single:
+    if len(cut) == 1 and cut[0][2] == 1:
         tiles = cut[0][1]
         first, end, number = tiles.start, tiles.end, tiles.number
+        if not low and not high and end[-1] <= size:
+            return AxisRows(dimensions, size, first, end, number, None, None, False, False, are_tiles=True)
     else:
         first, end, number = _ONE_ROW, _ONE_ROW + 1, _ONE_ROW
         for _, tiles, factor in cut:
@@ -126,9 +128,7 @@ def _rows_of_tiles(low: int, high: int, size: int, terms: tuple[_Term, ...]) -> 
         first = np.minimum(np.maximum(first, 0), size)
         end = np.maximum(np.minimum(end, size), first)
     only = (int(first[0]), int(end[0])) if len(first) == 1 and gapped is None else None
-    dimensions = tuple([name for name, _, _ in cut])
-    are_tiles = is_single and not (low or high or is_clipped)
-    return AxisRows(dimensions, size, first, end, number, gapped, only, is_clipped, has_empty_rows, are_tiles)
+    return AxisRows(dimensions, size, first, end, number, gapped, only, is_clipped, has_empty_rows)
 
 
 @lru_cache(maxsize=1024)
