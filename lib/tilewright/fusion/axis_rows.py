@@ -101,22 +101,17 @@ def _rows_of_tiles(low: int, high: int, size: int, terms: tuple[_Term, ...]) -> 
     """The rows of an axis whose uncut terms reach from `low` to `high`."""
     cut = [term for term in terms if term[1].count > 1]
     dimensions = tuple([name for name, _, _ in cut])
+    if not low and not high and len(cut) == 1:
+        _, tiles, factor = cut[0]
+        if factor == 1 and tiles.end[-1] <= size:
+            bounds = tiles.start, tiles.end, tiles.number
+            return AxisRows(dimensions, size, *bounds, None, None, False, False, are_tiles=True)
+    first, end, number = _ONE_ROW + low, _ONE_ROW + (high + 1), _ONE_ROW
     ascends = True
-    if len(cut) == 1 and cut[0][2] == 1:
-        tiles = cut[0][1]
-        first, end, number = tiles.start, tiles.end, tiles.number
-        if not low and not high and end[-1] <= size:
-            return AxisRows(dimensions, size, first, end, number, None, None, False, False, are_tiles=True)
-    else:
-        first, end, number = _ONE_ROW, _ONE_ROW + 1, _ONE_ROW
-        for _, tiles, factor in cut:
-            ascends &= factor > 0
-            below, above = (tiles.start, tiles.last) if factor > 0 else (tiles.last, tiles.start)
-            first, end, number = sums(first, factor * below), sums(end, factor * above), sums(number, tiles.number)
-    if low:
-        first = first + low
-    if high:
-        end = end + high
+    for _, tiles, factor in cut:
+        ascends &= factor > 0
+        below, above = (tiles.start, tiles.last) if factor > 0 else (tiles.last, tiles.start)
+        first, end, number = sums(first, factor * below), sums(end, factor * above), sums(number, tiles.number)
     gapped = None if _has_no_gaps(terms) else _gapped(first, terms, size)
     if ascends:  # as tiles do, so do sums of them
         smallest, last, smallest_end, largest = first[0], first[-1], end[0], end[-1]
@@ -151,8 +146,8 @@ def owners_along(rows: AxisRows) -> tuple[AxisOwners, bool]:
     Where several tiles add to one element (transposed convolution), the last in number has the final value.
     """
     first, end = rows.first, rows.end
-    is_whole = rows.gapped is None and not rows.has_empty_rows
-    if rows.are_tiles or (is_whole and np.array_equal(first[1:], end[:-1])):
+    are_filled = rows.gapped is None and not rows.has_empty_rows
+    if rows.are_tiles or (are_filled and np.array_equal(first[1:], end[:-1])):
         return _owners_end_to_end(first, end, rows.number, rows.size), False
     owner = np.full(rows.size, NOBODY, np.int64)
     row, index = rows.indices()
@@ -218,8 +213,9 @@ def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integer
 def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]:
     """(the distinct lengths of the tiles of a row, [row] which of them it has); the first of `tiles` counts slowest."""
     rows = math.prod([of_term.count for of_term in tiles])
-    if all(of_term.shortest == of_term.longest for of_term in tiles):
-        return [[of_term.shortest for of_term in tiles]], np.zeros(rows, np.int64)
+    extremes = [of_term.shortest_and_longest for of_term in tiles]
+    if all(shortest == longest for shortest, longest in extremes):
+        return [[shortest for shortest, _ in extremes]], np.zeros(rows, np.int64)
     lengths: list[Integers] = []
     for of_term in tiles:
         outer = len(lengths[0]) if lengths else 1
@@ -231,12 +227,13 @@ def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]
 def _has_no_gaps(terms: Sequence[_Term]) -> bool:
     """Whether the smallest tiles already join the steps of the loops with larger coefficients (so do larger tiles)."""
     if len(terms) == 1:
-        return abs(terms[0][2]) == 1 or terms[0][1].longest <= 1
+        return abs(terms[0][2]) == 1 or terms[0][1].shortest_and_longest[1] <= 1
     reach = 1
     for _, tiles, factor in sorted(terms, key=_step):
-        if abs(factor) > reach and tiles.longest > 1:
+        shortest, longest = tiles.shortest_and_longest
+        if abs(factor) > reach and longest > 1:
             return False
-        reach += abs(factor) * (tiles.shortest - 1)
+        reach += abs(factor) * (shortest - 1)
     return True
 
 

@@ -47,8 +47,8 @@ class ReadTable:
         none = np.zeros(0, np.int64)
         sources: list[SourceTensor] = []
         first_content: dict[str, int] = {}
-        contents_of: dict[str, Iterator[Integers | None]] = {}
-        """Tensor -> for each of its demands [entry] content among those of the tensor; None: its own number"""
+        contents_of: dict[str, Iterator[Integers]] = {}
+        """Tensor -> for each of its demands [entry] content among those of the tensor"""
         bounds: list[Integers] = [none.reshape(0, 2)]
         counts: list[int] = []
         """Contents of each tensor."""
@@ -68,8 +68,7 @@ class ReadTable:
         for tensor, operand, first_cn, cn, entry in self._reads:
             numbers.append((first_cn, operand, first_content[tensor]))
             cns.append(cn)
-            of_entry = next(contents_of[tensor])
-            contents.append(entry if of_entry is None else of_entry[entry])
+            contents.append(next(contents_of[tensor])[entry])
         lengths = [len(cn) for cn in cns[1:]]
         first_cns, operands, first_contents = np.array(numbers, np.int64).reshape(-1, 3).T.repeat(lengths, axis=1)
         read_cn = np.concatenate(cns) + first_cns
@@ -111,13 +110,16 @@ def _element_counts(bounds: Integers, start: Integers) -> Integers:
     return counts
 
 
-def _distinct_contents(*demands: Demand) -> tuple[Boxes, list[Integers | None]]:
-    """(distinct boxes in lexicographic order, for each demand [entry] number of its box; None: its own number)."""
-    if len(demands) == 1 and (len(demands[0].content) == 1 or demands[0].rows_ascend):
-        return demands[0].boxes, [None]
+def _distinct_contents(*demands: Demand) -> tuple[Boxes, list[Integers]]:
+    """(distinct boxes in lexicographic order, for each demand [entry] number of its box among them)."""
     boxes = [demand.boxes for demand in demands]
+    if len(demands) == 1:
+        if demands[0].are_tiles:
+            return boxes[0], [np.arange(len(boxes[0]), dtype=np.int64)]
+        distinct, number = _distinct(boxes[0])
+        return distinct, [number]
     distinct, number = _distinct(np.concatenate(boxes))
-    return distinct, list(np.split(number, np.cumsum([len(part) for part in boxes[:-1]])))
+    return distinct, np.split(number, np.cumsum([len(part) for part in boxes[:-1]]))
 
 
 def _distinct(boxes: Boxes) -> tuple[Boxes, Integers]:

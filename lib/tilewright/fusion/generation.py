@@ -14,7 +14,6 @@ from tilewright.fusion.grid import Integers, LayerGrid
 from tilewright.fusion.layer_cuts import LayerCut, layer_cuts
 from tilewright.fusion.link_edges import DataLink, data_edges
 from tilewright.fusion.needs import (
-    Demand,
     NetworkTensors,
     needs_of_layer,
     needs_of_outputs,
@@ -42,8 +41,6 @@ class _Building:
     """Tensor -> number of the layer that makes it, how its CNs do."""
     links: list[DataLink] = field(default_factory=list)
     """Into each layer, layer by layer."""
-    readings: dict[Demand, tuple[Integers, Integers]] = field(default_factory=dict)
-    """What is needed from outside -> `reading_cns` of it; layers that are cut alike need the same."""
 
     def bits(self, tensor: str) -> int:
         return self.network.workload.tensor_of[tensor].bits
@@ -147,15 +144,13 @@ def _start(workload: Workload, nodes: list[WorkloadNode], tiling: Tiling) -> _Bu
 
 def _connect(building: _Building, number: int, node: WorkloadNode, reads: ReadTable) -> None:
     """Edges into the CNs of a layer, and what they read from outside."""
-    layer, cut = building.layers[number], building.cuts[number]
+    layer, cut, alike = building.layers[number], building.cuts[number], building.network.alike
     needs = needs_of_layer(node, cut.demands, building.network)
     for (operand, tensor), demands in needs.items():
         made_by = building.producers.get(tensor)
         if made_by is None:
             for demand in demands:
-                if demand not in building.readings:
-                    building.readings[demand] = reading_cns(demand, cut.grid)
-                reads.add(operand, tensor, demand, building.readings[demand], layer.first_cn)
+                reads.add(operand, tensor, demand, alike.once(reading_cns, demand, cut.grid), layer.first_cn)
             continue
         link = Link(tuple(demands), made_by[1], cut.grid)
         building.links.append(DataLink(link, made_by[0], number, operand, tensor, building.bits(tensor)))

@@ -21,9 +21,6 @@ class DimensionTiles:
     end: Integers
     number: Integers
     """What the tile adds to the number of a CN in the full grid."""
-    shortest: int
-    """The smallest length of a range."""
-    longest: int
 
     @property
     def count(self) -> int:
@@ -40,11 +37,17 @@ class DimensionTiles:
         """[tile] last value of its range."""
         return self.end - 1
 
+    @cached_property
+    def shortest_and_longest(self) -> tuple[int, int]:
+        """The smallest and the largest length."""
+        lengths = self.lengths.tolist()
+        return min(lengths), max(lengths)
+
 
 @lru_cache(maxsize=1024)
 def whole_tile(size: int) -> DimensionTiles:
     """The one tile of a dimension that is not cut; its arrays are shared, and so not to be written to."""
-    tiles = DimensionTiles(np.zeros(1, np.int64), np.full(1, size, np.int64), np.zeros(1, np.int64), size, size)
+    tiles = DimensionTiles(np.zeros(1, np.int64), np.full(1, size, np.int64), np.zeros(1, np.int64))
     for values in (tiles.start, tiles.end, tiles.number):
         values.flags.writeable = False
     return tiles
@@ -65,19 +68,14 @@ def cut_dimension(size: int, cuts: Cuts) -> tuple[DimensionTiles, Integers | Non
     values = np.arange(count, dtype=np.int64)
     start, number = tile_size * values, stride * values
     end = np.minimum(start + tile_size, size)
-    rest = size - (count - 1) * tile_size
-    if not inner and 0 < rest <= tile_size:
-        return DimensionTiles(start, end, number, rest, min(tile_size, size)), None
     for count, tile_size, stride in reversed(inner):
         values = np.arange(count, dtype=np.int64)
         start, number = sums(start, tile_size * values), sums(number, stride * values)
         end = np.minimum(start + tile_size, end.repeat(count))
     filled = start < end
-    ranks = None
-    if not filled.all():
-        start, end, number, ranks = start[filled], end[filled], number[filled], np.cumsum(filled) - 1
-    lengths = end - start
-    return DimensionTiles(start, end, number, int(lengths.min()), int(lengths.max())), ranks
+    if filled.all():
+        return DimensionTiles(start, end, number), None
+    return DimensionTiles(start[filled], end[filled], number[filled]), np.cumsum(filled) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,14 +98,10 @@ class LayerGrid:
         return self.tiling.loops
 
     @cached_property
-    def strides(self) -> list[int]:
+    def strides(self) -> tuple[int, ...]:
         """What one step of each outer loop adds to the number of a CN in the full grid."""
-        strides = []
-        stride = 1
-        for loop in self.loops:
-            strides.append(stride)
-            stride *= loop.count
-        return strides
+        counts = [loop.count for loop in self.loops]
+        return tuple([math.prod(counts[:place]) for place in range(len(counts))])
 
     @cached_property
     def tiles(self) -> Mapping[str, DimensionTiles]:
@@ -153,60 +147,40 @@ class LayerGrid:
         """CNs of numbers in the full grid."""
         return full_number if self.full_numbers is None else np.searchsorted(self.full_numbers, full_number)
 
-    @cached_property
-    def _numbers(self) -> Integers:
-        return np.arange(self.cn_count, dtype=np.int64) if self.full_numbers is None else self.full_numbers
-
     def _sum_over_loops(self, weights: Sequence[int]) -> Integers:
         """[cn] sum over the outer loops of value times weight."""
         total = np.zeros(1, np.int64)
-        if self.full_numbers is not None:
-            for loop, stride, weight in zip(self.loops, self.strides, weights, strict=True):
-                total = total + self._numbers // stride % loop.count * weight
-            return total
         for loop, weight in zip(reversed(self.loops), reversed(weights), strict=True):
-            total = sums(total, np.arange(loop.count) * weight) if weight else total.repeat(loop.count)
-        return total
-
-    def _weights(self, dimensions: Sequence[str]) -> list[int]:
-        """What a step of each outer loop adds to the combination of the tiles of some dimensions, the first slowest.
-
-        As if no combination of values of the loops over one dimension were empty.
-        """
-        weight_of: dict[str, int] = {}
-        inner = 1
-        for dimension in reversed(dimensions):
-            weight_of[dimension] = inner
-            inner *= self._tiles_and_ranks[dimension][0].count
-        weights = []
-        for loop in self.loops:
-            weight = weight_of.get(loop.dimension, 0)
-            weights.append(weight)
-            weight_of[loop.dimension] = weight * loop.count
-        return weights
+            total = sums(total, np.arange(loop.count, dtype=np.int64) * weight)
+        return total if self.full_numbers is None else total[self.full_numbers]
 
     def tile_of(self, dimension: str) -> Integers:
         """[cn] tile of a dimension."""
-        position = self._sum_over_loops(self._weights((dimension,)))
+        weights = []
+        scale = 1
+        for loop in self.loops:
+            is_own = loop.dimension == dimension
+            weights.append(scale if is_own else 0)
+            scale *= loop.count if is_own else 1
+        position = self._sum_over_loops(weights)
         rank = self._tiles_and_ranks[dimension][1]
         return position if rank is None else rank[position]
 
     def combination_of(self, dimensions: Sequence[str]) -> tuple[Integers, tuple[int, ...]]:
         """([cn] combination of the tiles of some dimensions, tile counts); the first dimension counts slowest."""
-        counts = tuple([self._tiles_and_ranks[dimension][0].count for dimension in dimensions])
-        if self.full_numbers is None:
-            return self._sum_over_loops(self._weights(dimensions)), counts
         combination = np.zeros(self.cn_count, np.int64)
-        for dimension, count in zip(dimensions, counts, strict=True):
-            combination = combination * count + self.tile_of(dimension)
-        return combination, counts
+        for dimension in dimensions:
+            combination *= self.tiles[dimension].count
+            if self.tiles[dimension].count > 1:
+                combination += self.tile_of(dimension)
+        return combination, tuple(self.tiles[dimension].count for dimension in dimensions)
 
     def contents(self, dimensions: tuple[str, ...]) -> tuple[Integers, int, bool]:
         """([cn] combination of the tiles of some dimensions, their number, whether each CN's is its own number)."""
         found = self._contents.get(dimensions)
         if found is None:
-            if self.full_numbers is None and self._weights(dimensions) == self.strides:
-                found = self._numbers, self.cn_count, True
+            if self.full_numbers is None and dimensions == tuple([loop.dimension for loop in reversed(self.loops)]):
+                found = np.arange(self.cn_count, dtype=np.int64), self.cn_count, True
             else:
                 combination, counts = self.combination_of(dimensions)
                 count = math.prod(counts)

@@ -22,7 +22,6 @@ class LayerCut:
 
     node: WorkloadNode
     """The first of these layers."""
-    tiling: LayerTiling
     grid: LayerGrid
     demands: tuple[Demand, ...]
     """[index map] what the CNs need of the tensor that the map reads"""
@@ -49,7 +48,8 @@ def layer_cuts(
 
 
 def _is_cut_alike(cut: LayerCut, node: WorkloadNode, tiling: LayerTiling, shape_of: Mapping[str, Shape]) -> bool:
-    loops_are_equal = cut.tiling.loops == tiling.loops and cut.tiling.group_loops == tiling.group_loops
+    own = cut.grid.tiling
+    loops_are_equal = own.loops == tiling.loops and own.group_loops == tiling.group_loops
     return loops_are_equal and _are_alike(cut.node, node, shape_of)
 
 
@@ -88,4 +88,4 @@ def _layer_cut(node: WorkloadNode, tiling: LayerTiling, network: NetworkTensors)
         if output.tensor not in producers:
             producers[output.tensor] = number, producer_of(rows, grid, alike)
         demands.append(demand_of_map(index_map, shape_of[source], rows, grid, alike))
-    return LayerCut(node, tiling, grid, tuple(demands), tuple(producers.values()))
+    return LayerCut(node, grid, tuple(demands), tuple(producers.values()))

@@ -45,22 +45,17 @@ class Demand:
             return self.moved_boxes
         assert self.axes is not None
         spans = [rows.only or (0, 0) for rows, _ in self.axes]
-        boxes = np.array([spans], np.int64).reshape(1, -1, 2)
-        if len(self.content) != 1:
-            boxes = boxes.repeat(len(self.content), axis=0)
+        boxes = np.array([spans], np.int64).reshape(1, -1, 2).repeat(len(self.content), axis=0)
         for axis, (rows, row_of_entry) in enumerate(self.axes):
             if rows.only is None:
                 boxes[:, axis, 0], boxes[:, axis, 1] = rows.first[row_of_entry], rows.end[row_of_entry]
         return boxes
 
     @property
-    def rows_ascend(self) -> bool:
-        """Whether one axis alone tells the boxes apart, and they ascend along it."""
+    def are_tiles(self) -> bool:
+        """Whether the boxes are the tiles of one axis, in their order."""
         cut = [rows for rows, _ in self.axes or () if rows.dimensions]
-        if len(cut) != 1 or cut[0].dimensions != self.dimensions or len(cut[0].first) != len(self.content):
-            return False
-        first = cut[0].first
-        return cut[0].are_tiles or bool((first[1:] > first[:-1]).all())
+        return len(cut) == 1 and cut[0].are_tiles and len(cut[0].first) == len(self.content)
 
     @property
     def is_gapped(self) -> bool:
@@ -204,13 +199,13 @@ def demand_of_map(
     """What the CNs of a grid need of the tensor that a map of their layer reads; `output_rows` are those it writes."""
     rows = access_rows(index_map.input, shape, index_map, grid, alike)
     dimensions, content, row_of = alike.once(_contents_of, grid, tuple([row.dimensions for row in rows]))
-    if True in [row.has_empty_rows for row in rows]:
+    if any(row.has_empty_rows for row in rows):
         filled = np.ones(len(content), dtype=bool)
         for row, place in zip(rows, row_of, strict=True):
             filled &= row.first[place] < row.end[place]
         content, row_of = content[filled], [place[filled] for place in row_of]
     # Where loop values write outside of the tensor, what they read is not needed.
-    is_cropped = True in [row.is_clipped for row in output_rows]
+    is_cropped = any(row.is_clipped for row in output_rows)
     is_exact = index_map.is_exact and not is_cropped and not shares_loops(index_map.input, index_map)
     return Demand(dimensions, content, is_exact, tuple(zip(rows, row_of, strict=True)))
 

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from operator import attrgetter
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +13,6 @@ from tilewright.workload.layer import DimensionRelation, Layer
 _FIELDS = tuple(field.name for field in fields(Layer) if field.name != "name")
 _KEPT = tuple(name for name in _FIELDS if name not in ("loop_sizes", "padding", "data_dimension_sizes"))
 """What all CNs of a layer have in common."""
-_values_kept = attrgetter(*_KEPT)
 _MOST_KEYS = 2**16
 """Above this, combinations of sizes are numbered anew."""
 _MOST_KINDS = 64
@@ -32,7 +29,7 @@ def shape_classes(layer: Layer, grid: LayerGrid, alike: Alike) -> tuple[Integers
     windows = {item.data_dimension: _window_sizes(layer, item, grid, alike) for item in layer.relations}
     varying = tuple([sizes for sizes in (*loops.values(), *windows.values()) if sizes[0].kind_count > 1])
     classes = alike.once(_classes, grid, varying)
-    kept: dict[str, Any] = dict(zip(_KEPT, _values_kept(layer), strict=True))
+    kept = {name: getattr(layer, name) for name in _KEPT}
     shapes = []
     for number in range(classes.count):
         loop_sizes = tuple((layer.size_of | _sizes_in_class(number, classes, loops)).items())
@@ -113,8 +110,9 @@ def _one_size(size: int) -> _Sizes:
 
 
 def _tile_sizes(name: str, tiles: DimensionTiles, alike: Alike) -> _Sizes:
-    if tiles.shortest == tiles.longest:
-        return _one_size(tiles.longest)
+    shortest, longest = tiles.shortest_and_longest
+    if shortest == longest:
+        return _one_size(longest)
     return alike.once(_tile_lengths, tiles), (name,)
 
 

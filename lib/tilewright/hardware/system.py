@@ -5,7 +5,7 @@ from functools import cached_property
 
 from tilewright.hardware.core import Accelerator, Core, Memory
 from tilewright.hardware.interconnect import Link
-from tilewright.hardware.top_memories import top_memories
+from tilewright.hardware.top_memories import shared_memory_names, top_memories
 
 COMPUTE, POOLING, SIMD, MEMORY, OFFCHIP = "compute", "pooling", "simd", "memory", "offchip"
 ROLES = (COMPUTE, POOLING, SIMD, MEMORY, OFFCHIP)
@@ -90,13 +90,11 @@ class MultiCoreAccelerator(Accelerator):
         """The top memories of all cores, a shared one once, in the order of the first core that uses it."""
         users: dict[tuple[int, str], list[tuple[int, tuple[str, ...]]]] = {}
         memory_of: dict[tuple[int, str], Memory] = {}
-        top = {core_id: top_memories(self.core_of[core_id]) for core_id in self.core_ids}
-        names = {core_id: {memory.name for memory, _ in memories} for core_id, memories in top.items()}
         for core_id in self.core_ids:
             sharers = self.sharers_of(core_id)
-            for memory, operands in top[core_id]:
-                is_shared = all(memory.name in names[sharer] for sharer in sharers)
-                key = min(sharers) if is_shared else core_id, memory.name
+            shared = shared_memory_names([self.core_of[sharer] for sharer in sharers])
+            for memory, operands in top_memories(self.core_of[core_id]):
+                key = min(sharers) if memory.name in shared else core_id, memory.name
                 users.setdefault(key, []).append((core_id, operands))
                 memory_of.setdefault(key, memory)
         return tuple(MemoryInstance(memory_of[key], tuple(found)) for key, found in users.items())

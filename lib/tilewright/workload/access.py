@@ -146,7 +146,7 @@ def input_boxes(
     count = len(boxes)
     whole = _box_of_all(index_map, boxes, output_shape, input_shape)
     if whole is not None:
-        return whole.repeat(count, axis=0), np.ones(count, dtype=bool)
+        return np.broadcast_to(whole, (count, *whole.shape)).copy(), np.ones(count, dtype=bool)
     ranges: dict[str, _Range] = {
         name: (np.zeros(count, np.int64), np.full(count, size - 1, np.int64)) for name, size in index_map.loops
     }
@@ -179,20 +179,18 @@ def input_boxes(
 
 
 def _box_of_all(index_map: IndexMap, boxes: Boxes, output_shape: Shape, input_shape: Shape) -> Boxes | None:
-    """[1, input axes, 2] what a map reads at all, where every box holds all that it writes, and nothing is outside."""
+    """[input axes, 2] what a map reads at all, where every box holds all that it writes, and nothing is outside."""
     reached = [
         [index_range(axis, index_map.size_of) for axis in access.axes] for access in (index_map.output, index_map.input)
     ]
     for ranges, shape in zip(reached, (output_shape, input_shape), strict=True):
         if any(first < 0 or last >= size for (first, last), size in zip(ranges, shape, strict=True)):
             return None
-    written, read = reached
-    if not len(boxes):
+    written, read = (np.array(ranges, np.int64).reshape(-1, 2) for ranges in reached)
+    if (boxes[:, :, 0] > written[:, 0]).any() or (boxes[:, :, 1] <= written[:, 1]).any():
         return None
-    held = zip(boxes[:, :, 0].max(axis=0).tolist(), boxes[:, :, 1].min(axis=0).tolist(), strict=True)
-    if any(start > first or end <= last for (start, end), (first, last) in zip(held, written, strict=True)):
-        return None
-    return np.array([[(first, last + 1) for first, last in read]], np.int64).reshape(1, -1, 2)
+    read[:, 1] += 1
+    return read
 
 
 def _reach(axis: AxisIndex, ranges: Mapping[str, _Range]) -> _Range:

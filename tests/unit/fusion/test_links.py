@@ -177,7 +177,7 @@ def test_a_reduction_split_over_cores_is_refused() -> None:
     rest = LayerTiling(workload.nodes[1].node_id)
     with pytest.raises(InputError, match="reduction cannot be split over cores") as caught:
         build_cn_graph(workload, Tiling((cut, rest), ((cut.node_id, rest.node_id),)))
-    assert caught.value.problems[0].allowed == "B, K, OX, OY"
+    assert caught.value.problems[0].allowed == "B, K, G, OX, OY"
 
 
 def test_tiles_that_add_to_the_same_elements_run_on_one_core() -> None:

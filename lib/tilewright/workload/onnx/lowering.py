@@ -182,13 +182,8 @@ class Lowering:
             grows = accumulates(loop_sizes, output) and kind not in SELECTING
             sums = partial_sum_bits(self.node, widest, operands[OUTPUT].bits, grows, self.policy)
             layer = nest_layer(name, kind, loop_sizes, operands, sums)
-        size_of = dict(loop_sizes)
-        written = _without_idle_terms(output, size_of)
-        read = [*inputs.items(), *(("", access) for access in others)]
-        maps = [
-            IndexMap(loop_sizes, written, _without_idle_terms(access, size_of), operand, is_exact)
-            for operand, access in read
-        ]
+        maps = [IndexMap(loop_sizes, output, access, operand, is_exact) for operand, access in inputs.items()]
+        maps += [IndexMap(loop_sizes, output, access, "", is_exact) for access in others]
         self._add(name, operator_type or self.node.operator_type, layer, unit, [output.tensor], maps)
         self._raise_status(MODELLED)
 
@@ -255,15 +250,6 @@ def file_tensor(facts: "TensorFacts", policy: str) -> Tensor:
     precision = tensor_precision(facts, policy)
     element_type = onnx.TensorProto.DataType.Name(facts.element_type)
     return Tensor(facts.name, facts.shape, precision.bits, element_type, precision.source, facts.is_constant)
-
-
-def _without_idle_terms(access_of: TensorAccess, size_of: Mapping[str, int]) -> TensorAccess:
-    """The same access where a loop of one step, which adds nothing, shares no axis with others."""
-    axes = []
-    for axis in access_of.axes:
-        moving = tuple(term for term in axis.terms if size_of[term[0]] > 1) or axis.terms[-1:]
-        axes.append(AxisIndex(moving, axis.offset))
-    return TensorAccess(access_of.tensor, tuple(axes))
 
 
 def whole_map(

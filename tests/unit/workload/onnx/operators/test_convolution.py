@@ -190,21 +190,3 @@ def test_shapes_that_do_not_fit_are_refused(case: MatrixCase, text: str) -> None
     """What is read beside the product has one element, or one for each channel."""
     with pytest.raises(InputError, match=text):
         lower_model(case.model())
-
-
-@pytest.mark.parametrize(
-    ("group", "weights", "channels", "rows"),
-    [
-        (1, (4, 4, 1, 1), [("C", 1)], [("OY", 2)]),
-        (1, (4, 4, 3, 1), [("C", 1)], [("OY", 2), ("FY", 1)]),
-        (2, (4, 2, 1, 1), [("G", 2), ("C", 1)], [("OY", 2)]),
-    ],
-)
-def test_loops_of_one_step_share_no_axis(
-    group: int, weights: tuple[int, ...], channels: list[tuple[str, int]], rows: list[tuple[str, int]]
-) -> None:
-    """The group of a convolution without groups and the row of a kernel of one row add nothing to an index."""
-    case = MatrixCase("Conv", [(1, 4, 5, 5), weights], 0, {"group": group, "strides": [2, 1]}, weights=(1,))
-    (node,) = lower_model(case.model()).nodes
-    image = next(index_map.input for index_map in node.index_maps if index_map.operand == "I")
-    assert [dict(axis.terms) for axis in image.axes[1:3]] == [dict(channels), dict(rows)]
