@@ -41,6 +41,16 @@ class ModelProfile:
     """B32: data kept between layers share a memory with all else that is live; each layer's weights decided alone."""
     effective_top_memory_option: bool = False
     """B39: `workload_data_always_from_top_mem` raises the first and last memory level, instead of doing nothing."""
+    whole_tiles: bool = False
+    """B41: a tile has whole elements of each dimension; what moves adds up to the tensor, in whole words."""
+    every_transfer_takes_port_time: bool = False
+    """B42: first transfers to the array and read-backs take port time; what is hidden has room on its port."""
+    best_double_buffers: bool = False
+    """B43: room for second tiles goes where it saves the most stall, not to the operands in order."""
+    room_for_final_outputs: bool = False
+    """B44: a memory in which outputs are formed has room for them at the wider of their two precisions."""
+    keep_given_unrolling: bool = False
+    """B45: what the user unrolls is cut neither to the width of ports nor to what inner memories hold."""
 
 
 SWITCHES: tuple[str, ...] = tuple(f.name for f in fields(ModelProfile) if f.name != "name")

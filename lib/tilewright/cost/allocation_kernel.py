@@ -6,7 +6,7 @@ zigzag-dse 3.9.1, memory allocator: bottom-up over memories, the split that move
 import math
 
 from tilewright.compiled import kernel
-from tilewright.cost.problem import IRRELEVANT, MAX_OPERANDS, RELEVANT
+from tilewright.cost.problem import IRRELEVANT, MAX_OPERANDS, PARTIAL, RELEVANT
 from tilewright.cost.tile_kernel import tile_elements_of
 from tilewright.cost.workspace import (
     FITS,
@@ -17,8 +17,10 @@ from tilewright.cost.workspace import (
     TOO_SMALL,
     TOO_SMALL_TOGETHER,
 )
+from tilewright.profile import SWITCHES
 
 OUTPUT_INDEX = 0
+ROOM_FOR_FINAL = SWITCHES.index("room_for_final_outputs")
 
 
 @kernel
@@ -75,11 +77,22 @@ def storage_precision(problem, ws, o, m, first):
     if o != OUTPUT_INDEX:
         return problem.precision_bits[o]
     if problem.partial_above[o, m + 1]:
-        return problem.precision_bits[o]
+        return sums_precision(problem)
     for i in range(first, ws.loop_count):
-        if problem.kind[o, ws.loop_dimension[i]] == IRRELEVANT:
-            return problem.precision_bits[o]
+        kind = problem.kind[o, ws.loop_dimension[i]]
+        if kind == IRRELEVANT or (kind == PARTIAL and problem.switches[ROOM_FOR_FINAL]):
+            return sums_precision(problem)
     return problem.final_precision_bits
+
+
+@kernel
+def sums_precision(problem):
+    """Bits per element of an output tile that is still accumulated.
+
+    In the reference those of a partial sum, also where the final outputs that come of it are wider (B44).
+    """
+    bits = problem.precision_bits[OUTPUT_INDEX]
+    return max(bits, problem.final_precision_bits) if problem.switches[ROOM_FOR_FINAL] else bits
 
 
 @kernel
@@ -139,7 +152,7 @@ def slice_sizes(problem, ws, k, row, o, m, first):
             break
         d = ws.loop_dimension[i]
         ws.dimension_size[SLICE_ROW, d] *= ws.loop_size[i]
-        if problem.kind[o, d] == RELEVANT and not problem.spatial_differs:
+        if problem.kind[o, d] == RELEVANT and not problem.spatial_fractional:
             elements *= ws.loop_size[i]  # integers: the product is exact in any order
         elif problem.kind[o, d] != IRRELEVANT:
             elements = tile_elements_of(problem, ws, o, SLICE_ROW)

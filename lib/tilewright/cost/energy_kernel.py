@@ -6,20 +6,34 @@ import numpy as np
 
 from tilewright.compiled import kernel
 from tilewright.cost.allocation_kernel import fail
-from tilewright.cost.workspace import NO_PORT
+from tilewright.cost.tile_kernel import WHOLE_TILES, rounded_up
+from tilewright.cost.workspace import LOW, MEAN, NO_PORT, WHOLE
 from tilewright.hardware.core import FH, FL, TH, TL
 
 
 @kernel
 def word_accesses(problem, ws, o, m, x):
-    """Accesses of full-width words on one link; transfers are rounded up per period to the smallest accessible part."""
+    """Accesses of full-width words on one link; transfers are rounded up per period to the smallest accessible part.
+
+    With whole tiles, periods in which fewer lanes work move fewer parts: these are interpolated between the least and the
+    most elements at a time, which is exact for one dimension that lanes do not divide. The last word is a whole one.
+    """
     bits = ws.amount[0, o, m, x] * ws.precision[0, o, m, x]
     if bits == 0:
         return 0
     narrow = problem.bandwidth_min_bits[o, m, x]
     wide = problem.bandwidth_max_bits[o, m, x]
-    parts = math.ceil(bits / narrow)
-    return np.int64(parts * (narrow / wide) * ws.count[0, o, m, x] * problem.units[o, m + 1])
+    parts = float(math.ceil(bits / narrow))
+    if not problem.switches[WHOLE_TILES]:
+        return np.int64(parts * (narrow / wide) * ws.count[0, o, m, x] * problem.units[o, m + 1])
+    held = x == FH or x == TH
+    low = ws.held_tile[LOW, o, m + 1] if held else ws.wide_tile[LOW, o, m]
+    mean = ws.held_tile[MEAN, o, m + 1] if held else ws.wide_tile[MEAN, o, m]
+    whole = ws.held_tile[WHOLE, o, m + 1] if held else ws.wide_tile[WHOLE, o, m]
+    if whole > low:
+        least = float(math.ceil(rounded_up(low * ws.precision[0, o, m, x]) / narrow))
+        parts = least + (parts - least) * (mean - low) / (whole - low)
+    return np.int64(rounded_up(parts * (narrow / wide) * ws.count[0, o, m, x] * problem.units[o, m + 1]))
 
 
 @kernel

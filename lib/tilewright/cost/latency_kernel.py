@@ -1,4 +1,4 @@
-"""Latency: transfer windows, stalls per port, loading before and after (compiled; zigzag-dse 3.9.1, latency).
+"""Latency: transfer windows and stalls per port (compiled; zigzag-dse 3.9.1, latency).
 
 The union of transfer windows on a port is computed from the nesting of their periods (every period is a product of the
 inner loops of one order, so each divides the next), not on a time line: the cost does not grow with cycle counts.
@@ -9,73 +9,42 @@ import math
 import numpy as np
 
 from tilewright.compiled import kernel
-from tilewright.cost.allocation_kernel import OUTPUT_INDEX
-from tilewright.cost.workspace import OFFLOADING, ONLOADING, STALL
-from tilewright.hardware.core import FH, FL, TH, TL
+from tilewright.cost.buffers_kernel import (
+    apply_buffer_choice,
+    begin_buffer_choices,
+    buffer_wherever_possible,
+    decide_double_buffers,
+    keep_buffer_choice,
+    measure_utilization,
+    next_buffer_choice,
+    recall_buffer_choice,
+)
+from tilewright.cost.loading_kernel import add_loading, computing_transfers
+from tilewright.cost.workspace import STALL
+from tilewright.hardware.core import FL, TL
 from tilewright.profile import SWITCHES
 
-SERIAL_HALF_SHARED = SWITCHES.index("serial_half_shared_loading")
 CONSISTENT_UNION = SWITCHES.index("consistent_window_union")
-LEVEL_FLOOR = SWITCHES.index("per_level_loading_floor")
-
-
-@kernel
-def measure_utilization(problem, ws):
-    """Share of each memory that each operand takes, alone and with its neighbours, whole and effective.
-
-    Effective: without the part that outer relevant loops replace while the memory is in use.
-    """
-    for o in range(problem.operand_count):
-        for m in range(problem.level_count[o]):
-            size = problem.memory_bits[problem.level_memory[o, m]]
-            bits = ws.tile_elements[0, o, m + 1] * ws.tile_precision[0, o, m + 1]
-            ws.utilization[o, m] = bits / size
-            ws.effective[o, m] = (bits // ws.top_relevant[o, m + 1]) / size
-    for i in range(problem.held_memory_count):
-        k = problem.memory_order[i]
-        shared = 0.0
-        effective = 0.0
-        for j in range(problem.operand_count):
-            o = problem.memory_operands[k, j]
-            if o >= 0:
-                shared += ws.utilization[o, problem.memory_levels[k, j]]
-                effective += ws.effective[o, problem.memory_levels[k, j]]
-        for j in range(problem.operand_count):
-            o = problem.memory_operands[k, j]
-            if o >= 0:
-                ws.shared_utilization[o, problem.memory_levels[k, j]] = shared
-                ws.shared_effective[o, problem.memory_levels[k, j]] = effective
-
-
-@kernel
-def decide_double_buffers(problem, ws):
-    """Where the next tile can be written while the present one is in use; room once promised is taken."""
-    for o in range(problem.operand_count):
-        ws.double_buffered[o, 0] = False
-        for m in range(problem.level_count[o]):
-            room_taken = ws.shared_effective[o, m]
-            if room_taken <= 0.5:
-                ws.double_buffered[o, m + 1] = True
-            elif ws.effective[o, m] <= 1 - room_taken:
-                ws.double_buffered[o, m + 1] = True
-                k = problem.level_memory[o, m]
-                for j in range(problem.operand_count):
-                    other = problem.memory_operands[k, j]
-                    if other >= 0:
-                        ws.shared_effective[other, problem.memory_levels[k, j]] += ws.effective[o, m]
-            else:
-                ws.double_buffered[o, m + 1] = False
+BEST_BUFFERS = SWITCHES.index("best_double_buffers")
 
 
 @kernel
 def time_links(problem, ws, v):
-    """Cycles that one transfer of each link takes, and cycles it may take without stopping the array."""
+    """Cycles that one transfer of each link takes."""
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             for x in range(4):
                 wide = problem.bandwidth_max_bits[o, m, x]
                 bits = ws.amount[v, o, m, x] * ws.precision[v, o, m, x]
                 ws.transfer_cycles[o, m, x] = np.int64(math.ceil(bits / wide)) if wide > 0 else 0
+
+
+@kernel
+def allow_links(problem, ws, v):
+    """Cycles that one transfer of each link may take without stopping the array."""
+    for o in range(problem.operand_count):
+        for m in range(problem.level_count[o]):
+            for x in range(4):
                 buffered = ws.double_buffered[o, m] if x == TL or x == FL else ws.double_buffered[o, m + 1]
                 ws.allowed_cycles[o, m, x] = ws.period[v, o, m, x] if buffered else ws.window[v, o, m, x]
 
@@ -96,12 +65,13 @@ def stall_of_ports(problem, ws, v):
             periods = ws.count[v, o, m, x]
             if periods <= 0:
                 continue
-            slack = (ws.transfer_cycles[o, m, x] - ws.allowed_cycles[o, m, x]) * (periods - 1)
+            repeats = computing_transfers(problem, o, x, periods)
+            slack = (ws.transfer_cycles[o, m, x] - ws.allowed_cycles[o, m, x]) * repeats
             if slack > 0:
                 positive += slack
             else:
                 negative += slack
-            windows += ws.allowed_cycles[o, m, x] * (periods - 1)
+            windows += ws.allowed_cycles[o, m, x] * repeats
             insert_activity(ws, count, ws.allowed_cycles[o, m, x], ws.period[v, o, m, x], periods)
             count += 1
         union = 0
@@ -171,141 +141,46 @@ def window_union(problem, ws, count):
         ws.activity[i, 2] = inside
         ws.activity[i, 3] = allowed + before - inside
     if problem.switches[CONSISTENT_UNION]:
-        return excluded + (repeats - 1) * ws.activity[count - 1, 3]
+        return excluded + (ws.total_cycles // ws.activity[count - 1, 1] - 1) * ws.activity[count - 1, 3]
     return ws.activity[count - 1, 3] * repeats
 
 
 @kernel
-def load_ports(problem, ws, v, busy_cycles):
-    """Cycles of loading on each link.
-
-    A tensor that moves as a whole once may move during the computation in the spare time of its port, down to the
-    part without which the computation cannot begin; larger loads first.
-    """
-    for o in range(problem.operand_count):
-        for m in range(problem.level_count[o]):
-            for x in range(4):
-                ws.load[o, m, x] = 0.0
-    for p in range(problem.port_count):
-        whole = 0
-        required = 0.0
-        wide = 0
-        for s in range(problem.port_start[p], problem.port_start[p + 1]):
-            o = problem.service_operand[s]
-            m = problem.service_level[s]
-            x = problem.service_direction[s]
-            wide = problem.bandwidth_max_bits[o, m, x]
-            if o == OUTPUT_INDEX and (x == TL or x == FH):
-                continue
-            if ws.count[v, o, m, x] > 1:
-                ws.load[o, m, x] = ws.transfer_cycles[o, m, x]
-                if problem.switches[LEVEL_FLOOR]:
-                    required += ws.exact_bandwidth[v, o, m, x]
-                else:
-                    required += ws.bandwidth[v, o, m, x]
-            elif ws.count[v, o, m, x] == 1:
-                insert_load(
-                    ws, whole, float(ws.transfer_cycles[o, m, x]), float(loading_floor(problem, ws, v, o, m, x)), s
-                )
-                whole += 1
-        if whole == 0:
-            continue
-        spare = max(0.0, ((wide - required) / wide) * busy_cycles)
-        for i in range(whole):
-            reduction = min(max(0.0, ws.loading[i] - ws.loading_floor[i]), spare)
-            spare -= reduction
-            s = ws.loading_service[i]
-            o = problem.service_operand[s]
-            ws.load[o, problem.service_level[s], problem.service_direction[s]] = ws.loading[i] - reduction
-
-
-@kernel
-def loading_floor(problem, ws, v, o, m, x):
-    """Cycles of the first tile, which must be there before computing starts.
-
-    The reference takes the tile of one innermost memory at every level (B19); `per_level_loading_floor` takes those of
-    all distinct innermost memories that this link feeds.
-    """
-    wide = problem.bandwidth_max_bits[o, m, x]
-    bits = ws.tile_elements[v, o, 1] * ws.tile_precision[v, o, 1]
-    if problem.switches[LEVEL_FLOOR]:
-        for a in range(1, m + 1):
-            bits *= problem.boost[v, o, a]
-        bits = min(bits, ws.amount[v, o, m, x] * ws.precision[v, o, m, x])
-    return math.ceil(bits / wide)
-
-
-@kernel
-def insert_load(ws, count, cycles, floor, service):
-    """Insert one whole-tensor load into the scratch list, largest first, first come first on ties."""
-    i = count
-    while i > 0 and ws.loading[i - 1] < cycles:
-        ws.loading[i] = ws.loading[i - 1]
-        ws.loading_floor[i] = ws.loading_floor[i - 1]
-        ws.loading_service[i] = ws.loading_service[i - 1]
-        i -= 1
-    ws.loading[i] = cycles
-    ws.loading_floor[i] = floor
-    ws.loading_service[i] = service
-
-
-@kernel
-def onloading_of_input(problem, ws, o):
-    """(shared, half-shared, individual) on-loading cycles of one input: a sum over pairs of neighbouring memories.
-
-    Shared: both ports also serve the other input. The reference keeps only the last half-shared pair (B16).
-    """
-    shared = half_shared = individual = 0.0
-    for m in range(problem.level_count[o] - 1):
-        cycles = max(ws.load[o, m, FH], ws.load[o, m + 1, TL])
-        below = problem.port_of[o, m, FH]
-        above = problem.port_of[o, m + 1, TL]
-        flags = 0
-        if below >= 0 and problem.port_shared_by_inputs[below]:
-            flags += 1
-        if above >= 0 and problem.port_shared_by_inputs[above]:
-            flags += 1
-        if flags == 2:
-            shared += cycles
-        elif flags == 0:
-            individual += cycles
-        elif problem.switches[SERIAL_HALF_SHARED]:
-            shared += cycles
-        else:
-            half_shared = cycles
-    return shared, half_shared, individual
-
-
-@kernel
-def onloading(problem, ws):
-    """On-loading cycles: shared links of two inputs take turns, their other links work at the same time.
-
-    A single input uses all its links one after another; the reference counts only its individual ones (B16).
-    """
-    sx, hx, ix = onloading_of_input(problem, ws, 1)
-    if problem.operand_count == 2:
-        return sx + ix if problem.switches[SERIAL_HALF_SHARED] else ix
-    sy, hy, iy = onloading_of_input(problem, ws, 2)
-    return min(sx + max(sy + hy + iy, hx + ix), sy + max(sx + hx + ix, hy + iy))
-
-
-@kernel
-def offloading(problem, ws):
-    """Off-loading cycles: the last outputs climb from level to level."""
-    cycles = 0.0
-    for m in range(problem.level_count[OUTPUT_INDEX] - 1):
-        cycles += max(ws.load[OUTPUT_INDEX, m, TH], ws.load[OUTPUT_INDEX, m + 1, FL])
-    return cycles
+def least_stall(problem, ws, v):
+    """The stall with the double buffers that let the array wait least; the first such choice counts."""
+    choices = begin_buffer_choices(problem, ws)
+    bound = 0
+    if choices > 0:
+        buffer_wherever_possible(problem, ws)
+        allow_links(problem, ws, v)
+        bound = stall_of_ports(problem, ws, v)
+    best = -1
+    more = True
+    while more and (best < 0 or best > bound):
+        apply_buffer_choice(problem, ws)
+        allow_links(problem, ws, v)
+        stall = stall_of_ports(problem, ws, v)
+        if best < 0 or stall < best:
+            best = stall
+            keep_buffer_choice(problem, ws)
+        more = choices > 0 and next_buffer_choice(problem, ws)
+    recall_buffer_choice(problem, ws)
+    apply_buffer_choice(problem, ws)
+    allow_links(problem, ws, v)
+    return stall_of_ports(problem, ws, v)
 
 
 @kernel
 def add_latency(problem, ws, v, total_cycles):
     """Fill stall, on-loading and off-loading of `ws.totals`."""
     measure_utilization(problem, ws)
-    decide_double_buffers(problem, ws)
     time_links(problem, ws, v)
-    stall = stall_of_ports(problem, ws, v)
-    load_ports(problem, ws, v, float(total_cycles + stall))
+    ws.total_cycles = total_cycles
+    if problem.switches[BEST_BUFFERS]:
+        stall = least_stall(problem, ws, v)
+    else:
+        decide_double_buffers(problem, ws)
+        allow_links(problem, ws, v)
+        stall = stall_of_ports(problem, ws, v)
     ws.totals[STALL] = stall
-    ws.totals[ONLOADING] = onloading(problem, ws)
-    ws.totals[OFFLOADING] = offloading(problem, ws)
+    add_loading(problem, ws, v, float(total_cycles + stall))

@@ -35,6 +35,9 @@ MAX_SERVICES = MAX_OPERANDS * MAX_LEVELS * 4
 MAX_SPATIAL_LOOPS = 32
 MAX_LOOPS = 96
 
+MOST_CYCLES = 2**57
+"""Cycles that a link may need at most: sums over all links of a port stay below 2^63."""
+
 _ROOMY_MARGIN = 128
 
 _O, _D, _R, _M, _A, _K = MAX_OPERANDS, MAX_DIMENSIONS, MAX_RELATIONS, MAX_LEVELS, MAX_LEVELS + 2, MAX_MEMORIES
@@ -76,10 +79,12 @@ PROBLEM_DTYPE = np.dtype(
         ("spatial_start", np.int64, (_O, _A + 1)),  # first spatial loop of an architecture level
         ("spatial_dimension", np.int64, (_O, MAX_SPATIAL_LOOPS)),  # d
         ("spatial_factor", np.float64, (2, _O, MAX_SPATIAL_LOOPS)),
-        ("spatial_differs", np.int8),
+        ("spatial_differs", np.int8),  # the two variants are not the same
+        ("spatial_fractional", np.int8),  # a factor of the fractional variant is no whole number
         ("partial_above", np.int8, (_O, _A)),  # a spatial loop at this level or above is over an irrelevant dimension
-        ("units", np.int64, (_O, _A)),  # active instances, fractional representation
+        ("units", np.float64, (_O, _A)),  # active instances, fractional representation
         ("boost", np.int64, (2, _O, _A)),  # distinct lower instances that one upper instance feeds
+        ("window_boost", np.float64, (_O, _A)),  # the part of it that comes from sliding windows, not rounded
         ("mac_energy_pj", np.float64),
         ("ideal_cycles", np.int64),
         ("drain_cycles", np.int64),
@@ -139,7 +144,7 @@ def build_problem(
     if missing:
         raise MappingError(f"core '{core.name}' has no memory for operand {', '.join(missing)}")
     depth = max(len(chain) for chain in chains.values())
-    units, boost = spatial_analysis(layer, spatial, relevancy, profile, depth)
+    lanes = spatial_analysis(layer, spatial, relevancy, profile, depth)
     array_units = math.prod(size for _, size in core.operational_array.dimensions)
     problem = new_record(PROBLEM_DTYPE)
     for name in ("relevant_dimensions", "relation_dimension", "memory_operands", "memory_levels", "port_of"):
@@ -147,7 +152,7 @@ def build_problem(
     _fill(problem, _relevancy_arrays(layer, relevancy, dimensions, profile))
     _fill(problem, _memory_arrays(core, operands, link, chains, depth))
     _fill(problem, _port_arrays(core, operands, link, chains, depth))
-    _fill(problem, _spatial_arrays(spatial, operands, dimensions, relevancy, depth))
+    _fill(problem, _spatial_arrays(spatial, operands, dimensions, relevancy, depth, profile))
     problem.holds_everything[: len(core.memories)] = _roomy_memories(layer, core, link, chains, profile)
     _fill(
         problem,
@@ -156,8 +161,9 @@ def build_problem(
             "precision_bits": np.array([layer.bits_of[operand] for operand in operands], np.int64),
             "final_precision_bits": layer.bits_of[FINAL_OUTPUT],
             "output_elements": operand_elements(layer, operands[0], profile),
-            "units": units,
-            "boost": boost,
+            "units": lanes.units,
+            "boost": lanes.boost,
+            "window_boost": lanes.window_boost,
             "mac_energy_pj": float(core.operational_array.unit_energy_pj * layer.mac_count),
             "ideal_cycles": math.ceil(layer.mac_count / array_units),
             "drain_cycles": _drain_cycles(core, spatial),
@@ -166,7 +172,24 @@ def build_problem(
             "switches": np.array([on for _, on in switch_values(profile)], np.int8),
         },
     )
+    _check_cycles(problem, spatial)
     return problem
+
+
+def _check_cycles(problem: Problem, spatial: ConvertedSpatialMapping) -> None:
+    """Raise MappingError where cycle counts could be larger than 64-bit integers hold.
+
+    No link makes more transfers than there are cycles, nor moves more bits than every multiplier could in each of them.
+    """
+    passes = math.prod(size for _, size in spatial.temporal_sizes)
+    lanes = math.prod(math.ceil(factor) for level in dict(spatial.fractional).popitem()[1] for _, factor in level)
+    used = problem.bandwidth_max_bits[problem.bandwidth_max_bits > 0]
+    bits = passes * lanes * max(int(problem.precision_bits.max()), int(problem.final_precision_bits))
+    cycles = passes + bits // (int(used.min()) if used.size else 1)
+    if cycles > MOST_CYCLES:
+        raise MappingError(
+            f"the layer is too large: moving its data could take {cycles:.3g} cycles, tilewright counts up to 2^57"
+        )
 
 
 def _relevancy_arrays(
@@ -304,6 +327,7 @@ def _spatial_arrays(
     dimensions: dict[str, int],
     relevancy: dict[str, OperandRelevancy],
     depth: int,
+    profile: ModelProfile,
 ) -> dict[str, Any]:
     fractional, integer = dict(spatial.fractional), dict(spatial.integer)
     longest = max(1, *(sum(len(level) for level in fractional[operand]) for operand in operands))
@@ -322,14 +346,18 @@ def _spatial_arrays(
         lengths = [len(level) for level in fractional[operand]]
         start[o, 1 : len(lengths) + 1] = np.cumsum(lengths)
         start[o, len(lengths) + 1 :] = len(loops)
-        irrelevant = set(relevancy[operand].irrelevant)
+        reused = set(relevancy[operand].irrelevant)
+        if profile.room_for_final_outputs:
+            reused |= {d for relation in relevancy[operand].relations for d, _ in relation.terms}
         for a in range(len(lengths)):
-            partial_above[o, a] = any(d in irrelevant for level in fractional[operand][a:] for d, _ in level)
+            partial_above[o, a] = any(d in reused for level in fractional[operand][a:] for d, _ in level)
     return {
         "spatial_start": start,
         "spatial_dimension": dimension,
         "spatial_factor": factor,
-        "spatial_differs": bool((factor[0] != factor[1]).any()),
+        # Whole tiles need one variant only: fractional factors, rounded up where a tile must be whole.
+        "spatial_differs": bool((factor[0] != factor[1]).any()) and not profile.whole_tiles,
+        "spatial_fractional": bool((factor[0] != np.floor(factor[0])).any()),
         "partial_above": partial_above,
     }
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.cost.loading_kernel import computing_transfers
 from tilewright.cost.problem import Problem, port_services
 from tilewright.cost.workspace import (
     ENERGY,
@@ -156,7 +157,8 @@ def _port_records(layer: Layer, core: Core, problem: Problem, ws: Workspace) -> 
                     "allowed_cycles": allowed,
                     "period_cycles": int(ws.period[(v, *place)]),
                     "period_count": count,
-                    "stall_slack_cycles": (real - allowed) * (count - 1),
+                    "stall_slack_cycles": (real - allowed)
+                    * computing_transfers.py_func(problem, place[0], place[2], count),
                 }
             )
         records.append(

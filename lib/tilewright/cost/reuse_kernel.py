@@ -8,7 +8,16 @@ import numpy as np
 from tilewright.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
 from tilewright.cost.problem import IRRELEVANT, RELEVANT
-from tilewright.cost.tile_kernel import multiply_loop, multiply_relevant, start_windows
+from tilewright.cost.tile_kernel import (
+    WHOLE_TILES,
+    multiply_loop,
+    multiply_positions,
+    multiply_relevant,
+    rounded_down,
+    rounded_up,
+    start_windows,
+)
+from tilewright.cost.workspace import LOW, MEAN, SLICE_ROW, WHOLE
 from tilewright.hardware.core import FH, FL, TH, TL
 from tilewright.profile import SWITCHES
 
@@ -75,6 +84,10 @@ def size_tiles(problem, ws, v):
     """Elements and precision of one instance's tile at each architecture level."""
     mark_partial_sums(problem, ws, v)
     for o in range(problem.operand_count):
+        if problem.switches[WHOLE_TILES]:
+            size_whole_tiles(problem, ws, v, o)
+            set_precisions(problem, ws, v, o)
+            continue
         start_windows(problem, ws)
         ws.tile_elements[v, o, 0] = 1
         elements = 1.0
@@ -90,11 +103,61 @@ def size_tiles(problem, ws, v):
             elements *= level
             ws.tile_elements[v, o, m + 1] = np.int64(np.rint(elements))
             first = ws.merged[o, m]
-        for a in range(problem.level_count[o] + 1):
-            bits = problem.precision_bits[o]
-            if o == OUTPUT_INDEX and not ws.partial_sum[v, a]:
-                bits = problem.final_precision_bits
-            ws.tile_precision[v, o, a] = bits
+        set_precisions(problem, ws, v, o)
+
+
+@kernel
+def set_precisions(problem, ws, v, o):
+    """Bits per element of the tiles of operand `o`, as they are handed upward."""
+    for a in range(problem.level_count[o] + 1):
+        bits = problem.precision_bits[o]
+        if o == OUTPUT_INDEX and not ws.partial_sum[v, a]:
+            bits = problem.final_precision_bits
+        ws.tile_precision[v, o, a] = bits
+
+
+@kernel
+def size_whole_tiles(problem, ws, v, o):
+    """Tiles of operand `o` in whole elements of each dimension (switch `whole_tiles`).
+
+    What all instances below take of one is counted over the tile of all of them: several fractions make fewer whole
+    elements than each rounded up. Windows of neighbouring instances are not merged, as in the reference.
+    """
+    for d in range(problem.dimension_count):
+        ws.dimension_size[SLICE_ROW, d] = 1.0
+    first = 0
+    for m in range(problem.level_count[o]):
+        windows = multiply_positions(problem, ws, o, SLICE_ROW, problem.window_boost[o, m])
+        for s in range(problem.spatial_start[o, m], problem.spatial_start[o, m + 1]):
+            ws.dimension_size[SLICE_ROW, problem.spatial_dimension[o, s]] *= problem.spatial_factor[0, o, s]
+        low, mean, whole = count_elements(problem, ws, o, SLICE_ROW)
+        ws.wide_tile[LOW, o, m] = low * windows
+        ws.wide_tile[MEAN, o, m] = mean * windows
+        ws.wide_tile[WHOLE, o, m] = rounded_up(whole * windows)
+        for i in range(first, ws.merged[o, m]):
+            ws.dimension_size[SLICE_ROW, ws.loop_dimension[i]] *= ws.loop_size[i]
+        first = ws.merged[o, m]
+        low, mean, whole = count_elements(problem, ws, o, SLICE_ROW)
+        windows = multiply_positions(problem, ws, o, SLICE_ROW, 1.0)
+        ws.held_tile[LOW, o, m + 1] = low * windows
+        ws.held_tile[MEAN, o, m + 1] = mean * windows
+        ws.held_tile[WHOLE, o, m + 1] = whole * windows
+        ws.tile_elements[v, o, m + 1] = np.int64(whole * windows)
+    ws.tile_elements[v, o, 0] = 1
+
+
+@kernel
+def count_elements(problem, ws, o, row):
+    """Elements over the dimensions of operand `o` that are no window: least, on average, and most at a time."""
+    low = mean = whole = 1.0
+    i = 0
+    while problem.relevant_dimensions[o, i] >= 0:
+        size = ws.dimension_size[row, problem.relevant_dimensions[o, i]]
+        low *= rounded_down(size)
+        mean *= size
+        whole *= rounded_up(size)
+        i += 1
+    return low, mean, whole
 
 
 @kernel
@@ -173,9 +236,10 @@ def record_data_movement(problem, ws, v):
             high_tile = ws.tile_elements[v, o, m + 1]
             high_rate = high_tile * ws.tile_precision[v, o, m + 1] / high_period
             boost = problem.boost[v, o, m]
+            low_amount = np.int64(ws.wide_tile[WHOLE, o, m]) if problem.switches[WHOLE_TILES] else low_tile * boost
             down = FL if is_output else TL
             up = TH if is_output else FH
-            record_link(ws, v, o, m, down, low_tile * boost, problem.precision_bits[o], low_period, total,
+            record_link(ws, v, o, m, down, low_amount, problem.precision_bits[o], low_period, total,
                         low_rate * boost, ws.top_irrelevant[o, m])  # fmt: skip
             clear_link(ws, v, o, m, TL if is_output else FL)
             clear_link(ws, v, o, m, FH if is_output else TH)

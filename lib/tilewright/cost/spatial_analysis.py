@@ -4,6 +4,7 @@ Source: zigzag-dse 3.9.1, spatial mapping.
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,44 +15,70 @@ from tilewright.workload.layer import Layer
 from tilewright.workload.relevancy import OperandRelevancy, data_dimension_size, distinct_positions
 
 
+@dataclass(frozen=True)
+class Lanes:
+    """What the spatial loops of a layer mean for each operand and architecture level."""
+
+    units: np.ndarray
+    """[o, a] active instances (fractional representation); whole numbers unless tiles are whole."""
+    boost: np.ndarray
+    """[v, o, a] distinct lower instances that one upper instance feeds, of both representations."""
+    window_boost: np.ndarray
+    """[o, a] the part of it that comes from sliding windows, not rounded (fractional representation)."""
+
+
+@dataclass(frozen=True)
+class _Products:
+    """Products over the spatial loops of each architecture level of an operand, windows decoupled."""
+
+    relevant: list[float]
+    everything: list[float]
+    windows: list[float]
+    """The part of `relevant` that comes from sliding windows."""
+
+
 def spatial_analysis(
     layer: Layer,
     spatial: ConvertedSpatialMapping,
     relevancy: dict[str, OperandRelevancy],
     profile: ModelProfile,
     depth: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Active instances [o, a] (fractional representation) and boosts [v, o, a] of both representations.
+) -> Lanes:
+    """Active instances and boosts.
 
     Raises MappingError if the operands do not agree on the number of active array elements.
     """
-    units = np.ones((len(layer.operands), depth + 1), np.int64)
+    units = np.ones((len(layer.operands), depth + 1), np.float64)
     boost = np.ones((2, len(layer.operands), depth + 1), np.int64)
+    window_boost = np.ones((len(layer.operands), depth + 1), np.float64)
     for variant, levels_of in enumerate((spatial.fractional, spatial.integer)):
         array_units = set()
         for o, (operand, levels) in enumerate(levels_of):
-            relevant, everything = _level_products(layer, levels, relevancy[operand], profile)
+            products = _level_products(layer, levels, relevancy[operand], profile)
+            relevant = products.relevant
             for a in range(len(levels)):
-                active = round(round(math.prod(everything[a:]), 3))
+                active = math.prod(products.everything[a:])
                 if variant == 0:
-                    units[o, a] = active
+                    units[o, a] = active if profile.whole_tiles else round(round(active, 3))
+                    window_boost[o, a] = products.windows[a]
                 if a == 0:
-                    array_units.add(active)
+                    array_units.add(round(round(active, 3)))
                 if a + 1 < len(levels):
                     boost[variant, o, a] = round(math.prod(relevant[a:]) / math.prod(relevant[a + 1 :]))
         if len(array_units) > 1:
             raise MappingError(f"operands disagree on the number of active array elements: {sorted(array_units)}")
-    return units, boost
+    if profile.whole_tiles:
+        boost[0] = boost[1]  # whole lanes; how much they move on average follows from their factors
+    return Lanes(units, boost, window_boost)
 
 
 def _level_products(
     layer: Layer, levels: tuple[SpatialLoops, ...], relevancy: OperandRelevancy, profile: ModelProfile
-) -> tuple[list[float], list[float]]:
-    """Per architecture level the product of relevant factors and of all factors, windows decoupled."""
+) -> _Products:
     running = {relation: ([1.0, 1.0], [1.0, 1.0]) for relation in relevancy.relations}
-    relevant, everything = [], []
+    result = _Products([], [], [])
     for loops in levels:
-        r_product, product = 1.0, 1.0
+        r_product, product, window_product = 1.0, 1.0, 1.0
         for dimension, factor in loops:
             windows = [r for r in relevancy.relations if dimension in dict(r.terms)]
             if dimension in relevancy.relevant or dimension in relevancy.irrelevant or not windows:
@@ -73,13 +100,16 @@ def _level_products(
                 r_loop, ir_loop = distinct / previous[0], reuse / previous[1]
                 previous[0], previous[1] = distinct, reuse
                 r_product *= r_loop
+                window_product *= r_loop
                 product *= r_loop
                 product *= ir_loop
-        relevant.append(r_product)
-        everything.append(product)
-    return relevant, everything
+        result.relevant.append(r_product)
+        # Exact also where a dimension is part of two windows, of which each would count it.
+        result.everything.append(math.prod(factor for _, factor in loops) if profile.whole_tiles else product)
+        result.windows.append(window_product)
+    return result
 
 
 def _whole(size: float, profile: ModelProfile) -> int:
-    """A tile size in whole positions: truncated as in the reference, or rounded up (B12)."""
-    return math.ceil(size - 1e-9) if profile.exact_window_sizes else int(size)
+    """A tile size in whole positions: truncated as in the reference, or rounded up (B12, B41)."""
+    return math.ceil(size - 1e-9) if profile.exact_window_sizes or profile.whole_tiles else int(size)

@@ -12,17 +12,33 @@ from tilewright.cost.problem import IRRELEVANT, PARTIAL, RELEVANT
 from tilewright.profile import SWITCHES
 
 EXACT_WINDOWS = SWITCHES.index("exact_window_sizes")
+WHOLE_TILES = SWITCHES.index("whole_tiles")
+NOISE = 1e-12
+"""Relative: a product of floating-point factors so near a whole number is that number."""
+
+
+@kernel
+def rounded_up(value):
+    """The whole number from which `value` differs by rounding errors only, else the next one above."""
+    return math.ceil(value * (1 - NOISE))
+
+
+@kernel
+def rounded_down(value):
+    """The whole number from which `value` differs by rounding errors only, else the next one below; at least 1."""
+    return max(1, math.floor(value * (1 + NOISE)))
 
 
 @kernel
 def window_positions(problem, r, first, second):
     """Distinct positions that window relation `r` touches for tile sizes (first, second), at most its full size.
 
-    Tile sizes are truncated to integers as in the reference, or rounded up under `exact_window_sizes`.
+    Tile sizes are truncated to integers as in the reference, or rounded up under `exact_window_sizes` and `whole_tiles`.
     """
     exact = problem.switches[EXACT_WINDOWS]
-    a = np.int64(math.ceil(first - 1e-9)) if exact else np.int64(first)
-    b = np.int64(math.ceil(second - 1e-9)) if exact else np.int64(second)
+    up = exact or problem.switches[WHOLE_TILES]
+    a = np.int64(math.ceil(first - 1e-9)) if up else np.int64(first)
+    b = np.int64(math.ceil(second - 1e-9)) if up else np.int64(second)
     outer = b - problem.relation_period[r, 0]
     inner = a - problem.relation_period[r, 1]
     if exact:
@@ -32,12 +48,23 @@ def window_positions(problem, r, first, second):
 
 @kernel
 def tile_elements_of(problem, ws, o, row):
-    """Elements of operand `o` in a tile with the loop sizes of row `row` of `ws.dimension_size`."""
+    """Elements of operand `o` in a tile with the loop sizes of row `row` of `ws.dimension_size`.
+
+    A fraction where lanes do not divide, or whole elements of each dimension under `whole_tiles`.
+    """
     elements = 1.0
+    whole = problem.switches[WHOLE_TILES] and problem.spatial_fractional
     i = 0
     while problem.relevant_dimensions[o, i] >= 0:
-        elements *= ws.dimension_size[row, problem.relevant_dimensions[o, i]]
+        size = ws.dimension_size[row, problem.relevant_dimensions[o, i]]
+        elements *= rounded_up(size) if whole else size
         i += 1
+    return multiply_positions(problem, ws, o, row, elements)
+
+
+@kernel
+def multiply_positions(problem, ws, o, row, elements):
+    """`elements` times the window positions of operand `o` in such a tile."""
     for r in range(problem.relation_count):
         if problem.relation_used[o, r]:
             d1 = problem.relation_dimension[r, 0]

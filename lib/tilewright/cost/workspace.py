@@ -6,6 +6,7 @@ from tilewright.cost.problem import (
     MAX_DIMENSIONS,
     MAX_LEVELS,
     MAX_LOOPS,
+    MAX_MEMORIES,
     MAX_OPERANDS,
     MAX_PORTS,
     MAX_RELATIONS,
@@ -27,12 +28,19 @@ from tilewright.cost.problem import (
 
 SLICE_ROW = MAX_OPERANDS
 
+# Ways to count the elements of a tile where lanes do not divide a dimension: least, average, most.
+LOW, MEAN, WHOLE = range(3)
+
+# At most so many sets of three operands contain none of the others.
+MAX_BUFFER_SETS = 3
+
 # Outcome of an evaluation, and (in `failure`) the memory and the operand concerned. The last two only with explicit
 # level boundaries.
 FITS, TOO_SMALL, TOO_SMALL_TOGETHER, LOOPS_LEFT, NO_PORT, NOT_NESTED, NOT_EVEN = range(7)
 
 
 _O, _D, _R, _M, _A = MAX_OPERANDS, MAX_DIMENSIONS, MAX_RELATIONS, MAX_LEVELS, MAX_LEVELS + 2
+_K, _B = MAX_MEMORIES, MAX_BUFFER_SETS
 
 WORKSPACE_DTYPE = np.dtype(
     [
@@ -56,6 +64,8 @@ WORKSPACE_DTYPE = np.dtype(
         ("top_irrelevant", np.int64, (_O, _A)),  # [o, a]
         ("tile_elements", np.int64, (2, _O, _A)),  # [v, o, a]
         ("tile_precision", np.int64, (2, _O, _A)),  # [v, o, a]
+        ("held_tile", np.float64, (3, _O, _A)),  # [way of counting, o, a] with whole tiles: what one instance holds
+        ("wide_tile", np.float64, (3, _O, _M)),  # [way, o, m] what all below one instance of memory m take of it
         ("partial_sum", np.int8, (2, _A)),  # [v, a] bool, of the output
         ("reuse_above", np.float64, (2, _A + 2)),  # [v, a] output accumulations at level a and above
         ("amount", np.int64, (2, _O, _M, 4)),  # [v, o, m, x] elements per period
@@ -70,8 +80,14 @@ WORKSPACE_DTYPE = np.dtype(
         ("utilization", np.float64, (_O, _M)),  # [o, m] own share of the memory
         ("shared_utilization", np.float64, (_O, _M)),  # [o, m] with the operands it shares the memory with
         ("effective", np.float64, (_O, _M)),  # [o, m] own effective share
+        ("effective_bits", np.int64, (_O, _M)),  # [o, m] the same in bits
         ("shared_effective", np.float64, (_O, _M)),  # [o, m]
         ("double_buffered", np.int8, (_O, _A)),  # [o, a] bool
+        ("buffer_set", np.int64, (_K, _B)),  # [k, j] largest sets of operands that fit twice, as bit masks
+        ("buffer_set_count", np.int64, (_K,)),  # [k]
+        ("buffer_choice", np.int64, (_K,)),  # [k] the set looked at
+        ("best_choice", np.int64, (_K,)),  # [k] the set of least stall so far
+        ("total_cycles", np.int64),  # cycles of all temporal loops
         ("transfer_cycles", np.int64, (_O, _M, 4)),  # [o, m, x] cycles of one transfer
         ("allowed_cycles", np.int64, (_O, _M, 4)),  # [o, m, x] cycles it may take
         ("port_stall", np.int64, (MAX_PORTS,)),  # [p] stall (positive) or slack
@@ -81,6 +97,8 @@ WORKSPACE_DTYPE = np.dtype(
         ("loading_floor", np.float64, (MAX_SERVICES,)),  # [j] scratch
         ("loading_service", np.int64, (MAX_SERVICES,)),  # [j] scratch
         ("load", np.float64, (_O, _M, 4)),  # [o, m, x] cycles of loading before or after the steady state
+        ("full_load", np.float64, (_O, _M, 4)),  # [o, m, x] the same if nothing of it is hidden
+        ("floor_load", np.float64, (_O, _M, 4)),  # [o, m, x] the same if all that can be hidden is
         ("totals", np.float64, (TOTAL_COUNT,)),  # [TOTAL_COUNT]
         ("failure", np.int64, (3,)),  # [memory, operand, level]
         ("failure_bits", np.float64, (2,)),  # [needed, limit]

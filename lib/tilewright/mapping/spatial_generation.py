@@ -36,16 +36,19 @@ def spatial_candidates(
     `count` 0 means all valid ones. Raises MappingError when nothing is valid.
     """
     limits = maximum_unrolling(layer, core, constraints, profile)
-    draft = clean_user_mapping(constraints.spatial_mapping, layer, core, limits)
+    given_limits = size_limits(layer, core) if profile.keep_given_unrolling else limits
+    draft = clean_user_mapping(constraints.spatial_mapping, layer, core, given_limits)
     open_dimensions = [name for name, _ in core.operational_array.dimensions if name not in draft]
     if open_dimensions:
+        _check(draft, given_limits)
         drafts = _generate(draft, open_dimensions, layer, core, constraints, limits, count, mixed)
         if profile.independent_spatial_candidates:
             drafts = [copy.deepcopy(draft) for draft in drafts]
     else:
-        _check(draft, limits)
+        _check(draft, given_limits)
         drafts = [draft]
-    limited = [limit_to_capacity(d, layer, core, constraints, profile) for d in drafts]
+    fixed = frozenset(draft) if profile.keep_given_unrolling else frozenset()
+    limited = [limit_to_capacity(d, layer, core, constraints, profile, fixed) for d in drafts]
     return [tuple((name, tuple(factors.items())) for name, factors in d.items()) for d in limited]
 
 
@@ -53,10 +56,7 @@ def maximum_unrolling(
     layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile
 ) -> MaximumUnrolling:
     """Largest factor of each loop dimension on each array dimension, by size and by inner memory bandwidth."""
-    limits = {
-        name: {dimension: min(size, array_size) for dimension, size in layer.loop_sizes}
-        for name, array_size in core.operational_array.dimensions
-    }
+    limits = size_limits(layer, core)
     for operand, memory_index, served in _inner_operands(layer, core, constraints):
         bits = layer.bits_of[operand]
         memory = core.memories[memory_index]
@@ -71,6 +71,14 @@ def maximum_unrolling(
                 if dimension not in irrelevant:
                     limits[name][dimension] = min(limits[name][dimension], ceiling)
     return limits
+
+
+def size_limits(layer: Layer, core: Core) -> MaximumUnrolling:
+    """Largest factor of each loop dimension on each array dimension by the sizes of both alone."""
+    return {
+        name: {dimension: min(size, array_size) for dimension, size in layer.loop_sizes}
+        for name, array_size in core.operational_array.dimensions
+    }
 
 
 def _inner_operands(
@@ -163,7 +171,6 @@ def _generate(
     count: int,
     mixed: bool,
 ) -> list[_Draft]:
-    _check(draft, limits)
     dimensions = list(layer.size_of)
     sizes = np.array([layer.size_of[d] for d in dimensions], np.int64)
     fixed = np.ones(len(dimensions), np.int64)
@@ -195,12 +202,17 @@ def _generate(
 
 
 def limit_to_capacity(
-    draft: _Draft, layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile
+    draft: _Draft,
+    layer: Layer,
+    core: Core,
+    constraints: MappingConstraints,
+    profile: ModelProfile,
+    fixed: frozenset[str] = frozenset(),
 ) -> _Draft:
     """Reduce factors so that each inner memory holds the elements that its array dimensions need at once.
 
     The first largest factor loses one until the product fits; equal factors then change together, as in the
-    reference, and never below 1.
+    reference, and never below 1. Array dimensions in `fixed` keep what they have: the others make room for them.
     """
     for operand, memory_index, served in _inner_operands(layer, core, constraints):
         bits = layer.bits_of[operand]
@@ -210,8 +222,9 @@ def limit_to_capacity(
         irrelevant = operand_relevancy(layer, operand, profile).irrelevant
         names = [name for name in array_dimensions_in_set_order(served) if name in draft]
         dimensions = layer_dimensions_in_set_order(d for name in names for d in draft[name] if d not in irrelevant)
-        places = [(name, d) for d in dimensions for name in names if d in draft[name]]
+        places = [(name, d) for d in dimensions for name in names if d in draft[name] and name not in fixed]
         old = [draft[name][d] for name, d in places]
+        limit /= math.prod(f for name in names if name in fixed for d, f in draft[name].items() if d not in irrelevant)
         if not old or math.prod(old) <= limit:
             continue
         new = list(old)

@@ -164,7 +164,15 @@ def corrected_figures(prepared: PreparedProblem, loop_order: LoopOrder, boundari
     layer, core, links = prepared.layer, prepared.core, prepared.links
     try:
         spatial = convert_spatial_mapping(prepared.spatial.unrolling, layer, core, links, CORRECTED)
-        arrays = build_problem(layer, core, links, spatial, CORRECTED, even=bool(prepared.arrays.even))
+        arrays = build_problem(
+            layer,
+            core,
+            links,
+            spatial,
+            CORRECTED,
+            even=bool(prepared.arrays.even),
+            same_data_is_no_access=bool(prepared.arrays.same_data_is_no_access),
+        )
     except MappingError:
         return {"energy_pj": None, "latency_cycles": None}
     bounds = None if boundaries is None else boundary_array(prepared, boundaries)

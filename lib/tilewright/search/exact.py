@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.compiled import native_function
-from tilewright.cost.problem import PROBLEM_DTYPE
+from tilewright.cost.allocation_kernel import OUTPUT_INDEX
+from tilewright.cost.problem import IRRELEVANT, PROBLEM_DTYPE
 from tilewright.cost.record import LoopOrder
 from tilewright.cost.workspace import WORKSPACE_DTYPE, Workspace, new_workspace
 from tilewright.errors import MappingError
@@ -297,8 +298,19 @@ class _Rounds:
         for o in range(problem.operand_count):
             first = int(search.first_boundary[o])
             points = search.best_boundary[first : first + int(problem.level_count[o]) - 1].tolist()
-            result.append((*(self._loops_in(point) for point in points), self.multiset.length))
+            bounds = [self._loops_in(point) for point in points]
+            if o == OUTPUT_INDEX and search.wide_final:
+                bounds = [self._begun_early(bound) for bound in bounds]
+            result.append((*bounds, self.multiset.length))
         return tuple(result)
+
+    def _begun_early(self, bound: int) -> int:
+        """A boundary of the output below the irrelevant loops under it, as the leaf was costed."""
+        dimensions, kinds = self.prepared.dimensions, self.prepared.arrays.kind[OUTPUT_INDEX]
+        order = self._order()
+        while bound > 0 and kinds[dimensions.index(order[bound - 1][0])] == IRRELEVANT:
+            bound -= 1
+        return bound
 
     def _loops_in(self, point: int) -> int:
         search = self.search

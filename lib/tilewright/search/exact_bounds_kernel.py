@@ -8,12 +8,17 @@ import math
 
 from tilewright.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
-from tilewright.cost.latency_kernel import (
-    decide_double_buffers,
+from tilewright.cost.buffers_kernel import buffer_wherever_possible, decide_double_buffers
+from tilewright.cost.latency_kernel import BEST_BUFFERS, stall_of_ports
+from tilewright.cost.loading_kernel import (
+    PORT_TIME,
+    bound_loads,
+    computing_transfers,
+    load_everything,
+    load_least,
     load_ports,
     offloading,
     onloading,
-    stall_of_ports,
 )
 from tilewright.hardware.core import FL, TH, TL
 from tilewright.search.exact_open_kernel import (
@@ -23,8 +28,9 @@ from tilewright.search.exact_open_kernel import (
     is_gathered,
     is_open,
     load_of_open,
+    traffic_of_open,
 )
-from tilewright.search.exact_ports_kernel import bound_ports, bound_top
+from tilewright.search.exact_ports_kernel import bound_ports, bound_top, bound_traffic
 from tilewright.search.exact_record import LINK_TL, MAX_BUSY_PORTS
 from tilewright.search.exact_tables_kernel import direction_of
 from tilewright.search.salsa_kernel import ENERGY_OBJECTIVE, LATENCY_OBJECTIVE
@@ -63,9 +69,11 @@ def write_shares(problem, ws, x):
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             ws.effective[o, m] = 0.0
+            ws.effective_bits[o, m] = 0
             if m < x.child_level[o] and m < problem.level_count[o] - 1:
                 b = x.first_boundary[o] + m
                 bits = x.effective_bits[b, x.child_boundary[b]] // x.child_top_relevant[b]
+                ws.effective_bits[o, m] = bits
                 ws.effective[o, m] = bits / problem.memory_bits[problem.level_memory[o, m]]
     for i in range(problem.held_memory_count):
         k = problem.memory_order[i]
@@ -88,8 +96,14 @@ def write_shares(problem, ws, x):
 def decide_buffers(problem, ws, x):
     """Double buffers, as the model has them where all tiles of a memory are known, else wherever they could be.
 
-    Room that one operand is promised can be refused to it by a tile not known yet, so promises do not count there.
+    Room that one operand is promised can be refused to it by a tile not known yet, so promises do not count there. Nor do
+    they where the best choice counts: the model finds that in the end.
     """
+    if problem.switches[BEST_BUFFERS]:
+        for o in range(problem.operand_count):
+            ws.double_buffered[o, 0] = False
+        buffer_wherever_possible(problem, ws)
+        return
     decide_double_buffers(problem, ws)
     for i in range(problem.held_memory_count):
         k = problem.memory_order[i]
@@ -118,7 +132,7 @@ def write_array_links(problem, ws, x, v, o, total):
     elif x.child_stationary[o] >= 0:
         point = x.child_stationary[o]
         count = x.array_count[o, point]
-        if count == 1 and x.child_level[o] == 0 and is_open(problem, x, o):
+        if count == 1 and x.child_level[o] == 0 and is_open(problem, x, o) and not problem.switches[PORT_TIME]:
             return  # a single load, but the tile that it must bring first is not known
         period = total // count
         write_link(
@@ -164,12 +178,14 @@ def open_ports(problem, x):
         x.port_open[p] = 0
         x.port_second[p] = 0
         x.port_known[p] = 0
+        x.port_traffic[p] = 0
     for o in range(problem.operand_count):
         if o != OUTPUT_INDEX and x.child_stationary[o] < 0 and problem.port_of[o, 0, TL] >= 0:
             p = problem.port_of[o, 0, TL]
             x.port_open[p] = 1
             x.port_known[p] += x.array_cycles[o, TL] * (x.array_count_to_go[o, x.child_lattice] - 1)
             x.port_second[p] += x.array_cycles[o, TL] * (x.array_count_to_go[o, x.child_lattice] - 1)
+            x.port_traffic[p] += x.array_cycles[o, TL] * x.array_count_to_go[o, x.child_lattice]
         if is_open(problem, x, o):
             b = x.first_boundary[o] + x.child_level[o]
             for r in range(MAX_BUSY_PORTS):
@@ -177,6 +193,8 @@ def open_ports(problem, x):
                 if p >= 0:
                     x.port_open[p] = 1
                     x.port_second[p] += busy_of_open(problem, x, o, r)
+                    if problem.switches[PORT_TIME]:
+                        x.port_traffic[p] += traffic_of_open(problem, x, o, r)
 
 
 @kernel
@@ -194,7 +212,7 @@ def bound_stall(problem, ws, x, v, total):
                 o = problem.service_operand[s]
                 m = problem.service_level[s]
                 d = problem.service_direction[s]
-                repeats = ws.count[v, o, m, d] - 1
+                repeats = computing_transfers(problem, o, d, ws.count[v, o, m, d])
                 if repeats > 0:
                     x.port_known[p] += ws.transfer_cycles[o, m, d] * repeats
                     late = ws.transfer_cycles[o, m, d] - ws.allowed_cycles[o, m, d]
@@ -278,6 +296,32 @@ def is_beaten(x, value):
 
 
 @kernel
+def bound_port_times(problem, ws, x, v, shortest):
+    """Least latency without drain where every transfer takes port time: a maximum of sums of least numbers."""
+    bound_loads(problem, ws, v)
+    for o in range(problem.operand_count):
+        if o != OUTPUT_INDEX and x.child_stationary[o] < 0:
+            ws.full_load[o, 0, TL] = x.array_cycles[o, TL]
+            ws.floor_load[o, 0, TL] = x.array_cycles[o, TL]
+        if is_open(problem, x, o):
+            for m in range(x.child_level[o], problem.level_count[o] - 1):
+                for q in range(4):
+                    d = direction_of(q)
+                    if (d == FL or d == TH) == (o == OUTPUT_INDEX):
+                        load = load_of_open(problem, x, o, m, q)
+                        ws.full_load[o, m + (1 if q >= LINK_TL else 0), d] = load
+                        ws.floor_load[o, m + (1 if q >= LINK_TL else 0), d] = load
+    load_everything(problem, ws)
+    bound = onloading(problem, ws) + offloading(problem, ws)
+    load_least(problem, ws)
+    bound = max(bound, shortest + onloading(problem, ws) + offloading(problem, ws))
+    bound = max(bound, bound_ports(problem, ws, x))
+    for p in range(problem.port_count):
+        bound = max(bound, bound_traffic(problem, ws, x, v, p))
+    return bound
+
+
+@kernel
 def bound_latency(problem, ws, x, energy):
     """Least latency of a completion of at least that energy, or a lower bound that suffices to give it up."""
     longest = longest_computation(x, energy)
@@ -286,10 +330,13 @@ def bound_latency(problem, ws, x, energy):
     write_shares(problem, ws, x)
     decide_buffers(problem, ws, x)
     write_known_links(problem, ws, x, v, total)
+    ws.total_cycles = total
     stall = bound_stall(problem, ws, x, v, total)
     shortest = float(total + stall)
     if is_beaten(x, value_of(x, energy, shortest + problem.drain_cycles)):
         return shortest + problem.drain_cycles  # what is left to find out does not matter
+    if problem.switches[PORT_TIME]:
+        return bound_port_times(problem, ws, x, v, shortest) + problem.drain_cycles
     loading = loading_at(problem, ws, x, v, shortest)
     if longest > shortest:
         keep_loads(problem, ws, x)

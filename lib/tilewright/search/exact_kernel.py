@@ -17,10 +17,10 @@ from tilewright.search.exact_bounds_kernel import TOLERANCE, bound_child, is_bea
 from tilewright.search.exact_classes_kernel import number_classes
 from tilewright.search.exact_labels_kernel import (
     hash_child,
+    keeps_sums,
     load_child,
     same_as_child,
     set_keys,
-    start_of,
     start_search,
     store_child,
 )
@@ -45,7 +45,7 @@ def bits_beside(problem, x, k, closing):
         m = problem.memory_levels[k, j]
         top = m == problem.level_count[o] - 1
         if m < x.child_level[o]:
-            bits += tile_bits_of(problem, x, o, m, x.child_boundary[x.first_boundary[o] + m], start_of(x, o, m))
+            bits += tile_bits_of(problem, x, o, m, x.child_boundary[x.first_boundary[o] + m], keeps_sums(x, o, m))
         elif top:
             bits += least_bits_of(problem, x, o, m, x.lattice_size - 1)
         else:
@@ -63,7 +63,7 @@ def close_level(problem, x, o):
         return False
     k = problem.level_memory[o, m]
     if not problem.holds_everything[k]:
-        bits = tile_bits_of(problem, x, o, m, point, x.child_start[o])
+        bits = tile_bits_of(problem, x, o, m, point, keeps_sums(x, o, m))
         if bits > problem.memory_bits[k] * (1 + ROUNDING):
             return False
         if x.shares[b] and bits + bits_beside(problem, x, k, o) > problem.memory_bits[k] * (1 + ROUNDING):
@@ -88,7 +88,7 @@ def close_filled(problem, x, j):
             m = x.child_level[o]
             if not x.filled[x.first_boundary[o] + m]:
                 break
-            bits = tile_bits_of(problem, x, o, m, bigger, x.child_start[o])
+            bits = tile_bits_of(problem, x, o, m, bigger, keeps_sums(x, o, m))
             if bits <= problem.memory_bits[problem.level_memory[o, m]]:
                 break
             if not close_level(problem, x, o):
@@ -142,6 +142,16 @@ def loops_in(x, point):
 
 
 @kernel
+def begin_levels_early(problem, ws):
+    """Lower the boundaries of the output below the irrelevant loops under them, which the model counts below anyway."""
+    for m in range(problem.level_count[OUTPUT_INDEX] - 1):
+        bound = ws.bound[OUTPUT_INDEX, m]
+        while bound > 0 and problem.kind[OUTPUT_INDEX, ws.loop_dimension[bound - 1]] == IRRELEVANT:
+            bound -= 1
+        ws.bound[OUTPUT_INDEX, m] = bound
+
+
+@kernel
 def evaluate_leaf(problem, ws, x):
     """Cost the complete order of the child with the cost model; an outcome, or REFUSED."""
     ws.loop_count = x.loop_count
@@ -158,6 +168,8 @@ def evaluate_leaf(problem, ws, x):
         for m in range(problem.level_count[o] - 1):
             ws.bound[o, m] = loops_in(x, x.child_boundary[x.first_boundary[o] + m])
         ws.bound[o, problem.level_count[o] - 1] = x.loop_count
+    if x.wide_final:
+        begin_levels_early(problem, ws)
     outcome = check_boundaries(problem, ws)
     return outcome if outcome != FITS else evaluate_allocation(problem, ws)
 

@@ -2,8 +2,13 @@
 
 from tilewright.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
+from tilewright.cost.loading_kernel import computing_transfers
 from tilewright.cost.problem import PARTIAL
+from tilewright.search.exact_tables_kernel import direction_of
 from tilewright.search.salsa_kernel import ENERGY_OBJECTIVE
+
+EARLY = 1 << 62
+"""Marks in `key_runs` that the level above may begin early; the runs, and stalls, are smaller."""
 
 
 @kernel
@@ -77,6 +82,31 @@ def start_of(x, o, m):
 
 
 @kernel
+def begins_early(x, m):
+    """True if the level of the output above its level `m` may begin before irrelevant loops, with the same cost.
+
+    The model moves these loops down to level `m` whatever the boundary says, but as long as they are above it partial sums
+    are kept there, which may need less room than final outputs.
+    """
+    level = m
+    while True:
+        b = x.first_boundary[OUTPUT_INDEX] + level
+        if x.child_top_irrelevant[b] > 1:
+            return True
+        if level == 0 or x.child_boundary[b - 1] != x.child_boundary[b]:
+            return False
+        level -= 1
+
+
+@kernel
+def keeps_sums(x, o, m):
+    """True if level `m` of the output keeps partial sums, as far as loops in time decide."""
+    if o != OUTPUT_INDEX:
+        return False
+    return x.sums_open[start_of(x, o, m)] != 0 or (x.wide_final != 0 and m > 0 and begins_early(x, m - 1))
+
+
+@kernel
 def partner_is_open(problem, x, b):
     """True if another operand has still to place its tile in the memory below boundary `b`."""
     k = problem.level_memory[x.boundary_operand[b], x.boundary_level[b]]
@@ -100,8 +130,9 @@ def late_cycles(problem, x, b):
         allowed = int(allowed / x.child_top_irrelevant[b])
     worst = 0
     for q in range(4):
-        if x.link_count[b, q, point] > 1:
-            worst = max(worst, (x.link_cycles[b, q, point] - allowed) * (x.link_count[b, q, point] - 1))
+        transfers = computing_transfers(problem, x.boundary_operand[b], direction_of(q), x.link_count[b, q, point])
+        if transfers > 0:
+            worst = max(worst, (x.link_cycles[b, q, point] - allowed) * transfers)
     return worst
 
 
@@ -115,16 +146,18 @@ def set_keys(problem, x):
             continue
         number = 2 * x.class_of[b, x.child_boundary[b]]
         if x.boundary_operand[b] == OUTPUT_INDEX:
-            number += x.sums_open[start_of(x, OUTPUT_INDEX, x.boundary_level[b])]
+            number += keeps_sums(x, OUTPUT_INDEX, x.boundary_level[b])
+        if x.wide_final and x.boundary_operand[b] == OUTPUT_INDEX and begins_early(x, x.boundary_level[b]):
+            x.child_key_runs[b] = EARLY
         if x.objective == ENERGY_OBJECTIVE:
             x.child_key[b] = number if x.shares[b] and partner_is_open(problem, x, b) else 0
             continue
         x.child_key[b] = number
         k = problem.level_memory[x.boundary_operand[b], x.boundary_level[b]]
         if x.simple[b]:
-            x.child_key_runs[b] = late_cycles(problem, x, b)
+            x.child_key_runs[b] |= late_cycles(problem, x, b)
         elif not x.always_buffered[k]:
-            x.child_key_runs[b] = (x.child_top_irrelevant[b] << 31) | x.child_top_relevant[b]
+            x.child_key_runs[b] |= (x.child_top_irrelevant[b] << 31) | x.child_top_relevant[b]
 
 
 @kernel

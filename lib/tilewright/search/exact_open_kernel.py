@@ -8,10 +8,12 @@ import math
 
 from tilewright.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
+from tilewright.cost.loading_kernel import computing_transfers
 from tilewright.hardware.core import TL
+from tilewright.search.exact_labels_kernel import keeps_sums
 from tilewright.search.exact_record import LINK_FL, LINK_TL
 from tilewright.search.exact_sums_kernel import FAR
-from tilewright.search.exact_tables_kernel import direction_of, symbol_at, tile_bits_of
+from tilewright.search.exact_tables_kernel import direction_of, most_precision, symbol_at, tile_bits_of
 
 
 @kernel
@@ -41,7 +43,8 @@ def gather_candidates(problem, x, o, placed):
         other = problem.memory_operands[k, j]
         if other >= 0 and other != o:
             level = problem.memory_levels[k, j]
-            beside += x.elements[x.first_level[other] + level, x.lattice_size - 1] * problem.precision_bits[other]
+            bits = most_precision(problem, other, level)
+            beside += x.elements[x.first_level[other] + level, x.lattice_size - 1] * bits
     ordered = x.never_costlier[o] and not problem.force_double_buffering[k] and not problem.even
     point = 0
     x.candidate_count[o] = 0
@@ -51,7 +54,7 @@ def gather_candidates(problem, x, o, placed):
             point += x.stride[symbol_at(x, i - 1)]
         if i < placed and x.cycles[point] < x.cycles[x.child_start[o]]:
             continue
-        bits = tile_bits_of(problem, x, o, m, point, x.child_start[o])
+        bits = tile_bits_of(problem, x, o, m, point, keeps_sums(x, o, m))
         if bits > problem.memory_bits[k]:
             x.may_come[o] = 0
             return
@@ -104,14 +107,34 @@ def busy_of_open(problem, x, o, r):
         return x.busy_to_go[b, r, least_point(x, o)]
     least = x.busy_to_go[b, r, x.child_lattice] if x.may_come[o] else FAR
     for i in range(x.candidate_count[o]):
-        point = x.candidate[o, i]
-        busy = 0
-        for q in range(4):
-            m = x.child_level[o] + (1 if q >= LINK_TL else 0)
-            if problem.port_of[o, m, direction_of(q)] == x.busy_port[b, r]:
-                busy += x.link_cycles[b, q, point] * max(0, x.link_count[b, q, point] - 1)
-        least = min(least, busy)
+        least = min(least, candidate_cycles(problem, x, o, r, x.candidate[o, i], False))
     return least
+
+
+@kernel
+def traffic_of_open(problem, x, o, r):
+    """The same with the transfers of on- and off-loading."""
+    b = x.first_boundary[o] + x.child_level[o]
+    if not is_gathered(problem, x, o):
+        return x.traffic_to_go[b, r, least_point(x, o)]
+    least = x.traffic_to_go[b, r, x.child_lattice] if x.may_come[o] else FAR
+    for i in range(x.candidate_count[o]):
+        least = min(least, candidate_cycles(problem, x, o, r, x.candidate[o, i], True))
+    return least
+
+
+@kernel
+def candidate_cycles(problem, x, o, r, point, everything):
+    """Cycles that port number `r` spends on a contested boundary at a point, while the array computes or with loading."""
+    b = x.first_boundary[o] + x.child_level[o]
+    cycles = 0
+    for q in range(4):
+        m = x.child_level[o] + (1 if q >= LINK_TL else 0)
+        if problem.port_of[o, m, direction_of(q)] == x.busy_port[b, r]:
+            count = x.link_count[b, q, point]
+            transfers = count if everything else computing_transfers(problem, o, direction_of(q), count)
+            cycles += x.link_cycles[b, q, point] * max(0, transfers)
+    return cycles
 
 
 @kernel

@@ -8,7 +8,8 @@ import math
 
 from tilewright.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
-from tilewright.hardware.core import FL, TH, TL
+from tilewright.cost.loading_kernel import SERIAL_HALF_SHARED, onloading
+from tilewright.hardware.core import FH, FL, TH, TL
 from tilewright.search.exact_open_kernel import busy_of_open, is_gathered, is_open, least_point, top_transfers
 from tilewright.search.exact_record import MAX_BUSY_PORTS
 
@@ -72,6 +73,66 @@ def bound_ports(problem, ws, x):
             for counted in range(1, problem.operand_count):
                 bound = max(bound, bound_port(problem, ws, x, p, counted))
     return bound
+
+
+@kernel
+def bound_traffic(problem, ws, x, v, p):
+    """Least latency without drain from all that passes one port, and the loading that other ports add to that.
+
+    Holds where every transfer takes port time (docs/exact.md, 4); `ws.load` holds least loads of all links.
+    """
+    cycles = float(x.port_traffic[p])
+    first = second = False
+    for s in range(problem.port_start[p], problem.port_start[p + 1]):
+        o = problem.service_operand[s]
+        m = problem.service_level[s]
+        d = problem.service_direction[s]
+        cycles += ws.transfer_cycles[o, m, d] * max(0, ws.count[v, o, m, d])
+        first = first or o == 1
+        second = second or o == 2
+    beside = offloading_beside(problem, ws, p)
+    if not first and not second:
+        return cycles + beside + onloading(problem, ws)
+    if not problem.switches[SERIAL_HALF_SHARED]:
+        return 0.0  # transfers of both inputs may overlap
+    shared, individual = onloading_beside(problem, ws, 1 if first else 2, p)
+    if problem.operand_count > 2 and problem.port_shared_by_inputs[p]:
+        other_shared, other_individual = onloading_beside(problem, ws, 2 if first else 1, p)
+        return cycles + beside + shared + other_shared + min(individual, other_individual)
+    return cycles + beside + shared + individual
+
+
+@kernel
+def onloading_beside(problem, ws, o, p):
+    """(shared, individual) on-loading cycles of one input, over pairs of memories that do not use port `p`."""
+    shared = individual = 0.0
+    q = problem.port_of[o, 0, TL]
+    if q != p:
+        if q >= 0 and problem.port_shared_by_inputs[q]:
+            shared += ws.load[o, 0, TL]
+        else:
+            individual += ws.load[o, 0, TL]
+    for m in range(problem.level_count[o] - 1):
+        below = problem.port_of[o, m, FH]
+        above = problem.port_of[o, m + 1, TL]
+        if below == p or above == p:
+            continue
+        cycles = max(ws.load[o, m, FH], ws.load[o, m + 1, TL])
+        if (below >= 0 and problem.port_shared_by_inputs[below]) or (above >= 0 and problem.port_shared_by_inputs[above]):
+            shared += cycles
+        else:
+            individual += cycles
+    return shared, individual
+
+
+@kernel
+def offloading_beside(problem, ws, p):
+    """Off-loading cycles over pairs of memories that do not use port `p`."""
+    cycles = ws.load[OUTPUT_INDEX, 0, FL] if problem.port_of[OUTPUT_INDEX, 0, FL] != p else 0.0
+    for m in range(problem.level_count[OUTPUT_INDEX] - 1):
+        if problem.port_of[OUTPUT_INDEX, m, TH] != p and problem.port_of[OUTPUT_INDEX, m + 1, FL] != p:
+            cycles += max(ws.load[OUTPUT_INDEX, m, TH], ws.load[OUTPUT_INDEX, m + 1, FL])
+    return cycles
 
 
 @kernel

@@ -54,6 +54,7 @@ EXACT_DTYPE = np.dtype(
         # What is searched.
         ("objective", np.int64),
         ("free", np.int8),  # boundaries chosen by the search, not by the reference's allocator
+        ("wide_final", np.int8),  # free: final outputs need more room than partial sums, so levels begin early
         ("symbol_count", np.int64),
         ("loop_count", np.int64),
         ("lattice_size", np.int64),
@@ -112,6 +113,7 @@ EXACT_DTYPE = np.dtype(
         ("array_count_to_go", np.int64, (_O, _S)),
         ("load_to_go", np.int64, (_B, 4, _S)),  # least loading time of each link
         ("busy_to_go", np.int64, (_B, MAX_BUSY_PORTS, _S)),  # least port time of this boundary and those above it
+        ("traffic_to_go", np.int64, (_B, MAX_BUSY_PORTS, _S)),  # the same with the transfers of on- and off-loading
         ("adds_up", np.int8, (_B,)),  # loading over the boundary is always added to on- or off-loading
         ("pairs_to_go", np.int64, (_B, _S)),  # least loading over this boundary and those above it
         ("joint_to_go", np.int64, (_B, MAX_BUSY_PORTS, _S)),  # least sum of both: time of a port, and loading
@@ -145,6 +147,7 @@ EXACT_DTYPE = np.dtype(
         ("port_second", np.int64, (MAX_PORTS,)),
         ("port_open", np.int8, (MAX_PORTS,)),
         ("port_known", np.int64, (MAX_PORTS,)),
+        ("port_traffic", np.int64, (MAX_PORTS,)),
         ("unknown_memory", np.int8, (MAX_MEMORIES,)),
         ("candidate_count", np.int64, (_O,)),  # of a contested boundary: points on the path where it may lie,
         ("candidate", np.int32, (_O, MAX_PLACED + 1)),

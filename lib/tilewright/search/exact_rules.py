@@ -11,8 +11,10 @@ from tilewright.profile import SWITCHES
 def order_sensitive_dimensions(problem: Problem, search: np.record) -> set[int]:
     """Dimensions whose tile sizes can depend on the order of multiplication in the last bit.
 
-    With a spatial factor that is no binary fraction, if there are two odd loops to multiply.
+    With a spatial factor that is no binary fraction, if there are two odd loops to multiply; none where tiles are whole.
     """
+    if problem.switches[SWITCHES.index("whole_tiles")]:
+        return set()
     odd = dict.fromkeys(range(problem.dimension_count), 0)
     for j in range(search.symbol_count):
         if search.loop_size[j] & (search.loop_size[j] - 1):
@@ -35,6 +37,12 @@ def tiles_are_rounded(problem: Problem, o: int) -> bool:
         return False
     factors = [float(factor) for factor in problem.spatial_factor[0, o, : problem.spatial_start[o].max()]]
     return bool(problem.relation_used[o].any()) or any(Fraction(f).denominator > 2**20 for f in factors)
+
+
+def outputs_outgrow_sums(problem: Problem) -> bool:
+    """Whether a memory has less to keep while outputs are accumulated than when they are final (fault B44)."""
+    repaired = problem.switches[SWITCHES.index("room_for_final_outputs")]
+    return bool(not repaired and problem.final_precision_bits > problem.precision_bits[0])
 
 
 def truncates_by_order(problem: Problem, search: np.record) -> bool:

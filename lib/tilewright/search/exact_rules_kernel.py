@@ -10,28 +10,10 @@ from tilewright.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
 from tilewright.hardware.core import FH, FL, TL
 from tilewright.search.exact_record import LINK_TL
-from tilewright.search.exact_tables_kernel import count_at, direction_of
+from tilewright.search.exact_tables_kernel import count_at, direction_of, least_precision, most_precision
 
 ROUNDING = 1e-12
 """Relative: tiles that fit but for a rounding error fit."""
-
-
-@kernel
-def most_precision(problem, o, m):
-    """The most bits per element of operand `o` in its level `m`."""
-    bits = problem.precision_bits[o]
-    if o == OUTPUT_INDEX and not problem.partial_above[o, m + 1]:
-        return max(bits, problem.final_precision_bits)
-    return bits
-
-
-@kernel
-def least_precision(problem, o, m):
-    """The least bits per element of operand `o` in its level `m`."""
-    bits = problem.precision_bits[o]
-    if o == OUTPUT_INDEX and not problem.partial_above[o, m + 1]:
-        return min(bits, problem.final_precision_bits)
-    return bits
 
 
 @kernel

@@ -7,6 +7,7 @@ import math
 
 from tilewright.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
+from tilewright.cost.loading_kernel import PORT_TIME, computing_transfers
 from tilewright.hardware.core import FH, FL, TL
 from tilewright.search.exact_record import LINK_FH, LINK_FL, LINK_TH, LINK_TL, MAX_BUSY_PORTS
 from tilewright.search.exact_tables_kernel import direction_of
@@ -192,14 +193,16 @@ def list_ports(problem, x, b, upper):
 
 
 @kernel
-def add_port_times(problem, x, b, p):
-    """Add to `x.whole` the cycles that a port spends on a boundary after the first period."""
+def add_port_times(problem, x, b, p, everything):
+    """Add to `x.whole` the cycles that a port spends on a boundary while the array computes, or with loading."""
     o = x.boundary_operand[b]
     for q in range(4):
         served = problem.port_of[o, x.boundary_level[b] + (1 if q >= LINK_TL else 0), direction_of(q)]
         if served == p and (o == OUTPUT_INDEX or q == LINK_FH or q == LINK_TL):
             for point in range(x.lattice_size):
-                x.whole[point] += x.link_cycles[b, q, point] * max(0, x.link_count[b, q, point] - 1)
+                count = x.link_count[b, q, point]
+                transfers = count if everything else computing_transfers(problem, o, direction_of(q), count)
+                x.whole[point] += x.link_cycles[b, q, point] * max(0, transfers)
 
 
 @kernel
@@ -222,16 +225,22 @@ def sum_ports(problem, x, b, upper):
         above = rank_of(x, upper, p)
         for point in range(x.lattice_size):
             x.whole[point] = x.busy_to_go[upper, above, point] if above >= 0 else 0
-        add_port_times(problem, x, b, p)
+        add_port_times(problem, x, b, p, False)
         close_chain(x, b)
         for point in range(x.lattice_size):
             x.busy_to_go[b, r, point] = x.whole[point]
             more = x.pairs_to_go[upper, point] if upper >= 0 else 0
             x.whole[point] = x.pair[point] + (x.joint_to_go[upper, above, point] if above >= 0 else more)
-        add_port_times(problem, x, b, p)
+        add_port_times(problem, x, b, p, False)
         close_chain(x, b)
         for point in range(x.lattice_size):
             x.joint_to_go[b, r, point] = x.whole[point]
+            x.whole[point] = x.traffic_to_go[upper, above, point] if above >= 0 else 0
+        if problem.switches[PORT_TIME]:
+            add_port_times(problem, x, b, p, True)
+            close_chain(x, b)
+            for point in range(x.lattice_size):
+                x.traffic_to_go[b, r, point] = x.whole[point]
 
 
 @kernel
@@ -296,5 +305,5 @@ def sum_up(problem, x):
                 sum_pairs(x, b, upper)
                 sum_ports(problem, x, b, upper)
             upper = b
-        if x.objective != ENERGY_OBJECTIVE:
+        if x.objective != ENERGY_OBJECTIVE and not problem.switches[PORT_TIME]:
             sum_top(problem, x, o)

@@ -20,7 +20,7 @@ from tilewright.search.exact_record import (
     MAX_PLACED,
     MAX_SYMBOLS,
 )
-from tilewright.search.exact_rules import order_sensitive_dimensions, tiles_are_rounded
+from tilewright.search.exact_rules import order_sensitive_dimensions, outputs_outgrow_sums, tiles_are_rounded
 
 OUTPUT = 0
 
@@ -37,6 +37,7 @@ def new_search(
     _check_room(problem, multiset, math.prod(shape))
     search = _cleared_record()
     search.objective, search.free = objective, free
+    search.wide_final = free and outputs_outgrow_sums(problem)
     search.symbol_count, search.loop_count, search.lattice_size = len(shape), multiset.length, math.prod(shape)
     search.length = multiset.length
     for j, ((dimension, factor), count) in enumerate(multiset.loops):

@@ -7,7 +7,7 @@ point of the lattice, with all boundaries of all operands there, and its numbers
 import math
 
 from tilewright.compiled import kernel
-from tilewright.cost.allocation_kernel import OUTPUT_INDEX
+from tilewright.cost.allocation_kernel import OUTPUT_INDEX, sums_precision
 from tilewright.cost.energy_kernel import word_accesses
 from tilewright.cost.problem import IRRELEVANT
 from tilewright.cost.reuse_kernel import count_cycles, record_data_movement, size_tiles
@@ -204,12 +204,30 @@ def keep_array_links(problem, ws, x, point, v, o):
 
 
 @kernel
-def tile_bits_of(problem, x, o, m, point, start):
-    """Bits that the allocator counts for operand `o` in its level `m`, whose first loops come after `start`."""
+def storage_bits(problem, o, m, sums):
+    """Bits per element of operand `o` in its level `m`; of outputs, whether partial sums are kept there."""
+    if o != OUTPUT_INDEX:
+        return problem.precision_bits[o]
+    return sums_precision(problem) if sums or problem.partial_above[o, m + 1] else problem.final_precision_bits
+
+
+@kernel
+def most_precision(problem, o, m):
+    """The most bits per element of operand `o` in its level `m`."""
+    return max(storage_bits(problem, o, m, True), storage_bits(problem, o, m, False))
+
+
+@kernel
+def least_precision(problem, o, m):
+    """The least bits per element of operand `o` in its level `m`."""
+    return min(storage_bits(problem, o, m, True), storage_bits(problem, o, m, False))
+
+
+@kernel
+def tile_bits_of(problem, x, o, m, point, sums):
+    """Bits that the allocator counts for operand `o` in its level `m`; of outputs, whether partial sums are kept there."""
     row = x.first_level[o] + m
-    precision = problem.precision_bits[o]
-    if o == OUTPUT_INDEX and not problem.partial_above[o, m + 1] and not x.sums_open[start]:
-        precision = problem.final_precision_bits
+    precision = storage_bits(problem, o, m, sums)
     bits = x.elements[row, point] * precision
     full = x.lattice_size - 1
     doubled = problem.force_double_buffering[problem.level_memory[o, m]] and point != full
@@ -219,7 +237,4 @@ def tile_bits_of(problem, x, o, m, point, start):
 @kernel
 def least_bits_of(problem, x, o, m, point):
     """The least bits that operand `o` can take in level `m` above the loops of a point."""
-    precision = problem.precision_bits[o]
-    if o == OUTPUT_INDEX and not problem.partial_above[o, m + 1]:
-        precision = min(precision, problem.final_precision_bits)
-    return x.least_elements[x.first_level[o] + m, point] * precision
+    return x.least_elements[x.first_level[o] + m, point] * least_precision(problem, o, m)

@@ -55,7 +55,7 @@ def test_value_is_that_of_brute_force(allocation: str) -> None:
         if possible:
             seen["four levels"] += int(prepared.arrays.level_count.max()) > 3
             seen["doubled"] += any(memory.force_double_buffering for memory in case.core.memories)
-            seen["fractional"] += bool(prepared.arrays.spatial_differs)
+            seen["fractional"] += bool(prepared.arrays.spatial_fractional)
             seen["merged loops are better"] += merged_loops_are_better(spaces)
     assert seen["possible"] > 200
     assert seen["impossible"] > (20 if allocation == "free" else 80)

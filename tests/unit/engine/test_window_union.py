@@ -36,6 +36,7 @@ def closed_form(links: Activities, consistent: bool = False) -> int:
     """What the kernel makes of the activities of a port."""
     problem, ws = new_record(PROBLEM_DTYPE), new_workspace()
     problem.switches[SWITCHES.index("consistent_window_union")] = consistent
+    ws.total_cycles = max(period * count for _, period, count in links)
     for index, (allowed, period, count) in enumerate(links):
         insert_activity.py_func(ws, index, allowed, period, count)
     return int(window_union(problem, ws, len(links)))
