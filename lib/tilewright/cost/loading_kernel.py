@@ -180,13 +180,22 @@ def loading_floor(problem, ws, v, o, m, x):
     The reference takes the tile of one innermost memory at every level (B19); `per_level_loading_floor` takes those of
     all distinct innermost memories that this link feeds.
     """
-    wide = problem.bandwidth_max_bits[o, m, x]
+    cycles = first_tile_cycles(problem, ws, v, o, m, x)
+    if problem.switches[LEVEL_FLOOR]:
+        bits = ws.amount[v, o, m, x] * ws.precision[v, o, m, x]
+        cycles = min(cycles, math.ceil(bits / problem.bandwidth_max_bits[o, m, x]))
+    return cycles
+
+
+@kernel
+def first_tile_cycles(problem, ws, v, o, m, x):
+    """Cycles of the first tile over a link, also where that is more than one transfer."""
     bits = ws.tile_elements[v, o, 1] * ws.tile_precision[v, o, 1]
     if problem.switches[LEVEL_FLOOR]:
         for a in range(1, m + 1):
             bits *= problem.boost[v, o, a]
-        bits = min(bits, ws.amount[v, o, m, x] * ws.precision[v, o, m, x])
-    return math.ceil(bits / wide)
+    wide = problem.bandwidth_max_bits[o, m, x]
+    return math.ceil(bits / wide) if wide > 0 else 0
 
 
 @kernel
@@ -257,5 +266,3 @@ def offloading(problem, ws):
     for m in range(problem.level_count[OUTPUT_INDEX] - 1):
         cycles += max(ws.load[OUTPUT_INDEX, m, TH], ws.load[OUTPUT_INDEX, m + 1, FL])
     return cycles
-
-

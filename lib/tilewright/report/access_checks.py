@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from tilewright.hardware.core import DIRECTIONS, Core, Memory
+from tilewright.profile import profile_by_name
 from tilewright.report.records import Record, loop_products, memory_levels, used_unrolling
 
 RELATIVE_TOLERANCE = 1e-9
@@ -26,8 +27,9 @@ def _compulsory(record: Record, core: Core) -> Iterator[str]:
             continue
         width_bits = memory.ports[port].bandwidth_max_bits
         words = record["word_accesses"][operand][level][direction]
-        # The model drops the fraction of a last word, and rounding may drop a whole one.
-        if (words + 1) * width_bits < needed_bits:
+        # The reference drops the fraction of a last word, and rounding may drop a whole one (B41).
+        dropped = 0 if profile_by_name(record["model"]).whole_tiles else 1
+        if (words + dropped) * width_bits < needed_bits:
             yield f"{words} words of {width_bits} bits of {operand} at {memory.name}, {needed_bits} bits needed"
 
 
@@ -35,16 +37,21 @@ def covered_elements(record: Record, operand: str) -> int:
     """A lower bound, in elements, of what of an operand has to cross its outermost memory.
 
     Only the dimensions that the operand names itself count: the positions of a sliding window depend on strides and
-    padding, which a record does not hold. A dimension counts as far as passes times whole lanes cover it: where lanes
-    are spread evenly over the passes, the model rounds the fractions of lanes that work at the same time.
+    padding, which a record does not hold. With whole tiles a dimension counts in full; in the reference as far as passes
+    times whole lanes cover it, since it rounds the fractions of lanes that work at the same time (B41).
     """
+    whole_tiles = profile_by_name(record["model"]).whole_tiles
     passes = loop_products(record["loop_order"])
     lanes: dict[str, int] = {}
     for _, dimension, _, used in used_unrolling(record):
         lanes[dimension] = lanes.get(dimension, 1) * max(1, math.floor(used))
     covered = 1
     for dimension, size in record["layer"]["loop_sizes"].items():
-        if dimension in own_dimensions(record["layer"]["equation"], operand):
+        if dimension not in own_dimensions(record["layer"]["equation"], operand):
+            continue
+        if whole_tiles:
+            covered *= size
+        else:
             times = passes.get(dimension, 1)
             covered *= int(min(size, times * min(lanes.get(dimension, 1), max(1, size // times))))
     return covered

@@ -14,6 +14,7 @@ from tilewright.cost.loading_kernel import (
     PORT_TIME,
     bound_loads,
     computing_transfers,
+    first_tile_cycles,
     load_everything,
     load_least,
     load_ports,
@@ -308,9 +309,10 @@ def bound_port_times(problem, ws, x, v, shortest):
                 for q in range(4):
                     d = direction_of(q)
                     if (d == FL or d == TH) == (o == OUTPUT_INDEX):
+                        level = m + (1 if q >= LINK_TL else 0)
                         load = load_of_open(problem, x, o, m, q)
-                        ws.full_load[o, m + (1 if q >= LINK_TL else 0), d] = load
-                        ws.floor_load[o, m + (1 if q >= LINK_TL else 0), d] = load
+                        ws.full_load[o, level, d] = load
+                        ws.floor_load[o, level, d] = min(load, first_tile_cycles(problem, ws, v, o, level, d))
     load_everything(problem, ws)
     bound = onloading(problem, ws) + offloading(problem, ws)
     load_least(problem, ws)

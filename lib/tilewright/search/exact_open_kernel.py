@@ -8,7 +8,7 @@ import math
 
 from tilewright.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
-from tilewright.cost.loading_kernel import computing_transfers
+from tilewright.cost.loading_kernel import PORT_TIME, computing_transfers
 from tilewright.hardware.core import TL
 from tilewright.search.exact_labels_kernel import keeps_sums
 from tilewright.search.exact_record import LINK_FL, LINK_TL
@@ -85,7 +85,10 @@ def energy_of_open(problem, x, o):
 
 @kernel
 def load_of_open(problem, x, o, m, q):
-    """The least loading time of a link of an open boundary of operand `o`, the one above level `m`."""
+    """The least loading time of a link of an open boundary of operand `o`, the one above level `m`.
+
+    Where every transfer takes port time this is one transfer, of which the caller says what can be hidden.
+    """
     b = x.first_boundary[o] + m
     if not is_gathered(problem, x, o):
         return x.load_to_go[b, q, least_point(x, o)]
@@ -93,7 +96,7 @@ def load_of_open(problem, x, o, m, q):
     for i in range(x.candidate_count[o]):
         point = x.candidate[o, i]
         load = x.link_cycles[b, q, point]
-        if x.link_count[b, q, point] <= 1:
+        if x.link_count[b, q, point] <= 1 and not problem.switches[PORT_TIME]:
             load = min(load, x.load_to_go[b, q, point])
         least = min(least, load)
     return least

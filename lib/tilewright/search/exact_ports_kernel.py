@@ -118,7 +118,9 @@ def onloading_beside(problem, ws, o, p):
         if below == p or above == p:
             continue
         cycles = max(ws.load[o, m, FH], ws.load[o, m + 1, TL])
-        if (below >= 0 and problem.port_shared_by_inputs[below]) or (above >= 0 and problem.port_shared_by_inputs[above]):
+        if (below >= 0 and problem.port_shared_by_inputs[below]) or (
+            above >= 0 and problem.port_shared_by_inputs[above]
+        ):
             shared += cycles
         else:
             individual += cycles

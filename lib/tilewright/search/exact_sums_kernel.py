@@ -136,7 +136,9 @@ def sum_loads(problem, x, b):
         paired = paired and x.adds_up[b]
         for point in range(x.lattice_size):
             load = least_load(x, b, q, point, first)
-            x.whole[point] = load if x.possible[b, point] else FAR
+            # Where loads can be hidden on their own, the first tile is known better later, when its boundary is.
+            alone = x.link_cycles[b, q, point] if problem.switches[PORT_TIME] and load > 0 else load
+            x.whole[point] = alone if x.possible[b, point] else FAR
             if paired:
                 x.pair[point] = max(x.pair[point], load)
         spread_whole(x)
