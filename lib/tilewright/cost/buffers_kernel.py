@@ -1,7 +1,7 @@
 """Which tiles can be fetched while the one before is in use: utilisation of memories and double buffers (compiled).
 
-zigzag-dse 3.9.1 gives the room that is left to the operands in order; `best_double_buffers` to those for which the array
-would wait longest. Which those are is for the latency model to say; here are the choices.
+zigzag-dse 3.9.1 gives the room that is left to the operands in order; `best_double_buffers` to those for which the
+array would wait longest. Which those are is for the latency model to say; here are the choices.
 """
 
 from tilewright.compiled import kernel
@@ -70,7 +70,8 @@ def room_for_second_tiles(problem, ws, k):
 
 @kernel
 def list_buffer_sets(problem, ws, k):
-    """List the largest sets of operands whose second tiles fit into memory `k` together, as bit masks in descending order.
+    """List the largest sets of operands whose second tiles fit into memory `k` together, as bit masks in descending
+    order.
 
     Sets that are part of a listed one are left out; the empty set is listed where no other is.
     """

@@ -15,8 +15,9 @@ from tilewright.hardware.core import FH, FL, TH, TL
 def word_accesses(problem, ws, o, m, x):
     """Accesses of full-width words on one link; transfers are rounded up per period to the smallest accessible part.
 
-    With whole tiles, periods in which fewer lanes work move fewer parts: these are interpolated between the least and the
-    most elements at a time, which is exact for one dimension that lanes do not divide. The last word is a whole one.
+    With whole tiles, periods in which fewer lanes work move fewer parts: these are interpolated between the least and
+    the most elements at a time, which is exact for one dimension that lanes do not divide. The last word is a whole
+    one.
     """
     bits = ws.amount[0, o, m, x] * ws.precision[0, o, m, x]
     if bits == 0:

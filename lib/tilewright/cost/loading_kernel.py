@@ -1,4 +1,5 @@
-"""On-loading and off-loading: what must come before the array starts, and go after it ends (compiled; zigzag-dse 3.9.1).
+"""On-loading and off-loading: what must come before the array starts, and go after it ends (compiled; zigzag-dse
+3.9.1).
 
 `every_transfer_takes_port_time` repairs what of it the reference counts twice or not at all (docs/model.md).
 """

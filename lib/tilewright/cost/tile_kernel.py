@@ -33,7 +33,8 @@ def rounded_down(value):
 def window_positions(problem, r, first, second):
     """Distinct positions that window relation `r` touches for tile sizes (first, second), at most its full size.
 
-    Tile sizes are truncated to integers as in the reference, or rounded up under `exact_window_sizes` and `whole_tiles`.
+    Tile sizes are truncated to integers as in the reference, or rounded up under `exact_window_sizes` and
+    `whole_tiles`.
     """
     exact = problem.switches[EXACT_WINDOWS]
     up = exact or problem.switches[WHOLE_TILES]

@@ -37,8 +37,8 @@ def covered_elements(record: Record, operand: str) -> int:
     """A lower bound, in elements, of what of an operand has to cross its outermost memory.
 
     Only the dimensions that the operand names itself count: the positions of a sliding window depend on strides and
-    padding, which a record does not hold. With whole tiles a dimension counts in full; in the reference as far as passes
-    times whole lanes cover it, since it rounds the fractions of lanes that work at the same time (B41).
+    padding, which a record does not hold. With whole tiles a dimension counts in full; in the reference as far as
+    passes times whole lanes cover it, since it rounds the fractions of lanes that work at the same time (B41).
     """
     whole_tiles = profile_by_name(record["model"]).whole_tiles
     passes = loop_products(record["loop_order"])

@@ -153,8 +153,8 @@ def _capacity(record: Record) -> Iterator[str]:
 def _uncounted_shares(record: Record) -> dict[str, float]:
     """What the reference does not count when it decides whether tiles fit, by memory as a share of it.
 
-    It counts fractions of elements where lanes do not divide a dimension (B41), and outputs at the width of partial sums
-    until they are final (B44). The switches that repair this leave nothing out.
+    It counts fractions of elements where lanes do not divide a dimension (B41), and outputs at the width of partial
+    sums until they are final (B44). The switches that repair this leave nothing out.
     """
     profile = profile_by_name(record["model"])
     layer = record["layer"]

@@ -97,8 +97,8 @@ def write_shares(problem, ws, x):
 def decide_buffers(problem, ws, x):
     """Double buffers, as the model has them where all tiles of a memory are known, else wherever they could be.
 
-    Room that one operand is promised can be refused to it by a tile not known yet, so promises do not count there. Nor do
-    they where the best choice counts: the model finds that in the end.
+    Room that one operand is promised can be refused to it by a tile not known yet, so promises do not count there. Nor
+    do they where the best choice counts: the model finds that in the end.
     """
     if problem.switches[BEST_BUFFERS]:
         for o in range(problem.operand_count):

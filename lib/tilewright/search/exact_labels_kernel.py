@@ -85,8 +85,8 @@ def start_of(x, o, m):
 def begins_early(x, m):
     """True if the level of the output above its level `m` may begin before irrelevant loops, with the same cost.
 
-    The model moves these loops down to level `m` whatever the boundary says, but as long as they are above it partial sums
-    are kept there, which may need less room than final outputs.
+    The model moves these loops down to level `m` whatever the boundary says, but as long as they are above it partial
+    sums are kept there, which may need less room than final outputs.
     """
     level = m
     while True:

@@ -128,7 +128,7 @@ def traffic_of_open(problem, x, o, r):
 
 @kernel
 def candidate_cycles(problem, x, o, r, point, everything):
-    """Cycles that port number `r` spends on a contested boundary at a point, while the array computes or with loading."""
+    """Cycles that port number `r` spends on a contested boundary at a point, in all or while the array computes."""
     b = x.first_boundary[o] + x.child_level[o]
     cycles = 0
     for q in range(4):

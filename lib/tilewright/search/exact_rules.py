@@ -11,7 +11,8 @@ from tilewright.profile import SWITCHES
 def order_sensitive_dimensions(problem: Problem, search: np.record) -> set[int]:
     """Dimensions whose tile sizes can depend on the order of multiplication in the last bit.
 
-    With a spatial factor that is no binary fraction, if there are two odd loops to multiply; none where tiles are whole.
+    With a spatial factor that is no binary fraction, if there are two odd loops to multiply; none where tiles are
+    whole.
     """
     if problem.switches[SWITCHES.index("whole_tiles")]:
         return set()

@@ -225,7 +225,7 @@ def least_precision(problem, o, m):
 
 @kernel
 def tile_bits_of(problem, x, o, m, point, sums):
-    """Bits that the allocator counts for operand `o` in its level `m`; of outputs, whether partial sums are kept there."""
+    """Bits that the allocator counts for operand `o` in its level `m`; `sums`: that level keeps partial sums."""
     row = x.first_level[o] + m
     precision = storage_bits(problem, o, m, sums)
     bits = x.elements[row, point] * precision

@@ -220,7 +220,7 @@ def test_whole_tiles() -> None:
 
 
 def test_whole_tiles_need_room() -> None:
-    """B41: a memory of 20 bits does not hold the 3 weights of 8 bits that one of the passes needs, though 2.5 of them."""
+    """B41: a memory of 20 bits does not hold the 3 weights of 8 bits that one of the passes needs, only 2.5 of them."""
     assert result(lanes_for_weights(20))["energy_pj"] > 0
     for model in (f"{REFERENCE}+whole_tiles", "corrected"):
         with pytest.raises(MappingError, match=r"'weights' is too small .* needs 24 bits, has 20"):
@@ -230,8 +230,8 @@ def test_whole_tiles_need_room() -> None:
 def test_every_transfer_takes_port_time() -> None:
     """B42: C 2 inside D 50, all data in one memory of one read port. Inputs, weights and partial sums come 100 times
     each: 300 cycles. The reference counts 99 transfers each and nothing for the first ones: 297 - 100 = 197 cycles of
-    stall in 297. Repaired, 99 + 99 + 100 transfers while the array computes, 198 cycles of stall, one cycle each to load
-    the first input and the first weight, and one to bring out the last output."""
+    stall in 297. Repaired, 99 + 99 + 100 transfers while the array computes, 198 cycles of stall, one cycle each to
+    load the first input and the first weight, and one to bring out the last output."""
     core = Core(
         "one_memory",
         OperationalArray((("D1", 1),), 1.0),
@@ -247,11 +247,12 @@ def test_every_transfer_takes_port_time() -> None:
 
 
 def test_best_double_buffers() -> None:
-    """B43: order C 2, K 4, D 8, K 2. The buffer keeps 8 weights (up to K 4 and D 8) and 2 inputs (up to K 4) in 18 elements
-    of 8 bits: of the 8 that are free either operand can have a second tile, not both. The weights are first in the
-    equation, and have theirs in the reference, without need: 16 cycles on the 4-bit port once in a window of 8 would cost
-    8. The inputs then take 4 cycles in a window of 2, 15 times: 30."""
-    layer = replace(gemm(C=2, D=8, K=8), operand_dimensions=gemm().operand_dimensions[::2] + (("I", ("D", "C")),))
+    """B43: order C 2, K 4, D 8, K 2. The buffer keeps 8 weights (up to K 4 and D 8) and 2 inputs (up to K 4) in 18
+    elements of 8 bits: of the 8 that are free either operand can have a second tile, not both. The weights are first
+    in the equation, and have theirs in the reference, without need: 16 cycles on the 4-bit port once in a window of 8
+    would cost 8. The inputs then take 4 cycles in a window of 2, 15 times: 30."""
+    outputs, inputs, weights = gemm().operand_dimensions
+    layer = replace(gemm(C=2, D=8, K=8), operand_dimensions=(outputs, weights, inputs))
     ports = (
         Port("inputs", "read", 8, 64, (("I1", "tl"),)),
         Port("weights", "read", 8, 64, (("I2", "tl"),)),
@@ -270,7 +271,7 @@ def test_best_double_buffers() -> None:
 
 def test_room_for_final_outputs() -> None:
     """B44: 8 outputs of 8 bits while they are accumulated, of 16 bits when they are final, in a memory of 64 bits. C 2
-    above D 8: all of them are kept, says the reference, and end in it. Repaired, 4 of them would fit: they come and go."""
+    above D 8: all of them are kept, says the reference, and end in it. Repaired, 4 would fit: they come and go."""
     bits = (("W", 8), ("I", 8), ("O", 8), ("O_final", 16))
     example: Example = (
         *(gemm(C=2, D=8, bits=bits), single_lane(memory("sums", 64, ("O",), ("D1",)))),
