@@ -24,16 +24,16 @@ from tilewright.mapping.temporal_ordering import GAP, OrderPattern, order_patter
 from tilewright.search.batch import OrderBatch, SearchStoppedError
 from tilewright.search.evaluate import Boundaries, PreparedProblem
 from tilewright.search.exact_bounds_kernel import TOLERANCE
-from tilewright.search.exact_kernel import begin, build_tables, expand_labels, next_generation
+from tilewright.search.exact_kernel import begin, expand_labels, next_generation
 from tilewright.search.exact_record import EXACT_DTYPE, LABEL_FIELDS, LABELS, PATH_BITS, PATH_SYMBOLS
 from tilewright.search.exact_rules import truncates_by_order
-from tilewright.search.exact_tables import new_search
+from tilewright.search.exact_tables import TABLE_STEPS, new_search
 from tilewright.search.loma import FEW_LOOPS, best_of_few_loops, layer_ordering, loma_batches, write_pattern
 from tilewright.search.options import OBJECTIVES
 
 WIDTHS = (8, 64, 512, 16384, LABELS)
 """Labels of a generation that go on, round after round; narrow rounds find good mappings for little time."""
-CHUNK_LABELS = 512
+CHUNK_LABELS = 128
 """Labels expanded between two looks at the clock and at requests to stop."""
 _RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, EXACT_DTYPE)
 
@@ -112,7 +112,7 @@ def search_exact(
     Greedy: all orders that loma could visit at any `lpf_limit`, none included. Free: all orders of the prime factors
     with all level boundaries. Raises MappingError and SearchStoppedError as `exact_batches` does.
     """
-    for entry in (build_tables, begin, expand_labels, next_generation):
+    for entry in (*TABLE_STEPS, begin, expand_labels, next_generation):
         native_function(entry, _RECORDS)  # compiling, where that is still to be done, is not part of the search
     deadline = time.monotonic() + options.time_budget_s
     free = options.allocation == "free"
@@ -192,8 +192,12 @@ class _Rounds:
         self.prepared, self.multiset, self.deadline = prepared, multiset, deadline
         self.stop, self.progress = stop, progress
         self.workspace: Workspace = new_workspace()
-        self.search = new_search(prepared, multiset, self.workspace, objective, free)
-        self._write_pattern(pattern)
+        tables = new_search(prepared, multiset, self.workspace, objective, free, self._in_time)
+        self.objective = OBJECTIVES[objective]
+        self.in_time = tables is not None
+        if tables is not None:
+            self.search = tables
+            self._write_pattern(pattern)
         self.lower_bound, self.proven, self.nodes = 0.0, False, 0
         self.last_round = 0
 
@@ -210,6 +214,9 @@ class _Rounds:
 
         Sets lower_bound, proven, nodes and last_round.
         """
+        if not self.in_time:
+            self.lower_bound = self._bound_without_search()
+            return best
         search = self.search
         search.best_energy, search.best_latency = best.energy_pj, best.latency_cycles
         search.best = best.value(OBJECTIVES[search.objective])
@@ -232,6 +239,18 @@ class _Rounds:
             return best
         return _Best(self._order(), self._boundaries(), float(search.best_energy), float(search.best_latency))
 
+    def _in_time(self) -> bool:
+        """False if the time is over. Raises SearchStoppedError where the search is to stop at once."""
+        if self.stop is not None and self.stop.is_set():
+            raise SearchStoppedError
+        return time.monotonic() <= self.deadline
+
+    def _bound_without_search(self) -> float:
+        """What no order undercuts, known without any table: all passes, and the energy of the array."""
+        arrays = self.prepared.arrays
+        passes = math.prod(size for _, size in self.prepared.spatial.temporal_sizes)
+        return _Best(None, None, float(arrays.mac_energy_pj), passes + float(arrays.drain_cycles)).value(self.objective)
+
     def _call(self, entry, count: int) -> None:  # type: ignore[no-untyped-def]
         native_function(entry, _RECORDS)(self.prepared.arrays, self.workspace, self.search, count)
 
@@ -241,9 +260,7 @@ class _Rounds:
         self._call(begin, 0)
         while search.generation < self.multiset.length and search.label_count[search.current]:
             while search.cursor < search.label_count[search.current]:
-                if self.stop is not None and self.stop.is_set():
-                    raise SearchStoppedError
-                if time.monotonic() > self.deadline:
+                if not self._in_time():
                     self._give_up()
                     return False
                 before = int(search.nodes)

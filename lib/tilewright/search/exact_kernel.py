@@ -307,10 +307,17 @@ def empty_buckets(x):
 
 
 @kernel
-def build_tables(problem, ws, x, count):
-    """All that is known of the points of the lattice, but for classes, which need not be known if nothing can win."""
-    for point in range(x.lattice_size):
+def fill_tables(problem, ws, x, count):
+    """The numbers of the next `count` points of the lattice; `x.cursor` says which is the next."""
+    end = min(x.lattice_size, x.cursor + count)
+    for point in range(x.cursor, end):
         fill_point(problem, ws, x, point)
+    x.cursor = end
+
+
+@kernel
+def mark_tables(problem, ws, x, count):
+    """What follows from the numbers of all points, but for minima and classes."""
     if x.uncertain:
         x.keep_paths = True  # then no label stands for another
     sum_elements(problem, x)
@@ -318,7 +325,12 @@ def build_tables(problem, ws, x, count):
     if not x.free:
         mark_greedy(problem, x)
     mark_possible(problem, x)
-    sum_up(problem, x)
+
+
+@kernel
+def sum_tables(problem, ws, x, count):
+    """The minima of operand number `count`; classes are found later, where something can still win."""
+    sum_up(problem, x, count)
 
 
 @kernel

@@ -292,20 +292,22 @@ def sum_top(problem, x, o):
 
 
 @kernel
-def sum_up(problem, x):
-    """All minima; of latency only where it counts. Too many ports of a boundary are told by `most_busy_ports`."""
-    for o in range(problem.operand_count):
-        sum_array(problem, x, o)
-        upper = -1
-        for m in range(problem.level_count[o] - 2, -1, -1):
-            b = x.first_boundary[o] + m
-            sum_energy(x, b, upper)
-            if not list_ports(problem, x, b, upper):
-                return
-            if x.objective != ENERGY_OBJECTIVE:
-                sum_loads(problem, x, b)
-                sum_pairs(x, b, upper)
-                sum_ports(problem, x, b, upper)
-            upper = b
-        if x.objective != ENERGY_OBJECTIVE and not problem.switches[PORT_TIME]:
-            sum_top(problem, x, o)
+def sum_up(problem, x, o):
+    """All minima of one operand; of latency only where it counts.
+
+    Too many ports of a boundary are told by `most_busy_ports`.
+    """
+    sum_array(problem, x, o)
+    upper = -1
+    for m in range(problem.level_count[o] - 2, -1, -1):
+        b = x.first_boundary[o] + m
+        sum_energy(x, b, upper)
+        if not list_ports(problem, x, b, upper):
+            return
+        if x.objective != ENERGY_OBJECTIVE:
+            sum_loads(problem, x, b)
+            sum_pairs(x, b, upper)
+            sum_ports(problem, x, b, upper)
+        upper = b
+    if x.objective != ENERGY_OBJECTIVE and not problem.switches[PORT_TIME]:
+        sum_top(problem, x, o)

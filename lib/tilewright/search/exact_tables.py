@@ -2,16 +2,17 @@
 
 import math
 import threading
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tilewright.compiled import native_function
+from tilewright.compiled import Kernel, native_function
 from tilewright.cost.problem import PROBLEM_DTYPE, Problem, new_record
 from tilewright.cost.workspace import WORKSPACE_DTYPE, Workspace
 from tilewright.errors import MappingError
 from tilewright.mapping.loop_factors import LoopMultiset
 from tilewright.search.evaluate import PreparedProblem
-from tilewright.search.exact_kernel import build_tables
+from tilewright.search.exact_kernel import fill_tables, mark_tables, sum_tables
 from tilewright.search.exact_record import (
     EXACT_DTYPE,
     MAX_BOUNDARIES,
@@ -23,14 +24,23 @@ from tilewright.search.exact_record import (
 from tilewright.search.exact_rules import order_sensitive_dimensions, outputs_outgrow_sums, tiles_are_rounded
 
 OUTPUT = 0
+TABLE_STEPS = (fill_tables, mark_tables, sum_tables)
+TABLE_RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, EXACT_DTYPE)
+CHUNK_POINTS = 4096
+"""Points of the lattice filled between two looks at the clock."""
 
 
 def new_search(
-    prepared: PreparedProblem, multiset: LoopMultiset, workspace: Workspace, objective: int, free: bool
-) -> np.record:
-    """The record of a search over all orders of a multiset, with all its tables.
+    prepared: PreparedProblem,
+    multiset: LoopMultiset,
+    workspace: Workspace,
+    objective: int,
+    free: bool,
+    in_time: Callable[[], bool] = lambda: True,
+) -> np.record | None:
+    """The record of a search over all orders of a multiset, with all its tables; None where there was no time for them.
 
-    Raises MappingError where the problem is larger than the record has room for.
+    Raises MappingError where the problem is larger than the record has room for, and what `in_time` raises.
     """
     problem = prepared.arrays
     shape = [count + 1 for _, count in multiset.loops]
@@ -47,11 +57,23 @@ def new_search(
     for o in range(problem.operand_count):
         search.inexact[o] = tiles_are_rounded(problem, o)
     search.same_in_any_order = not order_sensitive_dimensions(problem, search)
-    native_function(build_tables, (PROBLEM_DTYPE, WORKSPACE_DTYPE, EXACT_DTYPE))(problem, workspace, search, 0)
+    for entry, argument in _table_steps(problem, search):
+        if not in_time():
+            return None
+        native_function(entry, TABLE_RECORDS)(problem, workspace, search, argument)
     ports = int(search.most_busy_ports)
     if ports > MAX_BUSY_PORTS:
         raise MappingError(f"the exact search has room for {MAX_BUSY_PORTS} ports above a level, this has {ports}")
     return search
+
+
+def _table_steps(problem: Problem, search: np.record) -> Iterator[tuple[Kernel, int]]:
+    """The steps in which tables are made, each short enough to stop after it."""
+    for _ in range(0, int(search.lattice_size), CHUNK_POINTS):
+        yield fill_tables, CHUNK_POINTS
+    yield mark_tables, 0
+    for operand in range(int(problem.operand_count)):
+        yield sum_tables, operand
 
 
 _records = threading.local()

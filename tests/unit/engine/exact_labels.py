@@ -64,6 +64,7 @@ def generations(
     """
     workspace = new_workspace()
     search = new_search(prepared, multiset, workspace, OBJECTIVES.index(objective), free)
+    assert search is not None
     search.best, search.best_latency, search.best_energy = best, best_latency_cycles, math.inf
     _call(begin, prepared, workspace, search, 0)
     while search.generation < multiset.length - 1 and search.label_count[search.current]:

@@ -159,6 +159,20 @@ def test_a_broken_bound_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         search(large_problem(), "free", "energy")
 
 
+@pytest.mark.parametrize("allocation", ALLOCATIONS)
+def test_no_time_at_all(allocation: str) -> None:
+    """Without time not even tables are made: the mapping of loma, bounded by the passes and the energy of the array."""
+    prepared = large_problem()
+    for objective in OBJECTIVES:
+        result = search_exact(prepared, (), ExactOptions(allocation, time_budget_s=0.0), objective)
+        assert result is not None
+        passes = math.prod(size for _, size in prepared.spatial.temporal_sizes)
+        least = {"latency": passes, "energy": float(prepared.arrays.mac_energy_pj)}
+        assert result.lower_bound == least.get(objective, least["latency"] * least["energy"])
+        assert (result.proven, result.nodes) == (False, 0)
+        assert result.value > result.lower_bound
+
+
 def test_progress_counts_prefixes() -> None:
     """What progress is told adds up to the prefixes of the result."""
     told: list[int] = []
