@@ -13,6 +13,8 @@ from tilewright.errors import nearest_name
 
 LARGEST_WHOLE_NUMBER = 2**53
 """Whole numbers up to here are exact as doubles, which the cost model computes with."""
+LARGEST_SIZE_BITS = 2**60
+"""A memory may be larger: its size is only compared with the data in it, which is less than 2^53 bits."""
 
 _DECIMAL_PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY_PREFIXES = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
@@ -55,7 +57,8 @@ class FieldError(ValueError):
 
 def parse_size_bits(value: object) -> int:
     """A memory size in bits from `16384`, "2 KiB", "64 kB", "128 bits". Raises FieldError unless whole and > 0."""
-    return _whole(_quantity(value, SIZE_UNITS, "bits", "2 KiB, 64 kB, 1 MiB, 128 b"), "bits")
+    size = _quantity(value, SIZE_UNITS, "bits", "2 KiB, 64 kB, 1 MiB, 128 b")
+    return _whole(size, "bits", LARGEST_SIZE_BITS)
 
 
 def parse_bandwidth_bits(value: object) -> int:
@@ -102,13 +105,13 @@ def nearest_unit(unit: str, units: Mapping[str, Fraction]) -> str:
     return nearest_name(unit, list(units))
 
 
-def _whole(quantity: Fraction, unit: str) -> int:
+def _whole(quantity: Fraction, unit: str, largest: int = LARGEST_WHOLE_NUMBER) -> int:
     if quantity <= 0:
         raise FieldError("must be greater than 0")
     if quantity.denominator != 1:
         raise FieldError(f"must be a whole number of {unit}")
-    if quantity > LARGEST_WHOLE_NUMBER:
-        raise FieldError(f"must not be greater than 2^53 {unit}")
+    if quantity > largest:
+        raise FieldError(f"must not be greater than 2^{largest.bit_length() - 1} {unit}")
     return int(quantity)
 
 

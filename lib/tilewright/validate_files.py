@@ -7,7 +7,7 @@ from typing import Any
 
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.system_schema import multi_core_schema
-from tilewright.hardware.yaml_reader import accelerator_of
+from tilewright.hardware.yaml_reader import check_hardware_file
 from tilewright.hardware.yaml_schema import HardwareFile, hardware_schema
 from tilewright.mapping.yaml_reader import mapping_of
 from tilewright.mapping.yaml_schema import MappingEntry, mapping_schema
@@ -35,7 +35,7 @@ def validate_file(path: str | Path) -> tuple[str, list[Problem], list[str]]:
         document = load_yaml(path, notices)
         kind = kind_of(document)
         if kind == "hardware":
-            accelerator_of(document, notices)
+            check_hardware_file(document, notices)
         elif kind == "workload":
             workload_of(document, Path(path).stem, notices)
         elif kind == "mapping":

@@ -38,9 +38,9 @@ from tilewright.units import (
 from tilewright.yamlfile import KeyPath, YamlDocument
 
 Parsed = TypeVar("Parsed")
-TABLE_MARK, LIST_MARK = "[table]", "[list]"
-"""Tags of the two forms of a value that is a table or a list of tables."""
-_MARKS = ("[key]", TABLE_MARK, LIST_MARK)
+TABLE_MARK, LIST_MARK, VALUE_MARK = "[table]", "[list]", "[value]"
+"""Tags of the forms of a value that is a table or a list of tables, and of one that is a table or a plain value."""
+_MARKS = ("[key]", TABLE_MARK, LIST_MARK, VALUE_MARK)
 """Steps that pydantic puts into the location of an error and that are no keys of the file."""
 _MESSAGES = {
     "missing": "required key is missing",
@@ -58,7 +58,7 @@ _MESSAGES = {
     "invalid_key": "a key must be text",
     "too_short": "too few items",
     "too_long": "too many items",
-    "greater_than": "must be greater than {gt}",
+    "greater_than": "must be greater than {gt:g}",
     "greater_than_equal": "must not be less than {ge}",
     "less_than_equal": "must not be greater than {le}",
 }
@@ -248,6 +248,11 @@ def _keys_of(annotation: Any) -> list[str]:
 def table_or_list(value: Any) -> str:
     """As which of the two forms a value is validated."""
     return LIST_MARK if isinstance(value, list) else TABLE_MARK
+
+
+def table_or_value(value: Any) -> str:
+    """As which of the two forms a value is validated."""
+    return TABLE_MARK if isinstance(value, dict) else VALUE_MARK
 
 
 def shown(value: object) -> str:

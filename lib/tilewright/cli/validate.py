@@ -68,9 +68,10 @@ def kind_of(file: Path) -> str:
 
 def _validate(file: Path, kind: str, notices: list[str]) -> None:
     if kind == "hardware":
-        from tilewright.hardware.yaml_reader import read_accelerator
+        from tilewright.hardware.yaml_reader import check_hardware_file
+        from tilewright.yamlfile import load_yaml
 
-        read_accelerator(file, notices)
+        check_hardware_file(load_yaml(file, notices), notices)
     elif kind == "mapping":
         from tilewright.mapping.yaml_reader import read_mapping
 

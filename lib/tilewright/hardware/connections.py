@@ -60,7 +60,9 @@ def _connection(findings: Findings, path: KeyPath, value: Any, ids: CoreIds) -> 
 def _finished(findings: Findings, path: KeyPath, value: dict[Any, Any], bare: Connection) -> Connection | None:
     """The connection with its bandwidth and cost, its own or those of the file."""
     data = table(findings.document.data)
-    width = value["bandwidth"] if value.get("bandwidth") is not None else data.get("bandwidth")
+    # A table at the top is of rates of ports.
+    default = None if isinstance(data.get("bandwidth"), dict) else data.get("bandwidth")
+    width = value["bandwidth"] if value.get("bandwidth") is not None else default
     if width is None:
         findings.problem(
             path, "has no bandwidth, and the file has none for all", allowed="bandwidth: 64 here or at the top"

@@ -1,7 +1,7 @@
 """Core files of other versions of the tools, brought into the form that the reader knows (zigzag-dse 3.9.1).
 
 Until 2025 a memory had `r_bw` and `w_bw`, a number of ports of each kind, and for each operand a table of direction to
-port. The newest core files of Stream say the `type` of a core and an `operand_precision`.
+port. Core files of Stream 2.1 say the `type` of a core; those of a core that only stores give its array no units.
 """
 
 from dataclasses import replace
@@ -15,10 +15,10 @@ PORT_KINDS = (("r_port", "read"), ("w_port", "write"), ("rw_port", "read_write")
 _BANDWIDTHS = {"r_bw", "w_bw"}
 _OLD_KEYS = {*_BANDWIDTHS, "min_r_granularity", "min_w_granularity", *(key for key, _ in PORT_KINDS)}
 _ARRAY_KEYS = {"multiplier_energy": "unit_energy", "multiplier_area": "unit_area"}
-CORE_TYPES = ("zigzag.compute", "zigzag.memory", "zigzag.offchip", "zigzag.shim")
+_TILE_TYPES = "aie2."
 
 
-def in_current_form(document: YamlDocument, notices: list[str] | None = None) -> YamlDocument:
+def in_current_form(document: YamlDocument) -> YamlDocument:
     """The document with the keys of zigzag-dse 3.9.1; itself if it has no others.
 
     What is broken is left as it is, for the reader to refuse. Raises InputError for ports that contradict each other
@@ -27,7 +27,9 @@ def in_current_form(document: YamlDocument, notices: list[str] | None = None) ->
     data = table(document.data)
     problems: list[Problem] = []
     changed = dict(data)
-    _drop_newest_keys(document, changed, problems, notices)
+    if _core_type(document).startswith(_TILE_TYPES):
+        message = "cores of this type have no memory hierarchy, which every number here comes from"
+        problems.append(_problem(document, ("type",), message, data["type"], "compute, memory, offchip, shim"))
     if "multipliers" in changed and "operational_array" not in changed:
         changed = {("operational_array" if key == "multipliers" else key): value for key, value in changed.items()}
     array = changed.get("operational_array")
@@ -45,27 +47,33 @@ def in_current_form(document: YamlDocument, notices: list[str] | None = None) ->
     return document if changed == data else replace(document, data=changed)
 
 
-def core_type(document: YamlDocument) -> str:
+def only_stores(document: YamlDocument) -> bool:
+    """Whether the `type` of a core file says that no layer can run on the core."""
+    # Without a namespace the type is that of ZigZag.
+    return _core_type(document).removeprefix("zigzag.") in ("memory", "shim", "offchip")
+
+
+def with_dummy_array(document: YamlDocument) -> YamlDocument:
+    """The document with an array of one unit that costs nothing, on the dimensions that its memories serve."""
+    data = table(document.data)
+    array = table(data.get("operational_array", data.get("multipliers")))
+    served = [
+        name
+        for memory in table(data.get("memories")).values()
+        for name in items(table(memory).get("served_dimensions"))
+    ]
+    dimensions = array.get("dimensions") or list(dict.fromkeys(served)) or ["D1"]
+    count = len(dimensions) if isinstance(dimensions, list) else 1
+    array = {key: value for key, value in array.items() if key not in ("multiplier_energy", "multiplier_area")}
+    dummy = {**array, "dimensions": dimensions, "sizes": [1] * count, "unit_energy": 0, "unit_area": 0}
+    rest = {key: value for key, value in data.items() if key != "multipliers"}
+    return replace(document, data={**rest, "operational_array": dummy}) if data else document
+
+
+def _core_type(document: YamlDocument) -> str:
     """The `type` of a core file, '' if it has none."""
     value = table(document.data).get("type")
     return value if isinstance(value, str) else ""
-
-
-def _drop_newest_keys(
-    document: YamlDocument, data: dict[Any, Any], problems: list[Problem], notices: list[str] | None
-) -> None:
-    """Take out what has no part in the model, and refuse cores that are described in another way altogether."""
-    if "type" in data:
-        if core_type(document) in CORE_TYPES:
-            del data["type"]
-        else:
-            message = "cores of this type have no memory hierarchy, which every number here comes from"
-            problems.append(_problem(document, ("type",), message, data["type"], ", ".join(CORE_TYPES)))
-    if isinstance(data.get("operand_precision"), dict):
-        del data["operand_precision"]
-        if notices is not None:
-            place = f"{document.file}:{document.line_of(('operand_precision',))}"
-            notices.append(f"{place} operand_precision: not used; precisions come from the workload")
 
 
 def _memory(document: YamlDocument, path: KeyPath, memory: Any, problems: list[Problem]) -> Any:

@@ -1,15 +1,16 @@
 """Finds and reads the core files that the file of an accelerator names."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.hardware.core import Accelerator, Core
-from tilewright.hardware.core_dialects import core_type
+from tilewright.hardware.core_dialects import only_stores, with_dummy_array
 from tilewright.hardware.core_paths import core_file_names, core_files_of, core_paths, find_core_file
+from tilewright.hardware.yaml_checks import note_unmodelled_keys
 from tilewright.hardware.yaml_reader import accelerator_of
-from tilewright.validation import items, table
-from tilewright.yamlfile import YamlDocument, load_yaml
+from tilewright.validation import Findings, table
+from tilewright.yamlfile import load_yaml
 
 __all__ = [
     "CoreFile",
@@ -41,16 +42,18 @@ class CoreFile:
 def read_core_file(path: Path, offchip: bool, notices: list[str]) -> CoreFile:
     """The core in a file. Raises InputError with every problem of the file, NotOneCoreError for another kind of file.
 
-    The array of an off-chip core never computes; files give it no units and any energy, or leave it out.
+    The array of a core that only stores never computes; files give it no units and any energy, or leave it out.
     """
     document = load_yaml(path, notices)
-    is_memory = core_type(document) == "zigzag.memory"
+    is_memory = only_stores(document)
     if "cores" in table(document.data):
         raise NotOneCoreError("is an accelerator of several cores, the file of one core is needed")
     remarks: list[str] = []
-    accelerator: Accelerator = accelerator_of(_with_dummy_array(document) if offchip else document, remarks)
-    # What is unusual about a core that only stores is usual there.
-    notices.extend(remarks if not offchip else ())
+    unmodelled = Findings(document)
+    note_unmodelled_keys(unmodelled)
+    accelerator: Accelerator = accelerator_of(with_dummy_array(document) if offchip or is_memory else document, remarks)
+    # What is unusual about a core is usual off chip.
+    notices.extend(unmodelled.notices if offchip else remarks)
     return CoreFile(path, accelerator.cores[0], "operator_types" in table(document.data), is_memory)
 
 
@@ -60,20 +63,3 @@ def missing_file_problem(name: str, folder: Path) -> Problem:
     beside += sorted(f"cores/{path.name}" for path in folder.glob("cores/*.y*ml"))
     near = nearest_name(name.removeprefix("./"), beside)
     return Problem("no such core file", value=repr(name), allowed=f"a file from {folder} on", nearest=near)
-
-
-def _with_dummy_array(document: YamlDocument) -> YamlDocument:
-    """The document with an array of one unit that costs nothing, on the dimensions that its memories serve."""
-    data = table(document.data)
-    array = table(data.get("operational_array", data.get("multipliers")))
-    served = [
-        name
-        for memory in table(data.get("memories")).values()
-        for name in items(table(memory).get("served_dimensions"))
-    ]
-    dimensions = array.get("dimensions") or list(dict.fromkeys(served)) or ["D1"]
-    count = len(dimensions) if isinstance(dimensions, list) else 1
-    array = {key: value for key, value in array.items() if key not in ("multiplier_energy", "multiplier_area")}
-    dummy = {**array, "dimensions": dimensions, "sizes": [1] * count, "unit_energy": 0, "unit_area": 0}
-    rest = {key: value for key, value in data.items() if key != "multipliers"}
-    return replace(document, data={**rest, "operational_array": dummy}) if data else document

@@ -38,6 +38,7 @@ from tilewright.hardware.system_links import (
     whole_bits,
 )
 from tilewright.hardware.system_schema import MESH, ROLE_KEYS, ConnectivityFile, GraphFile
+from tilewright.hardware.unmodelled import check_unmodelled, note_unmodelled
 from tilewright.validation import Findings, table, validate
 from tilewright.yamlfile import YamlDocument
 
@@ -63,13 +64,16 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
             check_shared_memories(findings, path, {core_id: files[core_id].core for core_id in group})
     sharing = {pair for group, _ in groups for pair in all_pairs(group)}
     connections = read_connections(findings, ids, sharing)
+    check_unmodelled(findings, ids, {core_id: file.core for core_id, file in files.items()})
     _check_offchip_ports(findings, ids, files)
     for core_id, (place, _) in core_files_of(document.data).items():
         if core_id in files and core_id != ids.offchip:
             note_closed_memories(findings, place, files[core_id].core)
     _finish(findings, elsewhere, notices=None)
     links = _links(entry, connections, ids, files, sharing)
-    places = _places(entry, ids, files)
+    if isinstance(entry, ConnectivityFile):
+        note_unmodelled(findings, entry, links)
+    places = _places(entry, ids, files, sharing)
     cores = tuple(files[core_id].core for core_id in ids.known)
     sharers = tuple(group for group, _ in groups)
     accelerator = MultiCoreAccelerator(entry.name, cores, places, links, sharers)
@@ -163,7 +167,9 @@ def _graph(entry: GraphFile, ids: CoreIds) -> Graph:
     )
 
 
-def _places(entry: ConnectivityFile | GraphFile, ids: CoreIds, files: dict[int, CoreFile]) -> tuple[CorePlace, ...]:
+def _places(
+    entry: ConnectivityFile | GraphFile, ids: CoreIds, files: dict[int, CoreFile], sharing: set[Pair]
+) -> tuple[CorePlace, ...]:
     names = dict(zip(ids.known, core_file_names([files[core_id].path for core_id in ids.known]), strict=True))
     roles: dict[int, str] = {core_id: MEMORY if files[core_id].is_memory else COMPUTE for core_id in ids.known}
     coordinates: dict[int, tuple[int, int]] = {}
@@ -178,12 +184,16 @@ def _places(entry: ConnectivityFile | GraphFile, ids: CoreIds, files: dict[int, 
     if ids.offchip is not None:
         roles[ids.offchip] = OFFCHIP
     routers = entry.routers
+    if routers is None:
+        routers = [core_id for core_id in ids.known if roles[core_id] == COMPUTE]
+        # A memory of its own core file that compute cores share is one place with them.
+        routers += [one for one, other in sharing if roles[one] == MEMORY and roles[other] == COMPUTE]
     return tuple(
         CorePlace(
             core_id=core_id,
             file_name=names[core_id],
             role=roles[core_id],
-            is_router=roles[core_id] == COMPUTE if routers is None else core_id in routers,
+            is_router=core_id in routers,
             operator_types=_operator_types(entry, core_id, files[core_id]),
             coordinates=coordinates.get(core_id),
         )

@@ -1,22 +1,37 @@
 """The file of an accelerator of several cores: its cores and a regular graph (2024) or a list of connections (2025).
 
-Both dialects are those of Stream; what is added to them is said in docs/multi-core.md.
+Keys of Stream 2.1 that change no number are read and checked too (`unmodelled`).
+
+Both dialects are those of Stream; which files of it, and what is added to them, is said in docs/multi-core.md.
 """
 
 import math
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 from pydantic import WithJsonSchema as JsonSchema
 
 from tilewright.hardware.system import POOLING, SIMD
 from tilewright.hardware.yaml_schema import OperatorType
 from tilewright.units import FieldError, parse_bandwidth_bits
-from tilewright.validation import Count, EnergyPj, Entry, Name, PositiveCount, json_schema
+from tilewright.validation import (
+    TABLE_MARK,
+    VALUE_MARK,
+    Count,
+    EnergyPj,
+    Entry,
+    Name,
+    PositiveCount,
+    TextForm,
+    json_schema,
+    table_or_value,
+)
 
 _CORE_IDS = re.compile(r"\s*[0-9]{1,9}(\s*,\s*[0-9]{1,9})*\s*")
 _INFINITE = ("inf", ".inf", "infinite", math.inf)
+_PORT_NAME = re.compile(r"([0-9]{1,9})\.([^.]+)\.([^.]+)")
+_MEMORY_NAME = re.compile(r"([0-9]{1,9})\.([^.]+)")
 MESH, BUS_GRAPH = "2d_mesh", "bus"
 
 
@@ -36,6 +51,29 @@ def parse_link_bandwidth(value: object) -> int | float:
     if isinstance(value, str | float) and value in _INFINITE:
         return math.inf
     return parse_bandwidth_bits(value)
+
+
+def parse_rate_place(value: object) -> tuple[int, str, str]:
+    """(core id, memory, port) of "16.dram.rw_port_1", (core id, "", "") of a core id. Raises FieldError."""
+    if type(value) is int and value >= 0:
+        return value, "", ""
+    match = _PORT_NAME.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise FieldError("must be a core or a port of a core", "a core id, or '<core id>.<memory>.<port>'")
+    return int(match[1]), match[2], match[3]
+
+
+def parse_memory_name(value: object) -> tuple[int, str]:
+    """(core id, memory) of "3.sram". Raises FieldError."""
+    match = _MEMORY_NAME.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise FieldError("must be a memory of a core", "'<core id>.<memory>'")
+    return int(match[1]), match[2]
+
+
+def _checked_place(value: object) -> object:
+    parse_rate_place(value)
+    return value
 
 
 LinkBandwidth = Annotated[
@@ -62,10 +100,52 @@ _IDS_SCHEMA: dict[str, Any] = {
 CoreIds = Annotated[list[int], BeforeValidator(lambda value: list(parse_core_ids(value))), JsonSchema(_IDS_SCHEMA)]
 
 
+PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+MemoryName = Annotated[str, TextForm(parse_memory_name, _MEMORY_NAME.pattern)]
+
+
+class StridedEntry(Entry):
+    """Rates that were measured for parts of rows."""
+
+    read: dict[PositiveCount, PositiveNumber] = Field(default={})
+    """Bytes in a row -> bits per cycle."""
+    write: dict[PositiveCount, PositiveNumber] = Field(default={})
+    """Bytes in a row -> bits per cycle."""
+
+
+class RateEntry(Entry):
+    """Rates of a port, or of a core, beside the widths that its file gives (Stream 2.1). Read; not modelled."""
+
+    ceiling: PositiveNumber
+    """Bits per cycle of reads and writes together."""
+    contiguous: PositiveNumber
+    """Bits per cycle of one direction."""
+    strided: StridedEntry | None = None
+    """Rates for parts of rows, where they were measured."""
+    burst: PositiveCount | None = None
+    """Bytes that an access moves."""
+
+
+class ReconfigurationEntry(Entry):
+    """What it takes to set up tiles of types aie2 anew (Stream 2.1). Read; not modelled."""
+
+    cycles_per_column: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """Cycles for each column of the array."""
+    reset_cycles: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """Cycles for the array."""
+
+
+RatePlace = Annotated[int | str, BeforeValidator(_checked_place), JsonSchema({"type": "string"})]
+FileBandwidth = Annotated[
+    Annotated[dict[RatePlace, RateEntry], Tag(TABLE_MARK)] | Annotated[LinkBandwidth, Tag(VALUE_MARK)],
+    Discriminator(table_or_value),
+]
+
+
 class ConnectionEntry(Entry):
     """A link between two cores, or a bus between several."""
 
-    type: Literal["link", "bus"]
+    type: Literal["link", "bus"] = "link"
     """`link`: two cores; each direction has the full bandwidth, unless `directed` or `duplex` say otherwise.
     `bus`: one medium that all transfers between its cores share."""
     cores: Annotated[list[CoreId], Field(min_length=2)]
@@ -104,8 +184,9 @@ class ConnectivityFile(Entry):
     Where none of them names the off-chip core, it is linked with all others by its ports."""
     core_memory_sharing: list[CoreIds] = Field(default=[])
     """Groups of cores, as `0, 1`, whose top memories of equal name are one and the same."""
-    bandwidth: LinkBandwidth | None = None
-    """Bandwidth of links that have none of their own, in bits per cycle (or `8 B/cycle`, or `inf`)."""
+    bandwidth: FileBandwidth | None = None
+    """Bandwidth of links that have none of their own, in bits per cycle (or `8 B/cycle`, or `inf`). A table of rates by
+    core or port (Stream 2.1) is read and not modelled."""
     unit_energy_cost: EnergyPj | None = None
     """Energy of a busy cycle of links that have none of their own, in pJ; default 0."""
     energy_per_bit: EnergyPj | None = None
@@ -118,6 +199,14 @@ class ConnectivityFile(Entry):
     """Cores that data of others may pass through; default: all compute cores."""
     core_coordinates: dict[CoreId, Coordinates] = Field(default={})
     """[column, row] of cores, by core id: where the figure puts them."""
+    technology_node: Name | None = None
+    """The process, as `n3` (Stream 2.1). Not modelled."""
+    memory_aliases: list[Annotated[list[MemoryName], Field(min_length=2)]] = Field(default=[])
+    """Groups of memories, as `3.sram`, that are one (Stream 2.1). Not modelled."""
+    kernel_library: Name | None = None
+    """A file of kernels for tiles of types aie2 (Stream 2.1). Not modelled."""
+    reconfiguration: ReconfigurationEntry | None = None
+    """What setting up such tiles takes (Stream 2.1). Not modelled."""
 
 
 class GraphEntry(Entry):

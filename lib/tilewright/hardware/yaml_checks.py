@@ -32,6 +32,18 @@ def check_hardware(findings: Findings) -> None:
     check_dataflows(findings, data.get("dataflows"), array)
 
 
+def note_unmodelled_keys(findings: Findings) -> None:
+    """Note keys of Stream 2.1 that change no number here."""
+    data = table(findings.document.data)
+    if data.get("operand_precision"):
+        accumulator = table(data["operand_precision"]).get("accumulator")
+        ours = "widths of operands and of partial sums come from the workload"
+        theirs = f"; Stream takes {accumulator} for partial sums of convolutions and matrix products"
+        findings.notice(("operand_precision",), f"not used: {ours}{theirs if accumulator else ''}")
+    if data.get("banks"):
+        findings.notice(("banks",), "not used: no access waits for a bank")
+
+
 def _check_array(findings: Findings, array: dict[Any, Any]) -> None:
     path: KeyPath = ("operational_array",)
     dimensions, sizes = array.get("dimensions"), array.get("sizes")

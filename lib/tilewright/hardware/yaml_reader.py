@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.hardware.core import Accelerator, Core, Dataflow, Memory, OperationalArray, Port
-from tilewright.hardware.core_dialects import in_current_form
-from tilewright.hardware.yaml_checks import check_hardware
+from tilewright.hardware.core_dialects import in_current_form, only_stores, with_dummy_array
+from tilewright.hardware.yaml_checks import check_hardware, note_unmodelled_keys
 from tilewright.hardware.yaml_schema import (
     ArrayEntry,
     DataflowEntry,
@@ -35,11 +35,20 @@ def accelerator_of(document: YamlDocument, notices: list[str] | None = None) -> 
         from tilewright.hardware.system_reader import multi_core_of
 
         return multi_core_of(document, notices)
-    findings = Findings(in_current_form(document, notices))
+    findings = Findings(in_current_form(document))
     entry: HardwareFile = validate(HardwareFile, findings)
     check_hardware(findings)
+    note_unmodelled_keys(findings)
     findings.finish(notices)
     return Accelerator(entry.name, (_core(entry),))
+
+
+def check_hardware_file(document: YamlDocument, notices: list[str]) -> None:
+    """Raises InputError with every problem of the file of an accelerator, or of a core that need not compute."""
+    if only_stores(document):
+        notices.append(f"{document.file} type: a core that only stores; it is for an accelerator of several cores")
+        document = with_dummy_array(document)
+    accelerator_of(document, notices)
 
 
 def _core(entry: HardwareFile) -> Core:

@@ -81,6 +81,10 @@ Allocation = Annotated[
     str, TextForm(parse_allocation, rf"\s*({'|'.join(MEMORY_OPERANDS)})\s*,\s*({'|'.join(DIRECTIONS)})\s*")
 ]
 UnrollingText = Annotated[str, TextForm(parse_unrolling, _UNROLLING.pattern)]
+CoreType = Literal[
+    "compute", "memory", "shim", "offchip", "zigzag.compute", "zigzag.memory", "zigzag.shim", "zigzag.offchip"
+]
+ElementType = Literal["int4", "int8", "uint8", "int16", "int24", "bf16", "fp16", "int32", "fp32"]
 DataflowEntry = dict[ArrayDimension, list[UnrollingText]]
 _Dataflows = Annotated[
     Annotated[DataflowEntry, Tag(TABLE_MARK)]
@@ -157,11 +161,34 @@ class ArrayEntry(Entry):
     """Input bits that an in-memory array takes at a time. Not supported yet."""
 
 
+class BanksEntry(Entry):
+    """The banks of a core's memory (Stream 2.1). Read; no access waits for a bank here, nor in Stream."""
+
+    count: PositiveCount
+    """Number of banks."""
+    width: PositiveCount
+    """Bytes of a word of a bank."""
+    stripe: PositiveCount = 1
+    """Consecutive words in one bank before the next bank follows."""
+
+
+class OperandPrecisionEntry(Entry):
+    """Element types that the units of a core are made for (Stream 2.1). Read; precisions come from the workload."""
+
+    input: ElementType | None = None
+    """Type of the factors."""
+    accumulator: ElementType | None = None
+    """Type of partial sums, which Stream takes for those of convolutions and matrix products."""
+
+
 class HardwareFile(Entry):
     """A core: an operational array and its memories."""
 
     name: Name
     """Name of the core."""
+    type: CoreType | None = None
+    """What the core is for (Stream 2.1): `compute`; `memory`, `shim`, `offchip` for one that only stores, whose array
+    may have no units."""
     memories: Annotated[dict[Name, MemoryEntry], Field(min_length=1)]
     """Memories by name, from innermost to outermost."""
     operational_array: ArrayEntry
@@ -172,6 +199,10 @@ class HardwareFile(Entry):
     operator_types: Annotated[list[OperatorType], Field(min_length=1)] = Field(default=[MAC])
     """What the core can run: ONNX operator types (`MaxPool`) and groups of them (`mac`, `vector`, `pooling`,
     `elementwise`, `normalization`, `reduction`, `softmax`, `all`). What it cannot run costs nothing and is listed."""
+    operand_precision: OperandPrecisionEntry | None = None
+    """Element types of the core's units (Stream 2.1). Not modelled."""
+    banks: BanksEntry | None = None
+    """Banks of the core's memory (Stream 2.1). Not modelled."""
 
 
 def hardware_schema() -> dict[str, Any]:

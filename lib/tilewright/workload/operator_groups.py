@@ -28,9 +28,9 @@ OPERATOR_TYPES_OF: dict[str, tuple[str, ...]] = {
         *("HardSigmoid", "HardSwish", "IntQuant", "IsInf", "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "Log", "Max"),
         *("Mean", "Min", "Mish", "Mod", "Mul", "Neg", "Not", "Or", "PRelu", "Pow", "QLinearAdd", "QLinearConcat"),
         *("QLinearLeakyRelu", "QLinearMul", "QLinearSigmoid", "Quant", "QuantizeLinear", "QuickGelu", "Reciprocal"),
-        *("Relu", "RotaryEmbedding", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus"),
-        *("Softsign", "Sqrt", "Sub", "Sum", "Swish", "Tan", "Tanh", "ThresholdedRelu", "Trilu", "Trunc", "Where"),
-        "Xor",
+        *("Relu", "RotaryEmbedding", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Silu", "Sin", "Sinh"),
+        *("Softplus", "Softsign", "Sqrt", "Sub", "Sum", "Swish", "Tan", "Tanh", "ThresholdedRelu", "Trilu", "Trunc"),
+        *("Where", "Xor"),
     ),
     "normalization": (
         *("BatchNormalization", "GroupNormalization", "InstanceNormalization", "LRN", "LayerNormalization"),

@@ -71,7 +71,7 @@ CASES = {
     "part of a bit": ("size: 64", "size: 0.3 B", "    size: 0.3", "memories.rf_I.size", ["whole number of bits"]),
     "size is true": ("size: 64", "size: true", "    size: true", "memories.rf_I.size", ["must be a number", "True"]),
     "size is a list": ("size: 64", "size: [64]", "    size: [64]", "memories.rf_I.size", ["must be a number"]),
-    "size is too large": ("size: 64", "size: 1.e30", "    size: 1.e30", "memories.rf_I.size", ["2^53"]),
+    "size is too large": ("size: 64", "size: 1.e30", "    size: 1.e30", "memories.rf_I.size", ["2^60"]),
     "no size": ("    size: 64\n", "", "  rf_I:", "memories.rf_I.size", ["required key is missing"]),
     "no read cost": ("    r_cost: 0.1\n", "", "  rf_I:", "memories.rf_I.r_cost", ["required key is missing"]),
     "null write cost": (

@@ -294,7 +294,7 @@ _STANDARD: Mapping[str, _Function] = {
         _same,
         """
         Abs Ceil Clip Dropout Elu Exp Floor GroupNormalization HardSigmoid InstanceNormalization LeakyRelu Log
-        MeanVarianceNormalization Neg PRelu Reciprocal Relu Selu Sigmoid Sqrt Tanh Add Sub Mul Div Max Min Mean Sum
+        MeanVarianceNormalization Neg PRelu Reciprocal Relu Selu Sigmoid Silu Sqrt Tanh Add Sub Mul Div Max Min Mean Sum
         """,
     ),
     **_table(_comparison, "GreaterOrEqual LessOrEqual"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 from onnx.helper import make_opsetid, make_tensor_value_info
+from tilewright.workload.operator_groups import is_listed
 
 from tests.unit.workload.onnx.dependency_checks import assert_dependencies, lower_model
 from tests.unit.workload.onnx.operators.vector_cases import Case, check_case, check_layers, layers_of
@@ -125,6 +126,15 @@ def test_a_computed_scalar_is_a_dependency_without_memory() -> None:
     (node,) = lower_model(Case("Mul", [(2, 5), ()], []).model()).nodes
     assert node.inputs == ("x0", "x1")
     assert [index_map.operand for index_map in node.index_maps] == ["I", ""]
+
+
+def test_silu_is_one_layer_of_one_operation_for_each_element() -> None:
+    """Exporters write x * sigmoid(x) as an operator that ONNX itself does not define."""
+    lowered = lower_model(Case("Silu", [(2, 3)], [6]).model())
+    check_layers(Case("Silu", [(2, 3)], [6]), lowered.nodes)
+    assert set(lowered.statuses.values()) == {"modelled"}
+    assert is_listed("Silu", ("elementwise",))
+    assert is_listed("com.example::Silu", ("Silu",))
 
 
 def test_a_mask_of_dropout_depends_on_nothing() -> None:
