@@ -15,6 +15,10 @@ LARGEST_WHOLE_NUMBER = 2**53
 """Whole numbers up to here are exact as doubles, which the cost model computes with."""
 LARGEST_SIZE_BITS = 2**60
 """A memory may be larger: its size is only compared with the data in it, which is less than 2^53 bits."""
+LARGEST_ENERGY_PJ = 10**12
+"""A joule. No real access, operation or transfer costs so much; sums over whole networks stay finite below it."""
+LARGEST_AREA_MM2 = 10**9
+"""A thousand square metres, for one unit or one instance of a memory."""
 
 _DECIMAL_PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY_PREFIXES = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
@@ -69,13 +73,13 @@ def parse_bandwidth_bits(value: object) -> int:
 
 
 def parse_energy_pj(value: object) -> float:
-    """An energy in pJ from `0.5`, "0.5 pJ", "1 nJ". Raises FieldError if negative or not finite."""
-    return _not_negative(_quantity(value, ENERGY_UNITS, "pJ", "0.5 pJ, 120 fJ, 1 nJ"))
+    """An energy in pJ from `0.5`, "0.5 pJ", "1 nJ". Raises FieldError if negative or beyond LARGEST_ENERGY_PJ."""
+    return _up_to(LARGEST_ENERGY_PJ, "10^12 pJ", _quantity(value, ENERGY_UNITS, "pJ", "0.5 pJ, 120 fJ, 1 nJ"))
 
 
 def parse_area_mm2(value: object) -> float:
-    """An area in mm2 from `0.25`, "0.25 mm2", "1200 um2". Raises FieldError if negative or not finite."""
-    return _not_negative(_quantity(value, AREA_UNITS, "mm2", "0.25 mm2, 1200 um2"))
+    """An area in mm2 from `0.25`, "0.25 mm2", "1200 um2". Raises FieldError if negative or beyond LARGEST_AREA_MM2."""
+    return _up_to(LARGEST_AREA_MM2, "10^9 mm2", _quantity(value, AREA_UNITS, "mm2", "0.25 mm2, 1200 um2"))
 
 
 def _quantity(value: object, units: Mapping[str, Fraction], plain_unit: str, examples: str) -> Fraction:
@@ -115,10 +119,9 @@ def _whole(quantity: Fraction, unit: str, largest: int = LARGEST_WHOLE_NUMBER) -
     return int(quantity)
 
 
-def _not_negative(quantity: Fraction) -> float:
+def _up_to(largest: int, told: str, quantity: Fraction) -> float:
     if quantity < 0:
         raise FieldError("must not be negative")
-    try:
-        return float(quantity)
-    except OverflowError:
-        raise FieldError("must be a finite number") from None
+    if quantity > largest:
+        raise FieldError(f"must not be greater than {told}")
+    return float(quantity)

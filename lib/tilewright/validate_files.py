@@ -6,15 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.errors import InputError, Problem
+from tilewright.file_kinds import HARDWARE, MAPPING, WORKLOAD, kind_of
 from tilewright.hardware.system_schema import multi_core_schema
 from tilewright.hardware.yaml_reader import check_hardware_file
-from tilewright.hardware.yaml_schema import HardwareFile, hardware_schema
+from tilewright.hardware.yaml_schema import hardware_schema
 from tilewright.mapping.yaml_reader import mapping_of
-from tilewright.mapping.yaml_schema import MappingEntry, mapping_schema
+from tilewright.mapping.yaml_schema import mapping_schema
 from tilewright.profile import REFERENCE
 from tilewright.workload.yaml_reader import workload_of
-from tilewright.workload.yaml_schema import LayerEntry, workload_schema
-from tilewright.yamlfile import YamlDocument, load_yaml
+from tilewright.workload.yaml_schema import workload_schema
+from tilewright.yamlfile import load_yaml
 
 SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "hardware": hardware_schema,
@@ -33,34 +34,21 @@ def validate_file(path: str | Path) -> tuple[str, list[Problem], list[str]]:
     kind = ""
     try:
         document = load_yaml(path, notices)
-        kind = kind_of(document)
-        if kind == "hardware":
+        kind = kind_of(document.data)
+        if kind == HARDWARE:
             check_hardware_file(document, notices)
-        elif kind == "workload":
+        elif kind == WORKLOAD:
             workload_of(document, Path(path).stem, notices)
-        elif kind == "mapping":
+        elif kind == MAPPING:
             mapping_of(document, notices)
         else:
+            kind = ""
             allowed = "a table with `memories`, or a list of layers or of mapping entries"
             problem = Problem("is neither hardware nor workload nor mapping", str(path), 1, allowed=allowed)
             return kind, [problem], notices
     except InputError as error:
         return kind, list(error.problems), notices
     return kind, [], notices
-
-
-def kind_of(document: YamlDocument) -> str:
-    """The kind of a YAML file by the keys it holds: hardware, workload, mapping, or '' if it cannot be told."""
-    data = document.data
-    if isinstance(data, dict):
-        return "hardware" if set(data) & {*HardwareFile.model_fields, "cores"} - {"name"} else ""
-    keys = [key for entry in data if isinstance(entry, dict) for key in entry] if isinstance(data, list) else []
-    layer_keys = sum(key in LayerEntry.model_fields and key not in MappingEntry.model_fields for key in keys)
-    mapping_keys = sum(key in MappingEntry.model_fields for key in keys)
-    if not layer_keys and not mapping_keys:
-        return ""
-    # A layer has a name too, but many keys that no mapping entry has.
-    return "workload" if layer_keys >= mapping_keys else "mapping"
 
 
 def schema_text(kind: str) -> str:

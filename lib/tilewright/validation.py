@@ -27,6 +27,9 @@ from pydantic_core import CoreSchema, core_schema
 
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.units import (
+    LARGEST_AREA_MM2,
+    LARGEST_ENERGY_PJ,
+    LARGEST_SIZE_BITS,
     LARGEST_WHOLE_NUMBER,
     NUMBER_PATTERN,
     FieldError,
@@ -70,17 +73,17 @@ class Entry(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
 
 
-def _number_schema(units: str, exclusive: bool) -> JsonSchema:
-    number = {"type": "number", "exclusiveMinimum" if exclusive else "minimum": 0}
+def _number_schema(units: str, largest: int, exclusive: bool = False) -> JsonSchema:
+    number = {"type": "number", "exclusiveMinimum" if exclusive else "minimum": 0, "maximum": largest}
     return JsonSchema({"anyOf": [number, {"type": "string", "pattern": rf"^\s*{NUMBER_PATTERN}\s*({units})?\s*$"}]})
 
 
 _SIZE = "([kMGT]|[KMGT]i)?(b|bit|bits|B|byte|bytes)"
 Name = Annotated[str, Field(min_length=1)]
-SizeBits = Annotated[int, BeforeValidator(parse_size_bits), _number_schema(_SIZE, True)]
-BandwidthBits = Annotated[int, BeforeValidator(parse_bandwidth_bits), _number_schema(f"{_SIZE}/(cycle|clk)", True)]
-EnergyPj = Annotated[float, BeforeValidator(parse_energy_pj), _number_schema("[afpnuµm]?J", False)]
-AreaMm2 = Annotated[float, BeforeValidator(parse_area_mm2), _number_schema("[uµm]m2", False)]
+SizeBits = Annotated[int, BeforeValidator(parse_size_bits), _number_schema(_SIZE, LARGEST_SIZE_BITS, True)]
+BandwidthBits = Annotated[int, BeforeValidator(parse_bandwidth_bits), _number_schema(f"{_SIZE}/(cycle|clk)", LARGEST_WHOLE_NUMBER, True)]
+EnergyPj = Annotated[float, BeforeValidator(parse_energy_pj), _number_schema("[afpnuµm]?J", LARGEST_ENERGY_PJ)]
+AreaMm2 = Annotated[float, BeforeValidator(parse_area_mm2), _number_schema("[uµm]m2", LARGEST_AREA_MM2)]
 PositiveCount = Annotated[int, Field(gt=0, le=LARGEST_WHOLE_NUMBER)]
 Count = Annotated[int, Field(ge=0, le=LARGEST_WHOLE_NUMBER)]
 

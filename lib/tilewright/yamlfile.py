@@ -93,7 +93,8 @@ def _read_text(path: Path, file: str) -> str:
     except (OSError, ValueError) as error:
         raise InputError([Problem(f"cannot be read: {getattr(error, 'strerror', None) or error}", file)]) from None
     if b"\0" in content:
-        raise InputError([Problem("is a binary file, a YAML file is needed", file)])
+        what = "an ONNX model" if path.suffix.lower() == ".onnx" else "a binary file"
+        raise InputError([Problem(f"is {what}, a YAML file is needed", file)])
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -10,7 +10,7 @@ PACKAGE = Path(tilewright.__file__).parent
 LEVELS = (
     ("errors", "profile", "units", "compiled", "record_pointer"),
     ("yamlfile",),
-    ("validation",),
+    ("file_kinds", "validation"),
     ("artifacts",),
     ("workload", "hardware"),
     ("mapping",),

@@ -16,7 +16,7 @@ from tilewright.errors import InputError
 DIGEST_BYTES = 16
 PACKAGE = Path(__file__).resolve().parent.parent
 
-_BASE = ("artifacts", "errors.py", "profile.py", "units.py", "validation.py", "yamlfile.py")
+_BASE = ("artifacts", "errors.py", "file_kinds.py", "profile.py", "units.py", "validation.py", "yamlfile.py")
 _TYPES = (
     *("workload/__init__.py", "workload/layer.py", "workload/graph.py", "workload/access.py"),
     *("workload/tensor.py", "workload/operator_groups.py", "workload/part_names.py"),

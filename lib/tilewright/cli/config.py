@@ -6,7 +6,7 @@ The Snakefile imports this at every parse: nothing heavier than YAML here.
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from tilewright.cli.multi_digests import is_system
 from tilewright.cli.network_config import NETWORK_KEYS, network_arguments
 from tilewright.cli.pipeline_config import Stages, read_stages
 from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.file_kinds import CONFIG, refuse_other_kind
 from tilewright.search.options import SearchOptions
 from tilewright.yamlfile import YamlDocument, load_yaml
 
@@ -87,11 +88,12 @@ class _Reader:
     files: dict[str, dict[str, str]] = field(default_factory=lambda: {kind: {} for kind in DESCRIPTIONS})
 
     def read(self, config: Any) -> Plan:
-        if not self._is_table(config, ()):
+        if not self._is_configuration(config):
             return Plan((), (), {}, {})
         self._refuse_repeated_keys()
         self._check_keys(config, (), TOP_KEYS)
         defaults = {key: value for key, value in config.items() if key in RUN_KEYS}
+        self._check_defaults(config)
         runs: dict[str, Run | MultiRun] = {}
         for path, name, entry in self._entries(config):
             run = self._run(path, name, entry, defaults)
@@ -145,7 +147,8 @@ class _Reader:
         values = {key: value for key, value in defaults.items() if key not in left_out}
         values |= {"model": MODEL} if flow == MULTI else {}
         values |= {key: value for key, value in entry.items() if key in OPTION_NAMES}
-        options = self._options(path, {key: value for key, value in values.items() if key in OPTION_NAMES})
+        inherited = [key for key in defaults if key in values and key not in entry]
+        options = self._options(path, {key: value for key, value in values.items() if key in OPTION_NAMES}, inherited)
         settings = read_settings(entry, defaults, path, self._note) if flow == MULTI else {}
         strict = entry.get("strict", defaults.get("strict", False))
         if not isinstance(strict, bool):
@@ -195,21 +198,31 @@ class _Reader:
             self._note(f"two files of the same name, {other} and {file}: rename one", (*path, kind))
         return name
 
-    def _options(self, path: tuple[str, ...], values: dict[str, Any]) -> SearchOptions | None:
-        before = len(self.problems)
-        for name, value in values.items():
-            kind, allowed = _OPTION_TYPES[name]
-            if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-                self._note("wrong kind of value", (*path, name), value=repr(value), allowed=allowed)
-        if len(self.problems) > before:
-            return None
+    def _options(
+        self, path: tuple[str, ...], values: Mapping[str, Any], inherited: Sequence[str] = ()
+    ) -> SearchOptions | None:
+        """The options of a run; what is wrong with one that it inherits from the top is told there, once."""
+
+        def place(name: str) -> tuple[str, ...]:
+            return (name,) if name in inherited else (*path, name)
+
+        wrong = [name for name, value in values.items() if not _is_of_kind(name, value)]
+        for name in wrong:
+            self._note("wrong kind of value", place(name), value=repr(values[name]), allowed=_OPTION_TYPES[name][1])
         try:
-            return SearchOptions(**values)
+            made = SearchOptions(**{name: value for name, value in values.items() if name not in wrong})
         except InputError as error:
             for problem in error.problems:
-                place = (*path, problem.path)
-                self._note(problem.message, place, problem.value, problem.allowed, problem.nearest)
-        return None
+                self._note(problem.message, place(problem.path), problem.value, problem.allowed, problem.nearest)
+            return None
+        return None if wrong else made
+
+    def _check_defaults(self, config: Mapping[str, Any]) -> None:
+        """What is wrong with options at the top by themselves, also with those that no run takes."""
+        for name in OPTION_NAMES:
+            if name in config and name != "allocation":  # which means something only beside others
+                self._options((), {name: config[name]})
+        read_settings({}, {key: config[key] for key in SETTINGS if not _holds(key, config.get(key))}, (), self._note)
 
     def _refuse_repeated_keys(self) -> None:
         """A repeated run would silently replace the first one."""
@@ -217,6 +230,15 @@ class _Reader:
             for path in document.repeated:
                 message, place = "the key is given twice: rename or remove one", ".".join(map(str, path))
                 self.problems.append(Problem(message, document.file, document.line_of(path), place))
+
+    def _is_configuration(self, config: Any) -> bool:
+        """Whether this is a configuration at all; told once if it is another kind of file."""
+        document = next(iter(self.documents), YamlDocument("config", config))
+        try:
+            refuse_other_kind(replace(document, data=config), CONFIG)
+        except InputError as error:
+            self.problems += error.problems
+        return not self.problems
 
     def _is_table(self, value: Any, path: tuple[str, ...]) -> bool:
         if not isinstance(value, Mapping):
@@ -240,6 +262,16 @@ class _Reader:
         problem = Problem(message, file, line, ".".join(path), value, allowed, nearest)
         if problem not in self.problems:
             self.problems.append(problem)
+
+
+def _is_of_kind(name: str, value: Any) -> bool:
+    """Whether the value of an option is of the right kind; true and false are no numbers."""
+    kind, _ = _OPTION_TYPES[name]
+    return isinstance(value, kind) and (not isinstance(value, bool) or kind is bool)
+
+
+def _holds(key: str, value: Any) -> bool:
+    return value is None or SETTINGS[key].holds(value)
 
 
 _OPTION_TYPES: dict[str, tuple[Any, str]] = {

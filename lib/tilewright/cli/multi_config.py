@@ -142,7 +142,7 @@ def read_settings(entry: Mapping[str, Any], defaults: Mapping[str, Any], path: t
     def place(key: str) -> tuple[str, ...]:
         return (*path, key) if key in entry else (key,)
 
-    wrong = {key for key, value in settings.items() if not SETTINGS[key].holds(value)}
+    wrong = [key for key, value in settings.items() if not SETTINGS[key].holds(value)]
     for key in wrong:
         note("wrong kind of value", place(key), value=repr(settings[key])[:60], allowed=SETTINGS[key].allowed)
     right = {key: value for key, value in settings.items() if key not in wrong}

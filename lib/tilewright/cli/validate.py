@@ -45,6 +45,7 @@ def command(files: tuple[Path, ...], kind: str | None, verbose: bool, as_json: b
 
 def kind_of(file: Path) -> str:
     """Which kind of file this is, told from its suffix and content. Raises InputError if it is none."""
+    from tilewright import file_kinds
     from tilewright.artifacts.envelope import is_artifact
     from tilewright.sources import existing_file
     from tilewright.yamlfile import load_yaml
@@ -54,15 +55,9 @@ def kind_of(file: Path) -> str:
         return "artifact"
     if path.suffix == ".onnx":
         return "workload"
-    data = load_yaml(path).data
-    if isinstance(data, dict):
-        if {"memories", "operational_array", "cores"} & set(data):
-            return "hardware"
-        if {"runs", "sweeps"} & set(data):
-            return "config"
-    if isinstance(data, list):
-        keys = {key for entry in data if isinstance(entry, dict) for key in entry}
-        return "workload" if {"equation", "loop_dims", "operator_type"} & keys else "mapping"
+    kind = file_kinds.kind_of(load_yaml(path).data)
+    if kind in KINDS:
+        return kind
     raise InputError([Problem("neither hardware, workload, mapping nor configuration; use --kind", str(path))])
 
 

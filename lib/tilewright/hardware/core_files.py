@@ -7,7 +7,7 @@ from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.hardware.core import Accelerator, Core
 from tilewright.hardware.core_dialects import only_stores, with_dummy_array
 from tilewright.hardware.core_paths import core_file_names, core_files_of, core_paths, find_core_file
-from tilewright.hardware.yaml_checks import note_unmodelled_keys
+from tilewright.hardware.yaml_checks import PART, STORE, note_unmodelled_keys
 from tilewright.hardware.yaml_reader import accelerator_of
 from tilewright.validation import Findings, table
 from tilewright.yamlfile import load_yaml
@@ -51,7 +51,9 @@ def read_core_file(path: Path, offchip: bool, notices: list[str]) -> CoreFile:
     remarks: list[str] = []
     unmodelled = Findings(document)
     note_unmodelled_keys(unmodelled)
-    accelerator: Accelerator = accelerator_of(with_dummy_array(document) if offchip or is_memory else document, remarks)
+    stores = offchip or is_memory
+    use = STORE if stores else PART
+    accelerator: Accelerator = accelerator_of(with_dummy_array(document) if stores else document, remarks, use)
     # What is unusual about a core is usual off chip.
     notices.extend(unmodelled.notices if offchip else remarks)
     return CoreFile(path, accelerator.cores[0], "operator_types" in table(document.data), is_memory)

@@ -1,5 +1,6 @@
 """The memory hierarchy of a core as each operand sees it (zigzag-dse 3.9.1: memory hierarchy)."""
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import lru_cache
@@ -30,22 +31,27 @@ def memory_hierarchy(core: Core) -> MemoryHierarchy:
     A memory is placed above those that already hold one of its operands and stand highest (highest level over all
     the operands they hold). Ties of the topological order follow the file.
     """
+    return hierarchy_of(tuple(memory.operands for memory in core.memories))
+
+
+def hierarchy_of(held: tuple[tuple[str, ...], ...]) -> MemoryHierarchy:
+    """The hierarchy of memories that hold these operands each, in file order."""
     below: dict[int, list[int]] = {}
     highest_level: list[int] = []
-    operands = list(dict.fromkeys(operand for memory in core.memories for operand in memory.operands))
+    operands = list(dict.fromkeys(itertools.chain.from_iterable(held)))
     count = dict.fromkeys(operands, 0)
-    for index, memory in enumerate(core.memories):
+    for index, own in enumerate(held):
         below[index] = []
-        for operand in memory.operands:
-            holders = [i for i in range(index) if operand in core.memories[i].operands]
+        for operand in own:
+            holders = [i for i in range(index) if operand in held[i]]
             if holders:
                 top = max(highest_level[i] for i in holders)
                 below[index] += [i for i in holders if highest_level[i] == top and i not in below[index]]
-        highest_level.append(max((count[operand] for operand in memory.operands), default=0))
-        for operand in memory.operands:
+        highest_level.append(max((count[operand] for operand in own), default=0))
+        for operand in own:
             count[operand] += 1
     order = tuple(TopologicalSorter(below).static_order())
-    levels = tuple((o, tuple(i for i in order if o in core.memories[i].operands)) for o in operands)
+    levels = tuple((o, tuple(i for i in order if o in held[i])) for o in operands)
     inner = tuple(i for i, lower in below.items() if not lower)
     return MemoryHierarchy(order, levels, inner)
 

@@ -1,20 +1,26 @@
 """Checks across the fields of a hardware file, on raw data: they run also when other fields are broken."""
 
+import math
 from typing import Any
 
 from tilewright.hardware.core import DIRECTIONS, MEMORY_OPERANDS
 from tilewright.hardware.dataflow_checks import check_dataflows
+from tilewright.hardware.direction_checks import check_directions
 from tilewright.hardware.yaml_schema import parse_allocation
-from tilewright.units import parse_bandwidth_bits
+from tilewright.units import LARGEST_WHOLE_NUMBER, parse_bandwidth_bits
 from tilewright.validation import Findings, items, parsed, table, texts
 from tilewright.yamlfile import KeyPath
 
+ALONE, PART, STORE = "alone", "part", "store"
+"""What a core file describes: a core by itself, one of several that computes, one that only stores."""
 NOT_YET = "not supported yet"
+LARGEST_ARRAY = 2**40
+"""Units of an array: a million times those of the largest chip."""
 _FORBIDDEN_DIRECTIONS = {"read": ("fh", "fl"), "write": ("th", "tl")}
 
 
-def check_hardware(findings: Findings) -> None:
-    """Record every problem across fields, and notices of what is unusual."""
+def check_hardware(findings: Findings, use: str = ALONE) -> None:
+    """Record every problem across fields, and notices of what is unusual. `use` is ALONE, PART or STORE."""
     data = table(findings.document.data)
     array = table(data.get("operational_array"))
     _check_array(findings, array)
@@ -27,6 +33,8 @@ def check_hardware(findings: Findings) -> None:
         if isinstance(name, str):
             _check_memory(findings, ("memories", name), table(memory), dimensions)
     _check_operands_have_memories(findings, memories)
+    if use != STORE:
+        check_directions(findings, is_part=use == PART)
     _note_narrowing_memories(findings, memories)
     findings.repeated(("operator_types",), items(data.get("operator_types")), "is listed twice")
     check_dataflows(findings, data.get("dataflows"), array)
@@ -49,6 +57,9 @@ def _check_array(findings: Findings, array: dict[Any, Any]) -> None:
     dimensions, sizes = array.get("dimensions"), array.get("sizes")
     if isinstance(dimensions, list) and isinstance(sizes, list) and len(dimensions) != len(sizes):
         findings.problem((*path, "sizes"), "needs one size for each of `dimensions`", sizes, f"{len(dimensions)} items")
+    counts = [size for size in items(sizes) if type(size) is int and 0 < size <= LARGEST_WHOLE_NUMBER]
+    if math.prod(counts) > LARGEST_ARRAY:
+        findings.problem((*path, "sizes"), "the array has more than 2^40 units", sizes)
     names = texts(dimensions)
     findings.repeated((*path, "dimensions"), names, "the array dimension is given twice")
     known = [name for name in names if name is not None]
@@ -89,7 +100,6 @@ def _check_ports(findings: Findings, path: KeyPath, memory: dict[Any, Any]) -> N
     for index, port in enumerate(ports):
         _check_bandwidths(findings, (*path, index), port)
         _check_allocation(findings, (*path, index), port, memory, owners)
-    _note_missing_directions(findings, path, memory, owners)
 
 
 def _check_bandwidths(findings: Findings, path: KeyPath, port: dict[Any, Any]) -> None:
@@ -124,22 +134,6 @@ def _check_allocation(
         if owners.get(pair, owner) != owner:
             findings.notice(place, f"'{', '.join(pair)}' is taken over from port {owners[pair]}, which comes earlier")
         owners[pair] = owner
-
-
-def _note_missing_directions(
-    findings: Findings, path: KeyPath, memory: dict[Any, Any], owners: dict[tuple[str, str], str]
-) -> None:
-    """Note directions that data of an operand will move in, judged from the memories above and below."""
-    memories = table(table(findings.document.data).get("memories"))
-    for operand in dict.fromkeys(name for name in texts(memory.get("operands")) if name in MEMORY_OPERANDS):
-        holders = [entry for entry in memories.values() if operand in texts(table(entry).get("operands"))]
-        is_top = bool(holders) and holders[-1] is memory
-        needed = ["tl"] + ["fl"] * (operand == "O")
-        needed += [] if is_top else ["fh"] + ["th"] * (operand == "O")
-        missing = [direction for direction in needed if (operand, direction) not in owners]
-        if missing:
-            listed = ", ".join(f"'{operand}, {direction}'" for direction in missing)
-            findings.notice(path, f"no port carries {listed}; a mapping that moves such data will be refused")
 
 
 def _check_operands_have_memories(findings: Findings, memories: dict[Any, Any]) -> None:

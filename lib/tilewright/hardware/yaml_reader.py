@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from tilewright.file_kinds import HARDWARE, refuse_other_kind
 from tilewright.hardware.core import Accelerator, Core, Dataflow, Memory, OperationalArray, Port
 from tilewright.hardware.core_dialects import in_current_form, only_stores, with_dummy_array
-from tilewright.hardware.yaml_checks import check_hardware, note_unmodelled_keys
+from tilewright.hardware.yaml_checks import ALONE, STORE, check_hardware, note_unmodelled_keys
 from tilewright.hardware.yaml_schema import (
     ArrayEntry,
     DataflowEntry,
@@ -28,8 +29,9 @@ def read_accelerator(source: str | Path | dict[str, Any], notices: list[str] | N
     return accelerator_of(document, notices)
 
 
-def accelerator_of(document: YamlDocument, notices: list[str] | None = None) -> Accelerator:
-    """The accelerator of a loaded document. Raises InputError."""
+def accelerator_of(document: YamlDocument, notices: list[str] | None = None, use: str = ALONE) -> Accelerator:
+    """The accelerator of a loaded document; a core may be PART of several, or only STORE. Raises InputError."""
+    refuse_other_kind(document, HARDWARE)
     if "cores" in table(document.data):
         # Imported here: the reader of several cores reads each of them through this module.
         from tilewright.hardware.system_reader import multi_core_of
@@ -37,7 +39,7 @@ def accelerator_of(document: YamlDocument, notices: list[str] | None = None) -> 
         return multi_core_of(document, notices)
     findings = Findings(in_current_form(document))
     entry: HardwareFile = validate(HardwareFile, findings)
-    check_hardware(findings)
+    check_hardware(findings, use)
     note_unmodelled_keys(findings)
     findings.finish(notices)
     return Accelerator(entry.name, (_core(entry),))
@@ -45,10 +47,11 @@ def accelerator_of(document: YamlDocument, notices: list[str] | None = None) -> 
 
 def check_hardware_file(document: YamlDocument, notices: list[str]) -> None:
     """Raises InputError with every problem of the file of an accelerator, or of a core that need not compute."""
+    use = ALONE
     if only_stores(document):
         notices.append(f"{document.file} type: a core that only stores; it is for an accelerator of several cores")
-        document = with_dummy_array(document)
-    accelerator_of(document, notices)
+        document, use = with_dummy_array(document), STORE
+    accelerator_of(document, notices, use)
 
 
 def _core(entry: HardwareFile) -> Core:

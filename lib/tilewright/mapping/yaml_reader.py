@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from tilewright.file_kinds import MAPPING, refuse_other_kind
 from tilewright.hardware.yaml_schema import parse_unrolling
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.yaml_checks import check_mapping, check_mapping_against_core, refuse_multi_core
@@ -27,6 +28,7 @@ def mapping_of(document: YamlDocument, notices: list[str] | None = None) -> Mapp
     findings = Findings(document)
     if refuse_multi_core(findings):
         findings.finish(notices)
+    refuse_other_kind(document, MAPPING)
     entries = validate(MappingFile, findings)
     check_mapping(findings)
     findings.finish(notices)

@@ -4,6 +4,7 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+from tilewright.file_kinds import WORKLOAD, refuse_other_kind
 from tilewright.validation import Findings, validate
 from tilewright.workload.equation import parse_equation, parse_relation
 from tilewright.workload.graph import Workload, WorkloadNode
@@ -25,6 +26,7 @@ def read_workload_yaml(source: str | Path | list[dict[str, Any]], notices: list[
 
 def workload_of(document: YamlDocument, name: str, notices: list[str] | None = None) -> Workload:
     """The workload of a loaded document. Raises InputError."""
+    refuse_other_kind(document, WORKLOAD)
     findings = Findings(document)
     entries = validate(WorkloadFile, findings)
     check_workload(findings)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tilewright.units import (
+    LARGEST_ENERGY_PJ,
     BANDWIDTH_UNITS,
     ENERGY_UNITS,
     SIZE_UNITS,
@@ -126,8 +127,13 @@ def test_every_size_unit_scales_exactly(count: int, unit: str, gap: str) -> None
 
 @given(st.decimals(0, 10**6, places=4), st.sampled_from(sorted(ENERGY_UNITS)))
 def test_energies_are_rounded_once(count: object, unit: str) -> None:
-    """The energy is the double nearest to the decimal that was written."""
-    assert parse_energy_pj(f"{count} {unit}") == float(Fraction(str(count)) * ENERGY_UNITS[unit])
+    """The energy is the double nearest to the decimal that was written; beyond a joule there is none."""
+    exact = Fraction(str(count)) * ENERGY_UNITS[unit]
+    if exact <= LARGEST_ENERGY_PJ:
+        assert parse_energy_pj(f"{count} {unit}") == float(exact)
+    else:
+        with pytest.raises(FieldError, match=r"not be greater than 10\^12 pJ"):
+            parse_energy_pj(f"{count} {unit}")
 
 
 @given(st.floats(0, 1e12))
