@@ -83,6 +83,22 @@ class MappingError(TilewrightError):
     """
 
 
+class NothingFitsError(MappingError):
+    """No mapping of a layer fits a core."""
+
+    def __init__(self, layer: str, core: str, reasons: Sequence[str]) -> None:
+        self.layer = layer
+        self.core = core
+        self.reasons = tuple(reasons)
+        """Why, for each spatial mapping that was tried."""
+        super().__init__("\n".join([f"no mapping of layer '{layer}' fits core '{core}':", *indented(self.reasons)]))
+
+
+def indented(lines: Iterable[str]) -> list[str]:
+    """Lines below a heading."""
+    return [f"  {line}" for line in lines]
+
+
 class ArtifactError(InputError):
     """A file artifact is missing, damaged, or of another schema or version."""
 

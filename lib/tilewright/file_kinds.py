@@ -35,7 +35,7 @@ ITEM_KEYS = {
     ),
     MAPPING: (
         *("name", "spatial_mapping", "spatial_mapping_hint", "memory_operand_links", "temporal_ordering"),
-        *("level_boundaries", "core_allocation", "core_allocation_is_fixed", "intra_core_tiling", "inter_core_tiling"),
+        *("level_boundaries", "memory_reach", "core_allocation", "core_allocation_is_fixed", "intra_core_tiling", "inter_core_tiling"),
         *("layer_dimension_names", "layers", "fused_groups", "kernel"),
     ),
     PIPELINE: ("stage", "replace", "insert", "drop", "set", "before", "after", "parameters"),

@@ -8,7 +8,7 @@ import tilewright
 
 PACKAGE = Path(tilewright.__file__).parent
 LEVELS = (
-    ("errors", "profile", "units", "compiled", "record_pointer"),
+    ("causes", "errors", "profile", "units", "compiled", "record_pointer"),
     ("yamlfile",),
     ("file_kinds", "validation"),
     ("artifacts",),

@@ -118,6 +118,20 @@ def of_run(pattern):
     )
 
 
+def written_for(kind):
+    """Input function: the file that a person wrote for a run; of an ONNX network, which has no lines, the artifact."""
+
+    def file(wildcards):
+        name = getattr(RUN_OF[wildcards.run], kind)
+        path = PLAN.files[kind][name]
+        if path.endswith(".onnx"):
+            model = RUN_OF[wildcards.run].options.model
+            return f"results/workload/{name}/{model}/workload.json"
+        return path
+
+    return file
+
+
 def search_options(wildcards):
     """Param function: the options of a run, as the command line takes them."""
     run = RUN_OF[wildcards.run]

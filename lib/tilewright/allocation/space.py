@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from tilewright.allocation.core_fit import core_findings
+from tilewright.causes import cause_of, count_of, some_of
 from tilewright.errors import InputError, Problem
 from tilewright.scheduling.assembly import SystemNames
 from tilewright.scheduling.problem import Floats, Integers, SchedulingProblem
@@ -35,6 +36,10 @@ class Exclusion:
     group: int
     core: int
     reason: str
+
+
+_Stranded = tuple[int, int, Sequence[Exclusion]]
+"""Layer and group of a part that no core can run, and why each core cannot."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +103,10 @@ class AllocationSpace:
         return tuple(int(part_cores[part]) for part in self.flexible)
 
 
+def _layer_name(layer: int, names: SystemNames | None) -> str:
+    return f"layer {layer}" if names is None else names.layer_names[layer]
+
+
 def _part_name(layer: int, group: int, names: SystemNames | None = None) -> str:
     return f"layer {layer} group {group}" if names is None else f"{names.layer_names[layer]} [{group}]"
 
@@ -125,13 +134,15 @@ def allocation_space(
     request_of = {request.layer: request for request in requests}
     choices: list[tuple[int, ...]] = []
     exclusions = []
+    stranded: list[_Stranded] = []
     for part, (layer, group) in enumerate(parts):
         wanted = _wanted_cores(problem, request_of.get(layer), group)
         refused = [Exclusion(layer, group, core, found[part, core]) for core in wanted if (part, core) in found]
         choices.append(tuple(core for core in wanted if (part, core) not in found))
         exclusions += refused
         if not choices[-1] and wanted:
-            problems.append(_no_core(layer, group, refused, names))
+            stranded.append((layer, group, refused))
+    problems += _no_core(stranded, names)
     if problems:
         raise InputError(problems)
     runtime, energy = _part_costs(problem, part_of_cn, len(parts))
@@ -140,18 +151,35 @@ def allocation_space(
     return AllocationSpace(parts, part_of_cn, tuple(choices), runtime, energy, tuple(exclusions))
 
 
-def _no_core(layer: int, group: int, refused: Sequence[Exclusion], names: SystemNames | None) -> Problem:
+def _no_core(stranded: Sequence[_Stranded], names: SystemNames | None) -> list[Problem]:
+    """A problem for each cause for which no core can run parts of layers; of several parts the first tells why."""
+    alike: dict[object, list[_Stranded]] = {}
+    for one in stranded:
+        cause = tuple((exclusion.core, cause_of([exclusion.reason])) for exclusion in one[2])
+        alike.setdefault(cause, []).append(one)
+    problems = []
+    for parts in alike.values():
+        layer, group, refused = parts[0]
+        name, what = _part_name(layer, group, names), "it"
+        if len(parts) > 1:
+            name = ""
+            layers = [_layer_name(layer, names) for layer in dict.fromkeys(layer for layer, _, _ in parts)]
+            what = f"{len(parts)} parts of {count_of(len(layers), 'layer')}, {some_of(layers)}"
+        problems.append(Problem(f"no core can run {what} ({_reason(refused, names)})", path=name))
+    return problems
+
+
+def _reason(refused: Sequence[Exclusion], names: SystemNames | None) -> str:
     """Cores of one file that cannot run a part for one reason are told together."""
     cores_of: dict[tuple[str, str], list[int]] = {}
     for exclusion in refused:
         file = "" if names is None else names.core_files[exclusion.core]
         core_id = exclusion.core if names is None else names.core_ids[exclusion.core]
         cores_of.setdefault((file, exclusion.reason), []).append(core_id)
-    why = "; ".join(
+    return "; ".join(
         f"core{'s' if len(cores) > 1 else ''} {', '.join(map(str, cores))}{f' ({file})' if file else ''}: {reason}"
         for (file, reason), cores in cores_of.items()
     )
-    return Problem(f"no core can run it ({why})", path=_part_name(layer, group, names))
 
 
 def _wanted_cores(problem: SchedulingProblem, request: LayerRequest | None, group: int) -> tuple[int, ...]:

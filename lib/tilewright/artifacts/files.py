@@ -18,3 +18,8 @@ def existing_file(source: FilePath, what: str) -> Path:
         raise InputError([Problem(f"the {what} file is a folder", str(path))])
     siblings = sorted(item.name for item in path.parent.iterdir()) if path.parent.is_dir() else []
     raise InputError([Problem(f"no such {what} file", str(path), nearest=nearest_name(path.name, siblings))])
+
+
+def file_of(source: object) -> str:
+    """The path of a source that is a file, else ''."""
+    return str(source) if isinstance(source, str | PathLike) else ""

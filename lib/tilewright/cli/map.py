@@ -16,6 +16,7 @@ from tilewright.cli.options import (
     FILE,
     common_options,
     echo_json,
+    echo_notices,
     network_options,
     parse_lpf_limit,
     pipeline_option,
@@ -71,6 +72,7 @@ def command(
     from tilewright.search.store import Store
     from tilewright.stages import run as engine
     from tilewright.stages.base import Control
+    from tilewright.stages.cut_lanes_notices import cut_lanes_notices
     from tilewright.stages.descriptions import Descriptions
 
     chosen = SearchOptions(lpf_limit=parse_lpf_limit(lpf_limit), **options)
@@ -79,6 +81,7 @@ def command(
         raise InputError([Problem("a stage of the pipeline writes files: the option is needed", path="-o")])
     descriptions = Descriptions(hardware, workload, mapping, network_options)
     problem: NetworkProblem = next(stages.parsers().run(descriptions))
+    echo_notices([*problem.notices, *cut_lanes_notices(problem, stages, mapping)])
     if strict:
         problem.check_complete()
     if output:

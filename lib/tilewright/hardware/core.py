@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from tilewright.errors import InputError
+from tilewright.errors import InputError, Problem
 from tilewright.workload.operator_groups import MAC
 
 MEMORY_OPERANDS = ("I1", "I2", "O")
@@ -102,5 +102,14 @@ class Accelerator:
 def single_core(accelerator: Accelerator) -> Core:
     """The only core of an accelerator. Raises InputError if there are several."""
     if len(accelerator.cores) != 1:
-        raise InputError(f"{accelerator.name} has {len(accelerator.cores)} cores, this needs exactly one")
+        raise InputError([several_cores_problem(accelerator)])
     return accelerator.cores[0]
+
+
+def several_cores_problem(accelerator: Accelerator, file: str = "") -> Problem:
+    """What is told of an accelerator of several cores where one core is needed."""
+    message = (
+        f"{accelerator.name} has {len(accelerator.cores)} cores, and one is needed here; for several there are runs with"
+        " `flow: multi` and the verbs cns, cost, allocate, schedule (docs/multi-core.md)"
+    )
+    return Problem(message, file)

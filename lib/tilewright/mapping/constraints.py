@@ -2,7 +2,7 @@
 
 import fnmatch
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 WILDCARD = "*"
 ALL_TILES = "all"
+_DEFAULT = "default"
 DEPTHWISE = "depthwise"
 LAYER_KINDS = (DEPTHWISE, *(group for group in GROUPS if group != ALL))
 """What a selector may name behind an `@`."""
@@ -102,17 +103,24 @@ class Mapping:
 
         Raises KeyError if there is no default entry (a validated mapping always has one).
         """
+        for entry in self.entries_for(layer):
+            return entry
+        raise KeyError(_DEFAULT)
+
+    def entries_for(self, layer: Layer) -> Iterator[MappingConstraints]:
+        """All entries that select a layer, that which counts first; one may come twice."""
         whole = whole_name(layer.name)
         for name in (layer.name, whole, layer.operator_type):
             if name in self._entry_of:
-                return self._entry_of[name]
+                yield self._entry_of[name]
         for entry in self._entries_of_kinds:
             if is_of_kind(layer, entry.name[1:]):
-                return entry
+                yield entry
         for entry, matches in self._globs:
             if matches(layer.name) or (whole != layer.name and matches(whole)):
-                return entry
-        return self._entry_of["default"]
+                yield entry
+        if _DEFAULT in self._entry_of:
+            yield self._entry_of[_DEFAULT]
 
     def constraints_of(self, workload: "Workload") -> dict[int, MappingConstraints]:
         """Node id -> the entry for its layer, of all layers of a network."""

@@ -5,6 +5,7 @@ import copy
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -57,20 +58,42 @@ def maximum_unrolling(
 ) -> MaximumUnrolling:
     """Largest factor of each loop dimension on each array dimension, by size and by inner memory bandwidth."""
     limits = size_limits(layer, core)
-    for operand, memory_index, served in _inner_operands(layer, core, constraints):
+    for ceiling in port_ceilings(layer, core, constraints, profile):
+        for name in ceiling.served:
+            for dimension in ceiling.dimensions:
+                limits[name][dimension] = min(limits[name][dimension], ceiling.elements)
+    return limits
+
+
+@dataclass(frozen=True)
+class PortCeiling:
+    """What the port of an inner memory leaves for the lanes of the array dimensions that it serves."""
+
+    operand: str
+    memory: str
+    served: tuple[str, ...]
+    dimensions: tuple[str, ...]
+    """Loop dimensions that take other elements of the operand."""
+    elements: int
+    """Elements that the port moves in a cycle."""
+
+
+def port_ceilings(
+    layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile
+) -> Iterator[PortCeiling]:
+    """The ceilings of all inner memories."""
+    for operand, memory_index, served in inner_operands(layer, core, constraints):
         bits = layer.bits_of[operand]
         memory = core.memories[memory_index]
         memory_operand = dict(constraints.memory_operand_links)[operand]
         port = memory.port_of.get((memory_operand, "fl" if operand == OUTPUT else "tl"))
         if bits == 0 or port is None:
             continue
-        ceiling = memory.ports[port].bandwidth_max_bits // bits
         irrelevant = operand_relevancy(layer, operand, profile).irrelevant
-        for name in served:
-            for dimension in limits[name]:
-                if dimension not in irrelevant:
-                    limits[name][dimension] = min(limits[name][dimension], ceiling)
-    return limits
+        dimensions = tuple(name for name in layer.size_of if name not in irrelevant)
+        yield PortCeiling(
+            operand, memory.name, served, dimensions, memory.ports[port].bandwidth_max_bits // bits
+        )
 
 
 def size_limits(layer: Layer, core: Core) -> MaximumUnrolling:
@@ -81,7 +104,7 @@ def size_limits(layer: Layer, core: Core) -> MaximumUnrolling:
     }
 
 
-def _inner_operands(
+def inner_operands(
     layer: Layer, core: Core, constraints: MappingConstraints
 ) -> Iterator[tuple[str, int, tuple[str, ...]]]:
     """(layer operand, memory, served array dimensions) for all inner memories."""
@@ -214,7 +237,7 @@ def limit_to_capacity(
     The first largest factor loses one until the product fits; equal factors then change together, as in the
     reference, and never below 1. Array dimensions in `fixed` keep what they have: the others make room for them.
     """
-    for operand, memory_index, served in _inner_operands(layer, core, constraints):
+    for operand, memory_index, served in inner_operands(layer, core, constraints):
         bits = layer.bits_of[operand]
         if bits == 0:
             continue

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tilewright.errors import InputError, MappingError, Problem, nearest_name
+from tilewright.errors import InputError, MappingError, NothingFitsError, Problem, nearest_name
 from tilewright.fusion.graph import CnGraph
 from tilewright.hardware.core import Core
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
@@ -251,7 +251,7 @@ def _rank(mapped: MappedCn, options: SearchOptions) -> tuple[float, ...]:
     return (*(float(value) for value in best), len(mapped.streams))
 
 
-def _told(failure: str) -> str:
-    """The reason of a search, which goes on after a line with the names of layer and core, on one line."""
-    lines = [line.strip() for line in failure.splitlines()]
-    return "; ".join(lines[1:] or lines)
+def _told(failure: MappingError) -> str:
+    """The reasons of a search, on one line."""
+    lines = failure.reasons if isinstance(failure, NothingFitsError) else str(failure).splitlines()
+    return "; ".join(line.strip() for line in lines)

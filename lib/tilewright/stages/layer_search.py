@@ -37,7 +37,7 @@ class LayerSearch:
     """Told each problem that was searched, when it is finished."""
     found: dict[str, list[Record]] = field(default_factory=dict)
     """Key -> records of the mappings."""
-    failures: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, MappingError] = field(default_factory=dict)
     """Key -> why nothing fits."""
     stop: threading.Event = field(default_factory=threading.Event)
 
@@ -76,7 +76,7 @@ class LayerSearch:
     def _search_in_threads(self, missing: list[LayerTask], search: Rest) -> None:
         """The kernel releases the interpreter lock, so threads are enough."""
         with ThreadPoolExecutor(self.control.threads) as pool:
-            pending: dict[Future[list[Record] | str], LayerTask] = {
+            pending: dict[Future[list[Record] | MappingError], LayerTask] = {
                 pool.submit(_attempt, search, task): task for task in missing
             }
             try:
@@ -97,8 +97,8 @@ class LayerSearch:
             self.found[task.key] = stored if isinstance(stored, list) else [stored]
         return stored is not None
 
-    def _finish(self, task: LayerTask, result: list[Record] | str) -> None:
-        if isinstance(result, str):
+    def _finish(self, task: LayerTask, result: list[Record] | MappingError) -> None:
+        if isinstance(result, MappingError):
             self.failures[task.key] = result
             return
         self.found[task.key] = result
@@ -109,12 +109,12 @@ class LayerSearch:
             self.on_found(task, result)
 
 
-def _attempt(search: Rest, task: LayerTask) -> list[Record] | str:
+def _attempt(search: Rest, task: LayerTask) -> list[Record] | MappingError:
     """The records of a layer, or why nothing fits."""
     try:
         return search_layer(search, task.problem)
     except MappingError as error:
-        return str(error)
+        return error
 
 
 def _nameless(record: Record) -> Record:

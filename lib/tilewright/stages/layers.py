@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilewright.cost.record import Record
-from tilewright.errors import MappingError
+from tilewright.errors import MappingError, NothingFitsError
 from tilewright.search.batch import OrderBatch
 from tilewright.stages.base import Rest, Same, WrongTypeError, type_name
 from tilewright.stages.items import Evaluations, LayerProblem
@@ -17,12 +17,12 @@ from tilewright.stages.tally import Tally
 def search_layer(search: Rest, problem: LayerProblem) -> list[Record]:
     """The records that the stages find for a layer: one for each mapping that comes back.
 
-    Raises MappingError if nothing comes back that fits, with the reason for each spatial mapping.
+    Raises NothingFitsError if nothing comes back that fits, with the reason for each spatial mapping.
     """
     found = list(_flat(search(problem)))
     records = records_of(found, search.stages)
     if not records:
-        raise MappingError(_nothing_fits(problem, found))
+        raise NothingFitsError(problem.layer.name, problem.core.name, _why_not(found))
     return records
 
 
@@ -37,19 +37,18 @@ def _flat(results: Iterator[Any]) -> Iterator[Evaluations]:
             raise WrongTypeError(f"Workload collects Evaluations, not {type_name(type(result))}")
 
 
-def _nothing_fits(problem: LayerProblem, found: list[Evaluations]) -> str:
+def _why_not(found: list[Evaluations]) -> list[str]:
+    """Why nothing fits, for each spatial mapping."""
     tally = Tally()
     for one in found:
         tally.add(one.tally)
-    lines = [f"no mapping of layer '{problem.layer.name}' fits core '{problem.core.name}':"]
+    lines = []
     for entry in tally:
         unrolling = "; ".join(
             f"{name}: {', '.join(f'{d} {f}' for d, f in factors) or '-'}" for name, factors in entry.unrolling
         )
-        lines.append(f"  with {unrolling or 'no spatial unrolling'}: {entry.reason or 'no result was passed on'}")
-    if len(lines) == 1:
-        lines.append("  the stages gave no mapping to cost")
-    return "\n".join(lines)
+        lines.append(f"with {unrolling or 'no spatial unrolling'}: {entry.reason or 'no result was passed on'}")
+    return lines or ["the stages gave no mapping to cost"]
 
 
 def order_total(search: Rest, problem: LayerProblem) -> int | None:

@@ -2,13 +2,20 @@
 
 from dataclasses import dataclass
 
+from tilewright.artifacts.files import file_of
 from tilewright.errors import InputError, Problem
-from tilewright.hardware.core import Accelerator, single_core
+from tilewright.hardware.core import Accelerator, Core, several_cores_problem, single_core
 from tilewright.mapping.constraints import BETWEEN_CORES, Mapping, MappingConstraints
+from tilewright.mapping.element_fit import element_fit_problems
 from tilewright.mapping.source import names_unknown_to, parse_mapping
+from tilewright.mapping.unused_entries import note_unused_entries
+from tilewright.mapping.yaml_checks import document_behind
 from tilewright.stages.base import Change
 from tilewright.stages.descriptions import Descriptions, NetworkProblem
+from tilewright.validation import Findings
 from tilewright.workload.graph import Workload
+from tilewright.workload.layer import Layer
+from tilewright.workload.runnable import restrict_to_core
 
 NO_NETWORK = Workload("", ())
 NO_HARDWARE = Accelerator("", ())
@@ -46,6 +53,10 @@ class MappingParser(Change):
             raise InputError(problems)
         network, accelerator = item.network or NO_NETWORK, item.accelerator or NO_HARDWARE
         notices += _of_no_effect(mapping, accelerator)
+        if item.network is not None:
+            findings = Findings(document_behind(mapping, file_of(item.mapping)))
+            note_unused_entries(findings, mapping, network)
+            notices += findings.notices
         return NetworkProblem(network, accelerator, mapping, notices=(*item.notices, *notices))
 
 
@@ -71,4 +82,14 @@ def _what_does_not_fit_together(item: Descriptions, mapping: Mapping | None) -> 
     ]
     if unread or mapping is None or item.mapping is None or item.network is None or item.accelerator is None:
         return unread  # also where one description is read by itself
-    return names_unknown_to(mapping, single_core(item.accelerator), item.network, item.mapping)
+    if len(item.accelerator.cores) != 1:
+        return [several_cores_problem(item.accelerator, file_of(item.hardware))]
+    core = single_core(item.accelerator)
+    unknown = names_unknown_to(mapping, core, item.network, item.mapping)
+    # Names that are wrong say nothing of what is kept where.
+    return unknown or element_fit_problems(_layers_on(core, item.network), core, mapping, item.hardware)
+
+
+def _layers_on(core: Core, network: Workload) -> list[Layer]:
+    """The layers that the core runs."""
+    return [node.layer for node in restrict_to_core(network, core)[0].nodes if node.layer is not None]

@@ -3,16 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.errors import nearest_name
+from tilewright.causes import some_of
 from tilewright.hardware.system import MEMORY, OFFCHIP, MultiCoreAccelerator
-from tilewright.mapping.constraints import LAYER_KINDS, Mapping, MappingConstraints
+from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.core_choice import COMPUTES_NOTHING, CoreChoice, core_choice
+from tilewright.mapping.unused_entries import note_unused_entries
 from tilewright.stages.system_problem import SystemProblem
 from tilewright.validation import Findings
 from tilewright.workload.graph import Workload, WorkloadNode
-from tilewright.workload.operator_groups import KNOWN_TYPES, bare_type
 
-_MOST_NAMED = 4
 _DEFAULT = "default"
 
 
@@ -48,6 +47,7 @@ def layers_of_entries(workload: Workload, mapping: Mapping) -> list[list[Workloa
 def check_cores(findings: Findings, problem: SystemProblem) -> None:
     """Record cores that do not exist or cannot run what they are named for, and layers that no core can run."""
     check_ids(findings, problem.mapping, CoreNames.of(problem.accelerator))
+    note_unused_entries(findings, problem.mapping, problem.workload)
     layers = layers_of_entries(problem.workload, problem.mapping)
     for index, (entry, nodes) in enumerate(zip(problem.mapping.entries, layers, strict=True)):
         choices = [core_choice(node, entry, problem.accelerator) for node in nodes]
@@ -56,8 +56,6 @@ def check_cores(findings: Findings, problem: SystemProblem) -> None:
             continue
         _check_named(findings, index, entry, nodes, choices)
         _check_choices(findings, index, entry, nodes, choices)
-        if not nodes:
-            _note_unused(findings, index, entry, problem.workload)
 
 
 def check_ids(findings: Findings, mapping: Mapping, cores: CoreNames) -> None:
@@ -147,19 +145,7 @@ def _check_choices(
         findings.problem(path, f"no core can run {_named(found)}: {'; '.join(texts)}")
 
 
-def _note_unused(findings: Findings, index: int, entry: MappingConstraints, workload: Workload) -> None:
-    """Note an entry for no layer, unless it is for operators that other networks may have."""
-    is_kind = entry.name.startswith("@") and entry.name[1:] in LAYER_KINDS
-    if entry.name == _DEFAULT or is_kind or bare_type(entry.name) in KNOWN_TYPES:
-        return
-    names = [node.layer.name for node in workload.nodes if node.layer is not None]
-    near = nearest_name(entry.name, names)
-    findings.notice((index, "name"), f"selects no layer of {workload.name}" + (f"; there is {near}" if near else ""))
-
-
 def _named(nodes: Sequence[WorkloadNode]) -> str:
     """Layers for people: Conv conv1, conv2 and 3 more."""
-    names = [node.name for node in nodes]
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     types = "/".join(dict.fromkeys(node.operator_type for node in nodes))
-    return f"{types} {', '.join(names[:_MOST_NAMED])}{more}"
+    return f"{types} {some_of([node.name for node in nodes])}"

@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 
 from tilewright.artifacts.envelope import is_artifact
+from tilewright.artifacts.files import file_of
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.fusion.hint_loops import hint_loop_problems
 from tilewright.fusion.stacks import layer_stacks
@@ -22,7 +23,7 @@ from tilewright.stages.preflight_cores import CoreNames, check_ids
 from tilewright.stages.preflight_needs import prefetch_problems
 from tilewright.stages.preflight_stacks import check_cutoffs
 from tilewright.stages.preflight_tiles import check_hint_loops, check_tiles
-from tilewright.stages.system_problem import SystemProblem, file_of, read_parts, system_problem
+from tilewright.stages.system_problem import SystemProblem, read_parts, system_problem
 from tilewright.validation import Findings
 from tilewright.workload.graph import Workload
 from tilewright.yamlfile import YamlDocument, document_of, load_yaml

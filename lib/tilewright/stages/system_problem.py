@@ -2,12 +2,12 @@
 start from."""
 
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import content_digest
 from tilewright.artifacts.envelope import is_artifact
+from tilewright.artifacts.files import file_of
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping
@@ -125,11 +125,6 @@ def input_digests(problem: SystemProblem) -> dict[str, str]:
         "workload": content_digest(encode(problem.workload)),
         "mapping": content_digest(encode(problem.mapping)),
     }
-
-
-def file_of(source: object) -> str:
-    """The path of a source that is a file, else ''."""
-    return str(source) if isinstance(source, str | PathLike) else ""
 
 
 def has_lines(file: str) -> bool:

@@ -11,6 +11,7 @@ from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import core_area_mm2
 from tilewright.stages.base import Change, Rest, Same, Stage
 from tilewright.stages.descriptions import NetworkProblem
+from tilewright.stages.failures import told_by_cause
 from tilewright.stages.identity import SearchIdentity
 from tilewright.stages.items import Evaluations, LayerProblem, LayerRecord
 from tilewright.stages.layer_search import LayerSearch, LayerTask
@@ -42,7 +43,8 @@ class Workload(Stage):
         layers = LayerSearch(f"{item.workload.name} on {item.core.name}", search, _telling(item, search))
         layers.run(tasks)
         if layers.failures:
-            raise MappingError("\n".join(layers.failures[task.key] for task in tasks if task.key in layers.failures))
+            failed = [(task.problem.names, layers.failures[task.key]) for task in tasks if task.key in layers.failures]
+            raise MappingError(told_by_cause(failed, item.core.name))
         for task in tasks:
             # What only looks at results also sees those from the store, one layer after another.
             end = _giving([_named(record, task, item.core) for record in layers.found[task.key]])

@@ -1,0 +1,59 @@
+"""Memories that cannot hold a single element of an operand that layers keep in them: no mapping of those layers fits."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from tilewright.artifacts.envelope import is_artifact
+from tilewright.artifacts.files import file_of
+from tilewright.causes import count_of, some_of
+from tilewright.errors import InputError, Problem
+from tilewright.hardware.core import Core
+from tilewright.mapping.constraints import Mapping
+from tilewright.validation import Findings
+from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
+from tilewright.yamlfile import YamlDocument, load_yaml
+
+TooSmall = tuple[str, str, int]
+"""(memory, layer operand, bits of one element)."""
+
+
+def too_small_memories(layer: Layer, core: Core, mapping: Mapping) -> list[TooSmall]:
+    """The memories of a core that have no room for one element of an operand of the layer."""
+    link = dict(mapping.constraints_for(layer).memory_operand_links)
+    found = []
+    for operand in layer.operands:
+        bits = layer.bits_of[operand]
+        if operand == OUTPUT:
+            bits = min(bits, layer.bits_of[FINAL_OUTPUT])
+        holders = [memory for memory in core.memories if link.get(operand) in memory.operands]
+        found += [(memory.name, operand, bits) for memory in holders if bits > memory.size_bits]
+    return found
+
+
+def element_fit_problems(layers: Iterable[Layer], core: Core, mapping: Mapping, source: object) -> list[Problem]:
+    """A problem for each such memory, with the layers that it hits, on its line in the file of the core.
+
+    `source` is what the core was read from: problems have lines where that is a file that a person wrote.
+    """
+    hit: dict[TooSmall, list[str]] = {}
+    for layer in layers:
+        for found in too_small_memories(layer, core, mapping):
+            hit.setdefault(found, []).append(layer.name)
+    findings = Findings(hardware_document(source, core))
+    sizes = {memory.name: memory.size_bits for memory in core.memories}
+    for (memory, operand, bits), names in hit.items():
+        layers_hit = f"{count_of(len(names), 'layer')}: {some_of(names)}"
+        message = f"holds {count_of(sizes[memory], 'bit')}, and one element of {operand} has {bits:,} (in {layers_hit})"
+        findings.problem(("memories", memory, "size"), message)
+    return findings.problems
+
+
+def hardware_document(source: object, core: Core) -> YamlDocument:
+    """The file that a core was read from, for lines; without lines if a person did not write it."""
+    file = file_of(source)
+    if file and not is_artifact(Path(file)):
+        try:
+            return load_yaml(file)
+        except InputError:
+            pass
+    return YamlDocument(file or core.name, {})
