@@ -23,7 +23,16 @@ _FORMS = {
 _IS_LIST = {HARDWARE: False, WORKLOAD: True, MAPPING: True, CONFIG: False}
 TABLE_KEYS = {
     CONFIG: ("runs", "sweeps"),
-    HARDWARE: ("memories", "operational_array", "cores", "multipliers", "core_connectivity", "graph", "dataflows", "operator_types"),
+    HARDWARE: (
+        "memories",
+        "operational_array",
+        "cores",
+        "multipliers",
+        "core_connectivity",
+        "graph",
+        "dataflows",
+        "operator_types",
+    ),
     PIPELINE: ("pipeline",),
     MAPPING: ("layers", "fused_groups", "kernel"),
 }
@@ -35,7 +44,14 @@ ITEM_KEYS = {
     ),
     MAPPING: (
         *("name", "spatial_mapping", "spatial_mapping_hint", "memory_operand_links", "temporal_ordering"),
-        *("level_boundaries", "memory_reach", "core_allocation", "core_allocation_is_fixed", "intra_core_tiling", "inter_core_tiling"),
+        *(
+            "level_boundaries",
+            "memory_reach",
+            "core_allocation",
+            "core_allocation_is_fixed",
+            "intra_core_tiling",
+            "inter_core_tiling",
+        ),
         *("layer_dimension_names", "layers", "fused_groups", "kernel"),
     ),
     PIPELINE: ("stage", "replace", "insert", "drop", "set", "before", "after", "parameters"),

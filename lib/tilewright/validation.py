@@ -81,7 +81,9 @@ def _number_schema(units: str, largest: int, exclusive: bool = False) -> JsonSch
 _SIZE = "([kMGT]|[KMGT]i)?(b|bit|bits|B|byte|bytes)"
 Name = Annotated[str, Field(min_length=1)]
 SizeBits = Annotated[int, BeforeValidator(parse_size_bits), _number_schema(_SIZE, LARGEST_SIZE_BITS, True)]
-BandwidthBits = Annotated[int, BeforeValidator(parse_bandwidth_bits), _number_schema(f"{_SIZE}/(cycle|clk)", LARGEST_WHOLE_NUMBER, True)]
+BandwidthBits = Annotated[
+    int, BeforeValidator(parse_bandwidth_bits), _number_schema(f"{_SIZE}/(cycle|clk)", LARGEST_WHOLE_NUMBER, True)
+]
 EnergyPj = Annotated[float, BeforeValidator(parse_energy_pj), _number_schema("[afpnuµm]?J", LARGEST_ENERGY_PJ)]
 AreaMm2 = Annotated[float, BeforeValidator(parse_area_mm2), _number_schema("[uµm]m2", LARGEST_AREA_MM2)]
 PositiveCount = Annotated[int, Field(gt=0, le=LARGEST_WHOLE_NUMBER)]

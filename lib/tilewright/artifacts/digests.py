@@ -16,7 +16,16 @@ from tilewright.errors import InputError
 DIGEST_BYTES = 16
 PACKAGE = Path(__file__).resolve().parent.parent
 
-_BASE = ("artifacts", "causes.py", "errors.py", "file_kinds.py", "profile.py", "units.py", "validation.py", "yamlfile.py")
+_BASE = (
+    "artifacts",
+    "causes.py",
+    "errors.py",
+    "file_kinds.py",
+    "profile.py",
+    "units.py",
+    "validation.py",
+    "yamlfile.py",
+)
 _TYPES = (
     *("workload/__init__.py", "workload/layer.py", "workload/graph.py", "workload/access.py"),
     *("workload/tensor.py", "workload/operator_groups.py", "workload/part_names.py"),
@@ -28,7 +37,13 @@ _STAGE = (
     *("workload/network_options.py", "workload/runnable.py"),
 )
 _SEARCH = (
-    *("stages/__init__.py", "stages/base.py", "stages/catalogue.py", "stages/costing.py", "stages/cut_lanes_notices.py"),
+    *(
+        "stages/__init__.py",
+        "stages/base.py",
+        "stages/catalogue.py",
+        "stages/costing.py",
+        "stages/cut_lanes_notices.py",
+    ),
     *("stages/data_locality.py",),
     *("stages/default.py", "stages/descriptions.py", "stages/entries.py", "stages/failures.py", "stages/findings.py"),
     *("stages/flow.py", "stages/hardware_parser.py", "stages/identity.py", "stages/items.py"),
@@ -69,8 +84,8 @@ _MULTI = (
 )
 _PREFLIGHT = (
     *("stages/preflight.py", "stages/preflight_cores.py", "stages/preflight_dataflows.py"),
-    *("stages/preflight_exchange.py", "stages/preflight_files.py", "stages/preflight_needs.py"),
-    *("stages/preflight_stacks.py", "stages/preflight_tiles.py"),
+    *("stages/preflight_exchange.py", "stages/preflight_files.py", "stages/preflight_memories.py"),
+    *("stages/preflight_needs.py", "stages/preflight_stacks.py", "stages/preflight_tiles.py"),
 )
 _MULTI_PIPELINE = (
     *("workload", "hardware", "mapping", "cost", "search", "fusion", "scheduling", "allocation", "stages"),
@@ -117,7 +132,7 @@ CODE_OF: dict[str, tuple[str, ...]] = {
         *("stages/cn_needs.py", "stages/cost_rows.py", "stages/intra_core_mapping.py", "stages/multi_inputs.py"),
         *("stages/origins.py", "stages/multi_items.py", "stages/operand_streaming.py", "stages/spatial_choice.py"),
         *("stages/system_problem.py", "stages/preflight_needs.py", "scheduling/__init__.py"),
-        *("stages/preflight_dataflows.py",),
+        *("stages/cut_lanes_of_cns.py", "stages/preflight_dataflows.py"),
         *("scheduling/core_costs.py", "scheduling/cost_classes.py"),
     ),
     "multi_pipeline": (

@@ -74,6 +74,7 @@ def command(
     from tilewright.search.options import SearchOptions
     from tilewright.search.store import Store
     from tilewright.stages.base import Control
+    from tilewright.stages.cut_lanes_of_cns import cut_lanes_notices_of_cns
     from tilewright.stages.intra_core_mapping import map_core
     from tilewright.stages.multi_items import CnProblem
 
@@ -86,7 +87,8 @@ def command(
     assert chosen is not None
     assert read is not None
     described, graph = read
-    echo_notices([*described.notices, *_of_no_effect(chosen)])
+    cut = cut_lanes_notices_of_cns(described, graph, core)
+    echo_notices([*described.notices, *cut, *_of_no_effect(chosen)])
     if output:
         make_folder(output.parent)  # a place that cannot be written is told before the search, not after it
     finished: list[object] = []

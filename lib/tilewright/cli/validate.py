@@ -72,9 +72,7 @@ def _validate(file: Path, kind: str, notices: list[str]) -> None:
 
         read_mapping(file, notices)
     elif kind == "workload":
-        from tilewright.sources import parse_workload
-
-        parse_workload(file)
+        _validate_workload(file, notices)
     elif kind == "artifact":
         from tilewright.artifacts.envelope import read_artifact
 
@@ -83,3 +81,12 @@ def _validate(file: Path, kind: str, notices: list[str]) -> None:
         from tilewright.cli.config import read_config
 
         read_config(file)
+
+
+def _validate_workload(file: Path, notices: list[str]) -> None:
+    from tilewright.workload.source import LAYERS, kind_of_source, parse_workload, read_layers
+
+    if kind_of_source(file) == LAYERS:
+        read_layers(file, notices)
+    else:
+        parse_workload(file)

@@ -4,7 +4,7 @@ That a layer is smaller than the lanes is what a mapping for many layers always 
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tilewright.causes import count_of, some_of
 from tilewright.errors import MappingError
@@ -28,19 +28,19 @@ Cut = tuple[str, str]
 
 
 def note_cut_lanes(
-    findings: Findings, mapping: Mapping, layers: Sequence[Layer], cuts_of: Callable[[Layer], Iterator[Cut]]
+    findings: Findings, mapping: Mapping, cuts: Iterable[tuple[str, MappingConstraints, Iterable[Cut]]]
 ) -> None:
     """Note every cause for which lanes are cut once, with the layers that it hits.
 
-    `findings` are of the document of the mapping; `cuts_of` tells the cuts of a layer under its entry.
+    `findings` are of the document of the mapping; `cuts` have the names of layers and their entries.
     """
     place_of = {id(entry): place for place, entry in enumerate(mapping.entries)}
-    found: dict[tuple[int, str, str], list[str]] = {}
-    for layer in layers:
-        place = place_of[id(mapping.constraints_for(layer))]
-        for name, cause in dict.fromkeys(cuts_of(layer)):
-            found.setdefault((place, name, cause), []).append(layer.name)
-    for (place, name, cause), names in found.items():
+    found: dict[tuple[int, str, str], dict[str, None]] = {}
+    for layer, entry, its_cuts in cuts:
+        for name, cause in its_cuts:
+            found.setdefault((place_of[id(entry)], name, cause), {})[layer] = None
+    for (place, name, cause), layers in found.items():
+        names = list(layers)
         path = (place, "spatial_mapping", name)
         findings.notice(path, f"{cause} (in {count_of(len(names), 'layer')}: {some_of(names)})")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from tilewright.artifacts.envelope import is_artifact
 from tilewright.artifacts.files import file_of
 from tilewright.causes import count_of, some_of
-from tilewright.errors import InputError, Problem
+from tilewright.errors import InputError
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import Mapping
 from tilewright.validation import Findings
@@ -30,7 +30,7 @@ def too_small_memories(layer: Layer, core: Core, mapping: Mapping) -> list[TooSm
     return found
 
 
-def element_fit_problems(layers: Iterable[Layer], core: Core, mapping: Mapping, source: object) -> list[Problem]:
+def element_fit_findings(layers: Iterable[Layer], core: Core, mapping: Mapping, source: object) -> Findings:
     """A problem for each such memory, with the layers that it hits, on its line in the file of the core.
 
     `source` is what the core was read from: problems have lines where that is a file that a person wrote.
@@ -45,7 +45,7 @@ def element_fit_problems(layers: Iterable[Layer], core: Core, mapping: Mapping, 
         layers_hit = f"{count_of(len(names), 'layer')}: {some_of(names)}"
         message = f"holds {count_of(sizes[memory], 'bit')}, and one element of {operand} has {bits:,} (in {layers_hit})"
         findings.problem(("memories", memory, "size"), message)
-    return findings.problems
+    return findings
 
 
 def hardware_document(source: object, core: Core) -> YamlDocument:

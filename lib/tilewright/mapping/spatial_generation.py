@@ -91,9 +91,7 @@ def port_ceilings(
             continue
         irrelevant = operand_relevancy(layer, operand, profile).irrelevant
         dimensions = tuple(name for name in layer.size_of if name not in irrelevant)
-        yield PortCeiling(
-            operand, memory.name, served, dimensions, memory.ports[port].bandwidth_max_bits // bits
-        )
+        yield PortCeiling(operand, memory.name, served, dimensions, memory.ports[port].bandwidth_max_bits // bits)
 
 
 def size_limits(layer: Layer, core: Core) -> MaximumUnrolling:

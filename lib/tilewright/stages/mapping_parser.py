@@ -6,7 +6,7 @@ from tilewright.artifacts.files import file_of
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Accelerator, Core, several_cores_problem, single_core
 from tilewright.mapping.constraints import BETWEEN_CORES, Mapping, MappingConstraints
-from tilewright.mapping.element_fit import element_fit_problems
+from tilewright.mapping.element_fit import element_fit_findings
 from tilewright.mapping.source import names_unknown_to, parse_mapping
 from tilewright.mapping.unused_entries import note_unused_entries
 from tilewright.mapping.yaml_checks import document_behind
@@ -87,7 +87,7 @@ def _what_does_not_fit_together(item: Descriptions, mapping: Mapping | None) -> 
     core = single_core(item.accelerator)
     unknown = names_unknown_to(mapping, core, item.network, item.mapping)
     # Names that are wrong say nothing of what is kept where.
-    return unknown or element_fit_problems(_layers_on(core, item.network), core, mapping, item.hardware)
+    return unknown or element_fit_findings(_layers_on(core, item.network), core, mapping, item.hardware).problems
 
 
 def _layers_on(core: Core, network: Workload) -> list[Layer]:

@@ -15,6 +15,7 @@ from tilewright.mapping.yaml_checks import check_mapping_against_workload, docum
 from tilewright.stages.preflight_cores import check_array_names, check_cores
 from tilewright.stages.preflight_dataflows import dataflow_problems
 from tilewright.stages.preflight_exchange import check_exchange
+from tilewright.stages.preflight_memories import memory_findings
 from tilewright.stages.preflight_needs import offchip_problems, prefetch_problems
 from tilewright.stages.preflight_stacks import check_cutoffs, note_interleaved_stacks
 from tilewright.stages.preflight_tiles import check_hint_loops, check_tiles
@@ -44,7 +45,7 @@ def preflight(
 
     Wrong are unknown cores, cores that cannot run what they are named for, layers that no core can run, tiles larger
     than every layer they are for, unknown loop dimensions, stacks of unknown layers, fixed lists of cores that do not
-    match the groups of their layers, cores between which data cannot move, a missing off-chip core, loop dimensions in
+    match the groups of their layers, memories without room for one element, cores between which data cannot move, a missing off-chip core, loop dimensions in
     dataflows that no layer has, and operands to prefetch that no layer has.
 
     `options` are None where they are wrong themselves: whatever they decide is left out. A mapping of which a part
@@ -60,7 +61,9 @@ def preflight(
     if mapping_is_whole:
         check_exchange(findings, problem)
     findings.problems += check_mapping_against_workload(problem.mapping, problem.workload, problem.mapping_file)
-    findings.problems += [*offchip_problems(problem), *dataflow_problems(problem)]
+    too_small, noted = memory_findings(problem)
+    findings.problems += [*offchip_problems(problem), *dataflow_problems(problem), *too_small]
+    findings.notices += noted
     findings.problems += prefetch_problems(problem.workload, operands_to_prefetch)
     found = dict.fromkeys(findings.problems)
     ordered = sorted(found, key=lambda one: (one.file != problem.mapping_file, one.line))

@@ -25,6 +25,21 @@ def check_workload(findings: Findings) -> None:
         if relations is not None:
             _check_equation(findings, (index,), entry, relations)
             _check_windows(findings, (index,), entry, relations)
+    _note_wide_results(findings, entries)
+
+
+def _note_wide_results(findings: Findings, entries: list[dict[Any, Any]]) -> None:
+    """Note layers whose final outputs are wider than what they are summed up in, all of one pair of widths together."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for index, entry in enumerate(entries):
+        bits = table(entry.get("operand_precision"))
+        partial, final = bits.get("O"), bits.get("O_final")
+        if _is_number(partial) and _is_number(final) and 0 < partial < final:
+            found.setdefault((partial, final), []).append(index)
+    for (partial, final), indices in found.items():
+        message = f"final outputs of {final} bits are wider than partial sums, O, of {partial}: they gain nothing by it"
+        others = f" (in {len(indices)} layers of the file)" if len(indices) > 1 else ""
+        findings.notice((indices[0], "operand_precision", "O_final"), message + others)
 
 
 def _is_number(value: Any) -> bool:

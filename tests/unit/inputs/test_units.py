@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tilewright.units import (
-    LARGEST_ENERGY_PJ,
     BANDWIDTH_UNITS,
     ENERGY_UNITS,
+    LARGEST_ENERGY_PJ,
     SIZE_UNITS,
     FieldError,
     parse_area_mm2,
