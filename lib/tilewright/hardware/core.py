@@ -109,7 +109,7 @@ def single_core(accelerator: Accelerator) -> Core:
 def several_cores_problem(accelerator: Accelerator, file: str = "") -> Problem:
     """What is told of an accelerator of several cores where one core is needed."""
     message = (
-        f"{accelerator.name} has {len(accelerator.cores)} cores, and one is needed here; for several there are runs with"
-        " `flow: multi` and the verbs cns, cost, allocate, schedule (docs/multi-core.md)"
+        f"{accelerator.name} has {len(accelerator.cores)} cores, and one is needed here; for several there are runs"
+        " with `flow: multi` and the verbs cns, cost, allocate, schedule (docs/multi-core.md)"
     )
     return Problem(message, file)

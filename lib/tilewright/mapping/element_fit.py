@@ -1,4 +1,4 @@
-"""Memories that cannot hold a single element of an operand that layers keep in them: no mapping of those layers fits."""
+"""Memories that cannot hold a single element of an operand that layers keep there: no mapping of those layers fits."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -27,7 +27,7 @@ def note_unused_entries(findings: Findings, mapping: Mapping, workload: Workload
         if id(entry) in selected:
             findings.notice((index, "name"), "plays no part: other entries come first for all layers that it selects")
         elif entry.name not in names:
-            near = _nearest(entry.name, workload)
+            near = "" if any(sign in entry.name for sign in "*?[") else _nearest(entry.name, workload)
             meant = f" (did you mean '{near}'?)" if near else ""
             findings.notice((index, "name"), f"selects no layer of {workload.name}{meant}")
 

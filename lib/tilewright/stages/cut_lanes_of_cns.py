@@ -11,7 +11,7 @@ from tilewright.workload.graph import WorkloadNode
 
 
 def cut_lanes_notices_of_cns(problem: SystemProblem, graph: CnGraph, core_file_name: str) -> list[str]:
-    """A notice for each cause for which computation nodes get fewer lanes on a core than the mapping file gives them."""
+    """A notice for each cause for which computation nodes get fewer lanes on a core than the mapping file says."""
     core = problem.accelerator.distinct_cores[core_file_name]
     findings = Findings(document_behind(problem.mapping, problem.mapping_file))
     node_of = {node.node_id: node for node in problem.workload.nodes}

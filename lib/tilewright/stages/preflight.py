@@ -45,8 +45,8 @@ def preflight(
 
     Wrong are unknown cores, cores that cannot run what they are named for, layers that no core can run, tiles larger
     than every layer they are for, unknown loop dimensions, stacks of unknown layers, fixed lists of cores that do not
-    match the groups of their layers, memories without room for one element, cores between which data cannot move, a missing off-chip core, loop dimensions in
-    dataflows that no layer has, and operands to prefetch that no layer has.
+    match the groups of their layers, memories without room for one element, cores between which data cannot move, a
+    missing off-chip core, loop dimensions in dataflows that no layer has, and operands to prefetch that no layer has.
 
     `options` are None where they are wrong themselves: whatever they decide is left out. A mapping of which a part
     could not be read says nothing about which cores must exchange data.

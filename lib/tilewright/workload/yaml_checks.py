@@ -34,7 +34,7 @@ def _note_wide_results(findings: Findings, entries: list[dict[Any, Any]]) -> Non
     for index, entry in enumerate(entries):
         bits = table(entry.get("operand_precision"))
         partial, final = bits.get("O"), bits.get("O_final")
-        if _is_number(partial) and _is_number(final) and 0 < partial < final:
+        if type(partial) is int and type(final) is int and 0 < partial < final:
             found.setdefault((partial, final), []).append(index)
     for (partial, final), indices in found.items():
         message = f"final outputs of {final} bits are wider than partial sums, O, of {partial}: they gain nothing by it"

@@ -292,7 +292,7 @@ def test_names_of_no_layer_are_told(folder: Path, capsys: pytest.CaptureFixture[
     (folder / MAPPING).write_text(text.replace("- name: first", "- name: frist"))
     assert cut(folder, SYSTEM, "--layer-stacks", "[[0, 2], [1]]") == 0
     said = capsys.readouterr().err
-    assert "mapping.yaml:1 frist.name: selects no layer of net; there is first" in said
+    assert "mapping.yaml:1 frist.name: selects no layer of net (did you mean 'first'?)" in said
     assert "layer_stacks: [0, 2] and [1] wait for each other" in said
 
 
