@@ -55,8 +55,8 @@ def cuts_by_array(layer: Layer, core: Core, constraints: MappingConstraints) -> 
 
 
 def cuts_on_core(layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile) -> Iterator[Cut]:
-    """All cuts of a layer on a core: by the array, by ports of inner memories, by other array dimensions that take the
-    same loop, by the capacity of inner memories; some profiles keep what is given whatever ports and memories there are."""
+    """All cuts of a layer on a core: by the array, by other array dimensions that take the same loop, and unless the
+    profile keeps what is given, by ports and capacity of inner memories."""
     yield from cuts_by_array(layer, core, constraints)
     if not set(dict(constraints.spatial_mapping)) <= set(core.operational_array.size_of):
         return
