@@ -19,6 +19,7 @@ _FORMS = {
     WORKLOAD: "a list of layers, each with `equation`, `loop_dims` and `loop_sizes`",
     MAPPING: "a list of entries, each with a `name`, one of them `default`",
     CONFIG: "a table with `runs` or `sweeps`",
+    PIPELINE: "stages, or edits of the default pipeline",
 }
 _IS_LIST = {HARDWARE: False, WORKLOAD: True, MAPPING: True, CONFIG: False}
 TABLE_KEYS = {
@@ -72,6 +73,8 @@ def refuse_other_kind(document: YamlDocument, expected: str) -> None:
     kind = kind_of(document.data)
     if kind not in ("", expected):
         _refuse(document, f"seems to be {_NAMES[kind]}, {_NAMES[expected]} is needed", expected)
+    if expected == PIPELINE:
+        return  # whose forms are many
     wanted = list if _IS_LIST[expected] else dict
     if not isinstance(document.data, wanted):
         _refuse(document, f"holds {_form_of(document.data)}, {_NAMES[expected]} is needed", expected)

@@ -149,13 +149,17 @@ def read_pipeline(text: str) -> "YamlDocument | None":
     """The document of --pipeline, None if it was not given. Raises InputError."""
     if not text:
         return None
+    from tilewright.file_kinds import PIPELINE, refuse_other_kind
     from tilewright.yamlfile import load_yaml, parse_yaml
 
     if text.lstrip().startswith(("[", "{")):
         return parse_yaml(text)
     from tilewright.artifacts.files import existing_file
 
-    return load_yaml(existing_file(text, "pipeline"))
+    document = load_yaml(existing_file(text, "pipeline"))
+    if not (isinstance(document.data, dict) and "pipeline" in document.data):
+        refuse_other_kind(document, PIPELINE)
+    return document
 
 
 def parse_lpf_limit(text: str) -> int | None:

@@ -16,6 +16,12 @@ from tilewright.validation import Findings, items, table, texts
 from tilewright.workload.operator_groups import ALL, MAC
 
 _OUTPUT = "O"
+_WAYS = {False: (("tl", "fh"), ()), True: (("fl", "th"), ("tl", "fh"))}
+"""Whether an operand is the output -> the directions of all its layers, and those of partial sums that come back; the
+second of each is not needed at the top."""
+ALWAYS = ", which every layer needs"
+WITH_INPUT = ", which every layer with this input needs"
+PARTIAL = ": loop orders that read partial sums back will be refused"
 
 
 def check_directions(findings: Findings, is_part: bool = False) -> None:
@@ -28,22 +34,21 @@ def check_directions(findings: Findings, is_part: bool = False) -> None:
     memories = table(data.get("memories"))
     types = items(data.get("operator_types")) or ([] if is_part else [MAC])
     has_both_inputs = MAC in types or ALL in types
+    lacking: dict[tuple[str, str], list[str]] = {}
     for name, memory, operand, is_top in _levels(memories):
         carried = _carried(memory)
         if carried is None:
             continue
-        always = ("fl", "th") if operand == _OUTPUT else ("tl", "fh")
-        sometimes = ("tl", "fh") if operand == _OUTPUT else ()
-        lacking = [_pair(operand, way) for way in always[: 1 if is_top else 2] if (operand, way) not in carried]
-        partial = [_pair(operand, way) for way in sometimes[: 1 if is_top else 2] if (operand, way) not in carried]
-        path = ("memories", name, "ports")
-        if lacking and (operand == _OUTPUT or has_both_inputs):
-            findings.problem(path, f"no port carries {', '.join(lacking)}, which every layer needs")
-        elif lacking:
-            findings.notice(path, f"no port carries {', '.join(lacking)}, which every layer with this input needs")
-        if partial:
-            message = f"no port carries {', '.join(partial)}: loop orders that read partial sums back will be refused"
-            findings.notice(path, message)
+        always, sometimes = _WAYS[operand == _OUTPUT]
+        told = ALWAYS if operand == _OUTPUT or has_both_inputs else WITH_INPUT
+        count = 1 if is_top else 2
+        for reason, ways in ((told, always[:count]), (PARTIAL, sometimes[:count])):
+            pairs = [f"'{operand}, {way}'" for way in ways if (operand, way) not in carried]
+            if pairs:
+                lacking.setdefault((name, reason), []).extend(pairs)
+    for (name, reason), pairs in lacking.items():
+        record = findings.problem if reason == ALWAYS else findings.notice
+        record(("memories", name, "ports"), f"no port carries {', '.join(pairs)}{reason}")
 
 
 def _levels(memories: dict[Any, Any]) -> Iterator[tuple[str, dict[Any, Any], str, bool]]:
@@ -78,7 +83,3 @@ def _carried(memory: dict[Any, Any]) -> set[tuple[str, str]] | None:
                 return None
             found.add(pair)
     return found
-
-
-def _pair(operand: str, direction: str) -> str:
-    return f"'{operand}, {direction}'"

@@ -35,15 +35,17 @@ def element_fit_findings(layers: Iterable[Layer], core: Core, mapping: Mapping, 
 
     `source` is what the core was read from: problems have lines where that is a file that a person wrote.
     """
-    hit: dict[TooSmall, list[str]] = {}
+    elements: dict[str, dict[str, None]] = {}
+    hit: dict[str, dict[str, None]] = {}
     for layer in layers:
-        for found in too_small_memories(layer, core, mapping):
-            hit.setdefault(found, []).append(layer.name)
+        for memory, operand, bits in too_small_memories(layer, core, mapping):
+            elements.setdefault(memory, {})[f"of {operand} has {bits:,}"] = None
+            hit.setdefault(memory, {})[layer.name] = None
     findings = Findings(hardware_document(source, core))
-    sizes = {memory.name: memory.size_bits for memory in core.memories}
-    for (memory, operand, bits), names in hit.items():
-        layers_hit = f"{count_of(len(names), 'layer')}: {some_of(names)}"
-        message = f"holds {count_of(sizes[memory], 'bit')}, and one element of {operand} has {bits:,} (in {layers_hit})"
+    sizes = {memory.name: count_of(memory.size_bits, "bit") for memory in core.memories}
+    for memory, names in hit.items():
+        where = f"{count_of(len(names), 'layer')}: {some_of(list(names))}"
+        message = f"holds {sizes[memory]}, and one element {', '.join(elements[memory])} (in {where})"
         findings.problem(("memories", memory, "size"), message)
     return findings
 

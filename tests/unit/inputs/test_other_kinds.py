@@ -1,0 +1,110 @@
+"""A file of one kind given as another: one problem says what it seems to be and what is needed, without its content."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tilewright.cli.main import main
+from tilewright.errors import InputError
+from tilewright.file_kinds import CONFIG, HARDWARE, ITEM_KEYS, MAPPING, PIPELINE, TABLE_KEYS, WORKLOAD, kind_of
+from tilewright.hardware.yaml_reader import accelerator_of
+from tilewright.hardware.yaml_schema import HardwareFile
+from tilewright.mapping.yaml_reader import mapping_of
+from tilewright.mapping.yaml_schema import MappingEntry
+from tilewright.workload.yaml_reader import workload_of
+from tilewright.workload.yaml_schema import LayerEntry
+from tilewright.yamlfile import YamlDocument, parse_yaml
+
+FILES = {
+    HARDWARE: "name: x\nmemories: {}\noperational_array: {}\n",
+    WORKLOAD: "- {id: 0, name: a, equation: 'O[k] += W[k] * I[k]', loop_dims: [K], loop_sizes: [4]}\n",
+    MAPPING: "- {name: default, spatial_mapping: {D1: ['K, 4']}}\n",
+    CONFIG: "model: corrected\nruns: {a: {hardware: x, workload: y}}\n",
+    PIPELINE: "- {replace: Loma, stage: Salsa}\n",
+}
+NAMES = {HARDWARE: "a hardware file", WORKLOAD: "a workload file", MAPPING: "a mapping file"}
+SEEMS = NAMES | {CONFIG: "a configuration", PIPELINE: "a list of stages"}
+READERS: dict[str, Callable[[YamlDocument], Any]] = {
+    HARDWARE: accelerator_of,
+    WORKLOAD: lambda document: workload_of(document, "net"),
+    MAPPING: mapping_of,
+}
+
+
+def told(wanted: str, text: str) -> str:
+    """What the reader of a kind says to a file."""
+    with pytest.raises(InputError) as caught:
+        READERS[wanted](parse_yaml(text, "it.yaml"))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("wanted", READERS)
+@pytest.mark.parametrize("given", FILES)
+def test_another_kind_is_told_in_one_line(wanted: str, given: str) -> None:
+    """What it seems to be, what is needed, and what that looks like; nothing of the content of the file."""
+    if wanted == given:
+        return
+    said = told(wanted, FILES[given])
+    assert said.startswith(f"it.yaml:1 seems to be {SEEMS[given]}, {NAMES[wanted]} is needed (allowed: a ")
+    assert "\n" not in said
+    assert "'K, 4'" not in said
+
+
+@pytest.mark.parametrize("wanted", READERS)
+@pytest.mark.parametrize("text", ["hello", "3", "[1, 2]", "[a, [b]]", "~"])
+def test_no_kind_at_all(wanted: str, text: str) -> None:
+    """Text, numbers and lists of them are told by their form."""
+    said = told(wanted, text)
+    assert said.startswith("it.yaml:1 holds ")
+    assert f"{NAMES[wanted]} is needed" in said
+    assert "\n" not in said
+
+
+def test_an_entry_without_its_dash() -> None:
+    """A mapping file is a list, also of one entry."""
+    assert "holds a table of keys, a mapping file is needed (allowed: a list of entries" in told(
+        MAPPING, "name: default\nspatial_mapping: {}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("memorys: {}\noperation_array: {}\n", HARDWARE),
+        ("- nmae: default\n  spatial_maping: {}\n", MAPPING),
+        ("- equatoin: x\n  loop_dim: [K]\n", WORKLOAD),
+        ("colour: blue\n", ""),
+        ("- colour: blue\n", ""),
+    ],
+)
+def test_misspelt_keys_tell_the_kind_too(text: str, kind: str) -> None:
+    """So that they are told with the right ones."""
+    assert kind_of(parse_yaml(text).data) == kind
+
+
+def test_keys_are_those_of_the_schemas() -> None:
+    """What tells kinds apart is what the files may hold."""
+    assert set(HardwareFile.model_fields) - {"name"} <= set(TABLE_KEYS[HARDWARE])
+    assert set(MappingEntry.model_fields) <= set(ITEM_KEYS[MAPPING])
+    assert set(LayerEntry.model_fields) - {"name"} <= set(ITEM_KEYS[WORKLOAD])
+
+
+def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each of the files of `map` at once, an ONNX model, a pipeline, and a configuration."""
+    mapping, hardware, network = (
+        f"config/{name}" for name in ("mapping/tpu_like.yaml", "hardware/tpu_like.yaml", "workload/resnet18.onnx")
+    )
+    assert main(["map", "--hardware", mapping, "--workload", network, "--mapping", hardware, "--no-store"]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert [line.partition(" (allowed")[0] for line in said] == [
+        f"error: {mapping}:2 seems to be a mapping file, a hardware file is needed",
+        f"error: {hardware}:4 seems to be a hardware file, a mapping file is needed",
+    ]
+    described = ["--workload", network, "--mapping", mapping, "--no-store"]
+    assert main(["map", "--hardware", network, *described]) == 2
+    assert capsys.readouterr().err == f"error: {network} is an ONNX model, a YAML file is needed\n"
+    assert main(["map", "--hardware", hardware, *described, "--pipeline", hardware]) == 2
+    assert "seems to be a hardware file, a list of stages is needed" in capsys.readouterr().err
+    assert main(["validate", "--kind", "config", hardware]) == 2
+    assert "seems to be a hardware file, a configuration is needed" in capsys.readouterr().err
