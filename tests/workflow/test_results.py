@@ -39,6 +39,14 @@ def test_threads_hash_seed_and_store_change_nothing(built: Project, tmp_path: Pa
     assert first == again == without == (run / "layers.jsonl").read_bytes() + (run / "summary.json").read_bytes()
 
 
+def test_what_is_unusual_is_in_the_log_of_the_mapping(built: Project) -> None:
+    """With the line of the file that a person wrote, though the job reads its artifact."""
+    said = (built.root / "logs" / "single" / "two_layers-narrow" / "map.log").read_text()
+    told = "takes 4 lanes, and the array of narrow has 2 here: the others are cut"
+    assert f"note: config/mapping/free.yaml:2 default.spatial_mapping.D1: {told}" in said
+    assert "lanes" not in (built.root / "logs" / "single" / "two_layers-wide" / "map.log").read_text()
+
+
 def test_cores_and_store_change_nothing(built: Project, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole pipeline on one core with another hash seed and without the store makes the same files."""
     monkeypatch.setenv("PYTHONHASHSEED", "1")

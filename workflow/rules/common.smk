@@ -118,18 +118,13 @@ def of_run(pattern):
     )
 
 
-def written_for(kind):
-    """Input function: the file that a person wrote for a run; of an ONNX network, which has no lines, the artifact."""
-
-    def file(wildcards):
-        name = getattr(RUN_OF[wildcards.run], kind)
-        path = PLAN.files[kind][name]
-        if path.endswith(".onnx"):
-            model = RUN_OF[wildcards.run].options.model
-            return f"results/workload/{name}/{model}/workload.json"
-        return path
-
-    return file
+def written_for_run(wildcards):
+    """Input function: the files that people wrote for a run, but for ONNX networks, which have no lines."""
+    files = (
+        PLAN.files[kind][getattr(RUN_OF[wildcards.run], kind)]
+        for kind in ("hardware", "workload", "mapping")
+    )
+    return [file for file in files if not file.endswith(".onnx")]
 
 
 def search_options(wildcards):

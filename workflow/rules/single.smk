@@ -14,15 +14,12 @@ SINGLE_TARGETS = [
 rule map_single:
     """The best mapping of every distinct layer of a network on one core, with its cost."""
 
-    # Read as people wrote them, so that what is unusual or wrong is told with its line; the artifacts say when they
-    # mean something else. A network is read from its artifact.
+    # Also the files as written, so that what is unusual or wrong is told with its line.
     input:
         hardware=of_run("results/hardware/{hardware}/accelerator.json"),
         workload=of_run("results/workload/{workload}/{model}/workload.json"),
         mapping=of_run("results/mapping/{mapping}/mapping.json"),
-        said_hardware=ancient(written_for("hardware")),
-        said_workload=ancient(written_for("workload")),
-        said_mapping=ancient(written_for("mapping")),
+        written=ancient(written_for_run),
     output:
         layers=update("results/single/{run}/layers.jsonl"),
         summary=update("results/single/{run}/summary.json"),
@@ -41,12 +38,15 @@ rule map_single:
     params:
         options=search_options,
         pipeline=pipeline,
+        written=lambda wildcards, input: [
+            word for file in input.written for word in ("--written", file)
+        ],
         directory=subpath(output.layers, parent=True),
         code=CODE["map"],
         stage_code=stage_code,
     shell:
-        "python -m tilewright map --hardware {input.said_hardware:q} --workload {input.said_workload:q}"
-        " --mapping {input.said_mapping:q} -o {params.directory:q} {params.options:q} {params.pipeline:q}"
+        "python -m tilewright map --hardware {input.hardware:q} --workload {input.workload:q}"
+        " --mapping {input.mapping:q} {params.written:q} -o {params.directory:q} {params.options:q} {params.pipeline:q}"
         " --threads {threads} &> {log:q}"
 
 

@@ -17,14 +17,8 @@ DIGEST_BYTES = 16
 PACKAGE = Path(__file__).resolve().parent.parent
 
 _BASE = (
-    "artifacts",
-    "causes.py",
-    "errors.py",
-    "file_kinds.py",
-    "profile.py",
-    "units.py",
-    "validation.py",
-    "yamlfile.py",
+    *("artifacts", "causes.py", "errors.py", "file_kinds.py", "profile.py", "units.py", "validation.py"),
+    *("yamlfile.py",),
 )
 _TYPES = (
     *("workload/__init__.py", "workload/layer.py", "workload/graph.py", "workload/access.py"),
@@ -37,18 +31,11 @@ _STAGE = (
     *("workload/network_options.py", "workload/runnable.py"),
 )
 _SEARCH = (
-    *(
-        "stages/__init__.py",
-        "stages/base.py",
-        "stages/catalogue.py",
-        "stages/costing.py",
-        "stages/cut_lanes_notices.py",
-    ),
-    *("stages/data_locality.py",),
+    *("stages/__init__.py", "stages/base.py", "stages/catalogue.py", "stages/costing.py", "stages/data_locality.py"),
     *("stages/default.py", "stages/descriptions.py", "stages/entries.py", "stages/failures.py", "stages/findings.py"),
     *("stages/flow.py", "stages/hardware_parser.py", "stages/identity.py", "stages/items.py"),
-    *("stages/layer_search.py",),
-    *("stages/layers.py", "stages/mapping_parser.py", "stages/parameters.py", "stages/passing.py"),
+    *("stages/layer_search.py", "stages/layers.py"),
+    *("stages/mapping_parser.py", "stages/parameters.py", "stages/passing.py"),
     *("stages/pipeline.py", "stages/pipeline_order.py", "stages/plotting.py", "stages/reductions.py"),
     *("stages/results.py", "stages/run.py", "stages/saving.py", "stages/spatial.py", "stages/spatial_custom.py"),
     *("stages/tally.py", "stages/temporal.py", "stages/user_errors.py", "stages/user_stages.py"),
@@ -58,6 +45,7 @@ _SEARCH = (
 _MAP = (
     *(*_BASE, "sources.py", "cli/map.py", "cli/runs.py", "compiled.py", "record_pointer.py"),
     *("workload", "hardware", "mapping", "cost", "search", *_SEARCH),
+    *("stages/cut_lanes_notices.py", "stages/written_files.py"),
 )
 _MULTI = (
     *(

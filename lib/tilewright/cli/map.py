@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 @click.option("--hardware", required=True, type=FILE, help="Hardware file or artifact.")
 @click.option("--workload", required=True, type=FILE, help="ONNX or YAML file, or artifact.")
 @click.option("--mapping", required=True, type=FILE, help="Mapping file or artifact.")
+@click.option(
+    "--written", type=FILE, multiple=True, help="File behind an artifact, to tell its lines and notices; repeatable."
+)
 @click.option("-o", "--output", type=FILE, help=f"Folder for {LAYERS_FILE}, {SUMMARY_FILE}, {EXPORTS_FOLDER}.")
 @search_options
 @pipeline_option
@@ -51,6 +54,7 @@ def command(
     hardware: Path,
     workload: Path,
     mapping: Path,
+    written: tuple[Path, ...],
     output: Path | None,
     lpf_limit: str,
     pipeline: str,
@@ -74,14 +78,16 @@ def command(
     from tilewright.stages.base import Control
     from tilewright.stages.cut_lanes_notices import cut_lanes_notices
     from tilewright.stages.descriptions import Descriptions
+    from tilewright.stages.written_files import written_files
 
     chosen = SearchOptions(lpf_limit=parse_lpf_limit(lpf_limit), **options)
     stages = _pipeline(pipeline, chosen, workload)
     if stages.exports and not output:
         raise InputError([Problem("a stage of the pipeline writes files: the option is needed", path="-o")])
-    descriptions = Descriptions(hardware, workload, mapping, network_options)
+    told, repeated = written_files(written)
+    descriptions = Descriptions(hardware, workload, mapping, network_options, told)
     problem: NetworkProblem = next(stages.parsers().run(descriptions))
-    echo_notices([*problem.notices, *cut_lanes_notices(problem, stages, mapping)])
+    echo_notices([*repeated, *problem.notices, *cut_lanes_notices(problem, stages, descriptions.mapping_file)])
     if strict:
         problem.check_complete()
     if output:

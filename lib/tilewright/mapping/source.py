@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from tilewright.artifacts.envelope import is_artifact
@@ -29,11 +28,13 @@ def parse_mapping(source: MappingSource, notices: list[str] | None = None) -> Ma
     return read_object(Mapping, path, "tilewright/mapping") if is_artifact(path) else read_mapping(path, notices)
 
 
-def names_unknown_to(mapping: Mapping, core: Core, network: Workload, source: MappingSource) -> list[Problem]:
-    """Names in a mapping that the core or the network does not have. An artifact has no lines, only a name."""
+def names_unknown_to(mapping: Mapping, core: Core, network: Workload, source: str) -> list[Problem]:
+    """Names in a mapping that the core or the network does not have.
+
+    `source` is the file of the mapping, '' if it has none; an artifact has no lines, only a name.
+    """
     from tilewright.mapping.yaml_checks import check_mapping_against_core, check_mapping_against_workload
 
-    named = isinstance(source, str | PathLike)
-    file = Path(source) if isinstance(source, str | PathLike) and not is_artifact(Path(source)) else ""
+    file = "" if is_artifact(source) else source
     problems = check_mapping_against_core(mapping, core, file) + check_mapping_against_workload(mapping, network, file)
-    return [replace(problem, file=str(source)) for problem in problems] if named and not file else problems
+    return [replace(problem, file=source) for problem in problems] if source and not file else problems

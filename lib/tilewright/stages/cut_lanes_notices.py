@@ -1,8 +1,6 @@
 """What is said of lanes that the mapping file asks for and layers do not get, for runs on one core."""
 
-from tilewright.artifacts.files import file_of
 from tilewright.mapping.cut_lanes import cuts_on_core, note_cut_lanes
-from tilewright.mapping.source import MappingSource
 from tilewright.mapping.yaml_checks import document_behind
 from tilewright.profile import profile_by_name
 from tilewright.stages.base import is_own
@@ -14,10 +12,10 @@ from tilewright.stages.spatial_custom import CustomSpatialMappingGenerator
 from tilewright.validation import Findings
 
 
-def cut_lanes_notices(problem: NetworkProblem, pipeline: Pipeline, source: MappingSource) -> list[str]:
+def cut_lanes_notices(problem: NetworkProblem, pipeline: Pipeline, file: str) -> list[str]:
     """A notice for each cause; [] where the stages of the pipeline make other lanes than those of the mapping file.
 
-    `source` is what the mapping was read from, for lines.
+    `file` is what the mapping was read from, for lines.
     """
     stages = pipeline.search().stages
     known = any(isinstance(stage, SpatialMappingGenerator | SpatialMappingConversion) for stage in stages)
@@ -26,7 +24,7 @@ def cut_lanes_notices(problem: NetworkProblem, pipeline: Pipeline, source: Mappi
     if not known or others or not model:
         return []
     core, profile = problem.core, profile_by_name(model)
-    findings = Findings(document_behind(problem.mapping, file_of(source)))
+    findings = Findings(document_behind(problem.mapping, file))
     cuts = []
     for node in problem.workload.layers_in_order:
         if node.layer is not None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tilewright.artifacts.files import file_of
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Accelerator, Core, single_core
 from tilewright.mapping.constraints import Mapping
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class WrittenFiles:
+    """Files that people wrote, '' for those that are not known."""
+
+    hardware: str = ""
+    mapping: str = ""
+
+
+@dataclass(frozen=True)
 class Descriptions:
     """Hardware, workload and mapping as they were given, and what was read of them so far.
 
@@ -29,6 +38,8 @@ class Descriptions:
     mapping: "MappingSource | None" = None
     network_options: NetworkOptions = NetworkOptions()  # noqa: RUF009  frozen
     """What an ONNX file leaves open: sizes of dynamic dimensions, branches, precision."""
+    written: WrittenFiles = WrittenFiles()
+    """Where artifacts were given: the files that they were read from, for lines."""
     accelerator: Accelerator | None = None
     """The hardware, once it is read."""
     network: Workload | None = None
@@ -39,6 +50,16 @@ class Descriptions:
     """What is legal but unusual."""
     problems: tuple[Problem, ...] = ()
     """What is wrong; told together once everything is read."""
+
+    @property
+    def hardware_file(self) -> str:
+        """The file that problems with the hardware are told of, '' if it was not given as a file."""
+        return self.written.hardware or file_of(self.hardware)
+
+    @property
+    def mapping_file(self) -> str:
+        """The file that problems with the mapping are told of, '' if it was not given as a file."""
+        return self.written.mapping or file_of(self.mapping)
 
     def checked(self) -> "Descriptions":
         """Itself. Raises InputError with everything that is wrong."""

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from tilewright.artifacts.files import file_of
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Accelerator, Core, several_cores_problem, single_core
 from tilewright.mapping.constraints import BETWEEN_CORES, Mapping, MappingConstraints
@@ -54,7 +53,7 @@ class MappingParser(Change):
         network, accelerator = item.network or NO_NETWORK, item.accelerator or NO_HARDWARE
         notices += _of_no_effect(mapping, accelerator)
         if item.network is not None:
-            findings = Findings(document_behind(mapping, file_of(item.mapping)))
+            findings = Findings(document_behind(mapping, item.mapping_file))
             note_unused_entries(findings, mapping, network)
             notices += findings.notices
         return NetworkProblem(network, accelerator, mapping, notices=(*item.notices, *notices))
@@ -83,11 +82,11 @@ def _what_does_not_fit_together(item: Descriptions, mapping: Mapping | None) -> 
     if unread or mapping is None or item.mapping is None or item.network is None or item.accelerator is None:
         return unread  # also where one description is read by itself
     if len(item.accelerator.cores) != 1:
-        return [several_cores_problem(item.accelerator, file_of(item.hardware))]
+        return [several_cores_problem(item.accelerator, item.hardware_file)]
     core = single_core(item.accelerator)
-    unknown = names_unknown_to(mapping, core, item.network, item.mapping)
+    unknown = names_unknown_to(mapping, core, item.network, item.mapping_file)
     # Names that are wrong say nothing of what is kept where.
-    return unknown or element_fit_findings(_layers_on(core, item.network), core, mapping, item.hardware).problems
+    return unknown or element_fit_findings(_layers_on(core, item.network), core, mapping, item.hardware_file).problems
 
 
 def _layers_on(core: Core, network: Workload) -> list[Layer]:

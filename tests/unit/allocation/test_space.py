@@ -98,6 +98,18 @@ def test_a_part_that_no_core_can_run_is_told_with_the_reasons() -> None:
     assert "cores 0, 1: it has no cost there" in str(error.value)
 
 
+def test_parts_that_fail_for_one_cause_are_told_together() -> None:
+    """Both groups of layer 0: one problem with the number of parts and layers; another layer for another cause."""
+    problem = two_groups()
+    problem.costs.runtime_cycles[:] = -1
+    with pytest.raises(InputError) as error:
+        allocation_space(problem, [LayerRequest(5, (0, 1))])
+    told = [str(one) for one in error.value.problems]
+    assert len(told) == 2
+    assert told[0].startswith("no core can run 2 parts of 1 layer, layer 0 (core")
+    assert told[1].startswith("layer 5 group 0: no core can run it (cores 0, 1: it has no cost there")
+
+
 def test_core_without_path_to_the_off_chip_memory_is_left_out() -> None:
     """It could not read constants."""
     system = make_system([0, 1, 2], [Memory()] * 3, [Link()], {(0, 2): [0], (2, 0): [0]})

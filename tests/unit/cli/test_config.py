@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tilewright.cli.config import Plan, command_line, plan_of, read_config
+from tilewright.cli.config import TOP_KEYS, Plan, command_line, plan_of, read_config
+from tilewright.cli.multi_config import LIST_SETTINGS
+from tilewright.cli.network_config import NETWORK_KEYS
 from tilewright.errors import InputError
 from tilewright.search.options import SearchOptions
 
@@ -290,3 +292,47 @@ def test_options_as_command_line() -> None:
 def test_new_options_are_checked(option: str, value: Any) -> None:
     """Options of the search engines have kinds and limits too."""
     assert f"runs.a.{option}: " in problems_of({"runs": {"a": {**RUN, option: value}}})
+
+
+# options at the top ---------------------------------------------------------------------------------------------------
+
+
+def test_a_wrong_option_at_the_top_is_told_once_at_its_line(tmp_path: Path) -> None:
+    """Seven runs inherit it; what a run says itself is told at the run."""
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "lpf_limit: 0\ntime_budget_s: soon\nseed: -1\nsweeps:\n  s: {workload: [resnet18, bert_tiny, mobilenetv2],"
+        " hardware: [tpu_like, eyeriss_like]}\nruns:\n  a: {workload: resnet18, hardware: tpu_like, lpf_limit: 5,"
+        " seed: -2}\n"
+    )
+    with pytest.raises(InputError) as caught:
+        read_config(path)
+    assert [str(problem).partition(" (allowed")[0] for problem in caught.value.problems] == [
+        f"{path}:1 lpf_limit: not a count, got 0",
+        f"{path}:2 time_budget_s: wrong kind of value, got 'soon'",
+        f"{path}:3 seed: not a count, got -1",
+        f"{path}:7 runs.a.seed: not a count, got -2",
+    ]
+
+
+@pytest.mark.parametrize("option", sorted(set(TOP_KEYS) - {"runs", "sweeps", "pipeline", *NETWORK_KEYS}))
+@pytest.mark.parametrize("flow", ["single", "multi"])
+def test_every_option_at_the_top(option: str, flow: str) -> None:
+    """Whatever it is, and whether or not a run takes it: once, at its own key."""
+    value: Any = "x" if option in LIST_SETTINGS else [1]
+    runs = {"a": {**RUN, "workload": "bert_tiny"}, "b": RUN}
+    if flow == "multi":
+        runs = {name: {**run, "flow": "multi", "hardware": "multi/quad_core"} for name, run in runs.items()}
+    said = problems_of({option: value, "runs": runs}).splitlines()
+    assert len(said) == 1, said
+    assert said[0].startswith(f"config {option}: ")
+
+
+def test_options_that_exclude_each_other_are_told_where_they_stand() -> None:
+    """`free` at the top needs the exact search: told once at the top, however many runs have another."""
+    runs = {"a": RUN, "b": {**RUN, "workload": "bert_tiny"}}
+    said = problems_of({"allocation": "free", "runs": runs}).splitlines()
+    assert len(said) == 1
+    assert said[0].startswith("config allocation: only with temporal_mapping_search_engine exact")
+    exact = {"temporal_mapping_search_engine": "exact"}
+    assert len(plan_of({"allocation": "free", "runs": {"a": {**RUN, **exact}}}).runs) == 1

@@ -127,3 +127,15 @@ def test_provenance_names_what_the_table_depends_on(folder: Path, tmp_path: Path
     assert main([*arguments(folder), "-o", str(output)]) == 0
     inputs = read_artifact(output, "tilewright/core-costs").provenance["inputs"]
     assert set(inputs) == {"core", "off_chip", "cn_graph", "workload", "classes"}
+
+
+def test_lanes_that_nodes_do_not_get_are_told(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The array of the core has four lanes: of the mapping file, with its line and the layers."""
+    mapping = tmp_path / "mapping.yaml"
+    mapping.write_text("- name: default\n  spatial_mapping:\n    D1: ['K, 64']\n")
+    assert main([*arguments(folder, mapping=str(mapping)), "-o", str(tmp_path / "small.jsonl")]) == 0
+    said = capsys.readouterr().err
+    told = "takes 64 lanes, and the array of small has 4 here: the others are cut (in 2 layers: first, second)"
+    assert f"note: {mapping}:3 default.spatial_mapping.D1: {told}\n" in said
+    assert main([*arguments(folder), "-o", str(tmp_path / "small.jsonl")]) == 0
+    assert "lanes" not in capsys.readouterr().err

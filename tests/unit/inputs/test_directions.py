@@ -75,7 +75,9 @@ def test_a_wrong_allocation_is_told_once() -> None:
 def test_cores_without_multipliers_may_have_one_input(tmp_path: Path) -> None:
     """Pooling reads one operand: a missing direction of an input is noted, that of an output is still wrong."""
     pooling = "operator_types: [pooling]\n"
-    assert any("'I2, tl', which every layer with this input needs" in line for line in read(without("I2, tl") + pooling))
+    assert any(
+        "'I2, tl', which every layer with this input needs" in line for line in read(without("I2, tl") + pooling)
+    )
     assert "'O, fl', which every layer needs" in told(without("O, fl") + pooling)[0]
     path = tmp_path / "core.yaml"
     path.write_text(without("I2, tl"))

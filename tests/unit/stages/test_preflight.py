@@ -1,6 +1,7 @@
 """Everything that is wrong with a mapping for several cores, at once and with its place."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from tilewright.artifacts.codec import encode
 from tilewright.artifacts.envelope import write_document
 from tilewright.errors import InputError
 from tilewright.fusion.tiling_options import TilingOptions
+from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.source import parse_mapping
 from tilewright.stages.descriptions import Descriptions
@@ -249,6 +251,28 @@ def test_operands_to_prefetch_are_read_by_some_layer() -> None:
     assert [one.path for one in found] == ["operands_to_prefetch[1]", "operands_to_prefetch[2]"]
     assert found[1].nearest == "W"
     assert "operands_to_prefetch[0]" in str(preflight(problem(), TilingOptions(), ["X"]).problems[0])
+
+
+def test_memories_without_room_for_an_element(tmp_path: Path) -> None:
+    """Told once on the line of the core file with the layers it hits; a notice where other cores can run them."""
+    folder = CONFIG / "hardware" / "multi"
+    shutil.copytree(folder, tmp_path / "multi")
+    small = tmp_path / "multi" / "cores" / "k16_c16.yaml"
+    small.write_text(small.read_text().replace("size: 1 B", "size: 4 b"))
+    file = tmp_path / "multi" / "quad_core.yaml"
+    accelerator = parse_accelerator(file)
+    assert isinstance(accelerator, MultiCoreAccelerator)
+    given = replace(problem(accelerator=accelerator), hardware_file=str(file))
+    found = preflight(given, TilingOptions())
+    text = f"{small}:18 memories.rf_weight.size: holds 4 bits, and one element of W has 8 (in 2 layers: a, b)"
+    assert [str(one) for one in found.problems] == [text]
+    shutil.copy(folder / "cores" / "k16_c16.yaml", tmp_path / "multi" / "cores" / "sound.yaml")
+    file.write_text(file.read_text().replace("  3: ./cores/k16_c16.yaml", "  3: ./cores/sound.yaml"))
+    accelerator = parse_accelerator(file)
+    assert isinstance(accelerator, MultiCoreAccelerator)
+    found = preflight(replace(given, accelerator=accelerator), TilingOptions())
+    assert found.problems == ()
+    assert text in found.notices
 
 
 def test_a_misspelt_layer_name_is_noted() -> None:

@@ -1,0 +1,99 @@
+"""What `tilewright map` says of files that are legal but unusual, and of those on which nothing fits: each cause once."""
+
+from pathlib import Path
+
+import pytest
+from tilewright.cli.main import main
+
+NETWORK = "config/workload/mobilenetv2.onnx"
+TPU = Path("config/hardware/tpu_like.yaml")
+MAPPING = Path("config/mapping/tpu_like.yaml")
+SHORT = """\
+- name: default
+  spatial_mapping:
+    D1: ["K, 64"]
+    D2: ["C, 32"]
+- name: stem.conw
+  spatial_mapping: {D1: ["K, 8"]}
+- name: "stage9.*"
+- name: "stem.c*"
+- name: stem.conv
+- name: MatMul
+"""
+
+
+def run_map(hardware: Path | str, mapping: Path | str, *options: str, network: str = NETWORK) -> int:
+    """Exit code of `tilewright map`."""
+    described = ["--hardware", str(hardware), "--workload", network, "--mapping", str(mapping), "--no-store"]
+    return main(["map", *described, *options])
+
+
+def test_everything_unusual_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Entries for no layer, entries that others come before, lanes that are cut, and the notices of each file."""
+    mapping, hardware = tmp_path / "mapping.yaml", tmp_path / "core.yaml"
+    mapping.write_text(SHORT)
+    text = TPU.read_text().replace('"O, fh", "O, tl", "O, fl", "O, th"]', '"O, fh", "O, fl", "O, th"]')
+    hardware.write_text(text)
+    assert run_map(hardware, mapping, "-o", str(tmp_path / "out")) == 0
+    lanes = "takes 64 lanes, and the array of tpu_like has 32 here: the others are cut"
+    first = "stage2.0.expand, stage2.1.expand, stage3.0.expand, stage3.1.expand and 25 more"
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        f"note: {hardware}:61 memories.dram.ports: no port carries 'O, tl': loop orders that read partial sums back will"
+        " be refused",
+        f"note: {mapping}:5 stem.conw.name: selects no layer of mobilenetv2 (did you mean 'stem.conv'?)",
+        f"note: {mapping}:7 stage9.*.name: selects no layer of mobilenetv2",
+        f"note: {mapping}:8 stem.c*.name: plays no part: other entries come first for all layers that it selects",
+        f"note: {mapping}:3 default.spatial_mapping.D1: {lanes} (in 29 layers: {first})",
+    ]
+    assert main(["validate", str(hardware)]) == 0
+    assert capsys.readouterr().err.splitlines() == said[:1], "what validate notes, map repeats"
+
+
+def test_a_network_file_that_is_unusual(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Results wider than sums: noted by validate, parse and map alike."""
+    network = tmp_path / "net.yaml"
+    network.write_text(
+        "- {id: 0, name: a, operator_type: Gemm, equation: 'O[k] += W[k][c] * I[c]', loop_dims: [K, C],"
+        " loop_sizes: [8, 8],\n   operand_precision: {W: 8, I: 8, O: 16, O_final: 32}}\n"
+    )
+    for verb in (["validate", str(network)], ["parse", "workload", str(network)]):
+        assert main(verb) == 0
+        assert f"note: {network}:2 a.operand_precision.O_final: final outputs of 32 bits" in capsys.readouterr().err
+    assert run_map(TPU, MAPPING, network=str(network)) == 0
+    assert f"note: {network}:2 a.operand_precision.O_final: final outputs of 32 bits" in capsys.readouterr().err
+
+
+def test_several_cores(capsys: pytest.CaptureFixture[str]) -> None:
+    """The file of several cores is for another flow, which is named with its verbs."""
+    assert run_map("config/hardware/multi/quad_core.yaml", MAPPING) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith("error: config/hardware/multi/quad_core.yaml quad_core has 7 cores, and one is needed here")
+    assert "`flow: multi` and the verbs cns, cost, allocate, schedule" in said
+
+
+def test_a_register_smaller_than_a_weight(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One message on the line of its size, with the number of layers that it hits, before any search."""
+    hardware = tmp_path / "core.yaml"
+    hardware.write_text(TPU.read_text().replace("size: 1024", "size: 4"))
+    assert run_map(hardware, MAPPING) == 2
+    assert capsys.readouterr().err == (
+        f"error: {hardware}:17 memories.rf_128B.size: holds 4 bits, and one element of W has 8 (in 53 layers: stem.conv,"
+        " stage1.0.depthwise, stage1.0.project, stage2.0.expand and 49 more)\n"
+    )
+
+
+def test_layers_that_fail_for_one_cause_are_told_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A memory too small for what the lanes need, found by the search: two causes, with the numbers of the first layer."""
+    hardware = tmp_path / "core.yaml"
+    hardware.write_text(TPU.read_text().replace("size: 10000000000", "size: 100000"))
+    assert run_map(hardware, MAPPING, network="config/workload/resnet18.onnx") == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "error: no mapping of 20 layers fits core 'tpu_like': conv1, layer1.0.conv1, layer1.0.conv2, layer1.1.conv1"
+        " and 16 more",
+        "error:   conv1 with D1: K 32; D2: C 3: memory 'dram' is too small for the spatial tile of operand I: needs"
+        " 1204224 bits, has 100000",
+        "error: no mapping of layer 'fc' fits core 'tpu_like':",
+        "error:   with D1: K 32; D2: C 32: memory 'dram' is too small for the spatial tile of operand W: needs 512000"
+        " bits, has 100000",
+    ]
