@@ -3,22 +3,22 @@
 import pytest
 from tilewright.causes import cause_of, count_of, some_of
 
-SMALL = "with D1: K 32; D2: C 3: memory 'rf_128B' is too small for the tile of operand W: needs 8 bits, has 4"
+SMALL = "with D1: K 32; D2: C 3: memory 'rf_128B' is too small for the tile of W: needs 8 bits, has 4"
 
 
 @pytest.mark.parametrize(
     ("other", "alike"),
     [
         (
-            "with D1: OX 7, K 2; D2: -: memory 'rf_128B' is too small for the tile of operand W: needs 16 bits, has 4",
+            "with D1: OX 7, K 2; D2: -: memory 'rf_128B' is too small for the tile of W: needs 16 bits, has 4",
             True,
         ),
         (
-            "with no spatial unrolling: memory 'rf_128B' is too small for the tile of operand W: needs 1e+20 bits, has 4",
+            "with no spatial unrolling: memory 'rf_128B' is too small for the tile of W: needs 1e+20 bits, has 4",
             True,
         ),
-        ("with D1: K 32; D2: C 3: memory 'rf_256B' is too small for the tile of operand W: needs 8 bits, has 4", False),
-        ("with D1: K 32; D2: C 3: memory 'rf_128B' is too small for the tile of operand I: needs 8 bits, has 4", False),
+        ("with D1: K 32; D2: C 3: memory 'rf_256B' is too small for the tile of W: needs 8 bits, has 4", False),
+        ("with D1: K 32; D2: C 3: memory 'rf_128B' is too small for the tile of I: needs 8 bits, has 4", False),
         (f"{SMALL}; {SMALL}", True),
         (f"{SMALL}; with D1: K 2: a port is narrower", False),
     ],

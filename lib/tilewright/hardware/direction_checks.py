@@ -16,6 +16,8 @@ from tilewright.validation import Findings, items, table, texts
 from tilewright.workload.operator_groups import ALL, MAC
 
 _OUTPUT = "O"
+FORBIDDEN_DIRECTIONS = {"read": ("fh", "fl"), "write": ("th", "tl")}
+"""Type of a port -> directions that it cannot carry."""
 _WAYS = {False: (("tl", "fh"), ()), True: (("fl", "th"), ("tl", "fh"))}
 """Whether an operand is the output -> the directions of all its layers, and those of partial sums that come back; the
 second of each is not needed at the top."""
@@ -72,6 +74,8 @@ def _carried(memory: dict[Any, Any]) -> set[tuple[str, str]] | None:
     found = set()
     for port in ports:
         allocation = table(port).get("allocation")
+        kind = table(port).get("type")
+        forbidden = FORBIDDEN_DIRECTIONS.get(kind, ()) if isinstance(kind, str) else ()
         if not isinstance(allocation, list):
             return None
         for text in allocation:
@@ -79,7 +83,7 @@ def _carried(memory: dict[Any, Any]) -> set[tuple[str, str]] | None:
                 pair = parse_allocation(text) if isinstance(text, str) else None
             except FieldError:
                 pair = None
-            if pair is None or pair[0] not in items(memory.get("operands")):
+            if pair is None or pair[0] not in items(memory.get("operands")) or pair[1] in forbidden:
                 return None
             found.add(pair)
     return found

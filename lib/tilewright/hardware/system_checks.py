@@ -175,6 +175,18 @@ def note_closed_memories(findings: Findings, path: KeyPath, core: Core) -> None:
             findings.notice(path, message)
 
 
+def note_silent_ports(findings: Findings, path: KeyPath, core: Core) -> None:
+    """Note directions that the off-chip memory lacks for operands that do not fit a core and stream from or to it."""
+    for memory, operands in top_memories(core):
+        needed = [(operand, "fl" if operand == "O" else "tl") for operand in operands]
+        missing = [f"'{operand}, {way}'" for operand, way in needed if (operand, way) not in memory.port_of]
+        if missing:
+            message = (
+                f"no port of {memory.name} carries {', '.join(missing)}: what does not fit a core cannot stream so"
+            )
+            findings.notice(path, message)
+
+
 def _top_names(core: Core) -> Iterable[str]:
     return (memory.name for memory, _ in top_memories(core))
 

@@ -25,6 +25,7 @@ from tilewright.hardware.system_checks import (
     check_shared_memories,
     core_ids_of,
     note_closed_memories,
+    note_silent_ports,
     sharing_groups,
 )
 from tilewright.hardware.system_links import (
@@ -67,8 +68,9 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
     check_unmodelled(findings, ids, {core_id: file.core for core_id, file in files.items()})
     _check_offchip_ports(findings, ids, files)
     for core_id, (place, _) in core_files_of(document.data).items():
-        if core_id in files and core_id != ids.offchip:
-            note_closed_memories(findings, place, files[core_id].core)
+        if core_id in files:
+            note = note_silent_ports if core_id == ids.offchip else note_closed_memories
+            note(findings, place, files[core_id].core)
     _finish(findings, elsewhere, notices=None)
     links = _links(entry, connections, ids, files, sharing)
     if isinstance(entry, ConnectivityFile):

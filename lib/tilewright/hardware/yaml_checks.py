@@ -5,7 +5,7 @@ from typing import Any
 
 from tilewright.hardware.core import DIRECTIONS, MEMORY_OPERANDS
 from tilewright.hardware.dataflow_checks import check_dataflows
-from tilewright.hardware.direction_checks import check_directions
+from tilewright.hardware.direction_checks import FORBIDDEN_DIRECTIONS, check_directions
 from tilewright.hardware.yaml_schema import parse_allocation
 from tilewright.units import LARGEST_WHOLE_NUMBER, parse_bandwidth_bits
 from tilewright.validation import Findings, items, parsed, table, texts
@@ -16,7 +16,6 @@ ALONE, PART, STORE = "alone", "part", "store"
 NOT_YET = "not supported yet"
 LARGEST_ARRAY = 2**40
 """Units of an array: a million times those of the largest chip."""
-_FORBIDDEN_DIRECTIONS = {"read": ("fh", "fl"), "write": ("th", "tl")}
 
 
 def check_hardware(findings: Findings, use: str = ALONE) -> None:
@@ -119,7 +118,7 @@ def _check_allocation(
 ) -> None:
     held = [name for name in texts(memory.get("operands")) if name is not None]
     kind = port.get("type")
-    forbidden = _FORBIDDEN_DIRECTIONS.get(kind, ()) if isinstance(kind, str) else ()
+    forbidden = FORBIDDEN_DIRECTIONS.get(kind, ()) if isinstance(kind, str) else ()
     for index, text in enumerate(texts(port.get("allocation"))):
         pair = parsed(parse_allocation, text) if text is not None else None
         if pair is None:

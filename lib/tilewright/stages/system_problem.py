@@ -89,7 +89,8 @@ def system_problem(read: Descriptions) -> SystemProblem:
     accelerator = read.accelerator
     if accelerator is not None and not isinstance(accelerator, MultiCoreAccelerator):
         message = "is one core; several cores need the file of an accelerator that names their files"
-        problems.append(Problem(message, accelerator.name, allowed="such as config/hardware/multi/quad_core.yaml"))
+        place, such = file_of(read.hardware) or accelerator.name, "such as config/hardware/multi/quad_core.yaml"
+        problems.append(Problem(message, place, allowed=such))
     if not problems:
         problems += [
             Problem(f"the pipeline has no stage that reads the {what}")

@@ -1,4 +1,4 @@
-"""What `tilewright map` says of files that are legal but unusual, and of those on which nothing fits: each cause once."""
+"""What `tilewright map` says of files that are legal but unusual, and where nothing fits: each cause once."""
 
 from pathlib import Path
 
@@ -39,8 +39,8 @@ def test_everything_unusual_is_told(tmp_path: Path, capsys: pytest.CaptureFixtur
     first = "stage2.0.expand, stage2.1.expand, stage3.0.expand, stage3.1.expand and 25 more"
     said = capsys.readouterr().err.splitlines()
     assert said == [
-        f"note: {hardware}:61 memories.dram.ports: no port carries 'O, tl': loop orders that read partial sums back will"
-        " be refused",
+        f"note: {hardware}:61 memories.dram.ports: no port carries 'O, tl': loop orders that read partial sums back"
+        " will be refused",
         f"note: {mapping}:5 stem.conw.name: selects no layer of mobilenetv2 (did you mean 'stem.conv'?)",
         f"note: {mapping}:7 stage9.*.name: selects no layer of mobilenetv2",
         f"note: {mapping}:8 stem.c*.name: plays no part: other entries come first for all layers that it selects",
@@ -78,13 +78,13 @@ def test_a_register_smaller_than_a_weight(tmp_path: Path, capsys: pytest.Capture
     hardware.write_text(TPU.read_text().replace("size: 1024", "size: 4"))
     assert run_map(hardware, MAPPING) == 2
     assert capsys.readouterr().err == (
-        f"error: {hardware}:17 memories.rf_128B.size: holds 4 bits, and one element of W has 8 (in 53 layers: stem.conv,"
-        " stage1.0.depthwise, stage1.0.project, stage2.0.expand and 49 more)\n"
+        f"error: {hardware}:17 memories.rf_128B.size: holds 4 bits, and one element of W has 8 (in 53 layers:"
+        " stem.conv, stage1.0.depthwise, stage1.0.project, stage2.0.expand and 49 more)\n"
     )
 
 
 def test_layers_that_fail_for_one_cause_are_told_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A memory too small for what the lanes need, found by the search: two causes, with the numbers of the first layer."""
+    """A memory too small for what lanes need, found by the search: two causes, with the numbers of the first layer."""
     hardware = tmp_path / "core.yaml"
     hardware.write_text(TPU.read_text().replace("size: 10000000000", "size: 100000"))
     assert run_map(hardware, MAPPING, network="config/workload/resnet18.onnx") == 2

@@ -300,3 +300,15 @@ def test_no_value_of_any_key_crashes_the_reader(dialect: str, tmp_path: Path) ->
             write(tmp_path, accelerator=data)
             # Anything but an InputError would be a fault of the reader.
             validate_file(tmp_path / "accelerator.yaml")
+
+
+def test_an_off_chip_memory_that_results_cannot_stream_to(tmp_path: Path) -> None:
+    """Only what does not fit a core needs it, so it is a notice, at the place of the file's name."""
+    silent = offchip()
+    port = silent["memories"]["dram"]["ports"][0]
+    port["allocation"] = [pair for pair in port["allocation"] if pair != "O, fl"]
+    write(tmp_path, small=core(), dram=silent, system=connected(1, []) | {"cores": {0: "./small.yaml"}})
+    notices: list[str] = []
+    parse_accelerator(tmp_path / "system.yaml", notices)
+    told = "offchip_core: no port of dram carries 'O, fl': what does not fit a core cannot stream so"
+    assert [notice for notice in notices if told in notice]

@@ -70,6 +70,8 @@ def test_a_wrong_allocation_is_told_once() -> None:
     """What is lacking may be what was meant by it."""
     (said,) = told(TPU.replace('"O, fl", "O, th"]', '"O, lf", "O, th"]'))
     assert "unknown direction 'lf'" in said
+    (said,) = told(TPU.replace('"O, fh", "O, fl"]', '"O, fh", "O, tl"]'))
+    assert "a write port cannot carry this direction" in said
 
 
 def test_cores_without_multipliers_may_have_one_input(tmp_path: Path) -> None:
