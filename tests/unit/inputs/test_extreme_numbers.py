@@ -33,7 +33,7 @@ LAYER = """\
         ("unit_energy: 0.04", "unit_energy: .nan", "operational_array.unit_energy", "must be a finite number"),
         ("unit_area: 1", "unit_area: 1e10", "operational_array.unit_area", "must not be greater than 10^9 mm2"),
         ("area: 0", "area: 1e300", "memories.rf_128B.area", "must not be greater than 10^9 mm2"),
-        ("size: 1024", "size: 1e40", "memories.rf_128B.size", "must not be greater than 2^53 bits"),
+        ("size: 1024", "size: 1e40", "memories.rf_128B.size", "must not be greater than 2^60 bits"),
         ("sizes: [32, 32]", "sizes: [2000000, 2000000]", "operational_array.sizes", "more than 2^40 units"),
     ],
 )
@@ -52,7 +52,7 @@ def test_at_the_limits() -> None:
     """Totals are finite numbers."""
     text = TPU.replace("r_cost: 0.095", "r_cost: 1 J").replace("unit_energy: 0.04", "unit_energy: 1e12")
     text = text.replace("unit_area: 1", "unit_area: 1e9").replace("sizes: [32, 32]", "sizes: [1048576, 1048576]")
-    text = text.replace("size: 10000000000", "size: 9007199254740992")
+    text = text.replace("size: 10000000000", "size: 1152921504606846976")
     (core,) = accelerator_of(parse_yaml(text)).cores
     workload = workload_of(parse_yaml(LAYER), "net")
     mapping = read_mapping([{"name": "default", "spatial_mapping": {"D1": ["K, 8"], "D2": ["C, 4"]}}])

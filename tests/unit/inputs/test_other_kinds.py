@@ -8,6 +8,7 @@ import pytest
 from tilewright.cli.main import main
 from tilewright.errors import InputError
 from tilewright.file_kinds import CONFIG, HARDWARE, ITEM_KEYS, MAPPING, PIPELINE, TABLE_KEYS, WORKLOAD, kind_of
+from tilewright.hardware.system_schema import ConnectivityFile, GraphFile
 from tilewright.hardware.yaml_reader import accelerator_of
 from tilewright.hardware.yaml_schema import HardwareFile
 from tilewright.mapping.yaml_reader import mapping_of
@@ -85,7 +86,8 @@ def test_misspelt_keys_tell_the_kind_too(text: str, kind: str) -> None:
 
 def test_keys_are_those_of_the_schemas() -> None:
     """What tells kinds apart is what the files may hold."""
-    assert set(HardwareFile.model_fields) - {"name"} <= set(TABLE_KEYS[HARDWARE])
+    several = {*ConnectivityFile.model_fields, *GraphFile.model_fields}
+    assert set(TABLE_KEYS[HARDWARE]) <= {*HardwareFile.model_fields, *several, "multipliers"}
     assert set(MappingEntry.model_fields) <= set(ITEM_KEYS[MAPPING])
     assert set(LayerEntry.model_fields) - {"name"} <= set(ITEM_KEYS[WORKLOAD])
 
