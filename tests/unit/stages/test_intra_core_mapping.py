@@ -73,16 +73,17 @@ def test_an_operand_that_is_too_large_streams() -> None:
 
     Four outputs at a time, 8 cycles of computing. The weights come in two halves of 128 bits, 16 cycles each: the first
     is on-loading. The second has to wait until the first is used up, and computing takes only 4 cycles of each 16: 12
-    cycles of stall. So 20 cycles, 36 with on-loading, 37 with the outputs taken from the registers in one word. 256
-    bits in 36 cycles are 8 a cycle, rounded up.
+    cycles of stall. So 20 cycles, 37 with on-loading, of which one cycle takes the first weights on to the array, and 39
+    with the last outputs taken to the registers and from there, in one word. 256 bits in 37 cycles are 7 a cycle,
+    rounded up.
 
     Energy on the core: 32 multiplications of 0.5 pJ. Reads are 1 pJ a word, writes 2 pJ. Weights: 8 words written and 8
     read. Registers: 32 words written, 28 read to be added to, 4 read out. The rest: 8 inputs read, 1 word of outputs
     written.
     """
     (row,) = rows_of(matrix_product(), separate(128))
-    assert row.streams == (Stream("I2", 256, 8),)
-    assert (row.ideal_cycles, row.total0_cycles, row.total1_cycles, row.total2_cycles) == (8, 20, 36, 37)
+    assert row.streams == (Stream("I2", 256, 7),)
+    assert (row.ideal_cycles, row.total0_cycles, row.total1_cycles, row.total2_cycles) == (8, 20, 37, 39)
     assert dict(row.memory_energy_pj) == {
         "weights": 8 * 2 + 8 * 1,
         "registers": 32 * 2 + 28 * 1 + 4 * 1,
@@ -95,10 +96,10 @@ def test_an_operand_that_is_too_large_streams() -> None:
 
 
 def test_the_same_cn_does_not_stream_where_it_fits() -> None:
-    """256 bits of memory are just enough: no stall, nothing to load."""
+    """256 bits of memory are just enough: no stall, nothing to load but the first weights from there to the array."""
     (row,) = rows_of(matrix_product(), separate(256))
     assert row.streams == ()
-    assert (row.ideal_cycles, row.total0_cycles, row.total1_cycles) == (8, 8, 8)
+    assert (row.ideal_cycles, row.total0_cycles, row.total1_cycles) == (8, 8, 9)
 
 
 @pytest.mark.parametrize(
