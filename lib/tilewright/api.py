@@ -91,15 +91,21 @@ def evaluate(
     loop_order: Loops,
     *,
     memory_operand_links: Sequence[tuple[str, str]] = MappingConstraints.memory_operand_links,
+    level_boundaries: Table[str, Sequence[int]] | None = None,
     options: "SearchOptions | None" = None,
 ) -> dict[str, Any]:
-    """The cost of one given mapping, loops innermost first, as a record. Raises MappingError where it does not fit."""
+    """The cost of one given mapping, loops innermost first, as a record. Raises MappingError where it does not fit.
+
+    `level_boundaries` are, for each operand, the numbers of loops up to and including each of its memories, as in a
+    record of a search that chose them; without them the allocator decides.
+    """
     from tilewright.search import evaluate as engine
     from tilewright.search.options import SearchOptions
 
     links = tuple((operand, memory) for operand, memory in memory_operand_links)
     order = tuple((dimension, size) for dimension, size in loop_order)
-    return engine.evaluate(layer, core, links, as_unrolling(spatial_mapping), order, options or SearchOptions())
+    chosen = options or SearchOptions()
+    return engine.evaluate(layer, core, links, as_unrolling(spatial_mapping), order, chosen, level_boundaries)
 
 
 def export_mapping(records: Sequence[Table[str, Any]], hardware: AcceleratorSource | None = None) -> str:

@@ -20,7 +20,7 @@ SCHEMA_VERSIONS: dict[str, int] = {
     "tilewright/core": 2,
     "tilewright/workload": 3,
     "tilewright/coverage": 1,
-    "tilewright/mapping": 3,
+    "tilewright/mapping": 4,
     "tilewright/cn-graph": 1,
     "tilewright/schedule": 1,
     "tilewright/allocation": 1,

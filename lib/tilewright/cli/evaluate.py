@@ -1,16 +1,15 @@
 """`tilewright evaluate`: the cost of given mappings."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
 from tilewright.cli.options import FILE, common_options, model_option, network_options
-from tilewright.cli.points import Loops, Point, read_points
+from tilewright.cli.points import Point, read_points
 from tilewright.errors import InputError, MappingError, Problem, nearest_name
-from tilewright.mapping.constraints import WILDCARD, Mapping, MappingConstraints
+from tilewright.mapping.constraints import WILDCARD, Mapping
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 from tilewright.workload.network_options import NetworkOptions
@@ -21,10 +20,14 @@ OPEN_ORDER = "temporal_ordering leaves loops open; give every loop with its size
 @click.command()
 @click.option("--hardware", required=True, type=FILE, help="Hardware file or artifact.")
 @click.option("--workload", required=True, type=FILE, help="ONNX or YAML file, or artifact.")
-@click.option("--mapping", type=FILE, help="Mapping file whose entries fix spatial mapping and complete loop order.")
-@click.option("--points", type=FILE, help="JSON lines: {layer, spatial_mapping, loop_order, [memory_operand_links]}.")
+@click.option("--mapping", type=FILE, help="Mapping file whose entries fix the whole mapping, as export writes.")
+@click.option("--points", type=FILE, help="JSON lines: {layer, spatial_mapping, loop_order, ...}; see docs/guide.md.")
 @click.option("--layer", "layer_name", default="", help="Only this layer; default: all.")
-@click.option("--temporal-mapping-type", type=click.Choice(["uneven", "even"]), default="uneven", show_default=True)
+@click.option(
+    "--temporal-mapping-type",
+    type=click.Choice(["uneven", "even"]),
+    help="Default: what the file says, or uneven.",
+)
 @network_options
 @model_option("zigzag-3.9.1")
 @common_options
@@ -34,7 +37,7 @@ def command(
     mapping: Path | None,
     points: Path | None,
     layer_name: str,
-    temporal_mapping_type: str,
+    temporal_mapping_type: str | None,
     network_options: NetworkOptions,
     model: str,
     verbose: bool,
@@ -45,19 +48,19 @@ def command(
     Example: tilewright evaluate --hardware config/hardware/tpu_like.yaml --workload config/workload/resnet18.onnx
     --mapping found.yaml --layer conv1
     """
-    from tilewright.search.evaluate import evaluate
+    from tilewright.search.evaluate import evaluate_given
     from tilewright.search.options import SearchOptions
     from tilewright.sources import existing_file, parse_accelerator, parse_workload, single_core
     from tilewright.stages.descriptions import Descriptions
     from tilewright.stages.run import read_problem
 
-    options = SearchOptions(model=model, temporal_mapping_type=temporal_mapping_type)
+    options = SearchOptions(model=model, temporal_mapping_type=temporal_mapping_type or "uneven")
     if (mapping is None) == (points is None):
         raise InputError("give either --mapping or --points")
     if mapping is not None:
         problem = read_problem(Descriptions(hardware, workload, mapping, network_options), options)
         accelerator, network = problem.accelerator, problem.workload
-        found = list(_points_of_mapping(network, problem.mapping, layer_name))
+        found = _points_of_mapping(network, problem.mapping, layer_name, temporal_mapping_type)
     else:
         accelerator, network = parse_accelerator(hardware), parse_workload(workload, model, options=network_options)
         layers = [node.layer for node in network.nodes if node.layer]
@@ -65,12 +68,12 @@ def command(
     core = single_core(accelerator)
     chosen = _chosen(found, layer_name, network)
     refused = 0
-    for layer, spatial, order, links in chosen:
+    for layer, given in chosen:
         try:
-            record = evaluate(layer, core, links, spatial, order, options)
+            record = evaluate_given(layer, core, given, options)
         except MappingError as error:
             refused += 1
-            reason = f"{error}: {OPEN_ORDER}" if mapping is not None and not order else str(error)
+            reason = f"{error}: {OPEN_ORDER}" if mapping is not None and not given.temporal_ordering else str(error)
             click.echo(_refusal(layer, reason, as_json), err=not as_json)
             continue
         click.echo(json.dumps(record) if as_json else _text(record, verbose))
@@ -88,18 +91,38 @@ def _chosen(points: list[Point], layer_name: str, network: Workload) -> list[Poi
     return chosen
 
 
-def _points_of_mapping(network: Workload, mapping: Mapping, layer_name: str) -> Iterator[Point]:
-    for node in network.layers_in_order:
-        if node.layer and layer_name in ("", node.layer.name):
-            entry = mapping.constraints_for(node.layer)
-            yield node.layer, entry.spatial_mapping, _complete_order(entry), entry.memory_operand_links
+def _points_of_mapping(
+    network: Workload, mapping: Mapping, layer_name: str, temporal_mapping_type: str | None
+) -> list[Point]:
+    """The layers with their entries. Raises InputError for entries that are no whole mapping, or another one than is
+    asked for."""
+    points = [
+        (node.layer, mapping.constraints_for(node.layer))
+        for node in network.layers_in_order
+        if node.layer and layer_name in ("", node.layer.name)
+    ]
+    layers_of: dict[str, list[str]] = {}
+    for layer, entry in points:
+        layers_of.setdefault(entry.name, []).append(layer.name)
+    entries = {entry.name: entry for _, entry in points}
+    problems = [
+        Problem(OPEN_ORDER + _for_layers(layers_of[name]), path=name)
+        for name, entry in entries.items()
+        if any(loop.dimension == WILDCARD or loop.size is None for loop in entry.temporal_ordering)
+    ]
+    problems += [
+        Problem(f"the entry says otherwise than --temporal-mapping-type {temporal_mapping_type}", path=name, value=own)
+        for name, entry in entries.items()
+        if temporal_mapping_type and (own := entry.temporal_mapping_type or "") not in ("", temporal_mapping_type)
+    ]
+    if problems:
+        raise InputError(problems)
+    return points
 
 
-def _complete_order(entry: MappingConstraints) -> Loops:
-    order = tuple((loop.dimension, loop.size) for loop in entry.temporal_ordering if loop.size is not None)
-    if len(order) < len(entry.temporal_ordering) or any(dimension == WILDCARD for dimension, _ in order):
-        raise InputError([Problem(OPEN_ORDER, path=entry.name)])
-    return order
+def _for_layers(names: list[str]) -> str:
+    """For which layers an entry counts."""
+    return f" (for {len(names)} layers, such as {names[0]})" if len(names) > 1 else ""
 
 
 def _refusal(layer: Layer, reason: str, as_json: bool) -> str:
@@ -111,7 +134,8 @@ def _text(record: dict[str, Any], verbose: bool) -> str:
 
     parts = ", ".join(f"{name} {cycles:g}" for name, cycles in record["latency_breakdown_cycles"].items())
     lines = [
-        f"{record['layer']['name']}: {record['energy_pj']:.10g} pJ, {record['latency_cycles']:.10g} cycles",
+        f"{record['layer']['name']}: {record['energy_pj']:.10g} pJ, {record['latency_cycles']:.10g} cycles"
+        f" (model {record['model']})",
         f"  cycles: {parts}",
         f"  MAC energy {record['mac_energy_pj']:.6g} pJ",
     ]

@@ -6,15 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.errors import InputError, Problem, nearest_name
-from tilewright.mapping.constraints import MappingConstraints, Unrolling
+from tilewright.mapping.constraints import MappingConstraints, TemporalOrderingEntry, Unrolling
 from tilewright.units import LARGEST_WHOLE_NUMBER
 from tilewright.workload.layer import Layer
 
 Loops = tuple[tuple[str, int], ...]
 Links = tuple[tuple[str, str], ...]
-Point = tuple[Layer, Unrolling, Loops, Links]
+Boundaries = tuple[tuple[str, tuple[int, ...]], ...]
+Point = tuple[Layer, MappingConstraints]
+"""A layer and the whole mapping that is given for it."""
 REQUIRED_KEYS = ("layer", "spatial_mapping", "loop_order")
-KEYS = (*REQUIRED_KEYS, "memory_operand_links")
+KEYS = (*REQUIRED_KEYS, "memory_operand_links", "level_boundaries")
 
 
 def read_points(path: Path, layers: Sequence[Layer]) -> list[Point]:
@@ -68,9 +70,11 @@ class _PointReader:
         spatial = self._unrolling(point.get("spatial_mapping", {}))
         order = self._order(point.get("loop_order", []))
         links = self._links(point, layer)
+        boundaries = self._boundaries(point, layer, len(order))
         if layer is None or len(self.problems) > before:
             return None
-        return layer, spatial, order, links
+        loops = tuple(TemporalOrderingEntry(dimension, size) for dimension, size in order)
+        return layer, MappingConstraints(layer.name, spatial, (), links, loops, boundaries)
 
     def _object(self, text: str) -> dict[str, Any] | None:
         try:
@@ -140,6 +144,32 @@ class _PointReader:
             if not isinstance(memory_operand, str):
                 self._note("must be the name of a memory operand", f"{place}.{operand}", _shown(memory_operand))
         return tuple(table.items())
+
+    def _boundaries(self, point: dict[str, Any], layer: Layer | None, loops: int) -> Boundaries:
+        if "level_boundaries" not in point:
+            return ()
+        place, table = "level_boundaries", point["level_boundaries"]
+        if not isinstance(table, dict):
+            self._note("must be a table of layer operand to a list of numbers of loops", place, _shown(table))
+            return ()
+        for operand in layer.operands if layer else ():
+            if operand not in table:
+                self._note("needs the numbers of loops of each operand", f"{place}.{operand}")
+        return tuple((operand, self._bounds(operand, bounds, layer, loops)) for operand, bounds in table.items())
+
+    def _bounds(self, operand: str, bounds: object, layer: Layer | None, loops: int) -> tuple[int, ...]:
+        """The loops up to and including each memory of an operand: they never fall, the last has all loops."""
+        place = f"level_boundaries.{operand}"
+        if layer and operand not in layer.operands:
+            self._note("no such operand", place, allowed=", ".join(layer.operands))
+        elif not isinstance(bounds, list) or not bounds or any(type(bound) is not int for bound in bounds):
+            self._note("must be a list of whole numbers, one for each memory of the operand", place, _shown(bounds))
+        elif bounds != sorted(bounds) or not 0 <= bounds[0] <= bounds[-1] <= loops:
+            told = f"must not fall from memory to memory, nor be more than the {loops} loops of loop_order"
+            self._note(told, place, _shown(bounds))
+        else:
+            return tuple(bounds)
+        return ()
 
     def _check_size(self, value: object, place: str) -> None:
         # A bool is an int to Python, but not a size.

@@ -52,6 +52,16 @@ class TilingEntry:
     tiles: int | str
 
 
+@dataclass(frozen=True)
+class GivenReach:
+    """Up to which memory of the core the data of a layer go, by the names of its memories (data locality)."""
+
+    topmost: tuple[tuple[str, str], ...]
+    """(layer operand, name of the last memory that it uses): its data come from there, or end there."""
+    occupied_bits: tuple[tuple[str, int], ...] = ()
+    """(name of a memory, bits of it that data of other layers take while the layer runs)."""
+
+
 BETWEEN_CORES = (
     "core_allocation",
     "core_allocation_is_fixed",
@@ -87,6 +97,12 @@ class MappingConstraints:
     """Tiles that run on several cores, innermost loop first."""
     layer_dimension_names: tuple[str, ...] = ()
     """Names that this entry uses for the loop dimensions of its layers, in their order; () for the names they have."""
+    memory_reach: GivenReach | None = None
+    """Up to which memory the data of the layer go; None for all the way, or what the search for data locality finds."""
+    temporal_mapping_type: str | None = None
+    """uneven or even, whatever the search is asked for; None leaves it to that."""
+    access_same_data_considered_as_no_access: bool | None = None
+    """Whether an input that the array uses again in the next cycle is not read again; None leaves it to the search."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,9 @@ data locality)."""
 
 from dataclasses import dataclass, replace
 
+from tilewright.errors import MappingError
 from tilewright.hardware.core import Core, Memory
+from tilewright.mapping.constraints import GivenReach, MappingConstraints
 from tilewright.workload.layer import OUTPUT, Layer
 from tilewright.workload.operand_roles import activation_operand, weight_operand
 
@@ -77,3 +79,83 @@ def _without_unused(memory: Memory, operands: tuple[str, ...], reserved_bits: in
         operands=operands,
         ports=tuple(port for port in ports if port.allocation),
     )
+
+
+def core_for(layer: Layer, core: Core, constraints: MappingConstraints) -> Core:
+    """The core as a layer sees it where the mapping file says how far its data go; else the core itself.
+
+    Raises MappingError where the file names what the core does not have.
+    """
+    given = constraints.memory_reach
+    if given is None:
+        return core
+    links = constraints.memory_operand_links
+    return remove_unused_memories(core, layer, links, _reach_by_index(core, layer, links, given))
+
+
+def reach_of_core(core: Core, reduced: Core, layer: Layer, links: Links) -> GivenReach | None:
+    """What makes the core of a layer of the whole core, None if no reach does."""
+    sizes = {memory.name: memory.size_bits for memory in reduced.memories}
+    link = dict(links)
+    if any(top_memory(reduced, link[operand]) < 0 for operand in layer.operands):
+        return None
+    reach = GivenReach(
+        tuple((operand, reduced.memories[top_memory(reduced, link[operand])].name) for operand in layer.operands),
+        tuple(
+            (memory.name, taken)
+            for memory in core.memories
+            if (taken := memory.size_bits - sizes.get(memory.name, memory.size_bits))
+        ),
+    )
+    try:
+        made = core_for(layer, core, MappingConstraints("", memory_operand_links=links, memory_reach=reach))
+    except MappingError:
+        return None
+    return reach if made == reduced else None
+
+
+def _reach_by_index(core: Core, layer: Layer, links: Links, given: GivenReach) -> MemoryReach:
+    topmost, place_of = dict(given.topmost), {memory.name: k for k, memory in enumerate(core.memories)}
+    faults = [f"{fault.message}: {fault.value}" for fault in reach_faults(core, links, given)]
+    faults += [f"no topmost memory for operand {operand}" for operand in layer.operands if operand not in topmost]
+    if faults:
+        raise MappingError(f"memory_reach of layer '{layer.name}': {'; '.join(faults)}")
+    weight = weight_operand(layer)
+    return MemoryReach(
+        layer.name,
+        place_of[topmost[activation_operand(layer)]],
+        place_of[topmost[OUTPUT]],
+        None if weight is None else place_of[topmost[weight]],
+        tuple((place_of[name], bits) for name, bits in given.occupied_bits),
+    )
+
+
+@dataclass(frozen=True)
+class ReachFault:
+    """What of a given reach the core does not have."""
+
+    path: tuple[str, str]
+    """Its keys within `memory_reach`."""
+    message: str
+    value: str
+    is_unknown: bool = False
+    """True for the name of no memory of the core."""
+
+
+def reach_faults(core: Core, links: Links, given: GivenReach) -> list[ReachFault]:
+    """Memories that a core does not have, that do not hold their operand, or that have less room than is occupied."""
+    memories, link = {memory.name: memory for memory in core.memories}, dict(links)
+    named = [("topmost", *pair) for pair in given.topmost]
+    named += [("occupied_bits", name, name) for name, _ in given.occupied_bits]
+    unknown = f"core {core.name} has no such memory"
+    faults = [ReachFault((key, item), unknown, name, True) for key, item, name in named if name not in memories]
+    faults += [
+        ReachFault(("topmost", operand), f"this memory does not hold memory operand {link[operand]}", name)
+        for operand, name in given.topmost
+        if name in memories and operand in link and link[operand] not in memories[name].operands
+    ]
+    return faults + [
+        ReachFault(("occupied_bits", name), f"more than the {memories[name].size_bits} bits of this memory", str(bits))
+        for name, bits in given.occupied_bits
+        if name in memories and bits > memories[name].size_bits
+    ]

@@ -35,6 +35,23 @@ def complete_order(
     return tuple(loop for loop in loops if loop[1] != 1)
 
 
+def counted_boundaries(
+    boundaries: tuple[tuple[str, tuple[int, ...]], ...], ordering: tuple[TemporalOrderingEntry, ...], layer: Layer
+) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Boundaries over the entries of `ordering` as boundaries over the loops that the layer has of them.
+
+    Entries of other dimensions and loops of 1 are no loops of the layer. A boundary above all entries stays above.
+    """
+    counts = [0]
+    for entry in ordering:
+        counts.append(counts[-1] + (entry.dimension in layer.size_of and entry.size != 1))
+
+    def counted(bound: int) -> int:
+        return counts[bound] if bound < len(counts) else counts[-1] + bound - len(ordering)
+
+    return tuple((operand, tuple(counted(bound) for bound in bounds)) for operand, bounds in boundaries)
+
+
 @dataclass(frozen=True)
 class OrderPattern:
     """A pattern as arrays for the kernel: dimension index (or GAP) and size (or ANY), innermost first."""

@@ -9,6 +9,7 @@ from tilewright.hardware.core import Core
 from tilewright.hardware.dataflow_checks import is_usual_loop
 from tilewright.hardware.yaml_schema import parse_unrolling
 from tilewright.mapping.constraints import LAYER_KINDS, WILDCARD, Mapping, MappingConstraints
+from tilewright.mapping.data_locality_reach import reach_faults
 from tilewright.validation import Findings, items, parsed, table, texts
 from tilewright.workload.graph import Workload
 from tilewright.yamlfile import KeyPath, YamlDocument, load_yaml
@@ -76,7 +77,7 @@ def _check_cores(path: KeyPath, entry: dict[Any, Any], findings: Findings) -> No
 
 
 def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = "") -> list[Problem]:
-    """What in a mapping does not exist on the core: array dimensions and memory operands.
+    """What in a mapping does not exist on the core: array dimensions, memory operands and memories.
 
     `file` is the file that the mapping was read from; problems then carry its lines. A factor larger than the array
     is no problem (it is capped), and hints for other arrays are never read.
@@ -96,7 +97,19 @@ def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = 
                 path = (index, "memory_operand_links", operand)
                 message = f"core {core.name} has no memory for this memory operand"
                 findings.unknown_name(path, message, memory_operand, held)
+        _check_reach(index, entry, core, findings)
     return findings.problems
+
+
+def _check_reach(index: int, entry: MappingConstraints, core: Core, findings: Findings) -> None:
+    """The memories of a reach are memories of the core, hold the operand, and have the room that is occupied."""
+    given = entry.memory_reach
+    for fault in reach_faults(core, entry.memory_operand_links, given) if given else ():
+        path: KeyPath = (index, "memory_reach", *fault.path)
+        if fault.is_unknown:
+            findings.unknown_name(path, fault.message, fault.value, [memory.name for memory in core.memories])
+        else:
+            findings.problem(path, fault.message, fault.value)
 
 
 def check_mapping_against_workload(mapping: Mapping, workload: Workload, file: str | Path = "") -> list[Problem]:

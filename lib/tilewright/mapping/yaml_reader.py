@@ -5,7 +5,7 @@ from typing import Any
 
 from tilewright.file_kinds import MAPPING, refuse_other_kind
 from tilewright.hardware.yaml_schema import parse_unrolling
-from tilewright.mapping.constraints import Mapping, MappingConstraints
+from tilewright.mapping.constraints import GivenReach, Mapping, MappingConstraints
 from tilewright.mapping.yaml_checks import check_mapping, check_mapping_against_core, refuse_multi_core
 from tilewright.mapping.yaml_schema import MappingEntry, MappingFile, parse_ordering_entry, parse_tiling_entry
 from tilewright.validation import Findings, validate
@@ -64,4 +64,15 @@ def _constraints(entry: MappingEntry, written: dict[str, Any]) -> MappingConstra
         intra_core_tiling=tuple(parse_tiling_entry(text) for text in entry.intra_core_tiling or ()),
         inter_core_tiling=tuple(parse_tiling_entry(text) for text in entry.inter_core_tiling or ()),
         layer_dimension_names=tuple(name.upper() for name in entry.layer_dimension_names or ()),
+        memory_reach=_reach(entry),
+        temporal_mapping_type=entry.temporal_mapping_type,
+        access_same_data_considered_as_no_access=entry.access_same_data_considered_as_no_access,
     )
+
+
+def _reach(entry: MappingEntry) -> GivenReach | None:
+    given = entry.memory_reach
+    if given is None:
+        return None
+    topmost = tuple((operand, name) for operand in ("O", "W", "I") if (name := getattr(given.topmost, operand)))
+    return GivenReach(topmost, tuple((given.occupied_bits or {}).items()))

@@ -104,6 +104,26 @@ class BoundariesEntry(Entry):
     """Of the layer's input."""
 
 
+class TopmostEntry(Entry):
+    """The last memory of the core that each operand of the layer uses, by its name."""
+
+    O: Name  # noqa: E741
+    """Where the layer's output ends."""
+    W: Name | None = None
+    """Where the layer's weights come from; a layer with one input has none."""
+    I: Name  # noqa: E741
+    """Where the layer's input comes from."""
+
+
+class ReachEntry(Entry):
+    """Up to which memory the data of a layer go: what data locality decided."""
+
+    topmost: TopmostEntry
+    """The last memory that each operand of the layer uses."""
+    occupied_bits: dict[Name, Count] | None = None
+    """For memories, by name, the bits that data of other layers take while the layer runs."""
+
+
 class MappingEntry(Entry):
     """Constraints for the layers that the entry's name selects."""
 
@@ -122,6 +142,14 @@ class MappingEntry(Entry):
     level_boundaries: BoundariesEntry | None = None
     """Which memory level keeps which loops of a complete temporal ordering; without it the allocator decides, as in
     zigzag-dse."""
+    memory_reach: ReachEntry | None = None
+    """One core: up to which memory the data of the layer go, as `exploit_data_locality` decided in the run that the
+    mapping is from; without it all the way up."""
+    temporal_mapping_type: Literal["uneven", "even"] | None = None
+    """Whether operands that share a memory share level boundaries; without it the option of the search counts."""
+    access_same_data_considered_as_no_access: bool | None = None
+    """False if an input that the array uses again in the next cycle is read again; without it the parameter of
+    SpatialMappingConversion counts."""
     core_allocation: Annotated[list[Count], Field(min_length=1)] | None = None
     """Several cores: ids of those that may run the layer; without it any that can."""
     core_allocation_is_fixed: bool = False

@@ -30,6 +30,13 @@ def as_entry(constraints: MappingConstraints) -> dict[str, Any]:
         ]
     if constraints.level_boundaries:
         entry["level_boundaries"] = {operand: list(bounds) for operand, bounds in constraints.level_boundaries}
+    if constraints.memory_reach is not None:
+        reach = constraints.memory_reach
+        occupied = {"occupied_bits": dict(reach.occupied_bits)} if reach.occupied_bits else {}
+        entry["memory_reach"] = {"topmost": dict(reach.topmost), **occupied}
+    for key in ("temporal_mapping_type", "access_same_data_considered_as_no_access"):
+        if getattr(constraints, key) is not None:
+            entry[key] = getattr(constraints, key)
     if constraints.core_allocation:
         entry["core_allocation"] = list(constraints.core_allocation)
     if constraints.core_allocation_is_fixed:

@@ -9,19 +9,25 @@ from tilewright.errors import InputError, Problem
 from tilewright.report.records import Record, layer_names
 
 DEFAULT = "default"
+SETTINGS = ("temporal_mapping_type", "access_same_data_considered_as_no_access")
+"""What a record says of how it was searched where that is not as usual; the key of the entry is the same."""
 Entry = dict[str, Any]
 
 
 def mapping_entries(records: Sequence[Record], array_dimensions: Sequence[str] = ()) -> list[Entry]:
     """One entry per layer name, and `default`, as lists and dicts of a mapping file.
 
-    Every entry fixes the whole spatial mapping and the complete temporal ordering. Pass the core's array dimensions
-    so that those a mapping leaves out stay out when it is read back, instead of being filled by the generator.
-    Raises InputError where two layers of one name have different mappings, which no mapping file can say.
+    Every entry fixes the whole spatial mapping, the complete temporal ordering and all else that the numbers of the run
+    depend on, but for the model. Sides of the array that a mapping leaves out are written empty, so that no generator
+    fills them when it is read back; pass their names where records of `evaluate` do not say them. Raises InputError
+    where two layers of one name have different mappings, or a stage changed the core: no mapping file can say that.
     """
     entries: dict[str, Entry] = {}
     problems = []
     for record in records:
+        if record.get("core_is_changed"):
+            message = "a stage changed the core of this layer, which no mapping file can say"
+            problems.append(Problem(message, path=record["layer"]["name"]))
         for name in layer_names(record):
             entry = _entry(name, record, array_dimensions)
             if entries.setdefault(name, entry) != entry:
@@ -36,13 +42,16 @@ def mapping_entries(records: Sequence[Record], array_dimensions: Sequence[str] =
 def mapping_yaml(records: Sequence[Record], array_dimensions: Sequence[str] = ()) -> str:
     """The text of a mapping file with the entries of `mapping_entries`."""
     head = "# Made by tilewright from the mappings of a run; loops of temporal_ordering are innermost first.\n"
+    models = " and ".join(dict.fromkeys(record["model"] for record in records if record.get("model")))
+    head += f"# The run was under model {models}: other models give other numbers.\n" if models else ""
     entries = [_with_flow_pairs(entry) for entry in mapping_entries(records, array_dimensions)]
     texts = [yaml.dump([entry], Dumper=_Dumper, sort_keys=False, width=1000) for entry in entries]
     return head + "\n".join(texts)
 
 
 def _entry(name: str, record: Record, array_dimensions: Sequence[str]) -> Entry:
-    factors_of = {dimension: record["spatial_mapping"].get(dimension, {}) for dimension in array_dimensions}
+    known = array_dimensions or record.get("array_dimensions", ())
+    factors_of = {dimension: record["spatial_mapping"].get(dimension, {}) for dimension in known}
     # The order of the record decides which factor is adjusted, so dimensions left out come last.
     factors_of = {**record["spatial_mapping"], **{d: f for d, f in factors_of.items() if not f}}
     return {
@@ -55,6 +64,8 @@ def _entry(name: str, record: Record, array_dimensions: Sequence[str]) -> Entry:
         # A loop of size 1 does nothing, and the dialect has no complete ordering with one.
         "temporal_ordering": [[dimension, size] for dimension, size in record["loop_order"] if size != 1],
         **_level_boundaries(record),
+        **_reach(record),
+        **{key: record[key] for key in SETTINGS if key in record},
     }
 
 
@@ -70,6 +81,15 @@ def _level_boundaries(record: Record) -> Entry:
             for operand, bounds in given.items()
         }
     }
+
+
+def _reach(record: Record) -> Entry:
+    """Up to which memory the data of the layer go, where data locality decided that."""
+    reach = record.get("memory_reach")
+    if reach is None:
+        return {}
+    # Written out as one table, without what is empty.
+    return {"memory_reach": {key: dict(table) for key, table in reach.items() if table}}
 
 
 def _default_entry(records: Sequence[Record]) -> Entry:

@@ -91,6 +91,8 @@ def on_one_core(entry: MappingConstraints) -> MappingConstraints:
         memory_operand_links=entry.memory_operand_links,
         temporal_ordering=entry.temporal_ordering,
         level_boundaries=entry.level_boundaries,
+        temporal_mapping_type=entry.temporal_mapping_type,
+        access_same_data_considered_as_no_access=entry.access_same_data_considered_as_no_access,
     )
 
 

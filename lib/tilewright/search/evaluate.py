@@ -2,8 +2,9 @@
 
 import math
 from collections import Counter
+from collections.abc import Mapping as Table
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,8 +25,10 @@ from tilewright.cost.workspace import (
 )
 from tilewright.errors import MappingError
 from tilewright.hardware.core import DIRECTIONS, Core
-from tilewright.mapping.constraints import Unrolling
+from tilewright.mapping.constraints import MappingConstraints, Unrolling
+from tilewright.mapping.data_locality_reach import core_for
 from tilewright.mapping.spatial import ConvertedSpatialMapping, convert_spatial_mapping
+from tilewright.mapping.temporal_ordering import applicable_ordering, counted_boundaries
 from tilewright.profile import CORRECTED
 from tilewright.search.block import cost_rows, thread_block, write_block
 from tilewright.search.options import SearchOptions
@@ -82,19 +85,75 @@ def evaluate(
     unrolling: Unrolling,
     loop_order: LoopOrder,
     options: SearchOptions = SearchOptions(),  # noqa: B008  frozen
+    boundaries: Table[str, Sequence[int]] | None = None,
+    *,
+    same_data_is_no_access: bool = True,
 ) -> Record:
     """The full breakdown of a given spatial mapping and loop order (innermost first).
 
-    Raises MappingError if the order does not cover what the spatial mapping leaves, or does not fit the core.
+    `boundaries` say for each operand how many of the loops there are up to and including each of its memory levels;
+    without them loops go to memories as in the reference. Raises MappingError if the order does not cover what the
+    spatial mapping leaves, or does not fit the core.
     """
     _check_unrolling(unrolling, layer, core)
     _check_links(links, layer)
-    prepared = prepare(layer, core, links, unrolling, options)
+    prepared = prepare(layer, core, links, unrolling, options, same_data_is_no_access=same_data_is_no_access)
     check_order(prepared, loop_order)
-    record = evaluate_prepared(prepared, loop_order)
-    record |= {"objective": options.objective, "model": options.model}
-    record["corrected"] = corrected_figures(prepared, loop_order)
-    return record
+    given = None if boundaries is None else boundaries_of(layer, boundaries)
+    return full_record(prepared, loop_order, given, options.objective, options.model)
+
+
+def evaluate_given(
+    layer: Layer,
+    core: Core,
+    given: MappingConstraints,
+    options: SearchOptions = SearchOptions(),  # noqa: B008  frozen
+) -> Record:
+    """The full breakdown of what an entry of a mapping file gives: what `map` finds with the same entry.
+
+    The spatial mapping is taken as it is, sides of the array that it leaves open are not used. Raises MappingError if
+    the entry leaves loops open, or if what it gives is impossible.
+    """
+    even = given.temporal_mapping_type or options.temporal_mapping_type
+    same_data = given.access_same_data_considered_as_no_access
+    order = applicable_ordering(given.temporal_ordering, layer)
+    loops = tuple((entry.dimension, entry.size) for entry in order if entry.size is not None)
+    if len(loops) < len(order):
+        raise MappingError("temporal_ordering leaves loops open")
+    return evaluate(
+        layer,
+        core_for(layer, core, given),
+        given.memory_operand_links,
+        given.spatial_mapping,
+        tuple(loop for loop in loops if loop[1] != 1),
+        replace(options, temporal_mapping_type=even),
+        dict(counted_boundaries(given.level_boundaries, given.temporal_ordering, layer)) or None,
+        same_data_is_no_access=same_data is not False,
+    )
+
+
+def full_record(
+    prepared: PreparedProblem, loop_order: LoopOrder, boundaries: Boundaries | None, objective: str, model: str
+) -> Record:
+    """The breakdown of a mapping with its figures under `corrected`, and what it was asked for.
+
+    Raises MappingError if it does not fit.
+    """
+    record = evaluate_prepared(prepared, loop_order, boundaries)
+    if prepared.arrays.even:
+        record["temporal_mapping_type"] = "even"
+    if not prepared.arrays.same_data_is_no_access:
+        record["access_same_data_considered_as_no_access"] = False
+    corrected = corrected_figures(prepared, loop_order, boundaries)
+    return record | {"objective": objective, "model": model, "corrected": corrected}
+
+
+def boundaries_of(layer: Layer, given: Table[str, Sequence[int]]) -> Boundaries:
+    """Boundaries by operand in the layer's order. Raises MappingError if an operand has none, or is not the layer's."""
+    missing = [operand for operand in layer.operands if operand not in given]
+    if missing:
+        raise MappingError(f"level_boundaries are given, but none for operand {', '.join(missing)}")
+    return tuple(tuple(given[operand]) for operand in layer.operands)
 
 
 def _check_unrolling(unrolling: Unrolling, layer: Layer, core: Core) -> None:

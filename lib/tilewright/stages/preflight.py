@@ -54,6 +54,7 @@ def preflight(
     findings = Findings(document_behind(problem.mapping, problem.mapping_file))
     check_cores(findings, problem)
     check_array_names(findings, problem)
+    _check_reach(findings, problem)
     tiling = None if options is None else _check_cutting(findings, problem, options)
     if not any(node.layer for node in problem.workload.nodes):
         message = "the network has no layer that computes anything"
@@ -68,6 +69,14 @@ def preflight(
     found = dict.fromkeys(findings.problems)
     ordered = sorted(found, key=lambda one: (one.file != problem.mapping_file, one.line))
     return Preflight(tuple(ordered), tuple(dict.fromkeys(findings.notices)), tiling)
+
+
+def _check_reach(findings: Findings, problem: SystemProblem) -> None:
+    """Between several cores the scheduler says where data lie."""
+    for index, entry in enumerate(problem.mapping.entries):
+        if entry.memory_reach is not None:
+            message = "is for one core alone: where data of several cores lie, the schedule says"
+            findings.problem((index, "memory_reach"), message)
 
 
 def _check_cutting(findings: Findings, problem: SystemProblem, options: TilingOptions) -> Tiling | None:

@@ -5,7 +5,7 @@ import numpy as np
 from tilewright.cost.record import Record
 from tilewright.mapping.constraints import Unrolling
 from tilewright.search.batch import CostedBatch, OrderBatch
-from tilewright.search.evaluate import corrected_figures, evaluate_prepared
+from tilewright.search.evaluate import full_record
 from tilewright.stages.base import Stage
 from tilewright.stages.items import Evaluations
 from tilewright.stages.tally import CandidateTally, Tally, merged_notes
@@ -54,11 +54,8 @@ def _record(costs: CostedBatch, row: int, tally: list[CandidateTally], stages: t
     problem, order, boundaries = costs.batch.problem, costs.batch.loop_order(row), costs.batch.level_boundaries(row)
     chosen = next((entry for entry in tally if entry.key == tally_key(costs.batch)), None)
     notes = merged_notes(tally, chosen)
-    record = evaluate_prepared(problem, order, boundaries)
+    record = full_record(problem, order, boundaries, what_is_minimised(stages), model_of(stages))
     record |= {
-        "objective": what_is_minimised(stages),
-        "model": model_of(stages),
-        "corrected": corrected_figures(problem, order, boundaries),
         "candidates": [entry.row() for entry in tally],
         # A search that evaluates more than it hands on says so.
         "evaluations": notes.get("evaluations", sum(entry.feasible for entry in tally)),

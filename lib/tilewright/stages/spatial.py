@@ -76,17 +76,19 @@ class SpatialMappingConversion(Stage):
             yield Evaluations(None, (CandidateTally(candidate.index, candidate.unrolling, reason=str(error)),))
 
     def _prepared(self, item: SpatialCandidate) -> TemporalProblem:
+        given = item.constraints
+        same_data = given.access_same_data_considered_as_no_access
         prepared = prepare(
             item.layer,
             item.core,
-            item.constraints.memory_operand_links,
+            given.memory_operand_links,
             item.unrolling,
-            SearchOptions(model=self.model, temporal_mapping_type=self.temporal_mapping_type),
-            same_data_is_no_access=self.access_same_data_considered_as_no_access,
+            SearchOptions(
+                model=self.model, temporal_mapping_type=given.temporal_mapping_type or self.temporal_mapping_type
+            ),
+            same_data_is_no_access=self.access_same_data_considered_as_no_access if same_data is None else same_data,
         )
-        return TemporalProblem.of(
-            prepared, item.constraints.temporal_ordering, item.index, item.constraints.level_boundaries
-        )
+        return TemporalProblem.of(prepared, given.temporal_ordering, item.index, given.level_boundaries)
 
     def _given(self, item: LayerProblem) -> Unrolling:
         """The spatial mapping of the mapping file, cut to what array and layer have room for."""

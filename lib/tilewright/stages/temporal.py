@@ -6,8 +6,9 @@ from typing import Any
 
 from tilewright.errors import MappingError
 from tilewright.mapping.loop_factors import loop_multiset
-from tilewright.mapping.temporal_ordering import complete_order
+from tilewright.mapping.temporal_ordering import complete_order, counted_boundaries
 from tilewright.search.batch import OrderBatch
+from tilewright.search.evaluate import boundaries_of
 from tilewright.search.loma import layer_ordering, loma_batches
 from tilewright.stages.base import Rest, Stage
 from tilewright.stages.items import Evaluations, TemporalProblem
@@ -39,11 +40,8 @@ def given_mapping(item: TemporalProblem) -> Iterator[OrderBatch]:
     order = complete_order(layer_ordering(item.ordering, item), item.spatial.temporal_sizes)
     if order is None:
         raise MappingError(f"level_boundaries are given, but {OPEN_ORDER}")
-    bounds = dict(item.given_boundaries)
-    missing = [operand for operand in item.layer.operands if operand not in bounds]
-    if missing:
-        raise MappingError(f"level_boundaries are given, but none for operand {', '.join(missing)}")
-    yield OrderBatch.of_orders(item, [order], [tuple(bounds[operand] for operand in item.layer.operands)])
+    given = counted_boundaries(item.given_boundaries, item.ordering, item.layer)
+    yield OrderBatch.of_orders(item, [order], [boundaries_of(item.layer, dict(given))])
 
 
 @dataclass(frozen=True)
@@ -138,6 +136,8 @@ class Exact(TemporalMapper):
         """The best order."""
         from tilewright.search.exact import ExactOptions, exact_batches
 
+        if self.allocation == "free" and item.arrays.even:
+            raise MappingError("the mapping file asks for even mappings, which forbid allocation: free")
         control = rest.control
         options = ExactOptions(self.allocation, self.time_budget_s)
         return exact_batches(item, item.ordering, options, self.objective, control.stop, control.advance)

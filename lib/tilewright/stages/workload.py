@@ -9,7 +9,9 @@ from tilewright.cost.record import Record
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import core_area_mm2
+from tilewright.mapping.data_locality_reach import core_for, reach_of_core
 from tilewright.stages.base import Change, Rest, Same, Stage
+from tilewright.stages.data_locality import RemoveUnusedMemory
 from tilewright.stages.descriptions import NetworkProblem
 from tilewright.stages.failures import told_by_cause
 from tilewright.stages.identity import SearchIdentity
@@ -47,7 +49,7 @@ class Workload(Stage):
             raise MappingError(told_by_cause(failed, item.core.name))
         for task in tasks:
             # What only looks at results also sees those from the store, one layer after another.
-            end = _giving([_named(record, task, item.core) for record in layers.found[task.key]])
+            end = _giving([_named(record, task, item, search) for record in layers.found[task.key]])
             yield from replace(observers, end=end)(task.problem)
 
 
@@ -57,7 +59,7 @@ def _telling(item: NetworkProblem, search: Rest) -> Callable[[LayerTask, list[Re
     def tell(task: LayerTask, records: list[Record]) -> None:
         if search.control.on_record is not None:
             for record in records:
-                search.control.on_record(_named(record, task, item.core))
+                search.control.on_record(_named(record, task, item, search))
 
     return tell
 
@@ -99,7 +101,8 @@ def _distinct_problems(item: NetworkProblem, search: Rest) -> list[LayerTask]:
     for place, node in enumerate(item.workload.layers_in_order):
         assert node.layer is not None
         reach = item.memory_reach[place] if item.memory_reach else None
-        problem = LayerProblem(node.layer, item.core, item.mapping.constraints_for(node.layer), reach)
+        given = item.mapping.constraints_for(node.layer)
+        problem = LayerProblem(node.layer, core_for(node.layer, item.core, given), given, reach)
         key = identity.key_of(_as_searched(problem, search.stages))
         by_key.setdefault(key, problem)
         names.setdefault(key, []).append(node.layer.name)
@@ -116,13 +119,26 @@ def _as_searched(problem: LayerProblem, stages: tuple[Stage, ...]) -> LayerProbl
     return problem
 
 
-def _named(record: Record, task: LayerTask, core: Core) -> LayerRecord:
+def _named(record: Record, task: LayerTask, item: NetworkProblem, search: Rest) -> LayerRecord:
     """A record with the names of the layers that have this problem, the first of them as its own.
 
-    Its area is that of the whole core, also where the layer does without some of its memories.
+    Its area is that of the whole core, also where the layer does without some of its memories; which, it says too.
     """
-    names = task.problem.names
+    core, names = item.core, task.problem.names
     layer = {**record["layer"], "name": names[0]}
     rest = {name: value for name, value in record.items() if name not in ("layer", "core")}
     rest["area_mm2"] = float(core_area_mm2(core))
+    rest["array_dimensions"] = list(core.operational_array.size_of)
+    rest |= _own_core(core, _as_searched(task.problem, search.stages), search.stages)
     return LayerRecord({"layer": layer, "layer_names": list(names), "core": core.name, **rest})
+
+
+def _own_core(core: Core, problem: LayerProblem, stages: tuple[Stage, ...]) -> dict[str, Any]:
+    """How the core of a layer differs from the whole one: by how far its data go, or by what a stage did to it."""
+    is_reduced = problem.memory_reach is not None and any(isinstance(stage, RemoveUnusedMemory) for stage in stages)
+    if problem.core == core and not is_reduced and problem.constraints.memory_reach is None:
+        return {}
+    reach = reach_of_core(core, problem.core, problem.layer, problem.constraints.memory_operand_links)
+    if reach is None:
+        return {"core_is_changed": True}
+    return {"memory_reach": {"topmost": dict(reach.topmost), "occupied_bits": dict(reach.occupied_bits)}}
