@@ -100,7 +100,7 @@ CODE_OF: dict[str, tuple[str, ...]] = {
     ),
     "parse_mapping": (
         *(*_BASE, *_TYPES, *_STAGE, "cli/parse_mapping.py", "stages/mapping_parser.py"),
-        *("mapping", "hardware", "workload/equation.py"),
+        *("mapping", "hardware", "workload/equation.py", "workload/operand_roles.py"),
     ),
     "map": _MAP,
     "export": (*_MAP, "report"),

@@ -2,6 +2,7 @@
 data locality)."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tilewright.errors import MappingError
 from tilewright.hardware.core import Core, Memory
@@ -114,6 +115,14 @@ def reach_of_core(core: Core, reduced: Core, layer: Layer, links: Links) -> Give
     return reach if made == reduced else None
 
 
+def reach_record(core: Core, reduced: Core, layer: Layer, links: Links) -> dict[str, Any]:
+    """What the record of a layer says of its own core: how far its data go, or that its core is another one."""
+    reach = reach_of_core(core, reduced, layer, links)
+    if reach is None:
+        return {"core_is_changed": True}
+    return {"memory_reach": {"topmost": dict(reach.topmost), "occupied_bits": dict(reach.occupied_bits)}}
+
+
 def _reach_by_index(core: Core, layer: Layer, links: Links, given: GivenReach) -> MemoryReach:
     topmost, place_of = dict(given.topmost), {memory.name: k for k, memory in enumerate(core.memories)}
     faults = [f"{fault.message}: {fault.value}" for fault in reach_faults(core, links, given)]
@@ -137,7 +146,7 @@ class ReachFault:
     path: tuple[str, str]
     """Its keys within `memory_reach`."""
     message: str
-    value: str
+    value: str | int
     is_unknown: bool = False
     """True for the name of no memory of the core."""
 
@@ -155,7 +164,7 @@ def reach_faults(core: Core, links: Links, given: GivenReach) -> list[ReachFault
         if name in memories and operand in link and link[operand] not in memories[name].operands
     ]
     return faults + [
-        ReachFault(("occupied_bits", name), f"more than the {memories[name].size_bits} bits of this memory", str(bits))
+        ReachFault(("occupied_bits", name), f"more than the {memories[name].size_bits} bits of this memory", bits)
         for name, bits in given.occupied_bits
         if name in memories and bits > memories[name].size_bits
     ]

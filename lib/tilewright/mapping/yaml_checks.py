@@ -107,7 +107,7 @@ def _check_reach(index: int, entry: MappingConstraints, core: Core, findings: Fi
     for fault in reach_faults(core, entry.memory_operand_links, given) if given else ():
         path: KeyPath = (index, "memory_reach", *fault.path)
         if fault.is_unknown:
-            findings.unknown_name(path, fault.message, fault.value, [memory.name for memory in core.memories])
+            findings.unknown_name(path, fault.message, str(fault.value), [memory.name for memory in core.memories])
         else:
             findings.problem(path, fault.message, fault.value)
 

@@ -26,7 +26,7 @@ from tilewright.cost.workspace import (
 from tilewright.errors import MappingError
 from tilewright.hardware.core import DIRECTIONS, Core
 from tilewright.mapping.constraints import MappingConstraints, Unrolling
-from tilewright.mapping.data_locality_reach import core_for
+from tilewright.mapping.data_locality_reach import core_for, reach_record
 from tilewright.mapping.spatial import ConvertedSpatialMapping, convert_spatial_mapping
 from tilewright.mapping.temporal_ordering import applicable_ordering, counted_boundaries
 from tilewright.profile import CORRECTED
@@ -120,9 +120,10 @@ def evaluate_given(
     loops = tuple((entry.dimension, entry.size) for entry in order if entry.size is not None)
     if len(loops) < len(order):
         raise MappingError("temporal_ordering leaves loops open")
-    return evaluate(
+    own = core_for(layer, core, given)
+    record = evaluate(
         layer,
-        core_for(layer, core, given),
+        own,
         given.memory_operand_links,
         given.spatial_mapping,
         tuple(loop for loop in loops if loop[1] != 1),
@@ -130,6 +131,9 @@ def evaluate_given(
         dict(counted_boundaries(given.level_boundaries, given.temporal_ordering, layer)) or None,
         same_data_is_no_access=same_data is not False,
     )
+    if given.memory_reach is None:
+        return record
+    return record | reach_record(core, own, layer, given.memory_operand_links)
 
 
 def full_record(
@@ -140,6 +144,7 @@ def full_record(
     Raises MappingError if it does not fit.
     """
     record = evaluate_prepared(prepared, loop_order, boundaries)
+    record["array_dimensions"] = list(prepared.core.operational_array.size_of)
     if prepared.arrays.even:
         record["temporal_mapping_type"] = "even"
     if not prepared.arrays.same_data_is_no_access:

@@ -10,7 +10,7 @@ from tilewright.cost.record import Record
 from tilewright.errors import InputError
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import Mapping, MappingConstraints
-from tilewright.mapping.data_locality_reach import core_for
+from tilewright.mapping.data_locality_reach import core_for, reach_record
 from tilewright.search.options import SearchOptions
 from tilewright.search.store import Store
 from tilewright.search.summary import summarize
@@ -59,8 +59,11 @@ def map_layer(
     """
     stages = below_workload(default_pipeline(options).stages)
     control = Control(stop=stop) if progress is None else Control(advance=progress, stop=stop)
-    problem = LayerProblem(layer, core_for(layer, core, constraints), constraints)
-    return search_layer(Rest(stages, control), problem)[0]
+    own = core_for(layer, core, constraints)
+    record = search_layer(Rest(stages, control), LayerProblem(layer, own, constraints))[0]
+    if constraints.memory_reach is None:
+        return record
+    return record | reach_record(core, own, layer, constraints.memory_operand_links)
 
 
 def below_workload(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:

@@ -9,7 +9,7 @@ from tilewright.cost.record import Record
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import core_area_mm2
-from tilewright.mapping.data_locality_reach import core_for, reach_of_core
+from tilewright.mapping.data_locality_reach import core_for, reach_record
 from tilewright.stages.base import Change, Rest, Same, Stage
 from tilewright.stages.data_locality import RemoveUnusedMemory
 from tilewright.stages.descriptions import NetworkProblem
@@ -128,7 +128,6 @@ def _named(record: Record, task: LayerTask, item: NetworkProblem, search: Rest) 
     layer = {**record["layer"], "name": names[0]}
     rest = {name: value for name, value in record.items() if name not in ("layer", "core")}
     rest["area_mm2"] = float(core_area_mm2(core))
-    rest["array_dimensions"] = list(core.operational_array.size_of)
     rest |= _own_core(core, _as_searched(task.problem, search.stages), search.stages)
     return LayerRecord({"layer": layer, "layer_names": list(names), "core": core.name, **rest})
 
@@ -138,7 +137,4 @@ def _own_core(core: Core, problem: LayerProblem, stages: tuple[Stage, ...]) -> d
     is_reduced = problem.memory_reach is not None and any(isinstance(stage, RemoveUnusedMemory) for stage in stages)
     if problem.core == core and not is_reduced and problem.constraints.memory_reach is None:
         return {}
-    reach = reach_of_core(core, problem.core, problem.layer, problem.constraints.memory_operand_links)
-    if reach is None:
-        return {"core_is_changed": True}
-    return {"memory_reach": {"topmost": dict(reach.topmost), "occupied_bits": dict(reach.occupied_bits)}}
+    return reach_record(core, problem.core, problem.layer, problem.constraints.memory_operand_links)

@@ -13,6 +13,8 @@ from tilewright.workload.layer import Layer
 TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny"
 GOOD = {"layer": "second", "spatial_mapping": {"D1": {"K": 2}}, "loop_order": [["K", 4], ["C", 16]]}
 
+BOUNDS = {"O": [2], "W": [1, 2], "I": [2]}
+
 
 @pytest.fixture
 def layers() -> list[Layer]:
@@ -33,6 +35,28 @@ def test_points_are_evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert json.loads(first)["loop_order"] == GOOD["loop_order"]
 
 
+def test_boundaries_of_points_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two weights that stay in their register while OX goes on are fetched a third as often as one that does not; a
+    number of levels that the operand does not have is told."""
+    path = tmp_path / "points.jsonl"
+    hardware, workload = TINY / "hardware" / "narrow.yaml", TINY / "workload" / "two_layers.yaml"
+    given = ["--hardware", str(hardware), "--workload", str(workload), "--points", str(path)]
+    order = [["OX", 2], ["C", 2], ["OX", 3], ["C", 2], ["OY", 6], ["FX", 3], ["FY", 3], ["K", 4]]
+    point = {"layer": "first", "spatial_mapping": {"D1": {"K": 2}}, "loop_order": order}
+    energies = []
+    for loops_of_register in (1, 3):
+        bounds = {"O": [8], "I": [8], "W": [loops_of_register, 8]}
+        path.write_text(json.dumps(point | {"level_boundaries": bounds}))
+        assert main(["evaluate", *given, "--json"]) == 0
+        record = json.loads(capsys.readouterr().out)
+        assert record["level_boundaries"] == bounds
+        energies.append(record["energy_breakdown_pj"]["W"][1])
+    assert sum(energies[0].values()) == 3 * sum(energies[1].values())
+    path.write_text(json.dumps(GOOD | {"level_boundaries": BOUNDS | {"W": [2]}}))
+    assert main(["evaluate", *given]) == 2
+    assert "operand W has 2 memory levels, its level boundaries are [2]" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -51,6 +75,15 @@ def test_points_are_evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         ({"memory_operand_links": ["O"]}, "memory_operand_links: must be a table"),
         ({"memory_operand_links": {"Q": "O"}}, "memory_operand_links.Q: no such operand (allowed: O, "),
         ({"memory_operand_links": {"O": 1}}, "memory_operand_links.O: must be the name of a memory operand"),
+        ({"level_boundaries": [0]}, "level_boundaries: must be a table of layer operand to a list"),
+        ({"level_boundaries": {"O": [2], "W": [1, 2]}}, "level_boundaries.I: needs the numbers of loops"),
+        ({"level_boundaries": BOUNDS | {"Q": [2]}}, "level_boundaries.Q: no such operand (allowed: O, W, I)"),
+        ({"level_boundaries": BOUNDS | {"O": 2}}, "level_boundaries.O: must be a list of whole numbers"),
+        ({"level_boundaries": BOUNDS | {"O": []}}, "level_boundaries.O: must be a list of whole numbers"),
+        ({"level_boundaries": BOUNDS | {"O": [True]}}, "level_boundaries.O: must be a list of whole numbers"),
+        ({"level_boundaries": BOUNDS | {"W": [2, 1]}}, "level_boundaries.W: must not fall from memory to memory"),
+        ({"level_boundaries": BOUNDS | {"I": [3]}}, "nor be more than the 2 loops of loop_order, got [3]"),
+        ({"level_boundaries": BOUNDS | {"I": [-1]}}, "level_boundaries.I: must not fall"),
     ],
 )
 def test_wrong_points_are_told(tmp_path: Path, layers: list[Layer], change: dict, told: str) -> None:

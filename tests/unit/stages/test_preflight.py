@@ -59,6 +59,10 @@ def test_nothing_is_wrong_with_open_choices() -> None:
 
 
 BAD: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
+    "reach of data on one core": (
+        [{"name": "a", "memory_reach": {"topmost": {"O": "sram", "W": "sram", "I": "sram"}}}],
+        ["a.memory_reach: is for one core alone: where data of several cores lie, the schedule says"],
+    ),
     "unknown core": (
         [{"name": "a", "core_allocation": [0, 9]}],
         ["a.core_allocation[1]: no core has this id, got 9", "0, 1, 2, 3, 4, 5", "did you mean '5'"],
