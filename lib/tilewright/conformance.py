@@ -15,8 +15,11 @@ from tilewright.errors import MappingError
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.mapping.constraints import MappingConstraints, TemporalOrderingEntry, as_unrolling
+from tilewright.mapping.spatial import convert_spatial_mapping
+from tilewright.mapping.spatial_generation import spatial_candidates
 from tilewright.mapping.yaml_reader import read_mapping
-from tilewright.search.evaluate import evaluate_prepared, prepare
+from tilewright.profile import REFERENCE
+from tilewright.search.evaluate import PreparedProblem, evaluate_prepared, prepare
 from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_layer, map_workload
 from tilewright.workload.equation import parse_equation, parse_relation
@@ -28,6 +31,8 @@ TOLERANCE = 1e-9
 SUM_TOLERANCE = 1e-12
 """The same for shares of memories and totals of networks: the reference adds them with Python's `sum`, whose last bit
 differs between Python 3.11 and 3.12, so a difference this small says nothing and does not make a point unequal."""
+SPATIAL, ALLOCATION = "spatial", "allocation"
+"""Stages at which the reference stops: it makes no spatial mapping, or the loop order does not fit."""
 _SUMS = ("utilization", "network")
 
 
@@ -42,7 +47,9 @@ class ConformanceReport:
     close: int = 0
     """Points with every value within TOLERANCE, but not all equal."""
     rejected: int = 0
-    """Points that both reject (counted in `equal`)."""
+    """Points that both reject (counted in `equal`): tried, and refused at the stage at which the reference stopped."""
+    not_tried: int = 0
+    """Points that say too little to be tried; no part of `points`."""
     worst_relative_difference: float = 0.0
     mismatches: list[str] = field(default_factory=list)
 
@@ -79,7 +86,10 @@ def relative_difference(ours: Any, theirs: Any) -> float:
 
 
 def compare_points(path: Path | str, hardware_directory: Path | str) -> ConformanceReport:
-    """Evaluate every point of a file of fixed mappings and compare energy, latency and their breakdowns."""
+    """Evaluate every point of a file of fixed mappings and compare energy, latency and their breakdowns.
+
+    Of points at which the reference stopped, it is tried whether this stops at the same stage.
+    """
     report = ConformanceReport(Path(path).name)
     cores: dict[str, Core] = {}
     for point in read_points(path):
@@ -99,15 +109,27 @@ def read_points(path: Path | str) -> Iterator[dict[str, Any]]:
 
 
 def _compare_point(report: ConformanceReport, point: dict[str, Any], core: Core) -> None:
-    expected = point.get("result")
+    expected, stopped_at = point.get("result"), point.get("stage", "")
+    if stopped_at != SPATIAL and not ("spatial_mapping" in point and "loop_order_inner_to_outer" in point):
+        report.not_tried += 1
+        return
+    refused_at = SPATIAL
     try:
-        record = _evaluate_point(point, core)
+        if stopped_at == SPATIAL:
+            _build_spatial_mapping(point, core)
+            report.add(point["id"], [("outcome", "accepted spatial mapping", f"rejected: {point['error']}")])
+            return
+        prepared = _prepare_point(point, core)
+        refused_at = ALLOCATION
+        order = tuple((dimension, size) for dimension, size in point["loop_order_inner_to_outer"])
+        record = evaluate_prepared(prepared, order)
     except MappingError as error:
-        if expected is None:
-            report.rejected += 1
-            report.add(point["id"], [])
-        else:
-            report.add(point["id"], [("outcome", f"rejected: {error}", "accepted")])
+        ours, theirs = (
+            f"rejected at stage {refused_at}",
+            f"rejected at stage {stopped_at}" if stopped_at else "accepted",
+        )
+        report.rejected += ours == theirs
+        report.add(point["id"], [("outcome", ours if ours == theirs else f"{ours}: {error}", theirs)])
         return
     if expected is None:
         report.add(point["id"], [("outcome", "accepted", f"rejected: {point['error']}")])
@@ -115,17 +137,30 @@ def _compare_point(report: ConformanceReport, point: dict[str, Any], core: Core)
         report.add(point["id"], _value_pairs(record, expected))
 
 
-def _evaluate_point(point: dict[str, Any], core: Core) -> dict[str, Any]:
+def _build_spatial_mapping(point: dict[str, Any], core: Core) -> None:
+    """What a search would make of the spatial mapping that was asked for. Raises MappingError if it is impossible."""
     layer = reference_layer(point["layer"])
-    links = tuple(point["layer"]["memory_operand_links"].items())
-    unrolling = as_unrolling(point.get("spatial_mapping") or point["spatial_mapping_requested"])
+    requested, links = as_unrolling(point["spatial_mapping_requested"]), _links(point)
+    constraints = MappingConstraints(layer.name, requested, memory_operand_links=links)
+    for unrolling in spatial_candidates(layer, core, constraints, REFERENCE):
+        convert_spatial_mapping(unrolling, layer, core, links, REFERENCE)
+
+
+def _prepare_point(point: dict[str, Any], core: Core) -> PreparedProblem:
+    """The problem of a point with the spatial mapping that the reference made. Raises MappingError."""
     options = SearchOptions(temporal_mapping_type=point.get("temporal_mapping_type") or "uneven")
-    same_data = point.get("access_same_data_considered_as_no_access", True)
-    prepared = prepare(layer, core, links, unrolling, options, same_data_is_no_access=same_data)
-    order = point.get("loop_order_inner_to_outer")
-    if order is None:
-        raise MappingError("no loop order")
-    return evaluate_prepared(prepared, tuple((dimension, size) for dimension, size in order))
+    return prepare(
+        reference_layer(point["layer"]),
+        core,
+        _links(point),
+        as_unrolling(point["spatial_mapping"]),
+        options,
+        same_data_is_no_access=point.get("access_same_data_considered_as_no_access", True),
+    )
+
+
+def _links(point: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple(point["layer"]["memory_operand_links"].items())
 
 
 def _value_pairs(record: dict[str, Any], expected: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
@@ -218,8 +253,8 @@ def _compare_layers(report: ConformanceReport, flow: dict[str, Any], core: Core,
         found.append(record)
         expected = entry.get("result")
         if record is None or expected is None:
-            outcome = [("outcome", record is not None, expected is not None)]
-            report.add(entry["layer"]["name"], outcome if (record is None) != (expected is None) else [])
+            report.rejected += record is None and expected is None
+            report.add(entry["layer"]["name"], [("outcome", record is not None, expected is not None)])
         else:
             report.add(entry["layer"]["name"], _value_pairs(record, expected))
     if "network_energy" in flow:
@@ -268,23 +303,31 @@ def reference_layer(entry: dict[str, Any]) -> Layer:
 
 
 def report_text(reports: Iterable[ConformanceReport]) -> str:
-    """A table of reports: points, equal, within tolerance, worst relative difference; then what differs."""
-    lines = [f"{'set':<58}{'points':>8}{'equal':>8}{'close':>8}{'differ':>8}{'rejected':>10}  worst difference"]
+    """A table of reports: points that were tried, how they compare, points that were not; then what differs."""
+    lines = [
+        f"{'set':<58}{'points':>8}{'equal':>8}{'close':>8}{'differ':>8}{'rejected':>10}{'not tried':>11}"
+        "  worst difference"
+    ]
     rows = list(reports)
+    lines += [_row_text(row) for row in rows]
+    total = ConformanceReport("total")
     for row in rows:
-        differ = row.points - row.equal - row.close
-        lines.append(
-            f"{row.name:<58}{row.points:>8}{row.equal:>8}{row.close:>8}{differ:>8}{row.rejected:>10}"
-            f"  {row.worst_relative_difference:.2e}"
-        )
-    total = (sum(row.points for row in rows), sum(row.equal for row in rows), sum(row.close for row in rows))
-    worst = max((row.worst_relative_difference for row in rows), default=0.0)
-    differ = total[0] - total[1] - total[2]
-    rejected = sum(row.rejected for row in rows)
-    lines.append(f"{'total':<58}{total[0]:>8}{total[1]:>8}{total[2]:>8}{differ:>8}{rejected:>10}  {worst:.2e}")
+        for count in ("points", "equal", "close", "rejected", "not_tried"):
+            setattr(total, count, getattr(total, count) + getattr(row, count))
+        total.worst_relative_difference = max(total.worst_relative_difference, row.worst_relative_difference)
+    lines.append(_row_text(total))
     lines.append(
         "equal: bit for bit; shares of memories and totals of networks within 1e-12, since the last bit of the "
         "reference's sums depends on its Python version"
     )
+    lines.append("rejected: among the equal ones, tried and refused at the stage at which the reference stopped")
     lines += [f"  {row.name} {mismatch}" for row in rows for mismatch in row.mismatches[:10]]
     return "\n".join(lines)
+
+
+def _row_text(row: ConformanceReport) -> str:
+    differ = row.points - row.equal - row.close
+    return (
+        f"{row.name:<58}{row.points:>8}{row.equal:>8}{row.close:>8}{differ:>8}{row.rejected:>10}{row.not_tried:>11}"
+        f"  {row.worst_relative_difference:.2e}"
+    )

@@ -1,7 +1,9 @@
 """Our numbers against those of zigzag-dse 3.9.1: the project's own set, and a larger one if there."""
 
+import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tilewright.conformance import ConformanceReport, compare_flow, compare_points, report_text
@@ -19,6 +21,7 @@ def test_own_points_are_equal_bit_for_bit() -> None:
     """Every committed fixed mapping gives the reference's energy, latency and word accesses exactly, or is refused."""
     report = compare_points(DATA / "reference-points.jsonl.gz", DATA / "hardware")
     assert report.points >= 600
+    assert report.not_tried == 0
     assert report.points - report.rejected >= 500
     assert report.equal == report.points, report_text([report])
 
@@ -36,6 +39,7 @@ def test_large_set_of_points() -> None:
     """All points of the large set are equal bit for bit, infeasible ones refused."""
     report = compare_points(LARGE_SET / "fixed-core.jsonl.gz", LARGE_SET / "hardware")
     assert report.points > 6000
+    assert report.not_tried == 0
     assert report.equal == report.points, report_text([report])
 
 
@@ -59,13 +63,37 @@ def test_a_difference_is_reported() -> None:
     assert "wrong: latency 3 instead of 2" in report_text([report])
 
 
+def _one_point(path: Path, stage: str | None) -> dict[str, Any]:
+    """A point of a file at which the reference stopped at a stage, or went through."""
+    with gzip.open(path, "rt") as stream:
+        return next(point for point in map(json.loads, stream) if point.get("stage") == stage)
+
+
+@pytest.mark.parametrize(
+    ("stage", "change", "outcome"),
+    [
+        ("spatial", {}, (1, 1, 1, 0)),
+        # All of it over one lane is possible, so that nothing is refused.
+        ("spatial", {"spatial_mapping_requested": {f"D{i}": {} for i in range(1, 5)}}, (1, 0, 0, 0)),
+        ("allocation", {}, (1, 1, 1, 0)),
+        ("allocation", {"loop_order_inner_to_outer": None}, (0, 0, 0, 1)),
+        (None, {"result": None, "error": "TypeError", "stage": "allocation"}, (1, 0, 0, 0)),
+    ],
+)
+def test_what_the_reference_refuses_is_tried(
+    stage: str | None, change: dict[str, Any], outcome: tuple[int, ...], tmp_path: Path
+) -> None:
+    """A refusal is equal where this refuses too, at the same stage; what cannot be tried is counted apart."""
+    point = _one_point(DATA / "reference-points.jsonl.gz", stage) | change
+    point = {key: value for key, value in point.items() if value is not None}
+    (tmp_path / "points.jsonl").write_text(json.dumps(point) + "\n")
+    report = compare_points(tmp_path / "points.jsonl", DATA / "hardware")
+    assert (report.points, report.equal, report.rejected, report.not_tried) == outcome
+
+
 def test_a_wrong_number_fails_the_comparison(tmp_path: Path) -> None:
     """A point whose expected latency is off by one cycle is found: the comparison can fail."""
-    import gzip
-
-    with gzip.open(DATA / "reference-points.jsonl.gz", "rt") as stream:
-        points = [json.loads(line) for line in stream]
-    point = next(point for point in points if "result" in point)
+    point = _one_point(DATA / "reference-points.jsonl.gz", None)
     point["result"]["latency_total2"] += 1
     (tmp_path / "points.jsonl").write_text(json.dumps(point) + "\n")
     report = compare_points(tmp_path / "points.jsonl", DATA / "hardware")
