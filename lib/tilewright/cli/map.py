@@ -163,8 +163,9 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
             f" largest gap {proof['largest_gap']:.2%}"
         )
     from tilewright.report.coverage_text import coverage_lines
+    from tilewright.report.locality_text import locality_lines
 
-    for line in coverage_lines(summary):
+    for line in (*coverage_lines(summary), *locality_lines(summary)):
         click.echo(line)
     if verbose or not output:
         from tilewright.report.tables import layers_text

@@ -9,7 +9,7 @@ from tilewright.artifacts.canonical import make_folder, writing
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import content_digest
 from tilewright.artifacts.envelope import read_artifact
-from tilewright.cli.options import FILE, common_options, echo_json
+from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
 from tilewright.cli.report import keep_font_cache_here
 from tilewright.cli.runs import MULTI, SUMMARY_FILE, read_any_summary, run_directories
 
@@ -60,6 +60,7 @@ def command(
         make_folder(figures)
         with writing(figures):
             write_pareto_figures(groups, figures)
+    echo_notices([f"{group.workload}: {group.warning}" for group in groups if group.warning])
     if as_json:
         echo_json(
             [{key: None if value != value else value for key, value in row.items()} for row in table.to_dict("records")]

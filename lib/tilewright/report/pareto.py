@@ -5,7 +5,7 @@ compared: the same network, and the same options but for what was minimised. Run
 each other however they cut, allocate and order the network, but costed and scheduled by one model.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 import pandas
 
 from tilewright.artifacts.digests import content_digest
+from tilewright.report.locality_text import NOT_SAID, assumption, could_keep, setting_of, setting_text
 from tilewright.report.records import Summary
 from tilewright.report.tables import render, text_table
 
@@ -20,11 +21,14 @@ OBJECTIVES = ("energy_pj", "latency_cycles", "area_mm2")
 WITHOUT_AREA = OBJECTIVES[:2]
 WORDS = {"energy_pj": "energy", "latency_cycles": "latency", "area_mm2": "area"}
 LONGEST_OPTION = 40
+_HEADINGS = ("between\nlayers", "Pareto", "dominated by")
 MODEL_SETTINGS = ("schedule_model", "share_divisor", "cn_runtime")
 """Settings of schedules that say how time is counted; others are choices that are worth comparing."""
+SCHEDULED = "as scheduled"
+"""Of several cores: the schedule says where data are."""
 COLUMNS = (
     *("workload", "group", "run", "core", "objective", "model", *OBJECTIVES, "edp_pj_cycles"),
-    *("compared_by", "pareto", "dominated_by", "area_note"),
+    *("compared_by", "pareto", "dominated_by", "area_note", "between_layers"),
 )
 
 
@@ -46,6 +50,12 @@ class Candidate:
     area_note: str = ""
     """What is not given."""
     is_of_several_cores: bool = False
+    between_layers: str = SCHEDULED
+    """Where data are between layers, in words."""
+    assumes: str = ""
+    """What its figures take for granted."""
+    could_keep: bool = False
+    """Data go through the top memory between layers although memories below have room for some."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +71,32 @@ class Group:
     """For each candidate those of the non-dominated set that dominate it; () for a member of the set."""
 
     @property
+    def warning(self) -> str:
+        """'' or that the comparison leaves out what memories are for."""
+        cores = dict.fromkeys(candidate.core for candidate in self.candidates if candidate.could_keep)
+        if not cores:
+            return ""
+        return (
+            f"exploit_data_locality is off, though memories of {', '.join(cores)} would hold data between layers:"
+            " a larger memory is not worth here what it can be"
+        )
+
+    @property
+    def assumption(self) -> str:
+        """What the figures take for granted, '' if nothing is known of it."""
+        return "; ".join(dict.fromkeys(candidate.assumes for candidate in self.candidates if candidate.assumes))
+
+    @property
     def note(self) -> str:
         """'' where all areas are known, else which are not and what follows."""
         missing = dict.fromkeys(candidate.core for candidate in self.candidates if candidate.area_mm2 is None)
         return f"area not given: {', '.join(missing)}; compared by energy and latency only" if missing else ""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What is to be said under a table or a figure of the group."""
+        assumed = f"assumed: {self.assumption}" if self.assumption else ""
+        return tuple(filter(None, (assumed, self.note, self.warning)))
 
     def on_front(self, index: int) -> bool:
         """True if no other run of the group dominates this one."""
@@ -82,11 +114,14 @@ def candidate(run: str, summary: Summary, made_by: Mapping[str, Any], area_note:
         core=summary["core"],
         objective=summary["objective"],
         model=summary["model"],
-        options=(*((key, _option_text(value)) for key, value in options.items()), *_work_costed(summary)),
+        options=(*_options(options, setting_of(summary)), *_work_costed(summary)),
         energy_pj=summary["energy_pj"],
         latency_cycles=summary["latency_cycles"],
         area_mm2=None if note else summary["area_mm2"],
         area_note=note,
+        between_layers=setting_text(summary),
+        assumes=assumption([summary]),
+        could_keep=could_keep(summary),
     )
 
 
@@ -110,6 +145,15 @@ def multi_candidate(
         area_note="" if is_known else area_note or "area not given",
         is_of_several_cores=True,
     )
+
+
+def _options(options: Mapping[str, Any], between_layers: str) -> Iterator[tuple[str, str]]:
+    """Options as texts; where data are between layers, the mapping file may say in place of the option."""
+    for key, value in options.items():
+        if key != "exploit_data_locality" or between_layers == NOT_SAID:
+            yield key, _option_text(value)
+    if between_layers != NOT_SAID:
+        yield "data between layers", between_layers
 
 
 def _work_costed(summary: Summary) -> tuple[tuple[str, str], ...]:
@@ -177,6 +221,7 @@ def pareto_table(groups: Sequence[Group]) -> pandas.DataFrame:
                     "pareto": "true" if group.on_front(index) else "false",
                     "dominated_by": " ".join(names[other] for other in group.dominators[index]),
                     "area_note": point.area_note,
+                    "between_layers": point.between_layers,
                 }
             )
     return pandas.DataFrame(rows, columns=list(COLUMNS))
@@ -238,13 +283,14 @@ def _other_options(point: Candidate, others: Sequence[Candidate]) -> str:
 
 def _group_text(group: Group) -> str:
     title = f"{group.workload}, {group.difference}" if group.difference else group.workload
-    table = text_table(title, ("run",), ("energy\n[µJ]", "latency\n[cycles]", "area\n[mm²]", "Pareto", "dominated by"))
+    table = text_table(title, ("run",), ("energy\n[µJ]", "latency\n[cycles]", "area\n[mm²]", *_HEADINGS))
     for index, point in enumerate(group.candidates):
         others = ", ".join(run_label(group.candidates[other]) for other in group.dominators[index])
         table.add_row(
             run_label(point),
             *figures_of(point),
+            point.between_layers,
             "yes" if group.on_front(index) else "no",
             others or "-",
         )
-    return render(table) + (f"{group.note}\n" if group.note else "")
+    return render(table) + "".join(f"{line}\n" for line in group.lines)

@@ -17,7 +17,7 @@ from tilewright.report.figure_layout import figure_style, save_figure, unit_for
 from tilewright.report.figures import CYCLE_UNITS, ENERGY_UNITS
 from tilewright.report.pareto import Group, figures_of, run_label
 
-PLOT_INCHES, LEFT_INCHES, TOP_INCHES, BOTTOM_INCHES, TABLE_GAP_INCHES = (4.6, 3.3), 0.85, 0.85, 0.6, 0.3
+PLOT_INCHES, LEFT_INCHES, TOP_INCHES, BOTTOM_INCHES, TABLE_GAP_INCHES = (4.6, 3.3), 0.85, 1.2, 0.6, 0.3
 COLUMN_INCHES = (0.28, 2.5, 0.95, 0.95, 0.85)
 """Of the list beside the plot: number, run, energy, latency, area."""
 LINE_INCHES = 0.17
@@ -85,11 +85,13 @@ def _draw_group(figure: Figure, group: Group, top: float) -> None:
 
 
 def _subtitle(group: Group) -> list[str]:
-    """At most three lines on what is shown."""
+    """Lines on what is shown and what it assumes, as many as there is room for above a plot."""
     by = "energy, latency and area (size of the marker)" if len(group.objectives) == 3 else "energy and latency"
     lines = textwrap.wrap(group.difference, SUBTITLE_CHARACTERS, max_lines=1, placeholder=" …")
     lines.append(f"filled: on the Pareto front by {by}; line: the front in energy and latency alone")
-    return lines + textwrap.wrap(group.note, SUBTITLE_CHARACTERS, max_lines=1, placeholder=" …")
+    for line in group.lines:
+        lines += textwrap.wrap(line, SUBTITLE_CHARACTERS, max_lines=1, placeholder=" …")
+    return lines
 
 
 def _draw_points(axes: Axes, group: Group) -> None:

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from tilewright.artifacts.canonical import write_atomically
 from tilewright.report.coverage_text import share_text
+from tilewright.report.locality_text import assumption, setting_of
 from tilewright.report.records import LATENCY_PARTS, PlacedLayer, Record, Summary, layers_in_order
 from tilewright.report.short_names import short_layer_name
 
@@ -59,6 +60,8 @@ def summary_row(run: str, summary: Summary) -> dict[str, Any]:
         "costed_operation_share": summary.get("coverage", {}).get("operation_share"),
         "layers_differing_over_5_percent": len(summary["layers_differing_over_5_percent"]),
         "evaluations": summary["evaluations"],
+        "between_layers": setting_of(summary),
+        "layers_below_top": summary.get("data_locality", {}).get("layers_below_top"),
     }
 
 
@@ -94,7 +97,8 @@ def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) 
             _change(row["corrected_latency_cycles"], row["latency_cycles"]),
             costed_text(row),
         )
-    return render(table, width)
+    assumed = assumption(list(summaries.values()))
+    return render(table, width) + (f"Assumed: {assumed}.\n" if assumed else "")
 
 
 def layers_text(records: Sequence[Record], summary: Summary | None = None, width: int = TERMINAL_WIDTH) -> str:

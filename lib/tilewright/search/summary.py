@@ -20,10 +20,12 @@ def summarize(
     model: str,
     records: tuple[Record, ...],
     coverage: dict[str, Any] | None = None,
+    data_locality: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The summary of a mapped network; sums run in execution order, over all records that a layer has.
 
     `coverage` says what of the work is costed (`workload.runnable`); by default all that the workload has layers for.
+    `data_locality` says what becomes of the data between layers.
     """
     indexes_of: dict[str, list[int]] = {}
     for i, record in enumerate(records):
@@ -34,34 +36,38 @@ def summarize(
     in_order = [records[i] for _, i in placed]
     energy, latency = _total(in_order, "energy_pj"), _total(in_order, "latency_cycles")
     parts = in_order[0]["latency_breakdown_cycles"] if in_order else {}
-    return _certificate(records) | {
-        "workload": workload.name,
-        "core": core.name,
-        "objective": objective,
-        "model": model,
-        "layers": len(names),
-        "distinct_layers": len({tuple(record["layer_names"]) for record in records}),
-        "energy_pj": energy,
-        "latency_cycles": latency,
-        "edp_pj_cycles": energy * latency,
-        "mac_energy_pj": _total(in_order, "mac_energy_pj"),
-        "memory_energy_pj": _total(in_order, "memory_energy_pj"),
-        "mac_count": sum(_operations(workload, placed, records, vector=False)),
-        "operation_count": sum(_operations(workload, placed, records, vector=True)),
-        "area_mm2": in_order[0]["area_mm2"] if in_order else 0.0,
-        "latency_breakdown_cycles": {
-            part: number(sum(record["latency_breakdown_cycles"][part] for record in in_order)) for part in parts
-        },
-        "evaluations": sum(record["evaluations"] for record in records),
-        "corrected": {
-            "energy_pj": _corrected_total(in_order, "energy_pj"),
-            "latency_cycles": _corrected_total(in_order, "latency_cycles"),
-        },
-        "layers_differing_over_5_percent": list(dict.fromkeys(n for n, i in placed if differs_notably(records[i]))),
-        "coverage": coverage or coverage_of(workload, unmodelled_work(workload)),
-        "passed_through": _passed_through(workload),
-        "layer_index": [[name, i] for name, i in placed],
-    }
+    return (
+        _certificate(records)
+        | (data_locality or {})
+        | {
+            "workload": workload.name,
+            "core": core.name,
+            "objective": objective,
+            "model": model,
+            "layers": len(names),
+            "distinct_layers": len({tuple(record["layer_names"]) for record in records}),
+            "energy_pj": energy,
+            "latency_cycles": latency,
+            "edp_pj_cycles": energy * latency,
+            "mac_energy_pj": _total(in_order, "mac_energy_pj"),
+            "memory_energy_pj": _total(in_order, "memory_energy_pj"),
+            "mac_count": sum(_operations(workload, placed, records, vector=False)),
+            "operation_count": sum(_operations(workload, placed, records, vector=True)),
+            "area_mm2": in_order[0]["area_mm2"] if in_order else 0.0,
+            "latency_breakdown_cycles": {
+                part: number(sum(record["latency_breakdown_cycles"][part] for record in in_order)) for part in parts
+            },
+            "evaluations": sum(record["evaluations"] for record in records),
+            "corrected": {
+                "energy_pj": _corrected_total(in_order, "energy_pj"),
+                "latency_cycles": _corrected_total(in_order, "latency_cycles"),
+            },
+            "layers_differing_over_5_percent": list(dict.fromkeys(n for n, i in placed if differs_notably(records[i]))),
+            "coverage": coverage or coverage_of(workload, unmodelled_work(workload)),
+            "passed_through": _passed_through(workload),
+            "layer_index": [[name, i] for name, i in placed],
+        }
+    )
 
 
 def _certificate(records: tuple[Record, ...]) -> dict[str, Any]:

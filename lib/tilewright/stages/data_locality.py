@@ -1,12 +1,18 @@
 """Stages that keep data between layers in the lowest memory that has room for it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from tilewright.errors import InputError, Problem
+from tilewright.cost.record import Record
+from tilewright.errors import InputError, Problem, TilewrightError
+from tilewright.hardware.core import Core
+from tilewright.mapping.data_locality_reach import MemoryReach, layer_roles, top_memory
 from tilewright.profile import profile_by_name
 from tilewright.stages.base import Change
 from tilewright.stages.descriptions import NetworkProblem
 from tilewright.stages.items import LayerProblem
+from tilewright.workload.layer import Layer
 
 
 @dataclass(frozen=True)
@@ -87,3 +93,48 @@ class RemoveUnusedMemory(Change):
             return item
         links = item.constraints.memory_operand_links
         return replace(item, core=remove_unused_memories(item.core, item.layer, links, item.memory_reach))
+
+
+def locality_summary(item: NetworkProblem, records: Sequence[Record], model: str) -> dict[str, Any]:
+    """What a run does with the data between layers, as plain data for the summary; {} where the model is not known.
+
+    `layers_below_top` counts the layers of which an operand ends below the last memory of the core: in the run itself
+    where it exploits data locality, else if it did.
+    """
+    layers = [node.layer for node in item.workload.layers_in_order if node.layer]
+    exploited = any("memory_reach" in record for record in records)
+    if exploited:
+        below = sum(len(record["layer_names"]) for record in records if _ends_below(item.core, record))
+    else:
+        found = _reaches_if_exploited(item, records, model)
+        if found is None:
+            return {}
+        below = sum(found)
+    return {"data_locality": {"exploited": exploited, "layers": len(layers), "layers_below_top": below}}
+
+
+def _ends_below(core: Core, record: Record) -> bool:
+    link = record["memory_operand_links"]
+    topmost = record.get("memory_reach", {}).get("topmost", {})
+    return any(core.memories[top_memory(core, link[operand])].name != name for operand, name in topmost.items())
+
+
+def _reaches_if_exploited(item: NetworkProblem, records: Sequence[Record], model: str) -> list[bool] | None:
+    """For each layer whether data would stay below the top memory; None where that cannot be told."""
+    from tilewright.mapping.data_locality import find_memory_reach
+
+    even = any("temporal_mapping_type" in record for record in records)
+    try:
+        reaches = find_memory_reach(item.workload, item.core, item.mapping, profile_by_name(model), even_mapping=even)
+    except TilewrightError:
+        return None  # stages of the user's may cost what the project's own cannot
+    layers = [node.layer for node in item.workload.layers_in_order if node.layer]
+    return [_is_below(item, layer, reach) for layer, reach in zip(layers, reaches, strict=True)]
+
+
+def _is_below(item: NetworkProblem, layer: Layer, reach: MemoryReach) -> bool:
+    roles = layer_roles(layer, item.mapping.constraints_for(layer).memory_operand_links)
+    ends = [(roles.activation, reach.activation), (roles.output, reach.output)]
+    if roles.weight is not None and reach.weight is not None:
+        ends.append((roles.weight, reach.weight))
+    return any(memory < top_memory(item.core, operand) for operand, memory in ends)

@@ -10,6 +10,7 @@ import numpy as np
 from tilewright.search.batch import CostedBatch, first_of_the_best, ranking
 from tilewright.search.summary import summarize
 from tilewright.stages.base import Rest, Stage
+from tilewright.stages.data_locality import locality_summary
 from tilewright.stages.descriptions import NetworkProblem
 from tilewright.stages.items import Evaluations, LayerRecord, MappedWorkload
 from tilewright.stages.results import model_of, single_row, tally_key, what_is_minimised
@@ -138,7 +139,9 @@ class Sum(Stage):
         """One result: all records with the totals."""
         records = tuple(dict(record) for record in rest(item))
         objective, model = what_is_minimised(rest.stages), model_of(rest.stages)
-        yield MappedWorkload(records, summarize(item.workload, item.core, objective, model, records, item.coverage))
+        locality = locality_summary(item, records, model)
+        summary = summarize(item.workload, item.core, objective, model, records, item.coverage, locality)
+        yield MappedWorkload(records, summary)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from tilewright.search.options import SearchOptions
 from tilewright.search.store import Store
 from tilewright.search.summary import summarize
 from tilewright.stages.base import Control, Rest, Stage
+from tilewright.stages.data_locality import locality_summary
 from tilewright.stages.descriptions import Descriptions, NetworkProblem, of_core
 from tilewright.stages.items import LayerProblem, LayerRecord, MappedWorkload
 from tilewright.stages.layers import search_layer
@@ -105,7 +106,8 @@ def map_problem(problem: NetworkProblem, pipeline: Pipeline, control: Control | 
         return networks[0]
     records = tuple(dict(result) for result in results if isinstance(result, LayerRecord))
     objective, model = what_is_minimised(search.stages), model_of(search.stages)
-    summary = summarize(problem.workload, problem.core, objective, model, records, problem.coverage)
+    locality = locality_summary(problem, records, model)
+    summary = summarize(problem.workload, problem.core, objective, model, records, problem.coverage, locality)
     return MappedWorkload(records, summary)
 
 

@@ -75,6 +75,9 @@ def run(name: str, energy_pj: float, latency_cycles: float, area_mm2: float, **c
         "latency_cycles": latency_cycles,
         "area_mm2": area_mm2,
     }
+    if "locality" in changes:
+        exploited, below = changes.pop("locality")
+        summary["data_locality"] = {"exploited": exploited, "layers": 21, "layers_below_top": below}
     note = changes.pop("area_note", "")
     options = {"objective": summary["objective"], "model": "zigzag-3.9.1", "lpf_limit": 6, **changes}
     return candidate(
@@ -115,6 +118,32 @@ def test_only_like_is_compared_with_like() -> None:
     )
     assert [[point.core for point in group.candidates] for group in groups] == [["a", "b"], ["c"], ["d"]]
     assert [group.difference for group in groups] == ["lpf_limit 6", "lpf_limit 8", ""]
+
+
+def test_where_data_are_between_layers_is_said_and_not_mixed() -> None:
+    """Every row names the setting; by option or by the mapping file, another setting is another group; and a group that
+    leaves out what memories are for says so."""
+    groups = compare(
+        [
+            run("a", 1, 1, 1, exploit_data_locality=True, locality=(True, 18)),
+            run("b", 2, 2, 2, exploit_data_locality=False, locality=(True, 0)),
+            run("c", 3, 3, 3, exploit_data_locality=False, locality=(False, 5)),
+            run("d", 4, 4, 4, exploit_data_locality=False, locality=(False, 0)),
+        ]
+    )
+    assert [[point.core for point in group.candidates] for group in groups] == [["a", "b"], ["c", "d"]]
+    assert [group.difference for group in groups] == [
+        "data between layers kept below",
+        "data between layers top memory",
+    ]
+    kept = ["kept below: 18 of 21", "kept below: 0 of 21"]
+    assert pareto_table(groups)["between_layers"].tolist() == [*kept, "top memory", "top memory"]
+    assert groups[0].warning == ""
+    assert groups[1].warning.startswith("exploit_data_locality is off, though memories of c would hold data")
+    text = pareto_text(groups)
+    assert "assumed: every layer begins and ends in the top memory\n" in text
+    assert groups[1].warning in text
+    assert any("exploit_data_locality is off" in line.get_text() for line in pareto_figure(groups).texts)
 
 
 def test_a_pipeline_of_the_users_is_an_option_too() -> None:
