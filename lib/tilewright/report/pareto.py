@@ -73,11 +73,12 @@ class Group:
     @property
     def warning(self) -> str:
         """'' or that the comparison leaves out what memories are for."""
-        cores = dict.fromkeys(candidate.core for candidate in self.candidates if candidate.could_keep)
+        cores = list(dict.fromkeys(candidate.core for candidate in self.candidates if candidate.could_keep))
         if not cores:
             return ""
+        more = f" and {len(cores) - 2} more" if len(cores) > 2 else ""
         return (
-            f"exploit_data_locality is off, though memories of {', '.join(cores)} would hold data between layers:"
+            f"exploit_data_locality is off, though {', '.join(cores[:2])}{more} would hold data between layers:"
             " a larger memory is not worth here what it can be"
         )
 

@@ -17,7 +17,9 @@ from tilewright.report.figure_layout import figure_style, save_figure, unit_for
 from tilewright.report.figures import CYCLE_UNITS, ENERGY_UNITS
 from tilewright.report.pareto import Group, figures_of, run_label
 
-PLOT_INCHES, LEFT_INCHES, TOP_INCHES, BOTTOM_INCHES, TABLE_GAP_INCHES = (4.6, 3.3), 0.85, 1.2, 0.6, 0.3
+PLOT_INCHES, LEFT_INCHES, BOTTOM_INCHES, TABLE_GAP_INCHES = (4.6, 3.3), 0.85, 0.6, 0.3
+TITLE_INCHES, SUBTITLE_INCHES = 0.55, 0.15
+"""Height of the title with the room around it, and of each line below it."""
 COLUMN_INCHES = (0.28, 2.5, 0.95, 0.95, 0.85)
 """Of the list beside the plot: number, run, energy, latency, area."""
 LINE_INCHES = 0.17
@@ -35,7 +37,7 @@ SUBTITLE_CHARACTERS = 150
 
 def pareto_figure(groups: Sequence[Group]) -> Figure:
     """The groups of one network below each other, each as a plot with a numbered list of its runs."""
-    heights = [TOP_INCHES + max(PLOT_INCHES[1], _list_inches(group)) + BOTTOM_INCHES for group in groups]
+    heights = [_top_inches(group) + max(PLOT_INCHES[1], _list_inches(group)) + BOTTOM_INCHES for group in groups]
     width = LEFT_INCHES + PLOT_INCHES[0] + TABLE_GAP_INCHES + sum(COLUMN_INCHES) + 0.2
     with figure_style():
         figure = Figure(figsize=(width, sum(heights)))
@@ -59,13 +61,18 @@ def write_pareto_figures(groups: Sequence[Group], folder: Path) -> list[Path]:
     ]
 
 
+def _top_inches(group: Group) -> float:
+    return TITLE_INCHES + SUBTITLE_INCHES * len(_subtitle(group))
+
+
 def _list_inches(group: Group) -> float:
     return LINE_INCHES * (len(group.candidates) + 2)
 
 
 def _draw_group(figure: Figure, group: Group, top: float) -> None:
     width, height = figure.get_size_inches()
-    bottom = top - TOP_INCHES - PLOT_INCHES[1]
+    plot_top = top - _top_inches(group)
+    bottom = plot_top - PLOT_INCHES[1]
     box = (LEFT_INCHES / width, bottom / height, PLOT_INCHES[0] / width, PLOT_INCHES[1] / height)
     axes = figure.add_axes(box)
     inches = figure.dpi_scale_trans
@@ -79,18 +86,20 @@ def _draw_group(figure: Figure, group: Group, top: float) -> None:
         transform=inches,
     )
     for number, line in enumerate(_subtitle(group)):
-        figure.text(0.2, top - 0.4 - 0.15 * number, line, fontsize=7.5, color=GREY, va="center", transform=inches)
+        figure.text(
+            0.2, top - 0.4 - SUBTITLE_INCHES * number, line, fontsize=7.5, color=GREY, va="center", transform=inches
+        )
     _draw_points(axes, group)
-    _draw_list(figure, group, top - TOP_INCHES)
+    _draw_list(figure, group, plot_top)
 
 
 def _subtitle(group: Group) -> list[str]:
-    """Lines on what is shown and what it assumes, as many as there is room for above a plot."""
+    """Lines on what is shown and what it assumes."""
     by = "energy, latency and area (size of the marker)" if len(group.objectives) == 3 else "energy and latency"
     lines = textwrap.wrap(group.difference, SUBTITLE_CHARACTERS, max_lines=1, placeholder=" …")
     lines.append(f"filled: on the Pareto front by {by}; line: the front in energy and latency alone")
     for line in group.lines:
-        lines += textwrap.wrap(line, SUBTITLE_CHARACTERS, max_lines=1, placeholder=" …")
+        lines += textwrap.wrap(line, SUBTITLE_CHARACTERS, max_lines=2, placeholder=" …")
     return lines
 
 

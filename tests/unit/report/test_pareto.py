@@ -139,7 +139,7 @@ def test_where_data_are_between_layers_is_said_and_not_mixed() -> None:
     kept = ["kept below: 18 of 21", "kept below: 0 of 21"]
     assert pareto_table(groups)["between_layers"].tolist() == [*kept, "top memory", "top memory"]
     assert groups[0].warning == ""
-    assert groups[1].warning.startswith("exploit_data_locality is off, though memories of c would hold data")
+    assert groups[1].warning.startswith("exploit_data_locality is off, though c would hold data between layers")
     text = pareto_text(groups)
     assert "assumed: every layer begins and ends in the top memory\n" in text
     assert groups[1].warning in text
