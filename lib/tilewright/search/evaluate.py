@@ -223,6 +223,15 @@ def evaluate_prepared(prepared: PreparedProblem, loop_order: LoopOrder, boundari
     return record
 
 
+def allocated_boundaries(prepared: PreparedProblem, loop_order: LoopOrder) -> Boundaries | None:
+    """The level boundaries that the allocator gives an order; None where it does not fit."""
+    ws, outcome = _run(prepared.arrays, prepared.dimensions, loop_order, None)
+    if outcome != FITS:
+        return None
+    counts = prepared.arrays.level_count.tolist()
+    return tuple(tuple(ws.bound[o, : counts[o]].tolist()) for o in range(len(prepared.layer.operands)))
+
+
 def corrected_figures(prepared: PreparedProblem, loop_order: LoopOrder, boundaries: Boundaries | None = None) -> Record:
     """Energy and latency of the same mapping under the profile `corrected`; None where it does not fit there."""
     layer, core, links = prepared.layer, prepared.core, prepared.links

@@ -8,7 +8,7 @@ from tilewright.errors import MappingError
 from tilewright.mapping.loop_factors import loop_multiset
 from tilewright.mapping.temporal_ordering import complete_order, counted_boundaries
 from tilewright.search.batch import OrderBatch
-from tilewright.search.evaluate import boundaries_of
+from tilewright.search.evaluate import allocated_boundaries, boundaries_of
 from tilewright.search.loma import layer_ordering, loma_batches
 from tilewright.stages.base import Rest, Stage
 from tilewright.stages.items import Evaluations, TemporalProblem
@@ -140,7 +140,23 @@ class Exact(TemporalMapper):
             raise MappingError("the mapping file asks for even mappings, which forbid allocation: free")
         control = rest.control
         options = ExactOptions(self.allocation, self.time_budget_s)
-        return exact_batches(item, item.ordering, options, self.objective, control.stop, control.advance)
+        batches = exact_batches(item, item.ordering, options, self.objective, control.stop, control.advance)
+        return (_with_boundaries(batch) if self.allocation == "free" else batch for batch in batches)
+
+
+def _with_boundaries(batch: OrderBatch) -> OrderBatch:
+    """The orders with the boundaries of the allocator where a free search found no better ones.
+
+    The result of such a search says all of the mapping: what is left open is searched once more when it is read back.
+    """
+    if batch.boundaries is not None or not len(batch.orders):
+        return batch
+    orders = [batch.loop_order(row) for row in range(len(batch.orders))]
+    found = [allocated_boundaries(batch.problem, order) for order in orders]
+    given = [bounds for bounds in found if bounds is not None]
+    if len(given) < len(orders):
+        return batch
+    return OrderBatch.of_orders(batch.problem, orders, given, batch.visited, batch.search)
 
 
 @dataclass(frozen=True)

@@ -135,6 +135,18 @@ def kept_run(model: str = "corrected") -> Found:
     return find(CHAIN, KEEPING, Mapping((MappingConstraints("default"),)), options)
 
 
+def test_a_free_search_says_all_of_the_mapping() -> None:
+    """Also where time ends before it finds other boundaries than those of the allocator: with an open allocation the
+    file would be searched once more, and give other numbers."""
+    layer = replace(gemm("a", C=720, D=720, K=720), constant_operands=("W", "I"))
+    free = SearchOptions(temporal_mapping_search_engine="exact", allocation="free", time_budget_s=1e-6)
+    found = find(network((layer,)), small_core(buffer_bits=6000), Mapping((MappingConstraints("default"),)), free)
+    assert not found.mapped.records[0]["search"]["proven"]
+    assert set(found.mapped.records[0]["level_boundaries"]) == {"O", "I", "W"}
+    assert found.differing(found.exported) == []
+    assert found.differing(found.exported, replace(free, time_budget_s=5.0)) == []
+
+
 def test_what_data_locality_decided_is_in_the_file() -> None:
     """The last memory of each operand and the room that is taken are written, and are what makes the difference."""
     found = kept_run()
