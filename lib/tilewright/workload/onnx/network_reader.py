@@ -13,6 +13,7 @@ from tilewright.profile import ModelProfile
 from tilewright.workload.graph import MAC_ARRAY, VECTOR_UNIT, Workload, WorkloadNode
 from tilewright.workload.network_options import NetworkOptions
 from tilewright.workload.onnx.coverage import PASS_THROUGH, UNSUPPORTED, Coverage, OperatorCoverage, build_coverage
+from tilewright.workload.onnx.inference_guard import start_inference
 from tilewright.workload.onnx.lowering import LoweredNode, Lowering, file_tensor, lower, moved_bits, operation_count
 from tilewright.workload.onnx.macs import counted_macs
 from tilewright.workload.onnx.node import OnnxNode
@@ -26,6 +27,7 @@ def read_every_operator(
     model: onnx.ModelProto, profile: ModelProfile, options: NetworkOptions
 ) -> tuple[Workload, Coverage]:
     """The (nameless) workload of a model and what of it is costed. Raises InputError with all problems."""
+    start_inference()
     register_operators()
     graph = resolve_graph(model, dict(options.dims), dict(options.input_shapes), dict(options.branches))
     reading = _Reading(graph, profile, options.precision)

@@ -19,7 +19,7 @@ from tilewright.workload.onnx.inputs import network_inputs, resolve_inputs
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shape
 from tilewright.workload.onnx.resolution_expansion import Expander, PendingNode, graph_constants
 from tilewright.workload.onnx.resolution_facts import ResolvedGraph, TensorFacts
-from tilewright.workload.onnx.resolution_inference import Inference
+from tilewright.workload.onnx.resolution_inference import EndlessInferenceError, Inference
 from tilewright.workload.onnx.resolution_outputs import InnerTensors, OutputResolver, unused_places
 from tilewright.workload.onnx.resolution_tensors import KnownTensors
 from tilewright.workload.onnx.topology import RANDOM_OPERATORS
@@ -103,6 +103,8 @@ class _Resolver:
             item = pending.pop()
             try:
                 pending += reversed(self._resolve(item, outputs))
+            except EndlessInferenceError as error:
+                raise InputError(dict.fromkeys((*self.problems, *error.problems))) from None
             except InputError as error:
                 self.problems += error.problems
                 self.known.fail(list(item.proto.output))

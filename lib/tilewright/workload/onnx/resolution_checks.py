@@ -59,6 +59,9 @@ def check_attributes(name: str, node: onnx.NodeProto, schema: onnx.defs.OpSchema
             problems.append(Problem(message, path=name, value=got, allowed=wanted))
             continue
         problems += _range_problems(name, node, attribute)
+        if attribute.type == onnx.AttributeProto.STRING and not _is_text(attribute.s):
+            message = f"attribute '{attribute.name}' of {node.op_type} is no text"
+            problems.append(Problem(message, path=name, value=repr(attribute.s[:20])))
     given = {attribute.name for attribute in node.attribute}
     for key, expected in schema.attributes.items():
         if expected.required and key not in given:
@@ -82,6 +85,14 @@ def _range_problems(name: str, node: onnx.NodeProto, attribute: onnx.AttributePr
     return [Problem(message, path=name, value=shown, allowed=f"integers from {least} to {most}")]
 
 
+def _is_text(content: bytes) -> bool:
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _input_problems(name: str, node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> list[Problem]:
     problems = []
     given = len(node.input)
@@ -92,6 +103,7 @@ def _input_problems(name: str, node: onnx.NodeProto, schema: onnx.defs.OpSchema)
         problems.append(Problem(message, path=name))
     if not any(node.output):
         problems.append(Problem(f"{node.op_type} has no output", path=name))
+    problems += _split_problems(name, node)
     single = onnx.defs.OpSchema.FormalParameterOption.Single
     for index, parameter in enumerate(schema.inputs):
         if parameter.option == single and (index >= given or not node.input[index]):
@@ -100,6 +112,15 @@ def _input_problems(name: str, node: onnx.NodeProto, schema: onnx.defs.OpSchema)
     if given < schema.min_input and not problems:
         problems.append(Problem(f"{node.op_type} needs at least {schema.min_input} inputs", path=name))
     return problems
+
+
+def _split_problems(name: str, node: onnx.NodeProto) -> list[Problem]:
+    count = len(node.output)
+    parts = next((a.i for a in node.attribute if node.op_type == "Split" and a.name == "num_outputs"), count)
+    if parts == count:
+        return []
+    message = f"attribute 'num_outputs' of Split says {parts}, and it has {count} outputs"
+    return [Problem(message, path=name)]
 
 
 @functools.lru_cache(maxsize=1024)

@@ -10,6 +10,7 @@ from onnx import numpy_helper
 from tilewright.errors import InputError, Problem
 from tilewright.workload.onnx.evaluation import LARGEST_VALUES, Values
 from tilewright.workload.onnx.functions import standard_domain
+from tilewright.workload.onnx.inference_guard import InferenceError, InferenceTimeoutError, inferred_outputs
 from tilewright.workload.onnx.resolution_checks import check_attributes, check_axes, check_values, known_attributes
 from tilewright.workload.onnx.resolution_custom import CONTRIB_DOMAIN, DELEGATED, MISJUDGED, CustomCall, custom_outputs
 from tilewright.workload.onnx.resolution_expansion import PendingNode
@@ -23,17 +24,10 @@ _MOST_PLACES = 20
 """Named in one notice."""
 _FIRST_FULL_OPSET = 7
 """From this operator set on onnx infers the shapes of nearly all operators."""
-INFERENCE_ERRORS = (
-    onnx.shape_inference.InferenceError,
-    onnx.checker.ValidationError,
-    RuntimeError,
-    ValueError,
-    TypeError,
-    IndexError,
-    KeyError,
-    OverflowError,
-    MemoryError,
-)
+
+
+class EndlessInferenceError(InputError):
+    """An operator whose inference did not end; every further one may take as long."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -70,10 +64,12 @@ def standard_types(
     check_values(name, node, types, values)
     known = _with_hidden_size(known_attributes(node, schema), types)
     data = {key: numpy_helper.from_array(value) for key, value in values.items() if value.size <= LARGEST_VALUES}
-    imports = [onnx.helper.make_opsetid(domain, max(version, 1)) for domain, version in opsets.items()]
+    imports = {domain: max(version, 1) for domain, version in opsets.items()}
     try:
-        return dict(onnx.shape_inference.infer_node_outputs(schema, known, dict(types), data, opset_imports=imports))
-    except INFERENCE_ERRORS as error:
+        return inferred_outputs(schema, known, types, data, imports)
+    except InferenceTimeoutError as error:
+        raise EndlessInferenceError([Problem(_reason(node, error), path=name)]) from None
+    except InferenceError as error:
         raise InputError([Problem(_reason(node, error), path=name)]) from None
 
 

@@ -1,0 +1,55 @@
+"""The process in which onnx's shape inference runs: started as a script by `inference_guard`.
+
+Only onnx's library is loaded here, without onnx's Python and without tilewright, so that a start takes some
+hundredths of a second. Requests and replies are lengths and `marshal` bytes on the standard streams:
+(operator, domain, version, node, types, data, operator sets) gives (True, types) or (False, reason).
+"""
+
+import contextlib
+import importlib.machinery
+import importlib.util
+import marshal
+import os
+import resource
+import signal
+import sys
+
+HEADER_BYTES = 8
+
+
+def main(library: str, memory_bytes: int, longest_seconds: int) -> None:
+    """Answers requests until the other side closes the stream; SIGALRM ends it when one takes longer."""
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):  # whatever the library prints must not get between the replies
+        os.dup2(nowhere, stream)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+    for limit, most in ((resource.RLIMIT_AS, memory_bytes), (resource.RLIMIT_CORE, 0)):
+        with contextlib.suppress(ValueError, OSError):  # a system without this limit, or with a lower one
+            resource.setrlimit(limit, (most, most))
+    get_schema = _library(library).defs.get_schema
+    while header := requests.read(HEADER_BYTES):
+        signal.alarm(longest_seconds)
+        operator, domain, version, *arguments = marshal.loads(requests.read(int.from_bytes(header, "little")))
+        node, types, data, opsets = arguments
+        try:
+            reply = (True, get_schema(operator, version, domain)._infer_node_outputs(node, types, data, {}, opsets))
+        except BaseException as error:  # whatever it is, it is told
+            reply = (False, str(error) or type(error).__name__)
+        content = marshal.dumps(reply)
+        replies.write(len(content).to_bytes(HEADER_BYTES, "little") + content)
+        replies.flush()
+        signal.alarm(0)
+
+
+def _library(path: str):  # type: ignore[no-untyped-def]  # an extension module without types
+    loader = importlib.machinery.ExtensionFileLoader("onnx.onnx_cpp2py_export", path)
+    specification = importlib.util.spec_from_file_location(loader.name, path, loader=loader)
+    module = importlib.util.module_from_spec(specification)
+    loader.exec_module(module)
+    return module
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,128 @@
+"""Operators that end or hang onnx's shape inference do not end or hang the process that reads the file."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from tilewright.cli.main import main
+from tilewright.errors import InputError
+from tilewright.profile import CORRECTED
+from tilewright.workload.onnx import inference_guard, read_onnx, resolution_checks
+
+FLOATS = helper.make_tensor_type_proto(TensorProto.FLOAT, [6])
+SCALAR = helper.make_tensor_type_proto(TensorProto.FLOAT, [])
+ABORTS = helper.make_node("Split", ["x"], ["a", "b", "c", "surplus"], num_outputs=3)
+HANGS = helper.make_node("Einsum", ["x"], ["y"], equation="i")
+HANGS.attribute[0].s = b"\xff\xfe"
+
+
+def _infer(node: onnx.NodeProto) -> dict[str, onnx.TypeProto]:
+    schema = onnx.defs.get_schema(node.op_type, 18, "")
+    return inference_guard.inferred_outputs(schema, node, {"x": _type(node)}, {}, {"": 18})
+
+
+def _type(node: onnx.NodeProto) -> onnx.TypeProto:
+    return SCALAR if node is HANGS else FLOATS
+
+
+def _model(node: onnx.NodeProto) -> onnx.ModelProto:
+    given = helper.make_value_info("x", _type(node))
+    results = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in node.output]
+    graph = helper.make_graph([node], "g", [given], results)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+@pytest.fixture
+def short_limit(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A limit of a second, for a process that this test starts."""
+    inference_guard._guard.stop()
+    monkeypatch.setattr(inference_guard, "LONGEST_SECONDS", 1)
+    yield
+    inference_guard._guard.stop()
+
+
+@pytest.fixture
+def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the checks that find the known damage before the inference sees it."""
+    monkeypatch.setattr(resolution_checks, "_is_text", lambda _: True)
+    monkeypatch.setattr(resolution_checks, "_split_problems", lambda *_: [])
+
+
+def test_same_types_as_onnx() -> None:
+    """What comes back is what onnx says, and its reasons come back as text."""
+    node = helper.make_node("Split", ["x"], ["a", "b"], num_outputs=2)
+    schema = onnx.defs.get_schema("Split", 18, "")
+    imports = [helper.make_opsetid("", 18)]
+    expected = onnx.shape_inference.infer_node_outputs(schema, node, {"x": FLOATS}, opset_imports=imports)
+    assert _infer(node) == expected
+    with pytest.raises(inference_guard.InferenceError, match="axis"):
+        _infer(helper.make_node("Concat", ["x"], ["y"], axis=7))
+
+
+def test_crash_and_recovery() -> None:
+    """An operator that aborts the library is told as such, and the next one is answered again."""
+    with pytest.raises(inference_guard.InferenceError, match="crashed .signal SIGABRT"):
+        _infer(ABORTS)
+    assert set(_infer(helper.make_node("Relu", ["x"], ["y"]))) == {"y"}
+
+
+@pytest.mark.usefixtures("short_limit")
+def test_no_wait_without_end() -> None:
+    """An operator whose inference never ends is stopped by the limit."""
+    started = time.monotonic()
+    with pytest.raises(inference_guard.InferenceTimeoutError, match="did not end within 1 seconds"):
+        _infer(HANGS)
+    assert time.monotonic() - started < 30
+    assert set(_infer(helper.make_node("Relu", ["x"], ["y"]))) == {"y"}
+
+
+def test_limited_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process has no more memory than the limit says: here too little to start at all."""
+    inference_guard._guard.stop()
+    monkeypatch.setattr(inference_guard, "MEMORY_BYTES", 2**20)
+    with pytest.raises(inference_guard.InferenceError, match="crashed"):
+        _infer(helper.make_node("Relu", ["x"], ["y"]))
+
+
+@pytest.mark.usefixtures("short_limit", "unchecked")
+@pytest.mark.parametrize(("node", "words"), [(ABORTS, "crashed"), (HANGS, "did not end")], ids=["abort", "hang"])
+def test_file_that_the_checks_do_not_know(
+    node: onnx.NodeProto, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command line says which file and operator, in one line, with exit code 2."""
+    path = tmp_path / "damaged.onnx"
+    path.write_bytes(_model(node).SerializeToString())
+    assert main(["parse", str(path)]) == 2
+    told = capsys.readouterr().err
+    assert len(told.splitlines()) == 1
+    assert "damaged.onnx Op0: " in told
+    assert words in told
+
+
+@pytest.mark.parametrize(
+    ("node", "words"), [(ABORTS, "'num_outputs' of Split says 3, and it has 4"), (HANGS, "'equation' .* is no text")]
+)
+def test_known_damage(node: onnx.NodeProto, words: str) -> None:
+    """The damage that is known is told in words of its own, without a wait."""
+    with pytest.raises(InputError, match=words):
+        read_onnx(_model(node), CORRECTED)
+
+
+def test_copy_of_the_process() -> None:
+    """A forked copy has an inference of its own and leaves that of the original alone."""
+    relu = helper.make_node("Relu", ["x"], ["y"])
+    _infer(relu)
+    copy = os.fork()
+    if copy == 0:
+        code = 3
+        try:
+            code = 0 if set(_infer(relu)) == {"y"} else 1
+            inference_guard._guard.stop()
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == 0
+    assert set(_infer(relu)) == {"y"}
