@@ -35,7 +35,7 @@ def _dims(table: Any, path: tuple[str, ...], note: Note) -> Iterator[str]:
         if _is_size(size):
             yield f"--dim={name}={size}"
         else:
-            note("must be a whole number from 1 to 2^53", (*path, str(name)), value=_short(size))
+            note("must be a whole number from 0 to 2^53", (*path, str(name)), value=_short(size))
 
 
 def _input_shapes(table: Any, path: tuple[str, ...], note: Note) -> Iterator[str]:
@@ -44,7 +44,7 @@ def _input_shapes(table: Any, path: tuple[str, ...], note: Note) -> Iterator[str
             yield f"--input-shape={name}={','.join(map(str, sizes))}"
         else:
             allowed = "[1, 3, 224, 224]"
-            note("must be a list of whole numbers from 1 to 2^53", (*path, str(name)), _short(sizes), allowed)
+            note("must be a list of whole numbers from 0 to 2^53", (*path, str(name)), _short(sizes), allowed)
 
 
 def _branches(table: Any, path: tuple[str, ...], note: Note) -> Iterator[str]:
@@ -73,7 +73,7 @@ def _items(table: Any, path: tuple[str, ...], note: Note) -> Iterator[tuple[Any,
 
 
 def _is_size(size: Any) -> bool:
-    return isinstance(size, int) and not isinstance(size, bool) and 1 <= size <= LARGEST_WHOLE_NUMBER
+    return isinstance(size, int) and not isinstance(size, bool) and 0 <= size <= LARGEST_WHOLE_NUMBER
 
 
 def _short(value: Any) -> str:

@@ -122,7 +122,10 @@ def network_options(function: Function) -> Callable[..., Any]:
         texts = (values.pop(name) for name in ("dims", "input_shapes", "branches", "precision"))
         return function(*args, network_options=parse_network_options(*texts), **values)
 
-    dim = "Size of a dynamic ONNX dimension, by symbol (sequence=128) or by place (input_ids[1]=128); repeatable."
+    dim = (
+        "Size of a dynamic ONNX dimension, by symbol (sequence=128), by place (input_ids[1]=128), or of all whose name has"
+        " a form (*.height=640); 0 for an empty cache; repeatable."
+    )
     shape = "Shape of an ONNX network input; repeatable."
     branch = "Which branch of an If operator is taken (* for all of them) where the file leaves it open; repeatable."
     precision = "Bits of floating-point ONNX tensors: 8 (assumed) or as stored in the file."
@@ -176,8 +179,8 @@ def parse_network_options(
 ) -> NetworkOptions:
     """The options that NAME=VALUE texts say. Raises InputError with all that are wrong."""
     problems: list[Problem] = []
-    sizes = _pairs("dim", dims, _size, "NAME=SIZE with a SIZE from 1 to 2^53", problems)
-    shapes = _pairs("input-shape", input_shapes, _shape, "NAME=SIZE,SIZE,... with sizes from 1 to 2^53", problems)
+    sizes = _pairs("dim", dims, _size, "NAME=SIZE with a SIZE from 0 to 2^53", problems)
+    shapes = _pairs("input-shape", input_shapes, _shape, "NAME=SIZE,SIZE,... with sizes from 0 to 2^53", problems)
     chosen = _pairs("branch", branches, str, "NODE=then or NODE=else", problems)
     options = NetworkOptions(sizes, shapes, chosen, precision)
     try:
@@ -210,7 +213,7 @@ def _size(text: str) -> int | None:
     text = text.strip()
     if not (text.isascii() and text.isdecimal() and len(text.lstrip("0")) <= len(str(LARGEST_WHOLE_NUMBER))):
         return None
-    return int(text) if 1 <= int(text) <= LARGEST_WHOLE_NUMBER else None
+    return int(text) if int(text) <= LARGEST_WHOLE_NUMBER else None
 
 
 def _shape(text: str) -> tuple[int, ...] | None:

@@ -104,7 +104,7 @@ def test_all_problems_at_once() -> None:
                 "f": {**RUN, "hardwear": "x"},
                 "g": 3,
             },
-            "dims": {"bert": {"sequence": 0}},
+            "dims": {"bert": {"sequence": -1}},
         }
     )
     for part in (
@@ -120,7 +120,7 @@ def test_all_problems_at_once() -> None:
         "runs.f.hardwear: unknown key (did you mean 'hardware'?)",
         "runs.g: must be a table of keys",
         "dims.bert: no run has this workload",
-        "dims.bert.sequence: must be a whole number from 1 to 2^53",
+        "dims.bert.sequence: must be a whole number from 0 to 2^53",
     ):
         assert part in said
 
@@ -172,11 +172,11 @@ def test_repeated_keys_are_told(tmp_path: Path) -> None:
     assert str(caught.value) == f"{path}:3 runs.a: the key is given twice: rename or remove one"
 
 
-@pytest.mark.parametrize("size", [0, True, 1.5, "x", 2**53 + 1])
+@pytest.mark.parametrize("size", [-1, True, 1.5, "x", 2**53 + 1])
 def test_sizes_of_dimensions_have_limits(size: Any) -> None:
     """Sizes of dynamic dimensions are whole numbers up to 2^53."""
     said = problems_of({"runs": {"a": RUN}, "dims": {"resnet18": {"batch": size}}})
-    assert "dims.resnet18.batch: must be a whole number from 1 to 2^53" in said
+    assert "dims.resnet18.batch: must be a whole number from 0 to 2^53" in said
 
 
 def test_network_options_of_a_workload() -> None:
@@ -198,14 +198,14 @@ def test_wrong_network_options_are_told_at_once() -> None:
     said = problems_of(
         {
             "runs": {"a": RUN},
-            "input_shapes": {"resnet18": {"x": [1, 0], "y": 3}, "resnet19": {}},
+            "input_shapes": {"resnet18": {"x": [1, -1], "y": 3}, "resnet19": {}},
             "branches": {"resnet18": {"if": "than"}},
             "precision": {"resnet18": "flie"},
             "dims": 3,
         }
     )
     for part in (
-        "input_shapes.resnet18.x: must be a list of whole numbers from 1 to 2^53, got [1, 0]",
+        "input_shapes.resnet18.x: must be a list of whole numbers from 0 to 2^53, got [1, -1]",
         "input_shapes.resnet18.y: must be a list",
         "input_shapes.resnet19: no run has this workload (did you mean 'resnet18'?)",
         "branches.resnet18.if: unknown branch, got 'than' (allowed: then, else)",

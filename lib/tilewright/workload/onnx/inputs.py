@@ -1,14 +1,15 @@
 """Dynamic dimensions of the network inputs: which number each symbol stands for."""
 
-from collections.abc import Collection, Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 
 import onnx
 
 from tilewright.errors import Problem, nearest_name
+from tilewright.workload.onnx.given_sizes import ASSUMED_SIZE, SIZES_ALLOWED, GivenSizes, is_size, tensor_of
 from tilewright.workload.onnx.node import Shape
 
-_ANONYMOUS = frozenset({"", "?", "None", "-1"})
+ANONYMOUS_SYMBOLS = frozenset({"", "?", "None", "-1"})
 """What converters write for a size of which they know nothing: not a symbol that two dimensions share."""
 _NOT_A_BATCH = ("seq", "len", "height", "width", "time", "token", "frame")
 
@@ -21,6 +22,10 @@ class ResolvedInputs:
     symbols: dict[str, int]
     notices: tuple[str, ...]
     problems: tuple[Problem, ...]
+    missing: dict[str, Problem]
+    """Dimensions of which nobody gives the size, and what to say; `shapes` has ASSUMED_SIZE for them."""
+    names: frozenset[str]
+    """Symbols and places of all dynamic dimensions."""
 
 
 def network_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
@@ -32,32 +37,32 @@ def network_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
 
 def resolve_inputs(
     graph: onnx.GraphProto,
-    dims: Mapping[str, int],
+    given: GivenSizes,
     input_shapes: Mapping[str, Shape] | None = None,
     inner_tensors: Container[str] = (),
 ) -> ResolvedInputs:
     """A size for every dimension of every network input.
 
-    `dims` gives sizes by symbol (`sequence`) or by place (`input_ids[1]`), `input_shapes` whole shapes by input. A
-    dynamic first dimension that nobody gives is taken to be the batch, of size 1, and a notice says so; any other one
-    is a problem that names it. Shapes of
-    `inner_tensors`, and places that are not in inputs if there are such, are left to whoever infers them.
-    Inputs without a stored shape are in the result only if `input_shapes` has them.
+    `given` has sizes by symbol (`sequence`), by place (`input_ids[1]`) or by pattern, `input_shapes` whole shapes by
+    input. A dynamic first dimension that nobody gives is taken to be the batch, of size 1, and a notice says so; any
+    other one is missing. Shapes of `inner_tensors` are left to whoever infers them, and so are keys of `given` that no
+    input uses. Inputs without a stored shape are in the result only if `input_shapes` has them.
     """
-    given = {name: shape for name, shape in (input_shapes or {}).items() if name not in inner_tensors}
+    shapes_given = {name: shape for name, shape in (input_shapes or {}).items() if name not in inner_tensors}
     tensors = [value for value in network_inputs(graph) if value.type.HasField("tensor_type")]
-    resolver = _Resolver(dims, [value for value in tensors if _has_shape(value)])
-    shapes = resolver.given_shapes(tensors, given)
+    resolver = _Resolver(given, [value for value in tensors if _has_shape(value)])
+    resolver.problems += given.value_problems()
+    shapes = resolver.given_shapes(tensors, shapes_given)
     shapes.update({value.name: resolver.shape(value) for value in resolver.values if value.name not in shapes})
-    inner_places = {key for key in dims if inner_tensors and _tensor_of(key) not in ("", *resolver.input_names)}
-    resolver.check_unused(set(dims) - inner_places)
-    return ResolvedInputs(shapes, resolver.symbols, tuple(resolver.notices), tuple(resolver.problems))
-
-
-def _tensor_of(key: str) -> str:
-    """The tensor of a place `tensor[axis]`, '' for a symbol."""
-    name, bracket, axis = key.rpartition("[")
-    return name if bracket and axis.removesuffix("]").isdigit() and axis.endswith("]") else ""
+    resolver.check_places()
+    return ResolvedInputs(
+        shapes,
+        resolver.symbols,
+        tuple(resolver.notices),
+        tuple(resolver.problems),
+        resolver.missing,
+        frozenset(resolver.names),
+    )
 
 
 def _has_shape(value: onnx.ValueInfoProto) -> bool:
@@ -75,14 +80,15 @@ def _is_dynamic(dimension: onnx.TensorShapeProto.Dimension) -> bool:
 
 
 def _symbol(place: str, dimension: onnx.TensorShapeProto.Dimension) -> str:
-    return place if dimension.dim_param in _ANONYMOUS else dimension.dim_param
+    return place if dimension.dim_param in ANONYMOUS_SYMBOLS else dimension.dim_param
 
 
 class _Resolver:
-    def __init__(self, dims: Mapping[str, int], values: list[onnx.ValueInfoProto]) -> None:
-        self.dims = dims
+    def __init__(self, given: GivenSizes, values: list[onnx.ValueInfoProto]) -> None:
+        self.given = given
         self.values = values
         self.input_names = {value.name for value in values}
+        self.missing: dict[str, Problem] = {}
         self.symbols: dict[str, int] = {}
         self.notices: list[str] = []
         self.problems: list[Problem] = []
@@ -99,8 +105,8 @@ class _Resolver:
             if name not in by_name:
                 names = sorted(by_name)
                 self._problem("no such network input", name, "", ", ".join(names) or "none", nearest_name(name, names))
-            elif not all(isinstance(size, int) and not isinstance(size, bool) and size >= 1 for size in shape):
-                self._problem("shape of a network input", name, str(list(shape)), "integers >= 1")
+            elif not all(is_size(size) for size in shape):
+                self._problem("shape of a network input", name, str(list(shape)), SIZES_ALLOWED)
             elif not _has_shape(by_name[name]):
                 shapes[name] = tuple(shape)
             elif len(by_name[name].type.tensor_type.shape.dim) != len(shape):
@@ -119,7 +125,9 @@ class _Resolver:
             return
         symbol = _symbol(place, dimension)
         self.names.update((symbol, place))
-        stated = [self.dims[key] for key in (place, symbol) if key in self.dims] + [self.symbols.get(symbol, size)]
+        dims = self.given.dims
+        stated = [dims[key] for key in (place, symbol) if key in dims] + [self.symbols.get(symbol, size)]
+        self.given.used.update(key for key in (place, symbol) if key in dims)
         for other in dict.fromkeys(stated):
             if other != size:
                 self._problem(f"{place}, dimension '{symbol}', has another size elsewhere", name, str(size), str(other))
@@ -139,36 +147,30 @@ class _Resolver:
             return dimension.dim_value
         symbol = _symbol(place, dimension)
         self.names.update((symbol, place))
-        if symbol not in self.symbols or place in self.dims:
+        if place in self.given.dims:
+            size = self.given.size_of(place)
+            assert size is not None
+            self.symbols.setdefault(symbol, self.given.dims.get(symbol, size))
+            return size
+        if symbol not in self.symbols:
             self.symbols[symbol] = self._new_size(axis, place, symbol)
         return self.symbols[symbol]
 
     def _new_size(self, axis: int, place: str, symbol: str) -> int:
-        for key in (place, symbol):
-            if key in self.dims:
-                return self._given_size(key)
+        size = self.given.size_of(symbol, place)
+        if size is not None:
+            return size
         if axis == 0 and symbol not in self.inner_symbols and not any(w in symbol.lower() for w in _NOT_A_BATCH):
             self.notices.append(f"dynamic batch dimension '{symbol}' of {place} taken as 1")
             return 1
-        self.problems.append(
-            Problem(
-                f"the size of dynamic dimension '{symbol}' is not known", path=place, allowed=f"dims: {symbol}: SIZE"
-            )
-        )
-        return 1
+        message = f"the size of dynamic dimension '{symbol}' is not known"
+        self.missing[symbol] = Problem(message, path=place, allowed=f"dims: {symbol}: SIZE")
+        return ASSUMED_SIZE
 
-    def _given_size(self, key: str) -> int:
-        size = self.dims[key]
-        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-            self.problems.append(
-                Problem("size of a dimension", path=f"dims.{key}", value=repr(size), allowed="integer >= 1")
-            )
-            return 1
-        return size
-
-    def check_unused(self, keys: Collection[str]) -> None:
-        for key in sorted(keys):
-            if key not in self.names:
+    def check_places(self) -> None:
+        """Tells places in inputs that are no dynamic dimensions."""
+        for key in self.given.dims:
+            if key not in self.names and tensor_of(key) in self.input_names:
                 self.problems.append(
                     Problem(
                         "no such dynamic dimension in the network inputs",

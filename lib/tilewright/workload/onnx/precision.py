@@ -71,6 +71,8 @@ def tensor_precision(facts: "TensorFacts", policy: str) -> Precision:
 def partial_sum_bits(node: OnnxNode, operand_bits: int, final_bits: int, accumulates: bool, policy: str) -> int:
     """Bits of partial sums: the node's `output_size`; else, where results are summed up, twice the widest input if
     ASSUMED and a 32-bit accumulator (or the input's own width, if larger) for formats of the FILE; else the result's.
+    What is chosen here is never narrower than the result, which is the last of the sums: a product of bytes that is
+    stored as INT32 adds up in 32 bits.
 
     Raises InputError for an `output_size` that is not positive.
     """
@@ -78,7 +80,8 @@ def partial_sum_bits(node: OnnxNode, operand_bits: int, final_bits: int, accumul
         return _bits(node, "output_size", 0)
     if not accumulates:
         return final_bits
-    return 2 * operand_bits if policy == ASSUMED else max(_WIDEST_ACCUMULATOR_BITS, operand_bits)
+    chosen = 2 * operand_bits if policy == ASSUMED else max(_WIDEST_ACCUMULATOR_BITS, operand_bits)
+    return max(chosen, final_bits)
 
 
 def overridden_bits(node: OnnxNode, *, is_weight: bool) -> int | None:

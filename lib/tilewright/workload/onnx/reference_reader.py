@@ -18,9 +18,11 @@ from tilewright.workload.onnx.coverage import (
     OperatorCoverage,
     build_coverage,
 )
+from tilewright.workload.onnx.given_sizes import GivenSizes, missing_size_problems
 from tilewright.workload.onnx.inputs import resolve_inputs
 from tilewright.workload.onnx.macs import CONTROL_FLOW, counted_macs, does_macs
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shapes
+from tilewright.workload.onnx.resolution_outputs import InnerTensors
 from tilewright.workload.onnx.roles import OperandRoles, operand_roles
 from tilewright.workload.onnx.shapes import tensor_shapes
 from tilewright.workload.onnx.topology import Topology, read_topology
@@ -55,16 +57,23 @@ class _Reader:
         self.network_outputs = {value.name for value in model.graph.output}
 
     def _structure(self, options: NetworkOptions) -> tuple[Topology, Shapes]:
-        resolved = resolve_inputs(self.model.graph, dict(options.dims), dict(options.input_shapes))
+        given = GivenSizes(dict(options.dims))
+        inner = InnerTensors.of(self.model.graph)
+        resolved = resolve_inputs(self.model.graph, given, dict(options.input_shapes), inner)
         self.notices += resolved.notices
+        wrong = [*resolved.problems, *missing_size_problems(resolved.missing)]
         try:
             topology = read_topology(self.model.graph, self.notices)
         except InputError as error:
-            raise InputError([*resolved.problems, *error.problems]) from None
-        if resolved.problems:
-            raise InputError(resolved.problems)
+            raise InputError([*wrong, *error.problems]) from None
+        # What the inputs do not use is said of inner tensors, which takes the inference of all shapes.
+        rest = given.dims.keys() - given.used or any(name in inner for name, _ in options.input_shapes)
+        if wrong and not rest:
+            raise InputError(wrong)
         required = [tensor for node in topology.nodes for tensor in _required_tensors(node)]
-        return topology, tensor_shapes(self.model, resolved, required, options, self.notices)
+        return topology, tensor_shapes(
+            self.model, resolved, required, options, self.notices, must_infer=bool(rest)
+        )
 
     def read(self) -> tuple[WorkloadNode, ...]:
         nodes = []

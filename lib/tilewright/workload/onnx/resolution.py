@@ -6,7 +6,7 @@ stores for inner tensors and outputs are not used (they are stale as soon as a s
 else tells, and then a notice says so.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ import onnx
 from tilewright.errors import InputError, Problem
 from tilewright.workload.onnx.branches import LOOPS, branch_graph, check_branches, choose_branch, loop_problem
 from tilewright.workload.onnx.functions import read_functions, standard_domain
+from tilewright.workload.onnx.given_sizes import GivenSizes, missing_size_problems
 from tilewright.workload.onnx.inputs import network_inputs, resolve_inputs
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shape
 from tilewright.workload.onnx.resolution_expansion import Expander, PendingNode, graph_constants
@@ -22,6 +23,7 @@ from tilewright.workload.onnx.resolution_facts import ResolvedGraph, TensorFacts
 from tilewright.workload.onnx.resolution_inference import EndlessInferenceError, Inference
 from tilewright.workload.onnx.resolution_outputs import InnerTensors, OutputResolver, unused_places
 from tilewright.workload.onnx.resolution_tensors import KnownTensors
+from tilewright.workload.onnx.shapes_stored import read_stored_shapes
 from tilewright.workload.onnx.topology import RANDOM_OPERATORS
 
 __all__ = ["ResolvedGraph", "TensorFacts", "resolve_graph"]
@@ -83,7 +85,7 @@ class _Resolver:
         branches: Mapping[str, str],
     ) -> None:
         self.model, self.graph = model, model.graph
-        self.dims, self.input_shapes, self.branches = dims, input_shapes, branches
+        self.given, self.input_shapes, self.branches = GivenSizes(dims), input_shapes, branches
         self.notices: list[str] = []
         self.problems: list[Problem] = []
         self.if_names: list[str] = []
@@ -93,6 +95,7 @@ class _Resolver:
         self.known = KnownTensors()
         self.inference = Inference(self.opsets)
         self.found = _Collected()
+        self.symbols: Collection[str] = ()
 
     def resolve(self) -> ResolvedGraph:
         """The whole pass. Raises InputError with all problems."""
@@ -106,12 +109,14 @@ class _Resolver:
             except EndlessInferenceError as error:
                 raise InputError(dict.fromkeys((*self.problems, *error.problems))) from None
             except InputError as error:
-                self.problems += error.problems
+                # What is wrong behind an assumed size may be wrong because of it.
+                self.problems += () if self.known.missing_sizes else error.problems
                 self.known.fail(list(item.proto.output))
         if not pending:
             self._check_end(inner)
-        if self.problems:
-            raise InputError(dict.fromkeys(self.problems))
+        missing = (*self.known.missing_shapes, *missing_size_problems(self.known.missing_sizes))
+        if self.problems or missing:
+            raise InputError(dict.fromkeys((*self.problems, *missing)))
         return ResolvedGraph(
             tuple(self.found.nodes),
             self.known.facts,
@@ -128,9 +133,13 @@ class _Resolver:
         self, inputs: list[onnx.ValueInfoProto], inner: InnerTensors
     ) -> tuple[list[PendingNode], OutputResolver]:
         """The operators, last first, and what resolves them. Raises InputError if the network cannot even start."""
-        resolved = resolve_inputs(self.graph, self.dims, self.input_shapes, inner)
+        resolved = resolve_inputs(self.graph, self.given, self.input_shapes, inner)
+        stored = read_stored_shapes(self.graph, resolved.symbols)
+        self.symbols = resolved.names | {symbol for shape in stored.values() for symbol in shape.symbols if symbol}
         self.notices += resolved.notices
         self.problems += resolved.problems
+        self.problems += self.given.unknown_problems(self.symbols, resolved.names)
+        self.known.missing_sizes.update(resolved.missing)
         pending: list[PendingNode] = []
         try:
             pending = self.expander.network()
@@ -146,9 +155,9 @@ class _Resolver:
             names.add(name)
             self._guarded(self.known.add_constant, name, tensor)
         if self.problems:
-            raise InputError(dict.fromkeys(self.problems))
-        stored = _stored_shapes(self.graph, resolved.symbols)
-        resolver = OutputResolver(self.known, self.inference, self.dims, self.input_shapes, stored)
+            missing = missing_size_problems(self.known.missing_sizes)
+            raise InputError(dict.fromkeys((*self.problems, *missing)))
+        resolver = OutputResolver(self.known, self.inference, self.given, self.input_shapes, stored)
         return pending[::-1], resolver
 
     def _guarded(self, add: Callable[..., None], *arguments: Any) -> None:
@@ -176,9 +185,11 @@ class _Resolver:
             if value.name not in self.known.defined or not value.name:
                 self.problems.append(Problem(f"output '{value.name}' of the network is produced by nothing"))
             elif value.name in self.known.undecided:
-                self.problems += self.known.unknown[value.name]
+                self.known.require(value.name)
         self.problems += check_branches(self.branches, self.if_names)
-        self.problems += unused_places(self.dims, self.input_shapes, self.known, inner)
+        self.problems += unused_places(self.given.dims, self.input_shapes, self.known, inner)
+        if not self.known.missing_sizes and not self.problems:
+            self.problems += self.given.unused_problems(self.symbols)
 
     def _resolve(self, item: PendingNode, outputs: OutputResolver) -> list[PendingNode]:
         """Takes one operator in, or returns what stands in its place. Raises InputError."""
@@ -246,19 +257,3 @@ def _read_opsets(model: onnx.ModelProto, notices: list[str]) -> dict[str, int]:
     elif version > newest:
         notices.append(f"operator set {version} is newer than {newest}; the operators are taken as of {newest}")
     return opsets
-
-
-def _stored_shapes(graph: onnx.GraphProto, symbols: Mapping[str, int]) -> dict[str, tuple[int, Shape]]:
-    """Tensor -> (element type, shape) of what the file stores completely once `symbols` are put in."""
-    stored = {}
-    for value in (*graph.value_info, *graph.output):
-        tensor = value.type.tensor_type
-        if not value.type.HasField("tensor_type") or not tensor.HasField("shape") or not tensor.elem_type:
-            continue
-        sizes = [
-            size.dim_value if size.HasField("dim_value") else symbols.get(size.dim_param) for size in tensor.shape.dim
-        ]
-        shape = tuple(size for size in sizes if size is not None and size >= 0)
-        if len(shape) == len(sizes):
-            stored[value.name] = (tensor.elem_type, shape)
-    return stored

@@ -189,5 +189,7 @@ _CHECKS: Mapping[str, _Check] = {
     "LayerNormalization": _layer_norm,
     "PRelu": _slope,
     "QLinearConv": _convolution(3, 8),
+    "RMSNormalization": _layer_norm,
+    "SimplifiedLayerNormalization": _layer_norm,
     "RNN": _recurrent,
 }

@@ -55,15 +55,22 @@ class CustomCall:
         return next((a.i for a in self.node.attribute if a.name == key), default)
 
 
+def is_custom(node: onnx.NodeProto) -> bool:
+    """Whether the shapes of this operator are known here."""
+    return _function_of(node) is not None or (node.domain == CONTRIB_DOMAIN and node.op_type in DELEGATED)
+
+
+def _function_of(node: onnx.NodeProto) -> "_Function | None":
+    if node.domain in QUANTISER_DOMAINS:
+        return _QUANTISERS.get(node.op_type)
+    if node.domain == CONTRIB_DOMAIN:
+        return _CONTRIB.get(node.op_type)
+    return _STANDARD.get(node.op_type) if node.domain in ("", "ai.onnx") else None
+
+
 def custom_outputs(call: CustomCall) -> list[Output] | None:
     """What the outputs are, in order, or None for an operator that is not known here. Raises InputError."""
-    domain = call.node.domain
-    if domain in QUANTISER_DOMAINS:
-        function = _QUANTISERS.get(call.node.op_type)
-    elif domain == CONTRIB_DOMAIN:
-        function = _CONTRIB.get(call.node.op_type)
-    else:
-        function = _STANDARD.get(call.node.op_type) if domain in ("", "ai.onnx") else None
+    function = _function_of(call.node)
     if function is None:
         return None
     try:
@@ -98,6 +105,17 @@ def _quantised_binary(call: CustomCall) -> list[Output]:
 def _skip_norm(call: CustomCall) -> list[Output]:
     statistics: Output = (onnx.TensorProto.FLOAT, (*call.shape(0)[:-1], 1))
     return [*_same(call), statistics, statistics, *_same(call)]
+
+
+def _layer_norm(call: CustomCall) -> list[Output]:
+    """The result, and for a whole normalisation Mean and InvStdDev, for one without a mean InvStdDev alone."""
+    shape, axis = call.shape(0), call.integer("axis", -1)
+    if not -len(shape) <= axis < len(shape):
+        raise ValueError
+    first = axis % len(shape)
+    statistics: Output = (onnx.TensorProto.FLOAT, (*shape[:first], *(1 for _ in shape[first:])))
+    call.shape(1)
+    return [*_same(call), statistics, statistics]
 
 
 def _embed_norm(call: CustomCall) -> list[Output]:
@@ -271,10 +289,11 @@ _CONTRIB: Mapping[str, _Function] = {
         _same,
         """
         Gelu FastGelu BiasGelu QuickGelu FusedGelu BiasSoftmax BiasAdd GroupNorm RotaryEmbedding Trilu
-        QLinearSigmoid QLinearLeakyRelu QLinearSoftmax SimplifiedLayerNormalization LayerNormalization Inverse
+        QLinearSigmoid QLinearLeakyRelu QLinearSoftmax Inverse
         """,
     ),
     **_table(_same_twice, "BiasDropout"),
+    **_table(_layer_norm, "SimplifiedLayerNormalization LayerNormalization"),
     **_table(_skip_norm, "SkipLayerNormalization SkipSimplifiedLayerNormalization"),
     **_table(_embed_norm, "EmbedLayerNormalization"),
     **_table(_fused_matmul, "FusedMatMul TransposeMatMul"),
@@ -298,6 +317,8 @@ _STANDARD: Mapping[str, _Function] = {
         """,
     ),
     **_table(_comparison, "GreaterOrEqual LessOrEqual"),
+    # onnxruntime writes them in the standard domain: one that the standard lacks, one before the standard had it.
+    **_table(_layer_norm, "SimplifiedLayerNormalization LayerNormalization"),
     **_table(_legacy_normalisation, "BatchNormalization"),
     **_table(_legacy_reshape, "Reshape"),
     **_table(_legacy_concat, "Concat"),

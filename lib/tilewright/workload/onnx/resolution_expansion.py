@@ -33,7 +33,7 @@ class Expander:
         self.opsets = opsets
         self.notices = notices
         self.node_names: set[str] = set()
-        self.tensor_names = _tensor_names(graph)
+        self.tensor_names = tensor_names(graph)
 
     def network(self) -> list[PendingNode]:
         """The operators of the file in an order in which they can run, with a notice if that is not the file's.
@@ -148,7 +148,8 @@ def graph_constants(graph: onnx.GraphProto) -> Initialisers:
     return constants
 
 
-def _tensor_names(graph: onnx.GraphProto) -> set[str]:
+def tensor_names(graph: onnx.GraphProto) -> set[str]:
+    """The names of all tensors of a graph, those that its subgraphs take from outside included."""
     names = {value.name for values in (graph.input, graph.output, graph.value_info) for value in values}
     names.update(name for name, _ in graph_constants(graph))
     names.update(captured_names(graph))

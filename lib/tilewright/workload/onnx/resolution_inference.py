@@ -12,7 +12,7 @@ from tilewright.workload.onnx.evaluation import LARGEST_VALUES, Values
 from tilewright.workload.onnx.functions import standard_domain
 from tilewright.workload.onnx.inference_guard import InferenceError, InferenceTimeoutError, inferred_outputs
 from tilewright.workload.onnx.resolution_checks import check_attributes, check_axes, check_values, known_attributes
-from tilewright.workload.onnx.resolution_custom import CONTRIB_DOMAIN, DELEGATED, MISJUDGED, CustomCall, custom_outputs
+from tilewright.workload.onnx.resolution_custom import CONTRIB_DOMAIN, DELEGATED, MISJUDGED, CustomCall, custom_outputs, is_custom
 from tilewright.workload.onnx.resolution_expansion import PendingNode
 from tilewright.workload.onnx.resolution_facts import tensor_type
 from tilewright.workload.onnx.resolution_tensors import KnownTensors
@@ -210,6 +210,10 @@ class Inference:
     def is_defined(self, item: PendingNode) -> bool:
         """Whether onnx knows the operator, so that the types of its inputs are needed."""
         return self._schema(item.proto, item.opsets) is not None
+
+    def needs_inputs(self, item: PendingNode) -> bool:
+        """Whether the types of the results follow from those of the inputs."""
+        return self.is_defined(item) or is_custom(item.proto)
 
     def output_types(self, item: PendingNode, known: KnownTensors) -> dict[str, onnx.TypeProto]:
         """Output name -> type; nothing for operators that nobody knows. Raises InputError for what does not fit."""

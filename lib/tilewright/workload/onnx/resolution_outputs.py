@@ -6,12 +6,15 @@ import onnx
 
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.workload.onnx.evaluation import Values, constant_tensor, evaluate, keeps_values, shape_values
+from tilewright.workload.onnx.given_sizes import ASSUMED_SIZE, SIZES_ALLOWED, GivenSizes, is_size, tensor_of
+from tilewright.workload.onnx.inputs import network_inputs
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shape
 from tilewright.workload.onnx.resolution_consistency import check_consistency
-from tilewright.workload.onnx.resolution_expansion import PendingNode
+from tilewright.workload.onnx.resolution_expansion import PendingNode, tensor_names
 from tilewright.workload.onnx.resolution_inference import Inference, Sizes, known_shape
 from tilewright.workload.onnx.resolution_quantisation import quantised_bits
-from tilewright.workload.onnx.resolution_tensors import KnownTensors
+from tilewright.workload.onnx.resolution_tensors import AssumedTensor, KnownTensors
+from tilewright.workload.onnx.shapes_stored import StoredShape
 
 _SAME_ELEMENTS = frozenset(
     {"DepthToSpace", "SpaceToDepth", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Transpose"}
@@ -21,29 +24,34 @@ _SAME_ELEMENTS = frozenset(
 class _NotKnownError(InputError):
     """A shape that cannot be told, which is no problem as long as nobody needs it."""
 
-    def __init__(self, problems: list[Problem], *, is_undecided: bool) -> None:
+    def __init__(
+        self, problems: list[Problem], *, is_undecided: bool, sizes: Sizes = (), missing: Mapping[str, Problem] = {}
+    ) -> None:
         super().__init__(problems)
         self.is_undecided = is_undecided
         """Whether it is a matter of run time, rather than of an operator that nobody knows."""
+        self.sizes = sizes
+        self.missing = dict(missing)
+        """Sizes that are not known, by name; without any the rank is not known either."""
 
 
 class OutputResolver:
     """Adds the outputs of operators to the known tensors.
 
-    `dims` and `input_shapes` may speak of inner tensors; `stored` are the shapes that the file stores for these.
+    `given` and `input_shapes` may speak of inner tensors; `stored` are the shapes that the file stores for these.
     """
 
     def __init__(
         self,
         known: KnownTensors,
         inference: Inference,
-        dims: Mapping[str, int],
+        given: GivenSizes,
         input_shapes: Mapping[str, Shape],
-        stored: Mapping[str, tuple[int, Shape]],
+        stored: Mapping[str, StoredShape],
     ) -> None:
         self.known = known
         self.inference = inference
-        self.dims, self.input_shapes, self.stored = dims, input_shapes, stored
+        self.given, self.input_shapes, self.stored = given, input_shapes, stored
 
     def add_outputs(self, item: PendingNode, *, is_constant: bool) -> None:
         """Raises InputError for what does not fit, and for sizes that are decided at run time."""
@@ -52,7 +60,7 @@ class OutputResolver:
         if is_standard and node.op_type == "Constant":
             self._add_constant(item)
             return
-        if self.inference.is_defined(item):
+        if self.inference.needs_inputs(item):
             self._require_inputs(item)
         types = self.inference.output_types(item, self.known)
         inferred = [_complete(known_shape(types.get(name))) for name in node.output]
@@ -87,14 +95,9 @@ class OutputResolver:
         self.known.add_constant(item.proto.output[0], tensor)
 
     def _require_inputs(self, item: PendingNode) -> None:
-        problems = [
-            problem
-            for name in dict.fromkeys(item.proto.input)
-            if name in self.known.unknown and name not in self.known.types
-            for problem in self.known.unknown[name]
-        ]
-        if problems:
-            raise InputError(problems)
+        """Raises InputError, without problems, if a shape is not known: it is among those that are missing."""
+        if not all([self.known.require(name) for name in dict.fromkeys(item.proto.input)]):
+            raise InputError([])
 
     def _values(self, item: PendingNode, shapes: list[Shape | None]) -> tuple[Values, ...] | None:
         node, facts = item.proto, self.known.facts
@@ -125,6 +128,10 @@ class OutputResolver:
             self.known.add_unknown(name, error.problems, None, is_constant=is_constant)
             if error.is_undecided:
                 self.known.undecided.add(name)
+            if error.missing:
+                shape = tuple(ASSUMED_SIZE if size is None else size for size in error.sizes)
+                element_type = self._element_type(item, name, value_type, None)
+                self.known.assumed[name] = AssumedTensor(shape, element_type, error.missing)
             return
         element_type = self._element_type(item, name, value_type, values)
         kept = values if values is not None and keeps_values(shape, element_type) else None
@@ -143,7 +150,7 @@ class OutputResolver:
         if values is not None:
             return int(onnx.helper.np_dtype_to_tensor_dtype(values.dtype))
         if name in self.stored:
-            return self.stored[name][0]
+            return self.stored[name].element_type
         first = self.known.facts.get(item.proto.input[0]) if item.proto.input else None
         return first.element_type if first is not None else onnx.TensorProto.FLOAT
 
@@ -154,50 +161,80 @@ class OutputResolver:
             if name in self.input_shapes:
                 return _checked(f"input_shapes.{name}", tuple(self.input_shapes[name]))
             return self._stored_shape(item, name)
-        given = self._given_sizes(name, len(inferred))
+        sizes = self._with_given_sizes(item, name, inferred)
+        complete = _complete(sizes)
+        return complete if complete is not None else self._stored_sizes(item, name, sizes)
+
+    def _with_given_sizes(self, item: PendingNode, name: str, inferred: Sizes) -> Sizes:
+        """The sizes with those that people gave for the open ones. Raises InputError for others."""
+        if name in self.input_shapes:
+            shape, path = tuple(self.input_shapes[name]), f"input_shapes.{name}"
+            if len(shape) != len(inferred):
+                allowed = f"{len(inferred)} sizes"
+                raise InputError([Problem("rank of a tensor", path=path, value=str(list(shape)), allowed=allowed)])
+            given = dict(enumerate(_checked(path, shape)))
+        else:
+            given = self._given_by_place(name, inferred)
         for axis, size in given.items():
             if inferred[axis] not in (None, size):
                 message = f"the size of {name}[{axis}] follows from the network"
                 raise InputError([Problem(message, path=item.name, value=str(size), allowed=str(inferred[axis]))])
-        sizes = tuple(given.get(axis) if size is None else size for axis, size in enumerate(inferred))
-        complete = _complete(sizes)
-        return complete if complete is not None else self._stored_sizes(item, name, sizes)
+        return tuple(given.get(axis) if size is None else size for axis, size in enumerate(inferred))
 
-    def _given_sizes(self, name: str, rank: int) -> dict[int, int]:
-        if name in self.input_shapes:
-            shape, path = self.input_shapes[name], f"input_shapes.{name}"
-            if len(shape) != rank:
-                allowed = f"{rank} sizes"
-                raise InputError([Problem("rank of a tensor", path=path, value=str(list(shape)), allowed=allowed)])
-            return dict(enumerate(_checked(path, tuple(shape))))
-        keys = {f"{name}[{axis}]": axis for axis in range(rank)} if self.dims else {}
-        return {axis: _checked(f"dims.{key}", (self.dims[key],))[0] for key, axis in keys.items() if key in self.dims}
+    def _given_by_place(self, name: str, sizes: Sizes) -> dict[int, int]:
+        """Sizes that are given by the place of an axis, and for the open ones by the symbol in the file."""
+        if not self.given.dims:
+            return {}
+        symbols = self._symbols(name, len(sizes))
+        found = {}
+        for axis, size in enumerate(sizes):
+            place = f"{name}[{axis}]"
+            if size is None or place in self.given.dims:
+                given = self.given.size_of(place, *symbols[axis])
+                if given is not None:
+                    found[axis] = given
+        return found
+
+    def _symbols(self, name: str, rank: int) -> list[tuple[str, ...]]:
+        stored = self.stored.get(name)
+        if stored is None or len(stored.symbols) != rank:
+            return [()] * rank
+        return [(symbol,) if symbol else () for symbol in stored.symbols]
 
     def _stored_sizes(self, item: PendingNode, name: str, sizes: Sizes) -> Shape:
         """The shape in the file, if it is one of those that `sizes`, some of them open, leave possible."""
-        _, shape = self.stored.get(name, (0, ()))
-        pairs = zip(shape, sizes, strict=False)
-        if len(shape) == len(sizes) and all(known in (None, stored) for stored, known in pairs):
-            self._note_stored(item, name)
-            return shape
-        raise _NotKnownError(
-            [
-                Problem(
-                    f"the size of {name}[{axis}], a result of {item.proto.op_type}, is decided at run time",
-                    path=item.name,
-                    allowed=f'--dim "{name}[{axis}]=SIZE"',
-                )
-                for axis, size in enumerate(sizes)
-                if size is None
-            ],
-            is_undecided=self._reads_tensors_only(item),
+        stored = self.stored.get(name)
+        if stored is not None and len(stored.sizes) == len(sizes):
+            pairs = zip(stored.sizes, sizes, strict=True)
+            if all(size is not None and known in (None, size) for size, known in pairs):
+                self._note_stored(item, name)
+                return tuple(size for size in stored.sizes if size is not None)
+        raise self._open_sizes(item, name, sizes)
+
+    def _open_sizes(self, item: PendingNode, name: str, sizes: Sizes) -> _NotKnownError:
+        symbols = self._symbols(name, len(sizes))
+        missing = {}
+        for axis, size in enumerate(sizes):
+            if size is None:
+                place = f"{name}[{axis}]"
+                message = f"the size of {place}, a result of {item.proto.op_type}, is decided at run time"
+                key = next(iter(symbols[axis]), place)
+                missing[key] = Problem(message, path=item.name, allowed=f'--dim "{key}=SIZE"')
+        return _NotKnownError(
+            list(missing.values()), is_undecided=self._reads_tensors_only(item), sizes=sizes, missing=missing
         )
 
     def _stored_shape(self, item: PendingNode, name: str) -> Shape:
-        """The shape in the file."""
-        if name in self.stored:
+        """The shape in the file, completed and changed by the sizes that people give of single axes."""
+        stored = self.stored.get(name)
+        if stored is not None:
+            given = self._given_by_place(name, stored.sizes)
+            sizes = tuple(given.get(axis, size) for axis, size in enumerate(stored.sizes))
             self._note_stored(item, name)
-            return self.stored[name][1]
+            complete = _complete(sizes)
+            if complete is not None:
+                return complete
+            raise self._open_sizes(item, name, sizes)
         if not self.inference.is_defined(item):
             text = f"what {operator_type(item)} computes is not known, nor its shape"
             self.inference.note(text, item.name)
@@ -251,9 +288,9 @@ def _count(shape: Shape) -> int:
 
 def _checked(path: str, shape: Shape) -> Shape:
     """The sizes that people gave. Raises InputError for what is no size."""
-    if all(isinstance(size, int) and not isinstance(size, bool) and size >= 1 for size in shape):
+    if all(is_size(size) for size in shape):
         return shape
-    raise InputError([Problem("sizes of a tensor", path=path, value=str(list(shape)), allowed="integers >= 1")])
+    raise InputError([Problem("sizes of a tensor", path=path, value=str(list(shape)), allowed=SIZES_ALLOWED)])
 
 
 def _complete(sizes: Sizes | None) -> Shape | None:
@@ -270,32 +307,45 @@ def unused_places(
     dims: Mapping[str, int], input_shapes: Mapping[str, Shape], known: KnownTensors, inner: "InnerTensors"
 ) -> list[Problem]:
     """Sizes that people give of inner tensors that there are not, or that have another size."""
-    problems = []
-    names = sorted(name for name in known.defined if name)
+    given: dict[str, list[tuple[str, int | None, object]]] = {}
     for key, size in dims.items():
-        tensor, _, axis = key.removesuffix("]").rpartition("[")
-        if tensor in inner.inputs or not key.endswith("]") or not axis.isdigit():
-            continue
-        shape = known.facts[tensor].shape if tensor in known.facts else None
-        if tensor not in known.defined:
-            nearest = nearest_name(tensor, names)
-            problems.append(Problem(f"no tensor '{tensor}' in the network", path=f"dims.{key}", nearest=nearest))
-        elif shape is not None and (int(axis) >= len(shape) or shape[int(axis)] != size):
-            path, allowed = f"dims.{key}", f"shape {list(shape)}"
-            problems.append(
-                Problem("a size that follows from the network", path=path, value=str(size), allowed=allowed)
-            )
+        tensor = tensor_of(key)
+        if tensor and tensor not in inner.inputs:
+            axis = int(key.removesuffix("]").rpartition("[")[2])
+            given.setdefault(tensor, []).append((f"dims.{key}", axis, size))
     for tensor, shape in input_shapes.items():
-        if tensor not in inner:
-            continue
-        if tensor not in known.defined:
-            path, nearest = f"input_shapes.{tensor}", nearest_name(tensor, names)
-            problems.append(Problem(f"no tensor '{tensor}' in the network", path=path, nearest=nearest))
-        elif tensor in known.facts and known.facts[tensor].shape != tuple(shape):
-            path, allowed = f"input_shapes.{tensor}", str(list(known.facts[tensor].shape))
-            message = "a shape that follows from the network"
-            problems.append(Problem(message, path=path, value=str(list(shape)), allowed=allowed))
+        if tensor in inner:
+            given.setdefault(tensor, []).append((f"input_shapes.{tensor}", None, tuple(shape)))
+    names = sorted(name for name in known.defined if name)
+    problems = []
+    for tensor, each in given.items():
+        for path, axis, size in each:
+            problems += _unused_place(known, names, tensor, path, axis, size)
     return problems
+
+
+def _unused_place(
+    known: KnownTensors, names: list[str], tensor: str, path: str, axis: int | None, size: object
+) -> list[Problem]:
+    """What is wrong with a size of an axis, or with a whole shape (axis None), of an inner tensor."""
+    if tensor not in known.defined:
+        return [Problem(f"no tensor '{tensor}' in the network", path=path, nearest=nearest_name(tensor, names))]
+    if known.missing_sizes or tensor in known.failed:
+        return []
+    facts = known.facts.get(tensor)
+    if facts is None and axis is None:
+        return []
+    if facts is None:
+        message, allowed = f"the rank of tensor '{tensor}' is not known", f"input_shapes: {tensor}: [SIZE, ...]"
+        return [Problem(message, path=path, value=str(size), allowed=allowed)]
+    shape = facts.shape
+    if axis is None:
+        message, shown, allowed = "a shape that follows from the network", str(list(size)), str(list(shape))  # type: ignore[call-overload]
+        return [] if shape == size else [Problem(message, path=path, value=shown, allowed=allowed)]
+    if axis < len(shape) and shape[axis] == size:
+        return []
+    message = "a size that follows from the network"
+    return [Problem(message, path=path, value=str(size), allowed=f"shape {list(shape)}")]
 
 
 class InnerTensors:
@@ -303,6 +353,11 @@ class InnerTensors:
 
     def __init__(self, names: set[str], inputs: set[str]) -> None:
         self.names, self.inputs = names, inputs
+
+    @staticmethod
+    def of(graph: onnx.GraphProto) -> "InnerTensors":
+        """Those of a graph."""
+        return InnerTensors(tensor_names(graph), {value.name for value in network_inputs(graph)})
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name not in self.inputs and (name in self.names or "/" in name)

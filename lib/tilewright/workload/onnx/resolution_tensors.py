@@ -15,6 +15,15 @@ from tilewright.workload.onnx.resolution_quantisation import element_bits
 _ELEMENT_TYPES = frozenset(onnx.TensorProto.DataType.values()) - {onnx.TensorProto.UNDEFINED}
 
 
+@dataclass(frozen=True)
+class AssumedTensor:
+    """A tensor of which some sizes are missing, with ASSUMED_SIZE in their place."""
+
+    shape: Shape
+    element_type: int
+    missing: dict[str, Problem]
+
+
 @dataclass
 class KnownTensors:
     """What is known of each tensor. Every tensor that exists is `defined`; some of these have no facts."""
@@ -31,6 +40,12 @@ class KnownTensors:
     """Without a known shape -> what to say when somebody needs it."""
     undecided: set[str] = field(default_factory=set)
     """Those of the unknown ones whose shape is decided at run time: they cannot be network outputs."""
+    assumed: dict[str, AssumedTensor] = field(default_factory=dict)
+    """Those of the unknown ones whose rank is known: what to go on with once somebody needs them."""
+    missing_sizes: dict[str, Problem] = field(default_factory=dict)
+    """Sizes that somebody needed, by name, and nobody gives. Whatever is found after the first one may follow from it."""
+    missing_shapes: list[Problem] = field(default_factory=list)
+    """The same for whole shapes."""
 
     def add(
         self,
@@ -71,6 +86,18 @@ class KnownTensors:
             self.constants.add(name)
         if value_type is not None and not value_type.HasField("tensor_type"):
             self.types[name] = value_type
+
+    def require(self, name: str) -> bool:
+        """Whether a tensor is known well enough to go on, with assumed sizes, which are then missing."""
+        if name not in self.unknown or name in self.types or name in self.facts:
+            return True
+        assumed = self.assumed.get(name)
+        if assumed is None:
+            self.missing_shapes += self.unknown[name]
+            return False
+        self.missing_sizes.update(assumed.missing)
+        self.add(name, assumed.shape, assumed.element_type, is_constant=name in self.constants)
+        return True
 
     def fail(self, names: list[str]) -> None:
         """Tensors of an operator with a problem: whatever depends on them is not looked at."""

@@ -54,13 +54,15 @@ def tensor_shapes(
     required: Collection[str],
     options: NetworkOptions,
     notices: list[str],
+    *,
+    must_infer: bool = False,
 ) -> dict[str, Shape]:
-    """Tensor -> sizes; they are inferred only if the stored shapes leave out a `required` tensor.
+    """Tensor -> sizes; they are inferred only if the stored shapes leave out a `required` tensor, or if they must be.
 
     Raises InputError when the inference finds the model inconsistent.
     """
     shapes = stored_shapes(model.graph, resolved.symbols) | resolved.shapes
-    if all(tensor in shapes for tensor in required):
+    if not must_infer and all(tensor in shapes for tensor in required):
         return shapes
     notices.append("the file does not store all shapes; they were inferred")
     graph = resolve_graph(model, dict(options.dims), dict(options.input_shapes), dict(options.branches))

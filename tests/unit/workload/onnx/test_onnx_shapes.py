@@ -45,9 +45,9 @@ def test_unresolved_symbol_is_named(build: Build) -> None:
 
 
 def test_all_wrong_dims_at_once(build: Build) -> None:
-    """A misspelt symbol and a size that is no positive integer are both told, the former with a suggestion."""
+    """A misspelt symbol and a negative size are both told, the former with a suggestion."""
     with pytest.raises(InputError) as caught:
-        read_onnx(_sequence_model(build), REFERENCE, dims={"sequense": 10, "N": 0})
+        read_onnx(_sequence_model(build), REFERENCE, dims={"sequense": 10, "N": -1})
     assert len(caught.value.problems) == 3
     assert "did you mean 'sequence'" in str(caught.value)
 
