@@ -11,7 +11,7 @@ THEN, ELSE = "then", "else"
 EVERY_BRANCH = "*"
 """The key of `branches` that stands for every `If` that has no key of its own."""
 
-LOOPS = frozenset({"Loop", "Scan", "SequenceMap"})
+LOOPS = frozenset({"SequenceMap"})
 """Refused: how often their body runs, or what it runs on, is a matter of run time."""
 
 

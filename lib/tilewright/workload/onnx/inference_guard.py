@@ -7,6 +7,7 @@ hundredths of a second, and anew after every operator that it did not survive.
 
 import atexit
 import contextlib
+import functools
 import marshal
 import os
 import signal
@@ -28,6 +29,8 @@ MEMORY_BYTES = 2 * 2**30
 """Of the process: the library takes a tenth of a gigabyte, an operator with its constants a megabyte."""
 LARGEST_REPLY_BYTES = 2**26
 """More than the types of the outputs of any operator take."""
+_MARSHAL_VERSION = 2
+"""In which equal values have equal bytes."""
 _CHILD = Path(__file__).with_name("inference_child.py")
 
 
@@ -39,6 +42,10 @@ class InferenceTimeoutError(InferenceError):
     """The inference was stopped because it did not end."""
 
 
+class _RefusedError(InferenceError):
+    """What the inference says of the operator."""
+
+
 def inferred_outputs(
     schema: onnx.defs.OpSchema,
     node: onnx.NodeProto,
@@ -48,20 +55,57 @@ def inferred_outputs(
 ) -> dict[str, onnx.TypeProto]:
     """Output name -> type of one operator, as `onnx.shape_inference.infer_node_outputs` tells it.
 
-    `types` and `data` are those of its inputs. Raises InferenceError, within `LONGEST_SECONDS`.
+    `types` and `data` are those of its inputs. The types are shared and must not be changed. Raises InferenceError,
+    within `LONGEST_SECONDS`.
     """
-    request = marshal.dumps(
-        (
-            *(schema.name, schema.domain, schema.since_version),
-            node.SerializeToString(),
-            {name: types[name].SerializeToString() for name in types},
-            {name: data[name].SerializeToString() for name in node.input if name in data},
-            dict(opsets),
-        )
+    renamed, name_of = _with_plain_names(node)
+    try:
+        answer = _answer(_request(schema, renamed, types, data, opsets, name_of))
+    except _RefusedError:  # for a reason, which is to name the tensors of the file
+        answer = _answer(_request(schema, node, types, data, opsets, {name: name for name in node.input}))
+        name_of = {name: name for name in node.output}
+    plain = {name_of[name]: name for name in node.output if name}
+    return {plain[name]: value for name, value in answer.items()}
+
+
+def _with_plain_names(node: onnx.NodeProto) -> tuple[onnx.NodeProto, dict[str, str]]:
+    """The operator without names of its own, so that equal ones are equal: layers of a network repeat.
+
+    With it, tensor -> name there.
+    """
+    name_of = {"": ""}
+    for name in (*node.input, *node.output):
+        name_of.setdefault(name, str(len(name_of)))
+    renamed = onnx.NodeProto(op_type=node.op_type, domain=node.domain)
+    renamed.input.extend(name_of[name] for name in node.input)
+    renamed.output.extend(name_of[name] for name in node.output)
+    renamed.attribute.extend(node.attribute)
+    return renamed, name_of
+
+
+def _request(
+    schema: onnx.defs.OpSchema,
+    node: onnx.NodeProto,
+    types: Mapping[str, onnx.TypeProto],
+    data: Mapping[str, onnx.TensorProto],
+    opsets: Mapping[str, int],
+    name_of: Mapping[str, str],
+) -> bytes:
+    content = (
+        *(schema.name, schema.domain, schema.since_version),
+        node.SerializeToString(),
+        {name_of[name]: types[name].SerializeToString() for name in types},
+        {name_of[name]: data[name].SerializeToString() for name in data},
+        dict(opsets),
     )
+    return marshal.dumps(content, _MARSHAL_VERSION)
+
+
+@functools.lru_cache(maxsize=2048)
+def _answer(request: bytes) -> dict[str, onnx.TypeProto]:
     succeeded, result = _guard.ask(request)
     if not succeeded:
-        raise InferenceError(result)
+        raise _RefusedError(result)
     return {name: onnx.TypeProto.FromString(value) for name, value in result.items()}
 
 

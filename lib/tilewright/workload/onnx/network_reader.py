@@ -19,6 +19,7 @@ from tilewright.workload.onnx.macs import counted_macs
 from tilewright.workload.onnx.node import OnnxNode
 from tilewright.workload.onnx.operators import register_operators
 from tilewright.workload.onnx.precision import overridden_bits
+from tilewright.workload.onnx.resolution_loops import UNROLLED
 from tilewright.workload.onnx.resolution import ResolvedGraph, TensorFacts, resolve_graph
 from tilewright.workload.tensor import Tensor
 
@@ -77,7 +78,10 @@ class _Reading:
         node, bits = op.node, moved_bits(op)
         if op.status == UNSUPPORTED:
             shapes = {name: facts.shape for name, facts in self.graph.tensors.items()}
-            return OperatorCoverage(node.operator_type, op.status, 1, counted_macs(node, shapes), None, bits)
+            macs = counted_macs(node, shapes)
+            if node.proto.op_type in UNROLLED and macs:
+                macs = None  # of one iteration
+            return OperatorCoverage(node.operator_type, op.status, 1, macs, None, bits)
         macs, operations = (operation_count(op.lowered, unit) for unit in (MAC_ARRAY, VECTOR_UNIT))
         return OperatorCoverage(node.operator_type, op.status, 1, macs, operations, bits)
 

@@ -21,7 +21,9 @@ from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shape
 from tilewright.workload.onnx.resolution_expansion import Expander, PendingNode, graph_constants
 from tilewright.workload.onnx.resolution_facts import ResolvedGraph, TensorFacts
 from tilewright.workload.onnx.resolution_inference import EndlessInferenceError, Inference
+from tilewright.workload.onnx.resolution_loops import UNROLLED, LoopStep, LoopUnroller, with_captured_inputs
 from tilewright.workload.onnx.resolution_outputs import InnerTensors, OutputResolver, unused_places
+from tilewright.workload.onnx.resolution_sequences import Sequences
 from tilewright.workload.onnx.resolution_tensors import KnownTensors
 from tilewright.workload.onnx.shapes_stored import read_stored_shapes
 from tilewright.workload.onnx.topology import RANDOM_OPERATORS
@@ -94,6 +96,8 @@ class _Resolver:
         self.expander = Expander(self.graph, self.opsets, self.notices)
         self.known = KnownTensors()
         self.inference = Inference(self.opsets)
+        self.sequences = Sequences(self.expander, self.known)
+        self.unroller = LoopUnroller(self.expander, self.known)
         self.found = _Collected()
         self.symbols: Collection[str] = ()
 
@@ -194,6 +198,8 @@ class _Resolver:
     def _resolve(self, item: PendingNode, outputs: OutputResolver) -> list[PendingNode]:
         """Takes one operator in, or returns what stands in its place. Raises InputError."""
         node, known = item.proto, self.known
+        if isinstance(item, LoopStep):
+            return self._continue_loop(item, outputs)
         missing = [name for name in dict.fromkeys(node.input) if name not in known.defined]
         if missing:
             raise InputError(Problem(f"input '{name}' is produced by nothing", path=item.name) for name in missing)
@@ -206,12 +212,33 @@ class _Resolver:
         is_standard = node.domain in STANDARD_DOMAINS
         if is_standard and node.op_type == "If":
             return self._resolve_branch(item)
+        if is_standard and node.op_type in UNROLLED:
+            return self._resolve_loop(item, outputs)
         if is_standard and node.op_type in LOOPS:
             raise InputError([loop_problem(node, item.name)])
+        rewritten = self.sequences.rewritten(item) if is_standard else None
+        if rewritten is not None:
+            return rewritten
         is_constant = self._is_constant(node)
         outputs.add_outputs(item, is_constant=is_constant)
         self.found.add(item, is_constant=is_constant)
         return []
+
+    def _resolve_loop(self, item: PendingNode, outputs: OutputResolver) -> list[PendingNode]:
+        for name in item.proto.input:
+            if not self.known.require(name):
+                raise InputError([])
+        step = self.unroller.first_step(item)
+        if step is not None:
+            return self._continue_loop(step, outputs)
+        outputs.add_not_inferred(item, list(item.proto.output))
+        self.found.add(with_captured_inputs(item), is_constant=False)
+        return []
+
+    def _continue_loop(self, step: LoopStep, outputs: OutputResolver) -> list[PendingNode]:
+        nodes, without_parts = self.unroller.next_nodes(step)
+        outputs.add_not_inferred(step, without_parts)
+        return nodes
 
     def _resolve_branch(self, item: PendingNode) -> list[PendingNode]:
         self.if_names.append(item.name)

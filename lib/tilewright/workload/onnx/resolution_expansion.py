@@ -82,6 +82,27 @@ class Expander:
         body = _Body(graph.node, [value.name for value in graph.output], scope, caller.bindings, caller.opsets)
         return self._expanded(caller, body, None), constants
 
+    def iteration(
+        self, caller: PendingNode, body: onnx.GraphProto, scope: dict[str, str], results: list[str], label: str
+    ) -> list[PendingNode]:
+        """The operators of the body of a loop with the inputs of `scope` and outputs called `results`; `label` starts
+        their names. Raises InputError.
+        """
+        proto = onnx.NodeProto(op_type=caller.proto.op_type, output=results)
+        stand_in = PendingNode(proto, label, caller.origin, caller.opsets, caller.scope, caller.bindings)
+        outputs = [value.name for value in body.output]
+        return self._expanded(
+            stand_in, _Body(body.node, outputs, scope, caller.bindings, caller.opsets), None
+        )
+
+    def pending(self, caller: PendingNode, proto: onnx.NodeProto, name: str) -> PendingNode:
+        """An operator that is added to what stands in the place of another."""
+        return PendingNode(proto, _not_taken(name, self.node_names), caller.origin, caller.opsets)
+
+    def tensor_name(self, caller: PendingNode, name: str) -> str:
+        """A name for a tensor that is added to what stands in the place of an operator."""
+        return self._tensor_name(caller, name)
+
     def _expanded(self, caller: PendingNode, body: "_Body", origin: str | None) -> list[PendingNode]:
         wrapper = onnx.GraphProto()
         wrapper.node.extend(body.nodes)

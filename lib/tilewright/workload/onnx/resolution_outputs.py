@@ -80,6 +80,12 @@ class OutputResolver:
         if is_standard:
             self._check_operands(item)
 
+    def add_not_inferred(self, item: PendingNode, names: list[str]) -> None:
+        """Outputs whose shapes only the file or people tell. Raises InputError as `add_outputs` does."""
+        for name in names:
+            if name:
+                self._add(item, name, None, None, is_constant=False)
+
     def _check_operands(self, item: PendingNode) -> None:
         facts = self.known.facts
         given = [facts.get(name) for name in item.proto.input]

@@ -80,12 +80,21 @@ def test_no_wait_without_end() -> None:
     assert set(_infer(helper.make_node("Relu", ["x"], ["y"]))) == {"y"}
 
 
+def test_equal_operators_are_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Layers repeat: an operator like one before is answered without the process, under its own names."""
+    node = helper.make_node("Concat", ["x", "x"], ["y"], axis=0, name="first")
+    first = _infer(node)
+    monkeypatch.setattr(inference_guard._guard, "ask", None)
+    node.name, node.output[0] = "second", "z"
+    assert _infer(node) == {"z": first["y"]}
+
+
 def test_limited_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """The process has no more memory than the limit says: here too little to start at all."""
     inference_guard._guard.stop()
     monkeypatch.setattr(inference_guard, "MEMORY_BYTES", 2**20)
     with pytest.raises(inference_guard.InferenceError, match="crashed"):
-        _infer(helper.make_node("Relu", ["x"], ["y"]))
+        _infer(helper.make_node("Elu", ["x"], ["y"]))
 
 
 @pytest.mark.usefixtures("short_limit", "unchecked")

@@ -24,6 +24,7 @@ _FAMILIES = (
     "movement_cuts",
     "gather",
     "gather_scatter",
+    "control_flow",
 )
 
 

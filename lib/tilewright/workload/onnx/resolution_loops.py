@@ -1,0 +1,261 @@
+"""Loop and Scan whose number of iterations is known: their bodies are written out, once for each iteration.
+
+A body that computes the condition of the next iteration from constants, or hands it on, is followed as well. Where the
+number is decided at run time the operator stays as it is, and is not modelled.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from tilewright.errors import InputError, Problem
+from tilewright.workload.onnx.node import OnnxNode
+from tilewright.workload.onnx.resolution_expansion import Expander, PendingNode, graph_constants
+from tilewright.workload.onnx.resolution_tensors import KnownTensors
+from tilewright.workload.onnx.topology import RANDOM_OPERATORS, captured_names, tensors_read
+
+UNROLLED = frozenset({"Loop", "Scan"})
+LARGEST_UNROLLED = 20_000
+"""Operators that all loops of a network may become: as many as are read in some ten seconds."""
+_FIRST_SCAN_WITHOUT_BATCHES = 9
+_AXES_ARE_AN_INPUT_SINCE = 13
+
+
+@dataclass(frozen=True)
+class LoopStep(PendingNode):
+    """A loop (the fields of its node are inherited) before iteration `number`."""
+
+    body: onnx.GraphProto = None  # type: ignore[assignment]
+    count: int | None = None
+    """Iterations at most; None where only the condition ends the loop."""
+    number: int = 0
+    condition: str = ""
+    """The tensor that says whether this iteration runs; '' for always."""
+    state: tuple[str, ...] = ()
+    collected: tuple[tuple[str, ...], ...] = ()
+    """For each scan output its parts so far."""
+
+
+class LoopUnroller:
+    """Writes loops out."""
+
+    def __init__(self, expander: Expander, known: KnownTensors) -> None:
+        self.expander, self.known = expander, known
+        self.written = 0
+
+    def first_step(self, item: PendingNode) -> LoopStep | None:
+        """The loop before its first iteration; None if the number of iterations is decided at run time.
+
+        Raises InputError for a body that does not fit the operator.
+        """
+        body = next((a.g for a in item.proto.attribute if a.name == "body"), None)
+        if body is None:
+            raise InputError([Problem(f"this {item.proto.op_type} has no body", path=item.name)])
+        step = self._loop(item, body) if item.proto.op_type == "Loop" else self._scan(item, body)
+        outputs = len(step.state) + len(step.collected) if step else 0
+        if step and len(item.proto.output) > outputs:
+            message = f"this {item.proto.op_type} has more outputs than its body makes"
+            raise InputError([Problem(message, path=item.name, value=str(len(item.proto.output)), allowed=str(outputs))])
+        if step is None:
+            return None
+        scope = dict(item.scope)
+        for name, tensor in graph_constants(body):
+            scope[name] = self.expander.tensor_name(item, name)
+            self.known.add_constant(scope[name], tensor)
+        self._check_size(step, step.count or 1)
+        return replace(step, scope=scope)
+
+    def next_nodes(self, step: LoopStep) -> tuple[list[PendingNode], list[str]]:
+        """The next iteration and the loop after it, or what gathers the results; results that have no parts.
+
+        Raises InputError for a condition that is not known after all, and for too many iterations.
+        """
+        if self._is_over(step):
+            return self._results(step)
+        self._check_size(step, 1)
+        self.written += max(len(step.body.node), 1)
+        label = f"{step.name}/{step.number}"
+        results = [self.expander.tensor_name(step, f"{step.number}/{value.name}") for value in step.body.output]
+        before, scope = self._inputs_of_body(step, label)
+        nodes = self.expander.iteration(step, step.body, {**step.scope, **scope}, results, label)
+        states = len(step.state)
+        leading = 1 if step.proto.op_type == "Loop" else 0
+        after = replace(
+            step,
+            number=step.number + 1,
+            condition=results[0] if leading else "",
+            state=tuple(results[leading : leading + states]),
+            collected=tuple(
+                (*parts, new) for parts, new in zip(step.collected, results[leading + states :], strict=True)
+            ),
+        )
+        return [*before, *nodes, after], []
+
+    def _check_size(self, step: LoopStep, iterations: int) -> None:
+        count = self.written + iterations * max(len(step.body.node), 1)
+        if count > LARGEST_UNROLLED:
+            message = f"{step.proto.op_type} runs too often: written out, the network has too many operators"
+            allowed = f"at most {LARGEST_UNROLLED}"
+            raise InputError([Problem(message, path=step.name, value=f"{count} or more", allowed=allowed)])
+
+    # --- how often ------------------------------------------------------------------------------------------------
+
+    def _loop(self, item: PendingNode, body: onnx.GraphProto) -> LoopStep | None:
+        count, condition, *state = [*item.proto.input, "", ""][: max(len(item.proto.input), 2)]
+        most = self._integer(count) if count else None
+        if (count and most is None) or (condition and not self._values_known(condition)):
+            return None
+        if len(body.output) < 1 + len(state) or len(body.input) != 2 + len(state):
+            message = "the body of this Loop has another number of inputs or outputs than it needs"
+            raise InputError([Problem(message, path=item.name)])
+        if not self._condition_is_known(item, body, state):
+            return None
+        collected = ((),) * (len(body.output) - 1 - len(state))
+        return LoopStep(
+            **_fields(item), body=body, count=most, condition=condition, state=tuple(state), collected=collected
+        )
+
+    def _scan(self, item: PendingNode, body: onnx.GraphProto) -> LoopStep | None:
+        node = OnnxNode(0, item.name, item.proto)
+        scanned = node.integer("num_scan_inputs", 0)
+        if item.opsets.get("", _FIRST_SCAN_WITHOUT_BATCHES) < _FIRST_SCAN_WITHOUT_BATCHES:
+            return None
+        states = len(item.proto.input) - scanned
+        if scanned < 1 or states < 0 or len(body.input) != len(item.proto.input) or len(body.output) < states:
+            message = "the body of this Scan has another number of inputs or outputs than it needs"
+            raise InputError([Problem(message, path=item.name)])
+        lengths = set()
+        axes = node.integers("scan_input_axes", (0,) * scanned)
+        for name, axis in zip(item.proto.input[states:], axes, strict=False):
+            facts = self.known.facts.get(name)
+            if facts is None:
+                return None
+            if not -len(facts.shape) <= axis < len(facts.shape):
+                raise InputError([Problem("attribute 'scan_input_axes' of Scan", path=item.name, value=str(axis))])
+            lengths.add(facts.shape[axis])
+        if len(lengths) != 1 or len(axes) != scanned:
+            message = "the inputs of this Scan have different lengths"
+            raise InputError([Problem(message, path=item.name, value=", ".join(map(str, sorted(lengths))))])
+        collected = ((),) * (len(body.output) - states)
+        state = tuple(item.proto.input[:states])
+        return LoopStep(**_fields(item), body=body, count=lengths.pop(), state=state, collected=collected)
+
+    def _integer(self, tensor: str) -> int | None:
+        facts = self.known.facts.get(tensor)
+        if facts is None or facts.values is None or facts.values.size != 1 or facts.values.dtype.kind not in "iu":
+            return None
+        return max(int(facts.values.reshape(())), 0)
+
+    def _values_known(self, tensor: str) -> bool:
+        facts = self.known.facts.get(tensor)
+        return facts is not None and facts.values is not None and facts.values.size == 1
+
+    def _condition_is_known(self, item: PendingNode, body: onnx.GraphProto, state: list[str]) -> bool:
+        """Whether the condition that the body computes follows from constants, in every iteration."""
+        own = [value.name for value in body.input]
+        outer = {name: item.scope.get(name, name) for name in captured_names(body)}
+        constants = {name for name, tensor in outer.items() if tensor in self.known.constants}
+        constants.update(name for name, _ in graph_constants(body))
+        kept = {place for place, tensor in enumerate(state) if tensor in self.known.constants}
+        while True:
+            derived = constants | set(own[:2]) | {own[2 + place] for place in kept}
+            for node in body.node:
+                reads = [name for name in tensors_read(node) if name]
+                if node.op_type not in RANDOM_OPERATORS and all(name in derived for name in reads):
+                    derived.update(node.output)
+            left = {place for place in kept if body.output[1 + place].name in derived}
+            if left == kept:
+                return body.output[0].name in derived
+            kept = left
+
+    def _is_over(self, step: LoopStep) -> bool:
+        if step.count is not None and step.number >= step.count:
+            return True
+        if not step.condition:
+            return False
+        if not self._values_known(step.condition):
+            message = f"how often this {step.proto.op_type} runs is decided at run time"
+            raise InputError([Problem(message, path=step.name)])
+        values = self.known.facts[step.condition].values
+        assert values is not None
+        return not bool(values.reshape(()))
+
+    # --- what an iteration reads and what becomes of its results ------------------------------------------------------
+
+    def _inputs_of_body(self, step: LoopStep, label: str) -> tuple[list[PendingNode], dict[str, str]]:
+        """Operators that make the inputs of the body, and inner name -> tensor."""
+        names = [value.name for value in step.body.input]
+        if step.proto.op_type == "Loop":
+            counter = self._constant(step, "iteration", np.asarray(step.number, np.int64))
+            condition = step.condition or self._constant(step, "condition", np.asarray(True))
+            return [], dict(zip(names, (counter, condition, *step.state), strict=True))
+        node = OnnxNode(0, step.name, step.proto)
+        scanned = step.proto.input[len(step.state) :]
+        axes = node.integers("scan_input_axes", (0,) * len(scanned))
+        backward = node.integers("scan_input_directions", (0,) * len(scanned))
+        nodes, elements = [], []
+        for name, axis, is_backward in zip(scanned, axes, backward, strict=True):
+            assert step.count is not None
+            place = step.count - 1 - step.number if is_backward else step.number
+            index = self._constant(step, "place", np.asarray(place, np.int64))
+            element = self.expander.tensor_name(step, f"{step.number}/{name}")
+            gather = onnx.helper.make_node("Gather", [name, index], [element], axis=axis)
+            nodes.append(self.expander.pending(step, gather, f"{label}/{name}"))
+            elements.append(element)
+        return nodes, dict(zip(names, (*step.state, *elements), strict=True))
+
+    def _constant(self, step: LoopStep, part: str, value: np.ndarray) -> str:
+        name = self.expander.tensor_name(step, f"{step.number}/{part}")
+        self.known.add_constant(name, numpy_helper.from_array(value))
+        return name
+
+    def _results(self, step: LoopStep) -> tuple[list[PendingNode], list[str]]:
+        nodes: list[PendingNode] = []
+        without_parts = []
+        states = len(step.state)
+        for name, source in zip(step.proto.output[:states], step.state, strict=False):
+            if name:
+                identity = onnx.helper.make_node("Identity", [source], [name])
+                nodes.append(self.expander.pending(step, identity, f"{step.name}/output {name}"))
+        for number, (name, parts) in enumerate(zip(step.proto.output[states:], step.collected, strict=False)):
+            if name and parts:
+                nodes += self._stacked(step, name, parts, number)
+            elif name:
+                without_parts.append(name)
+        return nodes, without_parts
+
+    def _stacked(self, step: LoopStep, name: str, parts: tuple[str, ...], number: int) -> Iterator[PendingNode]:
+        node = OnnxNode(0, step.name, step.proto)
+        count = len(step.collected)
+        axis = node.integers("scan_output_axes", (0,) * count)[number]
+        if node.integers("scan_output_directions", (0,) * count)[number]:
+            parts = parts[::-1]
+        rows = []
+        as_input = step.opsets.get("", _AXES_ARE_AN_INPUT_SINCE) >= _AXES_ARE_AN_INPUT_SINCE
+        axes = self._constant(step, "axes", np.asarray([axis], np.int64)) if as_input else ""
+        for place, part in enumerate(parts):
+            row = self.expander.tensor_name(step, f"row {place} of {name}")
+            if as_input:
+                unsqueeze = onnx.helper.make_node("Unsqueeze", [part, axes], [row])
+            else:
+                unsqueeze = onnx.helper.make_node("Unsqueeze", [part], [row], axes=[axis])
+            yield self.expander.pending(step, unsqueeze, f"{step.name}/row {place} of {name}")
+            rows.append(row)
+        concat = onnx.helper.make_node("Concat", rows, [name], axis=axis)
+        yield self.expander.pending(step, concat, f"{step.name}/output {name}")
+
+
+def with_captured_inputs(item: PendingNode) -> PendingNode:
+    """A loop that stays as it is, with the tensors that its body reads among its inputs."""
+    proto = onnx.NodeProto()
+    proto.CopyFrom(item.proto)
+    outer = [item.scope.get(name, name) for name in tensors_read(item.proto)[len(item.proto.input) :]]
+    proto.input.extend(name for name in dict.fromkeys(outer) if name not in item.proto.input)
+    return replace(item, proto=proto)
+
+
+def _fields(item: PendingNode) -> dict[str, object]:
+    return {name: getattr(item, name) for name in ("proto", "name", "origin", "opsets", "scope", "bindings")}
