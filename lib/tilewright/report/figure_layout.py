@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from tilewright.report.printable import make_printable
 from tilewright.report.records import PlacedLayer
 from tilewright.report.short_names import short_layer_name
 
@@ -159,6 +160,7 @@ def save_figure(figure: Figure, path_stem: Path, png_dots_per_inch: int = PNG_DO
     """Write `path_stem`.svg and .png, without dates and version numbers; returns both paths."""
     path_stem.parent.mkdir(parents=True, exist_ok=True)
     svg, png = (path_stem.with_name(path_stem.name + suffix) for suffix in (".svg", ".png"))
+    make_printable(figure)
     with figure_style():
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": "tilewright"})
         figure.savefig(png, format="png", dpi=png_dots_per_inch, metadata={"Software": None})

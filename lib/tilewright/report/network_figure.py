@@ -9,6 +9,7 @@ from tilewright.report.canvas import GREY, Canvas
 from tilewright.report.colours import lighter
 from tilewright.report.figure_layout import figure_style
 from tilewright.report.layered_layout import layered_layout
+from tilewright.report.printable import make_printable
 from tilewright.report.short_names import short_layer_name
 from tilewright.workload.graph import MAC_ARRAY, VECTOR_UNIT, Workload, WorkloadNode
 
@@ -45,7 +46,9 @@ def write_network_figure(workload: Workload, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     # Letters as text, not as outlines: a drawing of a thousand nodes stays small and can be searched.
     with figure_style(), rc_context({"svg.fonttype": "none"}):
-        network_figure(workload).savefig(path, format="svg", metadata={"Date": None, "Creator": "tilewright"})
+        figure = network_figure(workload)
+        make_printable(figure)
+        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": "tilewright"})
 
 
 def _draw_edge(canvas: Canvas, bends: list[tuple[float, float]]) -> None:

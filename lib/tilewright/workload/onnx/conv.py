@@ -82,7 +82,10 @@ def _check(node: OnnxNode, geometry: ConvGeometry, data: Shape, weights: Shape |
     problems: list[Problem] = []
     if max(data[0], 1) != geometry.batch:
         problems += node.error("input and output batch differ", f"{data[0]} and {geometry.batch}").problems
-    if min(geometry.in_channels, geometry.out_channels, *geometry.in_size, *geometry.out_size) < 1:
+    if min(geometry.out_size) < 1 <= min(geometry.in_channels, geometry.out_channels, *geometry.in_size):
+        message = "the kernel is larger than the padded input: there is no output"
+        problems += node.error(message, str(list(geometry.out_size))).problems
+    elif min(geometry.in_channels, geometry.out_channels, *geometry.in_size, *geometry.out_size) < 1:
         problems += node.error("a tensor of this convolution has an empty or negative dimension").problems
     groups = geometry.groups
     if groups < 1 or geometry.in_channels % groups or geometry.out_channels % groups:

@@ -65,7 +65,7 @@ def inferred_outputs(
         answer = _answer(_request(schema, node, types, data, opsets, {name: name for name in node.input}))
         name_of = {name: name for name in node.output}
     plain = {name_of[name]: name for name in node.output if name}
-    return {plain[name]: value for name, value in answer.items()}
+    return {plain[name]: value for name, value in answer.items() if name in plain}
 
 
 def _with_plain_names(node: onnx.NodeProto) -> tuple[onnx.NodeProto, dict[str, str]]:

@@ -155,13 +155,15 @@ class Lowering:
         operator_type: str = "",
         layer: Layer | None = None,
         costed: Mapping[str, TensorAccess] | None = None,
+        further: Sequence[IndexMap] = (),
         is_exact: bool = True,
     ) -> None:
         """Add a loop nest: one layer that reads `inputs` (operand I, or I and W, in equation order), writes `output`.
 
         `others` are read too, but cost nothing (a bias). `costed` replaces accesses (key O, I, W) in the layer, where
         the cost model has no form for the true ones; `layer` replaces the layer itself. Without them the layer follows
-        from the accesses. `part` and `operator_type` name a part of a decomposed operator. The nest does
+        from the accesses. `further` maps are read as well, where the loops of the layer cannot index a tensor. `part`
+        and `operator_type` name a part of a decomposed operator. The nest does
         the product of all loop sizes as operations (multiply-accumulates on the MAC array).
 
         A tensor that is not constant becomes I: of a constant I and a computed W the names are exchanged.
@@ -184,6 +186,7 @@ class Lowering:
             layer = nest_layer(name, kind, loop_sizes, operands, sums)
         maps = [IndexMap(loop_sizes, output, access, operand, is_exact) for operand, access in inputs.items()]
         maps += [IndexMap(loop_sizes, output, access, "", is_exact) for access in others]
+        maps += further
         self._add(name, operator_type or self.node.operator_type, layer, unit, [output.tensor], maps)
         self._raise_status(MODELLED)
 
@@ -302,7 +305,7 @@ def lower(op: Lowering) -> None:
         op.unsupported(f"{op.node.operator_type} is not modelled")
         return
     if _is_empty(op):
-        op.remarks.append("a tensor without elements: nothing is computed, nothing depends on it")
+        op.remarks.append(_why_empty(op))
         op.move()
         return
     try:
@@ -311,6 +314,8 @@ def lower(op: Lowering) -> None:
         raise
     except (IndexError, KeyError, ValueError, ZeroDivisionError, OverflowError) as error:
         raise op.node.error(f"{op.node.operator_type} is not well formed", str(error)) from None
+    except MemoryError:
+        raise op.node.error(f"{op.node.operator_type} is too large: its dependencies need too much memory") from None
     if not op.lowered:
         op.unsupported(f"{op.node.operator_type} is not modelled in this form")
 
@@ -320,14 +325,41 @@ def _is_empty(op: Lowering) -> bool:
     known = op.graph.tensors
     made = [known[name] for name in op.node.outputs if name in known]
     read = [known[name] for name in op.node.inputs if name in known and not known[name].is_constant]
+    optional = _may_be_empty(op)
     return (bool(made) and all(0 in facts.shape for facts in made)) or any(
-        0 in facts.shape and facts.name not in _merged(op) for facts in read
+        0 in facts.shape and facts.name not in optional for facts in read
     )
 
 
-def _merged(op: Lowering) -> tuple[str, ...]:
-    """Inputs that may be empty beside others: what a Concat joins."""
-    return op.node.inputs if op.node.proto.op_type == "Concat" else ()
+def _why_empty(op: Lowering) -> str:
+    known, proto = op.graph.tensors, op.node.proto
+    first = known.get(op.node.inputs[0]) if op.node.inputs else None
+    if "Conv" in proto.op_type and first is not None and 0 not in first.shape:
+        return "the kernel is larger than the padded input: there is no output, no layer, and no work"
+    return "a tensor without elements: no layer, nothing is computed, nothing depends on it"
+
+
+_MAY_BE_EMPTY: Mapping[tuple[str, str], tuple[int, ...]] = {
+    ("", "Attention"): (4, 5),
+    ("", "ScatterElements"): (1, 2),
+    ("", "ScatterND"): (1, 2),
+    ("", "Scatter"): (1, 2),
+    ("com.microsoft", "Attention"): (4,),
+    ("com.microsoft", "GroupQueryAttention"): (3, 4),
+    ("com.microsoft", "MultiHeadAttention"): (6, 7),
+}
+"""(domain, operator) -> inputs beside which there is work even if they have no elements: caches before the first token,
+places of which there are none."""
+_EVERY_INPUT_MAY_BE_EMPTY = frozenset({"Concat", "Loop", "QLinearConcat", "Scan"})
+
+
+def _may_be_empty(op: Lowering) -> tuple[str, ...]:
+    """Inputs that may be empty beside others that are not."""
+    if op.node.proto.op_type in _EVERY_INPUT_MAY_BE_EMPTY:
+        return op.node.inputs
+    domain = "" if op.node.proto.domain == "ai.onnx" else op.node.proto.domain
+    places = _MAY_BE_EMPTY.get((domain, op.node.proto.op_type), ())
+    return tuple(op.node.inputs[place] for place in places if op.has_input(place))
 
 
 def operation_count(nodes: Sequence[LoweredNode], unit: str) -> int:

@@ -93,9 +93,13 @@ class _Reader:
         if node.proto.domain in STANDARD_DOMAINS:
             if node.proto.op_type in conv.WEIGHT_INPUT:
                 return self._conv(node)
-            if node.proto.op_type in _MATRIX_PRODUCTS:
+            if node.proto.op_type in _MATRIX_PRODUCTS and not self._is_empty(node):
                 return self._matrix_product(node)
         return self._without_layer(node)
+
+    def _is_empty(self, node: OnnxNode) -> bool:
+        """Whether a tensor of a matrix product has no elements, as a cache before the first token."""
+        return any(0 in self.shapes.get(name, ()) for name in (*node.inputs[:2], *node.outputs[:1]))
 
     def _conv(self, node: OnnxNode) -> WorkloadNode:
         geometry = conv.conv_geometry(node, self.shapes)
@@ -137,7 +141,10 @@ class _Reader:
         )
 
     def _without_layer(self, node: OnnxNode) -> WorkloadNode:
-        macs = 0 if self._is_free_function(node) else counted_macs(node, self.shapes)
+        is_empty = node.proto.op_type in _MATRIX_PRODUCTS and self._is_empty(node)
+        if is_empty:
+            self._remark("a tensor without elements: no layer", node)
+        macs = 0 if is_empty or self._is_free_function(node) else counted_macs(node, self.shapes)
         status = PASS_THROUGH if macs == 0 else UNSUPPORTED
         # What else these operators compute is none of this reading's business.
         self.entries.append(OperatorCoverage(node.operator_type, status, 1, macs, None, None))

@@ -14,12 +14,14 @@ from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.workload.onnx.evaluation import Values
 from tilewright.workload.onnx.node import Shape
 
-LARGEST_SIZE = 2**36
-"""Of one dimension."""
+LARGEST_SIZE = 2**31 - 1
+"""Of one dimension; onnx computes some sizes in 32 bits."""
 LARGEST_TENSOR = 2**40
 """Elements of one tensor."""
-LARGEST_RANK = 64
-"""Dimensions of one tensor, as in numpy."""
+LARGEST_RANK = 32
+"""Dimensions of one tensor; numpy compares no more of them."""
+_LARGEST_VALUE = 2**36
+"""Of an input that says sizes, which need not be the size of the result itself."""
 _LARGEST_ATTRIBUTE = 2**24
 """Of kernels, strides and the like: times the largest size it stays below 2^63."""
 _LARGEST_BLOCK = 2**12
@@ -171,7 +173,7 @@ def check_values(
         value = values[key]
         if value.dtype.kind in "iuf" and value.size and not _is_bounded(value):
             message = f"input {index} of {node.op_type} is out of range"
-            raise InputError([Problem(message, path=name, value=_shown(value), allowed=f"up to {LARGEST_SIZE}")])
+            raise InputError([Problem(message, path=name, value=_shown(value), allowed=f"up to {_LARGEST_VALUE}")])
     if node.op_type == "Tile" and len(node.input) == 2 and node.input[1] in values:
         _check_products(name, node, types, values[node.input[1]])
     if node.op_type == "Range" and len(node.input) == 3 and node.input[2] in values and not values[node.input[2]].all():
@@ -190,7 +192,7 @@ def _scale_inputs(node: onnx.NodeProto) -> Sequence[str]:
 
 
 def _is_bounded(value: Values) -> bool:
-    return bool(np.all(np.isfinite(value)) and np.all(value <= LARGEST_SIZE) and np.all(value >= -LARGEST_SIZE))
+    return bool(np.all(np.isfinite(value)) and np.all(value <= _LARGEST_VALUE) and np.all(value >= -_LARGEST_VALUE))
 
 
 def _shown(value: Values) -> str:
@@ -213,7 +215,11 @@ def size_problem(tensor: str, shape: Shape) -> Problem | None:
         return Problem(f"tensor '{tensor}' has too many dimensions", value=count, allowed=limit)
     if any(size < 0 for size in shape):
         return Problem(f"tensor '{tensor}' has a negative size", value=str(list(shape)))
-    if any(size > LARGEST_SIZE for size in shape) or math.prod(size or 1 for size in shape) > LARGEST_TENSOR:
-        limit = f"at most {LARGEST_TENSOR} elements"
-        return Problem(f"tensor '{tensor}' is too large", value=str(list(shape)), allowed=limit)
+    if any(size > LARGEST_SIZE for size in shape):
+        limit = f"at most {LARGEST_SIZE} along one dimension"
+        return Problem(f"a dimension of tensor '{tensor}' is too large", value=str(list(shape)), allowed=limit)
+    count = math.prod(size or 1 for size in shape)
+    if count > LARGEST_TENSOR:
+        value, limit = f"{list(shape)}, {count} elements", f"at most {LARGEST_TENSOR} elements"
+        return Problem(f"tensor '{tensor}' is too large", value=value, allowed=limit)
     return None

@@ -13,8 +13,8 @@ from tilewright.errors import InputError, Problem
 from tilewright.workload.onnx.evaluation import Values
 from tilewright.workload.onnx.node import Shape
 
-Output = tuple[int, Shape] | None
-"""(element type, shape) of one output, None where it is not known."""
+Output = tuple[int, tuple[int | None, ...]] | None
+"""(element type, sizes) of one output, None where it is not known; a size is None where run time decides it."""
 
 QUANTISER_DOMAINS = frozenset({"qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general"})
 CONTRIB_DOMAIN = "com.microsoft"
@@ -22,6 +22,22 @@ MISJUDGED = frozenset({"STFT"})
 """Standard operators whose shapes onnx infers wrongly: it gives all bins of an STFT where half are asked for."""
 DELEGATED = {"FusedConv": ("Conv", 3), "FusedGemm": ("Gemm", 3)}
 """Contrib operator -> the standard one with the same shapes, and how many inputs that one shares."""
+DELEGATED_CHANNELS_LAST = {
+    "NhwcConv": ("Conv", 3),
+    "NhwcFusedConv": ("Conv", 3),
+    "NhwcMaxPool": ("MaxPool", 1),
+    "QLinearConv": ("QLinearConv", 9),
+}
+"""The same for operators whose first input and output have the channels last, QLinearConv if an attribute says so;
+filters are as in the standard."""
+
+
+def has_channels_last(node: onnx.NodeProto) -> bool:
+    """Whether an operator of onnxruntime has the channels of its data last."""
+    if node.op_type.startswith("Nhwc"):
+        return True
+    default = 1 if node.op_type in ("GroupNorm", "SkipGroupNorm") else 0
+    return next((a.i for a in node.attribute if a.name == "channels_last"), default) != 0
 
 
 @dataclass(frozen=True)
@@ -57,7 +73,8 @@ class CustomCall:
 
 def is_custom(node: onnx.NodeProto) -> bool:
     """Whether the shapes of this operator are known here."""
-    return _function_of(node) is not None or (node.domain == CONTRIB_DOMAIN and node.op_type in DELEGATED)
+    is_delegated = node.op_type in DELEGATED or node.op_type in DELEGATED_CHANNELS_LAST
+    return _function_of(node) is not None or (node.domain == CONTRIB_DOMAIN and is_delegated)
 
 
 def _function_of(node: onnx.NodeProto) -> "_Function | None":
@@ -105,6 +122,10 @@ def _quantised_binary(call: CustomCall) -> list[Output]:
 def _skip_norm(call: CustomCall) -> list[Output]:
     statistics: Output = (onnx.TensorProto.FLOAT, (*call.shape(0)[:-1], 1))
     return [*_same(call), statistics, statistics, *_same(call)]
+
+
+def _skip_group_norm(call: CustomCall) -> list[Output]:
+    return [*_same(call), *_same(call)]
 
 
 def _layer_norm(call: CustomCall) -> list[Output]:
@@ -159,25 +180,67 @@ def _packed_matmul(call: CustomCall) -> list[Output]:
 
 
 def _attention(call: CustomCall) -> list[Output]:
-    """Output and nothing of the cache: input [batch, length, hidden], weights [hidden, q + k + v]."""
+    """Output and cache: input [batch, length, hidden], weights [hidden, q + k + v], past [2, batch, heads, past, size]."""
     batch, length, _ = call.shape(0)
     sizes = next((list(a.ints) for a in call.node.attribute if a.name == "qkv_hidden_sizes"), [])
     hidden = sizes[2] if sizes else call.shape(1)[1] // 3
-    return [(call.element_type(0), (batch, length, hidden))]
+    output: Output = (call.element_type(0), (batch, length, hidden))
+    heads = call.integer("num_heads", 0)
+    if heads < 1 or hidden % heads:
+        return [output]
+    past = call.shape(4)[3] if len(call.shapes) > 4 and call.shapes[4] is not None else 0
+    total = past if call.integer("past_present_share_buffer", 0) else past + length
+    return [output, (call.element_type(0), (2, batch, heads, total, hidden // heads))]
 
 
 def _multi_head_attention(call: CustomCall) -> list[Output]:
-    """Separate query, key, value of rank 3, or keys and values of rank 4 [batch, heads, length, size]."""
+    """Separate query, key, value of rank 3, or keys and values of rank 4 [batch, heads, length, size], and the cache."""
     query = call.shape(0)
-    if len(query) != 3 or len(call.shapes) < 3 or call.shapes[2] is None:
+    if len(query) != 3 or len(call.shapes) < 3 or call.shapes[1] is None or call.shapes[2] is None:
         return [None]
-    value = call.shape(2)
-    return [(call.element_type(0), (*query[:2], value[2] if len(value) == 3 else value[1] * value[3]))]
+    value, heads = call.shape(2), call.integer("num_heads", 0)
+    output: Output = (call.element_type(0), (*query[:2], value[2] if len(value) == 3 else value[1] * value[3]))
+    if heads < 1:
+        return [output]
+    present: list[Output] = []
+    for index, past in ((1, 6), (2, 7)):
+        data = call.shape(index)
+        length, width = (data[1], data[2] // heads) if len(data) == 3 else (data[2], data[3])
+        before = call.shape(past)[2] if len(call.shapes) > past and call.shapes[past] is not None else 0
+        present.append((call.element_type(0), (query[0], heads, before + length, width)))
+    return [output, *present]
 
 
 def _group_query_attention(call: CustomCall) -> list[Output]:
-    """Separate query, key and value; the present keys and values are the past ones with the new ones behind them."""
-    return _same(call) if len(call.shapes) > 2 and call.shapes[1] is not None else [None]
+    """Separate query, key and value, or all in the first input, and the cache: as long as the whole sequence, or of a
+    fixed length that the past ones have.
+    """
+    heads, shared = call.integer("num_heads", 0), call.integer("kv_num_heads", 0)
+    batch, length, width = call.shape(0)
+    is_packed = len(call.shapes) < 3 or call.shapes[1] is None
+    if heads < 1 or shared < 1:
+        raise ValueError
+    size = width // (heads + 2 * shared if is_packed else heads)
+    output: Output = (call.element_type(0), (batch, length, heads * size))
+    past = call.shape(3) if len(call.shapes) > 3 and call.shapes[3] is not None else None
+    before, total = past[2] if past else 0, call.value(6)
+    present: int | None = max(before, total) if total is not None else length if not before else None
+    kind = call.element_type(3) if past else call.element_type(0)
+    cache: Output = (kind, (batch, shared, present, past[3] if past else size))
+    return [output, cache, cache]
+
+
+def _block_gather(call: CustomCall) -> list[Output]:
+    """Rows of a quantised table; elements narrower than a byte are packed along the last axis."""
+    data, indices = call.shape(0), call.shape(1)
+    axis = call.integer("gather_axis", 0)
+    if not -len(data) <= axis < len(data):
+        raise ValueError
+    bits = call.integer("bits", 4)
+    if call.element_type(0) == onnx.TensorProto.UINT8 and bits in (2, 4):
+        data = (*data[:-1], data[-1] * (8 // bits))
+    axis %= len(data)
+    return [(call.element_type(2), (*data[:axis], *indices, *data[axis + 1 :]))]
 
 
 def _global_average(call: CustomCall) -> list[Output]:
@@ -288,13 +351,15 @@ _CONTRIB: Mapping[str, _Function] = {
     **_table(
         _same,
         """
-        Gelu FastGelu BiasGelu QuickGelu FusedGelu BiasSoftmax BiasAdd GroupNorm RotaryEmbedding Trilu
+        Gelu FastGelu BiasGelu QuickGelu FusedGelu BiasSoftmax BiasAdd GroupNorm MoE QMoE RotaryEmbedding Trilu
         QLinearSigmoid QLinearLeakyRelu QLinearSoftmax Inverse
         """,
     ),
     **_table(_same_twice, "BiasDropout"),
     **_table(_layer_norm, "SimplifiedLayerNormalization LayerNormalization"),
     **_table(_skip_norm, "SkipLayerNormalization SkipSimplifiedLayerNormalization"),
+    **_table(_block_gather, "GatherBlockQuantized"),
+    **_table(_skip_group_norm, "SkipGroupNorm"),
     **_table(_embed_norm, "EmbedLayerNormalization"),
     **_table(_fused_matmul, "FusedMatMul TransposeMatMul"),
     **_table(_float_matmul, "MatMulIntegerToFloat DynamicQuantizeMatMul"),

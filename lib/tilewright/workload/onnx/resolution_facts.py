@@ -48,6 +48,6 @@ class ResolvedGraph:
 
 
 @functools.lru_cache(maxsize=65536)
-def tensor_type(element_type: int, shape: Shape) -> onnx.TypeProto:
-    """The type of a tensor; the result is shared and must not be changed."""
+def tensor_type(element_type: int, shape: tuple[int | None, ...]) -> onnx.TypeProto:
+    """The type of a tensor, sizes None where they are open; the result is shared and must not be changed."""
     return onnx.helper.make_tensor_type_proto(element_type, shape)

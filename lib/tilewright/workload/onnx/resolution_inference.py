@@ -12,7 +12,16 @@ from tilewright.workload.onnx.evaluation import LARGEST_VALUES, Values
 from tilewright.workload.onnx.functions import standard_domain
 from tilewright.workload.onnx.inference_guard import InferenceError, InferenceTimeoutError, inferred_outputs
 from tilewright.workload.onnx.resolution_checks import check_attributes, check_axes, check_values, known_attributes
-from tilewright.workload.onnx.resolution_custom import CONTRIB_DOMAIN, DELEGATED, MISJUDGED, CustomCall, custom_outputs, is_custom
+from tilewright.workload.onnx.resolution_custom import (
+    CONTRIB_DOMAIN,
+    DELEGATED,
+    DELEGATED_CHANNELS_LAST,
+    MISJUDGED,
+    CustomCall,
+    custom_outputs,
+    has_channels_last,
+    is_custom,
+)
 from tilewright.workload.onnx.resolution_expansion import PendingNode
 from tilewright.workload.onnx.resolution_facts import tensor_type
 from tilewright.workload.onnx.resolution_tensors import KnownTensors
@@ -232,9 +241,15 @@ class Inference:
         return self._standard_types(item, node, schema, known)
 
     def _standard_types(
-        self, item: PendingNode, node: onnx.NodeProto, schema: onnx.defs.OpSchema, known: KnownTensors
+        self,
+        item: PendingNode,
+        node: onnx.NodeProto,
+        schema: onnx.defs.OpSchema,
+        known: KnownTensors,
+        changed: Types | None = None,
     ) -> dict[str, onnx.TypeProto]:
-        types = {name: known.types[name] for name in node.input if name in known.types}
+        """`changed`: other types than those of the file."""
+        types = {name: known.types[name] for name in node.input if name in known.types} | dict(changed or {})
         values = {
             name: facts.values
             for name in node.input
@@ -278,7 +293,9 @@ class Inference:
     def _custom_types(self, item: PendingNode, known: KnownTensors) -> dict[str, onnx.TypeProto]:
         node = item.proto
         if node.domain == CONTRIB_DOMAIN and node.op_type in DELEGATED:
-            return self._delegated_types(item, known)
+            return self._delegated_types(item, known, *DELEGATED[node.op_type])
+        if node.domain == CONTRIB_DOMAIN and node.op_type in DELEGATED_CHANNELS_LAST:
+            return self._delegated_types(item, known, *DELEGATED_CHANNELS_LAST[node.op_type])
         given = [known.facts.get(name) for name in node.input]
         if any(name and facts is None for name, facts in zip(node.input, given, strict=True)):
             return {}
@@ -293,8 +310,10 @@ class Inference:
         pairs = zip(node.output, outputs or (), strict=False)
         return {name: tensor_type(*output) for name, output in pairs if name and output is not None}
 
-    def _delegated_types(self, item: PendingNode, known: KnownTensors) -> dict[str, onnx.TypeProto]:
-        operator, input_count = DELEGATED[item.proto.op_type]
+    def _delegated_types(
+        self, item: PendingNode, known: KnownTensors, operator: str, input_count: int
+    ) -> dict[str, onnx.TypeProto]:
+        """Those of the standard operator with the same shapes, which has the channels in the second place."""
         version = self.model_opsets.get("", _LATEST)
         schema = find_schema(operator, "", version)
         if schema is None or any(name and name not in known.facts for name in item.proto.input):
@@ -303,4 +322,16 @@ class Inference:
         copy.input.extend(item.proto.input[:input_count])
         copy.output.extend(item.proto.output)
         copy.attribute.extend(item.proto.attribute)
-        return self._standard_types(item, copy, schema, known)
+        data = known.facts[copy.input[0]] if copy.input else None
+        if data is None or len(data.shape) < 2 or not has_channels_last(item.proto):
+            return self._standard_types(item, copy, schema, known)
+        first = tensor_type(data.element_type, (data.shape[0], data.shape[-1], *data.shape[1:-1]))
+        found = self._standard_types(item, copy, schema, known, {copy.input[0]: first})
+        return {name: _with_channels_last(value) for name, value in found.items()}
+
+
+def _with_channels_last(value: onnx.TypeProto) -> onnx.TypeProto:
+    sizes = known_shape(value)
+    if sizes is None or len(sizes) < 2:
+        return value
+    return tensor_type(value.tensor_type.elem_type, (sizes[0], *sizes[2:], sizes[1]))

@@ -21,6 +21,11 @@ _SAME_ELEMENTS = frozenset(
 )
 
 
+_WINDOWS = frozenset(
+    {"AveragePool", "Conv", "ConvInteger", "FusedConv", "LpPool", "MaxPool", "NhwcConv", "QLinearConv"}
+)
+
+
 class _NotKnownError(InputError):
     """A shape that cannot be told, which is no problem as long as nobody needs it."""
 
@@ -139,6 +144,9 @@ class OutputResolver:
                 element_type = self._element_type(item, name, value_type, None)
                 self.known.assumed[name] = AssumedTensor(shape, element_type, error.missing)
             return
+        if item.proto.op_type in _WINDOWS and any(size < 0 for size in shape):
+            message = f"tensor '{name}' has a negative size: the window is larger than the padded input"
+            raise InputError([Problem(message, path=item.name, value=str(list(shape)))])
         element_type = self._element_type(item, name, value_type, values)
         kept = values if values is not None and keeps_values(shape, element_type) else None
         given = [self.known.facts.get(key) for key in item.proto.input]

@@ -24,7 +24,9 @@ _FAMILIES = (
     "movement_cuts",
     "gather",
     "gather_scatter",
-    "control_flow",
+    "embedding_microsoft",
+    "experts",
+    "not_modelled",
 )
 
 

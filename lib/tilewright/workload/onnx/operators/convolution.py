@@ -1,6 +1,7 @@
 """Convolutions: Conv, QLinearConv and ConvInteger over one to three axes, and deformable ones."""
 
 import math
+from dataclasses import replace
 
 from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine
 from tilewright.workload.onnx.conv import ConvGeometry, conv_geometry, conv_layer
@@ -13,6 +14,7 @@ from tilewright.workload.onnx.operators.matrix_operands import (
     split_axis,
     with_tensor_precision,
 )
+from tilewright.workload.onnx.resolution_custom import CONTRIB_DOMAIN, has_channels_last
 from tilewright.workload.onnx.roles import OperandRoles
 
 Loops = tuple[tuple[str, int], ...]
@@ -37,7 +39,13 @@ def lower_conv(op: Lowering) -> None:
     _add_conv(op, op.output())
 
 
-@lowers("FusedConv", domain="com.microsoft")
+@lowers("NhwcConv", "QLinearConv", domain="com.microsoft")
+def lower_conv_of_onnxruntime(op: Lowering) -> None:
+    """As Conv and QLinearConv, with the channels of input and output last; filters are as in the standard."""
+    _add_conv(op, op.output())
+
+
+@lowers("FusedConv", "NhwcFusedConv", domain="com.microsoft")
 def lower_fused_conv(op: Lowering) -> None:
     """A convolution, then one operation for each element: the activation and, if given, the sum with input 3."""
     summed = [op.input(3)] if op.has_input(3) else []
@@ -60,6 +68,8 @@ def _add_conv(op: Lowering, target: str, part: str = "") -> bool:
         return False
     tensors = {"O": target, "W": op.input(weight), "I": op.input()}
     output, kernel, window = conv_accesses(geometry, tensors)
+    if _is_channels_last(op):
+        output, window = (replace(one, axes=(one.axes[0], *one.axes[2:], one.axes[1])) for one in (output, window))
     layer = None
     if len(geometry.kernel) <= _AXES_OF_LAYER:
         roles = OperandRoles(0, weight, constant_operands(op, tensors), ())
@@ -113,13 +123,21 @@ def conv_accesses(geometry: ConvGeometry, tensors: dict[str, str]) -> tuple[Tens
 
 def _geometry(op: Lowering) -> ConvGeometry:
     known = op.graph.tensors
-    return conv_geometry(op.node, {name: known[name].shape for name in (*op.node.inputs, op.output()) if name in known})
+    shapes = {name: known[name].shape for name in (*op.node.inputs, op.output()) if name in known}
+    if _is_channels_last(op):
+        for name in (op.input(), op.output()):
+            shapes[name] = (shapes[name][0], shapes[name][-1], *shapes[name][1:-1])
+    return conv_geometry(op.node, shapes)
+
+
+def _is_channels_last(op: Lowering) -> bool:
+    return op.node.proto.domain == CONTRIB_DOMAIN and has_channels_last(op.node.proto)
 
 
 def _beside(op: Lowering, geometry: ConvGeometry) -> list[TensorAccess]:
     """What is read and costs nothing: the bias, and scales and zero points that are no single constants."""
     kind = op.node.proto.op_type
-    bias = {"Conv": 2, "FusedConv": 2, "QLinearConv": 8}.get(kind)
+    bias = {"Conv": 2, "FusedConv": 2, "NhwcConv": 2, "NhwcFusedConv": 2, "QLinearConv": 8}.get(kind)
     scales = {"QLinearConv": (1, 2, 4, 5, 6, 7), "ConvInteger": (2, 3)}.get(kind, ())
     channel = split_axis("G", geometry.out_channels // geometry.groups, "K")
     accesses = scale_accesses(op, scales, channel, geometry.out_channels)

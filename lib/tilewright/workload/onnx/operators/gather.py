@@ -157,6 +157,9 @@ def lower_reverse_sequence(op: Lowering) -> None:
         return
     if lengths.shape != (shape[batch],) or (lengths < 0).any() or (lengths > shape[time]).any():
         raise op.node.error("sequence_lens", str(lengths.tolist()), f"{shape[batch]} integers 0 to {shape[time]}")
+    if shape[time] * shape[batch] > _MOST_INDICES:
+        move_superset(op, "the sequences are too many or too long to be followed one by one")
+        return
     places = np.broadcast_to(np.arange(shape[time]), (shape[batch], shape[time]))
     turned = np.where(places < lengths[:, None], lengths[:, None] - 1 - places, places)
     rows = np.broadcast_to(np.arange(shape[batch])[:, None], turned.shape)

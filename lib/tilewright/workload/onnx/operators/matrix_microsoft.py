@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 
-from tilewright.workload.access import TensorAccess, affine
+from tilewright.workload.access import IndexMap, TensorAccess, affine
 from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lowers
+from tilewright.workload.onnx.nests import NestOperand, nest_layer
 from tilewright.workload.onnx.operators.elementwise_parts import elementwise
 from tilewright.workload.onnx.operators.matrix import add_product, batch_names, product_accesses, product_scales
 from tilewright.workload.onnx.operators.matrix_operands import broadcast
+from tilewright.workload.onnx.precision import partial_sum_bits
 
 _MICROSOFT = "com.microsoft"
 _CODE_BITS = 8
@@ -64,8 +66,8 @@ def lower_quantised_gemm(op: Lowering) -> None:
 def lower_matmul_of_packed_weights(op: Lowering) -> None:
     """O[..][k] += I[..][c] * W[k][c], weights packed [columns, blocks, bytes]; scales cost nothing.
 
-    The depth c is three loops: blocks CB, bytes C, and elements of a byte CN. Raises InputError for attributes and
-    shapes that do not fit.
+    The depth c is three loops: blocks CB, bytes C, and elements of a byte CN; where the last block is incomplete it is
+    one loop over elements of the packed width. Raises InputError for attributes and shapes that do not fit.
     """
     bits, block = op.node.integer("bits", 4), op.node.integer("block_size", 0)
     depth, columns = op.node.integer("K", 0), op.node.integer("N", 0)
@@ -79,29 +81,49 @@ def lower_matmul_of_packed_weights(op: Lowering) -> None:
         raise op.node.error(
             "shapes of the operands", f"{list(data)}, {list(packed)}", f"[.., {depth}], {list(expected)}"
         )
-    if depth % block:
-        op.unsupported("MatMulNBits with an incomplete last block is not modelled")
-        return
     names = (*batch_names(len(data) - 2), "D")[-(len(data) - 1) :] if len(data) > 1 else ()
-    loops = (
-        *(("CN", codes), ("C", block // codes), ("CB", blocks), ("K", columns)),
-        *zip(names, data[:-1], strict=True),
-    )
+    outer = tuple(zip(names, data[:-1], strict=True))
     beside = [
         _block_values(op, index, blocks, columns) for index in range(2, len(op.node.inputs)) if op.has_input(index)
     ]
-    op.nest(
-        loops,
-        access(op.output(), *names, "K"),
-        {
-            "I": access(op.input(0), *names, affine(("CB", block), ("C", codes), ("CN", 1))),
-            "W": access(op.input(1), "K", "CB", "C"),
-        },
-        others=[other for other in beside if other is not None],
-        unit=MAC_ARRAY,
-    )
+    if depth % block:
+        _add_incomplete_blocks(op, outer, bits)
+    else:
+        op.nest(
+            (("CN", codes), ("C", block // codes), ("CB", blocks), ("K", columns), *outer),
+            access(op.output(), *names, "K"),
+            {
+                "I": access(op.input(0), *names, affine(("CB", block), ("C", codes), ("CN", 1))),
+                "W": access(op.input(1), "K", "CB", "C"),
+            },
+            others=[other for other in beside if other is not None],
+            unit=MAC_ARRAY,
+        )
     if any(other is None for other in beside):
         op.approximated("MatMulNBits without the dependencies on zero points, indices or biases")
+
+
+def _add_incomplete_blocks(op: Lowering, outer: tuple[tuple[str, int], ...], bits: int) -> None:
+    """One loop over the depth; of the last block only the elements that there are count."""
+    depth, columns = op.input_shape(0)[-1], op.output_shape()[-1]
+    names = [name for name, _ in outer]
+    loops = (("C", depth), ("K", columns), *outer)
+    output, data = access(op.output(), *names, "K"), access(op.input(0), *names, "C")
+    tensors = {"O": op.tensor(op.output()), "I": op.tensor(op.input(0))}
+    weights = NestOperand(access(op.input(1), "K", "C"), (columns, depth), bits, op.is_constant(op.input(1)))
+    operands = {
+        "O": NestOperand(output, tensors["O"].shape, tensors["O"].bits),
+        "I": NestOperand(data, tensors["I"].shape, tensors["I"].bits, op.is_constant(op.input(0))),
+        "W": weights,
+    }
+    sums = partial_sum_bits(op.node, max(tensors["I"].bits, bits), tensors["O"].bits, True, op.policy)
+    layer = nest_layer(op.node.name, op.node.proto.op_type, loops, operands, sums)
+    _, blocks, block_bytes = op.input_shape(1)
+    rows = (("K", columns), *outer)
+    packed = IndexMap(
+        (*rows, ("CB", blocks), ("CI", block_bytes)), output, access(op.input(1), "K", "CB", "CI"), "W", is_exact=False
+    )
+    op.nest(loops, output, {"I": data}, unit=MAC_ARRAY, layer=layer, further=[packed])
 
 
 def _block_values(op: Lowering, index: int, blocks: int, columns: int) -> TensorAccess | None:

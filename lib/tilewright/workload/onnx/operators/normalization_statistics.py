@@ -4,6 +4,7 @@ Parts for every element: sum for the mean, subtraction, sum of squares, multipli
 and scale with shift as one operation; the reciprocal root once for every group of elements.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from tilewright.workload.onnx.operators.elementwise_parts import (
     is_one_constant,
 )
 from tilewright.workload.onnx.operators.reduction import normalised_axes, reduced_shape
+from tilewright.workload.onnx.resolution_custom import has_channels_last
 
 _Axes = tuple[AxisIndex | str, ...]
 
@@ -51,8 +53,9 @@ def _normalise(
     shift: TensorAccess | None = None,
     mean_output: int | None = None,
     deviation_output: int | None = None,
+    target: str = "",
 ) -> None:
-    """Add the parts from `source` to output 0; the statistics go to optional outputs of the operator if asked for."""
+    """Add the parts from `source` to `target`, by default output 0; the statistics go to optional outputs of the operator if asked for."""
     shape, loops = op.shape(source), groups.loops
 
     def statistic(part: str, output: int | None = None) -> str:
@@ -72,13 +75,13 @@ def _normalise(
     deviation = statistic("deviation", deviation_output)
     elementwise(op, deviation, [variance.tensor], part="deviation", operator_type="Reciprocal")
     factors = [factor for factor in (scale, shift) if factor is not None]
-    target = op.temporary("normalised", shape, source) if factors else op.output()
-    normalised = access(target, *groups.data)
+    result = target or op.output()
+    normalised = access(op.temporary("normalised", shape, source) if factors else result, *groups.data)
     reciprocal = access(deviation, *groups.statistics)
     op.nest(loops, normalised, {"I": data, "W": reciprocal}, part="normalise", operator_type="Mul")
     if factors:
         inputs = {"I": normalised, "W": factors[0]}
-        op.nest(loops, access(op.output(), *groups.data), inputs, others=factors[1:], part="scale", operator_type="Mul")
+        op.nest(loops, access(result, *groups.data), inputs, others=factors[1:], part="scale", operator_type="Mul")
 
 
 def _factor(op: Lowering, index: int, groups: _Groups) -> TensorAccess | None:
@@ -135,6 +138,13 @@ def lower_skip_layer_normalization(op: Lowering) -> None:
     )
 
 
+def normalise_last_axis(op: Lowering, source: str, scale: int, shift: int) -> None:
+    """LayerNormalization of `source` along its last axis into output 0, with scale and shift at these inputs."""
+    shape = op.shape(source)
+    groups = _groups_along(shape, [len(shape) - 1])
+    _normalise(op, source, groups, scale=_factor(op, scale, groups), shift=_factor(op, shift, groups))
+
+
 @lowers("InstanceNormalization")
 def lower_instance_normalization(op: Lowering) -> None:
     """Along all spatial axes; scale and shift for every channel."""
@@ -149,19 +159,52 @@ def lower_group_normalization(op: Lowering) -> None:
     """Along the channels of a group (loops G, C) and all spatial axes; scale and shift for every channel, or for every
     group before opset 21.
     """
-    shape, count = op.input_shape(), op.node.integer("num_groups", 0)
-    if count < 1 or len(shape) < 2 or shape[1] % count:
-        raise op.node.error("attribute 'num_groups' must divide the number of channels", str(count))
-    (batch, _), _, *spatial = element_loops(shape)
-    each = shape[1] // count
-    loops = ((batch, shape[0]), ("G", count), ("C", each), *spatial)
+    _normalise_groups(op, op.input(), op.node.integer("num_groups", 0), op.output())
+
+
+@lowers("GroupNorm", "SkipGroupNorm", domain="com.microsoft")
+def lower_group_norm_of_onnxruntime(op: Lowering) -> None:
+    """As GroupNormalization, by default with the channels last; before it the sum with a skip and a bias of the same
+    shape or of channels alone, behind it the activation SiLU if asked for: one operation for every element each.
+    """
+    source = op.input()
+    if op.node.proto.op_type == "SkipGroupNorm":
+        source = op.output(1) if op.has_output(1) else op.temporary("sum", op.input_shape(), op.input())
+        if op.input_shape(3) != op.input_shape() and math.prod(op.input_shape(3)[1:-1]) != 1:
+            raise op.node.error("shape of the skip", str(list(op.input_shape(3))), str(list(op.input_shape())))
+        if len(op.input_shape(3)) != len(op.input_shape()):
+            op.unsupported("SkipGroupNorm with a skip of another rank is not modelled")
+            return
+        added = [op.input(0), op.input(3)] + ([op.input(4)] if op.has_input(4) else [])
+        combine(op, source, added, "Add", part="sum")
+    activation = op.node.integer("activation", 0)
+    target = op.temporary("group", op.output_shape(), op.output()) if activation else op.output()
+    last = has_channels_last(op.node.proto)
+    _normalise_groups(op, source, op.node.integer("groups", 0), target, is_channels_last=last)
+    if activation:
+        elementwise(op, op.output(), [target], part="activation", operator_type="Swish")
+
+
+def _normalise_groups(
+    op: Lowering, source: str, count: int, target: str, *, is_channels_last: bool = False
+) -> None:
+    """Raises InputError for a number of groups that does not divide the channels."""
+    shape = op.shape(source)
+    channels = shape[-1 if is_channels_last else 1] if len(shape) > 1 else 0
+    if count < 1 or len(shape) < 2 or channels % count:
+        raise op.node.error("the number of groups must divide the number of channels", f"{count} of {channels}")
+    outer, *inner = element_loops(shape)
+    spatial = inner[:-1] if is_channels_last else inner[1:]
+    each = channels // count
+    loops = (outer, ("G", count), ("C", each), *spatial)
     channel = affine(("G", each), ("C", 1))
     names = [name for name, _ in spatial]
-    groups = _Groups(loops, (batch, channel, *names), (batch, "G"), (shape[0], count))
+    data = (outer[0], *names, channel) if is_channels_last else (outer[0], channel, *names)
+    groups = _Groups(loops, data, (outer[0], "G"), (shape[0], count))
     per_group = op.input_shape(1) == (count,) and each > 1
     index = "G" if per_group else channel
     scale, shift = (access(op.input(number), index) for number in (1, 2))
-    _normalise(op, op.input(), groups, scale=scale, shift=shift)
+    _normalise(op, source, groups, scale=scale, shift=shift, target=target)
 
 
 @lowers("MeanVarianceNormalization")

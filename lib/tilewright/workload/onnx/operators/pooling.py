@@ -4,12 +4,14 @@ One operation for every element of every window, padding included; the division 
 pool are left to the last one.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.workload.access import AxisIndex, IndexMap, affine, fixed
 from tilewright.workload.onnx.lowering import Lowering, access, lowers, whole_map
 from tilewright.workload.onnx.node import Shape
 from tilewright.workload.onnx.operators.elementwise_parts import elementwise
+from tilewright.workload.onnx.resolution_custom import CONTRIB_DOMAIN, has_channels_last
 
 _SPATIAL_NAMES = {1: "X", 2: "YX", 3: "ZYX"}
 _SAMPLES_PER_BIN = 4
@@ -27,7 +29,7 @@ class PoolWindows:
 
 def pool_windows(op: Lowering) -> PoolWindows:
     """The windows that the attributes say. Raises InputError for wrong numbers of axes and sizes below 1."""
-    data, output = op.input_shape(), op.output_shape()
+    data, output = (channels_second(op, shape) for shape in (op.input_shape(), op.output_shape()))
     axes = len(data) - 2
     if axes not in _SPATIAL_NAMES or len(output) != len(data):
         allowed = "the same rank, 3 to 5"
@@ -52,6 +54,20 @@ def pool_windows(op: Lowering) -> PoolWindows:
     return PoolWindows(kernel, strides, dilations, before)
 
 
+def channels_second(op: Lowering, shape: Shape) -> Shape:
+    """The shape in the order of the standard, of a pool that may have the channels last."""
+    return (shape[0], shape[-1], *shape[1:-1]) if _is_channels_last(op) and len(shape) > 2 else shape
+
+
+def _in_order(op: Lowering, axes: Sequence[AxisIndex | str]) -> list[AxisIndex | str]:
+    """The indices of the axes of the standard in the order of the file."""
+    return [axes[0], *axes[2:], axes[1]] if _is_channels_last(op) else list(axes)
+
+
+def _is_channels_last(op: Lowering) -> bool:
+    return op.node.proto.domain == CONTRIB_DOMAIN and has_channels_last(op.node.proto)
+
+
 def _positive(op: Lowering, attribute: str, default: Shape, axes: int) -> Shape:
     values = op.node.integers(attribute, default)
     if len(values) != axes or any(value < 1 for value in values):
@@ -60,18 +76,15 @@ def _positive(op: Lowering, attribute: str, default: Shape, axes: int) -> Shape:
 
 
 @lowers("MaxPool", "AveragePool", "LpPool")
-@lowers("QLinearAveragePool", domain="com.microsoft")
+@lowers("NhwcMaxPool", "QLinearAveragePool", domain="com.microsoft")
 def lower_pool(op: Lowering) -> None:
     """Loops B, K, OY, OX, FY, FX (only X, or Z too). The indices of MaxPool depend on what its maxima depend on.
 
     Windows that reach beyond the image (padding, `ceil_mode`) depend on their part inside.
     """
-    if op.node.integer("channels_last", 0):
-        op.unsupported("a pool with the channels last")
-        return
     windows = pool_windows(op)
     spatial = _SPATIAL_NAMES[len(windows.kernel)]
-    output = op.output_shape()
+    output = channels_second(op, op.output_shape())
     loops = [("B", output[0]), ("K", output[1])]
     loops += [(f"O{name}", size) for name, size in zip(spatial, output[2:], strict=True)]
     loops += [(f"F{name}", size) for name, size in zip(spatial, windows.kernel, strict=True)]
@@ -79,8 +92,8 @@ def lower_pool(op: Lowering) -> None:
     read: list[AxisIndex] = [
         affine((f"O{name}", stride), (f"F{name}", dilation), offset=-pad) for name, stride, dilation, pad in places
     ]
-    source = access(op.input(), "B", "K", *read)
-    written = ["B", "K", *(f"O{name}" for name in spatial)]
+    source = access(op.input(), *_in_order(op, ["B", "K", *read]))
+    written = _in_order(op, ["B", "K", *(f"O{name}" for name in spatial)])
     op.nest(loops, access(op.output(), *written), {"I": source})
     if op.node.proto.op_type == "MaxPool" and op.has_output(1):
         op.move(IndexMap(tuple(loops), access(op.output(1), *written), source), part="indices")
@@ -90,16 +103,13 @@ def lower_pool(op: Lowering) -> None:
 @lowers("QLinearGlobalAveragePool", domain="com.microsoft")
 def lower_global_pool(op: Lowering) -> None:
     """Loops B, K and one for each spatial axis (FY, FX, ...), all of which the output sums up or compares."""
-    if op.node.integer("channels_last", 0):
-        op.unsupported("a pool with the channels last")
-        return
-    data = op.input_shape()
+    data = channels_second(op, op.input_shape())
     spatial = _SPATIAL_NAMES.get(len(data) - 2) or [str(axis) for axis in range(len(data) - 2)]
     names = ["B", "K", *(f"F{name}" for name in spatial)]
     op.nest(
         tuple(zip(names, data, strict=True)),
-        access(op.output(), "B", "K", *(fixed(0) for _ in spatial)),
-        {"I": access(op.input(), *names)},
+        access(op.output(), *_in_order(op, ["B", "K", *(fixed(0) for _ in spatial)])),
+        {"I": access(op.input(), *_in_order(op, names))},
     )
 
 

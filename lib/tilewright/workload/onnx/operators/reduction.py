@@ -137,9 +137,3 @@ def lower_top_k(op: Lowering) -> None:
     if op.has_output(1):
         op.move(IndexMap(loops, access(op.output(1), *written), source), part="indices")
     op.approximated("TopK counts one comparison of every element with each of its results")
-
-
-@lowers("NonZero", "Unique", "NonMaxSuppression", "Multinomial", "Det", "DFT", "STFT")
-def lower_data_dependent(op: Lowering) -> None:
-    """Not modelled: the work, and mostly the size of the result, depend on values, or no nest of this form exists."""
-    op.unsupported(f"the work of {op.node.operator_type} is not modelled")

@@ -1,0 +1,192 @@
+"""Mixtures of experts of the domain com.microsoft: a router chooses for every token, whose experts' products are added.
+
+Work is exact: every token meets k experts. Which ones is decided at run time; here tokens are spread over the experts
+as evenly as they divide.
+"""
+
+from dataclasses import dataclass
+
+from tilewright.workload.access import AxisIndex, IndexMap, affine
+from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lowers
+from tilewright.workload.onnx.operators.normalization import softmax_parts
+
+_SEPARATE, _INTERLEAVED, _CONCATENATED = 0, 1, 2
+"""Values of `swiglu_fusion`: how gate and value of SwiGLU are stored."""
+_ACTIVATIONS = {"relu": "Relu", "gelu": "Gelu", "silu": "Swish", "swiglu": "Swish", "identity": ""}
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """Tokens, channels, channels inside an expert, experts, experts a token; pairs of both as groups of an expert."""
+
+    tokens: int
+    hidden: int
+    inner: int
+    experts: int
+    chosen: int
+    groups: int
+
+    @property
+    def each(self) -> int:
+        """Tokens of a group."""
+        return self.tokens * self.chosen // self.groups
+
+    @property
+    def loops(self) -> tuple[tuple[str, int], ...]:
+        """Group of an expert, token in it."""
+        return ("G", self.groups), ("D", self.each)
+
+
+@lowers("MoE", domain="com.microsoft")
+def lower_mixture_of_experts(op: Lowering) -> None:
+    """Softmax of the router and the choice of the k best, two products (three with a separate gate) for every pair of
+    token and expert, the activation between them, and the weighted sum. Raises InputError for shapes that do not fit.
+    """
+    fusion = op.node.integer("swiglu_fusion", _SEPARATE)
+    kind = op.node.text("activation_type", "relu")
+    if kind not in _ACTIVATIONS or fusion not in (_SEPARATE, _INTERLEAVED, _CONCATENATED):
+        raise op.node.error("attributes activation_type and swiglu_fusion", f"{kind}, {fusion}", ", ".join(_ACTIVATIONS))
+    if kind != "swiglu":
+        fusion = _SEPARATE
+    sizes = _sizes(op, 2 if fusion else 1)
+    weights = _route(op, sizes)
+    routed = _dispatch(op, sizes)
+    width = sizes.inner * (2 if fusion else 1)
+    first = _product(op, sizes, routed, 2, sizes.hidden, width, "fc1")
+    inner = _activated(op, sizes, first, kind, fusion)
+    if op.has_input(6):
+        third = _product(op, sizes, routed, 6, sizes.hidden, sizes.inner, "fc3")
+        inner = _combined(op, sizes, inner, third, ("K", "K"), "gated")
+    second = _product(op, sizes, inner, 4, sizes.inner, sizes.hidden, "fc2")
+    _gather(op, sizes, second, weights)
+    op.approximated("which experts a token meets is decided at run time: the tokens are spread evenly over the experts")
+
+
+def _sizes(op: Lowering, fusion: int) -> _Sizes:
+    shape, router, second = op.input_shape(0), op.input_shape(1), op.input_shape(4)
+    tokens, hidden, chosen = 1, shape[-1], op.node.integer("k", 1)
+    for size in shape[:-1]:
+        tokens *= size
+    if len(second) != 3 or not 1 <= chosen <= second[0]:
+        raise op.node.error("experts", f"{chosen} of {list(second[:1])}", "1 or more for every token")
+    experts, _, inner = second
+    expected = {1: (tokens, experts), 2: (experts, fusion * inner, hidden), 4: (experts, hidden, inner)}
+    if op.has_input(6):
+        expected[6] = (experts, inner, hidden)
+    for index, size in expected.items():
+        own = router if index == 1 else op.input_shape(index)
+        if own != size:
+            raise op.node.error(f"shape of input {index}", str(list(own)), str(list(size)))
+    pairs = tokens * chosen
+    groups = next(count for count in range(min(experts, pairs), 0, -1) if pairs % count == 0)
+    return _Sizes(tokens, hidden, inner, experts, chosen, groups)
+
+
+def _route(op: Lowering, sizes: _Sizes) -> str:
+    """Probabilities of the experts, and of every token the k largest: as many comparisons as of TopK."""
+    shape = (sizes.tokens, sizes.experts)
+    probabilities = op.temporary("probabilities", shape, op.input(1))
+    softmax_parts(op, op.input(1), probabilities, 1, "router_")
+    best = op.temporary("weights", (sizes.tokens, sizes.chosen), op.input(1))
+    loops = (("D", sizes.tokens), ("K", sizes.chosen), ("C", sizes.experts))
+    op.nest(loops, access(best, "D", "K"), {"I": access(probabilities, "D", "C")}, part="best", operator_type="TopK")
+    return best
+
+
+def _dispatch(op: Lowering, sizes: _Sizes) -> str:
+    routed = op.temporary("routed", (sizes.groups, sizes.each, sizes.hidden), op.input(0))
+    loops = (*sizes.loops, ("K", sizes.hidden))
+    written = access(routed, "G", "D", "K")
+    shape = op.input_shape(0)
+    outer = tuple((f"T{place}", size) for place, size in enumerate(shape[:-1]))
+    tokens = access(op.input(0), *(name for name, _ in outer), "K")
+    choice = (("T", sizes.tokens), ("E", sizes.experts))
+    op.move(
+        IndexMap((*loops, *outer), written, tokens, is_exact=False),
+        IndexMap((*loops, *choice), written, access(op.input(1), "T", "E"), is_exact=False),
+        part="routed",
+        operator_type="Gather",
+    )
+    return routed
+
+
+def _product(op: Lowering, sizes: _Sizes, source: str, index: int, depth: int, width: int, part: str) -> str:
+    """One product of each group with the weights of its expert; the bias costs nothing."""
+    result = op.temporary(part, (sizes.groups, sizes.each, width), op.input(0))
+    written, weights = access(result, "G", "D", "K"), op.input(index)
+    further = []
+    if not op.is_constant(weights):
+        outer = (*sizes.loops, ("K", width))
+        any_expert = access(weights, "E", "K", "C")
+        further = [IndexMap((*outer, ("E", sizes.experts), ("C", depth)), written, any_expert, is_exact=False)]
+    op.nest(
+        (("C", depth), ("K", width), *sizes.loops),
+        written,
+        {"I": access(source, "G", "D", "C"), "W": access(weights, "G", "K", "C")},
+        unit=MAC_ARRAY,
+        part=part,
+        operator_type="MatMul",
+        further=further,
+    )
+    return result
+
+
+def _activated(op: Lowering, sizes: _Sizes, source: str, kind: str, fusion: int) -> str:
+    """The activation; of SwiGLU with gate and value in one product also their multiplication."""
+    operator = _ACTIVATIONS[kind]
+    if not operator:
+        return source
+    gate: AxisIndex | str = affine(("K", 2)) if fusion == _INTERLEAVED else "K"
+    value: AxisIndex | str = affine(("K", 2), offset=1)
+    if fusion == _CONCATENATED:
+        value = affine(("K", 1), offset=sizes.inner)
+    shape = (sizes.groups, sizes.each, sizes.inner)
+    result = op.temporary("activated", shape, source)
+    loops = (*sizes.loops, ("K", sizes.inner))
+    op.nest(
+        loops,
+        access(result, "G", "D", "K"),
+        {"I": access(source, "G", "D", gate)},
+        part="activated",
+        operator_type=operator,
+    )
+    return _combined(op, sizes, result, source, ("K", value), "gated") if fusion else result
+
+
+def _combined(
+    op: Lowering, sizes: _Sizes, first: str, second: str, axes: tuple[AxisIndex | str, AxisIndex | str], part: str
+) -> str:
+    result = op.temporary(part, (sizes.groups, sizes.each, sizes.inner), first)
+    op.nest(
+        (*sizes.loops, ("K", sizes.inner)),
+        access(result, "G", "D", "K"),
+        {"I": access(first, "G", "D", axes[0]), "W": access(second, "G", "D", axes[1])},
+        part=part,
+        operator_type="Mul",
+    )
+    return result
+
+
+def _gather(op: Lowering, sizes: _Sizes, source: str, weights: str) -> None:
+    """Every token gets its k results back, and their sum weighted by the router."""
+    back = op.temporary("returned", (sizes.tokens, sizes.chosen, sizes.hidden), op.output())
+    outer = (("T", sizes.tokens), ("S", sizes.chosen), ("K", sizes.hidden))
+    op.move(
+        IndexMap((*outer, *sizes.loops), access(back, "T", "S", "K"), access(source, "G", "D", "K"), is_exact=False),
+        part="returned",
+        operator_type="Gather",
+    )
+    shape = op.output_shape()
+    names = [f"T{place}" for place in range(len(shape) - 1)]
+    terms, step = [], 1
+    for name, size in reversed(list(zip(names, shape[:-1], strict=True))):
+        terms.append((name, step))
+        step *= size
+    token = affine(*reversed(terms)) if terms else affine()
+    op.nest(
+        (*zip(names, shape[:-1], strict=True), ("S", sizes.chosen), ("K", sizes.hidden)),
+        access(op.output(), *names, "K"),
+        {"I": access(back, token, "S", "K"), "W": access(weights, token, "S")},
+        part="sum",
+        operator_type="ReduceSum",
+    )
