@@ -90,6 +90,7 @@ def command(
     echo_notices([*repeated, *problem.notices, *cut_lanes_notices(problem, stages, descriptions.mapping_file)])
     if strict:
         problem.check_complete()
+    problem.check_layers()
     if output:
         make_folder(output)  # a place that cannot be written is told before the search, not after it
     finished: list[dict[str, Any]] = []

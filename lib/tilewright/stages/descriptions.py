@@ -10,7 +10,7 @@ from tilewright.hardware.core import Accelerator, Core, single_core
 from tilewright.mapping.constraints import Mapping
 from tilewright.workload.graph import Workload
 from tilewright.workload.network_options import NetworkOptions
-from tilewright.workload.runnable import UncostedWork, coverage_of, restrict_to_core, unmodelled_work
+from tilewright.workload.runnable import NOT_MODELLED, UncostedWork, coverage_of, restrict_to_core, unmodelled_work
 
 if TYPE_CHECKING:
     from tilewright.mapping.data_locality import MemoryReach
@@ -101,6 +101,16 @@ class NetworkProblem:
         if self.uncosted:
             place = f"{self.workload.name} on {self.core.name}"
             raise InputError([Problem(f"not costed, which strict forbids: {row.text}", place) for row in self.uncosted])
+
+    def check_layers(self) -> None:
+        """Raises InputError if nothing of the network is a layer that the core runs: a result would be of nothing."""
+        if any(node.layer is not None for node in self.workload.nodes):
+            return
+        rows = self.uncosted or ()
+        found = "; ".join(row.text for row in rows) or "no operator that computes"
+        hint = "; `model: corrected` reads every operator" if any(row.reason == NOT_MODELLED for row in rows) else ""
+        message = f"nothing to map, no layer for this core in the network: {found}{hint}"
+        raise InputError([Problem(message, f"{self.workload.name} on {self.core.name}")])
 
     @cached_property
     def core(self) -> Core:

@@ -1,12 +1,14 @@
 """The stages that read the network: WorkloadParser for descriptions of layers, ONNXModelParser for ONNX models."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilewright.errors import InputError
+from tilewright.errors import InputError, Problem
 from tilewright.stages.base import Change
 from tilewright.stages.descriptions import Descriptions
 from tilewright.workload.graph import Workload
+from tilewright.workload.network_options import NetworkOptions
 from tilewright.workload.source import LAYERS, NETWORK, PARSED, kind_of_source, read_layers, read_network, read_parsed
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ class NetworkParser(Change):
             if item.workload is None:
                 raise InputError("no workload is given")
             kind = kind_of_source(item.workload)
+            if kind != NETWORK:
+                _refuse_options(item)
             network, coverage = (read_parsed(item.workload), None) if kind == PARSED else self.read(item, kind, notices)
         except InputError as error:
             return replace(item, problems=(*item.problems, *error.problems))
@@ -35,6 +39,21 @@ class NetworkParser(Change):
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
         """The network of a source of that kind, and what of it is costed where that is known. Raises InputError."""
         raise NotImplementedError
+
+
+def _refuse_options(item: Descriptions) -> None:
+    """Raises InputError for options that only an ONNX file has a use for."""
+    given, default = item.network_options, NetworkOptions()
+    names = {"dim": "dims", "input-shape": "input_shapes", "branch": "branches", "precision": "precision"}
+    file = str(item.workload) if isinstance(item.workload, Path) else ""
+    message = "says what an ONNX file leaves open, and this workload is none"
+    problems = [
+        Problem(message, file=file, path=option)
+        for option, name in names.items()
+        if getattr(given, name) != getattr(default, name)
+    ]
+    if problems:
+        raise InputError(problems)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import onnx
 import pytest
 from tilewright.cli.main import main
 
@@ -102,7 +103,37 @@ def test_unfinished_runs_are_not_replaced_by_others(
     assert "none of the 1 runs" in refused(["summarize", "--config", str(config)], capsys)
 
 
-@pytest.mark.parametrize("dims", [["b=0"], ["b=1", "b=2"], ["b=9007199254740993"], ["b=" + "9" * 5000], ["b=²"]])
+def test_options_of_onnx_files_are_not_ignored(capsys: pytest.CaptureFixture[str]) -> None:
+    """A workload of layers has no dimensions to choose: who gives some is told."""
+    said = refused(["parse", "workload", NETWORK, "--dim", "b=4", "--precision", "file"], capsys)
+    assert "two_layers.yaml dim: says what an ONNX file leaves open, and this workload is none" in said
+    assert "precision: " in said
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("zigzag-3.9.1", "1 Relu (work unknown) not modelled; `model: corrected` reads every operator"),
+        ("corrected", "1 Relu (6 operations) not run by the core"),
+    ],
+)
+def test_network_without_layers_is_no_result(
+    model: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A network of which nothing is costed is told with what it has, and no result is written."""
+    values = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2, 3]) for name in ("x", "y")]
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "g", values[:1], values[1:])
+    network = tmp_path / "net.onnx"
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=8), network)
+    folder = str(tmp_path / "out")
+    files = ["--hardware", CORE, "--workload", str(network), "--mapping", MAPPING]
+    said = refused(["map", *files, "--model", model, "--no-store", "-o", folder], capsys)
+    assert "nothing to map, no layer for this core in the network" in said
+    assert words in said
+    assert not Path(folder).exists()
+
+
+@pytest.mark.parametrize("dims", [["b=-1"], ["b=1", "b=2"], ["b=9007199254740993"], ["b=" + "9" * 5000], ["b=²"]])
 def test_wrong_dimensions_are_told(dims: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """Sizes are whole numbers up to 2^53, each dimension once."""
     options = [text for dim in dims for text in ("--dim", dim)]

@@ -3,12 +3,17 @@
 from pathlib import Path
 from xml.etree import ElementTree
 
+import onnx
 import pytest
+from matplotlib.figure import Figure
+from tilewright.profile import CORRECTED
+from tilewright.report.figure_layout import save_figure
 from tilewright.report.network_figure import write_network_figure
 from tilewright.report.workload_tables import coverage_text, workload_table, workload_text
 from tilewright.workload.access import IndexMap, access_of_loops, identity_map
 from tilewright.workload.graph import MAC_ARRAY, VECTOR_UNIT, Workload, WorkloadNode
 from tilewright.workload.layer import Layer
+from tilewright.workload.onnx import read_onnx
 from tilewright.workload.onnx.coverage import OperatorCoverage, build_coverage
 from tilewright.workload.tensor import Tensor
 
@@ -106,3 +111,25 @@ def test_drawing_names_every_node(network: Workload, tmp_path: Path) -> None:
     text = " ".join(ElementTree.parse(first).getroot().itertext())
     for words in ("net: 3 nodes", "relu", "Reshape 6", "MatMul 2×3"):
         assert words in text
+
+
+def test_drawing_of_names_that_cannot_be_drawn(tmp_path: Path) -> None:
+    """Control characters of names, which XML has no form for, are replaced: the drawing is valid."""
+    name = "conv\x01\x0b\x1b[31m\ufffe<&>\"'"
+    relu = onnx.helper.make_node("Relu", ["x\x02"], ["y\x03"], name=name)
+    shapes = [onnx.helper.make_tensor_value_info(text, onnx.TensorProto.FLOAT, [1, 3]) for text in ("x\x02", "y\x03")]
+    graph = onnx.helper.make_graph([relu], "graph\x07", shapes[:1], shapes[1:])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=8)
+    path = tmp_path / "network.svg"
+    write_network_figure(read_onnx(model, CORRECTED).workload, path)
+    texts = [text.text or "" for text in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
+    assert "conv\ufffd\ufffd\ufffd[31m\ufffd<&>\"'" in texts
+    assert any(text.startswith("graph\ufffd: 1 nodes") for text in texts)
+
+
+def test_figures_of_runs_are_valid_too(tmp_path: Path) -> None:
+    """The same for figures whose letters are outlines, which keep the text as a comment."""
+    figure = Figure()
+    figure.text(0.1, 0.1, "a\x01b")
+    svg, _ = save_figure(figure, tmp_path / "figure")
+    assert ElementTree.parse(svg).getroot().tag.endswith("svg")

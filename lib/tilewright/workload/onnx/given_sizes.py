@@ -9,7 +9,8 @@ from tilewright.errors import Problem, nearest_name
 SIZES_ALLOWED = "integers >= 0"
 ASSUMED_SIZE = 1024
 """What stands for a size that nobody gives while the other ones that are missing are looked for."""
-_WILDCARD = "*"
+WILDCARD = "*"
+"""What stands for any text in a pattern."""
 _MOST_TOLD_ONE_BY_ONE = 10
 _MOST_NAMES_ALLOWED = 20
 
@@ -35,8 +36,8 @@ class GivenSizes:
     @cached_property
     def _patterns(self) -> list[tuple[str, re.Pattern[str]]]:
         """The patterns, the most specific first; equally specific ones in the order of their text."""
-        keys = sorted((key for key in self.dims if _WILDCARD in key), key=lambda key: (-_letters(key), key))
-        return [(key, re.compile(".*".join(map(re.escape, key.split(_WILDCARD))), re.DOTALL)) for key in keys]
+        keys = sorted((key for key in self.dims if WILDCARD in key), key=lambda key: (-_letters(key), key))
+        return [(key, re.compile(".*".join(map(re.escape, key.split(WILDCARD))), re.DOTALL)) for key in keys]
 
     def size_of(self, *names: str) -> int | None:
         """The size given for a dimension of these names, the foremost name first; None if nobody gave any."""
@@ -62,7 +63,7 @@ class GivenSizes:
         return [
             self._problem(key, "no such dynamic dimension in the network inputs", inputs)
             for key in self.dims
-            if _WILDCARD not in key and not tensor_of(key) and key not in names
+            if WILDCARD not in key and not tensor_of(key) and key not in names
         ]
 
     def unused_problems(self, names: Container[str]) -> list[Problem]:
@@ -71,7 +72,7 @@ class GivenSizes:
         for key in self.dims:
             if key in self.used:
                 continue
-            if _WILDCARD in key:
+            if WILDCARD in key:
                 problems.append(self._problem(key, "no dimension of open size has a name of this form", ()))
             elif key in names:
                 message = "not needed: the dimensions of this name follow from others, or have sizes of their own"
@@ -86,7 +87,7 @@ class GivenSizes:
 
 
 def _letters(pattern: str) -> int:
-    return len(pattern) - pattern.count(_WILDCARD)
+    return len(pattern) - pattern.count(WILDCARD)
 
 
 def tensor_of(key: str) -> str:

@@ -152,7 +152,7 @@ class _Resolver:
             assert size is not None
             self.symbols.setdefault(symbol, self.given.dims.get(symbol, size))
             return size
-        if symbol not in self.symbols:
+        if symbol not in self.symbols or symbol in self.given.dims:
             self.symbols[symbol] = self._new_size(axis, place, symbol)
         return self.symbols[symbol]
 

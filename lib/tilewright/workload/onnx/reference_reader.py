@@ -71,9 +71,7 @@ class _Reader:
         if wrong and not rest:
             raise InputError(wrong)
         required = [tensor for node in topology.nodes for tensor in _required_tensors(node)]
-        return topology, tensor_shapes(
-            self.model, resolved, required, options, self.notices, must_infer=bool(rest)
-        )
+        return topology, tensor_shapes(self.model, resolved, required, options, self.notices, must_infer=bool(rest))
 
     def read(self) -> tuple[WorkloadNode, ...]:
         nodes = []

@@ -91,9 +91,7 @@ class Expander:
         proto = onnx.NodeProto(op_type=caller.proto.op_type, output=results)
         stand_in = PendingNode(proto, label, caller.origin, caller.opsets, caller.scope, caller.bindings)
         outputs = [value.name for value in body.output]
-        return self._expanded(
-            stand_in, _Body(body.node, outputs, scope, caller.bindings, caller.opsets), None
-        )
+        return self._expanded(stand_in, _Body(body.node, outputs, scope, caller.bindings, caller.opsets), None)
 
     def pending(self, caller: PendingNode, proto: onnx.NodeProto, name: str) -> PendingNode:
         """An operator that is added to what stands in the place of another."""

@@ -58,7 +58,9 @@ class LoopUnroller:
         outputs = len(step.state) + len(step.collected) if step else 0
         if step and len(item.proto.output) > outputs:
             message = f"this {item.proto.op_type} has more outputs than its body makes"
-            raise InputError([Problem(message, path=item.name, value=str(len(item.proto.output)), allowed=str(outputs))])
+            raise InputError(
+                [Problem(message, path=item.name, value=str(len(item.proto.output)), allowed=str(outputs))]
+            )
         if step is None:
             return None
         scope = dict(item.scope)

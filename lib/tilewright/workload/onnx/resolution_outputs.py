@@ -6,7 +6,7 @@ import onnx
 
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.workload.onnx.evaluation import Values, constant_tensor, evaluate, keeps_values, shape_values
-from tilewright.workload.onnx.given_sizes import ASSUMED_SIZE, SIZES_ALLOWED, GivenSizes, is_size, tensor_of
+from tilewright.workload.onnx.given_sizes import ASSUMED_SIZE, SIZES_ALLOWED, WILDCARD, GivenSizes, is_size, tensor_of
 from tilewright.workload.onnx.inputs import network_inputs
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shape
 from tilewright.workload.onnx.resolution_consistency import check_consistency
@@ -324,7 +324,7 @@ def unused_places(
     given: dict[str, list[tuple[str, int | None, object]]] = {}
     for key, size in dims.items():
         tensor = tensor_of(key)
-        if tensor and tensor not in inner.inputs:
+        if tensor and tensor not in inner.inputs and (WILDCARD not in tensor or tensor in known.defined):
             axis = int(key.removesuffix("]").rpartition("[")[2])
             given.setdefault(tensor, []).append((f"dims.{key}", axis, size))
     for tensor, shape in input_shapes.items():

@@ -147,9 +147,7 @@ def test_scans_of_different_lengths() -> None:
         [node("Add", ["a", "b"], ["r"])], "body", [_value("a"), _value("b")], [_value("r", shape=[4])]
     )
     scan = node("Scan", ["x", "y"], ["all"], name="scan", body=body, num_scan_inputs=2)
-    graph = helper.make_graph(
-        [scan], "g", [_value("x", shape=[3, 4]), _value("y", shape=[2, 4])], [_value("all")]
-    )
+    graph = helper.make_graph([scan], "g", [_value("x", shape=[3, 4]), _value("y", shape=[2, 4])], [_value("all")])
     with pytest.raises(InputError, match="different lengths, got 2, 3"):
         resolve_graph(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8))
 

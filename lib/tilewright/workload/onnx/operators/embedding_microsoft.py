@@ -44,7 +44,9 @@ def _rows(op: Lowering, part: str, table: int, indices: int | None) -> str:
     loops = (("B", batch), ("D", length), ("K", hidden))
     written = access(result, "B", "D", "K")
     if indices is None:
-        op.move(IndexMap(loops, written, access(op.input(table), "D", "K")), part=f"{part}_rows", operator_type="Gather")
+        op.move(
+            IndexMap(loops, written, access(op.input(table), "D", "K")), part=f"{part}_rows", operator_type="Gather"
+        )
         return result
     shape = op.input_shape(indices)
     if shape not in ((batch, length), (1, length)):
@@ -62,7 +64,9 @@ def _mask_index(op: Lowering) -> None:
         reduce_axes(op, op.input(7), op.output(1), [1], part="mask_index", operator_type="ReduceSum")
         return
     nothing = op.temporary("no_mask", op.output_shape(1), op.output(1))
-    op.move(IndexMap((("B", op.output_shape(1)[0]),), access(op.output(1), "B"), access(nothing, "B")), part="mask_index")
+    op.move(
+        IndexMap((("B", op.output_shape(1)[0]),), access(op.output(1), "B"), access(nothing, "B")), part="mask_index"
+    )
 
 
 @lowers("GatherBlockQuantized", domain=_MICROSOFT)

@@ -45,7 +45,9 @@ def lower_mixture_of_experts(op: Lowering) -> None:
     fusion = op.node.integer("swiglu_fusion", _SEPARATE)
     kind = op.node.text("activation_type", "relu")
     if kind not in _ACTIVATIONS or fusion not in (_SEPARATE, _INTERLEAVED, _CONCATENATED):
-        raise op.node.error("attributes activation_type and swiglu_fusion", f"{kind}, {fusion}", ", ".join(_ACTIVATIONS))
+        raise op.node.error(
+            "attributes activation_type and swiglu_fusion", f"{kind}, {fusion}", ", ".join(_ACTIVATIONS)
+        )
     if kind != "swiglu":
         fusion = _SEPARATE
     sizes = _sizes(op, 2 if fusion else 1)

@@ -185,9 +185,7 @@ def lower_group_norm_of_onnxruntime(op: Lowering) -> None:
         elementwise(op, op.output(), [target], part="activation", operator_type="Swish")
 
 
-def _normalise_groups(
-    op: Lowering, source: str, count: int, target: str, *, is_channels_last: bool = False
-) -> None:
+def _normalise_groups(op: Lowering, source: str, count: int, target: str, *, is_channels_last: bool = False) -> None:
     """Raises InputError for a number of groups that does not divide the channels."""
     shape = op.shape(source)
     channels = shape[-1 if is_channels_last else 1] if len(shape) > 1 else 0

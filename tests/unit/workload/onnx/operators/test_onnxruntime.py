@@ -65,9 +65,7 @@ def test_convolution_with_channels_last(operator: str, group: int) -> None:
     )
     assert found.lowered.shape_of["y"] == standard.lowered.shape_of["y"]
     assert (found.tables["y", "x"] == standard.tables["y", "x"]).all()
-    layers = [
-        next(item.layer for item in each.lowered.nodes if item.layer is not None) for each in (standard, found)
-    ]
+    layers = [next(item.layer for item in each.lowered.nodes if item.layer is not None) for each in (standard, found)]
     assert layers[0].loop_sizes == layers[1].loop_sizes
     assert layers[0].relations == layers[1].relations
 
@@ -146,7 +144,11 @@ def test_packed_weights_with_an_incomplete_block(depth: int, bits: int) -> None:
     assert only.bits_of["W"] == bits
     assert only.constant_operands == ("W",)
     assert parsed.coverage.is_complete
-    nodes = [make_node("MatMulNBits", ["x", "w", "s"], ["y"], domain=MICROSOFT, K=depth, N=columns, bits=bits, block_size=block)]
+    nodes = [
+        make_node(
+            "MatMulNBits", ["x", "w", "s"], ["y"], domain=MICROSOFT, K=depth, N=columns, bits=bits, block_size=block
+        )
+    ]
     table = predicted_dependencies(build_model(nodes, {"x": (2, 3, depth)}, constants)).tables["y", "x"]
     row_of_output, row_of_input = np.arange(6 * columns) // columns, np.arange(6 * depth) // depth
     assert (table == (row_of_output[:, None] == row_of_input[None, :])).all()
