@@ -83,13 +83,15 @@ _REPORT = (
     *("report/canvas.py", "report/checks.py", "report/colours.py", "report/coverage_text.py"),
     *("report/figure_layout.py", "report/figures.py", "report/hierarchy_figure.py", "report/loop_nest.py"),
     *("report/nest_figure.py", "report/nest_layout.py", "report/pareto.py", "report/pareto_figure.py"),
-    *("report/locality_text.py", "report/records.py", "report/short_names.py", "report/tables.py"),
+    *("report/locality_text.py", "report/printable.py", "report/records.py", "report/short_names.py"),
+    "report/tables.py",
 )
 """Of runs on one core; what draws schedules is not in it."""
 _WORKLOAD_REPORT = (
     *("report/__init__.py", "report/workload_tables.py", "report/tables.py", "report/records.py"),
     *("report/coverage_text.py", "report/short_names.py", "report/network_figure.py", "report/layered_layout.py"),
     *("report/canvas.py", "report/colours.py", "report/figure_layout.py", "report/locality_text.py"),
+    "report/printable.py",
 )
 
 CODE_OF: dict[str, tuple[str, ...]] = {

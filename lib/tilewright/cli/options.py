@@ -123,8 +123,8 @@ def network_options(function: Function) -> Callable[..., Any]:
         return function(*args, network_options=parse_network_options(*texts), **values)
 
     dim = (
-        "Size of a dynamic ONNX dimension, by symbol (sequence=128), by place (input_ids[1]=128), or of all whose name has"
-        " a form (*.height=640); 0 for an empty cache; repeatable."
+        "Size of a dynamic ONNX dimension, by symbol (sequence=128), by place (input_ids[1]=128), or of all whose name"
+        " has a form (*.height=640); 0 for an empty cache; repeatable."
     )
     shape = "Shape of an ONNX network input; repeatable."
     branch = "Which branch of an If operator is taken (* for all of them) where the file leaves it open; repeatable."

@@ -13,6 +13,7 @@ import os
 import resource
 import signal
 import sys
+import types
 
 HEADER_BYTES = 8
 
@@ -43,9 +44,11 @@ def main(library: str, memory_bytes: int, longest_seconds: int) -> None:
         signal.alarm(0)
 
 
-def _library(path: str):  # type: ignore[no-untyped-def]  # an extension module without types
+def _library(path: str) -> types.ModuleType:
+    """The extension module, as onnx loads it."""
     loader = importlib.machinery.ExtensionFileLoader("onnx.onnx_cpp2py_export", path)
     specification = importlib.util.spec_from_file_location(loader.name, path, loader=loader)
+    assert specification is not None
     module = importlib.util.module_from_spec(specification)
     loader.exec_module(module)
     return module

@@ -24,7 +24,7 @@ import onnx.onnx_cpp2py_export
 from tilewright.workload.onnx.inference_child import HEADER_BYTES
 
 LONGEST_SECONDS = 10
-"""For one operator, which takes less than a millisecond: in time even on a machine that is ten thousand times slower."""
+"""For one operator, which takes less than a millisecond: in time on a machine that is ten thousand times slower."""
 MEMORY_BYTES = 2 * 2**30
 """Of the process: the library takes a tenth of a gigabyte, an operator with its constants a megabyte."""
 LARGEST_REPLY_BYTES = 2**26

@@ -19,8 +19,8 @@ from tilewright.workload.onnx.macs import counted_macs
 from tilewright.workload.onnx.node import OnnxNode
 from tilewright.workload.onnx.operators import register_operators
 from tilewright.workload.onnx.precision import overridden_bits
-from tilewright.workload.onnx.resolution_loops import UNROLLED
 from tilewright.workload.onnx.resolution import ResolvedGraph, TensorFacts, resolve_graph
+from tilewright.workload.onnx.resolution_loops import UNROLLED
 from tilewright.workload.tensor import Tensor
 
 

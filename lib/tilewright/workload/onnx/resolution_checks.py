@@ -118,7 +118,8 @@ def _input_problems(name: str, node: onnx.NodeProto, schema: onnx.defs.OpSchema)
 
 def _split_problems(name: str, node: onnx.NodeProto) -> list[Problem]:
     count = len(node.output)
-    parts = next((a.i for a in node.attribute if node.op_type == "Split" and a.name == "num_outputs"), count)
+    stated = [attribute.i for attribute in node.attribute if attribute.name == "num_outputs"]
+    parts = stated[0] if stated and node.op_type == "Split" else count
     if parts == count:
         return []
     message = f"attribute 'num_outputs' of Split says {parts}, and it has {count} outputs"
@@ -211,11 +212,11 @@ def _check_products(name: str, node: onnx.NodeProto, types: Mapping[str, onnx.Ty
 def size_problem(tensor: str, shape: Shape) -> Problem | None:
     """What is wrong with the sizes of a tensor: negative ones, and claims that nothing could hold."""
     if len(shape) > LARGEST_RANK:
-        count, limit = str(len(shape)), f"at most {LARGEST_RANK}"
-        return Problem(f"tensor '{tensor}' has too many dimensions", value=count, allowed=limit)
+        rank, limit = str(len(shape)), f"at most {LARGEST_RANK}"
+        return Problem(f"tensor '{tensor}' has too many dimensions", value=rank, allowed=limit)
     if any(size < 0 for size in shape):
         return Problem(f"tensor '{tensor}' has a negative size", value=str(list(shape)))
-    if any(size > LARGEST_SIZE for size in shape):
+    if max(shape, default=0) > LARGEST_SIZE:
         limit = f"at most {LARGEST_SIZE} along one dimension"
         return Problem(f"a dimension of tensor '{tensor}' is too large", value=str(list(shape)), allowed=limit)
     count = math.prod(size or 1 for size in shape)

@@ -180,7 +180,7 @@ def _packed_matmul(call: CustomCall) -> list[Output]:
 
 
 def _attention(call: CustomCall) -> list[Output]:
-    """Output and cache: input [batch, length, hidden], weights [hidden, q + k + v], past [2, batch, heads, past, size]."""
+    """Output and cache: input [batch, length, hidden], weights [hidden, q + k + v], past [2, batch, heads, past, k]."""
     batch, length, _ = call.shape(0)
     sizes = next((list(a.ints) for a in call.node.attribute if a.name == "qkv_hidden_sizes"), [])
     hidden = sizes[2] if sizes else call.shape(1)[1] // 3
@@ -194,7 +194,7 @@ def _attention(call: CustomCall) -> list[Output]:
 
 
 def _multi_head_attention(call: CustomCall) -> list[Output]:
-    """Separate query, key, value of rank 3, or keys and values of rank 4 [batch, heads, length, size], and the cache."""
+    """Separate query, key, value of rank 3, or keys and values of rank 4 [batch, heads, length, size]; the cache."""
     query = call.shape(0)
     if len(query) != 3 or len(call.shapes) < 3 or call.shapes[1] is None or call.shapes[2] is None:
         return [None]

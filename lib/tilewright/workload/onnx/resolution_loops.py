@@ -6,6 +6,7 @@ number is decided at run time the operator stays as it is, and is not modelled.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import onnx
@@ -259,5 +260,6 @@ def with_captured_inputs(item: PendingNode) -> PendingNode:
     return replace(item, proto=proto)
 
 
-def _fields(item: PendingNode) -> dict[str, object]:
+def _fields(item: PendingNode) -> dict[str, Any]:
+    """Those that a loop inherits from its node."""
     return {name: getattr(item, name) for name in ("proto", "name", "origin", "opsets", "scope", "bindings")}

@@ -107,7 +107,8 @@ class OutputResolver:
 
     def _require_inputs(self, item: PendingNode) -> None:
         """Raises InputError, without problems, if a shape is not known: it is among those that are missing."""
-        if not all([self.known.require(name) for name in dict.fromkeys(item.proto.input)]):
+        known = [self.known.require(name) for name in dict.fromkeys(item.proto.input)]  # all of them are to be told
+        if not all(known):
             raise InputError([])
 
     def _values(self, item: PendingNode, shapes: list[Shape | None]) -> tuple[Values, ...] | None:
@@ -321,45 +322,38 @@ def unused_places(
     dims: Mapping[str, int], input_shapes: Mapping[str, Shape], known: KnownTensors, inner: "InnerTensors"
 ) -> list[Problem]:
     """Sizes that people give of inner tensors that there are not, or that have another size."""
-    given: dict[str, list[tuple[str, int | None, object]]] = {}
+    names = sorted(name for name in known.defined if name)
+    problems = []
     for key, size in dims.items():
         tensor = tensor_of(key)
         if tensor and tensor not in inner.inputs and (WILDCARD not in tensor or tensor in known.defined):
             axis = int(key.removesuffix("]").rpartition("[")[2])
-            given.setdefault(tensor, []).append((f"dims.{key}", axis, size))
+            problems += _unused_place(known, names, tensor, f"dims.{key}", axis, size)
     for tensor, shape in input_shapes.items():
         if tensor in inner:
-            given.setdefault(tensor, []).append((f"input_shapes.{tensor}", None, tuple(shape)))
-    names = sorted(name for name in known.defined if name)
-    problems = []
-    for tensor, each in given.items():
-        for path, axis, size in each:
-            problems += _unused_place(known, names, tensor, path, axis, size)
+            problems += _unused_place(known, names, tensor, f"input_shapes.{tensor}", None, tuple(shape))
     return problems
 
 
 def _unused_place(
-    known: KnownTensors, names: list[str], tensor: str, path: str, axis: int | None, size: object
+    known: KnownTensors, names: list[str], tensor: str, path: str, axis: int | None, said: int | Shape
 ) -> list[Problem]:
     """What is wrong with a size of an axis, or with a whole shape (axis None), of an inner tensor."""
     if tensor not in known.defined:
         return [Problem(f"no tensor '{tensor}' in the network", path=path, nearest=nearest_name(tensor, names))]
     if known.missing_sizes or tensor in known.failed:
         return []
-    facts = known.facts.get(tensor)
-    if facts is None and axis is None:
+    shown = str(list(said) if isinstance(said, tuple) else said)
+    if tensor not in known.facts:
+        is_open = tensor not in known.types
+        message = f"the rank of tensor '{tensor}' is not known" if is_open else f"'{tensor}' is no single tensor"
+        allowed = f"input_shapes: {tensor}: [SIZE, ...]" if is_open else ""
+        return [Problem(message, path=path, value=shown, allowed=allowed)]
+    shape = known.facts[tensor].shape
+    if said == shape if axis is None else axis < len(shape) and shape[axis] == said:
         return []
-    if facts is None:
-        message, allowed = f"the rank of tensor '{tensor}' is not known", f"input_shapes: {tensor}: [SIZE, ...]"
-        return [Problem(message, path=path, value=str(size), allowed=allowed)]
-    shape = facts.shape
-    if axis is None:
-        message, shown, allowed = "a shape that follows from the network", str(list(size)), str(list(shape))  # type: ignore[call-overload]
-        return [] if shape == size else [Problem(message, path=path, value=shown, allowed=allowed)]
-    if axis < len(shape) and shape[axis] == size:
-        return []
-    message = "a size that follows from the network"
-    return [Problem(message, path=path, value=str(size), allowed=f"shape {list(shape)}")]
+    message = f"a {'shape' if axis is None else 'size'} that follows from the network"
+    return [Problem(message, path=path, value=shown, allowed=f"shape {list(shape)}")]
 
 
 class InnerTensors:

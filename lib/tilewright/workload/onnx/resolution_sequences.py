@@ -1,5 +1,7 @@
 """Sequences of tensors that are known one by one: what makes and reads them is replaced by operators on the tensors."""
 
+from typing import Any
+
 import numpy as np
 import onnx
 from onnx import numpy_helper
@@ -81,7 +83,7 @@ class Sequences:
             if as_input:
                 extra = [self.expander.tensor_name(item, "axes")]
                 self.known.add_constant(extra[0], numpy_helper.from_array(np.asarray([axis], np.int64)))
-            attributes = {} if as_input else {"axes": [axis]}
+            attributes: dict[str, Any] = {} if as_input else {"axes": [axis]}
             parts = [self.expander.tensor_name(item, f"part {number}") for number in range(len(elements))]
             nodes = [
                 self._node(item, "Unsqueeze", [source, *extra], part, **attributes)
@@ -89,9 +91,7 @@ class Sequences:
             ]
         return [*nodes, self._node(item, "Concat", parts, item.proto.output[0], axis=axis)]
 
-    def _node(
-        self, item: PendingNode, operator: str, inputs: list[str], output: str, **attributes: object
-    ) -> PendingNode:
+    def _node(self, item: PendingNode, operator: str, inputs: list[str], output: str, **attributes: Any) -> PendingNode:
         proto = onnx.helper.make_node(operator, inputs, [output], **attributes)
         return self.expander.pending(item, proto, f"{item.name}/{output}")
 

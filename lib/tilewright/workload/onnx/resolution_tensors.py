@@ -43,7 +43,7 @@ class KnownTensors:
     assumed: dict[str, AssumedTensor] = field(default_factory=dict)
     """Those of the unknown ones whose rank is known: what to go on with once somebody needs them."""
     missing_sizes: dict[str, Problem] = field(default_factory=dict)
-    """Sizes that somebody needed, by name, and nobody gives. Whatever is found after the first one may follow from it."""
+    """Sizes that somebody needed, by name, and nobody gives. What is found after the first one may follow from it."""
     missing_shapes: list[Problem] = field(default_factory=list)
     """The same for whole shapes."""
 

@@ -65,7 +65,7 @@ def test_same_types_as_onnx() -> None:
 
 def test_crash_and_recovery() -> None:
     """An operator that aborts the library is told as such, and the next one is answered again."""
-    with pytest.raises(inference_guard.InferenceError, match="crashed .signal SIGABRT"):
+    with pytest.raises(inference_guard.InferenceError, match=r"crashed .signal SIGABRT"):
         _infer(ABORTS)
     assert set(_infer(helper.make_node("Relu", ["x"], ["y"]))) == {"y"}
 

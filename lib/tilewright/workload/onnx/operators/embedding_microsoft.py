@@ -1,4 +1,4 @@
-"""Embeddings of the domain com.microsoft: tables read at run-time indices, with a normalisation or a quantiser behind."""
+"""Embeddings of the domain com.microsoft: tables read at run-time indices, normalised or dequantised behind that."""
 
 from dataclasses import replace
 
@@ -17,7 +17,8 @@ _CODE_BITS = 8
 def lower_embed_layer_normalization(op: Lowering) -> None:
     """Rows of the tables of words, positions and segments, their sum, and LayerNormalization of it.
 
-    The mask index is the sum of the mask: one operation for every element. Raises InputError for shapes that do not fit.
+    The mask index is the sum of the mask: one operation for every element. Raises InputError for shapes that do not
+    fit.
     """
     batch, length = op.input_shape(0)
     hidden = op.input_shape(2)[1]

@@ -75,10 +75,10 @@ def _sizes(op: Lowering, fusion: int) -> _Sizes:
     expected = {1: (tokens, experts), 2: (experts, fusion * inner, hidden), 4: (experts, hidden, inner)}
     if op.has_input(6):
         expected[6] = (experts, inner, hidden)
-    for index, size in expected.items():
+    for index, fitting in expected.items():
         own = router if index == 1 else op.input_shape(index)
-        if own != size:
-            raise op.node.error(f"shape of input {index}", str(list(own)), str(list(size)))
+        if own != fitting:
+            raise op.node.error(f"shape of input {index}", str(list(own)), str(list(fitting)))
     pairs = tokens * chosen
     groups = next(count for count in range(min(experts, pairs), 0, -1) if pairs % count == 0)
     return _Sizes(tokens, hidden, inner, experts, chosen, groups)

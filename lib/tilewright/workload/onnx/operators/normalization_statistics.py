@@ -55,7 +55,9 @@ def _normalise(
     deviation_output: int | None = None,
     target: str = "",
 ) -> None:
-    """Add the parts from `source` to `target`, by default output 0; the statistics go to optional outputs of the operator if asked for."""
+    """Add the parts from `source` to `target`, by default output 0; the statistics go to optional outputs of the
+    operator if asked for.
+    """
     shape, loops = op.shape(source), groups.loops
 
     def statistic(part: str, output: int | None = None) -> str:
@@ -197,7 +199,7 @@ def _normalise_groups(op: Lowering, source: str, count: int, target: str, *, is_
     loops = (outer, ("G", count), ("C", each), *spatial)
     channel = affine(("G", each), ("C", 1))
     names = [name for name, _ in spatial]
-    data = (outer[0], *names, channel) if is_channels_last else (outer[0], channel, *names)
+    data: _Axes = (outer[0], *names, channel) if is_channels_last else (outer[0], channel, *names)
     groups = _Groups(loops, data, (outer[0], "G"), (shape[0], count))
     per_group = op.input_shape(1) == (count,) and each > 1
     index = "G" if per_group else channel

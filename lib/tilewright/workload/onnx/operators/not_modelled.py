@@ -1,4 +1,4 @@
-"""**Not modelled**, and told so: operators whose work depends on values or that no loop nest here describes, open loops.
+"""**Not modelled**, and told so: work that depends on values or that no loop nest here describes, and open loops.
 
 Their shapes are known, and every output depends on all inputs.
 """

@@ -157,7 +157,7 @@ def test_packed_weights_with_an_incomplete_block(depth: int, bits: int) -> None:
 def test_embedding_with_normalisation() -> None:
     """Two sums of three rows, LayerNormalization, and the sum of the mask."""
     tables = {"word": _rand(50, 8), "place": _rand(16, 8), "segment": _rand(2, 8), "g": _rand(8), "b": _rand(8)}
-    inputs = {name: (2, 3) for name in ("ids", "kinds", "mask")}
+    inputs = dict.fromkeys(("ids", "kinds", "mask"), (2, 3))
     names = ["ids", "kinds", "word", "place", "segment", "g", "b", "mask"]
     parsed = _read("EmbedLayerNormalization", inputs, tables, names, outputs=3, kinds=dict.fromkeys(inputs, INT32))
     assert list(_work(parsed).values()) == [48, 48, 48, 48, 48, 6, 48, 48, 6]
