@@ -10,7 +10,7 @@ MAC_TYPES: tuple[str, ...] = (
     *("Conv", "ConvInteger", "QLinearConv", "ConvTranspose", "DeformConv", "FusedConv", "QLinearConvTranspose"),
     *("Gemm", "MatMul", "MatMulInteger", "QLinearMatMul", "QGemm", "FusedGemm", "FusedMatMul", "MatMulNBits"),
     *("TransposeMatMul", "MatMulIntegerToFloat", "DynamicQuantizeMatMul", "Einsum", "LSTM", "GRU", "RNN"),
-    "DynamicQuantizeLSTM",
+    *("DynamicQuantizeLSTM", "MoE", "NhwcConv", "NhwcFusedConv"),
     *("Attention", "MultiHeadAttention", "GroupQueryAttention", "QAttention"),
 )
 """Operators that multiply and accumulate. Those that are decomposed have parts for vector units as well."""
@@ -18,13 +18,14 @@ MAC_TYPES: tuple[str, ...] = (
 OPERATOR_TYPES_OF: dict[str, tuple[str, ...]] = {
     "pooling": (
         *("AveragePool", "MaxPool", "LpPool", "GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool", "MaxUnpool"),
-        *("MaxRoiPool", "RoiAlign", "QLinearAveragePool", "QLinearGlobalAveragePool"),
+        *("MaxRoiPool", "NhwcMaxPool", "RoiAlign", "QLinearAveragePool", "QLinearGlobalAveragePool"),
     ),
     "elementwise": (
         *("Abs", "Acos", "Acosh", "Add", "And", "Asin", "Asinh", "Atan", "Atanh", "Bernoulli", "BiasAdd", "BiasGelu"),
         *("BipolarQuant", "BitCast", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Cast"),
         *("CastLike", "Ceil", "Celu", "Clip", "Cos", "Cosh", "DequantizeLinear", "Div", "DynamicQuantizeLinear"),
-        *("Elu", "Equal", "Erf", "Exp", "FastGelu", "FloatQuant", "Floor", "Gelu", "Greater", "GreaterOrEqual"),
+        *("Elu", "Equal", "Erf", "Exp", "FastGelu", "FloatQuant", "Floor", "GatherBlockQuantized", "Gelu"),
+        *("Greater", "GreaterOrEqual"),
         *("HardSigmoid", "HardSwish", "IntQuant", "IsInf", "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "Log", "Max"),
         *("Mean", "Min", "Mish", "Mod", "Mul", "Neg", "Not", "Or", "PRelu", "Pow", "QLinearAdd", "QLinearConcat"),
         *("QLinearLeakyRelu", "QLinearMul", "QLinearSigmoid", "Quant", "QuantizeLinear", "QuickGelu", "Reciprocal"),
@@ -33,7 +34,8 @@ OPERATOR_TYPES_OF: dict[str, tuple[str, ...]] = {
         *("Where", "Xor"),
     ),
     "normalization": (
-        *("BatchNormalization", "GroupNormalization", "InstanceNormalization", "LRN", "LayerNormalization"),
+        *("BatchNormalization", "EmbedLayerNormalization", "GroupNorm", "GroupNormalization", "SkipGroupNorm"),
+        *("InstanceNormalization", "LRN", "LayerNormalization"),
         *("LpNormalization", "MeanVarianceNormalization", "RMSNormalization", "SimplifiedLayerNormalization"),
         *("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"),
     ),

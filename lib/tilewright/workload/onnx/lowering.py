@@ -274,6 +274,8 @@ def access(tensor: str, *axes: AxisIndex | str) -> TensorAccess:
     return TensorAccess(tensor, tuple(loop(axis) if isinstance(axis, str) else axis for axis in axes))
 
 
+_LOOPS = ("Loop", "Scan")
+"""Those that are left when all that run a known number of times are written out."""
 LowerFunction = Callable[[Lowering], None]
 _LOWER_FUNCTIONS: dict[tuple[str, str], LowerFunction] = {}
 
@@ -302,7 +304,9 @@ def lower(op: Lowering) -> None:
     domain = "" if proto.domain in ("", "ai.onnx") else proto.domain
     function = _LOWER_FUNCTIONS.get((domain, proto.op_type))
     if function is None:
-        op.unsupported(f"{op.node.operator_type} is not modelled")
+        is_loop = not domain and proto.op_type in _LOOPS
+        how_often = f"how often {proto.op_type} runs is decided at run time: " if is_loop else ""
+        op.unsupported(f"{how_often}{op.node.operator_type} is not modelled")
         return
     if _is_empty(op):
         op.remarks.append(_why_empty(op))
