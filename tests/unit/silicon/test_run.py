@@ -40,8 +40,8 @@ def test_the_case_by_the_rules_of_the_reference(tmp_path: Path) -> None:
 
 
 def test_the_case_by_the_default_model(tmp_path: Path) -> None:
-    """Without off-loading, but with a cycle in which the first input goes to the array. Layer 1 is a candidate when both
-    lines have begun (9): 9-13, 13-17, runs 17-21.
+    """Without off-loading, but with a cycle in which the first input goes to the array. Layer 1 is a candidate when
+    both lines have begun (9): 9-13, 13-17, runs 17-21.
 
     Line 2 goes 17-21; 21-25 and 25-29 run; results 21-25, 25-29, 29-33.
     """
@@ -57,7 +57,8 @@ def test_the_case_by_the_default_model(tmp_path: Path) -> None:
 
 def test_registers_limit_the_dataflow_where_the_model_cuts_it(tmp_path: Path) -> None:
     """Registers for two partial sums or four results: four pixels at a time, where nothing is summed up. Where given
-    dataflows are cut, they are to as many pixels as there is room for partial sums, but not in the reference of 2023."""
+    dataflows are cut, they are to as many pixels as there is room for partial sums, but not in the reference of
+    2023."""
     workload = [layer(0, 0), layer(1, 0)]
     runner = CaseRunner(case_of(tmp_path, cores__core=core(32), workload=workload))
     assert runner.run(STREAM_2023_SWITCHES).layer_cycles(0)[0] == 1
@@ -81,8 +82,8 @@ def test_a_part_of_a_dataflow_leaves_the_other_sides_alone(tmp_path: Path) -> No
     ],
 )
 def test_each_layer_gets_the_best_of_several_dataflows(tmp_path: Path, switches: Switches, expected: list[int]) -> None:
-    """Lines of four pixels, two or three rows of the kernel at a time: 4 / 2 cycles, 4 * 3 / 3 where the dataflow is not
-    cut to the two weights that a port feeds, else 4 * 3 / 2.
+    """Lines of four pixels, two or three rows of the kernel at a time: 4 / 2 cycles, 4 * 3 / 3 where the dataflow is
+    not cut to the two weights that a port feeds, else 4 * 3 / 2.
     """
     free = [{key: value for key, value in entry.items() if key != "spatial_mapping"} for entry in MAPPING]
     for flows in ([{"D1": ["FY, 3"]}, {"D1": ["OX, 2"]}], [{"D1": ["OX, 2"]}, {"D1": ["FY, 3"]}]):

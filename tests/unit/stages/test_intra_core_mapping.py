@@ -73,8 +73,8 @@ def test_an_operand_that_is_too_large_streams() -> None:
 
     Four outputs at a time, 8 cycles of computing. The weights come in two halves of 128 bits, 16 cycles each: the first
     is on-loading. The second has to wait until the first is used up, and computing takes only 4 cycles of each 16: 12
-    cycles of stall. So 20 cycles, 37 with on-loading, of which one cycle takes the first weights on to the array, and 39
-    with the last outputs taken to the registers and from there, in one word. 256 bits in 37 cycles are 7 a cycle,
+    cycles of stall. So 20 cycles, 37 with on-loading, of which one cycle takes the first weights on to the array, and
+    39 with the last outputs taken to the registers and from there, in one word. 256 bits in 37 cycles are 7 a cycle,
     rounded up.
 
     Energy on the core: 32 multiplications of 0.5 pJ. Reads are 1 pJ a word, writes 2 pJ. Weights: 8 words written and 8
