@@ -1,6 +1,5 @@
 """Batches of loop orders: what LOMA hands over, what they cost, explicit level boundaries, and which order is best."""
 
-import itertools
 import math
 from typing import Any
 
@@ -28,6 +27,8 @@ from tilewright.search.evaluate import PreparedProblem, corrected_figures, evalu
 from tilewright.search.loma import loma_batches
 from tilewright.search.options import SearchOptions
 
+from tests.plain.model import PlainModel
+from tests.plain.spatial import DoesNotFitError
 from tests.unit.engine.engine_cases import (
     LINKS,
     Case,
@@ -40,7 +41,6 @@ from tests.unit.engine.engine_cases import (
     register_core,
     small_core,
 )
-from tests.unit.engine.slow_reference import DoesNotFitError, Loops, SlowModel
 
 CORE = small_core(buffer_bits=600)
 LAYER = convolution("one", K=8, C=3, OX=6, FX=3)
@@ -168,50 +168,11 @@ def test_closest_failure_missed_by_least() -> None:
 # explicit boundaries --------------------------------------------------------------------------------------------------
 
 
-class GivenBoundaries(SlowModel):
-    """The slow model with level boundaries from outside instead of the allocator's."""
-
-    boundaries: dict[str, list[int]]
-
-    def allocate(self, order: Loops) -> dict[str, list[Loops]]:
-        """The loops between the boundaries; raises DoesNotFitError where a memory cannot keep them."""
-        temporal: dict[str, list[Loops]] = {}
-        for o, bounds in self.boundaries.items():
-            if bounds != sorted(bounds) or bounds[-1] != len(order):
-                raise DoesNotFitError
-            temporal[o] = [list(order[a:b]) for a, b in itertools.pairwise([0, *bounds])]
-        level = dict.fromkeys(self.operands, 0)
-        for memory in self.core.memories:
-            held = self.held(memory)
-            if sum(self._bits(memory, o, temporal[o], level[o]) for o in held) > memory.size_bits:
-                raise DoesNotFitError
-            left = {o: [loop for loops in temporal[o][level[o] :] for loop in loops] for o in held}
-            counts = [len(temporal[o][level[o]]) for o in held]
-            if self.even and not self._is_even(held, counts, left, len(order)):
-                raise DoesNotFitError
-            for o in held:
-                level[o] += 1
-        return temporal
-
-    def _bits(self, memory: Any, o: str, temporal: list[Loops], m: int) -> float:
-        """What the operand takes in its level m."""
-        spatial = self.spatial[0][o]
-        done = [*spatial[0], *(loop for below in range(m) for loop in [*temporal[below], *spatial[below + 1]])]
-        left = [loop for loops in temporal[m:] for loop in loops]
-        bits = self.layer.bits_of[o]
-        if o == "O":
-            above = {d for d, _ in left} | {d for loops in spatial[m + 1 :] for d, _ in loops}
-            bits = self.layer.bits_of["O" if above & set(self.rel[o].irrelevant) else "O_final"]
-        size = self.rel[o].elements([*done, *temporal[m]]) * bits
-        smaller = len(temporal[m]) < len(left) and size < self.rel[o].elements([*done, *left]) * bits
-        return size * 2 if memory.force_double_buffering and smaller else size
-
-
-def given_case(data: st.DataObject) -> tuple[Case, PreparedProblem, GivenBoundaries, Order]:
+def given_case(data: st.DataObject) -> tuple[Case, PreparedProblem, PlainModel, Order]:
     """A random problem with an order."""
     case = data.draw(cases())
     try:
-        model = GivenBoundaries(case.layer, case.core, case.links, case.unrolling, case.even)
+        model = PlainModel(case.layer, case.core, case.links, case.unrolling, case.even)
         options = SearchOptions(temporal_mapping_type="even" if case.even else "uneven")
         prepared = prepare(case.layer, case.core, case.links, case.unrolling, options)
     except (DoesNotFitError, MappingError):
@@ -221,19 +182,17 @@ def given_case(data: st.DataObject) -> tuple[Case, PreparedProblem, GivenBoundar
 
 @settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_given_boundaries_equal_slow_reference(data: st.DataObject) -> None:
-    """With any level boundaries, the kernel finds the costs of the slow model, or that they do not fit."""
+def test_given_boundaries_equal_plain_model(data: st.DataObject) -> None:
+    """With any level boundaries, the kernel finds the costs of the plain model, or that they do not fit."""
     case, prepared, model, order = given_case(data)
     # Mostly large boundaries at low levels hardly ever fit; small ones often do.
     bound = st.one_of(st.integers(0, len(order)), st.integers(0, min(2, len(order))))
-    model.boundaries = {
-        o: [*sorted(data.draw(bound) for _ in model.chain[o][1:]), len(order)] for o in case.layer.operands
-    }
-    boundaries = [model.boundaries[o] for o in case.layer.operands]
+    given = {o: (*sorted(data.draw(bound) for _ in model.chains[o][1:]), len(order)) for o in case.layer.operands}
+    boundaries = [list(given[o]) for o in case.layer.operands]
     batch = OrderBatch.of_orders(prepared, [order], [boundaries])
     costed = cost_orders(batch)
     try:
-        expected = model.cost(list(order))
+        expected = model.cost(order, given)
     except DoesNotFitError:
         event("rejected")
         assert not costed.fits[0]
@@ -243,10 +202,10 @@ def test_given_boundaries_equal_slow_reference(data: st.DataObject) -> None:
     event("fits")
     record = evaluate_prepared(prepared, order, boundaries)
     assert costed.fits[0]
-    assert (costed.energy_pj[0], costed.latency_cycles[0]) == (expected["energy_pj"], expected["latency_cycles"])
-    assert record["latency_breakdown_cycles"] == expected["parts"]
-    assert record["word_accesses"] == expected["words"]
-    assert record["level_boundaries"] == model.boundaries
+    assert (costed.energy_pj[0], costed.latency_cycles[0]) == (expected.energy_pj, expected.latency_cycles)
+    assert record["latency_breakdown_cycles"] == expected.parts
+    assert record["word_accesses"] == expected.words
+    assert record["level_boundaries"] == {o: list(bounds) for o, bounds in given.items()}
     assert batch.level_boundaries(0) == tuple(tuple(bounds) for bounds in boundaries)
 
 

@@ -1,4 +1,4 @@
-"""The exact search against brute force, the slow reference, and loma."""
+"""The exact search against brute force, the plain model, and loma."""
 
 import itertools
 import math
@@ -14,6 +14,10 @@ from tilewright.search.loma import loma_batches
 from tilewright.search.options import SearchOptions
 from tilewright.workload.layer import Layer
 
+from tests.plain.allocation import Boundaries
+from tests.plain.model import PlainModel
+from tests.plain.relevancy import Loops
+from tests.plain.spatial import DoesNotFitError
 from tests.unit.engine.engine_cases import LINKS, convolution, gemm, tpu_like
 from tests.unit.engine.exact_brute_force import (
     ALLOCATIONS,
@@ -28,7 +32,6 @@ from tests.unit.engine.exact_brute_force import (
     space_of,
 )
 from tests.unit.engine.exact_cases import KINDS, MODELS, problems, random_case
-from tests.unit.engine.slow_reference import DoesNotFitError, Loops, SlowModel
 
 
 @pytest.fixture
@@ -101,25 +104,11 @@ def test_mapping_has_the_value(allocation: str) -> None:
     assert count > 100
 
 
-class BoundedModel(SlowModel):
-    """The slow reference with given level boundaries."""
-
-    boundaries: tuple[tuple[int, ...], ...]
-
-    def allocate(self, order: Loops) -> dict[str, list[Loops]]:
-        """The loops between the boundaries."""
-        return {
-            o: [order[first:end] for first, end in zip((0, *given[:-1]), given, strict=True)]
-            for o, given in zip(self.operands, self.boundaries, strict=True)
-        }
-
-
-def test_slow_reference_agrees_on_the_best_mapping() -> None:
+def test_plain_model_agrees_on_the_best_mapping() -> None:
     """The formulas in plain Python give the mapping found the value found, and to no other order a better one."""
     count = 0
     for where, case, prepared in itertools.islice(problems(range(400, 500)), 0, None, 2):
-        slow = SlowModel(case.layer, case.core, case.links, case.unrolling)
-        bounded = BoundedModel(case.layer, case.core, case.links, case.unrolling)
+        plain = PlainModel(case.layer, case.core, case.links, case.unrolling)
         result, free = search(prepared, "greedy", "latency"), search(prepared, "free", "latency")
         if result is None or len(result.order) > 4:
             continue
@@ -127,20 +116,20 @@ def test_slow_reference_agrees_on_the_best_mapping() -> None:
             cost
             for space in greedy_mappings(prepared)
             for row in space.orders
-            if (cost := slow_latency(slow, [space.loops[loop] for loop in row])) is not None
+            if (cost := plain_latency(plain, tuple(space.loops[loop] for loop in row))) is not None
         )
         assert least == pytest.approx(result.value, rel=1e-9), where
         if free is not None and free.boundaries is not None:
-            bounded.boundaries = tuple(tuple(bounds) for bounds in free.boundaries)
-            assert slow_latency(bounded, list(free.order)) == pytest.approx(free.value, rel=1e-9), where
+            given = {o: tuple(b) for o, b in zip(case.layer.operands, free.boundaries, strict=True)}
+            assert plain_latency(plain, free.order, given) == pytest.approx(free.value, rel=1e-9), where
             count += 1
     assert count > 10
 
 
-def slow_latency(model: SlowModel, order: Loops) -> float | None:
+def plain_latency(model: PlainModel, order: Loops, boundaries: Boundaries | None = None) -> float | None:
     """Latency of an order, None where it does not fit."""
     try:
-        return float(model.cost(order)["latency_cycles"])
+        return float(model.cost(order, boundaries).latency_cycles)
     except DoesNotFitError:
         return None
 

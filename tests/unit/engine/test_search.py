@@ -23,6 +23,8 @@ from tilewright.stages.items import MappedWorkload
 from tilewright.stages.run import map_layer, map_workload
 from tilewright.workload.layer import Layer
 
+from tests.plain.model import PlainModel
+from tests.plain.spatial import DoesNotFitError
 from tests.unit.engine.engine_cases import (
     LINKS,
     Case,
@@ -34,7 +36,6 @@ from tests.unit.engine.engine_cases import (
     network,
     small_core,
 )
-from tests.unit.engine.slow_reference import DoesNotFitError, SlowModel
 from tests.unit.engine.test_temporal_orders import cool_lex, order_count
 
 CORE = small_core(buffer_bits=600)
@@ -72,10 +73,10 @@ def rank(objective: str, energy_pj: float, latency_cycles: float) -> tuple[float
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
 def test_best_order_equals_brute_force(layer: Layer, objective: str) -> None:
-    """The search finds the order that the slow reference, over all orders in turn, finds best: smaller objective, then
+    """The search finds the order that the plain model, over all orders in turn, finds best: smaller objective, then
     (not for EDP) smaller other metric, then first enumerated."""
     unrolling = (("D1", (("K", 4),)), ("D2", (("C", 3),) if layer.size_of["C"] > 1 else ()))
-    model = SlowModel(layer, CORE, LINKS, unrolling)
+    model = PlainModel(layer, CORE, LINKS, unrolling)
     best, best_rank, fitting = None, None, 0
     for order in all_orders(model.temporal_sizes, 4):
         try:
@@ -83,7 +84,7 @@ def test_best_order_equals_brute_force(layer: Layer, objective: str) -> None:
         except DoesNotFitError:
             continue
         fitting += 1
-        this = rank(objective, result["energy_pj"], result["latency_cycles"])
+        this = rank(objective, result.energy_pj, float(result.latency_cycles))
         if best_rank is None or this < best_rank:
             best, best_rank = order, this
     record = map_layer(layer, CORE, constraints(unrolling), SearchOptions(objective=objective, lpf_limit=4))

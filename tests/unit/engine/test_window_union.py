@@ -13,8 +13,8 @@ from tilewright.cost.workspace import new_workspace
 from tilewright.profile import SWITCHES
 from tilewright.search.evaluate import evaluate
 
+from tests.plain.time_line import marked_cycles, union_on_time_line
 from tests.unit.engine.engine_cases import LINKS, gemm, small_core
-from tests.unit.engine.time_line import marked_cycles, union_on_time_line
 
 Activities = list[tuple[int, int, int]]
 

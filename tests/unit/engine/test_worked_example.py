@@ -7,8 +7,8 @@ from tilewright.search.evaluate import evaluate, prepare
 from tilewright.search.options import SearchOptions
 from tilewright.workload.relevancy import operand_elements
 
+from tests.plain.model import PlainModel
 from tests.unit.engine.engine_cases import LINKS, convolution, tpu_like
-from tests.unit.engine.slow_reference import SlowModel
 
 LAYER = convolution(padding=1, K=64, C=48, OX=6, OY=6, FX=3, FY=3)
 UNROLLING = (("D1", (("K", 32),)), ("D2", (("C", 32),)))
@@ -110,8 +110,8 @@ def test_utilization(record: dict[str, Any]) -> None:
     }
 
 
-def test_slow_reference_agrees() -> None:
-    """The slow reference finds the same figures, so that it is worth comparing with."""
-    result = SlowModel(LAYER, tpu_like(), LINKS, UNROLLING).cost(list(ORDER))
-    assert result["energy_pj"] == 3228882.432
-    assert result["latency_cycles"] == 3807
+def test_plain_model_agrees() -> None:
+    """The plain model finds the same figures, so that it is worth comparing with."""
+    result = PlainModel(LAYER, tpu_like(), LINKS, UNROLLING).cost(ORDER)
+    assert result.energy_pj == 3228882.432
+    assert result.latency_cycles == 3807

@@ -7,24 +7,25 @@ from tilewright.errors import MappingError
 from tilewright.search.evaluate import evaluate, prepare
 from tilewright.search.options import SearchOptions
 
+from tests.plain.model import PlainModel
+from tests.plain.spatial import DoesNotFitError
 from tests.unit.engine.engine_cases import Case, cases, orders
-from tests.unit.engine.slow_reference import DoesNotFitError, SlowModel
 
 
-def slow_model(case: Case) -> SlowModel | None:
-    """The slow model, or None where the spatial mapping is impossible."""
+def plain_model(case: Case) -> PlainModel | None:
+    """The plain model, or None where the spatial mapping is impossible."""
     try:
-        return SlowModel(case.layer, case.core, case.links, case.unrolling, case.even)
+        return PlainModel(case.layer, case.core, case.links, case.unrolling, case.even)
     except DoesNotFitError:
         return None
 
 
 @settings(max_examples=400, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_kernel_equals_slow_reference(data: st.DataObject) -> None:
+def test_kernel_equals_plain_model(data: st.DataObject) -> None:
     """Energy, every part of latency, word accesses, port stalls and allocation are equal; so is being rejected."""
     case = data.draw(cases())
-    model = slow_model(case)
+    model = plain_model(case)
     options = SearchOptions(temporal_mapping_type="even" if case.even else "uneven")
     arguments = (case.layer, case.core, case.links, case.unrolling)
     if model is None:
@@ -33,7 +34,7 @@ def test_kernel_equals_slow_reference(data: st.DataObject) -> None:
         return
     order = data.draw(orders(model.temporal_sizes))
     try:
-        expected = model.cost(list(order))
+        expected = model.cost(order)
     except DoesNotFitError:
         event("rejected")
         with pytest.raises(MappingError):
@@ -42,22 +43,22 @@ def test_kernel_equals_slow_reference(data: st.DataObject) -> None:
     record = evaluate(*arguments, order, options)
     event("fits")
     for name in ("energy_pj", "memory_energy_pj", "mac_energy_pj", "latency_cycles"):
-        assert record[name] == expected[name], name
-    assert record["latency_breakdown_cycles"] == expected["parts"]
-    assert record["word_accesses"] == expected["words"]
+        assert record[name] == getattr(expected, name), name
+    assert record["latency_breakdown_cycles"] == expected.parts
+    assert record["word_accesses"] == expected.words
     temporal = {o: [[tuple(x) for x in level] for level in levels] for o, levels in record["temporal_mapping"].items()}
-    assert temporal == expected["temporal_mapping"]
+    assert temporal == {o: [list(level) for level in levels] for o, levels in expected.temporal_mapping.items()}
     for port in record["ports"]:
         k = next(k for k, memory in enumerate(case.core.memories) if memory.name == port["memory"])
         p = next(p for p, entry in enumerate(case.core.memories[k].ports) if entry.name == port["port"])
-        assert port["stall_slack_cycles"] == expected["port_stalls"].get((k, p), 0)
+        assert port["stall_slack_cycles"] == expected.port_stalls.get((k, p), 0)
 
 
 @settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(cases())
-def test_temporal_sizes_equal_slow_reference(case: Case) -> None:
+def test_temporal_sizes_equal_plain_model(case: Case) -> None:
     """The loops left to iterate over are those of the slow reference, in layer order."""
-    model = slow_model(case)
+    model = plain_model(case)
     if model is None:
         return
     try:

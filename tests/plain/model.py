@@ -1,0 +1,258 @@
+"""A second, slow, plain-Python allocator and cost model, written from the definitions of the model alone.
+
+It shares no code with the compiled kernels, only the data types of layers and cores, and exists to be compared with
+them. Formulas of zigzag-dse 3.9.1 are in its floating point; repaired ones in exact fractions. Where the definitions
+mark transfer windows on a time line, this does so cycle by cycle.
+"""
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from tilewright.hardware.core import Core, Memory
+from tilewright.mapping.constraints import Unrolling
+from tilewright.workload.layer import Layer
+
+from tests.plain.allocation import Allocator, Boundaries
+from tests.plain.latency import LatencyModel, LinkName, PortName, PortTable, Transfer
+from tests.plain.relevancy import Loops, Number, relevancy_of
+from tests.plain.reuse import DIRECTIONS, Levels, Link, OperandModel, Reuse, merged_down, temporal_cycles
+from tests.plain.spatial import DoesNotFitError, SpatialMapping
+from tests.plain.switches import REFERENCE, Switches, switches_of
+
+Links = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a mapping costs, and all that laws speak of."""
+
+    energy_pj: float
+    memory_energy_pj: float
+    mac_energy_pj: float
+    latency_cycles: Number
+    parts: dict[str, Number]
+    words: dict[str, list[dict[str, int]]]
+    temporal_mapping: dict[str, Levels]
+    """Merged down."""
+    allocated: dict[str, Levels]
+    port_stalls: dict[PortName, int]
+    transfers: dict[PortName, dict[LinkName, Transfer]]
+    utilization: dict[str, list[Fraction]]
+    """Share of each memory level that an operand's tile takes."""
+    memory_share: list[Fraction]
+    """Share of each memory that all tiles take."""
+    traffic_elements: dict[str, list[dict[str, Number]]]
+    """Elements that each link moves in all."""
+    traffic_bits: dict[str, list[dict[str, Number]]]
+
+
+@dataclass
+class OperandCost:
+    """What does not depend on the other operands."""
+
+    energy: Reuse
+    time: Reuse
+    words: list[dict[str, int]] | None
+    """None where data move without a port."""
+    energy_by_level: list[float] = field(default_factory=list)
+
+
+class PlainModel:
+    """A layer on a core with a spatial mapping; `cost` evaluates one mapping in time."""
+
+    def __init__(
+        self,
+        layer: Layer,
+        core: Core,
+        links: Links,
+        unrolling: Unrolling,
+        even: bool = False,
+        model: str | Switches = REFERENCE,
+    ) -> None:
+        """Raises DoesNotFitError if the spatial mapping is impossible."""
+        self.layer, self.core, self.unrolling = layer, core, unrolling
+        self.switches = switches_of(model) if isinstance(model, str) else model
+        self.link = {operand: memory for operand, memory in links if operand in layer.operands}
+        self.operands = layer.operands
+        self.chains: dict[str, list[Memory]] = {
+            o: [m for m in core.memories if self.link[o] in m.operands] for o in self.operands
+        }
+        spatial = SpatialMapping(layer, core, self.chains, unrolling, self.switches)
+        self.temporal_sizes = spatial.temporal_sizes
+        self.models = {
+            o: OperandModel(o, relevancy_of(layer, o, self.switches), spatial, self.switches) for o in self.operands
+        }
+        self.table = PortTable(core, self.link, self.chains)
+        self.time = LatencyModel(self.operands, self.table, self.switches)
+        self.allocator = Allocator(core, self.link, self.models, self.chains, self.switches, even)
+        self.held = {k: self.allocator.held(memory) for k, memory in enumerate(core.memories)}
+        self.memo: dict[tuple[str, Levels], OperandCost] = {}
+
+    # costs ----------------------------------------------------------------------------------------------------------
+
+    def allocate(self, order: Loops, boundaries: Boundaries | None = None) -> dict[str, Levels]:
+        """Loops of each level, before merging down. Raises DoesNotFitError."""
+        return self.allocator.greedy(order) if boundaries is None else self.allocator.given(order, boundaries)
+
+    def cost(self, order: Any, boundaries: Boundaries | None = None) -> Cost:
+        """Everything about a mapping. Raises DoesNotFitError."""
+        order = tuple((d, s) for d, s in order)
+        allocated = self.allocate(order, boundaries)
+        merged = {o: merged_down(levels, self.models[o].rel.irrelevant) for o, levels in allocated.items()}
+        costs = {o: self.operand_cost(o, merged[o]) for o in self.operands}
+        memory_energy = self._memory_energy(costs)
+        total = temporal_cycles(order)
+        reuse = {o: cost.time for o, cost in costs.items()}
+        links = self._links(reuse)
+        held_bits = self._held_bits(costs, allocated)
+        choices = self.time.buffer_choices(self._effective(held_bits, costs), self.held)
+        stall, on, off, transfers, stalls = self.time.spans(links, reuse, choices, total)
+        ideal = math.ceil(self.layer.mac_count / math.prod(s for _, s in self.core.operational_array.dimensions))
+        drain = self.drain()
+        mac_energy = self.core.operational_array.unit_energy_pj * self.layer.mac_count
+        return Cost(
+            energy_pj=memory_energy + mac_energy,
+            memory_energy_pj=memory_energy,
+            mac_energy_pj=mac_energy,
+            latency_cycles=total + stall + on + off + drain,
+            parts={
+                "ideal": ideal,
+                "spatial_stall": total - ideal,
+                "temporal_stall": stall,
+                "onloading": on,
+                "offloading": off,
+                "drain": drain,
+            },
+            words={o: cost.words or [] for o, cost in costs.items()},
+            temporal_mapping=merged,
+            allocated=allocated,
+            port_stalls=stalls,
+            transfers=transfers,
+            utilization={
+                o: [Fraction(held_bits[o, m]) / memory.size_bits for m, memory in enumerate(self.chains[o])]
+                for o in self.operands
+            },
+            memory_share=[
+                sum((Fraction(held_bits[o, self.chains[o].index(memory)]) for o in self.held[k]), start=Fraction(0))
+                / memory.size_bits
+                for k, memory in enumerate(self.core.memories)
+            ],
+            traffic_elements={o: self._traffic(cost, lambda link: 1) for o, cost in costs.items()},
+            traffic_bits={o: self._traffic(cost, lambda link: link.bits) for o, cost in costs.items()},
+        )
+
+    def figures(
+        self, order: Loops, allocated: dict[str, Levels], seen: dict[object, tuple[float, Number]]
+    ) -> tuple[float, Number]:
+        """(energy, latency) of a mapping in time that is allocated; `seen` keeps those met before."""
+        merged = {o: merged_down(levels, self.models[o].rel.irrelevant) for o, levels in allocated.items()}
+        costs = {o: self.operand_cost(o, merged[o]) for o in self.operands}
+        held_bits = self._held_bits(costs, allocated)
+        key = (tuple(merged.values()), tuple(held_bits.values()))
+        if key not in seen:
+            reuse = {o: cost.time for o, cost in costs.items()}
+            choices = self.time.buffer_choices(self._effective(held_bits, costs), self.held)
+            total = temporal_cycles(order)
+            stall, on, off, _, _ = self.time.spans(self._links(reuse), reuse, choices, total)
+            mac_energy = self.core.operational_array.unit_energy_pj * self.layer.mac_count
+            energy = self._memory_energy(costs) + mac_energy
+            seen[key] = energy, total + stall + on + off + self.drain()
+        return seen[key]
+
+    def drain(self) -> int:
+        """Cycles in which the last results leave a systolic array."""
+        return sum(
+            max(math.ceil(math.prod(f for _, f in factors)) - 1, 0)
+            for name, factors in self.unrolling
+            if name in self.core.operational_array.systolic_dimensions
+        )
+
+    def operand_cost(self, o: str, merged: Levels) -> OperandCost:
+        """Reuse and word accesses of one operand with its loops."""
+        key = (o, merged)
+        if key not in self.memo:
+            energy, time = self.models[o].reuse(merged)
+            cost = OperandCost(energy, time, None)
+            try:
+                cost.words = [self._words(o, m, energy) for m in range(len(merged))]
+            except DoesNotFitError:
+                cost.words = None
+            for memory, row in zip(self.chains[o], cost.words or [], strict=False):
+                reads = row["th"] * memory.read_energy_pj + row["tl"] * memory.read_energy_pj
+                writes = row["fh"] * memory.write_energy_pj + row["fl"] * memory.write_energy_pj
+                cost.energy_by_level.append(reads + writes)
+            self.memo[key] = cost
+        return self.memo[key]
+
+    def _words(self, o: str, m: int, reuse: Reuse) -> dict[str, int]:
+        """Accesses of full words by direction."""
+        row = {}
+        for direction in DIRECTIONS:
+            link = reuse.links[m, direction]
+            if link.amount * link.bits == 0 or link.count == 0:
+                row[direction] = 0
+                continue
+            narrow, wide = self.table.widths((o, m, direction))
+            if wide == 0:
+                raise DoesNotFitError
+            units = reuse.units[m + 1]
+            if "whole_tiles" not in self.switches:
+                row[direction] = int(math.ceil(link.amount * link.bits / narrow) * (narrow / wide) * link.count * units)
+                continue
+            tile = reuse.tiles[m, direction]
+            low, high = (math.ceil(Fraction(amount * link.bits, narrow)) for amount in (tile.low, tile.whole))
+            parts = Fraction(high)
+            if tile.whole != tile.low:
+                parts = low + (high - low) * (tile.mean - tile.low) / (tile.whole - tile.low)
+            row[direction] = math.ceil(parts * Fraction(narrow, wide) * link.count * Fraction(units))
+        return row
+
+    def _memory_energy(self, costs: dict[str, OperandCost]) -> float:
+        """In the order of operands and levels. Raises DoesNotFitError where data move without a port."""
+        energy: float = 0
+        for cost in costs.values():
+            if cost.words is None:
+                raise DoesNotFitError
+            for level in cost.energy_by_level:
+                energy += level
+        for pick in ("energy", "time"):
+            if len({getattr(cost, pick).units[0] for cost in costs.values()}) > 1:
+                raise DoesNotFitError
+        return energy
+
+    def _links(self, reuse: dict[str, Reuse]) -> dict[LinkName, Link]:
+        return {(o, m, d): link for o, own in reuse.items() for (m, d), link in own.links.items()}
+
+    # what memories hold -----------------------------------------------------------------------------------------------
+
+    def _held_bits(self, costs: dict[str, OperandCost], allocated: dict[str, Levels]) -> dict[tuple[str, int], int]:
+        """Bits of the tile that an operand keeps in a memory level."""
+        result = {}
+        for o, cost in costs.items():
+            for m in range(len(self.chains[o])):
+                bits = cost.energy.precision[m + 1]
+                if "room_for_final_outputs" in self.switches:
+                    left = tuple(loop for loops in allocated[o][m:] for loop in loops)
+                    bits = self.allocator.element_bits(o, m, left)
+                result[o, m] = cost.energy.elements[m + 1] * bits
+        return result
+
+    def _effective(
+        self, held_bits: dict[tuple[str, int], int], costs: dict[str, OperandCost]
+    ) -> dict[tuple[str, int], int]:
+        """The same without what the outermost relevant loops replace."""
+        return {(o, m): bits // costs[o].energy.top_relevant[m] for (o, m), bits in held_bits.items()}
+
+    def _traffic(self, cost: OperandCost, bits_of: Any) -> list[dict[str, Number]]:
+        rows = []
+        for m in range(len(cost.energy.top_relevant)):
+            row: dict[str, Number] = {}
+            for direction in DIRECTIONS:
+                link = cost.energy.links[m, direction]
+                tile = cost.energy.tiles.get((m, direction))
+                amount: Number = 0 if link.count == 0 else link.amount if tile is None else tile.mean
+                row[direction] = amount * bits_of(link) * link.count * cost.energy.units[m + 1]
+            rows.append(row)
+        return rows
