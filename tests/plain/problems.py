@@ -51,11 +51,13 @@ class Problem:
         return PlainModel(self.layer, self.core, self.links, self.unrolling, even, model or self.model)
 
 
-def random_problem(seed: int, loops: tuple[int, int] = (0, 8), switches: tuple[str, ...] = SWITCHES) -> Problem:
+def random_problem(
+    seed: int, loops: tuple[int, int] = (0, 8), switches: tuple[str, ...] = SWITCHES, kind: str | None = None
+) -> Problem:
     """A problem whose mapping in time has a number of prime factors in the range given."""
     rng = random.Random(seed)
+    kind = kind or rng.choice(KINDS)
     while True:
-        kind = rng.choice(KINDS)
         layer = random_layer(rng, kind)
         count = rng.choice((1, 1, 2, 2, 3))
         array = tuple((name, rng.choice(ARRAY_SIZES)) for name in ("D1", "D2", "D3")[:count])

@@ -1,0 +1,164 @@
+"""Attacks on certificates: the exact search of the package against plain brute force, problem by problem."""
+
+import math
+import random
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from tilewright.errors import TilewrightError
+from tilewright.search.evaluate import PreparedProblem, prepare
+from tilewright.search.exact import ExactOptions, ExactResult, search_exact
+from tilewright.search.options import SearchOptions
+
+from tests.plain.model import PlainModel
+from tests.plain.problems import KINDS, Problem, random_problem
+from tests.plain.space import OBJECTIVES, Best, free_best, free_count, greedy_best, greedy_count
+from tests.plain.spatial import DoesNotFitError
+from tests.plain.switches import SWITCHES
+
+ALLOCATIONS = ("greedy", "free")
+LARGEST_SPACES = (100, 400, 400, 1000, 2500)
+"""Mappings of a space that brute force looks at; one is drawn for each problem."""
+CLOSE = 1e-9
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something that is not as it must be."""
+
+    seed: int
+    model: str
+    kind: str
+    allocation: str
+    objective: str
+    what: str
+    package: float | None
+    plain: float | None
+    mapping: str = ""
+
+
+@dataclass
+class Outcome:
+    """What attacks came to."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    differences: list[Difference] = field(default_factory=list)
+
+    def add(self, other: "Outcome") -> None:
+        """Take another outcome in."""
+        self.counts.update(other.counts)
+        self.differences += other.differences
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The differences as plain data."""
+        return [asdict(difference) for difference in self.differences]
+
+
+def small_problem(seed: int, switches: tuple[str, ...] = SWITCHES) -> tuple[Problem, tuple[str, ...]]:
+    """A problem and its allocations whose spaces brute force can look through."""
+    rng = random.Random(seed)
+    largest, kind, wanted = rng.choice(LARGEST_SPACES), rng.choice(KINDS), rng.choice(("greedy", "free", "free"))
+    while True:
+        problem = random_problem(rng.getrandbits(48), (1, 6), switches, kind)
+        plain = problem.plain()
+        counts = {"greedy": greedy_count(plain), "free": free_count(plain)}
+        possible = tuple(allocation for allocation in ALLOCATIONS if counts[allocation] <= largest)
+        # Spaces of a few mappings are found often and prove little.
+        if wanted in possible and counts[wanted] >= 6:
+            return problem, possible
+
+
+def attack(seed: int, switches: tuple[str, ...] = SWITCHES, model: str | None = None) -> Outcome:
+    """Search the problem of a seed in every way, and compare."""
+    outcome = Outcome()
+    problem, allocations = small_problem(seed, switches)
+    model = model or problem.model
+    outcome.counts["problems"] += 1
+    outcome.counts[f"kind: {problem.kind}"] += 1
+    outcome.counts[f"model: {_family(model)}"] += 1
+    try:
+        plain = problem.plain(model)
+    except DoesNotFitError:
+        plain = None
+    try:
+        prepared = prepare(
+            problem.layer, problem.core, problem.links, problem.unrolling, SearchOptions(model=model)
+        )
+    except TilewrightError as error:
+        outcome.counts[f"refused: {_reason(error)}"] += 1
+        if plain is not None:
+            outcome.differences.append(Difference(seed, model, problem.kind, "", "", f"refused: {error}", None, None))
+        return outcome
+    if plain is None:
+        outcome.differences.append(Difference(seed, model, problem.kind, "", "", "not refused", None, None))
+        return outcome
+    for allocation in allocations:
+        best = greedy_best(plain) if allocation == "greedy" else free_best(plain)
+        outcome.counts["mappings costed by brute force"] += best.mappings
+        for objective in OBJECTIVES:
+            where = (seed, model, problem.kind, allocation, objective)
+            outcome.counts[f"searches: {allocation} {objective}"] += 1
+            _attack_search(outcome, where, prepared, plain, best)
+    return outcome
+
+
+def _attack_search(
+    outcome: Outcome, where: tuple[int, str, str, str, str], prepared: PreparedProblem, plain: PlainModel, best: Best
+) -> None:
+    *_, allocation, objective = where
+    least = best.value(objective)
+    try:
+        result = search_exact(prepared, (), ExactOptions(allocation, 60.0), objective)
+    except TilewrightError as error:
+        outcome.counts[f"refused: {_reason(error)}"] += 1
+        return
+    if result is None:
+        outcome.counts["no mapping fits" if least == math.inf else "DIFFERENT"] += 1
+        if least < math.inf:
+            outcome.differences.append(Difference(*where, "nothing found", None, least, _text(best, objective)))
+        return
+    outcome.counts["proven" if result.proven else "not proven"] += 1
+    found: list[tuple[str, float | None]] = []
+    if least == math.inf:
+        found.append(("nothing fits", None))
+    elif not result.value >= least * (1 - CLOSE):
+        found.append(("better than the optimum", least))
+    elif result.proven and not result.value <= least * (1 + CLOSE):
+        found.append(("proven, and a better one exists", least))
+    elif not result.lower_bound <= least * (1 + CLOSE):
+        found.append(("a better one than the bound exists", least))
+    value = plain_value(plain, result, objective)
+    if value is None or abs(value - result.value) > CLOSE * abs(result.value):
+        found.append(("the mapping costs something else", value))
+    outcome.counts["equal" if not found else "DIFFERENT"] += 1
+    for what, expected in found:
+        text = f"{result.order} {result.boundaries}; best: {_text(best, objective)}"
+        outcome.differences.append(Difference(*where, what, result.value, expected, text))
+
+
+def plain_value(plain: PlainModel, result: ExactResult, objective: str) -> float | None:
+    """What the mapping found costs by the plain model; None where it does not fit."""
+    boundaries = None
+    if result.boundaries is not None:
+        boundaries = {o: tuple(int(b) for b in bounds) for o, bounds in zip(plain.operands, result.boundaries, strict=True)}
+    try:
+        cost = plain.cost(result.order, boundaries)
+    except DoesNotFitError:
+        return None
+    latency = float(cost.latency_cycles)
+    return {"latency": latency, "energy": cost.energy_pj, "EDP": cost.energy_pj * latency}[objective]
+
+
+def _text(best: Best, objective: str) -> str:
+    found = best.found.get(objective)
+    return "" if found is None else f"{found.order} {found.boundaries}"
+
+
+def _family(model: str) -> str:
+    return model if model in ("corrected", "zigzag-3.9.1") else "random switches"
+
+
+def _reason(error: Exception) -> str:
+    """The message of a refusal without its numbers."""
+    return "".join("#" if sign.isdigit() else sign for sign in str(error))[:90]
