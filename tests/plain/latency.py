@@ -205,7 +205,7 @@ class LatencyModel:
         if self.on("consistent_window_union"):
             union = union_without_first_windows([(x.allowed, x.period) for x in transfers], total)
         else:
-            union = union_on_time_line([(x.allowed, x.period, total // x.period) for x in transfers])
+            union = union_on_time_line([(x.allowed, x.period, x.count) for x in transfers])
         slack = [transfer.slack for transfer in transfers]
         return sum(s for s in slack if s > 0) + max(0, sum(s for s in slack if s <= 0) + windows - union)
 

@@ -202,7 +202,7 @@ class PlainModel:
                 row[direction] = int(math.ceil(link.amount * link.bits / narrow) * (narrow / wide) * link.count * units)
                 continue
             tile = reuse.tiles[m, direction]
-            low, high = (math.ceil(Fraction(amount * link.bits, narrow)) for amount in (tile.low, tile.whole))
+            low, high = (math.ceil(Fraction(amount) * link.bits / narrow) for amount in (tile.low, tile.whole))
             parts = Fraction(high)
             if tile.whole != tile.low:
                 parts = low + (high - low) * (tile.mean - tile.low) / (tile.whole - tile.low)

@@ -52,7 +52,7 @@ def rounded_up(value: Number) -> int:
 class Tile:
     """Elements of a tile, counted in three ways."""
 
-    low: int
+    low: Fraction
     mean: Fraction
     whole: int
 
@@ -95,16 +95,19 @@ class Relevancy:
             elements *= self.window(relation, sizes, up=self.exact)
         return elements
 
-    def tile(self, sizes: Mapping[str, Number]) -> Tile:
-        """Elements of a tile of fractional sizes: at least, on average and at most (in one piece)."""
+    def windows(self, sizes: Mapping[str, Number]) -> int:
+        """Positions of all data dimensions that partial loop sizes touch, rounded up."""
+        return math.prod(self.window(relation, sizes, up=True) for relation in self.relations)
+
+    def tile(self, sizes: Mapping[str, Number], windows: Fraction) -> Tile:
+        """Elements of a tile of fractional sizes with so many window positions: at least, on average and at most."""
         low, mean, whole = 1, Fraction(1), 1
         for dimension in self.relevant:
             size = Fraction(sizes.get(dimension, 1))
             low *= max(1, math.floor(size))
             mean *= size
             whole *= math.ceil(size)
-        windows = math.prod(self.window(relation, sizes, up=True) for relation in self.relations)
-        return Tile(low * windows, mean * windows, whole * windows)
+        return Tile(low * windows, mean * windows, math.ceil(whole * windows))
 
     def decouple(self, levels: Iterable[Iterable[Loop]], exactly: bool = False) -> list[list[Kind]]:
         """Levels with every loop as r or ir; loops of windows are split into a part of each kind.

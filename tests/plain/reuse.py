@@ -82,7 +82,7 @@ class OperandModel:
         self.fractional, self.integer = spatial.fractional[operand], spatial.integer[operand]
         self.exact = spatial.exact[operand]
         self.bits_of = rel.layer.bits_of
-        self.memo_of_tiles: dict[tuple[int, frozenset[tuple[str, Number]]], Tile] = {}
+        self.memo_of_tiles: dict[tuple[int, bool, frozenset[tuple[str, Number]]], Tile] = {}
         self.integer_boost = self._boost(self.integer, exactly=False)
 
     def reuse(self, levels: Levels) -> tuple[Reuse, Reuse]:
@@ -93,15 +93,31 @@ class OperandModel:
         return self._analysed(levels, self.fractional), self._analysed(levels, self.integer)
 
     def tile(self, m: int, temporal: dict[str, Number]) -> Tile:
-        """Elements of temporal loops and the spatial loops S[0..m]."""
-        key = (m, frozenset(temporal.items()))
+        """What one instance of memory m holds for temporal loops: with the spatial loops S[0..m]."""
+        key = (m, True, frozenset(temporal.items()))
         if key not in self.memo_of_tiles:
-            sizes = dict(temporal)
-            for loops in self.exact[: m + 1]:
-                for dimension, size in loops:
-                    sizes[dimension] = sizes.get(dimension, 1) * size
-            self.memo_of_tiles[key] = self.rel.tile(sizes)
+            sizes = self._with_lanes(temporal, m + 1)
+            self.memo_of_tiles[key] = self.rel.tile(sizes, Fraction(self.rel.windows(sizes)))
         return self.memo_of_tiles[key]
+
+    def wide(self, m: int, temporal: dict[str, Number]) -> Tile:
+        """What all instances below memory m take of one instance of it: windows of each apart, as lanes spread them."""
+        key = (m, False, frozenset(temporal.items()))
+        if key not in self.memo_of_tiles:
+            spread = Fraction(
+                self.rel.windows(self._with_lanes({}, m + 1)), self.rel.windows(self._with_lanes({}, m))
+            )
+            windows = self.rel.windows(self._with_lanes(temporal, m)) * spread
+            self.memo_of_tiles[key] = self.rel.tile(self._with_lanes(temporal, m + 1), windows)
+        return self.memo_of_tiles[key]
+
+    def _with_lanes(self, temporal: dict[str, Number], levels: int) -> dict[str, Number]:
+        """Sizes of temporal loops together with the innermost levels of spatial ones."""
+        sizes = dict(temporal)
+        for loops in self.exact[:levels]:
+            for dimension, size in loops:
+                sizes[dimension] = sizes.get(dimension, 1) * size
+        return sizes
 
     def _boost(self, spatial: Levels, exactly: bool) -> tuple[int, ...]:
         relevant = [[s for kind, s in kinds if kind == "r"] for kinds in self.rel.decouple(spatial, exactly)]
@@ -125,7 +141,7 @@ class OperandModel:
             elements = [1]
             below, above = [], []
             for m in range(count):
-                wide = self.tile(m, sizes_by_dimension(x for level in levels[:m] for x in level))
+                wide = self.wide(m, sizes_by_dimension(x for level in levels[:m] for x in level))
                 held = self.tile(m, sizes_by_dimension(x for level in levels[: m + 1] for x in level))
                 tiles |= dict.fromkeys([(m, "tl"), (m, "fl")], wide) | dict.fromkeys([(m, "th"), (m, "fh")], held)
                 elements.append(held.whole)

@@ -18,10 +18,8 @@ def marked_cycles(windows: list[tuple[int, int]], length: int) -> int:
 
 
 def union_on_time_line(activities: list[Activity]) -> int:
-    """Union of (allowed, period, count) activities as zigzag-dse 3.9.1 counts it: one longest period, repeated."""
-    for allowed, period, count in activities:
-        if allowed == period:
-            return period * count
+    """Union of (allowed, period, count) activities as zigzag-dse 3.9.1 counts it: one longest period, repeated as often
+    as the first link of that period moves."""
     longest = max(period for _, period, _ in activities)
     repeats = next(count for _, period, count in activities if period == longest)
     return one_period([(allowed, period) for allowed, period, _ in activities], longest) * repeats
