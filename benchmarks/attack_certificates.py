@@ -2,11 +2,11 @@
 
     .venv/bin/python benchmarks/attack_certificates.py [--problems 20000] [--jobs 2] [--seconds 2400]
 
-Every problem is a random layer, core, spatial mapping and model profile (`tests/plain/problems.py`). For each allocation
-and objective a proven value must be the least of all mappings by a model in plain Python that shares no code with the
-package (`tests/plain`), and the mapping found must cost by that model what the package says. Prints counts; each
-difference is saved with its seed to `benchmarks/results/`, and `--seed N` runs one problem again. Exit code 1 where there
-is a difference.
+Every problem is a random layer, core, spatial mapping and model profile (`tests/plain/problems.py`). For each
+allocation and objective a proven value must be the least of all mappings by a model in plain Python that shares no code
+with the package (`tests/plain`), and the mapping found must cost by that model what the package says. Prints counts;
+each difference is saved with its seed to `benchmarks/results/`, and `--seed N` runs one problem again. Exit code 1
+where there is a difference.
 """
 
 from __future__ import annotations

@@ -64,6 +64,8 @@ class Allocator:
 
     inner: dict[str, list[Loops]]
     """Loops of the levels allocated so far."""
+    used: dict[str, Number]
+    """Memory -> bits that the tiles of given boundaries take."""
 
     def tile_bits(self, memory: Memory, o: str, order: Loops, here: int) -> Number:
         """The same, twice where a tile that will be replaced is kept twice."""
@@ -91,6 +93,7 @@ class Allocator:
             if not nested or bounds[-1] != len(order) or len(bounds) != len(self.chains[o]):
                 raise DoesNotFitError
         self.inner = {o: [] for o in self.models}
+        self.used = {}
         for memory in self.core.memories:
             used: Number = 0
             for o in self.held(memory):
@@ -98,6 +101,7 @@ class Allocator:
                 start = boundaries[o][level - 1] if level else 0
                 here = boundaries[o][level] - start
                 used += self.tile_bits(memory, o, order, here)
+            self.used[memory.name] = used
             if used > memory.size_bits:
                 raise DoesNotFitError
             held = self.held(memory)

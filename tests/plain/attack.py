@@ -82,9 +82,7 @@ def attack(seed: int, switches: tuple[str, ...] = SWITCHES, model: str | None = 
     except DoesNotFitError:
         plain = None
     try:
-        prepared = prepare(
-            problem.layer, problem.core, problem.links, problem.unrolling, SearchOptions(model=model)
-        )
+        prepared = prepare(problem.layer, problem.core, problem.links, problem.unrolling, SearchOptions(model=model))
     except TilewrightError as error:
         outcome.counts[f"refused: {_reason(error)}"] += 1
         if plain is not None:
@@ -141,7 +139,9 @@ def plain_value(plain: PlainModel, result: ExactResult, objective: str) -> float
     """What the mapping found costs by the plain model; None where it does not fit."""
     boundaries = None
     if result.boundaries is not None:
-        boundaries = {o: tuple(int(b) for b in bounds) for o, bounds in zip(plain.operands, result.boundaries, strict=True)}
+        boundaries = {
+            o: tuple(int(b) for b in bounds) for o, bounds in zip(plain.operands, result.boundaries, strict=True)
+        }
     try:
         cost = plain.cost(result.order, boundaries)
     except DoesNotFitError:

@@ -227,7 +227,9 @@ class LatencyModel:
         return result
 
     def _floor(self, name: LinkName, link: Link, reuse: Reuse, wide: int) -> int:
-        """Cycles of what the array needs to begin."""
+        """Cycles of what the array needs to begin, or has to end with: its own transfers as a whole."""
+        if self.every_transfer and name[1] == 0 and name[2] in ("tl", "fl"):
+            return real_cycles(link, wide)
         bits = reuse.elements[1] * reuse.precision[1]
         if self.on("per_level_loading_floor"):
             bits = min(bits * math.prod(reuse.boost[1 : name[1] + 1]), math.ceil(link.amount * link.bits))

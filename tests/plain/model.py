@@ -41,6 +41,8 @@ class Cost:
     transfers: dict[PortName, dict[LinkName, Transfer]]
     utilization: dict[str, list[Fraction]]
     """Share of each memory level that an operand's tile takes."""
+    effective_bits: dict[str, list[int]]
+    """Bits of each level's tile without what its outermost relevant loops replace."""
     memory_share: list[Fraction]
     """Share of each memory that all tiles take."""
     traffic_elements: dict[str, list[dict[str, Number]]]
@@ -107,7 +109,8 @@ class PlainModel:
         reuse = {o: cost.time for o, cost in costs.items()}
         links = self._links(reuse)
         held_bits = self._held_bits(costs, allocated)
-        choices = self.time.buffer_choices(self._effective(held_bits, costs), self.held)
+        effective = self._effective(held_bits, costs)
+        choices = self.time.buffer_choices(effective, self.held)
         stall, on, off, transfers, stalls = self.time.spans(links, reuse, choices, total)
         ideal = math.ceil(self.layer.mac_count / math.prod(s for _, s in self.core.operational_array.dimensions))
         drain = self.drain()
@@ -134,6 +137,7 @@ class PlainModel:
                 o: [Fraction(held_bits[o, m]) / memory.size_bits for m, memory in enumerate(self.chains[o])]
                 for o in self.operands
             },
+            effective_bits={o: [effective[o, m] for m in range(len(self.chains[o]))] for o in self.operands},
             memory_share=[
                 sum((Fraction(held_bits[o, self.chains[o].index(memory)]) for o in self.held[k]), start=Fraction(0))
                 / memory.size_bits

@@ -9,8 +9,9 @@ from tilewright.hardware.core import Core, Memory, OperationalArray, Port
 from tilewright.mapping.constraints import Unrolling
 from tilewright.workload.layer import DimensionRelation, Layer
 
+from tests.plain.allocation import Boundaries
 from tests.plain.model import Links, PlainModel
-from tests.plain.relevancy import positions
+from tests.plain.relevancy import Loops, positions
 from tests.plain.space import merged_loops, primes
 from tests.plain.spatial import DoesNotFitError
 from tests.plain.switches import REFERENCE, SWITCHES
@@ -321,3 +322,22 @@ def with_memory(core: Core, index: int, **changes: Any) -> Core:
     memories = list(core.memories)
     memories[index] = replace(memories[index], **changes)
     return replace(core, memories=tuple(memories))
+
+
+def tightened(rng: random.Random, problem: Problem, plain: PlainModel, order: Loops, boundaries: Boundaries) -> Problem:
+    """The problem with memories of just the size that a mapping needs, or that second tiles of some operands need."""
+    cost = plain.cost(order, boundaries)
+    used = {
+        memory.name: math.ceil(bits)
+        for memory, bits in zip(problem.core.memories, plain.allocator.used.values(), strict=True)
+    }
+    core = problem.core
+    for k, memory in enumerate(core.memories):
+        if rng.random() < 0.5:
+            room = used[memory.name]
+            for o in plain.held[k]:
+                m = plain.chains[o].index(memory)
+                if rng.random() < 0.5:
+                    room += int(cost.effective_bits[o][m])
+            core = with_memory(core, k, size_bits=max(1, used[memory.name], room - rng.choice((0, 0, 0, 1))))
+    return replace(problem, core=core)

@@ -104,9 +104,7 @@ class OperandModel:
         """What all instances below memory m take of one instance of it: windows of each apart, as lanes spread them."""
         key = (m, False, frozenset(temporal.items()))
         if key not in self.memo_of_tiles:
-            spread = Fraction(
-                self.rel.windows(self._with_lanes({}, m + 1)), self.rel.windows(self._with_lanes({}, m))
-            )
+            spread = Fraction(self.rel.windows(self._with_lanes({}, m + 1)), self.rel.windows(self._with_lanes({}, m)))
             windows = self.rel.windows(self._with_lanes(temporal, m)) * spread
             self.memo_of_tiles[key] = self.rel.tile(self._with_lanes(temporal, m + 1), windows)
         return self.memo_of_tiles[key]

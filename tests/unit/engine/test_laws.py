@@ -1,0 +1,48 @@
+"""Laws of physics and of sound bookkeeping under `corrected`, on random problems; `benchmarks/laws.py` tries many more."""
+
+import pytest
+from tilewright.profile import SWITCHES as PACKAGE_SWITCHES
+
+from tests.plain.laws import (
+    BUSY_PORTS,
+    LAWS,
+    MORE_IS_NOT_WORSE,
+    OF_MAPPINGS,
+    ORDER_OF_ENTRIES,
+    RESTS_ON,
+    TRAFFIC,
+    UTILIZATION,
+    Tally,
+    try_laws,
+)
+from tests.plain.switches import SWITCHES
+
+CASES = 1000
+PARTS = 10
+NOT_OF_A_MAPPING = {
+    "independent_spatial_candidates",
+    "onnx_height_is_y",
+    "trace_onnx_constants",
+    "model_every_operator",
+    "live_tensor_capacity",
+    "effective_top_memory_option",
+}
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_laws_hold(part: int) -> None:
+    """No law is broken under `corrected`, nor without a switch that it does not rest on."""
+    tally = Tally()
+    for seed in range(part * CASES // PARTS, (part + 1) * CASES // PARTS):
+        tally.add(try_laws(seed))
+    assert not tally.broken, "\n".join(tally.broken[:10])
+    for law in LAWS:
+        assert tally.counts[f"corrected: {law}"] > CASES // PARTS // 4, law
+    for law in (ORDER_OF_ENTRIES, BUSY_PORTS, TRAFFIC, UTILIZATION):
+        assert tally.counts[f"one switch off: {law}"] > CASES // PARTS // 10, law
+
+
+def test_switches_are_those_of_the_package() -> None:
+    """Every switch of the package that acts on a mapping is known here."""
+    assert set(SWITCHES) | NOT_OF_A_MAPPING == set(PACKAGE_SWITCHES)
+    assert set(RESTS_ON) == set(LAWS) == {*OF_MAPPINGS, MORE_IS_NOT_WORSE}
