@@ -139,9 +139,8 @@ def plain_value(plain: PlainModel, result: ExactResult, objective: str) -> float
     """What the mapping found costs by the plain model; None where it does not fit."""
     boundaries = None
     if result.boundaries is not None:
-        boundaries = {
-            o: tuple(int(b) for b in bounds) for o, bounds in zip(plain.operands, result.boundaries, strict=True)
-        }
+        given = zip(plain.operands, result.boundaries, strict=True)
+        boundaries = {o: tuple(int(bound) for bound in bounds) for o, bounds in given}
     try:
         cost = plain.cost(result.order, boundaries)
     except DoesNotFitError:

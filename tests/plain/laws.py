@@ -1,4 +1,4 @@
-"""Laws of physics and of sound bookkeeping that the package must keep under `corrected`, each as a check of one problem.
+"""Laws of physics and of sound bookkeeping that `corrected` must keep, each as a check of one problem.
 
 `RESTS_ON` says on which switches each law rests: without them a fault of the reference model breaks it.
 """
@@ -228,7 +228,7 @@ def order_of_entries(rng: random.Random, mapped: Mapped) -> Broken:
     yield from same_figures(mapped.record, record)
 
 
-# 2: ports ---------------------------------------------------------------------------------------------------------------
+# 2: ports -------------------------------------------------------------------------------------------------------------
 
 
 def busy_ports(rng: random.Random, mapped: Mapped) -> Broken:
@@ -239,7 +239,7 @@ def busy_ports(rng: random.Random, mapped: Mapped) -> Broken:
             yield f"{port['memory']} {port['port']} is busy for {busy} of {mapped.record['latency_cycles']} cycles"
 
 
-# 3: traffic -------------------------------------------------------------------------------------------------------------
+# 3: traffic -----------------------------------------------------------------------------------------------------------
 
 
 def tensor_elements(layer: Layer, operand: str) -> int:
@@ -280,7 +280,7 @@ def traffic(rng: random.Random, mapped: Mapped) -> Broken:
                     yield f"{o} {m} {direction} moves {words} words of {wide} bits, {tensor} elements of {width} bits"
 
 
-# 4: utilisation -----------------------------------------------------------------------------------------------------------
+# 4: utilisation -------------------------------------------------------------------------------------------------------
 
 
 def utilization(rng: random.Random, mapped: Mapped) -> Broken:
@@ -294,7 +294,7 @@ def utilization(rng: random.Random, mapped: Mapped) -> Broken:
                 yield f"memory utilisation of {o} {m} is {value}"
 
 
-# 5: more is not worse -----------------------------------------------------------------------------------------------------
+# 5: more is not worse -------------------------------------------------------------------------------------------------
 
 
 def optimum(problem: Problem, model: str, objective: str) -> float | None:
@@ -346,7 +346,7 @@ def more_is_not_worse(rng: random.Random, problem: Problem, model: str) -> Broke
         yield f"{text}: {objective} {before} -> {after}"
 
 
-# 6: scale -----------------------------------------------------------------------------------------------------------------
+# 6: scale -------------------------------------------------------------------------------------------------------------
 
 
 def scaled_bits(problem: Problem, k: int) -> Problem:
@@ -395,7 +395,7 @@ def scale(rng: random.Random, mapped: Mapped) -> Broken:
         yield f"energies x {k}: {text}"
 
 
-# all ----------------------------------------------------------------------------------------------------------------------
+# all ------------------------------------------------------------------------------------------------------------------
 
 OF_MAPPINGS: dict[str, Callable[[random.Random, Mapped], Broken]] = {
     ORDER_OF_ENTRIES: order_of_entries,
@@ -407,7 +407,7 @@ OF_MAPPINGS: dict[str, Callable[[random.Random, Mapped], Broken]] = {
 
 
 def try_laws(seed: int, with_search: bool = True) -> Tally:
-    """All laws on the problem of a seed: under `corrected`, and without one of its switches those that do not rest on it."""
+    """All laws on the problem of a seed under `corrected`, and without a switch those that do not rest on it."""
     tally = Tally()
     rng = random.Random(seed)
     problem = replace(random_problem(rng.getrandbits(48), (1, 7)), model="corrected")

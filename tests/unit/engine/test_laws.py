@@ -1,4 +1,4 @@
-"""Laws of physics and of sound bookkeeping under `corrected`, on random problems; `benchmarks/laws.py` tries many more."""
+"""Laws of physics and of sound bookkeeping under `corrected`; `benchmarks/laws.py` tries many more problems."""
 
 import pytest
 from tilewright.profile import SWITCHES as PACKAGE_SWITCHES

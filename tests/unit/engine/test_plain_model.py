@@ -93,9 +93,10 @@ def test_merging_loops() -> None:
 
 @pytest.mark.parametrize("operands", list(itertools.permutations(("I1", "I2", "O"))))
 def test_union_with_read_backs(operands: tuple[str, ...]) -> None:
-    """C 2 inside D 50: 100 inputs and 50 partial sums over one port, one cycle each. While the array computes, 99 and 50
-    must move in the 99 cycles after the first: a stall of 50 (100 without room for the first input before the start),
-    150 cycles; and one more each to load the first inputs and to write the last output: 152, in any order of operands.
+    """C 2 inside D 50: 100 inputs and 50 partial sums over one port, one cycle each.
+
+    While the array computes, 99 and 50 must move in the 99 cycles after the first: a stall of 50, 150 cycles. The first
+    inputs before and the last output after take one cycle each: 152, in any order of operands.
     """
     result = cost(gemm(C=2, D=50, bits=BITS), one_memory(operands), (("D1", (("K", 1),)),), (("C", 2), ("D", 50)))
     assert result.parts["temporal_stall"] == 50
@@ -154,8 +155,8 @@ def test_preloading_leaves_the_port_to_read_backs() -> None:
 
 
 def test_whole_tiles_hold_whole_lanes() -> None:
-    """K 15 over 8 lanes: 2 passes of 7.5 lanes; 8 weights of 8 bits take 64 bits, and with an input of 4 bits they do not
-    fit into 64; fractional ones (60 + 4) did."""
+    """K 15 over 8 lanes: 2 passes of 7.5 lanes; 8 weights of 8 bits take 64 bits, and with an input of 4 bits they do
+    not fit into 64; fractional ones (60 + 4) did."""
     core = Core(
         "tiny",
         OperationalArray((("D1", 8),), 1.0),
