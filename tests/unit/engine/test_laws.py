@@ -1,5 +1,8 @@
 """Laws of physics and of sound bookkeeping under `corrected`; `benchmarks/laws.py` tries many more problems."""
 
+import random
+from dataclasses import replace
+
 import pytest
 from tilewright.profile import SWITCHES as PACKAGE_SWITCHES
 
@@ -13,8 +16,10 @@ from tests.plain.laws import (
     TRAFFIC,
     UTILIZATION,
     Tally,
+    random_mapping,
     try_laws,
 )
+from tests.plain.problems import random_problem
 from tests.plain.switches import SWITCHES
 
 CASES = 1000
@@ -46,3 +51,27 @@ def test_switches_are_those_of_the_package() -> None:
     """Every switch of the package that acts on a mapping is known here."""
     assert set(SWITCHES) | NOT_OF_A_MAPPING == set(PACKAGE_SWITCHES)
     assert set(RESTS_ON) == set(LAWS) == {*OF_MAPPINGS, MORE_IS_NOT_WORSE}
+
+
+@pytest.mark.parametrize(
+    ("law", "switch"),
+    [
+        (BUSY_PORTS, "every_transfer_takes_port_time"),
+        (BUSY_PORTS, "serial_half_shared_loading"),
+        (TRAFFIC, "whole_tiles"),
+        (UTILIZATION, "whole_tiles"),
+        (UTILIZATION, "room_for_final_outputs"),
+        (ORDER_OF_ENTRIES, "consistent_window_union"),
+        (ORDER_OF_ENTRIES, "exact_window_sizes"),
+    ],
+)
+def test_laws_rest_on_switches(law: str, switch: str) -> None:
+    """Without a switch that a law rests on, some case breaks it: the checks can fail, and the switches are needed."""
+    assert switch in RESTS_ON[law]
+    for seed in range(800):
+        rng = random.Random(seed)
+        problem = replace(random_problem(rng.getrandbits(48), (1, 7)), model="corrected")
+        mapped = random_mapping(rng, problem, f"corrected-{switch}")
+        if mapped is not None and any(OF_MAPPINGS[law](rng, mapped)):
+            return
+    pytest.fail("no case breaks the law")
