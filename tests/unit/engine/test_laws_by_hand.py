@@ -9,7 +9,7 @@ from tilewright.mapping.constraints import Unrolling
 
 from tests.plain.laws import record_of, scaled_bits
 from tests.plain.problems import Problem
-from tests.unit.engine.engine_cases import LINKS, gemm, memory
+from tests.unit.engine.engine_cases import LINKS, convolution, gemm, memory
 
 EVERY = ("tl", "fl", "th", "fh")
 
@@ -85,3 +85,16 @@ def test_partial_sums_have_their_own_width() -> None:
     case = problem(core, (("D1", (("C", 2),)),), (8, 8, 16, 8), C=3, D=1, K=1)
     record = record_of(case, "corrected", (("C", 2),), {"O": (1, 1, 1), "I": (1,), "W": (1,)})
     assert record["word_accesses"]["O"][1]["fl"] == 2 * 1.5
+
+
+@pytest.mark.xfail(strict=True, reason="lanes next to each other count as overlapping as much as single windows do")
+def test_windows_of_lanes_cover_the_tensor() -> None:
+    """16 windows of 3, 8 one after another on each of 2 lanes: each lane needs 10 positions, both together 18. What two
+    single windows need, 4 for 3, makes 10 x 4 / 3 of them."""
+    inputs = Memory("inputs", 10**4, 1.0, 1.0, ("I1",), own_ports(8, ("I1", "tl"), ("I1", "fh")), ("D1",))
+    top = memory("top", 10**6, ("I1", "I2", "O"), ("D1", "D2"), read=8, write=8, top=True)
+    core = Core("rows", OperationalArray((("D1", 3), ("D2", 2)), 1.0), (inputs, top))
+    layer = convolution(OX=16, FX=3)
+    case = Problem("conv", layer, core, LINKS, (("D1", (("FX", 3),)), ("D2", (("OX", 2),))), "corrected")
+    record = record_of(case, "corrected", (("OX", 8),), {"O": (1,), "W": (1,), "I": (1, 1)})
+    assert record["word_accesses"]["I"][1]["tl"] >= 18
