@@ -39,16 +39,17 @@ class Allocator:
     def element_bits(self, o: str, level: int, left: Loops) -> int:
         """Bits of an element in memory `level` while the loops `left` stand at it and above."""
         rel = self.models[o].rel
-        bits = rel.layer.bits_of
+        bits = self.models[o].bits_of
         if o != "O":
             return bits[o]
-        above = {d for d, _ in left} | {d for loops in self.spatial[o][level + 1 :] for d, _ in loops}
+        lanes = [loop for loops in self.spatial[o][level + 1 :] for loop in loops]
+        above = {d for d, _ in left} | {d for d, factor in lanes if factor > 1 or not self.room}
         accumulating = set(rel.irrelevant)
         if self.room:
             accumulating |= {d for relation in rel.relations for d, _ in relation.terms}
         if not above & accumulating:
             return bits["O_final"]
-        return max(bits["O"], bits["O_final"]) if self.room else bits["O"]
+        return bits["O"]
 
     def bits(self, o: str, level: int, below: Loops, left: Loops, here: int) -> Number:
         """Bits that a tile takes of its memory: `here` of the loops `left` by level `level`, `below` by inner ones."""

@@ -54,8 +54,9 @@ RESTS_ON: dict[str, frozenset[str]] = {
     ),
     # Without them: preloading and read-backs share cycles; loads of both inputs over one port overlap (B16).
     BUSY_PORTS: frozenset({"every_transfer_takes_port_time", "serial_half_shared_loading"}),
-    # Without them: tiles are rounded to the nearest and words truncated; an operand has windows that are not its own.
-    TRAFFIC: frozenset({"whole_tiles", "exact_window_sizes"}),
+    # Without them: tiles are rounded to the nearest and words truncated; an operand has windows that are not its own;
+    # what is formed in the top memory moves as partial sums, which may be narrower.
+    TRAFFIC: frozenset({"whole_tiles", "exact_window_sizes", "room_for_final_outputs"}),
     # Without them: fractional tiles fit that whole ones exceed; final outputs that are wider than partial sums fit.
     UTILIZATION: frozenset({"whole_tiles", "room_for_final_outputs"}),
     MORE_IS_NOT_WORSE: frozenset(SWITCHES),
@@ -202,15 +203,12 @@ def tensor_elements(layer: Layer, operand: str) -> int:
 
 
 def traffic(rng: random.Random, mapped: Mapped) -> Broken:
-    """3: over each boundary of an operand goes at least its tensor, in elements and in words of the ports' width.
-
-    Partial sums move in their own width, also where final outputs are wider.
-    """
+    """3: over each boundary of an operand goes at least its tensor, in elements and in words of the ports' width."""
     layer = mapped.problem.layer
     bits = layer.bits_of
     for o in layer.operands:
         tensor = tensor_elements(layer, o)
-        width = min(bits["O"], bits["O_final"]) if o == "O" else bits[o]
+        width = bits["O_final"] if o == "O" else bits[o]
         last = len(mapped.plain.chains[o]) - 1
         for m in range(last + 1):
             down = [d for d in (("fl", "th") if o == "O" else ("tl", "fh")) if m < last or d in ("fl", "tl")]

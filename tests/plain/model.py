@@ -247,7 +247,14 @@ class PlainModel:
         self, held_bits: dict[tuple[str, int], int], costs: dict[str, OperandCost]
     ) -> dict[tuple[str, int], int]:
         """The same without what the outermost relevant loops replace."""
-        return {(o, m): bits // costs[o].energy.top_relevant[m] for (o, m), bits in held_bits.items()}
+        result = {}
+        for (o, m), bits in held_bits.items():
+            elements, top = costs[o].energy.elements[m + 1], costs[o].energy.top_relevant[m]
+            if "best_double_buffers" in self.switches:
+                result[o, m] = math.ceil(Fraction(elements, top)) * (bits // elements)
+            else:
+                result[o, m] = bits // top
+        return result
 
     def _traffic(self, cost: OperandCost, bits_of: Any) -> list[dict[str, Number]]:
         rows = []

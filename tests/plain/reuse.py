@@ -81,7 +81,9 @@ class OperandModel:
         self.whole = "whole_tiles" in switches
         self.fractional, self.integer = spatial.fractional[operand], spatial.integer[operand]
         self.exact = spatial.exact[operand]
-        self.bits_of = rel.layer.bits_of
+        self.bits_of = dict(rel.layer.bits_of)
+        if "room_for_final_outputs" in switches:
+            self.bits_of["O"] = max(self.bits_of["O"], self.bits_of["O_final"])
         self.memo_of_tiles: dict[tuple[int, bool, frozenset[tuple[str, Number]]], Tile] = {}
         self.integer_boost = self._boost(self.integer, exactly=False)
 
@@ -101,12 +103,11 @@ class OperandModel:
         return self.memo_of_tiles[key]
 
     def wide(self, m: int, temporal: dict[str, Number]) -> Tile:
-        """What all instances below memory m take of one instance of it: windows of each apart, as lanes spread them."""
+        """What all instances below memory m take of one instance of it."""
         key = (m, False, frozenset(temporal.items()))
         if key not in self.memo_of_tiles:
-            spread = Fraction(self.rel.windows(self._with_lanes({}, m + 1)), self.rel.windows(self._with_lanes({}, m)))
-            windows = self.rel.windows(self._with_lanes(temporal, m)) * spread
-            self.memo_of_tiles[key] = self.rel.tile(self._with_lanes(temporal, m + 1), windows)
+            sizes = self._with_lanes(temporal, m + 1)
+            self.memo_of_tiles[key] = self.rel.tile(sizes, Fraction(self.rel.windows(sizes)))
         return self.memo_of_tiles[key]
 
     def _with_lanes(self, temporal: dict[str, Number], levels: int) -> dict[str, Number]:
@@ -197,8 +198,9 @@ class OperandModel:
         def visits(first: int) -> int:
             return int(product(x for loops in levels[first:] for x in loops if x[0] in self.rel.irrelevant))
 
-        up_low, back_low = pair(low, flags[m], int(tensor * (left[m + 1] - 1)) != 0, visits(m))
-        up_high, back_high = pair(high, flags[m + 1], int(tensor * (left[m + 2] - 1)) != 0, visits(m + 1))
+        again = [flags[a] if self.whole else int(tensor * (left[a + 1] - 1)) != 0 for a in (m, m + 1)]
+        up_low, back_low = pair(low, flags[m], again[0], visits(m))
+        up_high, back_high = pair(high, flags[m + 1], again[1], visits(m + 1))
         return {"tl": back_low, "fl": up_low, "th": up_high, "fh": back_high}
 
 

@@ -77,22 +77,12 @@ def storage_precision(problem, ws, o, m, first):
     if o != OUTPUT_INDEX:
         return problem.precision_bits[o]
     if problem.partial_above[o, m + 1]:
-        return sums_precision(problem)
+        return problem.precision_bits[o]
     for i in range(first, ws.loop_count):
         kind = problem.kind[o, ws.loop_dimension[i]]
         if kind == IRRELEVANT or (kind == PARTIAL and problem.switches[ROOM_FOR_FINAL]):
-            return sums_precision(problem)
+            return problem.precision_bits[o]
     return problem.final_precision_bits
-
-
-@kernel
-def sums_precision(problem):
-    """Bits per element of an output tile that is still accumulated.
-
-    In the reference those of a partial sum, also where the final outputs that come of it are wider (B44).
-    """
-    bits = problem.precision_bits[OUTPUT_INDEX]
-    return max(bits, problem.final_precision_bits) if problem.switches[ROOM_FOR_FINAL] else bits
 
 
 @kernel

@@ -5,7 +5,11 @@ array would wait longest. Which those are is for the latency model to say; here 
 """
 
 from tilewright.compiled import kernel
+from tilewright.cost.allocation_kernel import ROOM_FOR_FINAL, storage_precision
 from tilewright.cost.workspace import MAX_BUFFER_SETS
+from tilewright.profile import SWITCHES
+
+BEST_BUFFERS = SWITCHES.index("best_double_buffers")
 
 
 @kernel
@@ -17,9 +21,12 @@ def measure_utilization(problem, ws):
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             size = problem.memory_bits[problem.level_memory[o, m]]
-            bits = ws.tile_elements[0, o, m + 1] * ws.tile_precision[0, o, m + 1]
-            ws.utilization[o, m] = bits / size
-            ws.effective_bits[o, m] = bits // ws.top_relevant[o, m + 1]
+            elements = ws.tile_elements[0, o, m + 1]
+            precision = ws.tile_precision[0, o, m + 1]
+            if problem.switches[ROOM_FOR_FINAL]:
+                precision = storage_precision(problem, ws, o, m, ws.bound[o, m - 1] if m > 0 else 0)
+            ws.utilization[o, m] = elements * precision / size
+            ws.effective_bits[o, m] = kept_bits(problem, elements, precision, ws.top_relevant[o, m + 1])
             ws.effective[o, m] = ws.effective_bits[o, m] / size
     for i in range(problem.held_memory_count):
         k = problem.memory_order[i]
@@ -55,6 +62,17 @@ def decide_double_buffers(problem, ws):
                         ws.shared_effective[other, problem.memory_levels[k, j]] += ws.effective[o, m]
             else:
                 ws.double_buffered[o, m + 1] = False
+
+
+@kernel
+def kept_bits(problem, elements, precision, replaced):
+    """Bits of a tile without what its outermost relevant loops, of product `replaced`, replace while it is in use.
+
+    The reference rounds bits down, so that the unit of bits makes a difference; repaired, elements are rounded up (B43).
+    """
+    if problem.switches[BEST_BUFFERS]:
+        return -(-elements // replaced) * precision
+    return elements * precision // replaced
 
 
 @kernel

@@ -10,6 +10,7 @@ import numpy as np
 
 from tilewright.compiled import kernel
 from tilewright.cost.buffers_kernel import (
+    BEST_BUFFERS,
     apply_buffer_choice,
     begin_buffer_choices,
     buffer_wherever_possible,
@@ -25,7 +26,6 @@ from tilewright.hardware.core import FL, TL
 from tilewright.profile import SWITCHES
 
 CONSISTENT_UNION = SWITCHES.index("consistent_window_union")
-BEST_BUFFERS = SWITCHES.index("best_double_buffers")
 
 
 @kernel

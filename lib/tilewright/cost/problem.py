@@ -11,7 +11,7 @@ from tilewright.hardware.core import DIRECTIONS, Core
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.mapping.spatial import ConvertedSpatialMapping
 from tilewright.profile import SWITCHES, ModelProfile, switch_values
-from tilewright.workload.layer import FINAL_OUTPUT, Layer
+from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import (
     OperandRelevancy,
     data_dimension_size,
@@ -84,7 +84,6 @@ PROBLEM_DTYPE = np.dtype(
         ("partial_above", np.int8, (_O, _A)),  # a spatial loop at this level or above is over an irrelevant dimension
         ("units", np.float64, (_O, _A)),  # active instances, fractional representation
         ("boost", np.int64, (2, _O, _A)),  # distinct lower instances that one upper instance feeds
-        ("window_boost", np.float64, (_O, _A)),  # the part of it that comes from sliding windows, not rounded
         ("mac_energy_pj", np.float64),
         ("ideal_cycles", np.int64),
         ("drain_cycles", np.int64),
@@ -158,12 +157,11 @@ def build_problem(
         problem,
         {
             "operand_count": len(operands),
-            "precision_bits": np.array([layer.bits_of[operand] for operand in operands], np.int64),
+            "precision_bits": np.array([_working_bits(layer, operand, profile) for operand in operands], np.int64),
             "final_precision_bits": layer.bits_of[FINAL_OUTPUT],
             "output_elements": operand_elements(layer, operands[0], profile),
             "units": lanes.units,
             "boost": lanes.boost,
-            "window_boost": lanes.window_boost,
             "mac_energy_pj": float(core.operational_array.unit_energy_pj * layer.mac_count),
             "ideal_cycles": math.ceil(layer.mac_count / array_units),
             "drain_cycles": _drain_cycles(core, spatial),
@@ -174,6 +172,12 @@ def build_problem(
     )
     _check_cycles(problem, spatial)
     return problem
+
+
+def _working_bits(layer: Layer, operand: str, profile: ModelProfile) -> int:
+    """Bits of an element while the layer runs: of outputs those of partial sums, repaired at least the final ones (B44)."""
+    bits = layer.bits_of[operand]
+    return max(bits, layer.bits_of[FINAL_OUTPUT]) if operand == OUTPUT and profile.room_for_final_outputs else bits
 
 
 def _check_cycles(problem: Problem, spatial: ConvertedSpatialMapping) -> None:
@@ -350,7 +354,9 @@ def _spatial_arrays(
         if profile.room_for_final_outputs:
             reused |= {d for relation in relevancy[operand].relations for d, _ in relation.terms}
         for a in range(len(lengths)):
-            partial_above[o, a] = any(d in reused for level in fractional[operand][a:] for d, _ in level)
+            least = 1 if profile.room_for_final_outputs else 0  # an unrolling by 1 adds up nothing (B44)
+            above = [loop for level in fractional[operand][a:] for loop in level]
+            partial_above[o, a] = any(d in reused and factor > least for d, factor in above)
     return {
         "spatial_start": start,
         "spatial_dimension": dimension,

@@ -121,19 +121,19 @@ def size_whole_tiles(problem, ws, v, o):
     """Tiles of operand `o` in whole elements of each dimension (switch `whole_tiles`).
 
     What all instances below take of one is counted over the tile of all of them: several fractions make fewer whole
-    elements than each rounded up. Windows of neighbouring instances are not merged, as in the reference.
+    elements than each rounded up, and windows of neighbours overlap.
     """
     for d in range(problem.dimension_count):
         ws.dimension_size[SLICE_ROW, d] = 1.0
     first = 0
     for m in range(problem.level_count[o]):
-        windows = multiply_positions(problem, ws, o, SLICE_ROW, problem.window_boost[o, m])
         for s in range(problem.spatial_start[o, m], problem.spatial_start[o, m + 1]):
             ws.dimension_size[SLICE_ROW, problem.spatial_dimension[o, s]] *= problem.spatial_factor[0, o, s]
         low, mean, whole = count_elements(problem, ws, o, SLICE_ROW)
+        windows = multiply_positions(problem, ws, o, SLICE_ROW, 1.0)
         ws.wide_tile[LOW, o, m] = low * windows
         ws.wide_tile[MEAN, o, m] = mean * windows
-        ws.wide_tile[WHOLE, o, m] = rounded_up(whole * windows)
+        ws.wide_tile[WHOLE, o, m] = whole * windows
         for i in range(first, ws.merged[o, m]):
             ws.dimension_size[SLICE_ROW, ws.loop_dimension[i]] *= ws.loop_size[i]
         first = ws.merged[o, m]
@@ -236,11 +236,15 @@ def record_data_movement(problem, ws, v):
             high_tile = ws.tile_elements[v, o, m + 1]
             high_rate = high_tile * ws.tile_precision[v, o, m + 1] / high_period
             boost = problem.boost[v, o, m]
-            low_amount = np.int64(ws.wide_tile[WHOLE, o, m]) if problem.switches[WHOLE_TILES] else low_tile * boost
+            low_amount = low_tile * boost
+            low_bandwidth = low_rate * boost
+            if problem.switches[WHOLE_TILES]:
+                low_amount = np.int64(ws.wide_tile[WHOLE, o, m])
+                low_bandwidth = low_amount * ws.tile_precision[v, o, m] / low_period
             down = FL if is_output else TL
             up = TH if is_output else FH
             record_link(ws, v, o, m, down, low_amount, problem.precision_bits[o], low_period, total,
-                        low_rate * boost, ws.top_irrelevant[o, m])  # fmt: skip
+                        low_bandwidth, ws.top_irrelevant[o, m])  # fmt: skip
             clear_link(ws, v, o, m, TL if is_output else FL)
             clear_link(ws, v, o, m, FH if is_output else TH)
             if m == top:
@@ -256,7 +260,7 @@ def record_data_movement(problem, ws, v):
 def record_partial_sums(problem, ws, v, m, is_top):
     """Output precision of a memory level, and the partial sums that come back over the opposite links."""
     o = OUTPUT_INDEX
-    partial_low = np.int64(problem.output_elements * (ws.reuse_above[v, m + 1] - 1)) != 0
+    partial_low = is_accumulated_above(problem, ws, v, m)
     ws.precision[v, o, m, FL] = problem.precision_bits[o] if partial_low else problem.final_precision_bits
     if ws.partial_sum[v, m]:
         copy_link(ws, v, o, m, FL, TL)
@@ -264,12 +268,23 @@ def record_partial_sums(problem, ws, v, m, is_top):
         skip_first_accumulation(problem, ws, v, m, TL, m)
     if is_top:
         return
-    partial_high = np.int64(problem.output_elements * (ws.reuse_above[v, m + 2] - 1)) != 0
+    partial_high = is_accumulated_above(problem, ws, v, m + 1)
     ws.precision[v, o, m, TH] = problem.precision_bits[o] if partial_high else problem.final_precision_bits
     if ws.partial_sum[v, m + 1]:
         copy_link(ws, v, o, m, TH, FH)
         ws.precision[v, o, m, FH] = problem.precision_bits[o] if partial_high else 0
         skip_first_accumulation(problem, ws, v, m, FH, m + 1)
+
+
+@kernel
+def is_accumulated_above(problem, ws, v, a):
+    """True if what level `a` hands upward are partial sums.
+
+    The reference says so if they are all accumulated at least once more, and not of a few over fractions of lanes (B41).
+    """
+    if problem.switches[WHOLE_TILES]:
+        return ws.partial_sum[v, a] != 0
+    return np.int64(problem.output_elements * (ws.reuse_above[v, a + 1] - 1)) != 0
 
 
 @kernel

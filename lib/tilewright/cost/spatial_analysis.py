@@ -23,8 +23,6 @@ class Lanes:
     """[o, a] active instances (fractional representation); whole numbers unless tiles are whole."""
     boost: np.ndarray
     """[v, o, a] distinct lower instances that one upper instance feeds, of both representations."""
-    window_boost: np.ndarray
-    """[o, a] the part of it that comes from sliding windows, not rounded (fractional representation)."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +31,6 @@ class _Products:
 
     relevant: list[float]
     everything: list[float]
-    windows: list[float]
-    """The part of `relevant` that comes from sliding windows."""
 
 
 def spatial_analysis(
@@ -50,7 +46,6 @@ def spatial_analysis(
     """
     units = np.ones((len(layer.operands), depth + 1), np.float64)
     boost = np.ones((2, len(layer.operands), depth + 1), np.int64)
-    window_boost = np.ones((len(layer.operands), depth + 1), np.float64)
     for variant, levels_of in enumerate((spatial.fractional, spatial.integer)):
         array_units = set()
         for o, (operand, levels) in enumerate(levels_of):
@@ -60,7 +55,6 @@ def spatial_analysis(
                 active = math.prod(products.everything[a:])
                 if variant == 0:
                     units[o, a] = active if profile.whole_tiles else round(round(active, 3))
-                    window_boost[o, a] = products.windows[a]
                 if a == 0:
                     array_units.add(round(round(active, 3)))
                 if a + 1 < len(levels):
@@ -69,16 +63,16 @@ def spatial_analysis(
             raise MappingError(f"operands disagree on the number of active array elements: {sorted(array_units)}")
     if profile.whole_tiles:
         boost[0] = boost[1]  # whole lanes; how much they move on average follows from their factors
-    return Lanes(units, boost, window_boost)
+    return Lanes(units, boost)
 
 
 def _level_products(
     layer: Layer, levels: tuple[SpatialLoops, ...], relevancy: OperandRelevancy, profile: ModelProfile
 ) -> _Products:
     running = {relation: ([1.0, 1.0], [1.0, 1.0]) for relation in relevancy.relations}
-    result = _Products([], [], [])
+    result = _Products([], [])
     for loops in levels:
-        r_product, product, window_product = 1.0, 1.0, 1.0
+        r_product, product = 1.0, 1.0
         for dimension, factor in loops:
             windows = [r for r in relevancy.relations if dimension in dict(r.terms)]
             if dimension in relevancy.relevant or dimension in relevancy.irrelevant or not windows:
@@ -100,13 +94,11 @@ def _level_products(
                 r_loop, ir_loop = distinct / previous[0], reuse / previous[1]
                 previous[0], previous[1] = distinct, reuse
                 r_product *= r_loop
-                window_product *= r_loop
                 product *= r_loop
                 product *= ir_loop
         result.relevant.append(r_product)
         # Exact also where a dimension is part of two windows, of which each would count it.
         result.everything.append(math.prod(factor for _, factor in loops) if profile.whole_tiles else product)
-        result.windows.append(window_product)
     return result
 
 

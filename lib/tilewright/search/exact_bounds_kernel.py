@@ -22,6 +22,7 @@ from tilewright.cost.loading_kernel import (
     onloading,
 )
 from tilewright.hardware.core import FL, TH, TL
+from tilewright.search.exact_labels_kernel import effective_bits_of
 from tilewright.search.exact_open_kernel import (
     busy_of_open,
     energy_of_open,
@@ -73,7 +74,7 @@ def write_shares(problem, ws, x):
             ws.effective_bits[o, m] = 0
             if m < x.child_level[o] and m < problem.level_count[o] - 1:
                 b = x.first_boundary[o] + m
-                bits = x.effective_bits[b, x.child_boundary[b]] // x.child_top_relevant[b]
+                bits = effective_bits_of(problem, x, b)
                 ws.effective_bits[o, m] = bits
                 ws.effective[o, m] = bits / problem.memory_bits[problem.level_memory[o, m]]
     for i in range(problem.held_memory_count):

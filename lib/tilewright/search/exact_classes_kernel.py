@@ -47,6 +47,8 @@ def same_numbers(x, b, row, point, other):
     if not x.simple[b]:
         if x.cycles[point] != x.cycles[other] or x.effective_bits[b, point] != x.effective_bits[b, other]:
             return False
+        if x.held_elements[b, point] != x.held_elements[b, other]:
+            return False
         for q in range(4):
             if x.link_bandwidth[b, q, point] != x.link_bandwidth[b, q, other]:
                 return False

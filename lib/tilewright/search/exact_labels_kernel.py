@@ -1,10 +1,11 @@
 """Labels of the exact search: reading, writing, and when two of them are one (compiled; docs/exact.md, 5)."""
 
 from tilewright.compiled import kernel
-from tilewright.cost.allocation_kernel import OUTPUT_INDEX
+from tilewright.cost.allocation_kernel import OUTPUT_INDEX, ROOM_FOR_FINAL
+from tilewright.cost.buffers_kernel import kept_bits
 from tilewright.cost.loading_kernel import computing_transfers
 from tilewright.cost.problem import PARTIAL
-from tilewright.search.exact_tables_kernel import direction_of
+from tilewright.search.exact_tables_kernel import direction_of, storage_bits
 from tilewright.search.salsa_kernel import ENERGY_OBJECTIVE
 
 EARLY = 1 << 62
@@ -120,13 +121,23 @@ def partner_is_open(problem, x, b):
 
 
 @kernel
+def effective_bits_of(problem, x, b):
+    """Bits that the tile below a closed boundary keeps in its memory while outer relevant loops replace the rest."""
+    o = x.boundary_operand[b]
+    point = x.child_boundary[b]
+    precision = x.held_precision[b, point]
+    if problem.switches[ROOM_FOR_FINAL]:
+        precision = storage_bits(problem, o, x.boundary_level[b], keeps_sums(x, o, x.boundary_level[b]))
+    return kept_bits(problem, x.held_elements[b, point], precision, x.child_top_relevant[b])
+
+
+@kernel
 def late_cycles(problem, x, b):
     """The worst stall of the links of a boundary each of which has a port of its own; its memory is not shared."""
     point = x.child_boundary[b]
     allowed = x.cycles[point]
     k = problem.level_memory[x.boundary_operand[b], x.boundary_level[b]]
-    share = (x.effective_bits[b, point] // x.child_top_relevant[b]) / problem.memory_bits[k]
-    if share > 0.5:
+    if effective_bits_of(problem, x, b) * 2 > problem.memory_bits[k]:
         allowed = int(allowed / x.child_top_irrelevant[b])
     worst = 0
     for q in range(4):

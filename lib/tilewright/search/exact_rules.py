@@ -42,8 +42,7 @@ def tiles_are_rounded(problem: Problem, o: int) -> bool:
 
 def outputs_outgrow_sums(problem: Problem) -> bool:
     """Whether a memory has less to keep while outputs are accumulated than when they are final (fault B44)."""
-    repaired = problem.switches[SWITCHES.index("room_for_final_outputs")]
-    return bool(not repaired and problem.final_precision_bits > problem.precision_bits[0])
+    return bool(problem.final_precision_bits > problem.precision_bits[0])
 
 
 def truncates_by_order(problem: Problem, search: np.record) -> bool:

@@ -7,7 +7,7 @@ point of the lattice, with all boundaries of all operands there, and its numbers
 import math
 
 from tilewright.compiled import kernel
-from tilewright.cost.allocation_kernel import OUTPUT_INDEX, sums_precision
+from tilewright.cost.allocation_kernel import OUTPUT_INDEX
 from tilewright.cost.energy_kernel import word_accesses
 from tilewright.cost.problem import IRRELEVANT
 from tilewright.cost.reuse_kernel import count_cycles, record_data_movement, size_tiles
@@ -165,6 +165,8 @@ def fill_point(problem, ws, x, point):
         a = x.boundary_level[b] + 1
         x.tile_elements[b, point] = ws.tile_elements[v, o, a]
         x.tile_bits[b, point] = ws.tile_elements[v, o, a] * ws.tile_precision[v, o, a]
+        x.held_elements[b, point] = ws.tile_elements[0, o, a]
+        x.held_precision[b, point] = ws.tile_precision[0, o, a]
         x.effective_bits[b, point] = ws.tile_elements[0, o, a] * ws.tile_precision[0, o, a]
         energy = 0.0
         for q in range(4):
@@ -208,7 +210,7 @@ def storage_bits(problem, o, m, sums):
     """Bits per element of operand `o` in its level `m`; of outputs, whether partial sums are kept there."""
     if o != OUTPUT_INDEX:
         return problem.precision_bits[o]
-    return sums_precision(problem) if sums or problem.partial_above[o, m + 1] else problem.final_precision_bits
+    return problem.precision_bits[o] if sums or problem.partial_above[o, m + 1] else problem.final_precision_bits
 
 
 @kernel

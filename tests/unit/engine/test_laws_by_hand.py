@@ -1,9 +1,7 @@
-"""Small cores on which a law is close to breaking, worked out on paper; marked where it breaks today."""
+"""Small cores on which a law is close to breaking, worked out on paper."""
 
 from dataclasses import replace
 
-import pytest
-from tilewright.errors import MappingError
 from tilewright.hardware.core import Core, Memory, OperationalArray, Port
 from tilewright.mapping.constraints import Unrolling
 
@@ -25,7 +23,6 @@ def problem(core: Core, unrolling: Unrolling, widths: tuple[int, int, int, int],
     return Problem("gemm", gemm(bits=bits, **sizes), core, LINKS, unrolling, "corrected")
 
 
-@pytest.mark.xfail(strict=True, reason="bits without what is replaced are rounded down: the unit of bits has a meaning")
 def test_second_tiles_do_not_depend_on_the_unit_of_bits() -> None:
     """C 5 over 2 lanes: 5 weights of 1 bit of which a third, 1 2/3 bits, must stay, beside sums of 4 bits and their
     second tile, in 9 bits: 9 2/3 are too many. Rounded down to 1 they fit; with all bits doubled, 3 + 8 + 8 do not fit
@@ -47,7 +44,6 @@ def test_second_tiles_do_not_depend_on_the_unit_of_bits() -> None:
     assert cycles == {29.0}
 
 
-@pytest.mark.xfail(strict=True, reason="final outputs that are formed in the top memory are written as partial sums")
 def test_final_outputs_reach_the_top_in_full_width() -> None:
     """One output of 16 bits, formed in a DRAM from two sums of 1 bit: more than 2 bits are written."""
     top = memory("top", 10**6, ("I1", "I2", "O"), ("D1",), read=1, write=1, granularity=1, top=True)
@@ -57,7 +53,6 @@ def test_final_outputs_reach_the_top_in_full_width() -> None:
     assert record["word_accesses"]["O"][0]["fl"] >= 16
 
 
-@pytest.mark.xfail(strict=True, raises=MappingError, reason="an unrolling by 1 counts as a loop that accumulates")
 def test_an_unrolling_by_one_means_nothing() -> None:
     """`C, 1` over an array dimension leaves everything as it is: final outputs of 8 bits, all summed up in a register
     below, take 8 bits of the next memory, not the 16 of partial sums."""
@@ -75,7 +70,6 @@ def test_an_unrolling_by_one_means_nothing() -> None:
     assert figures[0] == figures[1]
 
 
-@pytest.mark.xfail(strict=True, reason="partial sums of less than two lanes to come count as final outputs")
 def test_partial_sums_have_their_own_width() -> None:
     """One output summed up from 3 products on 2 lanes, 1.5 on average: what the lanes hand up are partial sums of
     16 bits, 2 words of 8 bits from each."""
@@ -87,7 +81,6 @@ def test_partial_sums_have_their_own_width() -> None:
     assert record["word_accesses"]["O"][1]["fl"] == 2 * 1.5
 
 
-@pytest.mark.xfail(strict=True, reason="lanes next to each other count as overlapping as much as single windows do")
 def test_windows_of_lanes_cover_the_tensor() -> None:
     """16 windows of 3, 8 one after another on each of 2 lanes: each lane needs 10 positions, both together 18. What two
     single windows need, 4 for 3, makes 10 x 4 / 3 of them."""
