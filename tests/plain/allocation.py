@@ -28,13 +28,15 @@ class Allocator:
         self.core, self.link, self.models, self.chains, self.even = core, link, models, chains, even
         self.whole = "whole_tiles" in switches
         self.room = "room_for_final_outputs" in switches
+        self.sorted = "ties_by_equation" in switches
         self.memo: dict[object, Number] = {}
         self.spatial = {o: (model.exact if self.whole else model.fractional) for o, model in models.items()}
 
     def held(self, memory: Memory) -> list[str]:
-        """Layer operands of a memory, in its order."""
+        """Layer operands of a memory, in its order or in that of the equation."""
         by_memory_operand = {m: o for o, m in self.link.items()}
-        return [by_memory_operand[name] for name in memory.operands if name in by_memory_operand]
+        held = [by_memory_operand[name] for name in memory.operands if name in by_memory_operand]
+        return [o for o in self.models if o in held] if self.sorted else held
 
     def element_bits(self, o: str, level: int, left: Loops) -> int:
         """Bits of an element in memory `level` while the loops `left` stand at it and above."""

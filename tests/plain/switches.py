@@ -17,6 +17,7 @@ NEW_SWITCHES = (
     "best_double_buffers",
     "room_for_final_outputs",
     "keep_given_unrolling",
+    "ties_by_equation",
 )
 SWITCHES = (*OLD_SWITCHES, *NEW_SWITCHES)
 """All switches that act on a layer with a given spatial mapping, or on that mapping; the others act when networks are

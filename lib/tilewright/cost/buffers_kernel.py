@@ -68,7 +68,8 @@ def decide_double_buffers(problem, ws):
 def kept_bits(problem, elements, precision, replaced):
     """Bits of a tile without what its outermost relevant loops, of product `replaced`, replace while it is in use.
 
-    The reference rounds bits down, so that the unit of bits makes a difference; repaired, elements are rounded up (B43).
+    The reference rounds bits down, so that the unit of bits makes a difference; repaired, elements are rounded up
+    (B43).
     """
     if problem.switches[BEST_BUFFERS]:
         return -(-elements // replaced) * precision

@@ -66,7 +66,7 @@ PROBLEM_DTYPE = np.dtype(
         ("force_double_buffering", np.int8, (_K,)),
         ("holds_everything", np.int8, (_K,)),  # topmost for all it holds, and far larger than all of it
         ("memory_order", np.int64, (_K,)),  # k in topological order, only memories that hold an operand of the layer
-        ("memory_operands", np.int64, (_K, _O)),  # o in the memory's operand order, padded with -1
+        ("memory_operands", np.int64, (_K, _O)),  # o in the memory's operand order, or sorted (B46), padded with -1
         ("memory_levels", np.int64, (_K, _O)),  # m
         ("bandwidth_max_bits", np.int64, (_O, _M, 4)),  # 0 without port
         ("bandwidth_min_bits", np.int64, (_O, _M, 4)),
@@ -149,7 +149,7 @@ def build_problem(
     for name in ("relevant_dimensions", "relation_dimension", "memory_operands", "memory_levels", "port_of"):
         problem[name][...] = -1
     _fill(problem, _relevancy_arrays(layer, relevancy, dimensions, profile))
-    _fill(problem, _memory_arrays(core, operands, link, chains, depth))
+    _fill(problem, _memory_arrays(core, operands, link, chains, depth, profile))
     _fill(problem, _port_arrays(core, operands, link, chains, depth))
     _fill(problem, _spatial_arrays(spatial, operands, dimensions, relevancy, depth, profile))
     problem.holds_everything[: len(core.memories)] = _roomy_memories(layer, core, link, chains, profile)
@@ -175,7 +175,8 @@ def build_problem(
 
 
 def _working_bits(layer: Layer, operand: str, profile: ModelProfile) -> int:
-    """Bits of an element while the layer runs: of outputs those of partial sums, repaired at least the final ones (B44)."""
+    """Bits of an element while the layer runs: of outputs those of partial sums, repaired at least the final ones
+    (B44)."""
     bits = layer.bits_of[operand]
     return max(bits, layer.bits_of[FINAL_OUTPUT]) if operand == OUTPUT and profile.room_for_final_outputs else bits
 
@@ -230,7 +231,12 @@ def _relevancy_arrays(
 
 
 def _memory_arrays(
-    core: Core, operands: tuple[str, ...], link: dict[str, str], chains: dict[str, tuple[int, ...]], depth: int
+    core: Core,
+    operands: tuple[str, ...],
+    link: dict[str, str],
+    chains: dict[str, tuple[int, ...]],
+    depth: int,
+    profile: ModelProfile,
 ) -> dict[str, Any]:
     level_memory = np.full((len(operands), depth), -1, np.int64)
     for o, operand in enumerate(operands):
@@ -240,6 +246,8 @@ def _memory_arrays(
     memory_levels = np.full((len(core.memories), len(operands)), -1, np.int64)
     for k, memory in enumerate(core.memories):
         held = [layer_operand[name] for name in memory.operands if name in layer_operand]
+        if profile.ties_by_equation:
+            held.sort()
         memory_operands[k, : len(held)] = held
         memory_levels[k, : len(held)] = [chains[operands[o]].index(k) for o in held]
     order = [k for k in memory_hierarchy(core).topological_order if memory_operands[k, 0] >= 0]

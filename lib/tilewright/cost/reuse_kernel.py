@@ -280,7 +280,8 @@ def record_partial_sums(problem, ws, v, m, is_top):
 def is_accumulated_above(problem, ws, v, a):
     """True if what level `a` hands upward are partial sums.
 
-    The reference says so if they are all accumulated at least once more, and not of a few over fractions of lanes (B41).
+    The reference says so if they are all accumulated at least once more, and not of a few over fractions of lanes
+    (B41).
     """
     if problem.switches[WHOLE_TILES]:
         return ws.partial_sum[v, a] != 0

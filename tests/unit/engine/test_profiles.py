@@ -296,6 +296,18 @@ def test_keep_given_unrolling(model: str, lanes: int) -> None:
     assert spatial_candidates(gemm(K=8), core, given, profile_by_name(model)) == [(("D1", (("K", lanes),)),)]
 
 
+def test_ties_by_equation() -> None:
+    """B46: 72 bits hold all 8 inputs of C 2, D 4 beside one weight, or all 8 weights of C 2, K 4 beside one input, and
+    as many bits move. The reference keeps whole what the memory names first; repaired, what the equation does: I."""
+    kept = []
+    for model in (REFERENCE, f"{REFERENCE}+ties_by_equation"):
+        for operands in (("I1", "I2"), ("I2", "I1")):
+            core = single_lane(memory("buffer", 72, operands, ("D1",)))
+            record = result((gemm(C=2, D=4, K=4), core, (("D1", ()),), (("C", 2), ("D", 4), ("K", 4))), model)
+            kept.append("".join(o for o in "IW" if record["temporal_mapping"][o][1] == []))
+    assert kept == ["I", "W", "I", "I"]
+
+
 @pytest.mark.parametrize("switch", ["onnx_height_is_y", "trace_onnx_constants", "model_every_operator"])
 def test_switches_of_the_onnx_reader(switch: str) -> None:
     """B10, B13 and B40 act when a network is read; the cost of a given layer does not change."""
