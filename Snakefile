@@ -29,3 +29,5 @@ rule all:
         ARTIFACTS,
         SINGLE_TARGETS,
         MULTI_TARGETS,
+    message:
+        "everything is made"

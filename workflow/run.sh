@@ -4,11 +4,15 @@
 set -uo pipefail
 config=$1
 shift
-report=results/report.html
-started=logs/.started
 
 # A wrong configuration is told in its own words, once, before anything else happens.
-python -m tilewright validate --kind config "$config" >/dev/null || exit
+places=$(python -m tilewright results "$config") || exit
+results=${places%%$'\n'*}
+logs=${places#*$'\n'}
+report=$results/report.html
+started=$logs/.started
+plan=$logs/.plan
+unfinished=$logs/.unfinished.json
 
 # Questions to snakemake compute nothing, so there is nothing to report.
 for option in "$@"; do
@@ -19,59 +23,75 @@ for option in "$@"; do
   esac
 done
 
-mkdir -p results logs
+mkdir -p "$logs"
 
-# One run at a time in this folder. Whatever the run starts keeps descriptor 9 open: the lock is free when all of it has
-# ended, however it ended. Snakemake's own lock outlives a run that was killed; where ours is free, it is such a one.
+# One run at a time in a folder of results; other configurations have other ones, and the store may be shared. Whatever
+# the run starts keeps descriptor 9 open: the lock is free when all of it has ended, however it ended. Snakemake's own
+# lock is of the project folder and is taken away by the first run that ends; it stays in use where somebody holds it.
+own_lock=()
 if command -v flock >/dev/null; then
-  exec 9>>logs/.running
+  exec 9>>"$logs/.running"
   if ! flock --nonblock 9; then
-    echo "error: another run is at work in this folder" >&2
+    echo "error: another run is at work in $results" >&2
     exit 2
   fi
-  if [[ -s logs/.running ]]; then
+  if [[ -s $logs/.running ]]; then
     echo "the run before this one did not end; what it finished is kept"
-    snakemake --configfile "$config" --unlock --quiet all >logs/unlock.log 2>&1 || { cat logs/unlock.log >&2; exit 1; }
-    find results -name '.*.tmp' -type f -delete
+    find "$results"/{hardware,workload,mapping,single,multi,pareto} -name '.*.tmp' -type f -delete 2>/dev/null
+    find "$results" -maxdepth 1 -name '.*.tmp' -type f -delete
   fi
-  echo "$$" >logs/.running
-  trap ': >logs/.running' EXIT
+  [[ -n $(find .snakemake/locks -type f -print -quit 2>/dev/null) ]] || own_lock=(--nolock)
+  echo "$$" >"$logs/.running"
+  trap ': >"$logs/.running"' EXIT
 fi
 
-python -m tilewright store verify results --remove-damaged || exit
+python -m tilewright results "$config" --claim >/dev/null || exit
+python -m tilewright store verify "$results" --remove-damaged || exit
 
 touch "$started"
-snakemake --configfile "$config" "$@"
+rm -f "$unfinished"
+snakemake --configfile "$config" ${own_lock[@]+"${own_lock[@]}"} "$@"
 status=$?
 
 # Each job writes to a log of its own; the message that a person needs is there. Two jobs may say the same.
 failures=""
 if [[ $status != 0 ]]; then
-  failures=$(find logs -name '*.log' -newer "$started" -print0 | sort -z | xargs -0 -r grep -HE '^(internal )?error:' \
-    | awk '{ said = $0; sub(/^[^:]*:/, "", said) } !seen[said]++')
+  failures=$(find "$logs" -path "$logs/*" -name '*.log' -newer "$started" -print0 | sort -z \
+    | xargs -0 -r grep -HE '^(internal )?error:' | awk '{ said = $0; sub(/^[^:]*:/, "", said) } !seen[said]++')
   [[ -z $failures ]] || printf '\nWhy jobs failed:\n%s\n\n' "$failures" >&2
 fi
 
+# Where runs failed, or only some files were asked for, tables and figures across runs are made of the runs that are up
+# to date, and name the others.
+left_out=()
+across=()
+if [[ $status != 0 || $# -gt 2 ]]; then
+  snakemake --configfile "$config" --summary >"$plan" 2>"$logs/plan.log" \
+    && python -m tilewright results "$config" --plan "$plan" -o "$unfinished" || exit 1
+  if [[ $(<"$unfinished") != "[]" ]]; then
+    left_out=(--unfinished "$unfinished")
+    across=(--config "unfinished=$unfinished")
+    snakemake across_runs --configfile "$config" ${own_lock[@]+"${own_lock[@]}"} --cores 1 --quiet all "${across[@]}" \
+      >"$logs/across_runs.log" 2>&1 \
+      || { status=1; cat "$logs/across_runs.log" >&2; }
+  fi
+fi
+
 # The report is made again when something that it shows is newer.
-if [[ $status == 0 ]] && { [[ ! -e $report ]] || [[ -n $(find results \( -name '*.csv' -o -name '*.svg' \) -newer "$report" -print -quit) ]]; }; then
+shown=$(find "$results"/{hardware,single,multi,pareto} "$results"/*.csv \( -name '*.csv' -o -name '*.svg' \) \
+  -newer "$report" -print -quit 2>/dev/null)
+if [[ ! -e $report || -n $shown ]]; then
   echo "making $report"
-  snakemake --configfile "$config" --report "$report" --quiet all >logs/report.log 2>&1 || { status=1; cat logs/report.log >&2; }
+  snakemake --configfile "$config" --report "$report" --quiet all ${across[@]+"${across[@]}"} >"$logs/report.log" 2>&1 \
+    || { status=1; rm -f "$report"; cat "$logs/report.log" >&2; }
 fi
 
-python -m tilewright summarize --config "$config" || [[ $status != 0 ]] || status=1
+python -m tilewright summarize --config "$config" ${left_out[@]+"${left_out[@]}"} || [[ $status != 0 ]] || status=1
 
-# Results that a failed run had before are kept and are in the table; whoever reads it must know which those are.
-if [[ $status != 0 ]]; then
-  earlier=$(snakemake --configfile "$config" --summary 2>/dev/null \
-    | awk -F '\t' '$1 ~ /^results\/(single|multi)\/[^\/]*\/summary.json$/ && $2 != "-" && /update pending/ \
-      { split($1, part, "/"); if (part[3] !~ /\.layer_by_layer$/) print "  " part[3] }')
-  [[ -z $earlier ]] || printf 'Of an earlier run, before what they are made of was changed:\n%s\n' "$earlier"
-fi
-if [[ $status == 0 ]]; then
-  echo "report: $report"
-elif [[ -n $failures ]]; then
-  echo "some runs failed, see above and logs/; the others are done" >&2
-else
+[[ ! -e $report ]] || echo "report: $report"
+if [[ $status != 0 && -n $failures ]]; then
+  echo "some runs failed, see above and $logs/; the others are done" >&2
+elif [[ $status != 0 ]]; then
   echo "not everything was computed, see above" >&2
 fi
 exit $status

@@ -1,4 +1,5 @@
 # What all rules share: the plan of the configuration, digests of what people wrote, digests of code.
+import json
 import os
 import re
 import sys
@@ -9,12 +10,15 @@ if str(LIBRARY) not in sys.path:
     sys.path.insert(0, str(LIBRARY))
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
+from snakemake.persistence import PersistenceBase
 
 from tilewright.artifacts.digests import CODE_OF, code_digest, input_digest
 from tilewright.cli.config import NAME_PATTERN, command_line, plan_of
 from tilewright.cli.multi_config import MODEL as MULTI_MODEL
 from tilewright.cli.multi_digests import read_system
 from tilewright.cli.multi_runs import graph_size
+from tilewright.cli.snakemake_hooks import keep_what_failed_jobs_had, name_ended_jobs
 from tilewright.errors import InputError
 from tilewright.yamlfile import load_yaml
 
@@ -24,12 +28,31 @@ os.environ.update(
     PYTHONPATH=str(LIBRARY),
 )
 
+name_ended_jobs(logger)
+keep_what_failed_jobs_had(PersistenceBase)
+
+# What `make run` says after a run with failures: the runs that have no result that is up to date. Tables and figures
+# across runs are made of the others, and name these.
+LEFT_OUT = config.pop("unfinished", "")
+UNFINISHED = json.loads(Path(LEFT_OUT).read_text()) if LEFT_OUT else []
+
 try:
     PLAN = plan_of(config, [load_yaml(path) for path in workflow.configfiles])
 except InputError as error:
     raise WorkflowError(
         f"the configuration has {len(error.problems)} problem(s):\n{error}"
     ) from None
+# The text of the report says it too.
+config["unfinished"] = UNFINISHED
+PLAN = PLAN.without([row["run"] for row in UNFINISHED])
+RESULTS, LOGS = PLAN.results, PLAN.logs
+
+
+# Every configuration has folders of its own.
+pathvars:
+    results=str(RESULTS),
+    logs=str(LOGS),
+
 
 RUN_OF = {run.name: run for run in PLAN.runs}
 RUNS = list(RUN_OF)
@@ -46,16 +69,16 @@ FIGURES = ["energy", "latency"]
 # Parsed descriptions are targets too, so that one that was damaged and removed comes back.
 ARTIFACTS = sorted(
     {
-        f"results/hardware/{run.hardware}/accelerator.json"
+        f"<results>/hardware/{run.hardware}/accelerator.json"
         for run in (*PLAN.runs, *PLAN.multi_runs)
     }
     | {
-        f"results/hardware/{hardware}/core/{core}.json"
+        f"<results>/hardware/{hardware}/core/{core}.json"
         for hardware, system in SYSTEMS.items()
         for core in system.core_names
     }
     | {
-        f"results/workload/{workload}/{model}/{artifact}.json"
+        f"<results>/workload/{workload}/{model}/{artifact}.json"
         for workload, model in (
             *((run.workload, run.options.model) for run in PLAN.runs),
             *((run.workload, MULTI_MODEL) for run in PLAN.multi_runs),
@@ -63,7 +86,7 @@ ARTIFACTS = sorted(
         for artifact in ("workload", "coverage")
     }
     | {
-        f"results/mapping/{run.mapping}/mapping.json"
+        f"<results>/mapping/{run.mapping}/mapping.json"
         for run in (*PLAN.runs, *PLAN.multi_runs)
     }
 )
@@ -151,3 +174,8 @@ def runs_that(exporting):
         re.escape(run.name) for run in PLAN.runs if run.stages.exports == exporting
     ]
     return "|".join(names) or "(?!)"
+
+
+def left_out_option(wildcards):
+    """Param function: the file that names the runs without a result, as an option."""
+    return ["--unfinished", LEFT_OUT] if UNFINISHED else []

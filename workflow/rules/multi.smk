@@ -12,9 +12,9 @@ rule split_multi:
         workload=ancient(written_by("workload")),
         mapping=of_multi_run(MAPPING),
     output:
-        update("results/multi/{run}/split.onnx"),
+        update("<results>/multi/{run}/split.onnx"),
     log:
-        "logs/multi/{run}/split.log",
+        "<logs>/multi/{run}/split.log",
     wildcard_constraints:
         run=multi_runs_that(lambda run: run.splits and not run.base),
     conda:
@@ -27,6 +27,8 @@ rule split_multi:
         ),
         arguments=arguments("split"),
         code=CODE["split"],
+    message:
+        "{rule} {wildcards.run}"
     shell:
         "python -m tilewright split --hardware {input.hardware:q} --workload {input.workload:q}"
         " --mapping {input.mapping:q} {params.network_options:q} {params.arguments:q} -o {output:q} &> {log:q}"
@@ -35,12 +37,12 @@ rule split_multi:
 rule parse_split_multi:
     """The layers of the split network."""
     input:
-        "results/multi/{run}/split.onnx",
+        "<results>/multi/{run}/split.onnx",
     output:
-        workload=update("results/multi/{run}/workload.json"),
-        coverage=update("results/multi/{run}/coverage.json"),
+        workload=update("<results>/multi/{run}/workload.json"),
+        coverage=update("<results>/multi/{run}/coverage.json"),
     log:
-        "logs/multi/{run}/parse_split.log",
+        "<logs>/multi/{run}/parse_split.log",
     wildcard_constraints:
         run=multi_runs_that(lambda run: run.splits and not run.base),
     conda:
@@ -52,6 +54,8 @@ rule parse_split_multi:
             PLAN.network_options.get(MULTI_RUN_OF[wildcards.run].workload, ())
         ),
         code=CODE["parse_workload"],
+    message:
+        "{rule} {wildcards.run}"
     shell:
         "python -m tilewright parse workload {input:q} --name {params.name:q} --model {params.model:q}"
         " {params.network_options:q}"
@@ -68,12 +72,12 @@ rule cns_multi:
         workload=multi_workload,
         mapping=ancient(written_by("mapping")),
     output:
-        update("results/multi/{run}/cn_graph.json"),
-        columns=update("results/multi/{run}/cn_graph.npz"),
+        update("<results>/multi/{run}/cn_graph.json"),
+        columns=update("<results>/multi/{run}/cn_graph.npz"),
     log:
-        "logs/multi/{run}/cns.log",
+        "<logs>/multi/{run}/cns.log",
     benchmark:
-        "logs/multi/{run}/cns.tsv"
+        "<logs>/multi/{run}/cns.tsv"
     conda:
         "../../environment.yml"
     resources:
@@ -86,6 +90,8 @@ rule cns_multi:
         directory=subpath(output.columns, parent=True),
         code=CODE["cns"],
         stage_code=stage_code_of_multi,
+    message:
+        "{rule} {wildcards.run}"
     shell:
         "python -m tilewright cns --hardware {input.hardware:q} --workload {input.workload:q}"
         " --mapping {input.mapping:q} {params.arguments:q} -o {params.directory:q} &> {log:q}"
@@ -96,17 +102,17 @@ rule cost_multi:
     input:
         hardware=ancient(written_by("hardware")),
         cores=ancient(core_files_of_run),
-        core=of_multi_run("results/hardware/{hardware}/core/{core}.json"),
+        core=of_multi_run("<results>/hardware/{hardware}/core/{core}.json"),
         workload=multi_workload,
         mapping=of_multi_run(MAPPING),
-        graph="results/multi/{run}/cn_graph.json",
-        columns="results/multi/{run}/cn_graph.npz",
+        graph="<results>/multi/{run}/cn_graph.json",
+        columns="<results>/multi/{run}/cn_graph.npz",
     output:
-        update("results/multi/{run}/cost/{core}.jsonl"),
+        update("<results>/multi/{run}/cost/{core}.jsonl"),
     log:
-        "logs/multi/{run}/cost/{core}.log",
+        "<logs>/multi/{run}/cost/{core}.log",
     benchmark:
-        "logs/multi/{run}/cost/{core}.tsv"
+        "<logs>/multi/{run}/cost/{core}.tsv"
     conda:
         "../../environment.yml"
     threads: 1
@@ -124,6 +130,8 @@ rule cost_multi:
         directory=subpath(input.columns, parent=True),
         code=CODE["cost"],
         stage_code=stage_code_of_multi,
+    message:
+        "{rule} {wildcards.run} {wildcards.core}"
     shell:
         "python -m tilewright cost --hardware {input.hardware:q} --core {wildcards.core:q} --cns {params.directory:q}"
         " --workload {input.workload:q} --mapping {input.mapping:q} {params.options:q} {params.pipeline:q} --threads {threads}"
@@ -136,18 +144,18 @@ rule allocate_multi:
         hardware=of_multi_run(ACCELERATOR),
         workload=multi_workload,
         mapping=of_multi_run(MAPPING),
-        graph="results/multi/{run}/cn_graph.json",
-        columns="results/multi/{run}/cn_graph.npz",
+        graph="<results>/multi/{run}/cn_graph.json",
+        columns="<results>/multi/{run}/cn_graph.npz",
         costs=cost_tables,
     output:
-        update("results/multi/{run}/generations.csv"),
-        update("results/multi/{run}/pareto.csv"),
-        update("results/multi/{run}/mapping.yaml"),
-        allocation=update("results/multi/{run}/allocation.json"),
+        update("<results>/multi/{run}/generations.csv"),
+        update("<results>/multi/{run}/pareto.csv"),
+        update("<results>/multi/{run}/mapping.yaml"),
+        allocation=update("<results>/multi/{run}/allocation.json"),
     log:
-        "logs/multi/{run}/allocate.log",
+        "<logs>/multi/{run}/allocate.log",
     benchmark:
-        "logs/multi/{run}/allocate.tsv"
+        "<logs>/multi/{run}/allocate.tsv"
     wildcard_constraints:
         run=multi_runs_that(lambda run: not run.stages.exports),
     conda:
@@ -161,6 +169,8 @@ rule allocate_multi:
         directory=subpath(output.allocation, parent=True),
         code=CODE["allocate"],
         stage_code=stage_code_of_multi,
+    message:
+        "{rule} {wildcards.run}"
     shell:
         "python -m tilewright allocate --hardware {input.hardware:q} --workload {input.workload:q}"
         " --mapping {input.mapping:q} --cns {params.directory:q} --costs {params.directory:q}/cost"
@@ -169,11 +179,11 @@ rule allocate_multi:
 
 use rule allocate_multi as allocate_and_export_multi with:
     output:
-        update("results/multi/{run}/generations.csv"),
-        update("results/multi/{run}/pareto.csv"),
-        update("results/multi/{run}/mapping.yaml"),
-        allocation=update("results/multi/{run}/allocation.json"),
-        exports=directory("results/multi/{run}/exports"),
+        update("<results>/multi/{run}/generations.csv"),
+        update("<results>/multi/{run}/pareto.csv"),
+        update("<results>/multi/{run}/mapping.yaml"),
+        allocation=update("<results>/multi/{run}/allocation.json"),
+        exports=directory("<results>/multi/{run}/exports"),
     wildcard_constraints:
         run=multi_runs_that(lambda run: run.stages.exports),
 
@@ -184,18 +194,18 @@ rule schedule_multi:
         hardware=of_multi_run(ACCELERATOR),
         workload=multi_workload,
         mapping=of_multi_run(MAPPING),
-        graph="results/multi/{run}/cn_graph.json",
-        columns="results/multi/{run}/cn_graph.npz",
+        graph="<results>/multi/{run}/cn_graph.json",
+        columns="<results>/multi/{run}/cn_graph.npz",
         costs=cost_tables,
-        allocation="results/multi/{run}/allocation.json",
+        allocation="<results>/multi/{run}/allocation.json",
         baseline=baseline,
     output:
-        schedule=update("results/multi/{run}/schedule.npz"),
-        summary=update("results/multi/{run}/summary.json"),
+        schedule=update("<results>/multi/{run}/schedule.npz"),
+        summary=update("<results>/multi/{run}/summary.json"),
     log:
-        "logs/multi/{run}/schedule.log",
+        "<logs>/multi/{run}/schedule.log",
     benchmark:
-        "logs/multi/{run}/schedule.tsv"
+        "<logs>/multi/{run}/schedule.tsv"
     conda:
         "../../environment.yml"
     resources:
@@ -211,6 +221,8 @@ rule schedule_multi:
         directory=subpath(output.schedule, parent=True),
         code=CODE["schedule"],
         stage_code=stage_code_of_multi,
+    message:
+        "{rule} {wildcards.run}"
     shell:
         "python -m tilewright schedule --hardware {input.hardware:q} --workload {input.workload:q}"
         " --mapping {input.mapping:q} --cns {params.directory:q} --costs {params.directory:q}/cost"
@@ -223,15 +235,15 @@ rule check_multi:
         hardware=of_multi_run(ACCELERATOR),
         workload=multi_workload,
         mapping=of_multi_run(MAPPING),
-        graph="results/multi/{run}/cn_graph.json",
-        columns="results/multi/{run}/cn_graph.npz",
+        graph="<results>/multi/{run}/cn_graph.json",
+        columns="<results>/multi/{run}/cn_graph.npz",
         costs=cost_tables,
-        schedule="results/multi/{run}/schedule.npz",
-        summary="results/multi/{run}/summary.json",
+        schedule="<results>/multi/{run}/schedule.npz",
+        summary="<results>/multi/{run}/summary.json",
     output:
-        update("results/multi/{run}/checks.json"),
+        update("<results>/multi/{run}/checks.json"),
     log:
-        "logs/multi/{run}/check.log",
+        "<logs>/multi/{run}/check.log",
     conda:
         "../../environment.yml"
     resources:
@@ -240,6 +252,8 @@ rule check_multi:
     params:
         directory=subpath(input.schedule, parent=True),
         code=CODE["check_multi"],
+    message:
+        "{rule} {wildcards.run}"
     shell:
         "python -m tilewright check {params.directory:q} --hardware {input.hardware:q}"
         " --workload {input.workload:q} --mapping {input.mapping:q} -o {output:q} &> {log:q}"
@@ -248,17 +262,17 @@ rule check_multi:
 rule report_multi:
     """Figures, tables and traces of a run."""
     input:
-        graph="results/multi/{run}/cn_graph.json",
-        columns="results/multi/{run}/cn_graph.npz",
+        graph="<results>/multi/{run}/cn_graph.json",
+        columns="<results>/multi/{run}/cn_graph.npz",
         costs=cost_tables,
-        generations="results/multi/{run}/generations.csv",
-        pareto="results/multi/{run}/pareto.csv",
-        schedule="results/multi/{run}/schedule.npz",
-        summary="results/multi/{run}/summary.json",
+        generations="<results>/multi/{run}/generations.csv",
+        pareto="<results>/multi/{run}/pareto.csv",
+        schedule="<results>/multi/{run}/schedule.npz",
+        summary="<results>/multi/{run}/summary.json",
     output:
         *[
             report(
-                f"results/multi/{{run}}/report/{figure}",
+                f"<results>/multi/{{run}}/report/{figure}",
                 caption=f"../report/{caption}.rst",
                 category="Runs of several cores",
                 subcategory="{run}",
@@ -266,9 +280,9 @@ rule report_multi:
             )
             for figure, (caption, shows) in MULTI_FIGURES.items()
         ],
-        trace="results/multi/{run}/report/trace.json",
+        trace="<results>/multi/{run}/report/trace.json",
     log:
-        "logs/multi/{run}/report.log",
+        "<logs>/multi/{run}/report.log",
     conda:
         "../../environment.yml"
     resources:
@@ -279,6 +293,8 @@ rule report_multi:
         source=subpath(input.schedule, parent=True),
         directory=subpath(output.trace, parent=True),
         code=CODE["report_multi"],
+    message:
+        "{rule} {wildcards.run}"
     shell:
         "python -m tilewright report {params.source:q} {params.arguments:q} -o {params.directory:q} &> {log:q}"
 
@@ -286,19 +302,21 @@ rule report_multi:
 rule draw_system:
     """The cores and links of an accelerator of several cores."""
     input:
-        "results/hardware/{hardware}/accelerator.json",
+        "<results>/hardware/{hardware}/accelerator.json",
     output:
         report(
-            "results/hardware/{hardware}/system.svg",
+            "<results>/hardware/{hardware}/system.svg",
             caption="../report/system.rst",
             category="Hardware",
             labels={"hardware": "{hardware}", "shows": "cores and links"},
         ),
     log:
-        "logs/hardware/{hardware}.draw_system.log",
+        "<logs>/hardware/{hardware}.draw_system.log",
     conda:
         "../../environment.yml"
     params:
         code=CODE["draw"],
+    message:
+        "{rule} {wildcards.hardware}"
     shell:
         "python -m tilewright draw {input:q} -o {output:q} &> {log:q}"

@@ -1,7 +1,7 @@
 # What the rules of the multi-core flow share: its targets, and what a run stands for.
 
-ACCELERATOR = "results/hardware/{hardware}/accelerator.json"
-MAPPING = "results/mapping/{mapping}/mapping.json"
+ACCELERATOR = "<results>/hardware/{hardware}/accelerator.json"
+MAPPING = "<results>/mapping/{mapping}/mapping.json"
 MULTI_FIGURES = {
     "schedule.svg": ("multi_schedule", "schedule"),
     "schedule.html": ("multi_schedule_html", "interactive schedule"),
@@ -17,7 +17,7 @@ MULTI_FIGURES = {
 # Every artifact is a target, so that one that was damaged and removed comes back.
 MULTI_TARGETS = [
     *expand(
-        "results/multi/{run}/{artifact}",
+        "<results>/multi/{run}/{artifact}",
         run=MULTI_RUNS,
         artifact=[
             "cn_graph.json",
@@ -32,18 +32,18 @@ MULTI_TARGETS = [
         ],
     ),
     *(
-        f"results/multi/{run.name}/cost/{core}.jsonl"
+        f"<results>/multi/{run.name}/cost/{core}.jsonl"
         for run in PLAN.multi_runs
         for core in SYSTEMS[run.hardware].core_names
     ),
     *expand(
-        "results/multi/{run}/report/{figure}",
+        "<results>/multi/{run}/report/{figure}",
         run=REPORTED_MULTI_RUNS,
         figure=MULTI_FIGURES,
     ),
-    *expand("results/hardware/{hardware}/system.svg", hardware=SYSTEMS),
+    *expand("<results>/hardware/{hardware}/system.svg", hardware=SYSTEMS),
     *expand(
-        "results/multi/{run}/exports",
+        "<results>/multi/{run}/exports",
         run=[run.name for run in PLAN.multi_runs if run.stages.exports],
     ),
 ]
@@ -67,15 +67,15 @@ def multi_workload(wildcards):
     """Input function: the network of a run, split where it says so; a run is compared with the same network."""
     run = MULTI_RUN_OF[wildcards.run]
     if run.splits:
-        return f"results/multi/{run.base or run.name}/workload.json"
-    return f"results/workload/{run.workload}/{MULTI_MODEL}/workload.json"
+        return f"<results>/multi/{run.base or run.name}/workload.json"
+    return f"<results>/workload/{run.workload}/{MULTI_MODEL}/workload.json"
 
 
 def cost_tables(wildcards):
     """Input function: the cost tables of all distinct cores of a run."""
     system = SYSTEMS[MULTI_RUN_OF[wildcards.run].hardware]
     return expand(
-        "results/multi/{run}/cost/{core}.jsonl",
+        "<results>/multi/{run}/cost/{core}.jsonl",
         run=wildcards.run,
         core=system.core_names,
     )
@@ -87,7 +87,7 @@ def baseline(wildcards):
     if companion is None:
         return []
     return [
-        f"results/multi/{companion.name}/{name}"
+        f"<results>/multi/{companion.name}/{name}"
         for name in ("allocation.json", "summary.json")
     ]
 

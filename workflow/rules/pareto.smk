@@ -4,54 +4,55 @@
 rule pareto:
     """The runs of each network that no other run beats in energy, latency and area."""
     input:
-        summaries=SUMMARIES,
-        hardware=expand(
-            "results/hardware/{hardware}/accelerator.json",
-            hardware=[*HARDWARE, *SYSTEMS],
-        ),
+        SUMMARIES,
     output:
         report(
-            expand("results/pareto/{workload}.svg", workload=WORKLOADS),
+            expand("<results>/pareto/{workload}.svg", workload=WORKLOADS),
             caption="../report/pareto.rst",
             category="Pareto",
         ),
         csv=report(
-            "results/pareto.csv",
+            "<results>/pareto.csv",
             caption="../report/pareto.rst",
             category="Pareto",
         ),
     log:
-        "logs/pareto.log",
+        "<logs>/pareto.log",
     conda:
         "../../environment.yml"
     params:
-        runs=[str(Path(summary).parent) for summary in SUMMARIES],
-        hardware=expand(
-            "--hardware=results/hardware/{hardware}/accelerator.json",
-            hardware=[*HARDWARE, *SYSTEMS],
-        ),
+        runs=FOLDERS,
+        left_out=left_out_option,
+        unfinished=UNFINISHED,
+        figures=str(RESULTS / "pareto"),
         code=CODE["pareto"],
+    message:
+        "{rule} of all runs"
     shell:
-        "python -m tilewright pareto {params.runs:q} {params.hardware:q} --csv {output.csv:q}"
-        " --figures results/pareto &> {log:q}"
+        # Figures of networks that are in no run any more go.
+        "rm -f {params.figures:q}/*.svg {params.figures:q}/*.png; "
+        "python -m tilewright pareto {params.runs:q} {params.left_out:q} --csv {output.csv:q}"
+        " --figures {params.figures:q} &> {log:q}"
 
 
 rule draw_hardware:
     """The memory hierarchy of a core."""
     input:
-        "results/hardware/{hardware}/accelerator.json",
+        "<results>/hardware/{hardware}/accelerator.json",
     output:
         report(
-            "results/hardware/{hardware}/hierarchy.svg",
+            "<results>/hardware/{hardware}/hierarchy.svg",
             caption="../report/hierarchy.rst",
             category="Hardware",
             labels={"hardware": "{hardware}", "shows": "memory hierarchy"},
         ),
     log:
-        "logs/hardware/{hardware}.draw.log",
+        "<logs>/hardware/{hardware}.draw.log",
     conda:
         "../../environment.yml"
     params:
         code=CODE["draw"],
+    message:
+        "{rule} {wildcards.hardware}"
     shell:
         "python -m tilewright draw {input:q} -o {output:q} &> {log:q}"

@@ -9,14 +9,16 @@ rule parse_hardware:
         file=ancient(written("hardware")),
         cores=ancient(core_files),
     output:
-        update("results/hardware/{hardware}/accelerator.json"),
+        update("<results>/hardware/{hardware}/accelerator.json"),
     log:
-        "logs/hardware/{hardware}.log",
+        "<logs>/hardware/{hardware}.log",
     conda:
         "../../environment.yml"
     params:
         said=said_hardware,
         code=CODE["parse_hardware"],
+    message:
+        "{rule} {wildcards.hardware}"
     shell:
         "python -m tilewright parse hardware {input.file:q} -o {output:q} &> {log:q}"
 
@@ -27,14 +29,16 @@ rule parse_core:
         file=ancient(written("hardware")),
         cores=ancient(core_files),
     output:
-        update("results/hardware/{hardware}/core/{core}.json"),
+        update("<results>/hardware/{hardware}/core/{core}.json"),
     log:
-        "logs/hardware/{hardware}/{core}.log",
+        "<logs>/hardware/{hardware}/{core}.log",
     conda:
         "../../environment.yml"
     params:
         said=lambda wildcards: SYSTEMS[wildcards.hardware].of_core(wildcards.core),
         code=CODE["parse_hardware"],
+    message:
+        "{rule} {wildcards.hardware} {wildcards.core}"
     shell:
         "python -m tilewright parse hardware {input.file:q} --core {wildcards.core:q} -o {output:q} &> {log:q}"
 
@@ -44,16 +48,18 @@ rule parse_workload:
     input:
         ancient(written("workload")),
     output:
-        workload=update("results/workload/{workload}/{model}/workload.json"),
-        coverage=update("results/workload/{workload}/{model}/coverage.json"),
+        workload=update("<results>/workload/{workload}/{model}/workload.json"),
+        coverage=update("<results>/workload/{workload}/{model}/coverage.json"),
     log:
-        "logs/workload/{workload}/{model}.log",
+        "<logs>/workload/{workload}/{model}.log",
     conda:
         "../../environment.yml"
     params:
         said=said("workload"),
         network_options=network_options,
         code=CODE["parse_workload"],
+    message:
+        "{rule} {wildcards.workload} {wildcards.model}"
     shell:
         "python -m tilewright parse workload {input:q} --model {wildcards.model:q} {params.network_options:q}"
         " -o {output.workload:q} --coverage {output.coverage:q} &> {log:q}"
@@ -64,13 +70,15 @@ rule parse_mapping:
     input:
         ancient(written("mapping")),
     output:
-        update("results/mapping/{mapping}/mapping.json"),
+        update("<results>/mapping/{mapping}/mapping.json"),
     log:
-        "logs/mapping/{mapping}.log",
+        "<logs>/mapping/{mapping}.log",
     conda:
         "../../environment.yml"
     params:
         said=said("mapping"),
         code=CODE["parse_mapping"],
+    message:
+        "{rule} {wildcards.mapping}"
     shell:
         "python -m tilewright parse mapping {input:q} -o {output:q} &> {log:q}"

@@ -2,12 +2,12 @@
 
 SINGLE_TARGETS = [
     *expand(
-        "results/single/{run}/{artifact}",
+        "<results>/single/{run}/{artifact}",
         run=RUNS,
         artifact=["layers.jsonl", "summary.json", "checks.json"],
     ),
-    *expand("results/single/{run}/report/{figure}.svg", run=RUNS, figure=FIGURES),
-    *expand("results/single/{run}/exports", run=EXPORTING_RUNS),
+    *expand("<results>/single/{run}/report/{figure}.svg", run=RUNS, figure=FIGURES),
+    *expand("<results>/single/{run}/exports", run=EXPORTING_RUNS),
 ]
 
 
@@ -16,17 +16,17 @@ rule map_single:
 
     # Also the files as written, so that what is unusual or wrong is told with its line.
     input:
-        hardware=of_run("results/hardware/{hardware}/accelerator.json"),
-        workload=of_run("results/workload/{workload}/{model}/workload.json"),
-        mapping=of_run("results/mapping/{mapping}/mapping.json"),
+        hardware=of_run("<results>/hardware/{hardware}/accelerator.json"),
+        workload=of_run("<results>/workload/{workload}/{model}/workload.json"),
+        mapping=of_run("<results>/mapping/{mapping}/mapping.json"),
         written=ancient(written_for_run),
     output:
-        layers=update("results/single/{run}/layers.jsonl"),
-        summary=update("results/single/{run}/summary.json"),
+        layers=update("<results>/single/{run}/layers.jsonl"),
+        summary=update("<results>/single/{run}/summary.json"),
     log:
-        "logs/single/{run}/map.log",
+        "<logs>/single/{run}/map.log",
     benchmark:
-        "logs/single/{run}/map.tsv"
+        "<logs>/single/{run}/map.tsv"
     wildcard_constraints:
         run=runs_that(exporting=False),
     conda:
@@ -44,6 +44,8 @@ rule map_single:
         directory=subpath(output.layers, parent=True),
         code=CODE["map"],
         stage_code=stage_code,
+    message:
+        "{rule} {wildcards.run}"
     shell:
         "python -m tilewright map --hardware {input.hardware:q} --workload {input.workload:q}"
         " --mapping {input.mapping:q} {params.written:q} -o {params.directory:q} {params.options:q} {params.pipeline:q}"
@@ -52,9 +54,9 @@ rule map_single:
 
 use rule map_single as map_and_export_single with:
     output:
-        layers=update("results/single/{run}/layers.jsonl"),
-        summary=update("results/single/{run}/summary.json"),
-        exports=directory("results/single/{run}/exports"),
+        layers=update("<results>/single/{run}/layers.jsonl"),
+        summary=update("<results>/single/{run}/summary.json"),
+        exports=directory("<results>/single/{run}/exports"),
     wildcard_constraints:
         run=runs_that(exporting=True),
 
@@ -62,18 +64,20 @@ use rule map_single as map_and_export_single with:
 rule check_single:
     """Physical invariants of a run, verified on its artifacts."""
     input:
-        layers="results/single/{run}/layers.jsonl",
-        summary="results/single/{run}/summary.json",
-        hardware=of_run("results/hardware/{hardware}/accelerator.json"),
+        layers="<results>/single/{run}/layers.jsonl",
+        summary="<results>/single/{run}/summary.json",
+        hardware=of_run("<results>/hardware/{hardware}/accelerator.json"),
     output:
-        update("results/single/{run}/checks.json"),
+        update("<results>/single/{run}/checks.json"),
     log:
-        "logs/single/{run}/check.log",
+        "<logs>/single/{run}/check.log",
     conda:
         "../../environment.yml"
     params:
         directory=subpath(input.layers, parent=True),
         code=CODE["check"],
+    message:
+        "{rule} {wildcards.run}"
     shell:
         "python -m tilewright check {params.directory:q} --hardware {input.hardware:q} -o {output:q} &> {log:q}"
 
@@ -81,45 +85,47 @@ rule check_single:
 rule report_single:
     """Figures, the table of layers and the loop nests of a run."""
     input:
-        layers="results/single/{run}/layers.jsonl",
-        summary="results/single/{run}/summary.json",
+        layers="<results>/single/{run}/layers.jsonl",
+        summary="<results>/single/{run}/summary.json",
     output:
         report(
-            "results/single/{run}/report/energy.svg",
+            "<results>/single/{run}/report/energy.svg",
             caption="../report/energy.rst",
             category="Runs",
             subcategory="{run}",
             labels={"run": "{run}", "shows": "energy by layer"},
         ),
         report(
-            "results/single/{run}/report/latency.svg",
+            "<results>/single/{run}/report/latency.svg",
             caption="../report/latency.rst",
             category="Runs",
             subcategory="{run}",
             labels={"run": "{run}", "shows": "latency by layer"},
         ),
         table=report(
-            "results/single/{run}/report/layers.csv",
+            "<results>/single/{run}/report/layers.csv",
             caption="../report/layers.rst",
             category="Runs",
             subcategory="{run}",
             labels={"run": "{run}", "shows": "table of layers"},
         ),
         pages=report(
-            "results/single/{run}/report/loop_nests.pdf",
+            "<results>/single/{run}/report/loop_nests.pdf",
             caption="../report/loop_nests.rst",
             category="Runs",
             subcategory="{run}",
             labels={"run": "{run}", "shows": "loop nests over memories"},
         ),
-        nests="results/single/{run}/report/loop_nests.txt",
+        nests="<results>/single/{run}/report/loop_nests.txt",
     log:
-        "logs/single/{run}/report.log",
+        "<logs>/single/{run}/report.log",
     conda:
         "../../environment.yml"
     params:
         source=subpath(input.layers, parent=True),
         directory=subpath(output.table, parent=True),
         code=CODE["report"],
+    message:
+        "{rule} {wildcards.run}"
     shell:
         "python -m tilewright report {params.source:q} -o {params.directory:q} &> {log:q}"

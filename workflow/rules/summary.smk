@@ -3,16 +3,28 @@
 WORKLOADS = sorted({run.workload for run in (*PLAN.runs, *PLAN.multi_runs)})
 HARDWARE = sorted({run.hardware for run in PLAN.runs})
 SUMMARIES = [
-    *expand("results/single/{run}/summary.json", run=RUNS),
-    *expand("results/multi/{run}/summary.json", run=REPORTED_MULTI_RUNS),
+    *expand("<results>/single/{run}/summary.json", run=RUNS),
+    *expand("<results>/multi/{run}/summary.json", run=REPORTED_MULTI_RUNS),
+]
+FOLDERS = [
+    *expand(f"{RESULTS}/single/{{run}}", run=RUNS),
+    *expand(f"{RESULTS}/multi/{{run}}", run=REPORTED_MULTI_RUNS),
 ]
 ACROSS_RUNS = [
-    "results/summary.csv",
-    "results/summary.parquet",
-    "results/pareto.csv",
-    *expand("results/pareto/{workload}.svg", workload=WORKLOADS),
-    *expand("results/hardware/{hardware}/hierarchy.svg", hardware=HARDWARE),
+    "<results>/summary.csv",
+    "<results>/summary.parquet",
+    "<results>/pareto.csv",
+    *expand("<results>/pareto/{workload}.svg", workload=WORKLOADS),
+    *expand("<results>/hardware/{hardware}/hierarchy.svg", hardware=HARDWARE),
 ]
+
+
+rule across_runs:
+    """What shows all runs beside each other."""
+    input:
+        ACROSS_RUNS,
+    message:
+        "all runs are compared"
 
 
 rule summary:
@@ -21,28 +33,33 @@ rule summary:
         SUMMARIES,
     output:
         csv=report(
-            "results/summary.csv",
+            "<results>/summary.csv",
             caption="../report/summary.rst",
             category="Summary",
             labels={"run": "all", "shows": "totals"},
         ),
-        parquet="results/summary.parquet",
+        parquet="<results>/summary.parquet",
     log:
-        "logs/summary.log",
+        "<logs>/summary.log",
     conda:
         "../../environment.yml"
     params:
-        directories=[str(Path(summary).parent) for summary in SUMMARIES],
+        directories=FOLDERS,
+        left_out=left_out_option,
+        unfinished=UNFINISHED,
         code=CODE["summarize"],
+    message:
+        "{rule} of all runs"
     shell:
-        "python -m tilewright summarize {params.directories:q} --csv {output.csv:q} --parquet {output.parquet:q}"
-        " &> {log:q}"
+        "python -m tilewright summarize {params.directories:q} {params.left_out:q} --csv {output.csv:q}"
+        " --parquet {output.parquet:q} &> {log:q}"
 
 
 # On a cluster what takes seconds and little memory is not worth a job. What has a graph of computation nodes to read is:
 # that may be large.
 localrules:
     all,
+    across_runs,
     parse_hardware,
     parse_workload,
     parse_mapping,

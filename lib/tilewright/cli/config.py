@@ -5,15 +5,18 @@ The Snakefile imports this at every parse: nothing heavier than YAML here.
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from tilewright.cli.config_files import DESCRIPTIONS, find_file, known_files, mapping_for, name_of, some_of
+from tilewright.cli.config_globs import Globs, expand_choices, expand_run, is_glob, matching
 from tilewright.cli.multi_config import LIST_SETTINGS, MODEL, SETTINGS, SINGLE_ONLY, MultiRun, read_settings
 from tilewright.cli.multi_digests import is_system
 from tilewright.cli.network_config import NETWORK_KEYS, network_arguments
 from tilewright.cli.pipeline_config import Stages, read_stages
+from tilewright.cli.results_place import KEY, RESULTS, logs_folder, results_folder
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.file_kinds import CONFIG, refuse_other_kind
 from tilewright.search.options import SearchOptions
@@ -22,14 +25,8 @@ from tilewright.yamlfile import YamlDocument, load_yaml
 SINGLE, MULTI = "single", "multi"
 FLOWS = (SINGLE, MULTI)
 OPTION_NAMES = tuple(option.name for option in fields(SearchOptions))
-DESCRIPTIONS: dict[str, tuple[str, ...]] = {
-    "hardware": (".yaml", ".yml"),
-    "workload": (".onnx", ".yaml", ".yml"),
-    "mapping": (".yaml", ".yml"),
-}
-"""Kind of file that a run names -> suffixes tried for a bare name in config/<kind>/."""
 RUN_KEYS = ("flow", *DESCRIPTIONS, *OPTION_NAMES, "strict", "pipeline", *SETTINGS)
-TOP_KEYS = ("runs", "sweeps", *NETWORK_KEYS, *OPTION_NAMES, "strict", "pipeline", *SETTINGS)
+TOP_KEYS = ("runs", "sweeps", KEY, *NETWORK_KEYS, *OPTION_NAMES, "strict", "pipeline", *SETTINGS)
 _ONLY_OF = dict.fromkeys(SINGLE_ONLY, SINGLE) | dict.fromkeys(SETTINGS, MULTI)
 """Key -> the one flow that has it."""
 _VALUES_THAT_ARE_LISTS = ("pipeline", *LIST_SETTINGS)
@@ -64,6 +61,19 @@ class Plan:
     """Kind -> name -> path."""
     network_options: dict[str, tuple[str, ...]]
     """Workload name -> what its ONNX file leaves open, as arguments of `tilewright parse workload`."""
+    results: Path = RESULTS
+    """Folder of the results, relative to the project."""
+
+    @property
+    def logs(self) -> Path:
+        """Folder of the logs of the jobs."""
+        return logs_folder(self.results)
+
+    def without(self, names: Collection[str]) -> "Plan":
+        """The plan without some of its runs, and without what these are compared with."""
+        left = tuple(run for run in self.runs if run.name not in names)
+        multi = tuple(run for run in self.multi_runs if not {run.name, run.base} & set(names))
+        return replace(self, runs=left, multi_runs=multi)
 
 
 def read_config(path: Path | str) -> Plan:
@@ -108,7 +118,8 @@ class _Reader:
         arguments = network_arguments(config, tuple(self.files["workload"]), self._note)
         single = tuple(run for run in runs.values() if isinstance(run, Run))
         multi = tuple(run for run in runs.values() if isinstance(run, MultiRun))
-        return Plan(single, multi, self.files, arguments)
+        files = [document.file for document in self.documents]
+        return Plan(single, multi, self.files, arguments, results_folder(files, config.get(KEY), self._note))
 
     def _entries(self, config: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], str, dict[str, Any]]]:
         for section in ("runs", "sweeps"):
@@ -121,10 +132,28 @@ class _Reader:
                     continue
                 self._check_keys(entry, path, RUN_KEYS)
                 known = {key: value for key, value in entry.items() if key in RUN_KEYS}
+                globs = self._globs(path, known)
+                if globs is None:
+                    continue
                 if section == "runs":
-                    yield path, str(name), known
+                    found = expand_run(str(name), known, globs)
                 else:
-                    yield from ((path, run_name, combination) for run_name, combination in expand_sweep(known))
+                    found = expand_sweep(expand_choices(known, globs))
+                yield from ((path, run_name, combination) for run_name, combination in found)
+
+    def _globs(self, path: tuple[str, ...], entry: Mapping[str, Any]) -> Globs | None:
+        """What the globs of a run or sweep stand for; None where nothing matches one, which is noted."""
+        found: Globs = {}
+        for kind in DESCRIPTIONS:
+            value = entry.get(kind)
+            for pattern in filter(is_glob, value if isinstance(value, list) else [value]):
+                found[kind, pattern] = matching(kind, pattern)
+                if not found[kind, pattern]:
+                    place, known = known_files(kind, pattern)
+                    near = nearest_name(pattern, [*known, *{str(Path(name).parent / "*") for name in known}])
+                    allowed = "" if near else some_of(known)
+                    self._note(f"no {kind} file in {place} matches", (*path, kind), repr(pattern), allowed, near)
+        return found if all(found.values()) else None
 
     def _run(
         self, path: tuple[str, ...], name: str, entry: dict[str, Any], defaults: dict[str, Any]
@@ -180,14 +209,14 @@ class _Reader:
         """The name of a described file, which is noted in `files`; a bare name means a file in config/<kind>/."""
         value = entry.get(kind)
         if value is None and kind == "mapping" and isinstance(entry.get("hardware"), str):
-            value = _mapping_for(entry["hardware"])
+            value = mapping_for(entry["hardware"])
         if not isinstance(value, str) or not value:
             self._note("required key is missing" if value is None else "must be a name or a path", (*path, kind))
             return ""
         file = find_file(kind, value)
         name = name_of(kind, file.name)
         if not file.is_file():
-            place, known = _known_files(kind, value)
+            place, known = known_files(kind, value)
             # A file in a folder is named with it; that is easily forgotten.
             near = next((other for other in known if other.endswith(f"/{value}")), nearest_name(value, known))
             self._note(f"no such {kind} file in {place}", (*path, kind), value=repr(value), nearest=near)
@@ -322,40 +351,3 @@ def expand_sweep(entry: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             f"{key}-{name_of(key, str(combination[key])) if key == 'mapping' else combination[key]}" for key in swept
         ]
         yield "-".join(parts), combination
-
-
-def find_file(kind: str, value: str) -> Path:
-    """The file that a run names: a path as it is, a name in config/<kind>/ with the first suffix that exists."""
-    if value.endswith(DESCRIPTIONS[kind]):
-        return Path(value)
-    candidates = [Path("config") / kind / f"{value}{suffix}" for suffix in DESCRIPTIONS[kind]]
-    return next((path for path in (*candidates, Path(value)) if path.is_file()), candidates[0])
-
-
-def _known_files(kind: str, value: str) -> tuple[Path, list[str]]:
-    """Where a file was looked for, and what it could have been called."""
-    if value.endswith(DESCRIPTIONS[kind]):
-        place = Path(value).parent
-        files = place.glob("*") if place.is_dir() else []
-        return place, sorted(str(path) for path in files if path.suffix in DESCRIPTIONS[kind])
-    place = Path("config") / kind
-    files = (path for path in place.rglob("*") if path.suffix in DESCRIPTIONS[kind])
-    return place, sorted(path.relative_to(place).with_name(name_of(kind, path.name)).as_posix() for path in files)
-
-
-def _mapping_for(hardware: str) -> str:
-    """The mapping of a run that names none: that of its hardware, also by folder where there is one."""
-    path, folder = find_file("hardware", hardware), Path("config", "hardware")
-    if path.is_relative_to(folder):
-        place = path.relative_to(folder)
-        beside = place.with_name(name_of("hardware", place.name)).as_posix()
-        if find_file("mapping", beside).is_file():
-            return beside
-    return name_of("hardware", hardware)
-
-
-def name_of(kind: str, value: str) -> str:
-    """The name of a file of a kind: without folder and suffix. Other dots belong to the name: tpu_like.v2."""
-    name = Path(value).name
-    suffix = next((suffix for suffix in DESCRIPTIONS[kind] if name.endswith(suffix)), "")
-    return name.removesuffix(suffix)

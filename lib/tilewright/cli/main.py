@@ -27,6 +27,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "report": ("tilewright.cli.report", "Figures, tables and loop nests of one run."),
     "check": ("tilewright.cli.check", "Verify physical invariants on the artifacts of one run."),
     "summarize": ("tilewright.cli.summarize", "One table of many runs."),
+    "results": ("tilewright.cli.results", "Where the results of a configuration lie."),
     "pareto": ("tilewright.cli.pareto", "Runs that no other beats in energy, latency and area."),
     "draw": ("tilewright.cli.draw", "Figure of the memory hierarchy of a core."),
     "vary": ("tilewright.cli.vary", "Hardware files that differ from one in named ways."),

@@ -1,10 +1,11 @@
 """Tables across runs of both flows: one row per run for programs, and for the terminal runs of several cores with
 what they are compared with."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright.report.records import Summary
+from tilewright.report.states import DONE
 from tilewright.report.tables import TERMINAL_WIDTH, costed_text, millions, render, summary_row, text_table
 
 if TYPE_CHECKING:  # pandas is slow to load, and tables for the terminal need none
@@ -15,12 +16,18 @@ BASELINES = {"layer_by_layer": "layer by layer", "single_core": "one core"}
 """Baseline -> in words."""
 
 
-def runs_table(single: Mapping[str, Summary], multi: Mapping[str, Summary]) -> "pandas.DataFrame":
-    """One row per run, those of one core first; what a flow does not have is empty."""
+def runs_table(
+    single: Mapping[str, Summary], multi: Mapping[str, Summary], unfinished: Sequence[Mapping[str, str]] = ()
+) -> "pandas.DataFrame":
+    """One row per run, those of one core first; what a flow does not have is empty. A run without a result, given as
+    a row with its `run`, `flow`, `state`, `workload` and `core`, has nothing else."""
     import pandas
 
-    rows = [{"run": run, "flow": SINGLE, **summary_row(run, summary)} for run, summary in single.items()]
+    rows = [
+        {"run": run, "flow": SINGLE, "state": DONE, **summary_row(run, summary)} for run, summary in single.items()
+    ]
     rows += [multi_row(run, summary) for run, summary in multi.items()]
+    rows += [dict(row) for row in unfinished]
     table = pandas.DataFrame(rows)
     for column in table.columns:
         values = table[column].dropna()
@@ -36,6 +43,7 @@ def multi_row(run: str, summary: Summary) -> dict[str, Any]:
     row = {
         "run": run,
         "flow": MULTI,
+        "state": DONE,
         "workload": summary["workload"],
         "core": summary["hardware"],
         "objective": summary["objective"],

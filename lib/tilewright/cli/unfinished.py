@@ -1,0 +1,58 @@
+"""Runs of a configuration without a result that is up to date, as `snakemake --summary` tells it of their files."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tilewright.artifacts.files import existing_file
+from tilewright.cli.config import Plan
+from tilewright.cli.runs import MULTI, SINGLE, SUMMARY_FILE
+from tilewright.errors import InputError, Problem
+from tilewright.report.states import FAILED, STALE
+
+MISSING_DATE, UP_TO_DATE = "-", "no update"
+KEYS = ("run", "flow", "state", "workload", "core")
+
+
+def unfinished_runs(plan: Plan, text: str) -> list[dict[str, str]]:
+    """One row with `KEYS` for each run of the configuration of which a file is missing or to be made again; what a run
+    is compared with counts as a part of it. `text` is the table that `snakemake --summary` prints."""
+    files = _files(text)
+    rows = []
+    runs = [(SINGLE, run.name, run) for run in plan.runs]
+    runs += [(MULTI, run.base or run.name, run) for run in plan.multi_runs]
+    states: dict[tuple[str, str], str] = {}
+    for flow, name, run in runs:
+        state = _state(files, f"{plan.results}/{flow}/{run.name}/")
+        states[flow, name] = states.get((flow, name), "") or state
+    for flow, name, run in runs:
+        if run.name == name and states[flow, name]:
+            said = (name, flow, states[flow, name], run.workload, run.hardware)
+            rows.append(dict(zip(KEYS, said, strict=True)))
+    return rows
+
+
+def read_unfinished(path: Path | None) -> list[dict[str, Any]]:
+    """The rows that `tilewright results` wrote; none without a file. Raises InputError."""
+    if path is None:
+        return []
+    try:
+        rows = json.loads(existing_file(path, "given").read_text("utf-8"))
+        return [{key: str(row[key]) for key in KEYS} for row in rows]
+    except (ValueError, TypeError, KeyError):
+        raise InputError([Problem("is not what `tilewright results` writes", str(path))]) from None
+
+
+def _files(text: str) -> dict[str, tuple[bool, bool]]:
+    """Output file -> whether it is there, whether it is up to date."""
+    rows = [line.split("\t") for line in text.splitlines()]
+    return {row[0]: (row[1] != MISSING_DATE, row[-1] == UP_TO_DATE) for row in rows if len(row) > 2}
+
+
+def _state(files: dict[str, tuple[bool, bool]], folder: str) -> str:
+    """Of the run with this folder; '' if all of it is up to date."""
+    own = {name: found for name, found in files.items() if name.startswith(folder)}
+    if own and all(is_there and is_new for is_there, is_new in own.values()):
+        return ""
+    is_there, is_new = own.get(folder + SUMMARY_FILE, (False, False))
+    return STALE if is_there and not is_new else FAILED
