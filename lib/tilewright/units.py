@@ -33,6 +33,7 @@ SIZE_UNITS: dict[str, Fraction] = {
 BANDWIDTH_UNITS: dict[str, Fraction] = {
     f"{unit}/{cycle}": bits for cycle in _CYCLE_NAMES for unit, bits in SIZE_UNITS.items()
 }
+PICOJOULES_A_MICROJOULE = 1e6
 ENERGY_UNITS: dict[str, Fraction] = {
     "aJ": Fraction(1, 10**6),
     "fJ": Fraction(1, 10**3),
@@ -125,3 +126,9 @@ def _up_to(largest: int, told: str, quantity: Fraction) -> float:
     if quantity > largest:
         raise FieldError(f"must not be greater than {told}")
     return float(quantity)
+
+
+def energy_text(energy_pj: float, digits: int = 6) -> str:
+    """An energy for people to read: always in µJ, so that what stands in different places can be compared; costs of
+    one access or of one bit stay in pJ, as files give them."""
+    return f"{energy_pj / PICOJOULES_A_MICROJOULE:.{digits}g} µJ"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tilewright.allocation.result import SearchProgress
+from tilewright.units import energy_text
 
 QUIET_S = 1.0
 """A search that takes no longer shows nothing."""
@@ -32,7 +33,9 @@ def allocation_progress(title: str, shown: bool) -> Iterator[Told]:
 def progress_text(progress: SearchProgress) -> str:
     """The state of a search on one line."""
     best = progress.best
-    so_far = "no schedule yet" if best is None else f"best {best.latency_cycles:,} cycles, {best.energy_pj:.4g} pJ"
+    so_far = (
+        "no schedule yet" if best is None else f"best {best.latency_cycles:,} cycles, {energy_text(best.energy_pj, 4)}"
+    )
     done, planned = progress.evaluations, max(progress.evaluations_planned, 1)
     left = progress.elapsed_s * (planned - done) / done if done else 0.0
     return f"{done:,} of at most {planned:,} allocations, {so_far}, {left:,.0f} s left"

@@ -79,12 +79,12 @@ _MULTI_PIPELINE = (
     *("workload", "hardware", "mapping", "cost", "search", "fusion", "scheduling", "allocation", "stages"),
 )
 _REPORT = (
-    *(*_BASE, *_TYPES, "cli/runs.py", "report/__init__.py", "report/access_checks.py", "report/areas.py"),
+    *(*_BASE, *_TYPES, "cli/runs.py", "report/__init__.py", "report/access_checks.py"),
     *("report/canvas.py", "report/checks.py", "report/colours.py", "report/coverage_text.py"),
     *("report/figure_layout.py", "report/figures.py", "report/hierarchy_figure.py", "report/loop_nest.py"),
     *("report/nest_figure.py", "report/nest_layout.py", "report/pareto.py", "report/pareto_figure.py"),
-    *("report/locality_text.py", "report/printable.py", "report/records.py", "report/short_names.py"),
-    "report/tables.py",
+    *("report/legends.py", "report/locality_text.py", "report/printable.py", "report/records.py"),
+    *("report/short_names.py", "report/states.py", "report/tables.py"),
 )
 """Of runs on one core; what draws schedules is not in it."""
 _WORKLOAD_REPORT = (
@@ -158,7 +158,7 @@ CODE_OF: dict[str, tuple[str, ...]] = {
         ),
         *("workload", "hardware", "mapping", "fusion", "scheduling"),
     ),
-    "pareto": (*_REPORT, "cli/report.py", "cli/multi_runs.py", "cli/pareto.py", "report/system_areas.py", "hardware"),
+    "pareto": (*_REPORT, "cli/report.py", "cli/multi_runs.py", "cli/pareto.py"),
     "summarize": (*_REPORT, "cli/summarize.py", "report/run_tables.py"),
 }
 """What each step of the pipeline runs: folders and modules of the package, relative to it.

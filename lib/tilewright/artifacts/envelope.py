@@ -24,10 +24,10 @@ SCHEMA_VERSIONS: dict[str, int] = {
     "tilewright/cn-graph": 1,
     "tilewright/schedule": 1,
     "tilewright/allocation": 1,
-    "tilewright/multi-summary": 1,
+    "tilewright/multi-summary": 2,
     "tilewright/core-costs": 1,
-    "tilewright/layers": 1,
-    "tilewright/single-summary": 2,
+    "tilewright/layers": 2,
+    "tilewright/single-summary": 3,
     "tilewright/checks": 1,
 }
 """Every artifact schema with the version that this code writes, which is the only one it reads."""

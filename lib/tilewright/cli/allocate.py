@@ -18,6 +18,7 @@ from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
 from tilewright.cli.run_inputs import input_digests, run_inputs
 from tilewright.cli.runs import EXPORTS_FOLDER
 from tilewright.errors import InputError, Problem, Problems
+from tilewright.units import energy_text
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -155,7 +156,8 @@ def _show(
     search = document["search"]
     click.echo(
         f"{document['workload']} on {document['hardware']}: {document['latency_cycles']:,} cycles,"
-        f" {document['energy_pj']:.6g} pJ ({search['evaluations']:,} of {int(search['allocations']):.4g} allocations"
+        f" {energy_text(document['energy_pj'])}"
+        f" ({search['evaluations']:,} of {int(search['allocations']):.4g} allocations"
         f" evaluated, stopped by {search['stopped_by']}, {len(document['front'])} on the Pareto front)"
     )
     if search["infeasible"]:
@@ -164,7 +166,7 @@ def _show(
         rest = f", {row['parts_elsewhere']} of {row['parts']} parts elsewhere" if row["parts_elsewhere"] else ""
         click.echo(
             f"all on core {row['core']} ({row['core_name']}{rest}):"
-            f" {row['latency_cycles']:,} cycles, {row['energy_pj']:.6g} pJ"
+            f" {row['latency_cycles']:,} cycles, {energy_text(row['energy_pj'])}"
         )
     if verbose or not output:
         for row in document["allocation"]:

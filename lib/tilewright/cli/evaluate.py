@@ -10,6 +10,7 @@ from tilewright.cli.options import FILE, common_options, model_option, network_o
 from tilewright.cli.points import Point, read_points
 from tilewright.errors import InputError, MappingError, Problem, nearest_name
 from tilewright.mapping.constraints import WILDCARD, Mapping
+from tilewright.units import energy_text
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 from tilewright.workload.network_options import NetworkOptions
@@ -48,6 +49,7 @@ def command(
     Example: tilewright evaluate --hardware config/hardware/tpu_like.yaml --workload config/workload/resnet18.onnx
     --mapping found.yaml --layer conv1
     """
+    from tilewright.cost.record import layer_on_unit
     from tilewright.search.evaluate import evaluate_given
     from tilewright.search.options import SearchOptions
     from tilewright.sources import existing_file, parse_accelerator, parse_workload, single_core
@@ -67,6 +69,7 @@ def command(
         found = read_points(existing_file(points or "", "points"), layers)
     core = single_core(accelerator)
     chosen = _chosen(found, layer_name, network)
+    unit_of = {node.layer.name: node.unit for node in network.nodes if node.layer}
     refused = 0
     for layer, given in chosen:
         try:
@@ -76,6 +79,7 @@ def command(
             reason = f"{error}: {OPEN_ORDER}" if mapping is not None and not given.temporal_ordering else str(error)
             click.echo(_refusal(layer, reason, as_json), err=not as_json)
             continue
+        record["layer"] = layer_on_unit(record["layer"], unit_of.get(layer.name, ""))
         click.echo(json.dumps(record) if as_json else _text(record, verbose))
     if refused:
         raise MappingError(f"{refused} of {len(chosen)} mappings do not fit")
@@ -134,14 +138,14 @@ def _text(record: dict[str, Any], verbose: bool) -> str:
 
     parts = ", ".join(f"{name} {cycles:g}" for name, cycles in record["latency_breakdown_cycles"].items())
     lines = [
-        f"{record['layer']['name']}: {record['energy_pj']:.10g} pJ, {record['latency_cycles']:.10g} cycles"
+        f"{record['layer']['name']}: {energy_text(record['energy_pj'], 10)}, {record['latency_cycles']:.10g} cycles"
         f" (model {record['model']})",
         f"  cycles: {parts}",
-        f"  MAC energy {record['mac_energy_pj']:.6g} pJ",
+        f"  energy of the array {energy_text(record['mac_energy_pj'])}",
     ]
     for operand, levels in record["energy_breakdown_pj"].items():
         for level, directions in enumerate(levels):
             total = sum(directions.values())
-            split = ", ".join(f"{direction} {value:.6g}" for direction, value in directions.items())
-            lines.append(f"  {operand} at {record['memory_levels'][operand][level]}: {total:.6g} pJ ({split})")
+            split = ", ".join(f"{direction} {energy_text(value)}" for direction, value in directions.items())
+            lines.append(f"  {operand} at {record['memory_levels'][operand][level]}: {energy_text(total)} ({split})")
     return "\n".join(lines) + ("\n" + loop_nest_text(record) if verbose else "")

@@ -25,6 +25,7 @@ from tilewright.cli.options import (
 )
 from tilewright.cli.runs import EXPORTS_FOLDER, LAYERS_FILE, SUMMARY_FILE
 from tilewright.errors import InputError, Problem
+from tilewright.units import energy_text
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         return
     summary = mapped.summary
     click.echo(
-        f"{summary['workload']} on {summary['core']}: {summary['energy_pj']:.6g} pJ,"
+        f"{summary['workload']} on {summary['core']}: {energy_text(summary['energy_pj'])},"
         f" {summary['latency_cycles']:.6g} cycles ({summary['layers']} layers, {summary['distinct_layers']} distinct,"
         f" {summary['evaluations']:,} mappings evaluated)"
     )

@@ -1,15 +1,19 @@
 """Reading back what `tilewright map` wrote: the records and the summary of a run."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 from tilewright.artifacts.envelope import read_artifact
-from tilewright.errors import ArtifactError, Problem
+from tilewright.artifacts.files import existing_file
+from tilewright.errors import ArtifactError, InputError, Problem
 
 LAYERS_FILE, SUMMARY_FILE = "layers.jsonl", "summary.json"
 SINGLE, MULTI = "single", "multi"
 _FLOW_OF = {"tilewright/single-summary": SINGLE, "tilewright/multi-summary": MULTI}
 """Schema of a summary -> flow."""
+UNFINISHED_KEYS = ("run", "flow", "state", "workload", "core")
+"""What is said of a run without a result that is up to date."""
 EXPORTS_FOLDER = "exports"
 """What stages of a pipeline write, beside these files."""
 
@@ -48,3 +52,14 @@ def run_directories(directories: tuple[Path, ...]) -> list[Path]:
         places = ", ".join(map(str, directories))
         raise ArtifactError([Problem(f"no finished run ({SUMMARY_FILE}) in {places}")])
     return found
+
+
+def read_unfinished(path: Path | None) -> list[dict[str, Any]]:
+    """The rows that `tilewright results` wrote; none without a file. Raises InputError."""
+    if path is None:
+        return []
+    try:
+        rows = json.loads(existing_file(path, "given").read_text("utf-8"))
+        return [{key: str(row[key]) for key in UNFINISHED_KEYS} for row in rows]
+    except (ValueError, TypeError, KeyError):
+        raise InputError([Problem("is not what `tilewright results` writes", str(path))]) from None

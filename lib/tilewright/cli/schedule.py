@@ -191,11 +191,14 @@ def _cost_model(costs: Path, core_files: "Iterable[str]") -> str:
 
 def _others(problem: "MultiCoreProblem", document: Document | None, cost_model: str, notices: list[str]) -> Document:
     """What the summary says of the search, of the settings, of the cost tables, and of what is not costed."""
+    from tilewright.report.multi_summary import area_fields
+
     given = problem.inputs.descriptions
     return {
         "cost_model": cost_model,
         "settings": problem.settings.stated(),
         "allocation": None if document is None else {**document["search"], "front_size": len(document["front"])},
         **given.coverage,
+        **area_fields(given.accelerator),
         "notices": [*notices, *problem.inputs.graph.notices],
     }

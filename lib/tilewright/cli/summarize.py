@@ -7,8 +7,7 @@ import click
 
 from tilewright.artifacts.canonical import writing
 from tilewright.cli.options import FILE, common_options, echo_json
-from tilewright.cli.runs import SUMMARY_FILE, read_any_summary, run_directories
-from tilewright.cli.unfinished import read_unfinished
+from tilewright.cli.runs import SUMMARY_FILE, read_any_summary, read_unfinished, run_directories
 from tilewright.errors import ArtifactError, InputError
 
 
@@ -53,14 +52,18 @@ def command(
     if as_json:
         echo_json(summaries["single"] | summaries["multi"])
     elif verbose or not (csv_output or parquet_output):
-        from tilewright.report.run_tables import multi_text
+        from tilewright.report.legends import runs_legend
+        from tilewright.report.run_tables import ROW_OF, multi_text
         from tilewright.report.states import unfinished_lines
         from tilewright.report.tables import summary_text
 
         texts = [
             show(summaries[flow]) for flow, show in (("single", summary_text), ("multi", multi_text)) if summaries[flow]
         ]
-        click.echo("\n".join([*texts, *(["\n".join(unfinished_lines(rows))] if rows else [])]))
+        rows_of = {flow: [make(run, one) for run, one in summaries[flow].items()] for flow, make in ROW_OF.items()}
+        texts += [runs_legend(rows_of["single"], rows_of["multi"])] if texts else []
+        texts += ["\n".join(unfinished_lines(rows))] if rows else []
+        click.echo("\n".join(texts))
 
 
 def _configured(config: Path, left_out: list[str]) -> list[Path]:

@@ -1,25 +1,19 @@
 """Runs of a configuration without a result that is up to date, as `snakemake --summary` tells it of their files."""
 
-import json
-from pathlib import Path
-from typing import Any
-
-from tilewright.artifacts.files import existing_file
-from tilewright.cli.config import Plan
-from tilewright.cli.runs import MULTI, SINGLE, SUMMARY_FILE
-from tilewright.errors import InputError, Problem
+from tilewright.cli.config import Plan, Run
+from tilewright.cli.multi_config import MultiRun
+from tilewright.cli.runs import MULTI, SINGLE, SUMMARY_FILE, UNFINISHED_KEYS
 from tilewright.report.states import FAILED, STALE
 
 MISSING_DATE, UP_TO_DATE = "-", "no update"
-KEYS = ("run", "flow", "state", "workload", "core")
 
 
 def unfinished_runs(plan: Plan, text: str) -> list[dict[str, str]]:
-    """One row with `KEYS` for each run of the configuration of which a file is missing or to be made again; what a run
-    is compared with counts as a part of it. `text` is the table that `snakemake --summary` prints."""
+    """One row with UNFINISHED_KEYS for each run of which a file is missing or to be made again; what a run is compared
+    with counts as a part of it. `text` is the table that `snakemake --summary` prints."""
     files = _files(text)
     rows = []
-    runs = [(SINGLE, run.name, run) for run in plan.runs]
+    runs: list[tuple[str, str, Run | MultiRun]] = [(SINGLE, run.name, run) for run in plan.runs]
     runs += [(MULTI, run.base or run.name, run) for run in plan.multi_runs]
     states: dict[tuple[str, str], str] = {}
     for flow, name, run in runs:
@@ -28,19 +22,8 @@ def unfinished_runs(plan: Plan, text: str) -> list[dict[str, str]]:
     for flow, name, run in runs:
         if run.name == name and states[flow, name]:
             said = (name, flow, states[flow, name], run.workload, run.hardware)
-            rows.append(dict(zip(KEYS, said, strict=True)))
+            rows.append(dict(zip(UNFINISHED_KEYS, said, strict=True)))
     return rows
-
-
-def read_unfinished(path: Path | None) -> list[dict[str, Any]]:
-    """The rows that `tilewright results` wrote; none without a file. Raises InputError."""
-    if path is None:
-        return []
-    try:
-        rows = json.loads(existing_file(path, "given").read_text("utf-8"))
-        return [{key: str(row[key]) for key in KEYS} for row in rows]
-    except (ValueError, TypeError, KeyError):
-        raise InputError([Problem("is not what `tilewright results` writes", str(path))]) from None
 
 
 def _files(text: str) -> dict[str, tuple[bool, bool]]:

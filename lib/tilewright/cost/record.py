@@ -17,10 +17,12 @@ from tilewright.cost.workspace import (
     STALL,
     Workspace,
 )
+from tilewright.hardware.areas import core_area
 from tilewright.hardware.core import DIRECTIONS, Core
-from tilewright.hardware.hierarchy import core_area_mm2, memory_hierarchy
+from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.mapping.constraints import Unrolling
 from tilewright.mapping.spatial import ConvertedSpatialMapping
+from tilewright.workload.graph import work_counts
 from tilewright.workload.layer import Layer
 
 Record = dict[str, Any]
@@ -74,7 +76,7 @@ def breakdown(
         "memory_utilization_individual": _per_level(layer, problem, ws.utilization),
         "mac_utilization": _mac_utilization(problem, ws),
         "ports": _port_records(layer, core, problem, ws),
-        "area_mm2": float(core_area_mm2(core)),
+        "area_mm2": core_area(core).mm2,
     }
 
 
@@ -86,8 +88,13 @@ def layer_record(layer: Layer) -> Record:
         "equation": layer.equation,
         "loop_sizes": dict(layer.loop_sizes),
         "precision_bits": dict(layer.precision_bits),
-        "mac_count": layer.mac_count,
+        **work_counts("", layer.mac_count),
     }
+
+
+def layer_on_unit(layer: Record, unit: str) -> Record:
+    """The layer of a record with its operations counted as what they are on the unit that it needs in its network."""
+    return {**layer, **work_counts(unit, layer["mac_count"] + layer["operation_count"])}
 
 
 def unrolling_record(unrolling: Unrolling) -> dict[str, dict[str, int]]:

@@ -60,12 +60,3 @@ def instance_count(core: Core, memory_index: int) -> int:
     """How many instances of a memory exist: one for each element of the array dimensions it does not serve."""
     served = core.memories[memory_index].served_dimensions
     return math.prod(size for name, size in core.operational_array.dimensions if name not in served)
-
-
-def core_area_mm2(core: Core) -> float:
-    """Area of the array and of all instances of all memories (the reference reports none for digital arrays)."""
-    array = core.operational_array
-    area = array.unit_area_mm2 * array.unit_count
-    for index, memory in enumerate(core.memories):
-        area += memory.area_mm2 * instance_count(core, index)
-    return area

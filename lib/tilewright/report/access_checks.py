@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from tilewright.hardware.core import DIRECTIONS, Core, Memory
 from tilewright.profile import profile_by_name
-from tilewright.report.records import Record, loop_products, memory_levels, used_unrolling
+from tilewright.report.records import Record, loop_products, memory_levels, operation_count, used_unrolling
 
 RELATIVE_TOLERANCE = 1e-9
 CoreCheck = Callable[[Record, Core], Iterator[str]]
@@ -79,9 +79,9 @@ def _energies(record: Record, core: Core) -> Iterator[str]:
             energy = record["energy_breakdown_pj"][operand][level][direction]
             if not math.isclose(energy, words * cost, rel_tol=RELATIVE_TOLERANCE, abs_tol=RELATIVE_TOLERANCE):
                 yield f"{energy} pJ for {words} words at {cost} pJ, {operand} at {name} {direction}"
-    macs = record["layer"]["mac_count"] * core.operational_array.unit_energy_pj
+    macs = operation_count(record) * core.operational_array.unit_energy_pj
     if not math.isclose(record["mac_energy_pj"], macs, rel_tol=RELATIVE_TOLERANCE):
-        yield f"MAC energy is {record['mac_energy_pj']} pJ, the MACs give {macs}"
+        yield f"energy of the array is {record['mac_energy_pj']} pJ, the operations give {macs}"
 
 
 def _double_buffers(record: Record, core: Core) -> Iterator[str]:

@@ -15,7 +15,7 @@ from tilewright.errors import ArtifactError, Problem
 from tilewright.report.canvas import GREY
 from tilewright.report.colours import OPERAND_COLOURS
 from tilewright.report.figure_layout import figure_style, save_figure, three_digits, unit_for
-from tilewright.report.figures import CYCLE_UNITS, ENERGY_UNITS
+from tilewright.report.figures import CYCLE_UNITS, ENERGY_UNIT
 
 Row = Mapping[str, Any]
 WIDTH_INCHES, HEIGHT_INCHES, TOP_INCHES, BOTTOM_INCHES = 10.0, 4.3, 0.95, 0.6
@@ -68,8 +68,7 @@ def write_allocation_figure(
 def _bound_words(bound: Mapping[str, Any] | None) -> str:
     if not bound:
         return ""
-    unit = unit_for(bound["energy_pj"], ENERGY_UNITS)
-    energy = f"{three_digits(bound['energy_pj'] / unit[0])} {unit[1]}"
+    energy = f"{three_digits(bound['energy_pj'] / ENERGY_UNIT[0])} {ENERGY_UNIT[1]}"
     return f"lower bounds of all allocations: {bound['latency_cycles']:,} cycles, {energy}"
 
 
@@ -83,7 +82,7 @@ def _draw_progress(panel: Axes, generations: Sequence[Row]) -> None:
     right.spines["right"].set_visible(True)
     for axes, key, units, colour, name in (
         (panel, "best_latency_cycles", CYCLE_UNITS, LATENCY_COLOUR, "latency"),
-        (right, "best_energy_pj", ENERGY_UNITS, ENERGY_COLOUR, "energy"),
+        (right, "best_energy_pj", (ENERGY_UNIT,), ENERGY_COLOUR, "energy"),
     ):
         values = [row[key] for row in generations]
         unit = unit_for(min(values, default=1), units)
@@ -99,7 +98,7 @@ def _draw_progress(panel: Axes, generations: Sequence[Row]) -> None:
 def _draw_front(panel: Axes, front: Sequence[Row]) -> None:
     panel.set_title(f"allocations that no other beats: {len(front)}", fontsize=8, loc="left")
     cycles = unit_for(min((row["latency_cycles"] for row in front), default=1), CYCLE_UNITS)
-    energy = unit_for(min((row["energy_pj"] for row in front), default=1), ENERGY_UNITS)
+    energy = ENERGY_UNIT
     points = sorted((row["latency_cycles"] / cycles[0], row["energy_pj"] / energy[0]) for row in front)
     if points:
         x, y = zip(*points, strict=True)

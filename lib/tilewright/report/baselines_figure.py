@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from tilewright.report.canvas import GREY
 from tilewright.report.colours import OPERAND_COLOURS
 from tilewright.report.figure_layout import figure_style, save_figure, three_digits, unit_for
-from tilewright.report.figures import CYCLE_UNITS, EDP_UNITS, ENERGY_UNITS
+from tilewright.report.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
 from tilewright.report.multi_energy_figure import THIS_RUN, readable
 
 Summary = Mapping[str, Any]
@@ -53,8 +53,8 @@ def baselines_figure(summary: Summary) -> Figure:
     bound = summary.get("lower_bound") or {}
     columns = (
         ("latency", [float(row.latency_cycles) for row in rows], CYCLE_UNITS, bound.get("latency_cycles")),
-        ("energy", [row.energy_pj for row in rows], ENERGY_UNITS, bound.get("energy_pj")),
-        ("EDP", [row.edp for row in rows], EDP_UNITS, None),
+        ("energy", [row.energy_pj for row in rows], (ENERGY_UNIT,), bound.get("energy_pj")),
+        ("EDP", [row.edp for row in rows], (EDP_UNIT,), None),
     )
     height = TOP_INCHES + BAR_INCHES * len(rows) + BOTTOM_INCHES
     with figure_style():

@@ -20,6 +20,8 @@ from tilewright.report.records import (
     loop_products,
     memory_energies_pj,
     memory_levels,
+    operation_count,
+    work_text,
 )
 
 RELATIVE_TOLERANCE = 1e-9
@@ -93,8 +95,10 @@ def _same_or_both_unknown(one: float | None, other: float | None) -> bool:
 
 
 def _values(record: Record) -> Iterator[tuple[str, float]]:
-    for key in (*TOTALS, "edp_pj_cycles", "area_mm2"):
+    for key in (*TOTALS, "edp_pj_cycles"):
         yield key, record[key]
+    if record["area_mm2"] is not None:
+        yield "area_mm2", record["area_mm2"]
     for part, cycles in record["latency_breakdown_cycles"].items():
         yield f"latency part {part}", cycles
     for use, fraction in record["mac_utilization"].items():
@@ -115,8 +119,8 @@ def _negative(record: Record) -> Iterator[str]:
 def _mac_count(record: Record) -> Iterator[str]:
     layer = record["layer"]
     expected = math.prod(layer["loop_sizes"].values())
-    if layer["mac_count"] != expected:
-        yield f"{layer['mac_count']} MACs reported, the loop sizes give {expected}"
+    if operation_count(record) != expected:
+        yield f"{work_text(record)} reported, the loop sizes give {expected:,}"
     for use, fraction in record["mac_utilization"].items():
         if fraction > 1 + RELATIVE_TOLERANCE:
             yield f"MAC utilization {use} is {fraction}, more MACs than the array can do"
@@ -208,7 +212,7 @@ def _corrected(record: Record) -> Iterator[str]:
 
 RECORD_CHECKS: tuple[tuple[str, str, RecordCheck], ...] = (
     ("no_negative_values", "every cycle, energy, access count and utilization is finite and not negative", _negative),
-    ("macs_conserved", "MACs are the product of the loop sizes and no more than the array can do", _mac_count),
+    ("macs_conserved", "operations are the product of the loop sizes and no more than the array can do", _mac_count),
     ("loops_cover_layer", "passes times lanes cover every dimension, for every operand", _coverage),
     (
         "capacity_respected",
@@ -230,8 +234,8 @@ def _network_violations(records: Sequence[Record], summary: Summary) -> list[str
     rows: list[tuple[str, float | None, float | None]] = [
         (key, summary[key], math.fsum(record[key] for record in placed)) for key in TOTALS
     ]
-    operations = summary["mac_count"] + summary.get("operation_count", 0)
-    rows.append(("mac_count", operations, sum(record["layer"]["mac_count"] for record in placed)))
+    for key in ("mac_count", "operation_count"):
+        rows.append((key, summary[key], sum(record["layer"][key] for record in placed)))
     rows.append(("edp_pj_cycles", summary["edp_pj_cycles"], summary["energy_pj"] * summary["latency_cycles"]))
     parts = summary["latency_breakdown_cycles"]
     for part, words in LATENCY_PARTS:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas
 
-from tilewright.report.tables import TERMINAL_WIDTH, render, spatial_text, text_table
+from tilewright.report.tables import TERMINAL_WIDTH, millions, render, spatial_text, text_table
 from tilewright.scheduling.core_costs import CoreCostRow
 
 CostTables = Mapping[str, Sequence[CoreCostRow]]
@@ -27,14 +27,13 @@ def cost_table(tables: CostTables, layer_names: Sequence[str] = ()) -> pandas.Da
 
 def cost_table_text(table: pandas.DataFrame, width: int = TERMINAL_WIDTH) -> str:
     """A cost table for the terminal."""
-    headings = ("CNs", "cycles", "energy\n[nJ]", "array\nuse")
+    headings = ("CNs", "cycles", "energy\n[µJ]", "array\nuse")
     text = text_table("", ("class", "core"), headings)
     text.add_column("streams, or why it cannot run")
     for row in table.to_dict("records"):
         numbers = ("", "", "")
         if row["can_run"]:
-            energy_nj = row["on_core_energy_pj"] / 1e3
-            numbers = (f"{row['cycles']:,.0f}", f"{energy_nj:,.1f}", f"{row['utilisation']:.1%}")
+            numbers = (f"{row['cycles']:,.0f}", millions(row["on_core_energy_pj"]), f"{row['utilisation']:.1%}")
         told = row["streams"] if row["can_run"] else row["reason"]
         told = told if len(told) <= _MOST_REASON_CHARACTERS else told[: _MOST_REASON_CHARACTERS - 1] + "…"
         name = f"{row['cost_class']} {row['what']}"

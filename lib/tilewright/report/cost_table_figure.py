@@ -24,6 +24,7 @@ from tilewright.report.figure_layout import (
     panel_grid,
     save_figure,
 )
+from tilewright.report.figures import ENERGY_UNIT
 from tilewright.scheduling.core_costs import CoreCostRow
 
 BAR_INCHES = (0.07, 0.2)
@@ -59,7 +60,7 @@ def cost_table_figure(tables: CostTables, network: str = "") -> Figure:
         figure, panels = panel_grid(lengths, inches, [0.0, below] * len(rows), least_height=5.6)
         for above, beneath, row in zip(panels[::2], panels[1::2], rows, strict=True):
             _draw_panel(above, tables, row, _cycles, "cycles", _limits(tables, _cycles))
-            _draw_panel(beneath, tables, row, _energy, "energy [pJ]", _limits(tables, _energy))
+            _draw_panel(beneath, tables, row, _energy, "energy [µJ]", _limits(tables, _energy))
             above.set_xticks([])
             beneath.set_xticks(
                 range(len(row)),
@@ -113,7 +114,7 @@ def _cycles(row: CoreCostRow) -> float:
 
 
 def _energy(row: CoreCostRow) -> float:
-    return row.on_core_energy_pj * row.cn_count
+    return row.on_core_energy_pj * row.cn_count / ENERGY_UNIT[0]
 
 
 def _limits(tables: CostTables, value_of: ValueOf) -> tuple[float, float]:

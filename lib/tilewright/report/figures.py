@@ -41,6 +41,7 @@ from tilewright.report.records import (
     memory_energies_pj,
     memory_names,
 )
+from tilewright.units import PICOJOULES_A_MICROJOULE
 
 MAC_COLOUR = "#4d4d4d"
 DIRECTION_STYLES = {
@@ -58,8 +59,9 @@ PART_STYLES = (
     ("#CC79A7", r"\\\\\\"),
     ("#F0E442", "xxxx"),
 )
-ENERGY_UNITS: tuple[Unit, ...] = ((1e12, "J"), (1e9, "mJ"), (1e6, "µJ"), (1e3, "nJ"), (1.0, "pJ"))
-EDP_UNITS: tuple[Unit, ...] = tuple((factor, f"{name} · cycles") for factor, name in ENERGY_UNITS)
+ENERGY_UNIT: Unit = (PICOJOULES_A_MICROJOULE, "µJ")
+EDP_UNIT: Unit = (1e12, "J cycles")
+"""One unit for one quantity, whatever its size: numbers of figures can be compared with those of tables and texts."""
 CYCLE_UNITS: tuple[Unit, ...] = ((1e9, "10⁹ cycles"), (1e6, "10⁶ cycles"), (1e3, "10³ cycles"), (1.0, "cycles"))
 MARKER: dict[str, Any] = {
     "linestyle": "none",
@@ -163,9 +165,7 @@ class _EnergyBars:
         names = max(map(len, ("MAC", *memories))) * CHARACTER_INCHES + 0.1 if bar_inches >= 0.18 else 0.0
         tops = [max([layer.record["mac_energy_pj"], *_memory_totals(layer.record).values()]) for layer in layers]
         top = max(tops, default=0)
-        return cls(
-            _operands(records), memories, max(0.5, bar_inches * (bars + 1)), names, top, unit_for(top, ENERGY_UNITS)
-        )
+        return cls(_operands(records), memories, max(0.5, bar_inches * (bars + 1)), names, top, ENERGY_UNIT)
 
     def draw(self, panel: Axes, row: Sequence[PlacedLayer]) -> None:
         """The bars of a row of layers, with their names if there is room."""

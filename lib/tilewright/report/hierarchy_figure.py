@@ -12,9 +12,9 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from tilewright.hardware.areas import core_area
 from tilewright.hardware.core import Core, Memory
-from tilewright.hardware.hierarchy import core_area_mm2, instance_count, memory_hierarchy
-from tilewright.report.areas import area_note
+from tilewright.hardware.hierarchy import instance_count, memory_hierarchy
 from tilewright.report.canvas import GREY, Canvas
 from tilewright.report.colours import lighter, memory_operand_colour
 from tilewright.report.figure_layout import figure_style, save_figure, size_text
@@ -55,7 +55,8 @@ def hierarchy_figure(core: Core) -> Figure:
     with figure_style():
         canvas = Canvas(width, height)
         floors = list(itertools.accumulate(rows, lambda y, row: y + row + ARROW_INCHES, initial=_first_floor()))
-        area = area_note(core) or f"area {core_area_mm2(core):.4g} mm²"
+        found = core_area(core)
+        area = found.note or f"area {found.mm2:.4g} mm²"
         words = "tl, fl: to and from the level below; th, fh: to and from the level above"
         canvas.title(MARGIN_INCHES, f"Memory hierarchy of {core.name}", words, area)
         _draw_array(canvas, core)

@@ -6,7 +6,8 @@ loop runs. Then come the spatial loops (`parfor`); beside each stands the memory
 
 from collections.abc import Sequence
 
-from tilewright.report.records import Record, Summary, layer_names, layers_in_order, used_unrolling
+from tilewright.report.records import Record, Summary, layer_names, layers_in_order, used_unrolling, work_text
+from tilewright.units import energy_text
 
 INDENT = "  "
 MISSING = "-"
@@ -51,8 +52,8 @@ def _title(record: Record, name: str) -> list[str]:
     if others and not name:
         lines.append(f"also: {', '.join(others)}")
     lines += [
-        f"{sizes}: {layer['mac_count']} MACs",
-        f"{record['latency_cycles']:.10g} cycles, {record['energy_pj']:.10g} pJ"
+        f"{sizes}: {work_text(record)}",
+        f"{record['latency_cycles']:.10g} cycles, {energy_text(record['energy_pj'], 10)}"
         f" (model {record['model']}, objective {record['objective']})",
     ]
     return lines

@@ -11,8 +11,8 @@ from matplotlib.patches import Rectangle
 
 from tilewright.report.canvas import GREY
 from tilewright.report.colours import OPERAND_COLOURS
-from tilewright.report.figure_layout import figure_style, save_figure, three_digits, unit_for
-from tilewright.report.figures import ENERGY_UNITS
+from tilewright.report.figure_layout import figure_style, save_figure, three_digits
+from tilewright.report.figures import ENERGY_UNIT
 from tilewright.report.schedule_view import ScheduleView
 from tilewright.scheduling.result import Schedule
 
@@ -136,7 +136,7 @@ def _figure(bars: Sequence[EnergyBar], title: str) -> Figure:
     listed = max(LINE_INCHES * (len(parts) + 2), BAR_INCHES * len(bars) + AXIS_INCHES)
     height = TOP_INCHES + listed + 0.1
     most = max(bar.total_pj for bar in bars)
-    unit = unit_for(most, ENERGY_UNITS)
+    unit = ENERGY_UNIT
     with figure_style():
         figure = Figure(figsize=(WIDTH_INCHES, height))
         FigureCanvasAgg(figure)

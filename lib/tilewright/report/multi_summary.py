@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.hardware.areas import system_area
+from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.scheduling.artifact import ScheduleArtifact
 from tilewright.scheduling.bounds import LowerBounds
 from tilewright.scheduling.core_costs import CoreCostRow
@@ -60,6 +62,12 @@ def multi_summary(
         "cost_classes": len(artifact.problem.costs.runtime_cycles),
         **others,
     }
+
+
+def area_fields(accelerator: MultiCoreAccelerator) -> Summary:
+    """The area of the cores on the chip as fields of a summary; null, with a note, where parts of it are not given."""
+    area = system_area(accelerator)
+    return {"area_mm2": area.mm2, "area_note": area.note}
 
 
 def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Summary:

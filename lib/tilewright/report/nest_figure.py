@@ -15,11 +15,11 @@ from tilewright.artifacts.canonical import make_folder
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.report.canvas import GREY, Canvas
 from tilewright.report.colours import lighter, operand_colour
-from tilewright.report.figure_layout import figure_style, save_figure, size_text, unit_for
-from tilewright.report.figures import ENERGY_UNITS
+from tilewright.report.figure_layout import figure_style, save_figure, size_text
 from tilewright.report.nest_layout import ROW_INCHES, Block, NestLayout, nest_layout
 from tilewright.report.records import Record, Summary, layer_names, layers_in_order, used_unrolling
 from tilewright.report.short_names import short_layer_name
+from tilewright.units import energy_text
 
 MARGIN_INCHES, TITLE_INCHES, HEAD_INCHES, ARRAY_INCHES = 0.25, 0.95, 0.28, 0.5
 LOOP_INCHES, INDENT_INCHES, COLUMN_INCHES, GAP_INCHES = 1.35, 0.1, 2.15, 0.18
@@ -184,5 +184,4 @@ def _share(value: float) -> str:
 
 
 def _energy(energy_pj: float) -> str:
-    unit = unit_for(energy_pj, ENERGY_UNITS)
-    return f"{energy_pj / unit[0]:.4g} {unit[1]}"
+    return energy_text(energy_pj, 4)

@@ -28,7 +28,7 @@ SCHEDULED = "as scheduled"
 """Of several cores: the schedule says where data are."""
 COLUMNS = (
     *("workload", "group", "run", "core", "objective", "model", *OBJECTIVES, "edp_pj_cycles"),
-    *("compared_by", "pareto", "dominated_by", "area_note", "between_layers"),
+    *("compared_by", "pareto", "dominated_by", "area_note", "between_layers", "not_compared"),
 )
 
 
@@ -69,6 +69,8 @@ class Group:
     objectives: tuple[str, ...]
     dominators: tuple[tuple[int, ...], ...]
     """For each candidate those of the non-dominated set that dominate it; () for a member of the set."""
+    not_compared: tuple[str, ...] = ()
+    """Runs of the network that have no result, so that nobody knows whom they would dominate."""
 
     @property
     def warning(self) -> str:
@@ -88,26 +90,27 @@ class Group:
         return "; ".join(dict.fromkeys(candidate.assumes for candidate in self.candidates if candidate.assumes))
 
     @property
-    def note(self) -> str:
-        """'' where all areas are known, else which are not and what follows."""
+    def notes(self) -> tuple[str, ...]:
+        """Which areas are not given and what follows, and which runs are not there."""
         missing = dict.fromkeys(candidate.core for candidate in self.candidates if candidate.area_mm2 is None)
-        return f"area not given: {', '.join(missing)}; compared by energy and latency only" if missing else ""
+        area = f"area not given: {', '.join(missing)}; compared by energy and latency only" if missing else ""
+        absent = f"not compared, failed or stale: {', '.join(self.not_compared)}" if self.not_compared else ""
+        return tuple(filter(None, (area, absent)))
 
     @property
     def lines(self) -> tuple[str, ...]:
         """What is to be said under a table or a figure of the group."""
         assumed = f"assumed: {self.assumption}" if self.assumption else ""
-        return tuple(filter(None, (assumed, self.note, self.warning)))
+        return tuple(filter(None, (assumed, *self.notes, self.warning)))
 
     def on_front(self, index: int) -> bool:
         """True if no other run of the group dominates this one."""
         return not self.dominators[index]
 
 
-def candidate(run: str, summary: Summary, made_by: Mapping[str, Any], area_note: str = "") -> Candidate:
-    """The point of a run; `made_by` is the provenance of its summary, `area_note` says what of the area is missing."""
+def candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> Candidate:
+    """The point of a run; `made_by` is the provenance of its summary."""
     options = {key: value for key, value in made_by.get("options", {}).items() if key != "objective"}
-    note = area_note or ("" if summary["area_mm2"] > 0 else "area not given")
     return Candidate(
         run=run,
         workload=summary["workload"],
@@ -118,20 +121,17 @@ def candidate(run: str, summary: Summary, made_by: Mapping[str, Any], area_note:
         options=(*_options(options, setting_of(summary)), *_work_costed(summary)),
         energy_pj=summary["energy_pj"],
         latency_cycles=summary["latency_cycles"],
-        area_mm2=None if note else summary["area_mm2"],
-        area_note=note,
+        area_mm2=summary["area_mm2"],
+        area_note=summary["area_note"],
         between_layers=setting_text(summary),
         assumes=assumption([summary]),
         could_keep=could_keep(summary),
     )
 
 
-def multi_candidate(
-    run: str, summary: Summary, made_by: Mapping[str, Any], area_mm2: float | None = None, area_note: str = ""
-) -> Candidate:
-    """The point of a run of several cores; the area is that of the accelerator, None where that is not at hand."""
+def multi_candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> Candidate:
+    """The point of a run of several cores."""
     settings = {key: str(summary["settings"][key]) for key in MODEL_SETTINGS}
-    is_known = area_mm2 is not None and not area_note
     return Candidate(
         run=run,
         workload=summary["workload"],
@@ -142,8 +142,8 @@ def multi_candidate(
         options=(*settings.items(), *_work_costed(summary)),
         energy_pj=summary["energy_pj"],
         latency_cycles=summary["latency_cycles"],
-        area_mm2=area_mm2 if is_known else None,
-        area_note="" if is_known else area_note or "area not given",
+        area_mm2=summary["area_mm2"],
+        area_note=summary["area_note"],
         is_of_several_cores=True,
     )
 
@@ -165,8 +165,9 @@ def _work_costed(summary: Summary) -> tuple[tuple[str, str], ...]:
     return (("costed", f"{coverage['mac_count']:,} MACs and {coverage['operation_count']:,} other operations"),)
 
 
-def compare(candidates: Sequence[Candidate]) -> tuple[Group, ...]:
-    """The groups of runs that can be compared, networks and groups in the order of their first run."""
+def compare(candidates: Sequence[Candidate], unfinished: Sequence[Mapping[str, str]] = ()) -> tuple[Group, ...]:
+    """The groups of runs that can be compared, networks and groups in the order of their first run; `unfinished` has
+    `run` and `workload` of runs without a result."""
     members: dict[tuple[Any, ...], list[Candidate]] = {}
     for point in candidates:
         is_alike = (point.is_of_several_cores, point.workload_digest, point.model, point.options)
@@ -175,7 +176,7 @@ def compare(candidates: Sequence[Candidate]) -> tuple[Group, ...]:
     for group in members.values():
         by_workload.setdefault(group[0].workload, []).append(group)
     return tuple(
-        _group(group, _difference(group[0], [other[0] for other in groups]))
+        _group(group, _difference(group[0], [other[0] for other in groups]), unfinished)
         for groups in by_workload.values()
         for group in groups
     )
@@ -223,6 +224,7 @@ def pareto_table(groups: Sequence[Group]) -> pandas.DataFrame:
                     "dominated_by": " ".join(names[other] for other in group.dominators[index]),
                     "area_note": point.area_note,
                     "between_layers": point.between_layers,
+                    "not_compared": " ".join(group.not_compared),
                 }
             )
     return pandas.DataFrame(rows, columns=list(COLUMNS))
@@ -255,11 +257,13 @@ def _dominates(one: np.ndarray, other: np.ndarray) -> bool:
     return bool((one <= other).all() and (one < other).any())
 
 
-def _group(points: Sequence[Candidate], difference: str) -> Group:
+def _group(points: Sequence[Candidate], difference: str, unfinished: Sequence[Mapping[str, str]]) -> Group:
     known = all(point.area_mm2 is not None for point in points)
     objectives = OBJECTIVES if known else WITHOUT_AREA
     values = np.array([[getattr(point, key) for key in objectives] for point in points], dtype=np.float64)
-    return Group(points[0].workload, difference, tuple(points), objectives, tuple(dominators(values)))
+    workload = points[0].workload
+    absent = tuple(row["run"] for row in unfinished if row["workload"] == workload)
+    return Group(workload, difference, tuple(points), objectives, tuple(dominators(values)), absent)
 
 
 def _difference(point: Candidate, others: Sequence[Candidate]) -> str:

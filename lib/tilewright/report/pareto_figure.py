@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from tilewright.report.canvas import GREY
 from tilewright.report.colours import OPERAND_COLOURS
 from tilewright.report.figure_layout import figure_style, save_figure, unit_for
-from tilewright.report.figures import CYCLE_UNITS, ENERGY_UNITS
+from tilewright.report.figures import CYCLE_UNITS, ENERGY_UNIT
 from tilewright.report.pareto import Group, figures_of, run_label
 
 PLOT_INCHES, LEFT_INCHES, BOTTOM_INCHES, TABLE_GAP_INCHES = (4.6, 3.3), 0.85, 0.6, 0.3
@@ -105,7 +105,7 @@ def _subtitle(group: Group) -> list[str]:
 
 def _draw_points(axes: Axes, group: Group) -> None:
     points = group.candidates
-    energy_unit = unit_for(min(point.energy_pj for point in points), ENERGY_UNITS)
+    energy_unit = ENERGY_UNIT
     cycle_unit = unit_for(min(point.latency_cycles for point in points), CYCLE_UNITS)
     x = np.array([point.latency_cycles / cycle_unit[0] for point in points])
     y = np.array([point.energy_pj / energy_unit[0] for point in points])

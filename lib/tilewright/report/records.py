@@ -44,6 +44,18 @@ def layers_in_order(records: Sequence[Record], summary: Summary | None = None) -
     return tuple(PlacedLayer(name, index, records[index]) for name, index in pairs)
 
 
+def operation_count(record: Record) -> int:
+    """Operations of a layer: multiply-accumulates or others, a layer has one kind."""
+    layer = record["layer"]
+    return int(layer["mac_count"] + layer["operation_count"])
+
+
+def work_text(record: Record) -> str:
+    """How much a layer has to do, and of what."""
+    layer = record["layer"]
+    return f"{layer['operation_count']:,} operations" if layer["operation_count"] else f"{layer['mac_count']:,} MACs"
+
+
 def layer_names(record: Record) -> list[str]:
     """All layers of the network that have the problem of this record."""
     return list(record.get("layer_names") or [record["layer"]["name"]])

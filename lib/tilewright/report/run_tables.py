@@ -1,12 +1,20 @@
 """Tables across runs of both flows: one row per run for programs, and for the terminal runs of several cores with
 what they are compared with."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright.report.records import Summary
 from tilewright.report.states import DONE
-from tilewright.report.tables import TERMINAL_WIDTH, costed_text, millions, render, summary_row, text_table
+from tilewright.report.tables import (
+    COSTED_HEADING,
+    TERMINAL_WIDTH,
+    costed_text,
+    millions,
+    render,
+    summary_row,
+    text_table,
+)
 
 if TYPE_CHECKING:  # pandas is slow to load, and tables for the terminal need none
     import pandas
@@ -23,9 +31,7 @@ def runs_table(
     a row with its `run`, `flow`, `state`, `workload` and `core`, has nothing else."""
     import pandas
 
-    rows = [
-        {"run": run, "flow": SINGLE, "state": DONE, **summary_row(run, summary)} for run, summary in single.items()
-    ]
+    rows = [{"run": run, "flow": SINGLE, "state": DONE, **summary_row(run, summary)} for run, summary in single.items()]
     rows += [multi_row(run, summary) for run, summary in multi.items()]
     rows += [dict(row) for row in unfinished]
     table = pandas.DataFrame(rows)
@@ -57,6 +63,8 @@ def multi_row(run: str, summary: Summary) -> dict[str, Any]:
         "edp_pj_cycles": summary["edp_pj_cycles"],
         "on_core_energy_pj": energy["on_core_pj"],
         "moved_data_energy_pj": sum(cause["link_pj"] + cause["memory_pj"] for cause in energy["causes"].values()),
+        "area_mm2": summary["area_mm2"],
+        "area_note": summary["area_note"],
         "costed_mac_share": coverage["mac_share"],
         "costed_operation_share": coverage["operation_share"],
         "cn_count": summary["cn_count"],
@@ -71,11 +79,15 @@ def multi_row(run: str, summary: Summary) -> dict[str, Any]:
     return row
 
 
+ROW_OF: dict[str, Callable[[str, Summary], dict[str, Any]]] = {SINGLE: summary_row, MULTI: multi_row}
+"""Flow -> what makes the row of a run."""
+
+
 def multi_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
     """Runs of several cores as a text table for the terminal: totals, the part of the latency that is above the lower
     bound, and below each run the same network layer by layer and on one core, with their latency in that of the run."""
     heads = ("nodes", "energy\n[µJ]", "latency\n[cycles]", "EDP\n[J cycles]", "gap to\nbound", "of this\nrun")
-    table = text_table("", ("run",), (*heads, "costed\nMACs, rest"))
+    table = text_table("", ("run",), (*heads, COSTED_HEADING))
     for run, summary in summaries.items():
         row = multi_row(run, summary)
         table.add_row(run, f"{row['cn_count']:,}", *_figures(row), _gap(row["gap_latency"]), "", costed_text(row))

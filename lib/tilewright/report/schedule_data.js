@@ -166,7 +166,7 @@ class Schedule {
     const tile = layer.tile_dimensions.map((name, i) =>
       `${name} ${this[`tile_start_${i}`][node]} to ${this[`tile_end_${i}`][node] - 1}`);
     if (tile.length) lines.push(["tile", tile.join(", ")]);
-    lines.push(["energy", `${number(this.energy_values[this.node_energy[node]], 6)} pJ on the core`]);
+    lines.push(["energy", `${number(this.energy_values[this.node_energy[node]] / 1e6, 6)} µJ on the core`]);
     const from = this.incoming(node), to = this.outgoing(node), shown = 6;
     const names = from.slice(0, shown).map((edge) =>
       `${this.nodeName(this.edge_source[edge])} (${number(this.edge_bits[edge])} bits)`);

@@ -14,7 +14,7 @@ from matplotlib.patches import Rectangle
 from tilewright.report.canvas import GREY
 from tilewright.report.colours import layer_colour, text_colour
 from tilewright.report.figure_layout import figure_style, save_figure, three_digits, unit_for
-from tilewright.report.figures import CYCLE_UNITS, EDP_UNITS, ENERGY_UNITS
+from tilewright.report.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
 from tilewright.report.schedule_strips import strips
 from tilewright.report.schedule_table import CORE, NODE_BAR, ScheduleTable, schedule_table
 from tilewright.report.schedule_view import CATEGORIES, ScheduleView
@@ -75,11 +75,10 @@ def write_schedule_figure(
 def totals_line(latency_cycles: int, energy_pj: float, summary: Summary | None) -> str:
     """Latency, energy, EDP, and gap to the lower bound, in a line."""
     edp = latency_cycles * energy_pj
-    unit, edp_unit = unit_for(energy_pj, ENERGY_UNITS), unit_for(edp, EDP_UNITS)
     parts = [
         f"latency {latency_cycles:,} cycles",
-        f"energy {three_digits(energy_pj / unit[0])} {unit[1]}",
-        f"EDP {three_digits(edp / edp_unit[0])} {edp_unit[1]}",
+        f"energy {three_digits(energy_pj / ENERGY_UNIT[0])} {ENERGY_UNIT[1]}",
+        f"EDP {three_digits(edp / EDP_UNIT[0])} {EDP_UNIT[1]}",
     ]
     if summary is not None and summary.get("gap_latency") is not None:
         parts.append(f"gap of the latency to its lower bound {100 * summary['gap_latency']:.1f} %")

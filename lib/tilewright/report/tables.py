@@ -11,6 +11,7 @@ from rich.table import Table
 
 from tilewright.artifacts.canonical import write_atomically
 from tilewright.report.coverage_text import share_text
+from tilewright.report.legends import layers_legend
 from tilewright.report.locality_text import assumption, setting_of
 from tilewright.report.records import LATENCY_PARTS, PlacedLayer, Record, Summary, layers_in_order
 from tilewright.report.short_names import short_layer_name
@@ -19,7 +20,8 @@ if TYPE_CHECKING:  # pandas is slow to load, and tables for the terminal need no
     import pandas
 
 TERMINAL_WIDTH = 120
-TOTAL_HEADINGS = ("operations\n[10⁶]", "energy\n[µJ]", "latency\n[cycles]", "array\nuse")
+COSTED_HEADING = "costed\nMACs, op."
+TOTAL_HEADINGS = ("MACs\n[10⁶]", "operations\n[10⁶]", "energy\n[µJ]", "latency\n[cycles]", "array\nuse")
 
 
 def layer_table(records: Sequence[Record], summary: Summary | None = None) -> "pandas.DataFrame":
@@ -42,7 +44,7 @@ def summary_row(run: str, summary: Summary) -> dict[str, Any]:
         "layers": summary["layers"],
         "distinct_layers": summary["distinct_layers"],
         "mac_count": summary["mac_count"],
-        "operation_count": summary.get("operation_count", 0),
+        "operation_count": summary["operation_count"],
         "energy_pj": energy_pj,
         "latency_cycles": latency_cycles,
         "edp_pj_cycles": summary["edp_pj_cycles"],
@@ -54,6 +56,7 @@ def summary_row(run: str, summary: Summary) -> dict[str, Any]:
     return row | {
         "mac_utilization": _ratio(row["ideal_cycles"], latency_cycles),
         "area_mm2": summary["area_mm2"],
+        "area_note": summary["area_note"],
         "corrected_energy_pj": corrected["energy_pj"],
         "corrected_latency_cycles": corrected["latency_cycles"],
         "costed_mac_share": summary.get("coverage", {}).get("mac_share"),
@@ -85,7 +88,7 @@ def write_parquet(table: "pandas.DataFrame", path: Path) -> None:
 def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
     """The runs as a text table for the terminal: totals, what the corrected model changes, and the shares of
     multiply-accumulates and of other operations that are costed."""
-    headings = ("layers", *TOTAL_HEADINGS, "corrected\nenergy", "corrected\nlatency", "costed\nMACs, rest")
+    headings = ("layers", *TOTAL_HEADINGS, "corrected\nenergy", "corrected\nlatency", COSTED_HEADING)
     table = text_table("", ("run",), headings)
     for run, summary in summaries.items():
         row = summary_row(run, summary)
@@ -109,7 +112,7 @@ def layers_text(records: Sequence[Record], summary: Summary | None = None, width
     for row in (_layer_row(layer) for layer in layers_in_order(records, summary)):
         shares = (f"{_ratio(row[f'{part}_cycles'], row['latency_cycles']):.1%}" for part, _ in parts)
         table.add_row(short_layer_name(row["layer"], row["operator_type"], 40), *_totals(row), *shares)
-    return render(table, width)
+    return render(table, width) + "\n" + layers_legend()
 
 
 def render(table: Table, width: int = TERMINAL_WIDTH) -> str:
@@ -133,10 +136,9 @@ def text_table(title: str, names: Sequence[str], numbers: Sequence[str]) -> Tabl
     return table
 
 
-def _totals(row: dict[str, Any]) -> tuple[str, str, str, str]:
+def _totals(row: dict[str, Any]) -> tuple[str, ...]:
     use = _ratio(row["ideal_cycles"], row["latency_cycles"])
-    # A layer has operations of one kind, in mac_count; a network may have both.
-    scaled = (millions(row["mac_count"] + row.get("operation_count", 0)), millions(row["energy_pj"]))
+    scaled = (millions(row[key]) for key in ("mac_count", "operation_count", "energy_pj"))
     return (*scaled, f"{row['latency_cycles']:,.0f}", f"{use:.1%}")
 
 
@@ -161,6 +163,7 @@ def _layer_row(placed: PlacedLayer) -> dict[str, Any]:
         "operator_type": layer["operator_type"],
         "record": placed.record_index,
         "mac_count": layer["mac_count"],
+        "operation_count": layer["operation_count"],
         "energy_pj": record["energy_pj"],
         "latency_cycles": record["latency_cycles"],
         "edp_pj_cycles": record["edp_pj_cycles"],

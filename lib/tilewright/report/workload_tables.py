@@ -6,7 +6,7 @@ import pandas
 
 from tilewright.report.short_names import short_layer_name
 from tilewright.report.tables import render, text_table
-from tilewright.workload.graph import VECTOR_UNIT, Workload, WorkloadNode
+from tilewright.workload.graph import Workload, WorkloadNode, work_counts
 from tilewright.workload.onnx.coverage import Coverage, OperatorCoverage
 
 _LONGEST_NOTE = 400
@@ -30,15 +30,13 @@ def _row(workload: Workload, node: WorkloadNode) -> dict[str, object]:
     outputs = [workload.tensor_of[name] for name in node.outputs if name in workload.tensor_of]
     weights = [tensor for tensor in tensors if tensor.is_constant]
     activations = [tensor for tensor in tensors if not tensor.is_constant]
-    is_vector = node.unit == VECTOR_UNIT
     row: dict[str, object] = {
         "layer": layer.name,
         "operator_type": layer.operator_type,
         "origin": node.origin,
         "unit": node.unit,
         "loop_sizes": " ".join(f"{dimension}={size}" for dimension, size in layer.loop_sizes if size != 1),
-        "mac_count": 0 if is_vector else layer.mac_count,
-        "operation_count": layer.mac_count if is_vector else 0,
+        **work_counts(node.unit, layer.mac_count),
     }
     known = bool(workload.tensors)
     for kind, group in (("weight", weights), ("input", activations), ("output", outputs)):

@@ -1,12 +1,12 @@
 """Totals of a network from the records of its layers, which run one after another (zigzag-dse 3.9.1, sums)."""
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 from tilewright.cost.record import Record, number
+from tilewright.hardware.areas import core_area
 from tilewright.hardware.core import Core
-from tilewright.workload.graph import VECTOR_UNIT, Workload
+from tilewright.workload.graph import Workload
 from tilewright.workload.runnable import coverage_of, is_unmodelled, unmodelled_work
 
 NOTABLE_DIFFERENCE = 0.05
@@ -35,6 +35,7 @@ def summarize(
     placed = [(name, i) for name in names for i in indexes_of.get(name, ())]
     in_order = [records[i] for _, i in placed]
     energy, latency = _total(in_order, "energy_pj"), _total(in_order, "latency_cycles")
+    area = core_area(core)
     parts = in_order[0]["latency_breakdown_cycles"] if in_order else {}
     return (
         _certificate(records)
@@ -51,9 +52,10 @@ def summarize(
             "edp_pj_cycles": energy * latency,
             "mac_energy_pj": _total(in_order, "mac_energy_pj"),
             "memory_energy_pj": _total(in_order, "memory_energy_pj"),
-            "mac_count": sum(_operations(workload, placed, records, vector=False)),
-            "operation_count": sum(_operations(workload, placed, records, vector=True)),
-            "area_mm2": in_order[0]["area_mm2"] if in_order else 0.0,
+            "mac_count": sum(record["layer"]["mac_count"] for record in in_order),
+            "operation_count": sum(record["layer"]["operation_count"] for record in in_order),
+            "area_mm2": area.mm2,
+            "area_note": area.note,
             "latency_breakdown_cycles": {
                 part: number(sum(record["latency_breakdown_cycles"][part] for record in in_order)) for part in parts
             },
@@ -83,16 +85,6 @@ def _passed_through(workload: Workload) -> dict[str, int]:
     """Operator type -> number of nodes that only move data: they do no work, and cost nothing in this model."""
     moves = (node for node in workload.nodes if not (node.layer or node.unit or is_unmodelled(workload, node)))
     return dict(Counter(node.origin_type or node.operator_type for node in moves).most_common())
-
-
-def _operations(
-    workload: Workload, placed: list[tuple[str, int]], records: tuple[Record, ...], *, vector: bool
-) -> Iterator[int]:
-    """Operations of each record in order: of the layers for vector units, or of all others."""
-    on_vector_unit = {node.layer.name for node in workload.nodes if node.layer and node.unit == VECTOR_UNIT}
-    for name, index in placed:
-        if (name in on_vector_unit) == vector:
-            yield records[index]["layer"]["mac_count"]
 
 
 def _total(records: list[Record], column: str) -> float:

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tilewright.allocation.result import AllocationResult, summary
-from tilewright.report.multi_summary import multi_summary
+from tilewright.report.multi_summary import area_fields, multi_summary
 from tilewright.scheduling.assembly import SystemNames
 from tilewright.scheduling.bounds import LowerBounds
 from tilewright.scheduling.result import Schedule
@@ -66,6 +66,7 @@ class MultiCoreResult:
             "settings": self.problem.settings.stated(),
             "allocation": {**search, "front_size": len(self.allocation.front)},
             **given.coverage,
+            **area_fields(given.accelerator),
             "notices": [*given.notices, *self.problem.inputs.graph.notices],
         }
         objective = self.allocation.options.objective

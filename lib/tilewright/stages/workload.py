@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tilewright.cost.record import Record
+from tilewright.cost.record import Record, layer_on_unit
 from tilewright.errors import InputError, MappingError, Problem
+from tilewright.hardware.areas import core_area
 from tilewright.hardware.core import Core
-from tilewright.hardware.hierarchy import core_area_mm2
 from tilewright.mapping.data_locality_reach import core_for, reach_record
 from tilewright.stages.base import Change, Rest, Same, Stage
 from tilewright.stages.data_locality import RemoveUnusedMemory
@@ -120,14 +120,15 @@ def _as_searched(problem: LayerProblem, stages: tuple[Stage, ...]) -> LayerProbl
 
 
 def _named(record: Record, task: LayerTask, item: NetworkProblem, search: Rest) -> LayerRecord:
-    """A record with the names of the layers that have this problem, the first of them as its own.
+    """A record with the names of the layers that have this problem, the first of them as its own, and what its work is.
 
     Its area is that of the whole core, also where the layer does without some of its memories; which, it says too.
     """
     core, names = item.core, task.problem.names
-    layer = {**record["layer"], "name": names[0]}
+    node = next(node for node in item.workload.layers_in_order if node.layer and node.layer.name == names[0])
+    layer = {**layer_on_unit(record["layer"], node.unit), "name": names[0]}
     rest = {name: value for name, value in record.items() if name not in ("layer", "core")}
-    rest["area_mm2"] = float(core_area_mm2(core))
+    rest["area_mm2"] = core_area(core).mm2
     rest |= _own_core(core, _as_searched(task.problem, search.stages), search.stages)
     return LayerRecord({"layer": layer, "layer_names": list(names), "core": core.name, **rest})
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.hardware.core import Core
-from tilewright.workload.graph import VECTOR_UNIT, Workload, WorkloadNode
+from tilewright.workload.graph import VECTOR_UNIT, Workload, WorkloadNode, work_counts
 from tilewright.workload.layer import OUTPUT
 from tilewright.workload.operator_groups import (
     ALL,
@@ -117,8 +117,9 @@ def work_of(nodes: Iterable[WorkloadNode]) -> tuple[int, int]:
     macs = operations = 0
     for node in nodes:
         if node.layer is not None:
-            macs += 0 if node.unit == VECTOR_UNIT else node.layer.mac_count
-            operations += node.layer.mac_count if node.unit == VECTOR_UNIT else 0
+            counts = work_counts(node.unit, node.layer.mac_count)
+            macs += counts["mac_count"]
+            operations += counts["operation_count"]
     return macs, operations
 
 
