@@ -88,7 +88,7 @@ _REPORT = (
 )
 """Of runs on one core; what draws schedules is not in it."""
 _WORKLOAD_REPORT = (
-    *("report/__init__.py", "report/workload_tables.py", "report/tables.py", "report/records.py"),
+    *("report/__init__.py", "report/workload_tables.py", "report/tables.py", "report/records.py", "report/legends.py"),
     *("report/coverage_text.py", "report/short_names.py", "report/network_figure.py", "report/layered_layout.py"),
     *("report/canvas.py", "report/colours.py", "report/figure_layout.py", "report/locality_text.py"),
     "report/printable.py",

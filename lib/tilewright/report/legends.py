@@ -8,12 +8,7 @@ WORK = (
     ("MACs", "multiply-accumulates; operations: all others, such as comparisons, additions and exponentials"),
     ("array use", "cycles that the operations need at least on the whole array, over the latency"),
 )
-SINGLE = (
-    (
-        "corrected energy, latency",
-        "what the same mappings cost under the model without its known faults, in % more or less",
-    ),
-)
+SINGLE = (("corrected energy, latency", "change, for the same mappings, under the model without its known faults"),)
 MULTI = (
     ("gap to bound", "no allocation to cores can save more than this share of the latency"),
     ("of this run", "latency of what the run is compared with, over that of the run"),

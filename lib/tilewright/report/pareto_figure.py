@@ -182,7 +182,7 @@ def _marker_sizes(group: Group) -> list[float]:
     areas = [point.area_mm2 for point in group.candidates if point.area_mm2 is not None]
     if len(group.objectives) < 3 or not areas:
         return [smallest * 1.5] * len(group.candidates)
-    most = max(areas)
+    most = max(areas) or 1.0
     return [smallest + (largest - smallest) * (point.area_mm2 or 0.0) / most for point in group.candidates]
 
 

@@ -47,6 +47,7 @@ def worked_example(name: str = "/conv1/Conv") -> Record:
             "loop_sizes": {"B": 1, "K": 64, "C": 48, "OY": 6, "OX": 6, "FY": 3, "FX": 3},
             "precision_bits": {"W": 8, "I": 8, "O": 16, "O_final": 8},
             "mac_count": 995328,
+            "operation_count": 0,
         },
         "layer_names": [name],
         "core": "tpu_like",
@@ -92,7 +93,7 @@ def worked_example(name: str = "/conv1/Conv") -> Record:
             "with_offloading": 0.2553,
         },
         "ports": [{"memory": "sram_2MB", "port": "r_port_1", "stall_slack_cycles": 1294, "activities": []}],
-        "area_mm2": 0.0,
+        "area_mm2": None,
         "corrected": {"energy_pj": 3228000.0, "latency_cycles": 3900},
         "candidates": [],
         "evaluations": 720,
@@ -151,7 +152,9 @@ def summarize(records: list[Record], index: list[list[Any]]) -> Summary:
         "mac_energy_pj": sum(record["mac_energy_pj"] for record in placed),
         "memory_energy_pj": sum(record["memory_energy_pj"] for record in placed),
         "mac_count": sum(record["layer"]["mac_count"] for record in placed),
-        "area_mm2": 0.0,
+        "operation_count": 0,
+        "area_mm2": None,
+        "area_note": "area not given: none for units",
         "latency_breakdown_cycles": {
             part: sum(record["latency_breakdown_cycles"][part] for record in placed)
             for part in records[0]["latency_breakdown_cycles"]

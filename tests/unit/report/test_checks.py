@@ -179,8 +179,8 @@ def test_a_mapping_that_does_not_fit_the_corrected_model_is_no_fault(make_networ
 def test_a_network_without_layers_passes():
     """Nothing to compute is not an error."""
     totals = dict.fromkeys(("energy_pj", "mac_energy_pj", "memory_energy_pj", "latency_cycles", "edp_pj_cycles"), 0.0)
-    counts = {"mac_count": 0, "layers": 0, "distinct_layers": 0, "layer_index": [], "latency_breakdown_cycles": {}}
-    summary = totals | counts | {"corrected": {"energy_pj": 0.0, "latency_cycles": 0.0}}
+    counts = {"mac_count": 0, "operation_count": 0, "layers": 0, "distinct_layers": 0, "layer_index": []}
+    summary = totals | counts | {"latency_breakdown_cycles": {}, "corrected": {"energy_pj": 0.0, "latency_cycles": 0.0}}
     assert failed([], summary) == {}
 
 

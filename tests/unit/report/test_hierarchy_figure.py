@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tilewright.cli.main import main
 from tilewright.hardware.core import Core, Memory, OperationalArray, Port
-from tilewright.report.areas import area_note, parts_without_area
+from tilewright.hardware.areas import core_area, parts_without_area
 from tilewright.report.figure_layout import size_text
 from tilewright.report.hierarchy_figure import generations, hierarchy_figure, lane_order, write_hierarchy_figure
 from tilewright.sources import parse_accelerator
@@ -81,8 +81,8 @@ def test_areas_that_are_not_given(core: Core) -> None:
     assert parts_without_area(core) == ("units", "rf_128B", "rf_2B", "sram_2MB")
     array = replace(core.operational_array, unit_area_mm2=0.1)
     memories = (*(replace(memory, area_mm2=1.0) for memory in core.memories[:-1]), core.memories[-1])
-    assert area_note(replace(core, operational_array=array, memories=memories)) == ""
-    assert area_note(replace(core, operational_array=array)).startswith("area not given: none for rf_128B")
+    assert core_area(replace(core, operational_array=array, memories=memories)).note == ""
+    assert core_area(replace(core, operational_array=array)).note.startswith("area not given: none for rf_128B")
     only = Core("flat", array, (core.memories[-1],))
     assert parts_without_area(only) == ("dram",)
 

@@ -164,7 +164,7 @@ def test_baselines_have_numbers_ratios_and_bounds() -> None:
     ]
     figure = baselines_figure(SUMMARY)
     texts = [*texts_of(figure), *(panel.get_title("left") for panel in figure.axes)]
-    assert {"4  ×4.00", "2  ×2.00", "3  ×1.50", "2.5  ×1.25", "12  ×6.00", "5  ×2.50", "EDP [mJ · cycles]"} <= set(
+    assert {"4  ×4.00", "2  ×2.00", "3  ×1.50", "2.5  ×1.25", "0.012  ×6.00", "0.005  ×2.50", "EDP [J cycles]"} <= set(
         texts
     )
     bounds = [line.get_xdata()[0] for panel in figure.axes for line in panel.lines]

@@ -96,8 +96,8 @@ def test_texts_are_readable(loop_count: int, record: dict[str, Any]) -> None:
 def test_numbers_are_those_of_the_record(record: dict[str, Any]) -> None:
     """Tile, filling and energy of a level; the lanes asked for and counted."""
     shown = texts(nest_figure(record))
-    assert "tile 2 B, 100.0% full, 83.61 nJ" in shown
-    assert "tile 2.25 KiB, 0.2% full, 261.2 nJ" in shown
+    assert "tile 2 B, 100.0% full, 0.08361 µJ" in shown
+    assert "tile 2.25 KiB, 0.2% full, 0.2612 µJ" in shown
     assert any("C 32 (24 counted)" in text for text in shown)
     assert any("3,807 cycles" in text for text in shown)
     assert shown.count("parfor K 32, C 24") == 3

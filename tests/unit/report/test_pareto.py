@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tilewright.artifacts.envelope import write_document
 from tilewright.cli.main import main
+from tilewright.cli.runs import read_records
 from tilewright.report.pareto import Candidate, candidate, compare, dominators, pareto_table, pareto_text
 from tilewright.report.pareto_figure import pareto_figure, write_pareto_figures
 
@@ -64,7 +65,7 @@ def test_the_order_of_runs_changes_nothing(rows: list[list[float]], random: Any)
         assert verdicts.setdefault(tuple(row), bool(others)) == bool(others)
 
 
-def run(name: str, energy_pj: float, latency_cycles: float, area_mm2: float, **changes: Any) -> Candidate:
+def run(name: str, energy_pj: float, latency_cycles: float, area_mm2: float | None, **changes: Any) -> Candidate:
     """A run of a network `net` on the core `name`."""
     summary = {
         "workload": changes.pop("workload", "net"),
@@ -74,15 +75,13 @@ def run(name: str, energy_pj: float, latency_cycles: float, area_mm2: float, **c
         "energy_pj": energy_pj,
         "latency_cycles": latency_cycles,
         "area_mm2": area_mm2,
+        "area_note": changes.pop("area_note", ""),
     }
     if "locality" in changes:
         exploited, below = changes.pop("locality")
         summary["data_locality"] = {"exploited": exploited, "layers": 21, "layers_below_top": below}
-    note = changes.pop("area_note", "")
     options = {"objective": summary["objective"], "model": "zigzag-3.9.1", "lpf_limit": 6, **changes}
-    return candidate(
-        f"{summary['workload']}-{name}", summary, {"options": options, "inputs": {"workload": "abc"}}, note
-    )
+    return candidate(f"{summary['workload']}-{name}", summary, {"options": options, "inputs": {"workload": "abc"}})
 
 
 def test_ties_stay_and_area_decides() -> None:
@@ -90,19 +89,20 @@ def test_ties_stay_and_area_decides() -> None:
     (group,) = compare([run("a", 1, 1, 2), run("b", 1, 1, 2), run("small", 2, 2, 1), run("worse", 2, 2, 2)])
     assert [group.on_front(index) for index in range(4)] == [True, True, True, False]
     assert group.dominators[3] == (0, 1, 2)
-    assert group.note == ""
+    assert group.notes == ()
 
 
 def test_without_an_area_only_energy_and_latency_are_compared() -> None:
     """An area that is not given is no area of 0: it is said, and no run wins or loses by it."""
-    runs = [run("a", 1, 1, 5), run("small", 2, 2, 1), run("unknown", 3, 0.5, 0), run("part", 4, 4, 3, area_note="some")]
+    runs = [run("a", 1, 1, 5), run("small", 2, 2, 1), run("unknown", 3, 0.5, None, area_note="none")]
+    runs.append(run("part", 4, 4, None, area_note="some"))
     (group,) = compare(runs)
     assert group.objectives == ("energy_pj", "latency_cycles")
     assert [group.on_front(index) for index in range(4)] == [True, False, True, False]
-    assert group.note == "area not given: unknown, part; compared by energy and latency only"
+    assert group.notes == ("area not given: unknown, part; compared by energy and latency only",)
     table = pareto_table([group])
     assert table["area_mm2"].isna().tolist() == [False, False, True, True]
-    assert table["area_note"].tolist() == ["", "", "area not given", "some"]
+    assert table["area_note"].tolist() == ["", "", "none", "some"]
     assert "not given" in pareto_text([group])
 
 
@@ -198,7 +198,7 @@ def test_figures_of_networks_and_groups(tmp_path: Path) -> None:
 
 def write_summary(folder: Path, hardware: str, area_mm2: float, change: Callable[[dict[str, Any]], None]) -> None:
     """A run's folder with nothing but its summary."""
-    summary = copy.deepcopy(network(2)[1]) | {"core": hardware, "area_mm2": area_mm2}
+    summary = copy.deepcopy(network(2)[1]) | {"core": hardware, "area_mm2": area_mm2, "area_note": ""}
     change(summary)
     made_by = {"options": {"objective": "latency"}, "inputs": {"workload": "w", "hardware": hardware}}
     write_document(folder / "summary.json", "tilewright/single-summary", summary, made_by)
@@ -222,20 +222,32 @@ def test_verb_reads_runs_and_writes_table_and_figures(tmp_path: Path, capsys: py
     assert main(["pareto", str(tmp_path / "runs"), "--csv", str(tmp_path / "pareto.csv" / "x.csv")]) == 2
 
 
-def test_hardware_tells_which_areas_are_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An area that counts the units but not the memories is not a whole area."""
+def test_summary_and_comparison_tell_the_same_area(tmp_path: Path) -> None:
+    """An area that counts the units but not the memories is no area: not in the records, not in the summary, not in
+    the table of runs, not in the comparison; what lacks one is named there and nowhere a number stands for it."""
     tiny = Path(__file__).parents[2] / "workflow" / "tiny"
     hardware = tmp_path / "narrow.yaml"
     text = (tiny / "hardware" / "narrow.yaml").read_text()
     assert "unit_area: 0" in text
     hardware.write_text(text.replace("unit_area: 0", "unit_area: 1"))
     given = ["--mapping", str(tiny / "mapping" / "free.yaml"), "--workload", str(tiny / "workload" / "two_layers.yaml")]
-    output = str(tmp_path / "run")
-    assert main(["map", "--hardware", str(hardware), *given, "--lpf-limit", "3", "--no-store", "-o", output]) == 0
-    capsys.readouterr()
-    assert main(["pareto", output, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["area_mm2"] > 0
-    assert main(["pareto", output, "--hardware", str(hardware), "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
-    assert row["area_mm2"] is None
-    assert row["area_note"].startswith("area not given: none for ")
+    output = tmp_path / "run"
+    assert main(["map", "--hardware", str(hardware), *given, "--lpf-limit", "3", "--no-store", "-o", str(output)]) == 0
+    assert main(["summarize", str(output), "--csv", str(tmp_path / "summary.csv")]) == 0
+    assert main(["pareto", str(output), "--csv", str(tmp_path / "pareto.csv")]) == 0
+    said = []
+    for name in ("summary.csv", "pareto.csv"):
+        (row,) = pandas.read_csv(tmp_path / name).to_dict("records")
+        assert pandas.isna(row["area_mm2"])
+        said.append(row["area_note"])
+    assert said == ["area not given: none for register"] * 2
+    assert [record["area_mm2"] for record in read_records(output)] == [None, None]
+
+
+def test_unfinished_runs_are_named(tmp_path: Path) -> None:
+    """A run without a result is not compared, and stands beside the runs of its network, which it might dominate."""
+    runs = [run("a", 1, 1, 1), run("b", 1, 1, 1, workload="other")]
+    groups = compare(runs, [{"run": "net-x", "workload": "net", "state": "stale"}])
+    assert [group.not_compared for group in groups] == [("net-x",), ()]
+    assert "not compared, failed or stale: net-x" in pareto_text(groups)
+    assert pareto_table(groups)["not_compared"].tolist() == ["net-x", ""]

@@ -18,8 +18,10 @@ def point(run: str, latency: int, energy: float, area: float | None = None, **ch
         "latency_cycles": latency,
         "energy_pj": energy,
         "settings": settings | changes,
+        "area_mm2": area,
+        "area_note": "" if area else "area not given",
     }
-    return multi_candidate(run, summary, {"inputs": {"workload": "digest"}}, area)
+    return multi_candidate(run, summary, {"inputs": {"workload": "digest"}})
 
 
 def single(run: str, latency: int) -> Candidate:

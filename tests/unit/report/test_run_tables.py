@@ -5,8 +5,10 @@ from typing import Any
 
 import pandas
 import pytest
+from tilewright.report.legends import runs_legend
 from tilewright.report.run_tables import multi_row, multi_text, runs_table
-from tilewright.report.tables import write_csv, write_parquet
+from tilewright.report.states import unfinished_lines
+from tilewright.report.tables import summary_row, summary_text, write_csv, write_parquet
 
 CAUSES = {"off_chip_fetch": {"link_pj": 1.0, "memory_pj": 2.0}, "core_to_core": {"link_pj": 4.0, "memory_pj": 8.0}}
 
@@ -30,6 +32,8 @@ def multi_summary(**changes: Any) -> dict[str, Any]:
         "lower_bound": {"latency_cycles": 900, "energy_pj": 1e6},
         "gap_latency": 0.1,
         "gap_energy": 0.5,
+        "area_mm2": None,
+        "area_note": "area not given: none for left: units",
         "baselines": [
             {"name": "single_core", "core": 1, "core_name": "right", **baseline},
             {"name": "layer_by_layer", "core": None, "core_name": None, **baseline},
@@ -44,7 +48,8 @@ def single_summary() -> dict[str, Any]:
     return {
         **{"workload": "net", "core": "wide", "objective": "energy", "model": "zigzag-3.9.1", "layers": 2},
         **{"distinct_layers": 1, "mac_count": 7, "energy_pj": 5.5, "latency_cycles": 20.0, "edp_pj_cycles": 110.0},
-        **{"mac_energy_pj": 1.0, "memory_energy_pj": 4.5, "latency_breakdown_cycles": {"ideal": 10}, "area_mm2": 0.0},
+        **{"mac_energy_pj": 1.0, "memory_energy_pj": 4.5, "latency_breakdown_cycles": {"ideal": 10}},
+        **{"operation_count": 3, "area_mm2": 2.5, "area_note": ""},
         **{"corrected": {"energy_pj": None, "latency_cycles": None}, "layers_differing_over_5_percent": []},
         "evaluations": 3,
     }
@@ -93,7 +98,54 @@ def test_one_flow_alone(flow: str) -> None:
     """Runs of one flow have the columns of that flow only."""
     table = runs_table({"s": single_summary()}, {}) if flow == "single" else runs_table({}, {"m": multi_summary()})
     assert ("cn_count" in table.columns) == (flow == "multi")
-    assert ("area_mm2" in table.columns) == (flow == "single")
+    assert ("mac_energy_pj" in table.columns) == (flow == "single")
+
+
+def test_both_flows_tell_areas_and_states() -> None:
+    """The columns of both say whether there is a result, and its area or what that lacks."""
+    table = runs_table({"s": single_summary()}, {"m": multi_summary()})
+    assert list(table["state"]) == ["done", "done"]
+    assert table["area_mm2"].tolist()[0] == 2.5
+    assert pandas.isna(table["area_mm2"].tolist()[1])
+    assert list(table["area_note"]) == ["", "area not given: none for left: units"]
+
+
+def test_unfinished_runs_have_a_row_without_figures(tmp_path: Path) -> None:
+    """A run that failed is named, and nothing that looks like a result of it is there; counts stay whole numbers."""
+    lost = {"run": "x", "flow": "single", "state": "stale", "workload": "net", "core": "wide"}
+    table = runs_table({"s": single_summary()}, {}, [lost])
+    assert list(table["run"]) == ["s", "x"]
+    assert list(table["state"]) == ["done", "stale"]
+    assert [name for name in table.columns if not pandas.isna(table[name].tolist()[1])] == list(lost)
+    write_csv(table, tmp_path / "a.csv")
+    assert (tmp_path / "a.csv").read_text().splitlines()[1].split(",")[8] == "1"
+    assert list(unfinished_lines([lost]))[1].split()[:2] == ["x", "stale:"]
+    assert list(unfinished_lines([])) == []
+
+
+def test_the_legend_explains_what_is_there() -> None:
+    """Every heading that is no plain word is explained, and `?` only where it is shown."""
+    single, multi = summary_row("s", single_summary()), multi_row("m", multi_summary())
+    known = single | {"costed_mac_share": 1.0, "costed_operation_share": 1.0}
+    text = runs_legend([known], [])
+    assert [line.split(":")[0].strip() for line in text.splitlines() if line[:3].strip()] == [
+        *("MACs", "array use", "corrected energy, latency", "costed"),
+    ]
+    assert "?:" not in text
+    assert "gap to bound:" not in text
+    both = runs_legend([single], [multi])
+    assert "?: not known" in both
+    assert "gap to bound:" in both
+    assert max(map(len, both.splitlines())) <= 110
+    assert runs_legend([], []) == ""
+
+
+def test_macs_and_operations_are_two_columns() -> None:
+    """A network that has both is not told as a sum of them."""
+    text = summary_text({"s": single_summary() | {"mac_count": 7_000_000, "operation_count": 3_000_000}})
+    assert text.splitlines()[1].split()[:4] == ["run", "layers", "[10⁶]", "[10⁶]"]
+    row = next(line for line in text.splitlines() if line.split()[0] == "s")
+    assert row.split()[1:4] == ["2", "7", "3"]
 
 
 def test_text() -> None:

@@ -74,8 +74,8 @@ def test_title_has_latency_energy_edp_and_gap() -> None:
         text.get_text() for text in schedule_figure(view, {"gap_latency": 0.1234}).texts if "EDP" in text.get_text()
     )
     assert f"latency {schedule.latency_cycles} cycles" in line
-    assert f"energy {schedule.energy_pj:.0f} pJ" in line
-    assert f"EDP {schedule.latency_cycles * schedule.energy_pj / 1e3:.3g} nJ · cycles" in line
+    assert f"energy {schedule.energy_pj / 1e6:.3g} µJ" in line
+    assert f"EDP {schedule.latency_cycles * schedule.energy_pj / 1e12:.3g} J cycles" in line
     assert "12.3 %" in line
     assert "gap" not in "".join(text.get_text() for text in schedule_figure(view, {"gap_latency": None}).texts)
 

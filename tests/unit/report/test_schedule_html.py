@@ -202,7 +202,7 @@ def test_the_script_tells_what_a_bar_is(tmp_path: Path) -> None:
     assert [node["layer"] for node in found["nodes"]] == list(view.names.layer_names)
     last = found["nodes"][3]
     assert last["tile"] == "OY 0 to 1"
-    assert last["energy"] == "5 pJ on the core"
+    assert last["energy"] == "0.000005 µJ on the core"
     assert last["inputs from"] == "0.0 (15 bits), 2.0 (10 bits)"
     assert last["start"] == str(view.schedule.start_cycles[3])
     assert last["runtime"] == "5 cycles"

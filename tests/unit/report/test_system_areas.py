@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tilewright.report.system_areas import system_area
+from tilewright.hardware.areas import Area, system_area
 
 from tests.unit.hardware.system_cases import connected, core, memory, offchip, read
 
@@ -19,7 +19,7 @@ def test_cores_add_up_and_the_off_chip_memory_does_not_count(tmp_path: Path) -> 
     """Units and memory of each core."""
     accelerator = read(tmp_path, connected(2, ["0, 1"]), small=with_areas("small", 2.0), dram=offchip())
     units = accelerator.cores[0].operational_array.unit_count
-    assert system_area(accelerator) == (pytest.approx(2 * (2.0 + 0.01 * units)), "")
+    assert system_area(accelerator) == Area(pytest.approx(2 * (2.0 + 0.01 * units)), "")
 
 
 def test_a_shared_memory_counts_once(tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_a_shared_memory_counts_once(tmp_path: Path) -> None:
     data = connected(2, [], core_memory_sharing=["0, 1"])
     accelerator = read(tmp_path, data, small=with_areas("small", 2.0))
     units = accelerator.cores[0].operational_array.unit_count
-    assert system_area(accelerator) == (pytest.approx(2.0 + 2 * 0.01 * units), "")
+    assert system_area(accelerator) == Area(pytest.approx(2.0 + 2 * 0.01 * units), "")
 
 
 def test_what_has_no_area_is_told_for_each_core_file(tmp_path: Path) -> None:
@@ -35,4 +35,4 @@ def test_what_has_no_area_is_told_for_each_core_file(tmp_path: Path) -> None:
     bare = core("small", sram=memory() | {"area": 0})
     bare["operational_array"]["unit_area"] = 0
     accelerator = read(tmp_path, connected(2, ["0, 1"]), small=bare)
-    assert system_area(accelerator)[1] == "area not given: none for small: units, sram"
+    assert system_area(accelerator) == Area(None, "area not given: none for small: units, sram")
