@@ -1,7 +1,8 @@
-# Results are named results/<stage>/<name>/<artifact>; names are those of files and runs in the configuration.
+# Results are named <results>/<stage>/<name>/<artifact>; names are those of files and runs in the configuration, and
+# <results> is results/ for config/config.yaml, a folder of its own for every other configuration.
 from snakemake.utils import min_version
 
-min_version("9.13")
+min_version("9.27")
 
 
 if not workflow.configfiles:

@@ -1,13 +1,21 @@
 """What `make run` says: workflow/run.sh."""
 
+import csv
 import os
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from tilewright.cli.results_place import claim
 
 from tests.workflow.conftest import Project
 from tests.workflow.multi_projects import RUN
+
+Edit = Callable[[Path, str, str], None]
 
 
 def run_script(project: Project, *options: str, config: str = "config/config.yaml") -> subprocess.CompletedProcess[str]:
@@ -30,6 +38,115 @@ def test_why_a_job_failed_is_told(project: Project, edit: Callable[[Path, str, s
     assert done.stderr.count("map.log:error: no mapping of layer 'first' fits core 'narrow'") == 1
     assert "some runs failed" in done.stderr
     assert "two_layers-wide" in done.stdout
+    table, _, named = done.stdout.partition("Not in the table:")
+    assert "two_layers-narrow" not in table.partition("making ")[2]
+    assert named.split()[:2] == ["two_layers-narrow", "failed"]
+
+
+def rows(project: Project, table: str = "summary.csv", results: str = "results") -> dict[str, dict[str, str]]:
+    """Run -> row of a table across runs."""
+    return {row["run"]: row for row in csv.DictReader((project.root / results / table).read_text().splitlines())}
+
+
+def test_tables_across_runs_are_made_of_what_there_is(project: Project, edit: Edit) -> None:
+    """A run that fails is named in all of them as long as it fails, and its result of before the change stands in
+    none; what the other run has now is there. When the mistake is taken back, both are there again."""
+    hardware = project.root / "config" / "hardware"
+    before = rows(project)
+    kept = (project.root / "results" / "single" / "two_layers-narrow" / "summary.json").read_bytes()
+    edit(hardware / "narrow.yaml", "size: 1 MiB", "size: 8")
+    edit(hardware / "wide.yaml", "r_cost: 50", "r_cost: 51")
+    for _ in range(2):  # a second time, too: what the failed job left must not count as made
+        done = run_script(project)
+        assert done.returncode == 1
+        after = rows(project)
+        assert after["two_layers-wide"]["energy_pj"] != before["two_layers-wide"]["energy_pj"]
+        assert (after["two_layers-wide"]["state"], after["two_layers-narrow"]["state"]) == ("done", "stale")
+        assert after["two_layers-narrow"]["energy_pj"] == ""
+        compared = rows(project, "pareto.csv")
+        assert list(compared) == ["two_layers-wide"]
+        assert compared["two_layers-wide"]["not_compared"] == "two_layers-narrow"
+        report = (project.root / "results" / "report.html").read_text()
+        assert "two_layers-narrow (stale)" in report
+        assert "two_layers-narrow  stale: not made again" in done.stdout
+    assert (project.root / "results" / "single" / "two_layers-narrow" / "summary.json").read_bytes() == kept
+    edit(hardware / "narrow.yaml", "size: 8", "size: 1 MiB")
+    done = run_script(project)
+    assert done.returncode == 0
+    assert rows(project)["two_layers-narrow"] == before["two_layers-narrow"]
+    assert "Not in" not in done.stdout
+    assert "two_layers-narrow (stale)" not in (project.root / "results" / "report.html").read_text()
+
+
+def test_no_run_is_finished(project: Project, edit: Edit) -> None:
+    """Then the tables have names only; nothing of an earlier configuration stays in them."""
+    for name in ("narrow", "wide"):
+        edit(project.root / "config" / "hardware" / f"{name}.yaml", "size: 1 MiB", "size: 8")
+    done = run_script(project)
+    assert done.returncode == 1
+    assert {row["state"] for row in rows(project).values()} == {"stale"}
+    assert rows(project, "pareto.csv") == {}
+    assert list((project.root / "results" / "pareto").glob("*")) == []
+    assert "internal error" not in done.stdout + done.stderr
+
+
+def test_jobs_are_named_in_the_log(project: Project, edit: Edit) -> None:
+    """Each line on a job says which run, core or network it is of, when it begins and when it ends."""
+    edit(project.root / "config" / "hardware" / "wide.yaml", "r_cost: 50", "r_cost: 51")
+    said = run_script(project).stderr
+    for job in ("parse_hardware wide", "map_single two_layers-wide", "report_single two_layers-wide"):
+        assert re.search(rf"^Job \d+: {job}$", said, re.MULTILINE)
+        assert re.search(rf"^Finished job \d+: {job}$", said, re.MULTILINE)
+    assert "Finished jobid" not in said
+
+
+OTHER = """\
+# The core that the other configuration has too, with another option.
+lpf_limit: 3
+runs:
+  two_layers-narrow: {workload: two_layers, hardware: narrow, mapping: free, objective: energy}
+"""
+
+
+def test_two_configurations_side_by_side(project: Project, edit: Edit) -> None:
+    """Both run at the same time with results of their own: the same bytes as one after the other, the second one under
+    its own name; runs of one name do not touch each other."""
+    (project.root / "other.yaml").write_text(OTHER)
+    edit(project.root / "config" / "hardware" / "wide.yaml", "r_cost: 50", "r_cost: 51")
+    with ThreadPoolExecutor() as pool:
+        both = list(pool.map(lambda config: run_script(project, config=config), ("config/config.yaml", "other.yaml")))
+    assert [done.returncode for done in both] == [0, 0], [done.stderr for done in both]
+    folder = "results/configurations/other"
+    assert list(rows(project)) == ["two_layers-narrow", "two_layers-wide"]
+    assert list(rows(project, results=folder)) == ["two_layers-narrow"]
+    assert rows(project)["two_layers-narrow"]["objective"] == "latency"
+    assert rows(project, results=folder)["two_layers-narrow"]["objective"] == "energy"
+    for results, done in (("results", both[0]), (folder, both[1])):
+        assert f"report: {results}/report.html" in done.stdout
+        assert (project.root / results / "report.html").is_file()
+    alone = project.copy(project.root.parent / "alone")
+    shutil.rmtree(alone.root / "results")
+    assert run_script(alone, config="other.yaml").returncode == 0
+    for name in ("summary.csv", "pareto.csv", "single/two_layers-narrow/layers.jsonl"):
+        assert (alone.root / folder / name).read_bytes() == (project.root / folder / name).read_bytes()
+    assert not (alone.root / "results" / "summary.csv").exists()
+
+
+def test_results_of_another_file_of_the_same_name_are_not_overwritten(project: Project) -> None:
+    """Two files that would have one folder: the second is told before anything happens, and results_dir helps."""
+    folder = project.root / "elsewhere"
+    folder.mkdir()
+    for path in (project.root / "other.yaml", folder / "other.yaml"):
+        path.write_text(OTHER)
+    claim(project.root / "results" / "configurations" / "other", [str(project.root / "other.yaml")])
+    done = run_script(project, "-n", config="elsewhere/other.yaml")
+    assert done.returncode == 2
+    assert "results_dir: results of another configuration are there" in done.stderr
+    (folder / "other.yaml").write_text(f"results_dir: mine\n{OTHER}")
+    done = run_script(project, config="elsewhere/other.yaml")
+    assert done.returncode == 0, done.stderr
+    assert (project.root / "mine" / "summary.csv").is_file()
+    assert (project.root / "mine" / "logs" / "summary.log").is_file()
 
 
 def test_wrong_configuration_is_told_once(project: Project, edit: Callable[[Path, str, str], None]) -> None:
@@ -59,7 +176,7 @@ def test_one_failed_run_of_several_cores_leaves_the_others(
     multi: Project, edit: Callable[[Path, str, str], None]
 ) -> None:
     """A wrong mapping file stops the run that has it: that is told with its line, what it had is kept byte for byte and
-    told to be of an earlier run; a run with another mapping file is made."""
+    told to be of before a change; a run with another mapping file is made."""
     config = multi.root / "config"
     (config / "mapping" / "sound.yaml").write_text((config / "mapping" / "duo.yaml").read_text())
     edit(config / "mapping" / "duo.yaml", "core_allocation: [0, 1]", "core_allocation: [0, 7]")
@@ -73,6 +190,7 @@ def test_one_failed_run_of_several_cores_leaves_the_others(
     after = multi.artifacts()
     assert {name: after[name] for name in before} == before
     assert "multi/sound/checks.json" in after
-    table, _, earlier = done.stdout.partition("Of an earlier run, before what they are made of was changed:")
+    table, _, named = done.stdout.partition("Not in the table:")
     assert " sound " in table
-    assert earlier.split() == [RUN]
+    assert named.split()[:2] == [RUN, "stale:"]
+    assert {name: row["state"] for name, row in rows(multi).items()} == {"sound": "done", RUN: "stale"}

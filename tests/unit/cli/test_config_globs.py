@@ -1,0 +1,92 @@
+"""Globs in a configuration: which runs they make, in which order, and what is said where nothing matches."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tilewright.cli.config import Plan, plan_of
+from tilewright.errors import InputError
+
+CORE = "memories: {}\noperational_array: {}\n"
+LAYERS = {"workload": "net", "mapping": "free"}
+
+
+@pytest.fixture(autouse=True)
+def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cores in a folder, beside the file of variants that they were made from."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "config" / "hardware" / "sweep"
+    folder.mkdir(parents=True)
+    for name in ("b-2", "a", "b-10"):
+        (folder / f"{name}.yaml").write_text(CORE)
+    (folder / "variants.yml").write_text("base: a.yaml\nvary: {}\n")
+    (folder / ".hidden.yaml").write_text(CORE)
+    (folder / "notes.txt").write_text("nothing")
+    (folder.parent / "alone.yaml").write_text(CORE)
+    for kind in ("workload", "mapping"):
+        (tmp_path / "config" / kind).mkdir()
+    (tmp_path / "config" / "workload" / "net.yaml").write_text("[]")
+    (tmp_path / "config" / "mapping" / "free.yaml").write_text("[]")
+
+
+def names(plan: Plan) -> list[str]:
+    """Names of the runs, in their order."""
+    return [run.name for run in plan.runs]
+
+
+def problems_of(config: Any) -> str:
+    """What is said about a wrong configuration."""
+    with pytest.raises(InputError) as caught:
+        plan_of(config)
+    return str(caught.value)
+
+
+def test_a_run_becomes_one_for_each_file() -> None:
+    """Named by run and file, in the order of the names; hidden files, other files and variants are no cores."""
+    plan = plan_of({"runs": {"mine": {**LAYERS, "hardware": "sweep/*"}}})
+    assert names(plan) == ["mine-a", "mine-b-10", "mine-b-2"]
+    assert [run.hardware for run in plan.runs] == ["a", "b-10", "b-2"]
+    assert plan.files["hardware"]["a"] == "config/hardware/sweep/a.yaml"
+
+
+def test_a_sweep_takes_globs_for_choices() -> None:
+    """Beside names, each file once; a glob that only one file matches is a glob as well."""
+    sweep = {**LAYERS, "hardware": ["alone", "sweep/b-*", "sweep/[ab]-10"]}
+    assert names(plan_of({"sweeps": {"s": sweep}})) == ["net-alone", "net-b-10", "net-b-2"]
+    assert names(plan_of({"sweeps": {"s": {**LAYERS, "hardware": "al*"}}})) == ["net-alone"]
+    both = plan_of({"runs": {"mine": {"workload": "n*", "hardware": "sweep/a*", "mapping": "*"}}})
+    assert names(both) == ["mine-net-a-free"]
+
+
+@pytest.mark.parametrize("pattern", ["config/hardware/sweep/b*.yaml", "config/**/b*.yaml", "config/hardware/sweep/b*"])
+def test_paths_may_be_globs(pattern: str) -> None:
+    """With a suffix, through folders, and without a suffix where config/hardware/ has nothing."""
+    assert names(plan_of({"runs": {"x": {**LAYERS, "hardware": pattern}}})) == ["x-b-10", "x-b-2"]
+
+
+def test_a_file_whose_name_looks_like_a_glob_is_a_file() -> None:
+    """A path that exists is that path; its name is told to be none."""
+    Path("core[1].yaml").write_text(CORE)
+    assert "not a name for a file, got 'core[1]'" in problems_of(
+        {"runs": {"x": {**LAYERS, "hardware": "core[1].yaml"}}}
+    )
+
+
+def test_nothing_matches() -> None:
+    """Told once, with the place where was looked, and what is near or there."""
+    near = problems_of({"runs": {"x": {**LAYERS, "hardware": "swep/*"}}})
+    assert (
+        near
+        == "config runs.x.hardware: no hardware file in config/hardware matches, got 'swep/*' (did you mean 'sweep/*'?)"
+    )
+    far = problems_of({"sweeps": {"s": {**LAYERS, "hardware": ["alone", "zzzzzzzzzzzz?"]}}})
+    assert "no hardware file in config/hardware matches, got 'zzzzzzzzzzzz?'" in far
+    assert "alone" in far
+    assert far.count("\n") == 0
+
+
+def test_two_files_of_one_name_are_told() -> None:
+    """Names are folders of results, also where a glob finds them."""
+    Path("config/hardware/other").mkdir()
+    Path("config/hardware/other/a.yaml").write_text(CORE)
+    assert "two files of the same name" in problems_of({"runs": {"x": {**LAYERS, "hardware": "*/a"}}})
