@@ -1,4 +1,4 @@
-"""Checks the pages in docs/: links lead somewhere, and marked examples run.
+"""Checks the pages in docs/: links lead somewhere, tables are whole, and marked examples run.
 
 A fenced block that opens with ```bash run is executed in the project root, the blocks of a page one after another in
 the order of the page. Usage: python docs/check_docs.py [--run] [PAGE ...]
@@ -18,6 +18,8 @@ DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 FENCE = re.compile(r"^(?P<indent> *)(?P<marks>`{3,}|~{3,})(?P<info>.*)$")
 LINK = re.compile(r"(?<!\\)\[[^\]]*\]\((?P<target>[^()\s]+(?:\([^()]*\))?)(?:\s+\"[^\"]*\")?\)")
+DELIMITERS = re.compile(r"\|(\s*:?-+:?\s*\|)+")
+"""The line between the heading and the rows of a table."""
 RUN = "bash run"
 MINUTES_A_BLOCK = 10
 
@@ -88,6 +90,27 @@ def broken_links(page: Path) -> list[str]:
     return found
 
 
+def broken_tables(page: Path) -> list[str]:
+    """One sentence for each table of a page that is cut in two by an empty line, or has rows of another width."""
+    found, start = [], 0
+    rows = [line.replace(r"\|", "").strip() for line in [*prose(page.read_text("utf-8")), ""]]
+    for number, row in enumerate(rows, 1):
+        if row.startswith("|"):
+            start = start or number
+        elif start:
+            found += _table_problems(page, start, rows[start - 1 : number - 1])
+            start = 0
+    return found
+
+
+def _table_problems(page: Path, start: int, rows: list[str]) -> list[str]:
+    if len(rows) < 2 or not DELIMITERS.fullmatch(rows[1]):
+        return [f"{page.name}:{start}: rows of a table without a heading; is there an empty line before them?"]
+    width = rows[0].count("|")
+    wrong = [number for number, row in enumerate(rows, start) if row.count("|") != width]
+    return [f"{page.name}:{number}: a row of another width than the heading of its table" for number in wrong]
+
+
 def run_blocks(page: Path) -> list[str]:
     """Execute the marked blocks of a page; one message for each that fails."""
     failures = []
@@ -135,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     problems = []
     for page in options.pages or pages():
-        problems += broken_links(page)
+        problems += broken_links(page) + broken_tables(page)
         if options.run:
             problems += run_blocks(page)
     print("\n".join(problems) or "documentation: no problems")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 WORK = (
-    ("MACs", "multiply-accumulates; operations: all others, such as comparisons, additions and exponentials"),
+    ("MACs", "multiply-accumulates; ops: all other operations, such as comparisons, additions and exponentials"),
     ("array use", "cycles that the operations need at least on the whole array, over the latency"),
 )
 SINGLE = (("corrected energy, latency", "change, for the same mappings, under the model without its known faults"),)

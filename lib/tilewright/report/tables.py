@@ -20,8 +20,8 @@ if TYPE_CHECKING:  # pandas is slow to load, and tables for the terminal need no
     import pandas
 
 TERMINAL_WIDTH = 120
-COSTED_HEADING = "costed\nMACs, op."
-TOTAL_HEADINGS = ("MACs\n[10⁶]", "operations\n[10⁶]", "energy\n[µJ]", "latency\n[cycles]", "array\nuse")
+COSTED_HEADING = "costed\nMACs, ops"
+TOTAL_HEADINGS = ("MACs\n[10⁶]", "ops\n[10⁶]", "energy\n[µJ]", "latency\n[cycles]", "array\nuse")
 
 
 def layer_table(records: Sequence[Record], summary: Summary | None = None) -> "pandas.DataFrame":
@@ -88,7 +88,7 @@ def write_parquet(table: "pandas.DataFrame", path: Path) -> None:
 def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
     """The runs as a text table for the terminal: totals, what the corrected model changes, and the shares of
     multiply-accumulates and of other operations that are costed."""
-    headings = ("layers", *TOTAL_HEADINGS, "corrected\nenergy", "corrected\nlatency", COSTED_HEADING)
+    headings = ("layers", *TOTAL_HEADINGS, "corrected\nenergy, latency", COSTED_HEADING)
     table = text_table("", ("run",), headings)
     for run, summary in summaries.items():
         row = summary_row(run, summary)
@@ -96,8 +96,7 @@ def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) 
             run,
             str(row["layers"]),
             *_totals(row),
-            _change(row["corrected_energy_pj"], row["energy_pj"]),
-            _change(row["corrected_latency_cycles"], row["latency_cycles"]),
+            _changes(row),
             costed_text(row),
         )
     assumed = assumption(list(summaries.values()))
@@ -197,5 +196,9 @@ def costed_text(row: Mapping[str, Any]) -> str:
     return ", ".join("?" if share == "unknown" else share for share in shares)
 
 
-def _change(corrected: float | None, reported: float) -> str:
-    return "does not fit" if corrected is None else f"{_ratio(corrected - reported, reported):+.1%}"
+def _changes(row: Mapping[str, Any]) -> str:
+    """What the model without known faults changes of energy and latency; it knows both or none."""
+    pairs = [(row[f"corrected_{key}"], row[key]) for key in ("energy_pj", "latency_cycles")]
+    if any(corrected is None for corrected, _ in pairs):
+        return "does not fit"
+    return ", ".join(f"{_ratio(corrected - reported, reported):+.1%}" for corrected, reported in pairs)

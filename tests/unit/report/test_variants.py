@@ -6,9 +6,9 @@ import pytest
 import yaml
 from tilewright.cli.main import main
 from tilewright.errors import InputError
+from tilewright.hardware.areas import core_area
 from tilewright.hardware.core import Core
 from tilewright.hardware.variants import read_variants
-from tilewright.hardware.areas import core_area
 from tilewright.sources import parse_accelerator
 
 SYSTOLIC = Path(__file__).parents[3] / "config" / "hardware" / "systolic"
