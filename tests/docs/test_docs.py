@@ -11,7 +11,10 @@ from tilewright.mapping.yaml_reader import read_mapping
 from tilewright.profile import SWITCHES
 from tilewright.report.access_checks import CORE_CHECKS
 from tilewright.report.checks import RECORD_CHECKS
-from tilewright.report.tables import layer_table, summary_table
+from tilewright.report.legends import runs_legend
+from tilewright.report.pareto import COLUMNS
+from tilewright.report.run_tables import multi_text, runs_table
+from tilewright.report.tables import layer_table, summary_row, summary_text
 from tilewright.search.evaluate import evaluate
 from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_workload
@@ -115,12 +118,9 @@ def test_every_check_is_documented():
 
 
 def test_every_column_is_documented(run):
-    """docs/artifacts.md lists the columns of both tables in their order."""
+    """docs/artifacts.md lists the columns of the table of layers in their order."""
     text = read("artifacts.md")
-    for start, end, table in (
-        ("Columns of `layers.csv`:", "\n## ", layer_table(run.records, run.summary)),
-        ("One row per run:", "\n## ", summary_table({"run": run.summary})),
-    ):
+    for start, end, table in (("Columns of `layers.csv`:", "\n## ", layer_table(run.records, run.summary)),):
         names = re.findall(r"`(\w+)`", re.sub(r"\([^)]*\)", "", text.split(start)[1].split(end)[0]))
         assert names == list(table)
 
@@ -155,3 +155,67 @@ def test_operators_are_those_of_the_front_end():
     """The table of ONNX operators is the one that `python -m tilewright.workload.onnx.document` writes."""
     page = read("onnx.md")
     assert with_table(page) == page
+
+
+def headings(text):
+    """The words of the heading of a table for the terminal: what stands above its line, after the last empty line."""
+    above = text.split("───")[0].rsplit("\n\n", 1)[-1]
+    return sorted(above.split())
+
+
+@pytest.mark.parametrize("name", ["index.md", "guide.md", "multi-core.md", "../README.md"])
+def test_sample_tables_have_the_columns_that_there_are(name, run):
+    """A sample of what `make run` prints has the heading of the table of one core or of several, and lines below it are
+    the legend."""
+    single, multi = summary_text({"r": run.summary}), multi_text({})
+    legend = runs_legend([summary_row("r", run.summary)], [])
+    samples = [block.text for block in check_docs.blocks(read(name)) if " run " in block.text and "───" in block.text]
+    assert [text for text in samples if headings(text) not in (headings(single), headings(multi))] == []
+    assert len(samples) == (2 if name == "index.md" else 0)
+    told = {line for text in samples for line in text.splitlines() if re.match(r"  [a-zA-Z ,]+: ", line)}
+    named = {line.split(":")[0] for line in legend.splitlines() if line[2] != " "}
+    assert {line.split(":")[0] for line in told} == (named if told else set())
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "README.md", ROOT / "config" / "README.md"], ids=lambda page: page.name
+)
+def test_tables_are_whole(page):
+    """No table is cut in two by an empty line, none has rows of another width."""
+    assert check_docs.broken_tables(page) == []
+
+
+def test_a_broken_table_is_found(tmp_path):
+    """An empty line within a table, and a row with a cell too many; bars in code and in blocks are text."""
+    page = tmp_path / "page.md"
+    whole = "| a | b |\n|---|---|\n| 1 | `x|y` |\n"
+    page.write_text(whole + "\n```text\n| 1 |\n```\n")
+    assert check_docs.broken_tables(page) == []
+    page.write_text(whole + "\n| 2 | 3 |\n| 4 | 5 | 6 |\n")
+    assert check_docs.broken_tables(page) == [
+        "page.md:5: rows of a table without a heading; is there an empty line before them?"
+    ]
+    page.write_text(whole + "| 4 | 5 | 6 |\n")
+    assert check_docs.broken_tables(page) == ["page.md:4: a row of another width than the heading of its table"]
+
+
+def test_columns_of_runs_are_documented(run):
+    """docs/artifacts.md lists the columns of summary.csv of both flows in their order."""
+    baselines = [{"name": name, "energy_pj": 0.0, "latency_cycles": 0} for name in ("single_core", "layer_by_layer")]
+    numbers = dict.fromkeys(("layers", "energy_pj", "latency_cycles", "edp_pj_cycles", "cn_count", "area_mm2"), 0)
+    numbers |= dict.fromkeys(("gap_latency", "gap_energy"), 0.0)
+    names = dict.fromkeys(("workload", "hardware", "objective", "cost_model", "model", "area_note"), "")
+    others = {"energy": {"on_core_pj": 0.0, "causes": {}}, "lower_bound": None, "baselines": baselines}
+    multi = {**numbers, **names, **others, "coverage": run.summary["coverage"]}
+    text = read("artifacts.md").split("\n## summary.csv and summary.parquet\n")[1].split("\n## ")[0]
+    for start, table in (
+        ("Runs on one core:", runs_table({"r": run.summary}, {})),
+        ("Runs on several cores:", runs_table({}, {"r": multi})),
+    ):
+        listed = re.sub(r"\([^)]*\)", "", text.split(start)[1].split("\n\n")[0])
+        assert re.findall(r"`(\w+)`", listed) == list(table)
+
+
+def test_columns_of_the_comparison_are_documented():
+    """docs/artifacts.md lists the columns of pareto.csv, all of them and no others."""
+    assert sorted(documented_fields("pareto.csv")) == sorted(COLUMNS)

@@ -18,6 +18,7 @@ from snakemake.settings.types import (
     ResourceSettings,
     SchedulingSettings,
 )
+from tilewright.cli.results_place import MARK
 
 PROJECT = Path(__file__).resolve().parents[2]
 TINY = Path(__file__).resolve().parent / "tiny"
@@ -85,9 +86,9 @@ class Project:
             os.environ.update(before[1])
 
     def artifacts(self) -> dict[str, bytes]:
-        """Every result file with its bytes, without the store."""
-        results = self.root / "results"
-        files = (path for path in sorted(results.rglob("*")) if path.is_file() and ".store" not in path.parts)
+        """Every result file with its bytes, without the store and the note whose results these are."""
+        results, others = self.root / "results", {".store", MARK}
+        files = (path for path in sorted(results.rglob("*")) if path.is_file() and not others & set(path.parts))
         return {path.relative_to(results).as_posix(): path.read_bytes() for path in files}
 
 

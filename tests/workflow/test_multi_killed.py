@@ -150,7 +150,7 @@ def test_two_runs_in_one_folder(project: Project) -> None:
             text=True,
             check=False,
         )
-        assert (done.returncode, done.stderr) == (2, "error: another run is at work in this folder\n")
+        assert (done.returncode, done.stderr) == (2, "error: another run is at work in results\n")
 
 
 def test_a_bad_mapping_is_told_at_once_and_keeps_results(

@@ -59,6 +59,7 @@ def test_tables_across_runs_are_made_of_what_there_is(project: Project, edit: Ed
     for _ in range(2):  # a second time, too: what the failed job left must not count as made
         done = run_script(project)
         assert done.returncode == 1
+        assert "Traceback" not in done.stderr
         after = rows(project)
         assert after["two_layers-wide"]["energy_pj"] != before["two_layers-wide"]["energy_pj"]
         assert (after["two_layers-wide"]["state"], after["two_layers-narrow"]["state"]) == ("done", "stale")

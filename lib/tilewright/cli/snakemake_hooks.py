@@ -69,7 +69,7 @@ def _noting_what_was(restore: Callable[[Any, Path], bool]) -> Callable[[Any, Pat
         is_restored = restore(self, path)
         if is_restored and age:
             os.utime(path, ns=(age.st_atime_ns, age.st_mtime_ns))
-            _records_of(self)[str(path)] = copy(self.metadata(path))
+            _put_back(self).add(str(path))
         return is_restored
 
     setattr(restore_output, _IS_HOOK, True)
@@ -79,19 +79,19 @@ def _noting_what_was(restore: Callable[[Any, Path], bool]) -> Callable[[Any, Pat
 def _restoring_what_was(finish: Callable[[Any, Any], Awaitable[None]]) -> Callable[[Any, Any], Awaitable[None]]:
     @wraps(finish)
     async def finished(self: Any, job: Any) -> None:
+        known = {file: copy(self.metadata(file)) for file in job.output if str(file) in _put_back(self)}
         await finish(self, job)
-        for file in job.output:
-            if str(file) in _records_of(self):
-                record = _records_of(self).pop(str(file))
-                if record is None:
-                    self.cleanup_metadata(file)
-                else:
-                    self._write_record(self._get_key(file), record)
+        for file, record in known.items():
+            _put_back(self).discard(str(file))
+            if record is None:
+                self.cleanup_metadata(file)
+            else:
+                self._write_record(self._get_key(file), record)
 
     return finished
 
 
-def _records_of(persistence: Any) -> dict[str, Any]:
-    """File that was put back -> what was known of it."""
-    found: dict[str, Any] = persistence.__dict__.setdefault("_records_before_failure", {})
+def _put_back(persistence: Any) -> set[str]:
+    """Files that were put back and whose job has not ended yet."""
+    found: set[str] = persistence.__dict__.setdefault("_files_put_back", set())
     return found
