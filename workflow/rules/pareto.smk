@@ -24,7 +24,7 @@ rule pareto:
         runs=FOLDERS,
         left_out=left_out_option,
         unfinished=UNFINISHED,
-        figures=str(RESULTS / "pareto"),
+        figures=lambda wildcards, output: str(Path(output.csv).parent / "pareto"),
         code=CODE["pareto"],
     message:
         "{rule} of all runs"
