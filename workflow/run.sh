@@ -66,8 +66,8 @@ fi
 left_out=()
 across=()
 if [[ $status != 0 || $# -gt 2 ]]; then
-  snakemake --configfile "$config" --summary >"$plan" 2>"$logs/plan.log" \
-    && python -m tilewright results "$config" --plan "$plan" -o "$unfinished" || exit 1
+  snakemake --configfile "$config" --summary >"$plan" 2>"$logs/plan.log" || { cat "$logs/plan.log" >&2; exit 1; }
+  python -m tilewright results "$config" --plan "$plan" -o "$unfinished" || exit
   if [[ $(<"$unfinished") != "[]" ]]; then
     left_out=(--unfinished "$unfinished")
     across=(--config "unfinished=$unfinished")
