@@ -52,7 +52,7 @@ class ModelProfile:
     keep_given_unrolling: bool = False
     """B45: what the user unrolls is cut neither to the width of ports nor to what inner memories hold."""
     ties_by_equation: bool = False
-    """B46: between splits of a memory that move as many bits the equation decides, not the order of the hardware file."""
+    """B46: of splits that move as many bits the equation decides which is taken, not the order of the hardware file."""
 
 
 SWITCHES: tuple[str, ...] = tuple(f.name for f in fields(ModelProfile) if f.name != "name")
