@@ -14,7 +14,7 @@ BEST = Evaluation((0,), 1200, 3.5e6)
         (SearchProgress(0, 10, None, 0.0), "0 of at most 10 allocations, no schedule yet, 0 s left"),
         (
             SearchProgress(4, 10, BEST, 2.0),
-            "4 of at most 10 allocations, best 1,200 cycles, 3.5e+06 pJ, 3 s left",
+            "4 of at most 10 allocations, best 1,200 cycles, 3.5 µJ, 3 s left",
         ),
     ],
 )

@@ -78,7 +78,7 @@ def test_orderings_are_met(allocation: str) -> None:
 def test_complete_ordering_leaves_boundaries_to_choose() -> None:
     """A complete ordering is the order of the result; `free` chooses its boundaries, and can gain by that."""
     gains = 0
-    for where, _, prepared in problems(range(730, 790)):
+    for where, _, prepared in problems(range(730, 810)):
         found = search(prepared, "greedy", "energy")
         if found is None or not found.order:
             continue

@@ -54,21 +54,22 @@ def test_switches_are_those_of_the_package() -> None:
 
 
 @pytest.mark.parametrize(
-    ("law", "switch"),
+    ("law", "switch", "first_seed"),
     [
-        (BUSY_PORTS, "every_transfer_takes_port_time"),
-        (BUSY_PORTS, "serial_half_shared_loading"),
-        (TRAFFIC, "whole_tiles"),
-        (UTILIZATION, "whole_tiles"),
-        (UTILIZATION, "room_for_final_outputs"),
-        (ORDER_OF_ENTRIES, "consistent_window_union"),
-        (ORDER_OF_ENTRIES, "exact_window_sizes"),
+        (BUSY_PORTS, "every_transfer_takes_port_time", 0),
+        (BUSY_PORTS, "serial_half_shared_loading", 0),
+        (TRAFFIC, "whole_tiles", 0),
+        (TRAFFIC, "room_for_final_outputs", 0),
+        (UTILIZATION, "whole_tiles", 1400),
+        (UTILIZATION, "room_for_final_outputs", 0),
+        (ORDER_OF_ENTRIES, "consistent_window_union", 0),
+        (ORDER_OF_ENTRIES, "exact_window_sizes", 0),
     ],
 )
-def test_laws_rest_on_switches(law: str, switch: str) -> None:
+def test_laws_rest_on_switches(law: str, switch: str, first_seed: int) -> None:
     """Without a switch that a law rests on, some case breaks it: the checks can fail, and the switches are needed."""
     assert switch in RESTS_ON[law]
-    for seed in range(800):
+    for seed in range(first_seed, first_seed + 800):
         rng = random.Random(seed)
         problem = replace(random_problem(rng.getrandbits(48), (1, 7)), model="corrected")
         mapped = random_mapping(rng, problem, f"corrected-{switch}")

@@ -241,9 +241,7 @@ def test_all_layers_that_do_not_fit_are_named() -> None:
             map_workload(workload, CORE, MAPPING, threads=threads)
         texts.append(str(caught.value))
     assert texts[0] == texts[1]
-    assert "layer 'a'" in texts[0]
-    assert "layer 'b'" in texts[0]
-    assert "'two'" not in texts[0]
+    assert texts[0].startswith("no mapping of 2 layers fits core 'small': a, b\n")
 
 
 # store ----------------------------------------------------------------------------------------------------------------
