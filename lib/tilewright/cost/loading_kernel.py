@@ -47,10 +47,10 @@ def share_port_time(problem, ws, v, busy_cycles):
     that has left. What is not hidden counts as on-loading as far as that can be.
     """
     bound_loads(problem, ws, v)
-    load_everything(problem, ws)
+    set_loads(problem, ws, False)
     all_on = onloading(problem, ws)
     all_off = offloading(problem, ws)
-    load_least(problem, ws)
+    set_loads(problem, ws, True)
     on = onloading(problem, ws)
     off = offloading(problem, ws)
     visible = max(busy_cycles + on + off, all_on + all_off)
@@ -58,7 +58,7 @@ def share_port_time(problem, ws, v, busy_cycles):
         busy = port_computing_cycles(problem, ws, v, p)
         if load_fully(problem, ws, p):
             visible = max(visible, busy + onloading(problem, ws) + offloading(problem, ws))
-            load_least(problem, ws)
+            set_loads(problem, ws, True)
     rest = visible - busy_cycles - on - off
     more = min(rest, all_on - on)
     ws.totals[ONLOADING] = on + more
@@ -85,21 +85,12 @@ def bound_loads(problem, ws, v):
 
 
 @kernel
-def load_everything(problem, ws):
-    """Let nothing be hidden."""
+def set_loads(problem, ws, hidden):
+    """Let all of the loading be hidden that can be, or nothing."""
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             for x in range(4):
-                ws.load[o, m, x] = ws.full_load[o, m, x]
-
-
-@kernel
-def load_least(problem, ws):
-    """Let all be hidden that can be."""
-    for o in range(problem.operand_count):
-        for m in range(problem.level_count[o]):
-            for x in range(4):
-                ws.load[o, m, x] = ws.floor_load[o, m, x]
+                ws.load[o, m, x] = ws.floor_load[o, m, x] if hidden else ws.full_load[o, m, x]
 
 
 @kernel

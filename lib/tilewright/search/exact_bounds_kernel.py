@@ -15,22 +15,20 @@ from tilewright.cost.loading_kernel import (
     bound_loads,
     computing_transfers,
     first_tile_cycles,
-    load_everything,
-    load_least,
     load_ports,
     offloading,
     onloading,
+    set_loads,
 )
 from tilewright.hardware.core import FL, TH, TL
 from tilewright.search.exact_labels_kernel import effective_bits_of
 from tilewright.search.exact_open_kernel import (
-    busy_of_open,
+    cycles_of_open,
     energy_of_open,
     gather_candidates,
     is_gathered,
     is_open,
     load_of_open,
-    traffic_of_open,
 )
 from tilewright.search.exact_ports_kernel import bound_ports, bound_top, bound_traffic
 from tilewright.search.exact_record import LINK_TL, MAX_BUSY_PORTS
@@ -194,9 +192,9 @@ def open_ports(problem, x):
                 p = x.busy_port[b, r]
                 if p >= 0:
                     x.port_open[p] = 1
-                    x.port_second[p] += busy_of_open(problem, x, o, r)
+                    x.port_second[p] += cycles_of_open(problem, x, o, r, False)
                     if problem.switches[PORT_TIME]:
-                        x.port_traffic[p] += traffic_of_open(problem, x, o, r)
+                        x.port_traffic[p] += cycles_of_open(problem, x, o, r, True)
 
 
 @kernel
@@ -314,9 +312,9 @@ def bound_port_times(problem, ws, x, v, shortest):
                         load = load_of_open(problem, x, o, m, q)
                         ws.full_load[o, level, d] = load
                         ws.floor_load[o, level, d] = min(load, first_tile_cycles(problem, ws, v, o, level, d))
-    load_everything(problem, ws)
+    set_loads(problem, ws, False)
     bound = onloading(problem, ws) + offloading(problem, ws)
-    load_least(problem, ws)
+    set_loads(problem, ws, True)
     bound = max(bound, shortest + onloading(problem, ws) + offloading(problem, ws))
     bound = max(bound, bound_ports(problem, ws, x))
     for p in range(problem.port_count):

@@ -28,7 +28,7 @@ def hash_numbers(x, b, row, point):
     number = mix(number, x.tile_bits[b, point])
     if not x.simple[b]:
         number = mix(number, x.cycles[point])
-        number = mix(number, x.effective_bits[b, point])
+        number = mix(number, x.held_elements[b, point])
     for q in range(4):
         number = mix(number, x.link_bits[b, q, point])
         number = mix(number, periods_of(x, b, q, point))
@@ -45,9 +45,11 @@ def same_numbers(x, b, row, point, other):
     if x.tile_bits[b, point] != x.tile_bits[b, other]:
         return False
     if not x.simple[b]:
-        if x.cycles[point] != x.cycles[other] or x.effective_bits[b, point] != x.effective_bits[b, other]:
+        if x.cycles[point] != x.cycles[other]:
             return False
         if x.held_elements[b, point] != x.held_elements[b, other]:
+            return False
+        if x.held_precision[b, point] != x.held_precision[b, other]:
             return False
         for q in range(4):
             if x.link_bandwidth[b, q, point] != x.link_bandwidth[b, q, other]:

@@ -103,26 +103,20 @@ def load_of_open(problem, x, o, m, q):
 
 
 @kernel
-def busy_of_open(problem, x, o, r):
-    """The least time that port number `r` of the open boundaries of operand `o` is busy with them."""
-    b = x.first_boundary[o] + x.child_level[o]
-    if not is_gathered(problem, x, o):
-        return x.busy_to_go[b, r, least_point(x, o)]
-    least = x.busy_to_go[b, r, x.child_lattice] if x.may_come[o] else FAR
-    for i in range(x.candidate_count[o]):
-        least = min(least, candidate_cycles(problem, x, o, r, x.candidate[o, i], False))
-    return least
+def cycles_of_open(problem, x, o, r, everything):
+    """The least time that port number `r` of the open boundaries of operand `o` is busy with them.
 
-
-@kernel
-def traffic_of_open(problem, x, o, r):
-    """The same with the transfers of on- and off-loading."""
+    While the array computes, or with the transfers of on- and off-loading (`everything`).
+    """
     b = x.first_boundary[o] + x.child_level[o]
-    if not is_gathered(problem, x, o):
-        return x.traffic_to_go[b, r, least_point(x, o)]
-    least = x.traffic_to_go[b, r, x.child_lattice] if x.may_come[o] else FAR
+    gathered = is_gathered(problem, x, o)
+    point = x.child_lattice if gathered else least_point(x, o)
+    least = x.traffic_to_go[b, r, point] if everything else x.busy_to_go[b, r, point]
+    if not gathered:
+        return least
+    least = least if x.may_come[o] else FAR
     for i in range(x.candidate_count[o]):
-        least = min(least, candidate_cycles(problem, x, o, r, x.candidate[o, i], True))
+        least = min(least, candidate_cycles(problem, x, o, r, x.candidate[o, i], everything))
     return least
 
 

@@ -10,7 +10,7 @@ from tilewright.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
 from tilewright.cost.loading_kernel import SERIAL_HALF_SHARED, onloading
 from tilewright.hardware.core import FH, FL, TH, TL
-from tilewright.search.exact_open_kernel import busy_of_open, is_gathered, is_open, least_point, top_transfers
+from tilewright.search.exact_open_kernel import cycles_of_open, is_gathered, is_open, least_point, top_transfers
 from tilewright.search.exact_record import MAX_BUSY_PORTS
 
 
@@ -33,7 +33,7 @@ def joint_of_open(problem, x, o, p):
     if is_gathered(problem, x, o):
         for r in range(MAX_BUSY_PORTS):
             if x.busy_port[b, r] == p:
-                return busy_of_open(problem, x, o, r)
+                return cycles_of_open(problem, x, o, r, False)
         return 0
     point = least_point(x, o)
     for r in range(MAX_BUSY_PORTS):
@@ -58,7 +58,7 @@ def bound_port(problem, ws, x, p, counted):
                 b = x.first_boundary[o] + x.child_level[o]
                 for r in range(MAX_BUSY_PORTS):
                     if x.busy_port[b, r] == p:
-                        cycles += busy_of_open(problem, x, o, r)
+                        cycles += cycles_of_open(problem, x, o, r, False)
         if adds:
             cycles += loading_of(problem, ws, x, o, min(x.child_level[o], problem.level_count[o] - 1))
     return cycles

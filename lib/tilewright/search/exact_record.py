@@ -96,10 +96,8 @@ EXACT_DTYPE = np.dtype(
         ("link_count", np.int64, (_B, 4, _S)),  # periods
         ("link_bandwidth", np.float64, (_B, 4, _S)),
         ("tile_bits", np.int64, (_B, _S)),  # of the analysis that latency rests on
-        ("tile_elements", np.int64, (_B, _S)),
         ("held_elements", np.int64, (_B, _S)),  # of a tile as it fills its memory
         ("held_precision", np.int64, (_B, _S)),  # and bits of each, where the level that holds it makes no difference
-        ("effective_bits", np.int64, (_B, _S)),
         ("possible", np.int8, (_B, _S)),  # a boundary may lie here
         ("class_of", np.int32, (_B, _S)),  # equal numbers, equal class
         ("stays", np.int8, (_O, _S)),  # only loops irrelevant to the operand

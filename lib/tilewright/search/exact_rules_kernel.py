@@ -79,7 +79,8 @@ def largest_share(problem, x, o, m, size):
         if not top:
             if x.elements[row, point] * least > size:
                 continue
-            bits = max(bits, float(x.effective_bits[x.first_boundary[o] + m, point]))
+            b = x.first_boundary[o] + m
+            bits = max(bits, float(x.held_elements[b, point] * x.held_precision[b, point]))
         largest = max(largest, bits)
     return largest / size
 

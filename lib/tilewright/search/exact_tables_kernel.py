@@ -163,11 +163,9 @@ def fill_point(problem, ws, x, point):
     for b in range(x.boundary_count):
         o = x.boundary_operand[b]
         a = x.boundary_level[b] + 1
-        x.tile_elements[b, point] = ws.tile_elements[v, o, a]
         x.tile_bits[b, point] = ws.tile_elements[v, o, a] * ws.tile_precision[v, o, a]
         x.held_elements[b, point] = ws.tile_elements[0, o, a]
         x.held_precision[b, point] = ws.tile_precision[0, o, a]
-        x.effective_bits[b, point] = ws.tile_elements[0, o, a] * ws.tile_precision[0, o, a]
         energy = 0.0
         for q in range(4):
             energy += keep_link(problem, ws, x, point, v, b, q)
