@@ -114,7 +114,7 @@ def run_step(step: str, path: str) -> dict[str, float]:
     from tilewright.profile import CORRECTED
     from tilewright.workload.onnx import read_onnx
     from tilewright.workload.onnx.loading import load_model
-    from tilewright.workload.onnx.resolution import resolve_graph
+    from tilewright.workload.onnx.resolution.network import resolve_graph
 
     nodes = 0
     if step == "read":

@@ -26,7 +26,7 @@ from tilewright.errors import InputError
 from tilewright.profile import CORRECTED, REFERENCE
 from tilewright.workload.onnx import read_onnx
 from tilewright.workload.onnx.loading import load_model
-from tilewright.workload.onnx.resolution import resolve_graph
+from tilewright.workload.onnx.resolution.network import resolve_graph
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]  # this file is run as a script too

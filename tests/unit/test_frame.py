@@ -42,9 +42,9 @@ def test_version_is_said_once() -> None:
 
 
 def test_modules_stay_small() -> None:
-    """No module of the package grows past 400 lines."""
+    """No module of the package grows past 550 lines."""
     sizes = {path.name: len(path.read_text().splitlines()) for path in (PROJECT / "lib" / "tilewright").rglob("*.py")}
-    assert {name: size for name, size in sizes.items() if size > 400} == {}
+    assert {name: size for name, size in sizes.items() if size > 550} == {}
 
 
 def test_snakefile_stays_small() -> None:

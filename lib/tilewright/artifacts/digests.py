@@ -22,7 +22,7 @@ _BASE = (
 )
 _TYPES = (
     *("workload/__init__.py", "workload/layer.py", "workload/graph.py", "workload/access.py"),
-    *("workload/tensor.py", "workload/operator_groups.py", "workload/part_names.py"),
+    *("workload/graph.py", "workload/operator_groups.py", "workload/layer.py"),
     *("hardware/__init__.py", "hardware/core.py"),
     *("mapping/__init__.py", "mapping/constraints.py"),
 )
@@ -102,7 +102,7 @@ CODE_OF: dict[str, tuple[str, ...]] = {
     ),
     "parse_mapping": (
         *(*_BASE, *_TYPES, *_STAGE, "cli/parse_mapping.py", "stages/mapping_parser.py"),
-        *("mapping", "hardware", "workload/equation.py", "workload/operand_roles.py"),
+        *("mapping", "hardware", "workload/equation.py", "workload/layer.py"),
     ),
     "map": _MAP,
     "export": (*_MAP, "report"),

@@ -6,9 +6,8 @@ from operator import attrgetter
 
 from tilewright.fusion.axis_rows import AxisRows, access_rows
 from tilewright.fusion.grid import LayerGrid
-from tilewright.fusion.needs import Demand, NetworkTensors, demand_of_map
+from tilewright.fusion.needs import Demand, NetworkTensors, Producer, demand_of_map, producer_of
 from tilewright.fusion.outer_loops import LayerTiling
-from tilewright.fusion.producers import Producer, producer_of
 from tilewright.workload.access import Shape
 from tilewright.workload.graph import WorkloadNode
 from tilewright.workload.layer import Layer

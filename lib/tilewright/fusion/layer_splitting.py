@@ -16,19 +16,28 @@ from pathlib import Path
 import onnx
 
 from tilewright.errors import InputError, Problem
-from tilewright.fusion.split_operators import ChannelPart, OperatorForm, channel_parts, operator_form, split_operator
-from tilewright.fusion.split_tensors import NOT_INCLUDED, TensorSlicer, has_data, leave_out_data
+from tilewright.fusion.split_operators import (
+    NOT_INCLUDED,
+    ChannelPart,
+    OperatorForm,
+    TensorSlicer,
+    channel_parts,
+    has_data,
+    leave_out_data,
+    operator_form,
+    split_operator,
+)
 from tilewright.fusion.weight_memories import smallest_weight_memory
 from tilewright.fusion.weights import network_input_operands, weight_bits, weight_operand
 from tilewright.hardware.core import Memory
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping
 from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.layer import part_name
 from tilewright.workload.network_options import NetworkOptions
 from tilewright.workload.onnx.loading import load_model
-from tilewright.workload.onnx.resolution import resolve_graph
+from tilewright.workload.onnx.resolution.network import resolve_graph
 from tilewright.workload.onnx.weightless import LARGEST_DATA_BYTES
-from tilewright.workload.part_names import part_name
 
 METADATA_KEY = "tilewright.split_layers"
 """Key of the model's metadata: JSON of layer -> number of its parts."""

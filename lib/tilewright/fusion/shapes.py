@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from tilewright.fusion.alike import Alike
+from tilewright.fusion.axis_rows import Alike
 from tilewright.fusion.grid import DimensionTiles, Integers, LayerGrid, sums
 from tilewright.workload.layer import DimensionRelation, Layer
 

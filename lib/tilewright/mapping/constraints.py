@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from tilewright.workload.layer import Layer
+from tilewright.workload.layer import Layer, whole_name
 from tilewright.workload.operator_groups import ALL, GROUPS, group_has
-from tilewright.workload.part_names import whole_name
 
 if TYPE_CHECKING:
     # Loads numpy, which mapping files do not need.

@@ -17,8 +17,7 @@ from tilewright.mapping.data_locality_reach import MemoryReach
 from tilewright.mapping.data_locality_tensors import DataFlow, OperandSize, data_flow
 from tilewright.profile import ModelProfile
 from tilewright.workload.graph import Workload
-from tilewright.workload.layer import OUTPUT
-from tilewright.workload.operand_roles import activation_operand, weight_operand
+from tilewright.workload.layer import OUTPUT, activation_operand, weight_operand
 
 Group = tuple[int, ...]
 """Tensors that are kept in the same memory."""

@@ -7,8 +7,7 @@ from typing import Any
 from tilewright.errors import MappingError
 from tilewright.hardware.core import Core, Memory
 from tilewright.mapping.constraints import GivenReach, MappingConstraints
-from tilewright.workload.layer import OUTPUT, Layer
-from tilewright.workload.operand_roles import activation_operand, weight_operand
+from tilewright.workload.layer import OUTPUT, Layer, activation_operand, weight_operand
 
 Links = tuple[tuple[str, str], ...]
 """(layer operand, memory operand)."""

@@ -14,8 +14,7 @@ from tilewright.mapping.data_locality_graph import LayerGraph, layer_graph
 from tilewright.mapping.data_locality_reach import LayerRoles, MemoryReach, layer_roles, top_memory
 from tilewright.profile import ModelProfile
 from tilewright.workload.graph import Workload
-from tilewright.workload.layer import OUTPUT, Layer
-from tilewright.workload.operand_roles import activation_operand, weight_operand
+from tilewright.workload.layer import OUTPUT, Layer, activation_operand, weight_operand
 from tilewright.workload.relevancy import operand_bits
 
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from tilewright.mapping.constraints import Mapping
 from tilewright.profile import ModelProfile
 from tilewright.workload.graph import Workload, WorkloadNode
-from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
-from tilewright.workload.operand_roles import weight_operand
+from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer, weight_operand
 from tilewright.workload.relevancy import operand_elements, operand_relevancy
 
 

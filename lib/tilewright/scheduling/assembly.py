@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tilewright.fusion.cutting import OUTSIDE
 from tilewright.fusion.graph import ORDERING, CnGraph
 from tilewright.fusion.grid import Integers
-from tilewright.fusion.pieces import DataPieces, data_pieces
+from tilewright.fusion.pieces import OUTSIDE, DataPieces, data_pieces
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping
 from tilewright.scheduling.core_costs import CoreCostRow

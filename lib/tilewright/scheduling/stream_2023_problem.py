@@ -16,10 +16,9 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.fusion.cutting import OUTSIDE
 from tilewright.fusion.graph import ORDERING, CnGraph, CnLayer
 from tilewright.fusion.grid import Integers
-from tilewright.fusion.pieces import DataPieces
+from tilewright.fusion.pieces import OUTSIDE, DataPieces
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping
 from tilewright.scheduling.assembly import AssembledProblem, scheduling_problem

@@ -1,5 +1,9 @@
-"""A workload: layers and the nodes that only pass data on, in the order in which a core runs them."""
+"""A workload: layers and the nodes that only pass data on, in the order in which a core runs them.
 
+A tensor of a network: what the operators hand to one another, without its values.
+"""
+
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import TopologicalSorter
@@ -7,10 +11,35 @@ from typing import TYPE_CHECKING
 
 from tilewright.workload.access import IndexMap
 from tilewright.workload.layer import Layer
-from tilewright.workload.tensor import Tensor
 
 if TYPE_CHECKING:
     import networkx as nx
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor of a network."""
+
+    name: str
+    shape: tuple[int, ...]
+    bits: int
+    """Bits per element."""
+    element_type: str = ""
+    """The ONNX element type, such as FLOAT or INT8."""
+    precision_source: str = ""
+    """Where `bits` comes from: override, quantisation, element type or assumed."""
+    is_constant: bool = False
+    """Known before run time: a weight, or computed from constants only."""
+
+    @property
+    def element_count(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def size_bits(self) -> int:
+        """Bits of the whole tensor."""
+        return self.element_count * self.bits
 
 
 MAC_ARRAY, VECTOR_UNIT = "mac_array", "vector_unit"

@@ -1,6 +1,14 @@
-"""A layer: a loop nest over named dimensions with affine operand accesses."""
+"""A layer: a loop nest over named dimensions with affine operand accesses.
+
+Names of the parts of a layer that was split: `conv1#2of4` is the second of four parts of `conv1`.
+
+What a mapping file says for a layer, by its name or by a glob, holds for its parts too, unless it names the part.
+
+Which input of a layer is the activation and which the weight (zigzag-dse 3.9.1: roles of operands).
+"""
 
 import math
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -74,3 +82,42 @@ class Layer:
             for operand, dimensions in self.operand_dimensions
         ]
         return f"{texts[0]} += {' * '.join(texts[1:])}"
+
+
+_PART = re.compile(r"(.+?)(#[1-9][0-9]*of[1-9][0-9]*)+", re.DOTALL)
+
+
+def part_name(name: str, place: int, count: int) -> str:
+    """The name of part `place` (from 0) of `count`."""
+    return f"{name}#{place + 1}of{count}"
+
+
+def whole_name(name: str) -> str:
+    """The name of the layer that a part, or a part of a part, is of; the name itself if it is not that of a part."""
+    match = _PART.fullmatch(name) if "#" in name else None
+    return match[1] if match else name
+
+
+def activation_operand(layer: Layer) -> str:
+    """The input that other layers produce: the one that is not constant.
+
+    Of two inputs that are both computed, the second; of two constants, the last one with the first sliding window,
+    else the first.
+    """
+    inputs = layer.input_operands
+    constants = layer.constant_operands
+    if len(constants) == 1 and len(inputs) > 1:
+        return next(operand for operand in reversed(inputs) if operand not in constants)
+    if not constants:
+        return inputs[1] if len(inputs) > 1 else inputs[0]
+    window = layer.relations[0].data_dimension if layer.relations else None
+    dimensions = dict(layer.operand_dimensions)
+    with_window = [operand for operand in inputs if window in dimensions[operand]]
+    return with_window[-1] if with_window else inputs[0]
+
+
+def weight_operand(layer: Layer) -> str | None:
+    """The other input; None if there is only one."""
+    activation = activation_operand(layer)
+    others = [operand for operand in layer.input_operands if operand != activation]
+    return others[0] if others else None

@@ -3,15 +3,14 @@
 import numpy as np
 import pytest
 from onnx.helper import make_node
-from tilewright.fusion import link_edges
+from tilewright.fusion import flows as link_edges
 from tilewright.fusion.axis_rows import whole_owners, whole_row
 from tilewright.fusion.flows import Link, flows
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import COLUMNS
 from tilewright.fusion.grid import LayerGrid
-from tilewright.fusion.needs import Demand
+from tilewright.fusion.needs import Demand, Producer
 from tilewright.fusion.outer_loops import LayerTiling
-from tilewright.fusion.producers import Producer
 
 from tests.unit.fusion.networks import conv, read
 from tests.unit.fusion.test_generation import tiled

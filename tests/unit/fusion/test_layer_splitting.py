@@ -19,14 +19,13 @@ from tilewright.fusion.layer_splitting import (
     open_model,
     split_layers,
 )
-from tilewright.fusion.split_operators import ChannelPart, OperatorForm, channel_parts
-from tilewright.fusion.split_tensors import NOT_INCLUDED
+from tilewright.fusion.split_operators import NOT_INCLUDED, ChannelPart, OperatorForm, channel_parts
 from tilewright.fusion.tiling_options import TilingOptions, network_tiling
 from tilewright.fusion.weights import weight_bits
 from tilewright.mapping.constraints import Mapping
 from tilewright.mapping.source import parse_mapping
 from tilewright.workload.graph import Workload
-from tilewright.workload.part_names import part_name, whole_name
+from tilewright.workload.layer import part_name, whole_name
 from tilewright.workload.source import parse_workload
 
 from tests.unit.fusion.split_cases import CASES, IMAGE, SAME, W, random_values

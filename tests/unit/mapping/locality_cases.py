@@ -11,8 +11,7 @@ from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.data_locality import MemoryReach, remove_unused_memories
 from tilewright.profile import CORRECTED
 from tilewright.workload.graph import Workload, WorkloadNode
-from tilewright.workload.layer import Layer
-from tilewright.workload.operand_roles import activation_operand, weight_operand
+from tilewright.workload.layer import Layer, activation_operand, weight_operand
 from tilewright.workload.relevancy import operand_elements, operand_relevancy
 
 from tests.unit.engine.engine_cases import LINKS, gemm, memory

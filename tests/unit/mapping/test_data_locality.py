@@ -16,8 +16,8 @@ from tilewright.profile import CORRECTED, REFERENCE, ModelProfile, profile_by_na
 from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_layer
 from tilewright.workload.graph import Workload
+from tilewright.workload.layer import activation_operand, weight_operand
 from tilewright.workload.onnx import read_onnx
-from tilewright.workload.operand_roles import activation_operand, weight_operand
 
 from tests.unit.engine.engine_cases import LINKS, convolution, gemm, memory, one_input, tpu_like
 from tests.unit.mapping.locality_cases import (

@@ -10,18 +10,17 @@ import onnx
 
 from tilewright.errors import InputError, Problem
 from tilewright.profile import ModelProfile
-from tilewright.workload.graph import MAC_ARRAY, VECTOR_UNIT, Workload, WorkloadNode
+from tilewright.workload.graph import MAC_ARRAY, VECTOR_UNIT, Tensor, Workload, WorkloadNode
 from tilewright.workload.network_options import NetworkOptions
 from tilewright.workload.onnx.coverage import PASS_THROUGH, UNSUPPORTED, Coverage, OperatorCoverage, build_coverage
-from tilewright.workload.onnx.inference_guard import start_inference
 from tilewright.workload.onnx.lowering import LoweredNode, Lowering, file_tensor, lower, moved_bits, operation_count
 from tilewright.workload.onnx.macs import counted_macs
 from tilewright.workload.onnx.node import OnnxNode
 from tilewright.workload.onnx.operators import register_operators
 from tilewright.workload.onnx.precision import overridden_bits
-from tilewright.workload.onnx.resolution import ResolvedGraph, TensorFacts, resolve_graph
-from tilewright.workload.onnx.resolution_loops import UNROLLED
-from tilewright.workload.tensor import Tensor
+from tilewright.workload.onnx.resolution.control_flow import UNROLLED
+from tilewright.workload.onnx.resolution.inference_guard import start_inference
+from tilewright.workload.onnx.resolution.network import ResolvedGraph, TensorFacts, resolve_graph
 
 
 def read_every_operator(

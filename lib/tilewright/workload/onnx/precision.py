@@ -10,7 +10,7 @@ from tilewright.workload.network_options import ASSUMED
 from tilewright.workload.onnx.node import OnnxNode
 
 if TYPE_CHECKING:
-    from tilewright.workload.onnx.resolution import TensorFacts
+    from tilewright.workload.onnx.resolution.network import TensorFacts
 
 _DEFAULT_BITS = 8
 _FLOATS: Mapping[int, int] = {

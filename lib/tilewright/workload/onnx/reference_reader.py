@@ -18,14 +18,13 @@ from tilewright.workload.onnx.coverage import (
     OperatorCoverage,
     build_coverage,
 )
-from tilewright.workload.onnx.given_sizes import GivenSizes, missing_size_problems
-from tilewright.workload.onnx.inputs import resolve_inputs
 from tilewright.workload.onnx.macs import CONTROL_FLOW, counted_macs, does_macs
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shapes
-from tilewright.workload.onnx.resolution_outputs import InnerTensors
+from tilewright.workload.onnx.resolution.inputs import GivenSizes, missing_size_problems, resolve_inputs
+from tilewright.workload.onnx.resolution.outputs import InnerTensors
+from tilewright.workload.onnx.resolution.topology import Topology, read_topology
 from tilewright.workload.onnx.roles import OperandRoles, operand_roles
 from tilewright.workload.onnx.shapes import tensor_shapes
-from tilewright.workload.onnx.topology import Topology, read_topology
 
 _MATRIX_PRODUCTS = frozenset({"Gemm", "MatMul"})
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from tilewright.profile import ModelProfile
 from tilewright.workload.onnx.node import OnnxNode
-from tilewright.workload.onnx.topology import Topology
+from tilewright.workload.onnx.resolution.topology import Topology
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from collections.abc import Collection
 import onnx
 
 from tilewright.workload.network_options import NetworkOptions
-from tilewright.workload.onnx.inputs import ResolvedInputs
 from tilewright.workload.onnx.node import Shape
-from tilewright.workload.onnx.resolution import resolve_graph
+from tilewright.workload.onnx.resolution.inputs import ResolvedInputs
+from tilewright.workload.onnx.resolution.network import resolve_graph
 
 
 def stored_shapes(graph: onnx.GraphProto, symbols: dict[str, int]) -> dict[str, Shape]:

@@ -13,7 +13,7 @@ from tilewright.workload.access import IndexMap, influences
 from tilewright.workload.onnx.coverage import UNSUPPORTED
 from tilewright.workload.onnx.lowering import LoweredNode, Lowering, lower
 from tilewright.workload.onnx.operators import register_operators
-from tilewright.workload.onnx.resolution import ResolvedGraph, resolve_graph
+from tilewright.workload.onnx.resolution.network import ResolvedGraph, resolve_graph
 
 from tests.unit.workload.onnx.reference_model import evaluable
 

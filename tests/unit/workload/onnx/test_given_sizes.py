@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tilewright.errors import InputError
 from tilewright.profile import CORRECTED, REFERENCE
 from tilewright.workload.onnx import read_onnx
-from tilewright.workload.onnx.resolution import resolve_graph
+from tilewright.workload.onnx.resolution.network import resolve_graph
 
 node = helper.make_node
 DOMAINS = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1), helper.make_opsetid("own", 1)]

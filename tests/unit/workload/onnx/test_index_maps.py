@@ -7,8 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilewright.workload.access import influences
-from tilewright.workload.onnx.affine_pieces import NOWHERE, TooManyPiecesError, axis_pieces, grid_pieces
-from tilewright.workload.onnx.index_maps import Ends, reshape_maps, separable_maps
+from tilewright.workload.onnx.index_maps import (
+    NOWHERE,
+    Ends,
+    TooManyPiecesError,
+    axis_pieces,
+    grid_pieces,
+    reshape_maps,
+    separable_maps,
+)
 
 
 def axis_indices(indices: list[int]) -> dict[int, int]:

@@ -11,7 +11,9 @@ from onnx import TensorProto, helper
 from tilewright.cli.main import main
 from tilewright.errors import InputError
 from tilewright.profile import CORRECTED
-from tilewright.workload.onnx import inference_guard, read_onnx, resolution_checks
+from tilewright.workload.onnx import read_onnx
+from tilewright.workload.onnx.resolution import checks as resolution_checks
+from tilewright.workload.onnx.resolution import inference_guard
 
 FLOATS = helper.make_tensor_type_proto(TensorProto.FLOAT, [6])
 SCALAR = helper.make_tensor_type_proto(TensorProto.FLOAT, [])

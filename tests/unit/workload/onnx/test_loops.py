@@ -8,8 +8,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from tilewright.errors import InputError
 from tilewright.profile import CORRECTED
-from tilewright.workload.onnx import read_onnx, resolution_loops
-from tilewright.workload.onnx.resolution import resolve_graph
+from tilewright.workload.onnx import read_onnx
+from tilewright.workload.onnx.resolution import control_flow
+from tilewright.workload.onnx.resolution.network import resolve_graph
 
 from tests.unit.workload.onnx.dependency_checks import assert_dependencies, build_model
 
@@ -113,7 +114,7 @@ def test_open_count_without_shapes() -> None:
 @pytest.mark.parametrize("inputs", [("", "yes", "x"), ("count", "yes", "x")])
 def test_loop_without_end(inputs: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """A condition that stays true, and a count that nobody can wait for, are refused before they fill the memory."""
-    monkeypatch.setattr(resolution_loops, "LARGEST_UNROLLED", 100)
+    monkeypatch.setattr(control_flow, "LARGEST_UNROLLED", 100)
     model = _loop(_loop_body(STAY, *STEP), inputs)
     model.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.array(2**62, np.int64), "count"))
     with pytest.raises(InputError, match=r"loop: Loop runs too often.*at most 100"):

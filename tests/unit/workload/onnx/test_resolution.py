@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from tilewright.errors import InputError
-from tilewright.workload.onnx.resolution import ResolvedGraph, resolve_graph
+from tilewright.workload.onnx.resolution.network import ResolvedGraph, resolve_graph
 
 node = helper.make_node
 OWN = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]

@@ -9,7 +9,7 @@ from pathlib import Path
 import onnx
 from tilewright.errors import InputError
 from tilewright.workload.onnx.loading import load_model
-from tilewright.workload.onnx.resolution import ResolvedGraph, resolve_graph
+from tilewright.workload.onnx.resolution.network import ResolvedGraph, resolve_graph
 
 _LEFT_OPEN = ("is decided at run time", "is only known at run time", "is not supported: a network has to be a graph")
 """Why one-operator models of onnx may be refused: sizes that are inputs, open conditions, loops."""

@@ -13,7 +13,7 @@ from tilewright.workload.onnx.operators.attention_parts import (
     optional_output,
     output_heads,
 )
-from tilewright.workload.onnx.operators.matrix_operands import Axis, broadcast
+from tilewright.workload.onnx.operators.matrix import Axis, broadcast
 
 _STAGES = 4
 _MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = 3, 4, 5, 6

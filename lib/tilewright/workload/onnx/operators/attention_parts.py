@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine, fixed
 from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access
-from tilewright.workload.onnx.operators.elementwise_parts import elementwise
-from tilewright.workload.onnx.operators.matrix_operands import Axis, as_index, broadcast, split_axis
+from tilewright.workload.onnx.operators.elementwise import elementwise
+from tilewright.workload.onnx.operators.matrix import Axis, as_index, broadcast, split_axis
 from tilewright.workload.onnx.operators.normalization import softmax_parts
 
 _SCORES = ("B", "H", "D", "K")

@@ -6,15 +6,15 @@ from dataclasses import replace
 from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine
 from tilewright.workload.onnx.conv import ConvGeometry, conv_geometry, conv_layer
 from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lowers
-from tilewright.workload.onnx.operators.elementwise_parts import elementwise
-from tilewright.workload.onnx.operators.matrix_operands import (
+from tilewright.workload.onnx.operators.elementwise import elementwise
+from tilewright.workload.onnx.operators.matrix import (
     constant_operands,
     declare_padding,
     scale_accesses,
     split_axis,
     with_tensor_precision,
 )
-from tilewright.workload.onnx.resolution_custom import CONTRIB_DOMAIN, has_channels_last
+from tilewright.workload.onnx.resolution.custom import CONTRIB_DOMAIN, has_channels_last
 from tilewright.workload.onnx.roles import OperandRoles
 
 Loops = tuple[tuple[str, int], ...]

@@ -17,7 +17,7 @@ from tilewright.workload.access import AxisIndex, IndexMap, affine
 from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lowers
 from tilewright.workload.onnx.node import Shape
 from tilewright.workload.onnx.operators.convolution import bias_access, spatial_names
-from tilewright.workload.onnx.operators.matrix_operands import declare_padding, split_axis
+from tilewright.workload.onnx.operators.matrix import declare_padding, split_axis
 
 _MOST_NESTS = 16
 _MOST_RESIDUES = 4096

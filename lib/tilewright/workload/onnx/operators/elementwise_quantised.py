@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from tilewright.workload.access import IndexMap, TensorAccess, affine, loop
 from tilewright.workload.onnx.lowering import Lowering, access, lowers
-from tilewright.workload.onnx.operators.elementwise_parts import (
+from tilewright.workload.onnx.operators.elementwise import (
     Loops,
     element_access,
     element_loops,

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from tilewright.workload.access import AxisIndex, IndexMap, affine, loop
 from tilewright.workload.onnx.lowering import Lowering, access, lowers
-from tilewright.workload.onnx.operators.elementwise_parts import combine, elementwise
-from tilewright.workload.onnx.operators.movement_parts import normal_axis
-from tilewright.workload.onnx.operators.normalization_statistics import normalise_last_axis
+from tilewright.workload.onnx.operators.elementwise import combine, elementwise
+from tilewright.workload.onnx.operators.movement import normal_axis
+from tilewright.workload.onnx.operators.normalization import normalise_last_axis
 from tilewright.workload.onnx.operators.reduction import reduce_axes
 
 _MICROSOFT = "com.microsoft"

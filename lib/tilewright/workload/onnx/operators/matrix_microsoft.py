@@ -3,11 +3,15 @@
 from dataclasses import replace
 
 from tilewright.workload.access import IndexMap, TensorAccess, affine
-from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lowers
-from tilewright.workload.onnx.nests import NestOperand, nest_layer
-from tilewright.workload.onnx.operators.elementwise_parts import elementwise
-from tilewright.workload.onnx.operators.matrix import add_product, batch_names, product_accesses, product_scales
-from tilewright.workload.onnx.operators.matrix_operands import broadcast
+from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, NestOperand, access, lowers, nest_layer
+from tilewright.workload.onnx.operators.elementwise import elementwise
+from tilewright.workload.onnx.operators.matrix import (
+    add_product,
+    batch_names,
+    broadcast,
+    product_accesses,
+    product_scales,
+)
 from tilewright.workload.onnx.precision import partial_sum_bits
 
 _MICROSOFT = "com.microsoft"

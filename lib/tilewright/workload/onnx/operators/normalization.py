@@ -1,11 +1,28 @@
-"""Softmax and its relatives, decomposed into reductions and element-by-element parts on the vector unit."""
+"""Softmax, its relatives, and normalisations by mean and variance, decomposed into parts on the vector unit.
 
+Normalisations by mean and variance, decomposed into parts on the vector unit; folded ones (BatchNormalization).
+
+Parts for every element: sum for the mean, subtraction, sum of squares, multiplication with the reciprocal deviation,
+and scale with shift as one operation; the reciprocal root once for every group of elements.
+"""
+
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from tilewright.workload.access import affine
+from tilewright.workload.access import AxisIndex, TensorAccess, affine, fixed
 from tilewright.workload.onnx.lowering import Lowering, access, lowers
-from tilewright.workload.onnx.operators.elementwise_parts import element_loops, elementwise
+from tilewright.workload.onnx.node import Shape
+from tilewright.workload.onnx.operators.elementwise import (
+    Loops,
+    combine,
+    element_access,
+    element_loops,
+    elementwise,
+    is_one_constant,
+)
 from tilewright.workload.onnx.operators.reduction import normalised_axes, reduce_axes, reduced_shape
+from tilewright.workload.onnx.resolution.custom import has_channels_last
 
 _SINGLE_AXIS_SINCE = 13
 
@@ -119,3 +136,220 @@ def lower_dynamic_quantise(op: Lowering) -> None:
     elementwise(op, op.output(1), [most, least], part="scale", operator_type="Sub")
     elementwise(op, op.output(2), [least, op.output(1)], part="zero_point", operator_type="Div")
     elementwise(op, op.output(), [op.input()], others=[op.output(1), op.output(2)], operator_type="QuantizeLinear")
+
+
+_Axes = tuple[AxisIndex | str, ...]
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Which elements share their statistics: loops over the data, the indices of data and statistics."""
+
+    loops: Loops
+    data: _Axes
+    statistics: _Axes
+    statistics_shape: Shape
+
+
+def _groups_along(shape: Shape, axes: Sequence[int]) -> _Groups:
+    """Statistics along `axes` (from 0), of size 1 there."""
+    loops = element_loops(shape)
+    names = tuple(name for name, _ in loops)
+    statistics = tuple(fixed(0) if axis in axes else name for axis, name in enumerate(names))
+    return _Groups(loops, names, statistics, reduced_shape(shape, axes))
+
+
+def _normalise(
+    op: Lowering,
+    source: str,
+    groups: _Groups,
+    *,
+    is_centred: bool = True,
+    scale: TensorAccess | None = None,
+    shift: TensorAccess | None = None,
+    mean_output: int | None = None,
+    deviation_output: int | None = None,
+    target: str = "",
+) -> None:
+    """Add the parts from `source` to `target`, by default output 0; the statistics go to optional outputs of the
+    operator if asked for.
+    """
+    shape, loops = op.shape(source), groups.loops
+
+    def statistic(part: str, output: int | None = None) -> str:
+        if output is not None and op.has_output(output):
+            return op.output(output)
+        return op.temporary(part, groups.statistics_shape, source)
+
+    data = access(source, *groups.data)
+    if is_centred:
+        mean = access(statistic("mean", mean_output), *groups.statistics)
+        op.nest(loops, mean, {"I": data}, part="mean", operator_type="ReduceMean")
+        centred = access(op.temporary("centred", shape, source), *groups.data)
+        op.nest(loops, centred, {"I": data, "W": mean}, part="centre", operator_type="Sub")
+        data = centred
+    variance = access(op.temporary("variance", groups.statistics_shape, source), *groups.statistics)
+    op.nest(loops, variance, {"I": data}, part="variance", operator_type="ReduceSumSquare")
+    deviation = statistic("deviation", deviation_output)
+    elementwise(op, deviation, [variance.tensor], part="deviation", operator_type="Reciprocal")
+    factors = [factor for factor in (scale, shift) if factor is not None]
+    result = target or op.output()
+    normalised = access(op.temporary("normalised", shape, source) if factors else result, *groups.data)
+    reciprocal = access(deviation, *groups.statistics)
+    op.nest(loops, normalised, {"I": data, "W": reciprocal}, part="normalise", operator_type="Mul")
+    if factors:
+        inputs = {"I": normalised, "W": factors[0]}
+        op.nest(loops, access(result, *groups.data), inputs, others=factors[1:], part="scale", operator_type="Mul")
+
+
+def _factor(op: Lowering, index: int, groups: _Groups) -> TensorAccess | None:
+    """Scale or shift at an input, broadcast against the data; None if missing or a constant of one element."""
+    if not op.has_input(index) or is_one_constant(op, op.input(index)):
+        return None
+    return element_access(op.input(index), op.input_shape(index), groups.loops)
+
+
+def _last_axes(op: Lowering) -> _Groups:
+    rank = len(op.input_shape())
+    first = normalised_axes(op, [op.node.integer("axis", -1)], rank)[0]
+    return _groups_along(op.input_shape(), range(first, rank))
+
+
+@lowers("LayerNormalization")
+def lower_layer_normalization(op: Lowering) -> None:
+    """Along all axes from the stated one on; the outputs Mean and InvStdDev are the statistics."""
+    groups = _last_axes(op)
+    scale, shift = (_factor(op, index, groups) for index in (1, 2))
+    _normalise(op, op.input(), groups, scale=scale, shift=shift, mean_output=1, deviation_output=2)
+
+
+@lowers("RMSNormalization", "SimplifiedLayerNormalization")
+@lowers("SimplifiedLayerNormalization", domain="com.microsoft")
+def lower_rms_normalization(op: Lowering) -> None:
+    """As LayerNormalization without mean and shift."""
+    groups = _last_axes(op)
+    _normalise(op, op.input(), groups, is_centred=False, scale=_factor(op, 1, groups), deviation_output=1)
+
+
+@lowers("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", domain="com.microsoft")
+def lower_skip_layer_normalization(op: Lowering) -> None:
+    """Sum of input, skip and an optional bias, then the normalisation along the last axis."""
+    is_centred = op.node.proto.op_type == "SkipLayerNormalization"
+    bias = 4 if is_centred else 3
+    added = [op.input(0), op.input(1)] + ([op.input(bias)] if op.has_input(bias) else [])
+    shape = op.input_shape()
+    total = op.output(3) if op.has_output(3) else op.temporary("sum", shape, op.input())
+    combine(op, total, added, "Add", part="sum")
+    groups = _groups_along(shape, [len(shape) - 1])
+    shift = _factor(op, 3, groups) if is_centred else None
+    scale = _factor(op, 2, groups)
+    outputs = (1, 2)
+    _normalise(
+        op,
+        total,
+        groups,
+        is_centred=is_centred,
+        scale=scale,
+        shift=shift,
+        mean_output=outputs[0],
+        deviation_output=outputs[1],
+    )
+
+
+def normalise_last_axis(op: Lowering, source: str, scale: int, shift: int) -> None:
+    """LayerNormalization of `source` along its last axis into output 0, with scale and shift at these inputs."""
+    shape = op.shape(source)
+    groups = _groups_along(shape, [len(shape) - 1])
+    _normalise(op, source, groups, scale=_factor(op, scale, groups), shift=_factor(op, shift, groups))
+
+
+@lowers("InstanceNormalization")
+def lower_instance_normalization(op: Lowering) -> None:
+    """Along all spatial axes; scale and shift for every channel."""
+    shape = op.input_shape()
+    groups = _groups_along(shape, range(2, len(shape)))
+    scale, shift = (access(op.input(index), groups.data[1]) for index in (1, 2))
+    _normalise(op, op.input(), groups, scale=scale, shift=shift)
+
+
+@lowers("GroupNormalization")
+def lower_group_normalization(op: Lowering) -> None:
+    """Along the channels of a group (loops G, C) and all spatial axes; scale and shift for every channel, or for every
+    group before opset 21.
+    """
+    _normalise_groups(op, op.input(), op.node.integer("num_groups", 0), op.output())
+
+
+@lowers("GroupNorm", "SkipGroupNorm", domain="com.microsoft")
+def lower_group_norm_of_onnxruntime(op: Lowering) -> None:
+    """As GroupNormalization, by default with the channels last; before it the sum with a skip and a bias of the same
+    shape or of channels alone, behind it the activation SiLU if asked for: one operation for every element each.
+    """
+    source = op.input()
+    if op.node.proto.op_type == "SkipGroupNorm":
+        source = op.output(1) if op.has_output(1) else op.temporary("sum", op.input_shape(), op.input())
+        if op.input_shape(3) != op.input_shape() and math.prod(op.input_shape(3)[1:-1]) != 1:
+            raise op.node.error("shape of the skip", str(list(op.input_shape(3))), str(list(op.input_shape())))
+        if len(op.input_shape(3)) != len(op.input_shape()):
+            op.unsupported("SkipGroupNorm with a skip of another rank is not modelled")
+            return
+        added = [op.input(0), op.input(3)] + ([op.input(4)] if op.has_input(4) else [])
+        combine(op, source, added, "Add", part="sum")
+    activation = op.node.integer("activation", 0)
+    target = op.temporary("group", op.output_shape(), op.output()) if activation else op.output()
+    last = has_channels_last(op.node.proto)
+    _normalise_groups(op, source, op.node.integer("groups", 0), target, is_channels_last=last)
+    if activation:
+        elementwise(op, op.output(), [target], part="activation", operator_type="Swish")
+
+
+def _normalise_groups(op: Lowering, source: str, count: int, target: str, *, is_channels_last: bool = False) -> None:
+    """Raises InputError for a number of groups that does not divide the channels."""
+    shape = op.shape(source)
+    channels = shape[-1 if is_channels_last else 1] if len(shape) > 1 else 0
+    if count < 1 or len(shape) < 2 or channels % count:
+        raise op.node.error("the number of groups must divide the number of channels", f"{count} of {channels}")
+    outer, *inner = element_loops(shape)
+    spatial = inner[:-1] if is_channels_last else inner[1:]
+    each = channels // count
+    loops = (outer, ("G", count), ("C", each), *spatial)
+    channel = affine(("G", each), ("C", 1))
+    names = [name for name, _ in spatial]
+    data: _Axes = (outer[0], *names, channel) if is_channels_last else (outer[0], channel, *names)
+    groups = _Groups(loops, data, (outer[0], "G"), (shape[0], count))
+    per_group = op.input_shape(1) == (count,) and each > 1
+    index = "G" if per_group else channel
+    scale, shift = (access(op.input(number), index) for number in (1, 2))
+    _normalise(op, source, groups, scale=scale, shift=shift, target=target)
+
+
+@lowers("MeanVarianceNormalization")
+def lower_mean_variance_normalization(op: Lowering) -> None:
+    """Along the stated axes (0, 2, 3 by default), without scale."""
+    shape = op.input_shape()
+    axes = normalised_axes(op, op.node.integers("axes", (0, 2, 3)), len(shape))
+    _normalise(op, op.input(), _groups_along(shape, axes))
+
+
+@lowers("BatchNormalization")
+def lower_batch_normalization(op: Lowering) -> None:
+    """At inference: one multiplication with a scale and addition of a shift for every element, both for a channel (or,
+    before opset 9 with `spatial` 0, for every element of an image). They are folded from scale, shift, mean and
+    variance, at no cost.
+    """
+    if op.node.integer("training_mode", 0) or any(op.has_output(index) for index in range(1, len(op.node.outputs))):
+        op.unsupported("BatchNormalization in training mode")
+        return
+    shape = op.input_shape()
+    loops = element_loops(shape)
+    names = [name for name, _ in loops]
+    channel = names[1:] if len(shape) > 1 else names
+    accesses = []
+    for index in range(1, 5):
+        rank = len(op.input_shape(index))
+        accesses.append(access(op.input(index), *channel[:rank]))
+    scale, *others = accesses
+    inputs = {"I": access(op.input(), *names), "W": scale}
+    op.nest(loops, access(op.output(), *names), inputs, others=others)
+    if not all(op.is_constant(op.input(index)) for index in range(1, 5)):
+        op.approximated("the scale and shift of a BatchNormalization whose statistics are computed cost nothing")

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from tilewright.workload.access import AxisIndex, IndexMap, affine, fixed
 from tilewright.workload.onnx.lowering import Lowering, access, lowers, whole_map
 from tilewright.workload.onnx.node import Shape
-from tilewright.workload.onnx.operators.elementwise_parts import elementwise
-from tilewright.workload.onnx.resolution_custom import CONTRIB_DOMAIN, has_channels_last
+from tilewright.workload.onnx.operators.elementwise import elementwise
+from tilewright.workload.onnx.resolution.custom import CONTRIB_DOMAIN, has_channels_last
 
 _SPATIAL_NAMES = {1: "X", 2: "YX", 3: "ZYX"}
 _SAMPLES_PER_BIN = 4

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from tilewright.workload.access import IndexMap, fixed, identity_map
 from tilewright.workload.onnx.lowering import Lowering, access, lowers, whole_map
 from tilewright.workload.onnx.node import Shape
-from tilewright.workload.onnx.operators.elementwise_parts import element_loops, elementwise
+from tilewright.workload.onnx.operators.elementwise import element_loops, elementwise
 
 _AXES_INPUT_SINCE = {"ReduceSum": 13}
 _AXES_INPUT_SINCE_DEFAULT = 18

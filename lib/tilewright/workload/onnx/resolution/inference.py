@@ -8,11 +8,8 @@ import onnx
 from onnx import numpy_helper
 
 from tilewright.errors import InputError, Problem
-from tilewright.workload.onnx.evaluation import LARGEST_VALUES, Values
-from tilewright.workload.onnx.functions import standard_domain
-from tilewright.workload.onnx.inference_guard import InferenceError, InferenceTimeoutError, inferred_outputs
-from tilewright.workload.onnx.resolution_checks import check_attributes, check_axes, check_values, known_attributes
-from tilewright.workload.onnx.resolution_custom import (
+from tilewright.workload.onnx.resolution.checks import check_attributes, check_axes, check_values, known_attributes
+from tilewright.workload.onnx.resolution.custom import (
     CONTRIB_DOMAIN,
     DELEGATED,
     DELEGATED_CHANNELS_LAST,
@@ -22,9 +19,10 @@ from tilewright.workload.onnx.resolution_custom import (
     has_channels_last,
     is_custom,
 )
-from tilewright.workload.onnx.resolution_expansion import PendingNode
-from tilewright.workload.onnx.resolution_facts import tensor_type
-from tilewright.workload.onnx.resolution_tensors import KnownTensors
+from tilewright.workload.onnx.resolution.evaluation import LARGEST_VALUES, Values
+from tilewright.workload.onnx.resolution.functions import PendingNode, standard_domain
+from tilewright.workload.onnx.resolution.inference_guard import InferenceError, InferenceTimeoutError, inferred_outputs
+from tilewright.workload.onnx.resolution.tensors import KnownTensors, tensor_type
 
 Types = Mapping[str, onnx.TypeProto]
 

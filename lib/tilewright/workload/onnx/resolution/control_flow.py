@@ -1,10 +1,14 @@
-"""Loop and Scan whose number of iterations is known: their bodies are written out, once for each iteration.
+"""Control flow and sequences: what is known of branches, loops and sequences is written out as plain operators.
+
+Loop and Scan whose number of iterations is known: their bodies are written out, once for each iteration.
 
 A body that computes the condition of the next iteration from constants, or hands it on, is followed as well. Where the
 number is decided at run time the operator stays as it is, and is not modelled.
+
+Sequences of tensors that are known one by one: what makes and reads them is replaced by operators on the tensors.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,11 +16,67 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from tilewright.errors import InputError, Problem
+from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.workload.onnx.node import OnnxNode
-from tilewright.workload.onnx.resolution_expansion import Expander, PendingNode, graph_constants
-from tilewright.workload.onnx.resolution_tensors import KnownTensors
-from tilewright.workload.onnx.topology import RANDOM_OPERATORS, captured_names, tensors_read
+from tilewright.workload.onnx.resolution.functions import Expander, PendingNode, graph_constants
+from tilewright.workload.onnx.resolution.tensors import KnownTensors
+from tilewright.workload.onnx.resolution.topology import RANDOM_OPERATORS, captured_names, tensors_read
+
+THEN, ELSE = "then", "else"
+EVERY_BRANCH = "*"
+"""The key of `branches` that stands for every `If` that has no key of its own."""
+
+LOOPS = frozenset({"SequenceMap"})
+"""Refused: how often their body runs, or what it runs on, is a matter of run time."""
+
+
+def loop_problem(node: onnx.NodeProto, name: str) -> Problem:
+    """Why a loop is refused."""
+    return Problem(
+        f"{node.op_type} is not supported: a network has to be a graph without loops; export it with a fixed number of "
+        "iterations, unrolled, or with the operator (LSTM, GRU) that does the same",
+        path=name,
+    )
+
+
+def choose_branch(name: str, condition: np.ndarray | None, branches: Mapping[str, str]) -> str | Problem:
+    """`then` or `else` of the If called `name`: what the constant `condition` says, else what `branches` says."""
+    if condition is not None and condition.size == 1:
+        return THEN if bool(condition.reshape(())) else ELSE
+    chosen = branches.get(name, branches.get(EVERY_BRANCH))
+    if chosen in (THEN, ELSE):
+        return chosen
+    return Problem(
+        "the condition of this If is only known at run time; choose a branch",
+        path=name,
+        allowed=f"branches: {name}: then | else",
+    )
+
+
+def check_branches(branches: Mapping[str, str], if_names: list[str]) -> list[Problem]:
+    """Choices that name no `If` of the network, or neither branch."""
+    problems = []
+    for key, chosen in branches.items():
+        path = f"branches.{key}"
+        if chosen not in (THEN, ELSE):
+            problems.append(Problem("unknown branch", path=path, value=repr(chosen), allowed=f"{THEN}, {ELSE}"))
+        if key != EVERY_BRANCH and key not in if_names:
+            names = sorted(if_names)
+            allowed = ", ".join(names) or "none: the network has no If"
+            problems.append(
+                Problem("no such If in the network", path=path, allowed=allowed, nearest=nearest_name(key, names))
+            )
+    return problems
+
+
+def branch_graph(node: onnx.NodeProto, branch: str) -> onnx.GraphProto | None:
+    """The graph of the branch, None if the file has none."""
+    for attribute in node.attribute:
+        if attribute.name == f"{branch}_branch" and attribute.type == onnx.AttributeProto.GRAPH:
+            graph: onnx.GraphProto = attribute.g
+            return graph
+    return None
+
 
 UNROLLED = frozenset({"Loop", "Scan"})
 LARGEST_UNROLLED = 20_000
@@ -263,3 +323,96 @@ def with_captured_inputs(item: PendingNode) -> PendingNode:
 def _fields(item: PendingNode) -> dict[str, Any]:
     """Those that a loop inherits from its node."""
     return {name: getattr(item, name) for name in ("proto", "name", "origin", "opsets", "scope", "bindings")}
+
+
+_Elements = tuple[str, ...]
+
+
+class Sequences:
+    """The sequences of which every tensor is known, and what stands in the place of the operators on them."""
+
+    def __init__(self, expander: Expander, known: KnownTensors) -> None:
+        self.expander, self.known = expander, known
+        self.elements: dict[str, _Elements] = {}
+
+    def rewritten(self, item: PendingNode) -> list[PendingNode] | None:
+        """What stands in the place of an operator on sequences; None for any other, which is left as it is."""
+        node = item.proto
+        made = self._made(item)
+        if made is not None and len(node.output) == 1 and node.output[0]:
+            name = node.output[0]
+            self.elements[name] = made
+            self.known.add_unknown(name, [], _sequence_type(self._element_type(made)), is_constant=False)
+            return []
+        elements = self.elements.get(node.input[0]) if node.input else None
+        if elements is None or len(node.output) != 1 or not node.output[0]:
+            return None
+        if node.op_type == "SequenceLength":
+            self.known.add_constant(node.output[0], numpy_helper.from_array(np.asarray(len(elements), np.int64)))
+            return []
+        if node.op_type == "SequenceAt":
+            place = self._place(node, 1, len(elements))
+            return None if place is None else [self._node(item, "Identity", [elements[place]], node.output[0])]
+        return self._joined(item, elements) if node.op_type == "ConcatFromSequence" and elements else None
+
+    def _made(self, item: PendingNode) -> _Elements | None:
+        """The tensors of the sequence that an operator makes; None if it makes none, or one that is not known."""
+        node = item.proto
+        if node.op_type == "SequenceEmpty":
+            return ()
+        if node.op_type == "SequenceConstruct":
+            return tuple(node.input) if all(name in self.known.facts for name in node.input) else None
+        elements = self.elements.get(node.input[0]) if node.input else None
+        if elements is None or node.op_type not in ("Identity", "SequenceInsert", "SequenceErase"):
+            return None
+        if node.op_type == "Identity":
+            return elements
+        is_insert = node.op_type == "SequenceInsert"
+        if is_insert and (len(node.input) < 2 or node.input[1] not in self.known.facts):
+            return None
+        index = 2 if is_insert else 1
+        place: int | None = len(elements) if is_insert else len(elements) - 1
+        if len(node.input) > index and node.input[index]:
+            place = self._place(node, index, len(elements) + is_insert)
+        if place is None or place < 0:
+            return None
+        return (*elements[:place], *((node.input[1],) if is_insert else ()), *elements[place + (not is_insert) :])
+
+    def _place(self, node: onnx.NodeProto, index: int, count: int) -> int | None:
+        facts = self.known.facts.get(node.input[index]) if len(node.input) > index else None
+        if facts is None or facts.values is None or facts.values.size != 1 or facts.values.dtype.kind not in "iu":
+            return None
+        place = int(facts.values.reshape(()))
+        return place % count if -count <= place < count else None
+
+    def _joined(self, item: PendingNode, elements: _Elements) -> list[PendingNode] | None:
+        node = OnnxNode(0, item.name, item.proto)
+        if not node.has("axis"):
+            return None
+        axis = node.integer("axis", 0)
+        nodes, parts = [], list(elements)
+        if node.integer("new_axis", 0):
+            as_input = item.opsets.get("", _AXES_ARE_AN_INPUT_SINCE) >= _AXES_ARE_AN_INPUT_SINCE
+            extra = []
+            if as_input:
+                extra = [self.expander.tensor_name(item, "axes")]
+                self.known.add_constant(extra[0], numpy_helper.from_array(np.asarray([axis], np.int64)))
+            attributes: dict[str, Any] = {} if as_input else {"axes": [axis]}
+            parts = [self.expander.tensor_name(item, f"part {number}") for number in range(len(elements))]
+            nodes = [
+                self._node(item, "Unsqueeze", [source, *extra], part, **attributes)
+                for source, part in zip(elements, parts, strict=True)
+            ]
+        return [*nodes, self._node(item, "Concat", parts, item.proto.output[0], axis=axis)]
+
+    def _node(self, item: PendingNode, operator: str, inputs: list[str], output: str, **attributes: Any) -> PendingNode:
+        proto = onnx.helper.make_node(operator, inputs, [output], **attributes)
+        return self.expander.pending(item, proto, f"{item.name}/{output}")
+
+    def _element_type(self, elements: _Elements) -> int:
+        first = self.known.facts.get(elements[0]) if elements else None
+        return first.element_type if first is not None else onnx.TensorProto.FLOAT
+
+
+def _sequence_type(element_type: int) -> onnx.TypeProto:
+    return onnx.helper.make_sequence_type_proto(onnx.helper.make_tensor_type_proto(element_type, None))

@@ -1,20 +1,61 @@
-"""Shapes, values and bits of the outputs of one operator; people may give the sizes that no inference tells."""
+"""Shapes, values and bits of the outputs of one operator; people may give the sizes that no inference tells.
+
+Shapes that a file stores of inner tensors and outputs, some of their sizes being symbols.
+"""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import onnx
 
 from tilewright.errors import InputError, Problem, nearest_name
-from tilewright.workload.onnx.evaluation import Values, constant_tensor, evaluate, keeps_values, shape_values
-from tilewright.workload.onnx.given_sizes import ASSUMED_SIZE, SIZES_ALLOWED, WILDCARD, GivenSizes, is_size, tensor_of
-from tilewright.workload.onnx.inputs import network_inputs
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shape
-from tilewright.workload.onnx.resolution_consistency import check_consistency
-from tilewright.workload.onnx.resolution_expansion import PendingNode, tensor_names
-from tilewright.workload.onnx.resolution_inference import Inference, Sizes, known_shape
-from tilewright.workload.onnx.resolution_quantisation import quantised_bits
-from tilewright.workload.onnx.resolution_tensors import AssumedTensor, KnownTensors
-from tilewright.workload.onnx.shapes_stored import StoredShape
+from tilewright.workload.onnx.resolution.checks import check_consistency
+from tilewright.workload.onnx.resolution.evaluation import Values, constant_tensor, evaluate, keeps_values, shape_values
+from tilewright.workload.onnx.resolution.functions import PendingNode, tensor_names
+from tilewright.workload.onnx.resolution.inference import Inference, Sizes, known_shape
+from tilewright.workload.onnx.resolution.inputs import (
+    ANONYMOUS_SYMBOLS,
+    ASSUMED_SIZE,
+    SIZES_ALLOWED,
+    WILDCARD,
+    GivenSizes,
+    is_size,
+    network_inputs,
+    tensor_of,
+)
+from tilewright.workload.onnx.resolution.tensors import AssumedTensor, KnownTensors, quantised_bits
+
+
+@dataclass(frozen=True)
+class StoredShape:
+    """The shape of one tensor as the file has it."""
+
+    element_type: int
+    sizes: tuple[int | None, ...]
+    """None where the file has no size, and where nobody says what a symbol stands for."""
+    symbols: tuple[str, ...]
+    """By axis, '' where there is none."""
+
+
+def read_stored_shapes(graph: onnx.GraphProto, symbols: Mapping[str, int]) -> dict[str, StoredShape]:
+    """Tensor -> what the file stores once `symbols` are put in."""
+    stored = {}
+    for value in (*graph.value_info, *graph.output):
+        tensor = value.type.tensor_type
+        if not value.type.HasField("tensor_type") or not tensor.HasField("shape") or not tensor.elem_type:
+            continue
+        sizes = [
+            size.dim_value if size.HasField("dim_value") else symbols.get(size.dim_param) for size in tensor.shape.dim
+        ]
+        named = [
+            "" if size.HasField("dim_value") or size.dim_param in ANONYMOUS_SYMBOLS else size.dim_param
+            for size in tensor.shape.dim
+        ]
+        known = tuple(None if size is None or size < 0 else size for size in sizes)
+        stored[value.name] = StoredShape(tensor.elem_type, known, tuple(named))
+    return stored
+
 
 _SAME_ELEMENTS = frozenset(
     {"DepthToSpace", "SpaceToDepth", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Transpose"}

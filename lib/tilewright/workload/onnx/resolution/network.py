@@ -13,20 +13,31 @@ from typing import Any
 import onnx
 
 from tilewright.errors import InputError, Problem
-from tilewright.workload.onnx.branches import LOOPS, branch_graph, check_branches, choose_branch, loop_problem
-from tilewright.workload.onnx.functions import read_functions, standard_domain
-from tilewright.workload.onnx.given_sizes import GivenSizes, missing_size_problems
-from tilewright.workload.onnx.inputs import network_inputs, resolve_inputs
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shape
-from tilewright.workload.onnx.resolution_expansion import Expander, PendingNode, graph_constants
-from tilewright.workload.onnx.resolution_facts import ResolvedGraph, TensorFacts
-from tilewright.workload.onnx.resolution_inference import EndlessInferenceError, Inference
-from tilewright.workload.onnx.resolution_loops import UNROLLED, LoopStep, LoopUnroller, with_captured_inputs
-from tilewright.workload.onnx.resolution_outputs import InnerTensors, OutputResolver, unused_places
-from tilewright.workload.onnx.resolution_sequences import Sequences
-from tilewright.workload.onnx.resolution_tensors import KnownTensors
-from tilewright.workload.onnx.shapes_stored import read_stored_shapes
-from tilewright.workload.onnx.topology import RANDOM_OPERATORS
+from tilewright.workload.onnx.resolution.control_flow import (
+    LOOPS,
+    UNROLLED,
+    LoopStep,
+    LoopUnroller,
+    Sequences,
+    branch_graph,
+    check_branches,
+    choose_branch,
+    loop_problem,
+    with_captured_inputs,
+)
+from tilewright.workload.onnx.resolution.functions import (
+    Expander,
+    PendingNode,
+    graph_constants,
+    read_functions,
+    standard_domain,
+)
+from tilewright.workload.onnx.resolution.inference import EndlessInferenceError, Inference
+from tilewright.workload.onnx.resolution.inputs import GivenSizes, missing_size_problems, network_inputs, resolve_inputs
+from tilewright.workload.onnx.resolution.outputs import InnerTensors, OutputResolver, read_stored_shapes, unused_places
+from tilewright.workload.onnx.resolution.tensors import KnownTensors, ResolvedGraph, TensorFacts
+from tilewright.workload.onnx.resolution.topology import RANDOM_OPERATORS
 
 __all__ = ["ResolvedGraph", "TensorFacts", "resolve_graph"]
 

@@ -21,7 +21,7 @@ from typing import Any
 import onnx
 import onnx.onnx_cpp2py_export
 
-from tilewright.workload.onnx.inference_child import HEADER_BYTES
+from tilewright.workload.onnx.resolution.inference_child import HEADER_BYTES
 
 LONGEST_SECONDS = 10
 """For one operator, which takes less than a millisecond: in time on a machine that is ten thousand times slower."""

@@ -10,8 +10,8 @@ import numpy as np
 import onnx
 
 from tilewright.errors import InputError, Problem
-from tilewright.workload.onnx.evaluation import Values
 from tilewright.workload.onnx.node import Shape
+from tilewright.workload.onnx.resolution.evaluation import Values
 
 Output = tuple[int, tuple[int | None, ...]] | None
 """(element type, sizes) of one output, None where it is not known; a size is None where run time decides it."""

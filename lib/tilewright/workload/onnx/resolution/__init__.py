@@ -1,0 +1,1 @@
+"""What an ONNX file leaves to be worked out: sizes, constants, branches, loops, the types and shapes of its tensors."""

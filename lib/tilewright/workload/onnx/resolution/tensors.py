@@ -1,0 +1,244 @@
+"""The tensors of a network as far as one pass over it knows them.
+
+What is known about a network once its sizes, constants, branches and functions are resolved.
+
+Bits of quantised tensors: what quantisers, integer types and dequantisers of a file say.
+"""
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx
+
+from tilewright.errors import InputError, Problem
+from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shape
+from tilewright.workload.onnx.resolution.checks import size_problem
+from tilewright.workload.onnx.resolution.custom import CONTRIB_DOMAIN, QUANTISER_DOMAINS
+from tilewright.workload.onnx.resolution.evaluation import Values, tensor_values
+
+
+@dataclass(frozen=True)
+class TensorFacts:
+    """One tensor: all its sizes, and what of it is known before run time."""
+
+    name: str
+    shape: Shape
+    element_type: int
+    """Number of the element type in onnx.TensorProto.DataType."""
+    is_constant: bool
+    """Whether it is known before run time: a constant of the file, or computed from such."""
+    values: np.ndarray | None = None
+    """The values of a small constant whose bytes are in the file; None for weights."""
+    quantised_bits: int | None = None
+    """Bits of the integer that the tensor is or stands for, where a quantiser or the element type says so."""
+
+
+@dataclass(frozen=True)
+class ResolvedGraph:
+    """A network as a graph of operators: functions written out, each `If` replaced by one branch, all shapes known."""
+
+    nodes: tuple[OnnxNode, ...]
+    """In an order in which they can run, `node_id` being the place in it; names are unique and stable."""
+    tensors: dict[str, TensorFacts]
+    """Every tensor with a known shape; sequences, maps and results of unknown operators are not in it."""
+    inputs: tuple[str, ...]
+    """Network inputs, initialisers left out."""
+    outputs: tuple[str, ...]
+    producer_of: dict[str, int]
+    """Tensor -> id of the node that makes it. Network inputs and initialisers are not in it."""
+    constant_nodes: frozenset[int]
+    """Nodes whose outputs are all known before run time."""
+    opsets: dict[str, int]
+    """Domain ('' for the standard one) -> version."""
+    origins: dict[int, str]
+    """Node id -> name of the node of the file that it comes from: the call of a function, `If name/node of branch`."""
+    notices: tuple[str, ...]
+
+
+@functools.lru_cache(maxsize=65536)
+def tensor_type(element_type: int, shape: tuple[int | None, ...]) -> onnx.TypeProto:
+    """The type of a tensor, sizes None where they are open; the result is shared and must not be changed."""
+    return onnx.helper.make_tensor_type_proto(element_type, shape)
+
+
+_INTEGER_BITS = {
+    name: bits
+    for names, bits in (("INT2 UINT2", 2), ("INT4 UINT4", 4), ("INT8 UINT8", 8), ("INT16 UINT16", 16), ("INT32", 32))
+    for name in names.split()
+}
+ELEMENT_BITS: Mapping[int, int] = {
+    number: _INTEGER_BITS[name] for name, number in onnx.TensorProto.DataType.items() if name in _INTEGER_BITS
+}
+"""Element type -> bits, of the integers that stand for real numbers."""
+_NARROW = frozenset(number for number, bits in ELEMENT_BITS.items() if bits < 8)
+_FLOAT8 = frozenset(number for name, number in onnx.TensorProto.DataType.items() if name.startswith("FLOAT8"))
+_MOVES_TEXT = """
+    Concat DepthToSpace Expand Flatten Gather GatherElements GatherND Identity Pad Reshape Slice SpaceToDepth Split
+    Squeeze Tile Transpose Unsqueeze
+"""
+_MOVES = frozenset(_MOVES_TEXT.split())
+_MOST_BITS = 64
+
+
+def element_bits(element_type: int) -> int | None:
+    """Bits that an element type alone says are quantised: integers narrower than a byte."""
+    return ELEMENT_BITS[element_type] if element_type in _NARROW else None
+
+
+def quantised_bits(
+    node: onnx.NodeProto, inputs: Sequence[TensorFacts | None], output_type: int, *, is_constant: bool
+) -> int | None:
+    """Bits of the outputs of `node`, None where nothing says so.
+
+    A dequantised tensor has the bits of the integer behind it. Operators that only move data keep what their (joined)
+    inputs have; a constant that is scaled or shifted keeps the bits that are stored.
+    """
+    first = inputs[0] if inputs else None
+    if node.domain in QUANTISER_DOMAINS:
+        return _declared_bits(node, inputs)
+    if node.domain not in STANDARD_DOMAINS and node.domain != CONTRIB_DOMAIN:
+        return None
+    if node.op_type in ("QuantizeLinear", "DynamicQuantizeLinear"):
+        return 8 if output_type in _FLOAT8 else ELEMENT_BITS.get(output_type)
+    if first is None:
+        return element_bits(output_type)
+    if node.op_type == "DequantizeLinear":
+        return _stored_bits(first)
+    if node.op_type == "Concat":
+        every = {facts.quantised_bits if facts is not None else None for facts in inputs}
+        return every.pop() if len(every) == 1 else None
+    if node.op_type in _MOVES:
+        return first.quantised_bits
+    if is_constant and node.op_type == "Cast":
+        return _stored_bits(first) if ELEMENT_BITS.get(first.element_type, 32) <= 16 else first.quantised_bits
+    if is_constant and node.op_type in ("Mul", "Div", "Sub", "Add"):
+        return _scaled_bits(inputs)
+    return element_bits(output_type)
+
+
+def _stored_bits(facts: TensorFacts) -> int | None:
+    if facts.element_type in _FLOAT8:
+        return 8
+    return facts.quantised_bits or ELEMENT_BITS.get(facts.element_type)
+
+
+def _scaled_bits(inputs: Sequence[TensorFacts | None]) -> int | None:
+    """Those of the larger operand: the other one is the scale or the zero point."""
+    known = [facts for facts in inputs if facts is not None]
+    largest = max(known, key=lambda facts: int(np.prod(facts.shape, dtype=object)), default=None)
+    return largest.quantised_bits if largest is not None else None
+
+
+def _declared_bits(node: onnx.NodeProto, inputs: Sequence[TensorFacts | None]) -> int | None:
+    if node.op_type == "BipolarQuant":
+        return 1
+    if node.op_type == "FloatQuant":
+        parts = [_number(inputs, 2), _number(inputs, 3)]
+        return None if None in parts else 1 + sum(part for part in parts if part is not None)
+    if node.op_type in ("Quant", "IntQuant"):
+        return _number(inputs, 3)
+    return _number(inputs, 4) if node.op_type == "Trunc" else None
+
+
+def _number(inputs: Sequence[TensorFacts | None], index: int) -> int | None:
+    """The bit width in a constant input; a fractional one takes the next whole number, one per channel the largest."""
+    facts = inputs[index] if index < len(inputs) else None
+    if facts is None or facts.values is None or not facts.values.size or facts.values.dtype.kind not in "iuf":
+        return None
+    bits = float(np.max(facts.values))
+    return int(np.ceil(bits)) if 0 < bits <= _MOST_BITS else None
+
+
+_ELEMENT_TYPES = frozenset(onnx.TensorProto.DataType.values()) - {onnx.TensorProto.UNDEFINED}
+
+
+@dataclass(frozen=True)
+class AssumedTensor:
+    """A tensor of which some sizes are missing, with ASSUMED_SIZE in their place."""
+
+    shape: Shape
+    element_type: int
+    missing: dict[str, Problem]
+
+
+@dataclass
+class KnownTensors:
+    """What is known of each tensor. Every tensor that exists is `defined`; some of these have no facts."""
+
+    facts: dict[str, TensorFacts] = field(default_factory=dict)
+    types: dict[str, onnx.TypeProto] = field(default_factory=dict)
+    """Of tensors with facts, and of sequences, optionals and maps."""
+    constants: set[str] = field(default_factory=set)
+    """Known before run time, with or without facts."""
+    defined: set[str] = field(default_factory=lambda: {""})
+    failed: set[str] = field(default_factory=set)
+    """Not known because of a problem that is told already."""
+    unknown: dict[str, tuple[Problem, ...]] = field(default_factory=dict)
+    """Without a known shape -> what to say when somebody needs it."""
+    undecided: set[str] = field(default_factory=set)
+    """Those of the unknown ones whose shape is decided at run time: they cannot be network outputs."""
+    assumed: dict[str, AssumedTensor] = field(default_factory=dict)
+    """Those of the unknown ones whose rank is known: what to go on with once somebody needs them."""
+    missing_sizes: dict[str, Problem] = field(default_factory=dict)
+    """Sizes that somebody needed, by name, and nobody gives. What is found after the first one may follow from it."""
+    missing_shapes: list[Problem] = field(default_factory=list)
+    """The same for whole shapes."""
+
+    def add(
+        self,
+        name: str,
+        shape: Shape,
+        element_type: int,
+        *,
+        is_constant: bool,
+        values: Values | None = None,
+        bits: int | None = None,
+    ) -> None:
+        """A tensor with all its facts. Raises InputError for impossible sizes and element types."""
+        self.defined.add(name)
+        problem = size_problem(name, shape)
+        if problem is None and element_type not in _ELEMENT_TYPES:
+            problem = Problem(f"tensor '{name}' has no known element type", value=str(element_type))
+        if problem is not None:
+            self.failed.add(name)
+            raise InputError([problem])
+        if bits is None:
+            bits = element_bits(element_type)
+        if is_constant:
+            self.constants.add(name)
+        self.types[name] = tensor_type(element_type, shape)
+        self.facts[name] = TensorFacts(name, shape, element_type, is_constant, values, bits)
+
+    def add_constant(self, name: str, tensor: onnx.TensorProto) -> None:
+        """A constant of the file, with its values if it is small. Raises InputError like `add`."""
+        self.add(name, tuple(tensor.dims), tensor.data_type, is_constant=True, values=tensor_values(tensor))
+
+    def add_unknown(
+        self, name: str, problems: Iterable[Problem], value_type: onnx.TypeProto | None, *, is_constant: bool
+    ) -> None:
+        """A tensor without a known shape, which is a problem once somebody needs it, or a sequence, optional or map."""
+        self.defined.add(name)
+        self.unknown[name] = tuple(problems)
+        if is_constant:
+            self.constants.add(name)
+        if value_type is not None and not value_type.HasField("tensor_type"):
+            self.types[name] = value_type
+
+    def require(self, name: str) -> bool:
+        """Whether a tensor is known well enough to go on, with assumed sizes, which are then missing."""
+        if name not in self.unknown or name in self.types or name in self.facts:
+            return True
+        assumed = self.assumed.get(name)
+        if assumed is None:
+            self.missing_shapes += self.unknown[name]
+            return False
+        self.missing_sizes.update(assumed.missing)
+        self.add(name, assumed.shape, assumed.element_type, is_constant=name in self.constants)
+        return True
+
+    def fail(self, names: list[str]) -> None:
+        """Tensors of an operator with a problem: whatever depends on them is not looked at."""
+        self.failed.update(name for name in names if name)
+        self.defined.update(names)
