@@ -5,12 +5,15 @@ reading of the message is enough to mend the file.
 """
 
 import difflib
+import reprlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+KeyPath = tuple[str | int, ...]
+"""Keys and list indices from the root of a document to a value."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +57,32 @@ class InputError(TilewrightError):
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
-class Problems:
-    """The problems of several steps, so that what is wrong in one does not hide what is wrong in the next."""
+class Places(Protocol):
+    """What knows where values stand that a person wrote: a document, or several over which they are spread."""
 
-    def __init__(self) -> None:
+    def place_of(self, path: KeyPath) -> tuple[str, int, str]:
+        """(file, line or 0, path as text) of the value at keys and list indices."""
+
+
+class Problems:
+    """The one collector of what is wrong: in a document, or in several steps one after the other.
+
+    What is wrong in one place does not hide what is wrong in the next, and all is told at once.
+    """
+
+    def __init__(self, places: Places | None = None, within: KeyPath = ()) -> None:
+        """`places` are of the document whose paths are given, `within` where in it these begin."""
+        self.places = places
+        self.path = within
         self.found: list[Problem] = []
+        self.notices: list[str] = []
+        """What a person should know that is not wrong."""
+
+    def within(self, *path: str | int) -> "Problems":
+        """The same collector for a part of the document, whose paths begin there."""
+        part = Problems(self.places, (*self.path, *path))
+        part.found, part.notices = self.found, self.notices
+        return part
 
     def attempt(
         self, step: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
@@ -70,10 +94,41 @@ class Problems:
             self.found += error.problems
             return None
 
-    def finish(self) -> None:
-        """Raise InputError with every problem once, if there are any."""
+    def at(self, path: KeyPath, message: str, value: object = None, allowed: str = "", nearest: str = "") -> None:
+        """Record what is wrong at `path`."""
+        file, line, place = self._place_of(path)
+        got = "" if value is None else shown(value)
+        self.found.append(Problem(message, file, line, place, got, allowed, nearest))
+
+    def unknown_name(self, path: KeyPath, message: str, name: str, known: Sequence[str]) -> None:
+        """Record a name that refers to nothing, with the names it could have been."""
+        self.at(path, message, name, ", ".join(known) or "none", nearest_name(name, known))
+
+    def repeated(self, path: KeyPath, names: Sequence[Any], message: str) -> None:
+        """Record each item of a list that stood in it before."""
+        for index, name in enumerate(names):
+            if name is not None and name in names[:index]:
+                self.at((*path, index), message, name)
+
+    def notice(self, path: KeyPath, message: str) -> None:
+        """Record something the user should know that is not wrong."""
+        file, line, place = self._place_of(path)
+        where = file + (f":{line}" if line else "")
+        self.notices.append(f"{where} {place}: {message}".lstrip())
+
+    def finish(self, notices: list[str] | None = None) -> None:
+        """Raise InputError with every problem once, those of the document first and by line; else hand on notices."""
         if self.found:
-            raise InputError(dict.fromkeys(self.found))
+            own = self._place_of(())[0] if self.places else None
+            raise InputError(
+                sorted(dict.fromkeys(self.found), key=lambda one: (one.file != own, one.line if one.file == own else 0))
+            )
+        if notices is not None:
+            notices.extend(self.notices)
+
+    def _place_of(self, path: KeyPath) -> tuple[str, int, str]:
+        whole = (*self.path, *path)
+        return self.places.place_of(whole) if self.places else ("", 0, dotted(whole))
 
 
 class MappingError(TilewrightError):
@@ -101,6 +156,21 @@ def indented(lines: Iterable[str]) -> list[str]:
 
 class ArtifactError(InputError):
     """A file artifact is missing, damaged, or of another schema or version."""
+
+
+def dotted(path: KeyPath) -> str:
+    """A path as text: runs.mine.pipeline[3].parameters.lpf_limit."""
+    text = ""
+    for key in path:
+        text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else str(key)
+    return text
+
+
+def shown(value: object) -> str:
+    """A value as a problem shows it: short, text in quotes."""
+    short = reprlib.Repr()
+    short.maxstring = short.maxother = 60
+    return "nothing" if value == "nothing" else short.repr(value)
 
 
 def nearest_name(name: str, candidates: Sequence[str]) -> str:

@@ -1,14 +1,13 @@
-"""Validation shared by the readers: strict pydantic models and cross-field checks into one list of `Problem`s.
+"""Validation shared by the readers: strict pydantic models and cross-field checks into one list of problems.
 
 A file kind is a pydantic model (its shape, its JSON Schema, its field descriptions) and a list of checks that look
 across fields. The checks work on the raw data, so that they also run when some other field is broken.
 """
 
 import functools
-import reprlib
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, Union
 
@@ -25,7 +24,7 @@ from pydantic import (
 from pydantic import WithJsonSchema as JsonSchema
 from pydantic_core import CoreSchema, core_schema
 
-from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.errors import KeyPath, Problems, nearest_name
 from tilewright.units import (
     LARGEST_AREA_MM2,
     LARGEST_ENERGY_PJ,
@@ -38,7 +37,6 @@ from tilewright.units import (
     parse_energy_pj,
     parse_size_bits,
 )
-from tilewright.yamlfile import KeyPath, YamlDocument
 
 Parsed = TypeVar("Parsed")
 TABLE_MARK, LIST_MARK, VALUE_MARK = "[table]", "[list]", "[value]"
@@ -109,65 +107,17 @@ class TextForm:
         return value
 
 
-class Findings:
-    """The problems and notices of one document."""
-
-    def __init__(self, document: YamlDocument) -> None:
-        self.document = document
-        self.problems: list[Problem] = []
-        self.notices: list[str] = []
-
-    def problem(
-        self, path: KeyPath, message: str, value: object = None, allowed: str = "", nearest: str = "", at: KeyPath = ()
-    ) -> None:
-        """Record a problem at `path`; its line is that of `at` where given."""
-        self.problems.append(
-            Problem(
-                message,
-                self.document.file,
-                self.document.line_of(at or path),
-                self.document.dotted(path),
-                "" if value is None else shown(value),
-                allowed,
-                nearest,
-            )
-        )
-
-    def unknown_name(self, path: KeyPath, message: str, name: str, known: Sequence[str]) -> None:
-        """Record a name that refers to nothing, with the names it could have been."""
-        self.problem(path, message, name, ", ".join(known) or "none", nearest_name(name, known))
-
-    def repeated(self, path: KeyPath, names: Sequence[Any], message: str) -> None:
-        """Record each item of a list that stood in it before."""
-        for index, name in enumerate(names):
-            if name is not None and name in names[:index]:
-                self.problem((*path, index), message, name)
-
-    def notice(self, path: KeyPath, message: str) -> None:
-        """Record something the user should know that is not wrong."""
-        line = self.document.line_of(path)
-        place = self.document.file + (f":{line}" if line else "")
-        self.notices.append(f"{place} {self.document.dotted(path)}: {message}".lstrip())
-
-    def finish(self, notices: list[str] | None) -> None:
-        """Hand on the notices and raise InputError if there are problems, in the order of lines."""
-        if self.problems:
-            raise InputError(sorted(dict.fromkeys(self.problems), key=lambda problem: problem.line))
-        if notices is not None:
-            notices.extend(self.notices)
-
-
-def validate(model: Any, findings: Findings) -> Any:
-    """Build `model` (any type pydantic knows) from the document's data; None, with problems recorded, if it fails."""
+def validate(model: Any, data: Any, problems: Problems) -> Any:
+    """Build `model` (any type pydantic knows) from data; None, with problems recorded, if it fails."""
     try:
-        return _adapter(model).validate_python(findings.document.data)
+        return _adapter(model).validate_python(data)
     except ValidationError as error:
         details = error.errors(include_url=False)
         misspelt = {_meant(detail, model) for detail in details if detail["type"] == "extra_forbidden"}
         for detail in details:
             # A misspelt key says what was meant; that the right key is missing then goes without saying.
             if detail["type"] != "missing" or detail["loc"] not in misspelt:
-                _record(detail, model, findings)
+                _record(detail, model, problems)
         return None
 
 
@@ -187,27 +137,27 @@ def json_schema(model: Any, title: str, description: str) -> dict[str, Any]:
     return head | _adapter(model).json_schema() | {"title": title, "description": description}
 
 
-def _record(detail: Any, model: Any, findings: Findings) -> None:
+def _record(detail: Any, model: Any, problems: Problems) -> None:
     path = tuple(step for step in detail["loc"] if step not in _MARKS)
     context = detail.get("ctx", {})
     kind = detail["type"]
     if kind == "extra_forbidden":
         known = _keys_of(_type_at(model, path[:-1]))
         nearest = nearest_name(str(path[-1]), known)
-        findings.problem(path, "unknown key", allowed="" if nearest else ", ".join(known), nearest=nearest)
+        problems.at(path, "unknown key", allowed="" if nearest else ", ".join(known), nearest=nearest)
     elif kind == "missing":
-        findings.problem(path, _MESSAGES[kind])
+        problems.at(path, _MESSAGES[kind])
     elif isinstance(context.get("error"), FieldError):
         error = context["error"]
-        findings.problem(path, error.message, _given(detail), error.allowed, error.nearest)
+        problems.at(path, error.message, _given(detail), error.allowed, error.nearest)
     elif kind == "literal_error":
         known = list(typing.get_args(_type_at(model, path)))
         nearest = nearest_name(str(detail["input"]), known)
-        findings.problem(path, _MESSAGES[kind], _given(detail), ", ".join(known), nearest)
+        problems.at(path, _MESSAGES[kind], _given(detail), ", ".join(known), nearest)
     else:
         message = _MESSAGES.get(kind, detail["msg"]).format(**context)
         allowed = _length_allowed(context) if kind in ("too_short", "too_long") else ""
-        findings.problem(path, message, _given(detail), allowed)
+        problems.at(path, message, _given(detail), allowed)
 
 
 def _given(detail: Any) -> object:
@@ -258,13 +208,6 @@ def table_or_list(value: Any) -> str:
 def table_or_value(value: Any) -> str:
     """As which of the two forms a value is validated."""
     return TABLE_MARK if isinstance(value, dict) else VALUE_MARK
-
-
-def shown(value: object) -> str:
-    """A value as a problem shows it: short, text in quotes."""
-    short = reprlib.Repr()
-    short.maxstring = short.maxother = 60
-    return "nothing" if value == "nothing" else short.repr(value)
 
 
 def table(value: Any) -> dict[Any, Any]:

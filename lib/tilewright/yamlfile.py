@@ -13,10 +13,7 @@ from typing import Any
 import yaml
 from yaml.constructor import SafeConstructor
 
-from tilewright.errors import InputError, Problem
-
-KeyPath = tuple[str | int, ...]
-"""Keys and list indices from the root of a document to a value."""
+from tilewright.errors import InputError, KeyPath, Problem
 
 LARGEST_FILE_BYTES = 16 * 2**20
 DEEPEST_NESTING = 64
@@ -42,6 +39,10 @@ class YamlDocument:
             if path[:length] in self.lines:
                 return self.lines[path[:length]]
         return 0
+
+    def place_of(self, path: KeyPath) -> tuple[str, int, str]:
+        """(file, line, path as text) of a value, for problems."""
+        return self.file, self.line_of(path), self.dotted(path)
 
     def dotted(self, path: KeyPath) -> str:
         """`path` as text, with list items by their name where they have one: `memories.rf.ports.r_port_1.type`."""

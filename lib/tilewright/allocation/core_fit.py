@@ -16,28 +16,28 @@ NO_COST = "it has no cost there: the core cannot run it"
 
 
 @dataclass(frozen=True)
-class Finding:
-    """CNs that a core cannot run for one reason; `text` says why, for the first CN of a part."""
+class Unfit:
+    """CNs that a core cannot run for one reason; `texts` says why, for the first CN of a part."""
 
     cns: Integers
     texts: tuple[str, ...]
     """One for each of `cns`"""
 
 
-def core_findings(
+def unfit_for_core(
     problem: SchedulingProblem, core: int, reasons: Mapping[tuple[int, int], str] | None = None
-) -> list[Finding]:
+) -> list[Unfit]:
     """Everything that keeps a core from running CNs; the plainest reason first.
 
     `reasons` says why there is no cost, by row of the cost table and core.
     """
     if core == problem.system.off_chip_core:
         cns = np.arange(problem.graph.node_count)
-        return [Finding(cns, ("it is the off-chip core",) * len(cns))]
+        return [Unfit(cns, ("it is the off-chip core",) * len(cns))]
     cannot = np.flatnonzero(problem.costs.runtime_cycles[problem.graph.cost_row, core] < 1)
     why = [(reasons or {}).get((row, core), NO_COST) for row in range(len(problem.costs.runtime_cycles))]
-    findings = [Finding(cannot, tuple(map(why.__getitem__, problem.graph.cost_row[cannot].tolist())))]
-    return [*findings, *_path_findings(problem, core), *_memory_findings(problem, core)]
+    found = [Unfit(cannot, tuple(map(why.__getitem__, problem.graph.cost_row[cannot].tolist())))]
+    return [*found, *_without_path(problem, core), *_without_memory(problem, core)]
 
 
 def _streams(problem: SchedulingProblem, core: int) -> Booleans:
@@ -46,24 +46,24 @@ def _streams(problem: SchedulingProblem, core: int) -> Booleans:
     return streams
 
 
-def _path_findings(problem: SchedulingProblem, core: int) -> list[Finding]:
+def _without_path(problem: SchedulingProblem, core: int) -> list[Unfit]:
     """CNs that read on a core without a path from the off-chip core, or write on one without a path to it; what streams
     is read and written too."""
     system, graph = problem.system, problem.graph
-    findings, streams = [], _streams(problem, core)
+    found, streams = [], _streams(problem, core)
     inward = bool(system.path_exists[system.off_chip_core * system.core_count + core])
     outward = bool(system.path_exists[core * system.core_count + system.off_chip_core])
     if not inward:
         cns = np.flatnonzero((np.diff(graph.need_start) > 0) | np.any(streams[:, OUTPUT_OPERAND + 1 :], axis=1))
-        findings.append(Finding(cns, ("no path from the off-chip core",) * len(cns)))
+        found.append(Unfit(cns, ("no path from the off-chip core",) * len(cns)))
     if not outward:
         makes = np.bincount(graph.piece_producer[graph.piece_producer >= 0], minlength=graph.node_count) > 0
         cns = np.flatnonzero(makes | streams[:, OUTPUT_OPERAND])
-        findings.append(Finding(cns, ("no path to the off-chip core",) * len(cns)))
-    return findings
+        found.append(Unfit(cns, ("no path to the off-chip core",) * len(cns)))
+    return found
 
 
-def _memory_findings(problem: SchedulingProblem, core: int) -> list[Finding]:
+def _without_memory(problem: SchedulingProblem, core: int) -> list[Unfit]:
     """CNs that lack a memory on the core, and CNs that do not fit."""
     graph, system = problem.graph, problem.system
     memory_of, memories = system.core_memory[core], len(system.memory_capacity_bits)
@@ -76,7 +76,7 @@ def _memory_findings(problem: SchedulingProblem, core: int) -> list[Finding]:
     cn, piece, operand = cn[kept], piece[kept], operand[kept]
     memory = memory_of[operand]
     absent = memory < 0
-    lacking = Finding(cn[absent], tuple(f"no memory for operand {number}" for number in operand[absent]))
+    lacking = Unfit(cn[absent], tuple(f"no memory for operand {number}" for number in operand[absent]))
     # A piece that a CN reads by two operands is one copy in a memory that holds both.
     key = np.sort((cn[~absent] * memories + memory[~absent]) * max(len(graph.piece_bits), 1) + piece[~absent])
     key = key[np.append(True, key[1:] != key[:-1])[: len(key)]]  # np.unique hashes, which is slow for such keys
@@ -90,4 +90,4 @@ def _memory_findings(problem: SchedulingProblem, core: int) -> list[Finding]:
         f"which has {system.memory_capacity_bits[place % memories]}"
         for place, bits in zip(places[over].tolist(), needed_bits[over].tolist(), strict=True)
     )
-    return [lacking, Finding(places[over] // memories, texts)]
+    return [lacking, Unfit(places[over] // memories, texts)]

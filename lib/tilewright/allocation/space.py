@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from tilewright.allocation.core_fit import core_findings
+from tilewright.allocation.core_fit import unfit_for_core
 from tilewright.causes import cause_of, count_of, some_of
 from tilewright.errors import InputError, Problem
 from tilewright.scheduling.assembly import SystemNames
@@ -227,10 +227,10 @@ def _reasons(
     """(part, core) -> why the core cannot run it, of the first reason and its first CN."""
     reasons: dict[tuple[int, int], str] = {}
     for core in range(problem.system.core_count):
-        for finding in core_findings(problem, core, of_costs):
-            found, first = np.unique(part_of_cn[finding.cns], return_index=True)
+        for unfit in unfit_for_core(problem, core, of_costs):
+            found, first = np.unique(part_of_cn[unfit.cns], return_index=True)
             for part, index in zip(found.tolist(), first.tolist(), strict=True):
-                reasons.setdefault((part, core), finding.texts[index])
+                reasons.setdefault((part, core), unfit.texts[index])
     return reasons
 
 

@@ -7,9 +7,9 @@ port. Core files of Stream 2.1 say the `type` of a core; those of a core that on
 from dataclasses import replace
 from typing import Any
 
-from tilewright.errors import InputError, Problem
+from tilewright.errors import InputError, KeyPath, Problem
 from tilewright.validation import items, table, texts
-from tilewright.yamlfile import KeyPath, YamlDocument
+from tilewright.yamlfile import YamlDocument
 
 PORT_KINDS = (("r_port", "read"), ("w_port", "write"), ("rw_port", "read_write"))
 _BANDWIDTHS = {"r_bw", "w_bw"}

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.errors import Problem, Problems, TilewrightError, nearest_name
 from tilewright.hardware.core import Accelerator, Core
 from tilewright.hardware.core_dialects import only_stores, with_dummy_array
 from tilewright.hardware.core_paths import core_file_names, core_files_of, core_paths, find_core_file
 from tilewright.hardware.yaml_checks import PART, STORE, note_unmodelled_keys
 from tilewright.hardware.yaml_reader import accelerator_of
-from tilewright.validation import Findings, table
+from tilewright.validation import table
 from tilewright.yamlfile import load_yaml
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-class NotOneCoreError(InputError):
+class NotOneCoreError(TilewrightError):
     """A core file is the file of an accelerator of several cores."""
 
 
@@ -49,8 +49,8 @@ def read_core_file(path: Path, offchip: bool, notices: list[str]) -> CoreFile:
     if "cores" in table(document.data):
         raise NotOneCoreError("is an accelerator of several cores, the file of one core is needed")
     remarks: list[str] = []
-    unmodelled = Findings(document)
-    note_unmodelled_keys(unmodelled)
+    unmodelled = Problems(document)
+    note_unmodelled_keys(document, unmodelled)
     stores = offchip or is_memory
     use = STORE if stores else PART
     accelerator: Accelerator = accelerator_of(with_dummy_array(document) if stores else document, remarks, use)

@@ -8,11 +8,12 @@ level above (fh). An output is written by the level below (fl), and unless it is
 from collections.abc import Iterator
 from typing import Any
 
+from tilewright.errors import Problems
 from tilewright.hardware.core import MEMORY_OPERANDS
 from tilewright.hardware.hierarchy import hierarchy_of
 from tilewright.hardware.yaml_schema import parse_allocation
 from tilewright.units import FieldError
-from tilewright.validation import Findings, items, table, texts
+from tilewright.validation import items, table, texts
 from tilewright.workload.operator_groups import ALL, MAC
 
 _OUTPUT = "O"
@@ -26,13 +27,12 @@ WITH_INPUT = ", which every layer with this input needs"
 PARTIAL = ": loop orders that read partial sums back will be refused"
 
 
-def check_directions(findings: Findings, is_part: bool = False) -> None:
+def check_directions(data: dict[Any, Any], problems: Problems, is_part: bool = False) -> None:
     """Record directions that every layer needs and no port carries; note those that only some layers need.
 
     `is_part` of an accelerator of several cores: what such a core is for, and so which inputs it has, only its own
     `operator_types` say.
     """
-    data = table(findings.document.data)
     memories = table(data.get("memories"))
     types = items(data.get("operator_types")) or ([] if is_part else [MAC])
     has_both_inputs = MAC in types or ALL in types
@@ -49,7 +49,7 @@ def check_directions(findings: Findings, is_part: bool = False) -> None:
             if pairs:
                 lacking.setdefault((name, reason), []).extend(pairs)
     for (name, reason), pairs in lacking.items():
-        record = findings.problem if reason == ALWAYS else findings.notice
+        record = problems.at if reason == ALWAYS else problems.notice
         record(("memories", name, "ports"), f"no port carries {', '.join(pairs)}{reason}")
 
 

@@ -1,16 +1,15 @@
 """Checks that data can get from every core to every other, over links or by way of the off-chip memory."""
 
+from tilewright.errors import KeyPath, Problems
 from tilewright.hardware.interconnect import all_pairs
 from tilewright.hardware.paths import PathTable, path_table
 from tilewright.hardware.system import MultiCoreAccelerator
-from tilewright.validation import Findings
-from tilewright.yamlfile import KeyPath
 
 _MOST_LISTED = 8
 Pair = tuple[int, int]
 
 
-def check_paths(findings: Findings, accelerator: MultiCoreAccelerator, place: KeyPath) -> None:
+def check_paths(problems: Problems, accelerator: MultiCoreAccelerator, place: KeyPath) -> None:
     """Record pairs of cores between which nothing can move.
 
     Noted are pairs whose data must be written to the off-chip memory and read again, and links that no path takes.
@@ -20,15 +19,15 @@ def check_paths(findings: Findings, accelerator: MultiCoreAccelerator, place: Ke
     lost = [pair for pair in missing if not _through_memory(table, accelerator.offchip_core_id, pair)]
     if lost:
         allowed = "links in both directions, over cores that are routers"
-        findings.problem(place, f"no data can get from core {_listed(lost)}", allowed=allowed)
+        problems.at(place, f"no data can get from core {_listed(lost)}", allowed=allowed)
     by_way = [pair for pair in missing if pair not in lost]
     if by_way:
-        findings.notice(place, f"only over the off-chip memory can data get from core {_listed(by_way)}")
+        problems.notice(place, f"only over the off-chip memory can data get from core {_listed(by_way)}")
     used = {index for _, path in table.items() for index in path.links}
     unused = [link.name for index, link in enumerate(accelerator.links) if index not in used]
     if unused and not lost:
         more = f" and {len(unused) - _MOST_LISTED} more" if len(unused) > _MOST_LISTED else ""
-        findings.notice(place, f"no path takes {', '.join(unused[:_MOST_LISTED])}{more}: others are faster")
+        problems.notice(place, f"no path takes {', '.join(unused[:_MOST_LISTED])}{more}: others are faster")
 
 
 def _through_memory(table: PathTable, offchip: int | None, pair: Pair) -> bool:

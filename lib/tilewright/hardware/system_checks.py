@@ -4,13 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from tilewright.errors import KeyPath, Problems
 from tilewright.hardware.core import Core
 from tilewright.hardware.core_files import core_files_of
 from tilewright.hardware.system_schema import MESH, ROLE_KEYS, parse_core_ids
 from tilewright.hardware.top_memories import memory_differences, shared_memory_names, top_memories
 from tilewright.units import FieldError
-from tilewright.validation import Findings, items, parsed, table
-from tilewright.yamlfile import KeyPath, YamlDocument
+from tilewright.validation import items, parsed, table
+from tilewright.yamlfile import YamlDocument
 
 _MOST_LISTED = 12
 
@@ -22,6 +23,8 @@ class CoreIds:
     known: tuple[int, ...]
     offchip: int | None
     """Also an id that no core has, if the file says so."""
+    is_certain: bool = True
+    """False where two cores have one id, which is told: then nobody knows which ids there should be."""
 
     @property
     def onchip(self) -> tuple[int, ...]:
@@ -36,8 +39,9 @@ class CoreIds:
         return ", ".join(map(str, self.known)) or "none"
 
 
-def core_ids_of(data: Any) -> CoreIds:
-    """The core ids in the data of a file."""
+def core_ids_of(document: YamlDocument) -> CoreIds:
+    """The core ids in a file."""
+    data = document.data
     cores = table(data).get("cores")
     listed = range(len(cores)) if isinstance(cores, list) else [key for key in table(cores) if type(key) is int]
     offchip: Any = table(table(data).get("graph")).get("offchip_core_id", table(data).get("offchip_core_id"))
@@ -45,104 +49,102 @@ def core_ids_of(data: Any) -> CoreIds:
     for core_id, (path, _) in files.items():
         if path == ("offchip_core",):
             offchip = core_id
-    return CoreIds(tuple(sorted({*listed, *files})), offchip if type(offchip) is int else None)
+    is_certain = not any(len(path) == 2 and path[0] == "cores" for path in document.repeated)
+    return CoreIds(tuple(sorted({*listed, *files})), offchip if type(offchip) is int else None, is_certain)
 
 
-def check_ids(findings: Findings, ids: CoreIds) -> None:
+def check_ids(problems: Problems, document: YamlDocument, ids: CoreIds) -> None:
     """Record every id that no core has, roles that are given twice, and keys that exclude each other."""
-    data = table(findings.document.data)
-    for path in findings.document.repeated:
+    data = table(document.data)
+    for path in document.repeated:
         if len(path) == 2 and path[0] == "cores":
-            findings.problem(path, "another core has this id, and only the last one would count", path[1])
+            problems.at(path, "another core has this id, and only the last one would count", path[1])
     if "offchip_core" in data and "offchip_core_id" in data:
-        findings.problem(("offchip_core_id",), "offchip_core is given too; only one of them can be")
-    check_energy_keys(findings, (), data)
+        problems.at(("offchip_core_id",), "offchip_core is given too; only one of them can be")
+    check_energy_keys(problems, (), data)
     for key in ("core_roles", "core_operator_types", "core_coordinates"):
         for core_id in table(data.get(key)):
-            known_core(findings, (key, core_id), core_id, ids)
+            known_core(problems, (key, core_id), core_id, ids)
     if isinstance(data.get("offchip_core_id"), int):
-        known_core(findings, ("offchip_core_id",), data["offchip_core_id"], ids)
+        known_core(problems, ("offchip_core_id",), data["offchip_core_id"], ids)
     if ids.offchip is not None and ids.offchip in table(data.get("core_roles")):
-        findings.problem(("core_roles", ids.offchip), "is the off-chip core", table(data["core_roles"])[ids.offchip])
+        problems.at(("core_roles", ids.offchip), "is the off-chip core", table(data["core_roles"])[ids.offchip])
     for index, core_id in enumerate(items(data.get("routers"))):
-        known_core(findings, ("routers", index), core_id, ids)
+        known_core(problems, ("routers", index), core_id, ids)
         if core_id == ids.offchip and core_id is not None:
-            findings.problem(("routers", index), "data never pass through the off-chip core", core_id)
-    findings.repeated(("routers",), items(data.get("routers")), "is listed twice")
+            problems.at(("routers", index), "data never pass through the off-chip core", core_id)
+    problems.repeated(("routers",), items(data.get("routers")), "is listed twice")
     places: dict[str, Any] = {}
     for core_id, place in table(data.get("core_coordinates")).items():
         if places.setdefault(str(place), core_id) != core_id:
-            findings.problem(("core_coordinates", core_id), f"core {places[str(place)]} is there already", place)
+            problems.at(("core_coordinates", core_id), f"core {places[str(place)]} is there already", place)
     if data.get("cores") and ids.known == (ids.offchip,) and "offchip_core" not in data:
-        findings.problem(("cores",), "no core is left besides the off-chip core")
+        problems.at(("cores",), "no core is left besides the off-chip core")
 
 
-def check_energy_keys(findings: Findings, path: KeyPath, data: dict[Any, Any]) -> None:
+def check_energy_keys(problems: Problems, path: KeyPath, data: dict[Any, Any]) -> None:
     """Record a table that gives the energy of a link in two ways."""
     if data.get("energy_per_bit") is not None and data.get("unit_energy_cost") is not None:
-        findings.problem((*path, "energy_per_bit"), "unit_energy_cost is given too; only one of them can be")
+        problems.at((*path, "energy_per_bit"), "unit_energy_cost is given too; only one of them can be")
 
 
-def known_core(findings: Findings, path: KeyPath, core_id: Any, ids: CoreIds) -> bool:
+def known_core(problems: Problems, path: KeyPath, core_id: Any, ids: CoreIds) -> bool:
     """Whether a core has this id; a problem is recorded if not (what is no id at all is for the schema to say)."""
     if type(core_id) is not int or core_id in ids.known:
         return type(core_id) is int
-    if not has_repeated_ids(findings.document):
-        findings.problem(path, "no core has this id", core_id, ids.allowed)
+    if ids.is_certain:
+        problems.at(path, "no core has this id", core_id, ids.allowed)
     return False
 
 
-def has_repeated_ids(document: YamlDocument) -> bool:
-    """Whether two cores have one id, which is told: then nobody knows which ids there should be."""
-    return any(len(path) == 2 and path[0] == "cores" for path in document.repeated)
-
-
-def core_list(findings: Findings, path: KeyPath, value: Any, ids: CoreIds, least: int = 2) -> tuple[int, ...] | None:
+def core_list(problems: Problems, path: KeyPath, value: Any, ids: CoreIds, least: int = 2) -> tuple[int, ...] | None:
     """The core ids of a list or text, all known and different and at least `least`; None, with problems, if not."""
     try:
         found = parse_core_ids(value)
     except FieldError as error:
-        findings.problem(path, error.message, value, error.allowed)
+        problems.at(path, error.message, value, error.allowed)
         return None
-    fine = [known_core(findings, path, core_id, ids) for core_id in found]
+    fine = [known_core(problems, path, core_id, ids) for core_id in found]
     if len(set(found)) < len(found):
         repeated = next(core_id for index, core_id in enumerate(found) if core_id in found[:index])
         what = "a core cannot be linked with itself" if len(set(found)) == 1 else "a core is listed twice"
-        findings.problem(path, what, repeated)
+        problems.at(path, what, repeated)
         return None
     if len(found) < least:
-        findings.problem(path, "too few cores", value, f"at least {least}")
+        problems.at(path, "too few cores", value, f"at least {least}")
         return None
     return found if all(fine) else None
 
 
-def sharing_groups(findings: Findings, ids: CoreIds) -> tuple[tuple[tuple[int, ...], KeyPath], ...]:
+def sharing_groups(
+    problems: Problems, data: dict[Any, Any], ids: CoreIds
+) -> tuple[tuple[tuple[int, ...], KeyPath], ...]:
     """The groups of cores that share memory, each with its place; what is wrong with them is recorded."""
     groups: list[tuple[tuple[int, ...], KeyPath]] = []
-    for index, value in enumerate(items(table(findings.document.data).get("core_memory_sharing"))):
+    for index, value in enumerate(items(data.get("core_memory_sharing"))):
         path: KeyPath = ("core_memory_sharing", index)
         if parsed(parse_core_ids, value) is None:
             continue  # The schema says so.
-        group = core_list(findings, path, value, ids)
+        group = core_list(problems, path, value, ids)
         if group is None:
             continue
         if ids.offchip in group:
-            findings.problem(path, "the off-chip core shares its memory with none", ids.offchip)
+            problems.at(path, "the off-chip core shares its memory with none", ids.offchip)
             continue
         earlier = {core_id for other, _ in groups for core_id in other}
         for core_id in sorted(earlier.intersection(group)):
-            findings.problem(path, "the core is in another group too", core_id)
+            problems.at(path, "the core is in another group too", core_id)
         groups.append((tuple(sorted(group)), path))
     return tuple(groups)
 
 
-def check_shared_memories(findings: Findings, path: KeyPath, group: dict[int, Core]) -> None:
+def check_shared_memories(problems: Problems, path: KeyPath, group: dict[int, Core]) -> None:
     """Record why cores cannot share memory: no top memory of one name, or descriptions that contradict each other."""
     ids, cores = list(group), list(group.values())
     shared = shared_memory_names(cores)
     if not shared:
         names = "; ".join(f"core {key}: {', '.join(_top_names(core))}" for key, core in group.items())
-        findings.problem(path, f"these cores have no top memory of one name to share ({names})")
+        problems.at(path, f"these cores have no top memory of one name to share ({names})")
         return
     first = {memory.name: memory for memory, _ in top_memories(cores[0])}
     for core_id, core in list(group.items())[1:]:
@@ -152,7 +154,7 @@ def check_shared_memories(findings: Findings, path: KeyPath, group: dict[int, Co
                 message = (
                     f"{memory.name} of core {core_id} is not that of core {ids[0]}: {', '.join(differences)} differ"
                 )
-                findings.problem(path, message)
+                problems.at(path, message)
     for core_id, core in group.items():
         private = [
             f"{memory.name} ({', '.join(operands)})"
@@ -160,10 +162,10 @@ def check_shared_memories(findings: Findings, path: KeyPath, group: dict[int, Co
             if memory.name not in shared
         ]
         if private:
-            findings.notice(path, f"core {core_id} keeps {', '.join(private)} to itself; {', '.join(shared)} is shared")
+            problems.notice(path, f"core {core_id} keeps {', '.join(private)} to itself; {', '.join(shared)} is shared")
 
 
-def note_closed_memories(findings: Findings, path: KeyPath, core: Core) -> None:
+def note_closed_memories(problems: Problems, path: KeyPath, core: Core) -> None:
     """Note a top memory that other cores cannot write inputs to or read outputs from, since no port carries them."""
     for memory, operands in top_memories(core):
         needed = [(operand, "th" if operand == "O" else "fh") for operand in operands]
@@ -172,10 +174,10 @@ def note_closed_memories(findings: Findings, path: KeyPath, core: Core) -> None:
         ]
         if missing:
             message = f"no port of {memory.name} carries {', '.join(missing)}, which moves data from or to other cores"
-            findings.notice(path, message)
+            problems.notice(path, message)
 
 
-def note_silent_ports(findings: Findings, path: KeyPath, core: Core) -> None:
+def note_silent_ports(problems: Problems, path: KeyPath, core: Core) -> None:
     """Note directions that the off-chip memory lacks for operands that do not fit a core and stream from or to it."""
     for memory, operands in top_memories(core):
         needed = [(operand, "fl" if operand == "O" else "tl") for operand in operands]
@@ -184,45 +186,44 @@ def note_silent_ports(findings: Findings, path: KeyPath, core: Core) -> None:
             message = (
                 f"no port of {memory.name} carries {', '.join(missing)}: what does not fit a core cannot stream so"
             )
-            findings.notice(path, message)
+            problems.notice(path, message)
 
 
 def _top_names(core: Core) -> Iterable[str]:
     return (memory.name for memory, _ in top_memories(core))
 
 
-def check_graph(findings: Findings, ids: CoreIds) -> None:
+def check_graph(problems: Problems, data: dict[Any, Any], ids: CoreIds) -> None:
     """Record what is wrong with a regular graph: its size, and the ids of its special cores."""
-    data = table(findings.document.data)
     graph = table(data.get("graph"))
     if not isinstance(data.get("graph"), dict):
         return
     if "core_connectivity" in data or "offchip_core" in data:
         key = next(key for key in ("core_connectivity", "offchip_core") if key in data)
-        findings.problems[:] = [problem for problem in findings.problems if problem.path != key]
-        findings.problem((key,), "belongs to the other kind of file; give either graph or core_connectivity")
+        problems.found[:] = [problem for problem in problems.found if problem.path != key]
+        problems.at((key,), "belongs to the other kind of file; give either graph or core_connectivity")
     special: dict[int, str] = {}
     is_known = True
     for key in (*ROLE_KEYS, "offchip_core_id"):
         core_id = graph.get(key)
         if type(core_id) is not int:
             continue
-        if not known_core(findings, ("graph", key), core_id, ids):
+        if not known_core(problems, ("graph", key), core_id, ids):
             is_known = False
             continue
         if core_id in special:
-            findings.problem(("graph", key), f"is {special[core_id]} too", core_id)
+            problems.at(("graph", key), f"is {special[core_id]} too", core_id)
         special.setdefault(core_id, key)
     if graph.get("type") != MESH:
         return
     rows, columns = graph.get("nb_rows"), graph.get("nb_cols")
     for key in ("nb_rows", "nb_cols"):
         if graph.get(key) is None:
-            findings.problem(("graph", key), "required key is missing; a mesh needs it")
+            problems.at(("graph", key), "required key is missing; a mesh needs it")
     if type(rows) is not int or type(columns) is not int or min(rows, columns) < 1 or not ids.known:
         return
     regular = len([core_id for core_id in ids.known if core_id not in special])
     # Where the id of a special core is wrong, one of the others is too many.
     if rows * columns != regular and is_known:
         message = f"{rows} rows of {columns} are not the {regular} cores that have no other role"
-        findings.problem(("graph", "nb_rows"), message, rows, f"nb_rows times nb_cols is {regular}")
+        problems.at(("graph", "nb_rows"), message, rows, f"nb_rows times nb_cols is {regular}")

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tilewright.errors import InputError, Problem
+from tilewright.errors import Problems
 from tilewright.hardware.connections import default_cost, read_connections
 from tilewright.hardware.core import Core
 from tilewright.hardware.core_files import (
@@ -40,7 +40,7 @@ from tilewright.hardware.system_links import (
 )
 from tilewright.hardware.system_schema import MESH, ROLE_KEYS, ConnectivityFile, GraphFile
 from tilewright.hardware.unmodelled import check_unmodelled, note_unmodelled
-from tilewright.validation import Findings, table, validate
+from tilewright.validation import table, validate
 from tilewright.yamlfile import YamlDocument
 
 Pair = tuple[int, int]
@@ -51,85 +51,73 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
 
     Core files are found from the folder of the document, or from the working folder if it has no file.
     """
-    findings = Findings(document)
-    elsewhere: list[Problem] = []
-    is_graph = "graph" in table(document.data) or isinstance(table(document.data).get("cores"), list)
-    entry = validate(GraphFile if is_graph else ConnectivityFile, findings)
-    ids = core_ids_of(document.data)
-    files = _core_files(findings, ids, elsewhere)
-    check_ids(findings, ids)
-    check_graph(findings, ids)
-    groups = sharing_groups(findings, ids)
+    problems, data = Problems(document), table(document.data)
+    is_graph = "graph" in data or isinstance(data.get("cores"), list)
+    entry = validate(GraphFile if is_graph else ConnectivityFile, document.data, problems)
+    ids = core_ids_of(document)
+    files = _core_files(problems, document, ids)
+    check_ids(problems, document, ids)
+    check_graph(problems, data, ids)
+    groups = sharing_groups(problems, data, ids)
     for group, path in groups:
         if all(core_id in files for core_id in group):
-            check_shared_memories(findings, path, {core_id: files[core_id].core for core_id in group})
+            check_shared_memories(problems, path, {core_id: files[core_id].core for core_id in group})
     sharing = {pair for group, _ in groups for pair in all_pairs(group)}
-    connections = read_connections(findings, ids, sharing)
-    check_unmodelled(findings, ids, {core_id: file.core for core_id, file in files.items()})
-    _check_offchip_ports(findings, ids, files)
+    connections = read_connections(problems, data, ids, sharing)
+    check_unmodelled(problems, data, ids, {core_id: file.core for core_id, file in files.items()})
+    _check_offchip_ports(problems, document, ids, files)
     for core_id, (place, _) in core_files_of(document.data).items():
         if core_id in files:
             note = note_silent_ports if core_id == ids.offchip else note_closed_memories
-            note(findings, place, files[core_id].core)
-    _finish(findings, elsewhere, notices=None)
+            note(problems, place, files[core_id].core)
+    problems.finish()
     links = _links(entry, connections, ids, files, sharing)
     if isinstance(entry, ConnectivityFile):
-        note_unmodelled(findings, entry, links)
+        note_unmodelled(problems, entry, links)
     places = _places(entry, ids, files, sharing)
     cores = tuple(files[core_id].core for core_id in ids.known)
     sharers = tuple(group for group, _ in groups)
     accelerator = MultiCoreAccelerator(entry.name, cores, places, links, sharers)
-    check_paths(findings, accelerator, ("graph",) if is_graph else ("core_connectivity",))
-    _finish(findings, [], notices)
+    check_paths(problems, accelerator, ("graph",) if is_graph else ("core_connectivity",))
+    problems.finish(notices)
     return accelerator
 
 
-def _finish(findings: Findings, elsewhere: list[Problem], notices: list[str] | None) -> None:
-    """Raise InputError if there are problems: those of the file in the order of lines, then those of core files."""
-    if findings.problems or elsewhere:
-        own = sorted(dict.fromkeys(findings.problems), key=lambda problem: problem.line)
-        raise InputError([*own, *dict.fromkeys(elsewhere)])
-    findings.finish(notices)
-
-
-def _core_files(findings: Findings, ids: CoreIds, elsewhere: list[Problem]) -> dict[int, CoreFile]:
+def _core_files(problems: Problems, document: YamlDocument, ids: CoreIds) -> dict[int, CoreFile]:
     """Core id -> file, of the files that can be read; each file is read once for each way it is used."""
-    folder = Path(findings.document.file).parent if findings.document.file else Path()
+    folder = Path(document.file).parent if document.file else Path()
     read: dict[tuple[Path, bool], CoreFile | None] = {}
     found: dict[int, CoreFile] = {}
-    for core_id, (place, name) in core_files_of(findings.document.data).items():
+    for core_id, (place, name) in core_files_of(document.data).items():
         path = find_core_file(name, folder)
         if path is None:
             missing = missing_file_problem(name, folder)
-            findings.problem(place, missing.message, name, missing.allowed, missing.nearest)
+            problems.at(place, missing.message, name, missing.allowed, missing.nearest)
             continue
         key = (path, core_id == ids.offchip)
         if key not in read:
             try:
-                read[key] = read_core_file(*key, findings.notices)
+                read[key] = problems.attempt(read_core_file, *key, problems.notices)
             except NotOneCoreError as error:
-                findings.problem(place, str(error), name)
+                problems.at(place, str(error), name)
                 read[key] = None
-            except InputError as error:
-                read[key] = None
-                elsewhere += error.problems
         core_file = read[key]
         if core_file is not None:
             found[core_id] = core_file
     return found
 
 
-def _check_offchip_ports(findings: Findings, ids: CoreIds, files: dict[int, CoreFile]) -> None:
+def _check_offchip_ports(problems: Problems, document: YamlDocument, ids: CoreIds, files: dict[int, CoreFile]) -> None:
     """Record an off-chip memory that cannot be read or written, and note ports that nothing uses."""
     if ids.offchip is None or ids.offchip not in files:
         if ids.known and ids.offchip is None:
-            findings.notice((), "has no off-chip core: weights and inputs of the network have nowhere to come from")
+            problems.notice((), "has no off-chip core: weights and inputs of the network have nowhere to come from")
         return
-    place, name = core_files_of(findings.document.data)[ids.offchip]
+    place, name = core_files_of(document.data)[ids.offchip]
     read, write, _ = offchip_ports(files[ids.offchip].core)
     for width, word in ((read, "read"), (write, "write")):
         if width is None:
-            findings.problem(place, f"no port of the off-chip memory can {word}", name)
+            problems.at(place, f"no port of the off-chip memory can {word}", name)
 
 
 def _links(

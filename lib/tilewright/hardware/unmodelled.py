@@ -3,48 +3,47 @@
 from collections.abc import Mapping
 from typing import Any
 
+from tilewright.errors import KeyPath, Problems
 from tilewright.hardware.core import Core
 from tilewright.hardware.interconnect import Link
 from tilewright.hardware.system_checks import CoreIds, known_core
 from tilewright.hardware.system_schema import ConnectivityFile, RateEntry, parse_memory_name, parse_rate_place
 from tilewright.hardware.top_memories import top_memories
-from tilewright.validation import Findings, items, parsed, table
-from tilewright.yamlfile import KeyPath
+from tilewright.validation import items, parsed, table
 
 _MOST_LISTED = 8
 
 
-def check_unmodelled(findings: Findings, ids: CoreIds, cores: Mapping[int, Core]) -> None:
+def check_unmodelled(problems: Problems, data: dict[Any, Any], ids: CoreIds, cores: Mapping[int, Core]) -> None:
     """Record ids, memories and ports that `bandwidth` and `memory_aliases` name and no core has."""
-    data = table(findings.document.data)
     rates = table(data.get("bandwidth"))
     for key in rates:
         found = parsed(parse_rate_place, key)
-        if found is None or not known_core(findings, ("bandwidth", key), found[0], ids):
+        if found is None or not known_core(problems, ("bandwidth", key), found[0], ids):
             continue
         core_id, memory, port = found
         if memory and core_id in rates:
-            findings.problem(("bandwidth", key), f"core {core_id} has rates of its own, which are those of its ports")
+            problems.at(("bandwidth", key), f"core {core_id} has rates of its own, which are those of its ports")
         elif memory and core_id in cores:
-            _check_port(findings, ("bandwidth", key), cores[core_id], memory, port)
+            _check_port(problems, ("bandwidth", key), cores[core_id], memory, port)
     for index, group in enumerate(items(data.get("memory_aliases"))):
         for place, text in enumerate(items(group)):
             path: KeyPath = ("memory_aliases", index, place)
             named = parsed(parse_memory_name, text)
-            if named is None or not known_core(findings, path, named[0], ids) or named[0] not in cores:
+            if named is None or not known_core(problems, path, named[0], ids) or named[0] not in cores:
                 continue
             memories = [memory.name for memory in cores[named[0]].memories]
             if named[1] not in memories:
-                findings.unknown_name(path, f"core {named[0]} has no such memory", named[1], memories)
+                problems.unknown_name(path, f"core {named[0]} has no such memory", named[1], memories)
 
 
-def note_unmodelled(findings: Findings, entry: ConnectivityFile, links: tuple[Link, ...]) -> None:
+def note_unmodelled(problems: Problems, entry: ConnectivityFile, links: tuple[Link, ...]) -> None:
     """Note what an accelerator file says that changes no number here."""
     if isinstance(entry.bandwidth, dict):
         rates = [_rate(key, rate, links) for key, rate in list(entry.bandwidth.items())[:_MOST_LISTED]]
         more = len(entry.bandwidth) - len(rates)
         listed = "; ".join(rates) + (f"; and {more} more" if more else "")
-        findings.notice(("bandwidth",), f"not modelled, transfers go at the width of links: {listed}")
+        problems.notice(("bandwidth",), f"not modelled, transfers go at the width of links: {listed}")
     notes = {
         "technology_node": "not used: energies and areas are those of the core files",
         "memory_aliases": "not used: each core keeps its own memory and its area; core_memory_sharing makes them one",
@@ -53,17 +52,17 @@ def note_unmodelled(findings: Findings, entry: ConnectivityFile, links: tuple[Li
     }
     for key, text in notes.items():
         if getattr(entry, key):
-            findings.notice((key,), text)
+            problems.notice((key,), text)
 
 
-def _check_port(findings: Findings, path: KeyPath, core: Core, memory: str, port: str) -> None:
+def _check_port(problems: Problems, path: KeyPath, core: Core, memory: str, port: str) -> None:
     tops = {found.name: found for found, _ in top_memories(core)}
     if memory not in tops:
-        findings.unknown_name(path, "is not a memory at the top of this core", memory, list(tops))
+        problems.unknown_name(path, "is not a memory at the top of this core", memory, list(tops))
         return
     ports = [found.name for found in tops[memory].ports]
     if port not in ports:
-        findings.unknown_name(path, f"{memory} has no such port", port, ports)
+        problems.unknown_name(path, f"{memory} has no such port", port, ports)
 
 
 def _rate(key: Any, rate: RateEntry, links: tuple[Link, ...]) -> str:

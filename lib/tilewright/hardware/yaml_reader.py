@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from tilewright.errors import Problems
 from tilewright.file_kinds import HARDWARE, refuse_other_kind
 from tilewright.hardware.core import Accelerator, Core, Dataflow, Memory, OperationalArray, Port
 from tilewright.hardware.core_dialects import in_current_form, only_stores, with_dummy_array
@@ -16,7 +17,7 @@ from tilewright.hardware.yaml_schema import (
     parse_allocation,
     parse_unrolling,
 )
-from tilewright.validation import Findings, table, validate
+from tilewright.validation import table, validate
 from tilewright.yamlfile import YamlDocument, document_of, load_yaml
 
 
@@ -37,11 +38,12 @@ def accelerator_of(document: YamlDocument, notices: list[str] | None = None, use
         from tilewright.hardware.system_reader import multi_core_of
 
         return multi_core_of(document, notices)
-    findings = Findings(in_current_form(document))
-    entry: HardwareFile = validate(HardwareFile, findings)
-    check_hardware(findings, use)
-    note_unmodelled_keys(findings)
-    findings.finish(notices)
+    document = in_current_form(document)
+    problems = Problems(document)
+    entry: HardwareFile = validate(HardwareFile, document.data, problems)
+    check_hardware(document, problems, use)
+    note_unmodelled_keys(document, problems)
+    problems.finish(notices)
     return Accelerator(entry.name, (_core(entry),))
 
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from tilewright.causes import count_of, some_of
-from tilewright.errors import MappingError
+from tilewright.errors import MappingError, Problems
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.spatial_generation import (
@@ -19,7 +19,6 @@ from tilewright.mapping.spatial_generation import (
     size_limits,
 )
 from tilewright.profile import ModelProfile
-from tilewright.validation import Findings
 from tilewright.workload.layer import Layer
 from tilewright.workload.relevancy import operand_relevancy
 
@@ -28,11 +27,11 @@ Cut = tuple[str, str]
 
 
 def note_cut_lanes(
-    findings: Findings, mapping: Mapping, cuts: Iterable[tuple[str, MappingConstraints, Iterable[Cut]]]
+    problems: Problems, mapping: Mapping, cuts: Iterable[tuple[str, MappingConstraints, Iterable[Cut]]]
 ) -> None:
     """Note every cause for which lanes are cut once, with the layers that it hits.
 
-    `findings` are of the document of the mapping; `cuts` have the names of layers and their entries.
+    `problems` are of the document of the mapping; `cuts` have the names of layers and their entries.
     """
     place_of = {id(entry): place for place, entry in enumerate(mapping.entries)}
     found: dict[tuple[int, str, str], dict[str, None]] = {}
@@ -42,7 +41,7 @@ def note_cut_lanes(
     for (place, name, cause), layers in found.items():
         names = list(layers)
         path = (place, "spatial_mapping", name)
-        findings.notice(path, f"{cause} (in {count_of(len(names), 'layer')}: {some_of(names)})")
+        problems.notice(path, f"{cause} (in {count_of(len(names), 'layer')}: {some_of(names)})")
 
 
 def cuts_by_array(layer: Layer, core: Core, constraints: MappingConstraints) -> Iterator[Cut]:

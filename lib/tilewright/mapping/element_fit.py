@@ -6,10 +6,9 @@ from pathlib import Path
 from tilewright.artifacts.envelope import is_artifact
 from tilewright.artifacts.files import file_of
 from tilewright.causes import count_of, some_of
-from tilewright.errors import InputError
+from tilewright.errors import InputError, Problem, Problems
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import Mapping
-from tilewright.validation import Findings
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.yamlfile import YamlDocument, load_yaml
 
@@ -30,7 +29,7 @@ def too_small_memories(layer: Layer, core: Core, mapping: Mapping) -> list[TooSm
     return found
 
 
-def element_fit_findings(layers: Iterable[Layer], core: Core, mapping: Mapping, source: object) -> Findings:
+def element_fit_problems(layers: Iterable[Layer], core: Core, mapping: Mapping, source: object) -> list[Problem]:
     """A problem for each such memory, with the layers that it hits, on its line in the file of the core.
 
     `source` is what the core was read from: problems have lines where that is a file that a person wrote.
@@ -41,13 +40,13 @@ def element_fit_findings(layers: Iterable[Layer], core: Core, mapping: Mapping, 
         for memory, operand, bits in too_small_memories(layer, core, mapping):
             elements.setdefault(memory, {})[f"of {operand} has {bits:,}"] = None
             hit.setdefault(memory, {})[layer.name] = None
-    findings = Findings(hardware_document(source, core))
+    problems = Problems(hardware_document(source, core))
     sizes = {memory.name: count_of(memory.size_bits, "bit") for memory in core.memories}
     for memory, names in hit.items():
         where = f"{count_of(len(names), 'layer')}: {some_of(list(names))}"
         message = f"holds {sizes[memory]}, and one element {', '.join(elements[memory])} (in {where})"
-        findings.problem(("memories", memory, "size"), message)
-    return findings
+        problems.at(("memories", memory, "size"), message)
+    return problems.found
 
 
 def hardware_document(source: object, core: Core) -> YamlDocument:

@@ -8,7 +8,7 @@ from typing import Any
 from tilewright.artifacts.envelope import is_artifact
 from tilewright.artifacts.files import FilePath, existing_file
 from tilewright.artifacts.objects import read_object
-from tilewright.errors import Problem
+from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import Mapping
 from tilewright.workload.graph import Workload
@@ -26,6 +26,13 @@ def parse_mapping(source: MappingSource, notices: list[str] | None = None) -> Ma
         return read_mapping(list(source), notices)
     path = existing_file(source, "mapping")
     return read_object(Mapping, path, "tilewright/mapping") if is_artifact(path) else read_mapping(path, notices)
+
+
+def given_mapping(source: MappingSource | None, notices: list[str]) -> Mapping:
+    """The same of a run, which needs one. Raises InputError also if none is given."""
+    if source is None:
+        raise InputError("no mapping is given")
+    return parse_mapping(source, notices)
 
 
 def names_unknown_to(mapping: Mapping, core: Core, network: Workload, source: str) -> list[Problem]:

@@ -1,17 +1,16 @@
 """Entries of a mapping file that select no layer of the network: slips of the pen, mostly."""
 
-from tilewright.errors import nearest_name
+from tilewright.errors import Problems, nearest_name
 from tilewright.mapping.constraints import LAYER_KINDS, Mapping
-from tilewright.validation import Findings
 from tilewright.workload.graph import Workload
 from tilewright.workload.operator_groups import KNOWN_TYPES, bare_type
 
 _DEFAULT = "default"
 
 
-def note_unused_entries(findings: Findings, mapping: Mapping, workload: Workload) -> None:
+def note_unused_entries(problems: Problems, mapping: Mapping, workload: Workload) -> None:
     """Note entries that are for no layer, unless they are for operators that other networks may have, and those that
-    others come before in every layer. `findings` are of the document of the mapping."""
+    others come before in every layer. `problems` are of the document of the mapping."""
     selected: set[int] = set()
     used: set[int] = set()
     for node in workload.nodes:
@@ -25,11 +24,11 @@ def note_unused_entries(findings: Findings, mapping: Mapping, workload: Workload
         if id(entry) in used or is_for_any_network(entry.name):
             continue
         if id(entry) in selected:
-            findings.notice((index, "name"), "plays no part: other entries come first for all layers that it selects")
+            problems.notice((index, "name"), "plays no part: other entries come first for all layers that it selects")
         elif entry.name not in names:
             near = "" if any(sign in entry.name for sign in "*?[") else _nearest(entry.name, workload)
             meant = f" (did you mean '{near}'?)" if near else ""
-            findings.notice((index, "name"), f"selects no layer of {workload.name}{meant}")
+            problems.notice((index, "name"), f"selects no layer of {workload.name}{meant}")
 
 
 def is_for_any_network(name: str) -> bool:

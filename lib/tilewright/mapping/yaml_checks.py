@@ -4,76 +4,73 @@ with."""
 from pathlib import Path
 from typing import Any
 
-from tilewright.errors import InputError, Problem
+from tilewright.errors import InputError, KeyPath, Problem, Problems
 from tilewright.hardware.core import Core
 from tilewright.hardware.dataflow_checks import is_usual_loop
 from tilewright.hardware.yaml_schema import parse_unrolling
 from tilewright.mapping.constraints import LAYER_KINDS, WILDCARD, Mapping, MappingConstraints
 from tilewright.mapping.data_locality_reach import reach_faults
-from tilewright.validation import Findings, items, parsed, table, texts
+from tilewright.validation import items, parsed, table, texts
 from tilewright.workload.graph import Workload
-from tilewright.yamlfile import KeyPath, YamlDocument, load_yaml
+from tilewright.yamlfile import YamlDocument, load_yaml
 
 _NEWEST_DIALECT = ("kernel", "layers", "fused_groups")
 """Keys of mapping files of Stream after 2025, which have another form."""
 _DEFAULT = "default"
 
 
-def refuse_multi_core(findings: Findings) -> bool:
+def refuse_multi_core(data: Any, problems: Problems) -> bool:
     """True, with problems recorded, if the file uses keys of the newest multi-core dialect."""
-    data = findings.document.data
     entries = [((), data)] if isinstance(data, dict) else [((index,), entry) for index, entry in enumerate(items(data))]
     for path, entry in entries:
         for key in table(entry):
             if key in _NEWEST_DIALECT:
-                findings.problem(
-                    (*path, key), "this form of mapping files (layers, fused_groups, kernel) is not supported"
-                )
-    return bool(findings.problems)
+                problems.at((*path, key), "this form of mapping files (layers, fused_groups, kernel) is not supported")
+    return bool(problems.found)
 
 
-def check_mapping(findings: Findings) -> None:
+def check_mapping(data: Any, problems: Problems) -> None:
     """Record every problem across fields, and notices of what is unusual."""
-    entries = [table(entry) for entry in items(findings.document.data)]
+    entries = [table(entry) for entry in items(data)]
     names = [name if isinstance(name := entry.get("name"), str) else None for entry in entries]
     for index, name in enumerate(names):
         if name is not None and name in names[:index]:
-            findings.problem((index, "name"), "another entry has the same name", name)
+            problems.at((index, "name"), "another entry has the same name", name)
     if entries and _DEFAULT not in names:
-        findings.problem((), "an entry with `name: default` is required, for layers that no other entry selects")
+        problems.at((), "an entry with `name: default` is required, for layers that no other entry selects")
     for index, entry in enumerate(entries):
         name = names[index]
         if name is not None and name.startswith("@") and name[1:] not in LAYER_KINDS:
-            findings.unknown_name((index, "name"), "no such kind of layer", name, [f"@{kind}" for kind in LAYER_KINDS])
-        _check_links((index, "memory_operand_links"), table(entry.get("memory_operand_links")), findings)
-        _note_repeated_dimensions((index, "spatial_mapping"), table(entry.get("spatial_mapping")), findings)
-        _check_boundaries((index, "level_boundaries"), table(entry), findings)
-        _check_cores((index,), table(entry), findings)
+            problems.unknown_name((index, "name"), "no such kind of layer", name, [f"@{kind}" for kind in LAYER_KINDS])
+        _check_links((index, "memory_operand_links"), table(entry.get("memory_operand_links")), problems)
+        _note_repeated_dimensions((index, "spatial_mapping"), table(entry.get("spatial_mapping")), problems)
+        _check_boundaries((index, "level_boundaries"), table(entry), problems)
+        _check_cores((index,), table(entry), problems)
 
 
-def _check_boundaries(path: KeyPath, entry: dict[Any, Any], findings: Findings) -> None:
+def _check_boundaries(path: KeyPath, entry: dict[Any, Any], problems: Problems) -> None:
     """Boundaries count the loops of an ordering that leaves nothing open, and never fall from level to level."""
     boundaries = table(entry.get("level_boundaries"))
     if not boundaries:
         return
     loops = items(entry.get("temporal_ordering"))
     if not loops or any(WILDCARD in items(loop) for loop in loops):
-        findings.problem(path, "needs a temporal_ordering that gives every loop with its size")
+        problems.at(path, "needs a temporal_ordering that gives every loop with its size")
     for operand, counts in boundaries.items():
         numbers = [count for count in items(counts) if isinstance(count, int)]
         if numbers != sorted(numbers):
-            findings.problem((*path, operand), "a level cannot end before the one below it", str(numbers))
+            problems.at((*path, operand), "a level cannot end before the one below it", str(numbers))
 
 
-def _check_cores(path: KeyPath, entry: dict[Any, Any], findings: Findings) -> None:
+def _check_cores(path: KeyPath, entry: dict[Any, Any], problems: Problems) -> None:
     """A core is given once, unless groups are fixed to it; a name of a dimension once; fixed cores are named."""
     if entry.get("core_allocation_is_fixed") is not True:
-        findings.repeated((*path, "core_allocation"), items(entry.get("core_allocation")), "this core is named before")
-    findings.repeated(
+        problems.repeated((*path, "core_allocation"), items(entry.get("core_allocation")), "this core is named before")
+    problems.repeated(
         (*path, "layer_dimension_names"), texts(entry.get("layer_dimension_names")), "this name is given before"
     )
     if entry.get("core_allocation_is_fixed") is True and not entry.get("core_allocation"):
-        findings.problem((*path, "core_allocation_is_fixed"), "needs a core_allocation")
+        problems.at((*path, "core_allocation_is_fixed"), "needs a core_allocation")
 
 
 def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = "") -> list[Problem]:
@@ -83,7 +80,7 @@ def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = 
     is no problem (it is capped), and hints for other arrays are never read.
     """
     document = document_behind(mapping, str(file))
-    findings = Findings(document)
+    problems = Problems(document)
     dimensions = [name for name, _ in core.operational_array.dimensions]
     held = sorted({operand for memory in core.memories for operand in memory.operands})
     for index, entry in enumerate(mapping.entries):
@@ -91,25 +88,25 @@ def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = 
             if dimension not in dimensions:
                 path: KeyPath = (index, "spatial_mapping", dimension)
                 message = f"core {core.name} has no such array dimension"
-                findings.unknown_name(path, message, dimension, dimensions)
+                problems.unknown_name(path, message, dimension, dimensions)
         for operand, memory_operand in entry.memory_operand_links:
             if memory_operand not in held:
                 path = (index, "memory_operand_links", operand)
                 message = f"core {core.name} has no memory for this memory operand"
-                findings.unknown_name(path, message, memory_operand, held)
-        _check_reach(index, entry, core, findings)
-    return findings.problems
+                problems.unknown_name(path, message, memory_operand, held)
+        _check_reach(index, entry, core, problems)
+    return problems.found
 
 
-def _check_reach(index: int, entry: MappingConstraints, core: Core, findings: Findings) -> None:
+def _check_reach(index: int, entry: MappingConstraints, core: Core, problems: Problems) -> None:
     """The memories of a reach are memories of the core, hold the operand, and have the room that is occupied."""
     given = entry.memory_reach
     for fault in reach_faults(core, entry.memory_operand_links, given) if given else ():
         path: KeyPath = (index, "memory_reach", *fault.path)
         if fault.is_unknown:
-            findings.unknown_name(path, fault.message, str(fault.value), [memory.name for memory in core.memories])
+            problems.unknown_name(path, fault.message, str(fault.value), [memory.name for memory in core.memories])
         else:
-            findings.problem(path, fault.message, fault.value)
+            problems.at(path, fault.message, fault.value)
 
 
 def check_mapping_against_workload(mapping: Mapping, workload: Workload, file: str | Path = "") -> list[Problem]:
@@ -118,7 +115,7 @@ def check_mapping_against_workload(mapping: Mapping, workload: Workload, file: s
     A usual dimension that this network lacks is no problem (mapping files are used for several networks).
     """
     document = document_behind(mapping, str(file))
-    findings = Findings(document)
+    problems = Problems(document)
     known = list(dict.fromkeys(d for node in workload.layers_in_order if node.layer for d in node.layer.size_of))
     message = f"no layer of {workload.name} has this loop dimension"
     for index, entry in enumerate(mapping.entries):
@@ -145,8 +142,8 @@ def check_mapping_against_workload(mapping: Mapping, workload: Workload, file: s
         ]
         for path, dimension in named:
             if dimension not in known and not is_usual_loop(dimension):
-                findings.unknown_name(path, message, dimension, known)
-    return findings.problems
+                problems.unknown_name(path, message, dimension, known)
+    return problems.found
 
 
 def document_behind(mapping: Mapping, file: str) -> YamlDocument:
@@ -170,23 +167,23 @@ def _lists_of(entry: MappingConstraints) -> dict[str, Any]:
     return {"name": entry.name} | {key: list(getattr(entry, key)) for key in keys}
 
 
-def _check_links(path: KeyPath, links: dict[Any, Any], findings: Findings) -> None:
+def _check_links(path: KeyPath, links: dict[Any, Any], problems: Problems) -> None:
     used: dict[str, str] = {}
     for operand, memory_operand in links.items():
         if not isinstance(memory_operand, str):
             continue
         if memory_operand in used:
             message = f"is linked to operand {used[memory_operand]} too; links must be one to one"
-            findings.problem((*path, operand), message, memory_operand)
+            problems.at((*path, operand), message, memory_operand)
         used.setdefault(memory_operand, str(operand))
 
 
-def _note_repeated_dimensions(path: KeyPath, unrollings: dict[Any, Any], findings: Findings) -> None:
+def _note_repeated_dimensions(path: KeyPath, unrollings: dict[Any, Any], problems: Problems) -> None:
     for array_dimension, entries in unrollings.items():
         seen = set()
         for index, text in enumerate(items(entries)):
             pair = parsed(parse_unrolling, text) if isinstance(text, str) else None
             if pair is not None and pair[0] in seen:
-                findings.notice((*path, array_dimension, index), f"{pair[0]} is given twice here, the last one counts")
+                problems.notice((*path, array_dimension, index), f"{pair[0]} is given twice here, the last one counts")
             if pair is not None:
                 seen.add(pair[0])

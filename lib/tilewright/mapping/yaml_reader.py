@@ -3,12 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+from tilewright.errors import Problems
 from tilewright.file_kinds import MAPPING, refuse_other_kind
 from tilewright.hardware.yaml_schema import parse_unrolling
 from tilewright.mapping.constraints import GivenReach, Mapping, MappingConstraints
 from tilewright.mapping.yaml_checks import check_mapping, check_mapping_against_core, refuse_multi_core
 from tilewright.mapping.yaml_schema import MappingEntry, MappingFile, parse_ordering_entry, parse_tiling_entry
-from tilewright.validation import Findings, validate
+from tilewright.validation import validate
 from tilewright.yamlfile import YamlDocument, document_of, load_yaml
 
 __all__ = ["check_mapping_against_core", "mapping_of", "read_mapping"]
@@ -25,13 +26,13 @@ def read_mapping(source: str | Path | list[dict[str, Any]], notices: list[str] |
 
 def mapping_of(document: YamlDocument, notices: list[str] | None = None) -> Mapping:
     """The mapping of a loaded document. Raises InputError."""
-    findings = Findings(document)
-    if refuse_multi_core(findings):
-        findings.finish(notices)
+    problems = Problems(document)
+    if refuse_multi_core(document.data, problems):
+        problems.finish(notices)
     refuse_other_kind(document, MAPPING)
-    entries = validate(MappingFile, findings)
-    check_mapping(findings)
-    findings.finish(notices)
+    entries = validate(MappingFile, document.data, problems)
+    check_mapping(document.data, problems)
+    problems.finish(notices)
     return Mapping(tuple(_constraints(entry, written) for entry, written in zip(entries, document.data, strict=True)))
 
 

@@ -17,8 +17,8 @@ from tilewright.silicon.case_files import CaseFiles
 from tilewright.silicon.expected import Expected, read_expected
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.system_problem import SystemProblem, read_system_problem
-from tilewright.validation import Count, Entry, Findings, PositiveCount, table, validate
-from tilewright.yamlfile import load_yaml
+from tilewright.validation import Count, Entry, PositiveCount, table, validate
+from tilewright.yamlfile import YamlDocument, load_yaml
 
 _FOR_PEOPLE = ("main", "commit", "zigzag", "workload_parser", "model")
 """Keys of a run file that say where it comes from."""
@@ -107,20 +107,21 @@ def read_case(name: str, files: CaseFiles) -> SiliconCase:
 
 
 def _read_run(path: Path, notices: list[str]) -> RunEntry:
-    findings = Findings(load_yaml(path))
-    run: RunEntry = validate(RunEntry, findings)
+    document = load_yaml(path)
+    problems = Problems(document)
+    run: RunEntry = validate(RunEntry, document.data, problems)
     known = (*RunEntry.model_fields, *_FOR_PEOPLE)
-    for key in table(findings.document.data):
+    for key in table(document.data):
         if key not in known:
-            findings.notice((key,), "has no effect")
-    findings.finish(notices)
+            problems.notice((key,), "has no effect")
+    problems.finish(notices)
     try:
         run.tiling  # noqa: B018  wrong values are told with their place in the file
     except InputError as error:
-        raise InputError([_placed(problem, findings) for problem in error.problems]) from None
+        raise InputError([_placed(problem, document) for problem in error.problems]) from None
     return run
 
 
-def _placed(problem: Problem, findings: Findings) -> Problem:
+def _placed(problem: Problem, document: YamlDocument) -> Problem:
     key = problem.path.partition("[")[0]
-    return replace(problem, file=findings.document.file, line=findings.document.line_of((key,)))
+    return replace(problem, file=document.file, line=document.line_of((key,)))

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tilewright.validation import Findings, items, table
+from tilewright.errors import Problems
+from tilewright.validation import items, table
 from tilewright.yamlfile import load_yaml
 
 
@@ -32,29 +33,29 @@ def read_expected(path: Path | None, notices: list[str]) -> Expected:
     """
     if path is None:
         return Expected()
-    findings = Findings(load_yaml(path))
-    data = table(findings.document.data)
-    if not isinstance(findings.document.data, dict):
-        findings.problem((), "must be a table of keys", findings.document.data)
-    nodes, edges = (_positive(findings, "graph", key) for key in ("nb_cns", "nb_edges"))
+    document = load_yaml(path)
+    problems, data = Problems(document), table(document.data)
+    if not isinstance(document.data, dict):
+        problems.at((), "must be a table of keys", document.data)
+    nodes, edges = (_positive(problems, data, "graph", key) for key in ("nb_cns", "nb_edges"))
     found = Expected(
-        measured_cycles=_positive(findings, "measured", "latency"),
-        reference_cycles=_positive(findings, "reproduced", "latency"),
-        reference_energy_pj=_positive(findings, "reproduced", "energy"),
+        measured_cycles=_positive(problems, data, "measured", "latency"),
+        reference_cycles=_positive(problems, data, "reproduced", "latency"),
+        reference_energy_pj=_positive(problems, data, "reproduced", "energy"),
         reference_nodes=None if nodes is None else round(nodes),
         reference_edges=None if edges is None else round(edges),
         layer_cycles=dict(_layer_cycles(table(data.get("layers")))),
     )
-    findings.finish(notices)
+    problems.finish(notices)
     return found
 
 
-def _positive(findings: Findings, part: str, key: str) -> float | None:
+def _positive(problems: Problems, data: dict[Any, Any], part: str, key: str) -> float | None:
     """A number above 0, also one that YAML reads as text (6.18e6)."""
-    value = table(table(findings.document.data).get(part)).get(key)
+    value = table(data.get(part)).get(key)
     number = _number(value)
     if value is not None and number is None:
-        findings.notice((part, key), f"is no number above 0, and counts as unknown: {value!r}")
+        problems.notice((part, key), f"is no number above 0, and counts as unknown: {value!r}")
     return number
 
 

@@ -1,5 +1,6 @@
 """What is said of lanes that the mapping file asks for and layers do not get, for runs on one core."""
 
+from tilewright.errors import Problems
 from tilewright.mapping.cut_lanes import cuts_on_core, note_cut_lanes
 from tilewright.mapping.yaml_checks import document_behind
 from tilewright.profile import profile_by_name
@@ -9,7 +10,6 @@ from tilewright.stages.pipeline import Pipeline
 from tilewright.stages.results import model_of
 from tilewright.stages.spatial import SpatialMappingConversion, SpatialMappingGenerator
 from tilewright.stages.spatial_custom import CustomSpatialMappingGenerator
-from tilewright.validation import Findings
 
 
 def cut_lanes_notices(problem: NetworkProblem, pipeline: Pipeline, file: str) -> list[str]:
@@ -24,11 +24,11 @@ def cut_lanes_notices(problem: NetworkProblem, pipeline: Pipeline, file: str) ->
     if not known or others or not model:
         return []
     core, profile = problem.core, profile_by_name(model)
-    findings = Findings(document_behind(problem.mapping, file))
+    problems = Problems(document_behind(problem.mapping, file))
     cuts = []
     for node in problem.workload.layers_in_order:
         if node.layer is not None:
             entry = problem.mapping.constraints_for(node.layer)
             cuts.append((node.layer.name, entry, cuts_on_core(node.layer, core, entry, profile)))
-    note_cut_lanes(findings, problem.mapping, cuts)
-    return findings.notices
+    note_cut_lanes(problems, problem.mapping, cuts)
+    return problems.notices

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewright.errors import nearest_name
+from tilewright.errors import KeyPath, nearest_name
 from tilewright.stages.base import Stage
 from tilewright.stages.catalogue import Catalogue
-from tilewright.stages.findings import Finding, KeyPath
+from tilewright.stages.findings import Finding
 
 EDIT_KEYS = {
     "replace": ("replace", "stage", "parameters"),

@@ -5,13 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tilewright.errors import Problem
+from tilewright.errors import KeyPath, Problem, dotted
 
 if TYPE_CHECKING:
     from tilewright.yamlfile import YamlDocument
-
-KeyPath = tuple[str | int, ...]
-"""Keys and list indices."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +46,6 @@ class Finding:
                 else replace(told, file=self.file, line=self.line)
             )
         return told
-
-
-def dotted(place: KeyPath) -> str:
-    """A place as text: runs.mine.pipeline[3].parameters.lpf_limit."""
-    text = ""
-    for key in place:
-        text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else str(key)
-    return text
 
 
 def keys_of(path: str) -> KeyPath:

@@ -2,16 +2,15 @@
 
 from dataclasses import dataclass
 
-from tilewright.errors import InputError, Problem
+from tilewright.errors import Problem, Problems
 from tilewright.hardware.core import Accelerator, Core, several_cores_problem, single_core
 from tilewright.mapping.constraints import BETWEEN_CORES, Mapping, MappingConstraints
-from tilewright.mapping.element_fit import element_fit_findings
-from tilewright.mapping.source import names_unknown_to, parse_mapping
+from tilewright.mapping.element_fit import element_fit_problems
+from tilewright.mapping.source import given_mapping, names_unknown_to
 from tilewright.mapping.unused_entries import note_unused_entries
 from tilewright.mapping.yaml_checks import document_behind
 from tilewright.stages.base import Change
 from tilewright.stages.descriptions import Descriptions, NetworkProblem
-from tilewright.validation import Findings
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 from tilewright.workload.runnable import restrict_to_core
@@ -37,25 +36,19 @@ class MappingParser(Change):
 
     def change(self, item: Descriptions) -> NetworkProblem:
         """The problem. Raises InputError with everything that is wrong with any of the descriptions."""
-        notices: list[str] = []
-        problems = list(item.problems)
-        mapping: Mapping | None = None
-        try:
-            if item.mapping is None:
-                raise InputError("no mapping is given")
-            mapping = parse_mapping(item.mapping, notices)
-        except InputError as error:
-            problems += error.problems
-        if not problems:
-            problems += _what_does_not_fit_together(item, mapping)
-        if problems or mapping is None:
-            raise InputError(problems)
+        problems = Problems()
+        problems.found += item.problems
+        mapping = problems.attempt(given_mapping, item.mapping, problems.notices)
+        if not problems.found:
+            problems.found += _what_does_not_fit_together(item, mapping)
+        problems.finish()
+        assert mapping is not None
         network, accelerator = item.network or NO_NETWORK, item.accelerator or NO_HARDWARE
-        notices += _of_no_effect(mapping, accelerator)
+        notices = [*problems.notices, *_of_no_effect(mapping, accelerator)]
         if item.network is not None:
-            findings = Findings(document_behind(mapping, item.mapping_file))
-            note_unused_entries(findings, mapping, network)
-            notices += findings.notices
+            of_mapping = Problems(document_behind(mapping, item.mapping_file))
+            note_unused_entries(of_mapping, mapping, network)
+            notices += of_mapping.notices
         return NetworkProblem(network, accelerator, mapping, notices=(*item.notices, *notices))
 
 
@@ -86,7 +79,7 @@ def _what_does_not_fit_together(item: Descriptions, mapping: Mapping | None) -> 
     core = single_core(item.accelerator)
     unknown = names_unknown_to(mapping, core, item.network, item.mapping_file)
     # Names that are wrong say nothing of what is kept where.
-    return unknown or element_fit_findings(_layers_on(core, item.network), core, mapping, item.hardware_file).problems
+    return unknown or element_fit_problems(_layers_on(core, item.network), core, mapping, item.hardware_file)
 
 
 def _layers_on(core: Core, network: Workload) -> list[Layer]:

@@ -12,13 +12,13 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tilewright.errors import InputError
+from tilewright.errors import InputError, KeyPath
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.settings import ScheduleSettings
 from tilewright.search.options import SearchOptions
 from tilewright.stages.base import Control, Same, Stage, is_own, run_stages
 from tilewright.stages.descriptions import Descriptions
-from tilewright.stages.findings import Finding, KeyPath
+from tilewright.stages.findings import Finding
 from tilewright.stages.flow import hands_on
 from tilewright.stages.intra_core_mapping import unknown_core_file
 from tilewright.stages.multi_allocation import CoreAllocation, FixedAllocation

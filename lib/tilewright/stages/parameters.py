@@ -10,10 +10,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Union
 
-from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.errors import InputError, KeyPath, Problem, nearest_name
 from tilewright.search.options import SearchOptions
 from tilewright.stages.base import Stage, is_own
-from tilewright.stages.findings import Finding, KeyPath, keys_of
+from tilewright.stages.findings import Finding, keys_of
 
 WORDS = {
     int: "a whole number",

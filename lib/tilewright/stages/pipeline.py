@@ -6,13 +6,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from tilewright.errors import InputError, nearest_name
+from tilewright.errors import InputError, KeyPath, nearest_name
 from tilewright.search.options import OBJECTIVES, SearchOptions
 from tilewright.stages.base import Control, Stage, run_stages
 from tilewright.stages.default import SINGLE
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.entries import Entry, read_entries
-from tilewright.stages.findings import Finding, KeyPath
+from tilewright.stages.findings import Finding
 from tilewright.stages.flow import Flow, hands_on
 from tilewright.stages.items import SpatialCandidate, TemporalProblem
 from tilewright.stages.parameters import make_stage

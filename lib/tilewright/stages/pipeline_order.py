@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
+from tilewright.errors import KeyPath
 from tilewright.stages.base import Same, Stage, Types, type_name
 from tilewright.stages.entries import Entry
-from tilewright.stages.findings import Finding, KeyPath
+from tilewright.stages.findings import Finding
 from tilewright.stages.flow import Flow, hands_on
 from tilewright.stages.items import OrderBatch
 

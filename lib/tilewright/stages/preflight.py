@@ -15,12 +15,11 @@ from tilewright.mapping.yaml_checks import check_mapping_against_workload, docum
 from tilewright.stages.preflight_cores import check_array_names, check_cores
 from tilewright.stages.preflight_dataflows import dataflow_problems
 from tilewright.stages.preflight_exchange import check_exchange
-from tilewright.stages.preflight_memories import memory_findings
+from tilewright.stages.preflight_memories import check_memories
 from tilewright.stages.preflight_needs import offchip_problems, prefetch_problems
 from tilewright.stages.preflight_stacks import check_cutoffs, note_interleaved_stacks
 from tilewright.stages.preflight_tiles import check_hint_loops, check_tiles
 from tilewright.stages.system_problem import SystemProblem
-from tilewright.validation import Findings
 
 
 @dataclass(frozen=True)
@@ -51,49 +50,48 @@ def preflight(
     `options` are None where they are wrong themselves: whatever they decide is left out. A mapping of which a part
     could not be read says nothing about which cores must exchange data.
     """
-    findings = Findings(document_behind(problem.mapping, problem.mapping_file))
-    check_cores(findings, problem)
-    check_array_names(findings, problem)
-    _check_reach(findings, problem)
-    tiling = None if options is None else _check_cutting(findings, problem, options)
+    problems = Problems(document_behind(problem.mapping, problem.mapping_file))
+    check_cores(problems, problem)
+    check_array_names(problems, problem)
+    _check_reach(problems, problem)
+    tiling = None if options is None else _check_cutting(problems, problem, options)
     if not any(node.layer for node in problem.workload.nodes):
         message = "the network has no layer that computes anything"
-        findings.problems.append(Problem(message, path=problem.workload.name))
+        problems.found.append(Problem(message, path=problem.workload.name))
     if mapping_is_whole:
-        check_exchange(findings, problem)
-    findings.problems += check_mapping_against_workload(problem.mapping, problem.workload, problem.mapping_file)
-    too_small, noted = memory_findings(problem)
-    findings.problems += [*offchip_problems(problem), *dataflow_problems(problem), *too_small]
-    findings.notices += noted
-    findings.problems += prefetch_problems(problem.workload, operands_to_prefetch)
-    found = dict.fromkeys(findings.problems)
+        check_exchange(problems, problem)
+    problems.found += check_mapping_against_workload(problem.mapping, problem.workload, problem.mapping_file)
+    problems.found += [*offchip_problems(problem), *dataflow_problems(problem)]
+    check_memories(problems, problem)
+    problems.found += prefetch_problems(problem.workload, operands_to_prefetch)
+    found = dict.fromkeys(problems.found)
     ordered = sorted(found, key=lambda one: (one.file != problem.mapping_file, one.line))
-    return Preflight(tuple(ordered), tuple(dict.fromkeys(findings.notices)), tiling)
+    return Preflight(tuple(ordered), tuple(dict.fromkeys(problems.notices)), tiling)
 
 
-def _check_reach(findings: Findings, problem: SystemProblem) -> None:
+def _check_reach(problems: Problems, problem: SystemProblem) -> None:
     """Between several cores the scheduler says where data lie."""
     for index, entry in enumerate(problem.mapping.entries):
         if entry.memory_reach is not None:
             message = "is for one core alone: where data of several cores lie, the schedule says"
-            findings.problem((index, "memory_reach"), message)
+            problems.at((index, "memory_reach"), message)
 
 
-def _check_cutting(findings: Findings, problem: SystemProblem, options: TilingOptions) -> Tiling | None:
+def _check_cutting(problems: Problems, problem: SystemProblem, options: TilingOptions) -> Tiling | None:
     """Record what is wrong with tiles and stacks; the tiling if there is one."""
     if options.cn_define_mode is None:
-        check_tiles(findings, problem.workload, problem.mapping)
+        check_tiles(problems, problem.workload, problem.mapping)
     else:
-        check_hint_loops(findings, problem.workload, options)
-        _note_tilings_of_no_effect(findings, problem)
-    before = len(findings.problems)
-    check_cutoffs(findings, problem.workload, options)
-    tiling = _tiling(findings, problem, options)
+        check_hint_loops(problems, problem.workload, options)
+        _note_tilings_of_no_effect(problems, problem)
+    before = len(problems.found)
+    check_cutoffs(problems, problem.workload, options)
+    tiling = _tiling(problems, problem, options)
     if tiling is not None and options.cn_define_mode is not None:
-        _check_fixed_lists(findings, problem, options, tiling)
+        _check_fixed_lists(problems, problem, options, tiling)
     if tiling is not None:
-        note_interleaved_stacks(findings, problem.workload, tiling)
-    return tiling if len(findings.problems) == before else None
+        note_interleaved_stacks(problems, problem.workload, tiling)
+    return tiling if len(problems.found) == before else None
 
 
 def checked_cn_graph(problem: SystemProblem, options: TilingOptions) -> tuple[CnGraph, tuple[str, ...]]:
@@ -112,40 +110,40 @@ def graph_of(problem: SystemProblem, found: Preflight) -> tuple[CnGraph, tuple[s
     return graph, found.notices
 
 
-def _note_tilings_of_no_effect(findings: Findings, problem: SystemProblem) -> None:
+def _note_tilings_of_no_effect(problems: Problems, problem: SystemProblem) -> None:
     keys = ("intra_core_tiling", "inter_core_tiling")
     named = [key for key in keys if any(getattr(entry, key) for entry in problem.mapping.entries)]
     if named:
-        findings.notices.append(f"cn_define_mode is given: {', '.join(named)} of the mapping file play no part")
+        problems.notices.append(f"cn_define_mode is given: {', '.join(named)} of the mapping file play no part")
 
 
-def _tiling(findings: Findings, problem: SystemProblem, options: TilingOptions) -> Tiling | None:
+def _tiling(problems: Problems, problem: SystemProblem, options: TilingOptions) -> Tiling | None:
     """The tiling, of which all problems are recorded; where only its stacks are wrong, with other stacks; else None."""
     parts = (problem.workload, problem.mapping, problem.accelerator)
     try:
         return network_tiling(*parts, options)
     except InputError as error:
-        _record(findings, problem, error)
+        _record(problems, problem, error)
     if options.layer_stacks is not None or options.stack_cutoffs:
         try:
             return network_tiling(*parts, replace(options, layer_stacks=None, stack_cutoffs=()))
         except InputError as error:
-            _record(findings, problem, error)
+            _record(problems, problem, error)
     return None
 
 
-def _record(findings: Findings, problem: SystemProblem, error: InputError) -> None:
+def _record(problems: Problems, problem: SystemProblem, error: InputError) -> None:
     """Record the problems of an error; those of an entry of the mapping file get its place."""
     index_of = {entry.name: index for index, entry in enumerate(problem.mapping.entries)}
     for one in error.problems:
         if one.path in index_of:
             path = (index_of[one.path], "core_allocation")
-            findings.problem(path, one.message, one.value or None, one.allowed, one.nearest)
+            problems.at(path, one.message, one.value or None, one.allowed, one.nearest)
         else:
-            findings.problems.append(one)
+            problems.found.append(one)
 
 
-def _check_fixed_lists(findings: Findings, problem: SystemProblem, options: TilingOptions, tiling: Tiling) -> None:
+def _check_fixed_lists(problems: Problems, problem: SystemProblem, options: TilingOptions, tiling: Tiling) -> None:
     """A list of fixed cores has one for each group of its layers, or one for all of them.
 
     Of a network cut layer by layer, whatever the mapping file says, the list is a choice: there is only one group.
@@ -160,7 +158,7 @@ def _check_fixed_lists(findings: Findings, problem: SystemProblem, options: Tili
             continue
         path = (problem.mapping.entries.index(entry), "core_allocation")
         if options.mode == LAYER_BY_LAYER and groups == 1:
-            findings.notice(path, "the fixed cores are a choice for layers of one group")
+            problems.notice(path, "the fixed cores are a choice for layers of one group")
         else:
             listed = str(list(entry.core_allocation))
-            findings.problem(path, message, listed, "one core for each group, or one for all")
+            problems.at(path, message, listed, "one core for each group, or one for all")

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.causes import some_of
+from tilewright.errors import Problems
 from tilewright.hardware.system import MEMORY, OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.core_choice import COMPUTES_NOTHING, CoreChoice, core_choice
 from tilewright.mapping.unused_entries import note_unused_entries
 from tilewright.stages.system_problem import SystemProblem
-from tilewright.validation import Findings
 from tilewright.workload.graph import Workload, WorkloadNode
 
 _DEFAULT = "default"
@@ -44,21 +44,21 @@ def layers_of_entries(workload: Workload, mapping: Mapping) -> list[list[Workloa
     return found
 
 
-def check_cores(findings: Findings, problem: SystemProblem) -> None:
+def check_cores(problems: Problems, problem: SystemProblem) -> None:
     """Record cores that do not exist or cannot run what they are named for, and layers that no core can run."""
-    check_ids(findings, problem.mapping, CoreNames.of(problem.accelerator))
-    note_unused_entries(findings, problem.mapping, problem.workload)
+    check_ids(problems, problem.mapping, CoreNames.of(problem.accelerator))
+    note_unused_entries(problems, problem.mapping, problem.workload)
     layers = layers_of_entries(problem.workload, problem.mapping)
     for index, (entry, nodes) in enumerate(zip(problem.mapping.entries, layers, strict=True)):
         choices = [core_choice(node, entry, problem.accelerator) for node in nodes]
         known = [core_id for core_id in entry.core_allocation if core_id in problem.accelerator.place_of]
         if entry.core_allocation and not known:
             continue
-        _check_named(findings, index, entry, nodes, choices)
-        _check_choices(findings, index, entry, nodes, choices)
+        _check_named(problems, index, entry, nodes, choices)
+        _check_choices(problems, index, entry, nodes, choices)
 
 
-def check_ids(findings: Findings, mapping: Mapping, cores: CoreNames) -> None:
+def check_ids(problems: Problems, mapping: Mapping, cores: CoreNames) -> None:
     """Record ids that no core has, and those of cores that compute nothing."""
     allowed = ", ".join(map(str, cores.usable))
     for index, entry in enumerate(mapping.entries):
@@ -66,13 +66,13 @@ def check_ids(findings: Findings, mapping: Mapping, cores: CoreNames) -> None:
             path = (index, "core_allocation", position)
             if core_id in cores.idle:
                 message = f"core {core_id} is {cores.idle[core_id]}{COMPUTES_NOTHING}"
-                findings.problem(path, message, core_id, allowed)
+                problems.at(path, message, core_id, allowed)
             elif core_id not in cores.usable:
                 _, nearest = min(((abs(known - core_id), str(known)) for known in cores.usable), default=(0, ""))
-                findings.problem(path, "no core has this id", core_id, allowed, nearest)
+                problems.at(path, "no core has this id", core_id, allowed, nearest)
 
 
-def check_array_names(findings: Findings, problem: SystemProblem) -> None:
+def check_array_names(problems: Problems, problem: SystemProblem) -> None:
     """Record array dimensions and memory operands that no core has on which the layers of an entry may run."""
     layers = layers_of_entries(problem.workload, problem.mapping)
     for index, (entry, nodes) in enumerate(zip(problem.mapping.entries, layers, strict=True)):
@@ -90,15 +90,15 @@ def check_array_names(findings: Findings, problem: SystemProblem) -> None:
         for dimension, _ in entry.spatial_mapping:
             if dimension not in dimensions:
                 path = (index, "spatial_mapping", dimension)
-                findings.unknown_name(path, "no core of these layers has this array dimension", dimension, dimensions)
+                problems.unknown_name(path, "no core of these layers has this array dimension", dimension, dimensions)
         for operand, memory_operand in entry.memory_operand_links:
             if memory_operand not in held and any(node.layer and operand in node.layer.operands for node in nodes):
                 message = "no core of these layers has a memory for this memory operand"
-                findings.unknown_name((index, "memory_operand_links", operand), message, memory_operand, held)
+                problems.unknown_name((index, "memory_operand_links", operand), message, memory_operand, held)
 
 
 def _check_named(
-    findings: Findings,
+    problems: Problems,
     index: int,
     entry: MappingConstraints,
     nodes: Sequence[WorkloadNode],
@@ -119,13 +119,13 @@ def _check_named(
             continue  # told for the id
         message = f"core {core_id} cannot run {_named([node for node, _ in unable])}: it {reason}"
         if is_general and not entry.core_allocation_is_fixed:
-            findings.notice(path, message)
+            problems.notice(path, message)
         else:
-            findings.problem(path, message, core_id)
+            problems.at(path, message, core_id)
 
 
 def _check_choices(
-    findings: Findings,
+    problems: Problems,
     index: int,
     entry: MappingConstraints,
     nodes: Sequence[WorkloadNode],
@@ -142,7 +142,7 @@ def _check_choices(
         for core_id, reason in reasons:
             cores.setdefault(reason, []).append(core_id)
         texts = [f"core {', '.join(map(str, ids))} {reason}" for reason, ids in cores.items()]
-        findings.problem(path, f"no core can run {_named(found)}: {'; '.join(texts)}")
+        problems.at(path, f"no core can run {_named(found)}: {'; '.join(texts)}")
 
 
 def _named(nodes: Sequence[WorkloadNode]) -> str:

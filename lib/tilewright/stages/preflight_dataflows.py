@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.errors import InputError, KeyPath, Problem, nearest_name
 from tilewright.hardware.core import Core
 from tilewright.hardware.core_paths import core_paths
 from tilewright.hardware.dataflow_checks import is_usual_loop
 from tilewright.stages.system_problem import SystemProblem, has_lines
 from tilewright.validation import table
 from tilewright.workload.graph import Workload
-from tilewright.yamlfile import KeyPath, YamlDocument, load_yaml
+from tilewright.yamlfile import YamlDocument, load_yaml
 
 
 def dataflow_problems(problem: SystemProblem) -> list[Problem]:

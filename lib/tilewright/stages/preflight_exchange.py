@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
+from tilewright.errors import Problems
 from tilewright.hardware.paths import PathTable, path_table
 from tilewright.mapping.core_choice import core_choice
 from tilewright.stages.system_problem import SystemProblem
-from tilewright.validation import Findings
 from tilewright.workload.graph import Workload, WorkloadNode
 
 
-def check_exchange(findings: Findings, problem: SystemProblem) -> None:
+def check_exchange(problems: Problems, problem: SystemProblem) -> None:
     """Record pairs of layers of which no two cores can exchange data, over links or by way of the off-chip memory.
 
     Where some pairs of their cores can, the search for an allocation finds them.
@@ -34,7 +34,7 @@ def check_exchange(findings: Findings, problem: SystemProblem) -> None:
             f" to {node_of[consumer].name} on core {_listed(receivers)}"
         )
         allowed = "cores with a path between them, or with paths to and from the off-chip core"
-        findings.problem((index, "core_allocation"), message, allowed=allowed)
+        problems.at((index, "core_allocation"), message, allowed=allowed)
 
 
 def layer_pairs(workload: Workload) -> list[tuple[int, int]]:

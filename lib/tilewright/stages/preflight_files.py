@@ -12,7 +12,7 @@ from tilewright.fusion.hint_loops import hint_loop_problems
 from tilewright.fusion.stacks import layer_stacks
 from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.hardware.system import MultiCoreAccelerator
-from tilewright.hardware.system_checks import core_ids_of, has_repeated_ids
+from tilewright.hardware.system_checks import core_ids_of
 from tilewright.mapping.constraints import Mapping
 from tilewright.mapping.readable import readable_mapping
 from tilewright.mapping.source import parse_mapping
@@ -24,7 +24,6 @@ from tilewright.stages.preflight_needs import prefetch_problems
 from tilewright.stages.preflight_stacks import check_cutoffs
 from tilewright.stages.preflight_tiles import check_hint_loops, check_tiles
 from tilewright.stages.system_problem import SystemProblem, read_parts, system_problem
-from tilewright.validation import Findings
 from tilewright.workload.graph import Workload
 from tilewright.yamlfile import YamlDocument, document_of, load_yaml
 
@@ -57,16 +56,16 @@ def _problems_of_the_rest(
         problem = SystemProblem(read.network, system, mapping, file, hardware_file=file_of(read.hardware))
         found = list(preflight(problem, options, prefetch, is_whole).problems)
     else:
-        findings = Findings(YamlDocument("", None) if mapping is None else document_behind(mapping, file))
+        problems = Problems(YamlDocument("", None) if mapping is None else document_behind(mapping, file))
         names = CoreNames.of(system) if system is not None else _core_names(read)
         if mapping is not None and names is not None:
-            check_ids(findings, mapping, names)
+            check_ids(problems, mapping, names)
         if read.network is not None:
-            _check_cutting(findings, read.network, mapping, options)
-            findings.problems += prefetch_problems(read.network, prefetch)
+            _check_cutting(problems, read.network, mapping, options)
+            problems.found += prefetch_problems(read.network, prefetch)
             if mapping is not None:
-                findings.problems += check_mapping_against_workload(mapping, read.network, file)
-        found = findings.problems
+                problems.found += check_mapping_against_workload(mapping, read.network, file)
+        found = problems.found
     added = "" if mapping is None or is_whole else f"[{len(mapping.entries) - 1}]"
     return [
         one
@@ -105,27 +104,25 @@ def _core_names(read: Descriptions) -> CoreNames | None:
             return None
     except InputError:
         return None
-    ids = core_ids_of(document.data)
-    if not ids.onchip or has_repeated_ids(document):
+    ids = core_ids_of(document)
+    if not ids.onchip or not ids.is_certain:
         return None
     return CoreNames(ids.onchip, {} if ids.offchip is None else {ids.offchip: "the off-chip core"})
 
 
 def _check_cutting(
-    findings: Findings, network: Workload, mapping: Mapping | None, options: TilingOptions | None
+    problems: Problems, network: Workload, mapping: Mapping | None, options: TilingOptions | None
 ) -> None:
     """Record what is wrong with tiles and stacks, for which no accelerator is needed."""
     if options is None:
         return
     if options.cn_define_mode is not None:
-        findings.problems += hint_loop_problems(options.hints(), [node for node in network.nodes if node.layer])
-        check_hint_loops(findings, network, options)
+        problems.found += hint_loop_problems(options.hints(), [node for node in network.nodes if node.layer])
+        check_hint_loops(problems, network, options)
     elif mapping is not None:
-        check_tiles(findings, network, mapping)
-    check_cutoffs(findings, network, options)
-    stacks = Problems()
-    stacks.attempt(layer_stacks, network, options.mode, options.layer_stacks, options.stack_cutoffs)
-    findings.problems += stacks.found
+        check_tiles(problems, network, mapping)
+    check_cutoffs(problems, network, options)
+    problems.attempt(layer_stacks, network, options.mode, options.layer_stacks, options.stack_cutoffs)
 
 
 def _follows(found: Problem, told: Sequence[Problem]) -> bool:

@@ -3,29 +3,24 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tilewright.errors import Problem
+from tilewright.errors import Problems
 from tilewright.hardware.core_paths import core_paths
 from tilewright.hardware.system import OFFCHIP
 from tilewright.mapping.core_choice import core_choice
-from tilewright.mapping.element_fit import element_fit_findings, too_small_memories
+from tilewright.mapping.element_fit import element_fit_problems, too_small_memories
 from tilewright.stages.system_problem import SystemProblem, has_lines
-from tilewright.validation import Findings
 from tilewright.workload.layer import Layer
 
 
-def memory_findings(problem: SystemProblem) -> tuple[list[Problem], list[str]]:
-    """Problems where layers have no other core, notices where others can run them; each once, with the layers it hits,
-    on the line of the core file."""
+def check_memories(problems: Problems, problem: SystemProblem) -> None:
+    """Record problems where layers have no other core, notices where others can run them; each once, with the layers
+    that it hits, on the line of the core file."""
     files = core_paths(Path(problem.hardware_file)) if has_lines(problem.hardware_file) else {}
     stranded, others = _layers_of_cores(problem)
-    problems: list[Problem] = []
-    notices: list[str] = []
     for name, core in problem.accelerator.distinct_cores.items():
         told = (core, problem.mapping, files.get(name))
-        problems += element_fit_findings(stranded.get(name, ()), *told).problems
-        findings: Findings = element_fit_findings(others.get(name, ()), *told)
-        notices += [str(found) for found in findings.problems]
-    return problems, notices
+        problems.found += element_fit_problems(stranded.get(name, ()), *told)
+        problems.notices += map(str, element_fit_problems(others.get(name, ()), *told))
 
 
 def _layers_of_cores(problem: SystemProblem) -> tuple[dict[str, list[Layer]], dict[str, list[Layer]]]:

@@ -7,19 +7,17 @@ number larger than in all layers it is for is a slip.
 from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as Table
 
-from tilewright.errors import Problem
+from tilewright.errors import KeyPath, Problem, Problems
 from tilewright.fusion.hint_loops import BY_LAYER, HintLoop, HintLoopOptions, hints_for
 from tilewright.fusion.mapped_tiling import dimension_names
 from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.hardware.dataflow_checks import is_usual_loop
 from tilewright.mapping.constraints import ALL_TILES, Mapping, MappingConstraints, TilingEntry
 from tilewright.stages.preflight_cores import layers_of_entries
-from tilewright.validation import Findings
 from tilewright.workload.graph import Workload, WorkloadNode
-from tilewright.yamlfile import KeyPath
 
 
-def check_tiles(findings: Findings, workload: Workload, mapping: Mapping) -> None:
+def check_tiles(problems: Problems, workload: Workload, mapping: Mapping) -> None:
     """Record tilings larger than every layer of their entry, and those for dimensions that none of them has.
 
     The latter are noted where the entry is for kinds of layers, in a file that may serve other networks too; an entry
@@ -33,15 +31,15 @@ def check_tiles(findings: Findings, workload: Workload, mapping: Mapping) -> Non
                 path = (index, key, position)
                 # What no usual layer has is told as a problem.
                 if nodes and not sizes and is_usual_loop(loop.dimension):
-                    _tell_missing_dimension(findings, path, entry, nodes, loop)
+                    _tell_missing_dimension(problems, path, entry, nodes, loop)
                 elif sizes and isinstance(loop.tiles, int) and loop.tiles > max(sizes):
                     message = _too_many(loop.dimension, sizes)
                     value, allowed = f"{loop.dimension}, {loop.tiles}", f"1 to {max(sizes)}, or {ALL_TILES}"
-                    findings.problem(path, message, value, allowed)
+                    problems.at(path, message, value, allowed)
 
 
 def _tell_missing_dimension(
-    findings: Findings,
+    problems: Problems,
     path: KeyPath,
     entry: MappingConstraints,
     nodes: Sequence[WorkloadNode],
@@ -51,12 +49,12 @@ def _tell_missing_dimension(
     layers = [node.layer for node in nodes if node.layer is not None]
     if any(layer.name == entry.name for layer in layers):
         known = dict.fromkeys(name for layer in layers for name in dimension_names(layer, entry))
-        findings.problem(path, message, f"{loop.dimension}, {loop.tiles}", ", ".join(known))
+        problems.at(path, message, f"{loop.dimension}, {loop.tiles}", ", ".join(known))
     else:
-        findings.notice(path, message)
+        problems.notice(path, message)
 
 
-def check_hint_loops(findings: Findings, workload: Workload, options: TilingOptions) -> None:
+def check_hint_loops(problems: Problems, workload: Workload, options: TilingOptions) -> None:
     """Record hint loops that are larger than every layer they are for."""
     hints = options.hints()
     nodes = [node for node in workload.nodes if node.layer is not None]
@@ -66,7 +64,7 @@ def check_hint_loops(findings: Findings, workload: Workload, options: TilingOpti
             if sizes and size != ALL_TILES and int(size) > max(sizes):
                 message, allowed = _too_many(name, sizes), f"1 to {max(sizes)}, or {ALL_TILES}"
                 where = f"{path}[{position}]"
-                findings.problems.append(Problem(message, path=where, value=f"{name}, {size}", allowed=allowed))
+                problems.found.append(Problem(message, path=where, value=f"{name}, {size}", allowed=allowed))
 
 
 def _loops_by_layers(

@@ -8,10 +8,10 @@ from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import content_digest
 from tilewright.artifacts.envelope import is_artifact
 from tilewright.artifacts.files import file_of
-from tilewright.errors import InputError, Problem
+from tilewright.errors import InputError, Problem, Problems
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping
-from tilewright.mapping.source import parse_mapping
+from tilewright.mapping.source import given_mapping
 from tilewright.stages.base import run_stages
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.hardware_parser import AcceleratorParser
@@ -78,27 +78,23 @@ def system_problem(read: Descriptions) -> SystemProblem:
 
     Raises InputError with everything that is wrong with any of them.
     """
-    problems, notices = list(read.problems), list(read.notices)
-    mapping: Mapping | None = None
-    try:
-        if read.mapping is None:
-            raise InputError("no mapping is given")
-        mapping = parse_mapping(read.mapping, notices)
-    except InputError as error:
-        problems += error.problems
+    problems, notices = Problems(), list(read.notices)
+    problems.found += read.problems
+    mapping = problems.attempt(given_mapping, read.mapping, notices)
     accelerator = read.accelerator
     if accelerator is not None and not isinstance(accelerator, MultiCoreAccelerator):
         message = "is one core; several cores need the file of an accelerator that names their files"
         place, such = file_of(read.hardware) or accelerator.name, "such as config/hardware/multi/quad_core.yaml"
-        problems.append(Problem(message, place, allowed=such))
-    if not problems:
-        problems += [
+        problems.found.append(Problem(message, place, allowed=such))
+    if not problems.found:
+        problems.found += [
             Problem(f"the pipeline has no stage that reads the {what}")
             for what, parsed in (("hardware", accelerator), ("workload", read.network))
             if parsed is None
         ]
-    if problems or mapping is None or read.network is None:
-        raise InputError(problems)
+    problems.finish()
+    assert mapping is not None
+    assert read.network is not None
     assert isinstance(accelerator, MultiCoreAccelerator)
     workload = read.network
     described = (workload, accelerator, mapping, file_of(read.mapping), tuple(notices), unmodelled_work(workload))

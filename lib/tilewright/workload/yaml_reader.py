@@ -4,8 +4,9 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+from tilewright.errors import Problems
 from tilewright.file_kinds import WORKLOAD, refuse_other_kind
-from tilewright.validation import Findings, validate
+from tilewright.validation import validate
 from tilewright.workload.equation import parse_equation, parse_relation
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
@@ -27,10 +28,10 @@ def read_workload_yaml(source: str | Path | list[dict[str, Any]], notices: list[
 def workload_of(document: YamlDocument, name: str, notices: list[str] | None = None) -> Workload:
     """The workload of a loaded document. Raises InputError."""
     refuse_other_kind(document, WORKLOAD)
-    findings = Findings(document)
-    entries = validate(WorkloadFile, findings)
-    check_workload(findings)
-    findings.finish(notices)
+    problems = Problems(document)
+    entries = validate(WorkloadFile, document.data, problems)
+    check_workload(document.data, problems)
+    problems.finish(notices)
     names = _unique_names([entry.name or f"Layer{entry.id}" for entry in entries])
     nodes = (_node(*triple) for triple in zip(entries, document.data, names, strict=True))
     return Workload(name, tuple(nodes))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tilewright.allocation.core_fit import core_findings
+from tilewright.allocation.core_fit import unfit_for_core
 from tilewright.errors import InputError, MappingError
 from tilewright.scheduling.bounds import lower_bounds
 from tilewright.scheduling.check import check_schedule
@@ -117,7 +117,7 @@ def test_a_missing_path_is_told(pieces: list[Piece], node: Node, source: int, ta
         paths = {pair: [0] for pair in ((0, 2), (2, 0), (1, 2), (2, 1)) if pair != missing}
         system = make_system([0, 1, 2], [Memory(), Memory(), Memory(10**9)], [Link()], paths)
         problem = make_problem(system, pieces, [node])
-        findings = [text for finding in core_findings(problem, 1) for text in finding.texts]
+        findings = [text for finding in unfit_for_core(problem, 1) for text in finding.texts]
         if missing is None:
             assert simulate(problem, np.array([1])).latency_cycles > 0
             assert findings == []
@@ -133,7 +133,7 @@ def test_a_core_without_any_path_runs_what_has_no_data() -> None:
     system = make_system([0, 1, 2], [Memory(), Memory(), Memory(10**9)], [Link()], {(0, 2): [0], (2, 0): [0]})
     problem = make_problem(system, [Piece(60)], [Node(5, [(0, INPUT)]), Node(5, after=[0])])
     assert simulate(problem, np.array([0, 1])).latency_cycles == 6 + 5 + 5
-    assert [finding.cns.tolist() for finding in core_findings(problem, 1) if len(finding.cns)] == [[0]]
+    assert [finding.cns.tolist() for finding in unfit_for_core(problem, 1) if len(finding.cns)] == [[0]]
 
 
 def test_an_operand_without_memory_is_told() -> None:
