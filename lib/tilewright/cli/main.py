@@ -32,8 +32,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "draw": ("tilewright.cli.draw", "Figure of the memory hierarchy of a core."),
     "vary": ("tilewright.cli.vary", "Hardware files that differ from one in named ways."),
     "store": ("tilewright.cli.store", "Look after stored results and artifacts."),
-    "conformance": ("tilewright.cli.conformance", "Compare with numbers of the reference tool."),
-    "validation": ("tilewright.cli.validation", "Compare with chips: published cases, both models."),
+    "conformance": ("tilewright.comparison.conformance", "Compare with numbers of the reference tool."),
+    "validation": ("tilewright.comparison.validation", "Compare with chips: published cases, both models."),
     "warm-up": ("tilewright.cli.warm_up", "Compile the cost model now instead of in the first run."),
 }
 """Verb -> (module with a click command called `command`, one line of help)."""

@@ -19,7 +19,7 @@ def command(files: tuple[Path, ...], hardware_directory: Path | None, verbose: b
 
     Example: tilewright conformance tests/conformance/data/reference-points.jsonl.gz
     """
-    from tilewright.conformance import compare_flow, compare_points, report_text
+    from tilewright.comparison.reference_numbers import compare_flow, compare_points, report_text
     from tilewright.sources import existing_file
 
     problems: list[Problem] = []

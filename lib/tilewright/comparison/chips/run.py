@@ -8,6 +8,8 @@ import numpy as np
 from tilewright.allocation.requests import layer_requests
 from tilewright.allocation.search import schedule_judge, search_allocation
 from tilewright.allocation.space import allocation_space
+from tilewright.comparison.chips.case import SiliconCase
+from tilewright.comparison.chips.dataflow_stage import stages_2023
 from tilewright.fusion.graph import CnGraph
 from tilewright.scheduling.assembly import AssembledProblem, scheduling_problem
 from tilewright.scheduling.bounds import lower_bounds
@@ -21,8 +23,6 @@ from tilewright.scheduling.simulate import simulate
 from tilewright.scheduling.stream_2023_problem import whole_tile_graph, whole_tile_problem
 from tilewright.scheduling.system_assembly import MEMORY_OPERANDS
 from tilewright.search.options import SearchOptions
-from tilewright.silicon.case import SiliconCase
-from tilewright.silicon.dataflow_stage import stages_2023
 from tilewright.stages.intra_core_mapping import map_core
 from tilewright.stages.preflight import checked_cn_graph
 
@@ -46,7 +46,7 @@ class Switches:
     share_divisor: int = 4
     """1: a transfer has its links alone."""
     repairs: tuple[str, ...] = ()
-    """Rules of the schedule model stream-2023 that are exchanged (`schedule.options.REPAIRS`)."""
+    """Rules of the schedule model stream-2023 that are exchanged (`scheduling.options.REPAIRS`)."""
 
 
 STREAM_2023_SWITCHES = Switches(

@@ -8,13 +8,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from tilewright.comparison.chips.case import SiliconCase, read_case
+from tilewright.comparison.chips.case_files import CaseFiles
+from tilewright.comparison.chips.run import STREAM_2023_SWITCHES, CaseRun, CaseRunner, Switches, steps
 from tilewright.errors import InputError
 from tilewright.scheduling.check import check_schedule
-from tilewright.silicon.case import SiliconCase, read_case
-from tilewright.silicon.case_files import CaseFiles
-from tilewright.silicon.run import STREAM_2023_SWITCHES, CaseRun, CaseRunner, Switches, steps
 
-from tests.unit.silicon.cases import MAPPING, core, layer, write_case
+from tests.unit.comparison.chips.cases import MAPPING, core, layer, write_case
 
 
 def case_of(folder: Path, **changed: object) -> SiliconCase:

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tilewright.cli.main import main
+from tilewright.comparison.chips.case import read_case
+from tilewright.comparison.chips.case_files import CaseFiles
+from tilewright.comparison.chips.comparison import CaseComparison, compare_case
+from tilewright.comparison.chips.run import STREAM_2023_SWITCHES, CaseRunner
 from tilewright.errors import MappingError
-from tilewright.silicon.case import read_case
-from tilewright.silicon.case_files import CaseFiles
-from tilewright.silicon.comparison import CaseComparison, compare_case
-from tilewright.silicon.run import STREAM_2023_SWITCHES, CaseRunner
 
-from tests.unit.silicon.cases import RUN, write_case
+from tests.unit.comparison.chips.cases import RUN, write_case
 
 PUBLISHED = Path(__file__).resolve().parents[4] / "shared" / "validation"
 needs_published = pytest.mark.skipif(

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
+from tilewright.comparison.chips.case import SiliconCase
+from tilewright.comparison.chips.case import read_case as read
+from tilewright.comparison.chips.case_files import CaseFiles, find_cases
 from tilewright.errors import InputError
-from tilewright.silicon.case import SiliconCase
-from tilewright.silicon.case import read_case as read
-from tilewright.silicon.case_files import CaseFiles, find_cases
 
-from tests.unit.silicon.cases import MAPPING, RUN, core, write_case
+from tests.unit.comparison.chips.cases import MAPPING, RUN, core, write_case
 
 
 def read_case(name: str, folder: Path, variant: Path | None = None) -> SiliconCase:

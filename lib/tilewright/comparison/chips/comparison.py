@@ -7,11 +7,11 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
+from tilewright.comparison.chips.case import SiliconCase
+from tilewright.comparison.chips.run import STREAM_2023_SWITCHES, CaseRun, CaseRunner, LatencyTerms, Switches, steps
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.report.tables import TERMINAL_WIDTH, render
 from tilewright.scheduling.options import CAUSAL, STREAM_2023
-from tilewright.silicon.case import SiliconCase
-from tilewright.silicon.run import STREAM_2023_SWITCHES, CaseRun, CaseRunner, LatencyTerms, Switches, steps
 
 
 @dataclass(frozen=True)

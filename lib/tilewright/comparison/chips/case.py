@@ -11,10 +11,10 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field
 
 from tilewright.allocation.options import AllocationOptions
+from tilewright.comparison.chips.case_files import CaseFiles
+from tilewright.comparison.chips.expected import Expected, read_expected
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.fusion.tiling_options import TilingOptions
-from tilewright.silicon.case_files import CaseFiles
-from tilewright.silicon.expected import Expected, read_expected
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.system_problem import SystemProblem, read_system_problem
 from tilewright.validation import Count, Entry, PositiveCount, table, validate
