@@ -12,7 +12,12 @@ Names are imported when first used, so that `import tilewright` stays cheap.
 from importlib import import_module
 from typing import Any
 
+from tilewright.peers.entries import ENTRIES
+from tilewright.registry import enter
+
 __version__ = "0.1.0"
+
+enter(ENTRIES)
 
 _HOMES = {
     "tilewright.sources": ("parse_workload", "parse_accelerator", "parse_mapping"),

@@ -8,7 +8,7 @@ import tilewright
 
 PACKAGE = Path(tilewright.__file__).parent
 LEVELS = (
-    ("causes", "errors", "profile", "units", "compiled", "record_pointer"),
+    ("causes", "errors", "profile", "units", "compiled", "record_pointer", "registry"),
     ("yamlfile",),
     ("file_kinds", "validation"),
     ("artifacts",),
@@ -19,6 +19,7 @@ LEVELS = (
     ("scheduling",),
     ("allocation",),
     ("report",),
+    ("peers",),
     ("sources", "validate_files"),
     ("stages",),
     ("api", "api_multi"),

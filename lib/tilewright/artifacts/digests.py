@@ -17,8 +17,8 @@ DIGEST_BYTES = 16
 PACKAGE = Path(__file__).resolve().parent.parent
 
 _BASE = (
-    *("artifacts", "causes.py", "errors.py", "file_kinds.py", "profile.py", "units.py", "validation.py"),
-    *("yamlfile.py",),
+    *("artifacts", "causes.py", "errors.py", "file_kinds.py", "profile.py", "registry.py", "units.py"),
+    *("validation.py", "yamlfile.py"),
 )
 _TYPES = (
     *("workload/__init__.py", "workload/layer.py", "workload/graph.py", "workload/access.py"),
@@ -68,7 +68,7 @@ _MULTI = (
         "stages/preflight_needs.py",
         "stages/system_problem.py",
     ),
-    *("stages/hardware_parser.py", "stages/workload_parsers.py"),
+    *("stages/hardware_parser.py", "stages/workload_parsers.py", "peers/__init__.py", "peers/stream"),
 )
 _PREFLIGHT = (
     *("stages/preflight.py", "stages/preflight_cores.py", "stages/preflight_dataflows.py"),
@@ -77,6 +77,7 @@ _PREFLIGHT = (
 )
 _MULTI_PIPELINE = (
     *("workload", "hardware", "mapping", "cost", "search", "fusion", "scheduling", "allocation", "stages"),
+    *("peers/__init__.py", "peers/stream"),
 )
 _REPORT = (
     *(*_BASE, *_TYPES, "cli/runs.py", "report/__init__.py", "report/access_checks.py"),
@@ -156,7 +157,7 @@ CODE_OF: dict[str, tuple[str, ...]] = {
             "report/schedule_lanes.js",
             "report/schedule_viewer.js",
         ),
-        *("workload", "hardware", "mapping", "fusion", "scheduling"),
+        *("workload", "hardware", "mapping", "fusion", "scheduling", "peers/__init__.py", "peers/stream"),
     ),
     "pareto": (*_REPORT, "cli/report.py", "cli/multi_runs.py", "cli/pareto.py"),
     "summarize": (*_REPORT, "cli/summarize.py", "report/run_tables.py"),

@@ -59,8 +59,8 @@ def _assembled(
         given = zip(("hardware", "workload", "mapping"), described, strict=True)
         missing = [name for name, path in given if path is None]
         raise InputError([Problem("is needed too: the problem is made of all three", path=name) for name in missing])
+    from tilewright.scheduling.assembly import model_problem
     from tilewright.scheduling.settings import ScheduleSettings
-    from tilewright.scheduling.stream_2023_problem import model_problem
     from tilewright.stages.multi_inputs import COST_FOLDER, read_inputs
 
     inputs = read_inputs(hardware, workload, mapping, run, run / COST_FOLDER, network_options)

@@ -15,7 +15,7 @@ from tilewright.scheduling.assembly import ACTIVATION, AssembledProblem
 from tilewright.scheduling.bounds import lower_bounds
 from tilewright.scheduling.check import faults_by_rule
 from tilewright.scheduling.core_costs import CoreCostRow
-from tilewright.scheduling.options import CAUSAL
+from tilewright.scheduling.models import CAUSAL
 
 _TOLERANCE = 1e-9
 _RULES = {

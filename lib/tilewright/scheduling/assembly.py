@@ -1,6 +1,6 @@
 """The scheduling problem of a network on an accelerator: CN graph, cost tables, cores and links joined as arrays.
 
-* Pieces and needs are those of `fusion.pieces`, and partial sums where a reduction is cut (`schedule.partial_sums`).
+* Pieces and needs are those of `fusion.pieces`, and partial sums where a reduction is cut (`scheduling.partial_sums`).
 * A need's memory operand is what `memory_operand_links` of the layer's mapping entry says. What a layer reads by no
   operand (a bias), or by an operand without a link, is OTHER: kept beside the weights, fetched, and never streamed.
 * CNs of a group run in the order of their numbers: the ORDERING edges of the CN graph.
@@ -20,8 +20,10 @@ from tilewright.mapping.constraints import Mapping
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.cost_assembly import cost_table, row_reasons
 from tilewright.scheduling.cost_classes import CostClasses, cost_classes
+from tilewright.scheduling.models import CAUSAL, OTHER_MODELS
 from tilewright.scheduling.partial_sums import partial_sums
 from tilewright.scheduling.problem import NodeGraph, SchedulingProblem
+from tilewright.scheduling.settings import ScheduleSettings
 from tilewright.scheduling.system_assembly import MEMORY_OPERANDS, OTHER, core_system
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import OUTPUT
@@ -105,6 +107,24 @@ def scheduling_problem(
     )
     reasons = row_reasons(graph, workload, accelerator, classes, costs)
     return AssembledProblem(SchedulingProblem(nodes, table, assembled.system), names, pieces, classes, reasons)
+
+
+def model_problem(
+    workload: Workload,
+    graph: CnGraph,
+    accelerator: MultiCoreAccelerator,
+    mapping: Mapping,
+    costs: Table[str, Sequence[CoreCostRow]],
+    settings: ScheduleSettings,
+) -> AssembledProblem:
+    """The scheduling problem of a run as its schedule model sees it.
+
+    The arguments are those of `scheduling_problem`, with all settings of the schedule. Raises InputError as that does.
+    """
+    assembled = scheduling_problem(workload, graph, accelerator, mapping, costs, settings.cn_runtime)
+    if settings.schedule_model == CAUSAL:
+        return assembled
+    return OTHER_MODELS[settings.schedule_model].problem(assembled, workload, graph)
 
 
 def _all_pieces(workload: Workload, graph: CnGraph) -> tuple[DataPieces, tuple[str, ...]]:

@@ -3,16 +3,10 @@
 from dataclasses import dataclass
 
 from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.scheduling.models import CAUSAL, MODELS
 
 SELECTIONS = ("latency", "memory")
 """Candidate selection: `latency` takes what is ready first, `memory` what is deepest in the network."""
-CAUSAL, STREAM_2023 = "causal", "stream-2023"
-MODELS = (CAUSAL, STREAM_2023)
-"""Schedule models: the event-driven model, and the reference's of 2023 for comparison (docs/scheduling.md)."""
-ARRIVAL, GAPS, EARLY = "arrival", "gaps", "early"
-REPAIRS = (ARRIVAL, GAPS, EARLY)
-"""Rules of stream-2023 that can be exchanged one by one, to measure what each does: a tensor is ready when it has
-arrived; transfers go into gaps on links; transfers start as early as data, links and memory let them."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +21,10 @@ class ScheduleOptions:
     """A transfer starts once it can have this part of its full width: 1 waits for the full width."""
     record: bool = True
     """Keep transfers and memory use over time; without them a search evaluates faster."""
-    schedule_model: str = "causal"
+    schedule_model: str = CAUSAL
     """One of MODELS."""
-    stream_2023_repairs: tuple[str, ...] = ()
-    """Of REPAIRS; without effect on other models."""
+    model_repairs: tuple[str, ...] = ()
+    """Rules of the schedule model that are exchanged, of those that it has; without effect on the causal model."""
 
     def __post_init__(self) -> None:
         problems = []
@@ -41,11 +35,6 @@ class ScheduleOptions:
             if value not in allowed:
                 nearest = nearest_name(value, allowed)
                 problems.append(Problem("unknown", path=name, value=value, allowed=", ".join(allowed), nearest=nearest))
-        problems += [
-            Problem("unknown", path="stream_2023_repairs", value=repair, allowed=", ".join(REPAIRS))
-            for repair in self.stream_2023_repairs
-            if repair not in REPAIRS
-        ]
         if self.share_divisor < 1:
             value = str(self.share_divisor)
             problems.append(Problem("must be a whole number", path="share_divisor", value=value, allowed="1 and more"))

@@ -7,12 +7,12 @@ import numpy as np
 from tilewright.compiled import native_function
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.scheduling.arrays import Array, Block, inputs_block, problem_arrays, state_block
+from tilewright.scheduling.models import CAUSAL, OTHER_MODELS
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import Integers, SchedulingProblem
 from tilewright.scheduling.result import Schedule, cause_energies
 from tilewright.scheduling.simulation_kernel import run
 from tilewright.scheduling.state_record import CANNOT_RUN, DOES_NOT_FIT, DONE, INPUTS, NO_MEMORY, NO_PATH, STATE
-from tilewright.scheduling.stream_2023 import simulate_stream_2023
 
 
 class Scheduler:
@@ -35,8 +35,9 @@ class Scheduler:
         if len(allocation) != count:
             message = f"must name a core for each of {count} CNs"
             raise InputError([Problem(message, path="allocation", value=str(len(allocation)))])
-        if self.options.schedule_model == "stream-2023":
-            return simulate_stream_2023(self.problem, np.asarray(allocation, np.int64), self.options)
+        if self.options.schedule_model != CAUSAL:
+            other = OTHER_MODELS[self.options.schedule_model]
+            return other.simulate(self.problem, np.asarray(allocation, np.int64), self.options)
         _check_off_chip(self.problem, self._kept_bits, "constants and results take")
         inputs = inputs_block(self.problem, self._arrays, allocation, self.options)
         room = self._log_room() if self.options.record else (0, 0, 0)

@@ -14,16 +14,14 @@ from tilewright.errors import InputError, MappingError, Problem
 from tilewright.hardware.system import COMPUTE
 from tilewright.mapping.yaml_writer import mapping_text
 from tilewright.scheduling.artifact import ScheduleArtifact, schedule_artifact
-from tilewright.scheduling.assembly import AssembledProblem
+from tilewright.scheduling.assembly import AssembledProblem, model_problem
 from tilewright.scheduling.bounds import LowerBounds, lower_bounds
 from tilewright.scheduling.check import check_schedule
+from tilewright.scheduling.models import CAUSAL
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.settings import ScheduleSettings
 from tilewright.scheduling.simulate import Scheduler, simulate
-from tilewright.scheduling.stream_2023_problem import model_problem
 from tilewright.stages.multi_items import CostedCnProblem
-
-CAUSAL = "causal"
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tilewright.artifacts.digests import CODE_OF, PACKAGE, code_digest, code_files, input_digest
+from tilewright.registry import entered
 
 ROOTS = {
     "parse_hardware": "cli/parse_hardware.py",
@@ -53,9 +54,10 @@ those have the step `multi_pipeline` too."""
 def imported_files(path: Path) -> set[Path]:
     """Files of the package that a module imports, anywhere in it, also for types only where not under TYPE_CHECKING.
 
-    A text that is the name of a module, as in the catalogue of stages, is taken for an import.
+    A text that is the name of a module, as in the catalogue of stages, is taken for an import; so is what stands in a
+    registry of the module.
     """
-    found = set()
+    found = {PACKAGE.joinpath(*name.split(".")[1:]).with_suffix(".py") for name in entered(module_name(path))}
     for node in ast.walk(without_type_checking(ast.parse(path.read_text()))):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             names = [node.value] if re.fullmatch(r"tilewright(\.\w+)+", node.value) else []
@@ -73,6 +75,11 @@ def imported_files(path: Path) -> set[Path]:
                 packages = [PACKAGE.joinpath(*parts[1:length]) for length in range(2, len(parts))]
                 found.update(item / "__init__.py" for item in packages if (item / "__init__.py").is_file())
     return found
+
+
+def module_name(path: Path) -> str:
+    """The module in a file of the package."""
+    return ".".join(("tilewright", *path.relative_to(PACKAGE).with_suffix("").parts))
 
 
 def without_type_checking(tree: ast.Module) -> ast.Module:

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from tilewright.comparison.chips.case_files import CaseFiles
 from tilewright.comparison.chips.comparison import CaseComparison, compare_case
 from tilewright.comparison.chips.run import STREAM_2023_SWITCHES, CaseRunner
 from tilewright.errors import MappingError
+from tilewright.peers.stream.model import MODEL
 
 from tests.unit.comparison.chips.cases import RUN, write_case
 
@@ -102,7 +104,7 @@ def test_a_model_without_a_schedule_leaves_the_other_one(
     def none(*_: object) -> None:
         raise MappingError("there is no path from core 2 to core 1")
 
-    monkeypatch.setattr("tilewright.scheduling.simulate.simulate_stream_2023", none)
+    monkeypatch.setattr("tilewright.peers.stream.model.MODEL", replace(MODEL, simulate=none))
     write_case(tmp_path / "tiny")
     assert main(["validation", str(tmp_path), "--steps"]) == 2
     out, err = capsys.readouterr()

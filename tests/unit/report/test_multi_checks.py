@@ -6,11 +6,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tilewright.peers.stream import STREAM_2023
 from tilewright.report.multi_checks import check_multi_run
 from tilewright.report.multi_summary import baseline_rows, multi_summary
 from tilewright.scheduling.artifact import ScheduleArtifact
 from tilewright.scheduling.bounds import lower_bounds
-from tilewright.scheduling.options import CAUSAL, STREAM_2023
+from tilewright.scheduling.models import CAUSAL
 
 from tests.unit.report.schedule_cases import every_category
 

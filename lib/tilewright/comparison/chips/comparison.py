@@ -10,8 +10,9 @@ from rich.table import Table
 from tilewright.comparison.chips.case import SiliconCase
 from tilewright.comparison.chips.run import STREAM_2023_SWITCHES, CaseRun, CaseRunner, LatencyTerms, Switches, steps
 from tilewright.errors import InputError, MappingError, Problem
+from tilewright.peers.stream import STREAM_2023
 from tilewright.report.tables import TERMINAL_WIDTH, render
-from tilewright.scheduling.options import CAUSAL, STREAM_2023
+from tilewright.scheduling.models import CAUSAL
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,19 @@ from tilewright.allocation.space import allocation_space
 from tilewright.comparison.chips.case import SiliconCase
 from tilewright.comparison.chips.dataflow_stage import stages_2023
 from tilewright.fusion.graph import CnGraph
+from tilewright.peers.stream import STREAM_2023
+from tilewright.peers.stream.scheduler import REPAIRS
+from tilewright.peers.stream.whole_tiles import whole_tile_graph, whole_tile_problem
 from tilewright.scheduling.assembly import AssembledProblem, scheduling_problem
 from tilewright.scheduling.bounds import lower_bounds
 from tilewright.scheduling.check import check_schedule
 from tilewright.scheduling.core_costs import CoreCostRow
-from tilewright.scheduling.options import CAUSAL, REPAIRS, STREAM_2023, ScheduleOptions
+from tilewright.scheduling.models import CAUSAL
+from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import Integers
 from tilewright.scheduling.result import Schedule
 from tilewright.scheduling.settings import ScheduleSettings
 from tilewright.scheduling.simulate import simulate
-from tilewright.scheduling.stream_2023_problem import whole_tile_graph, whole_tile_problem
 from tilewright.scheduling.system_assembly import MEMORY_OPERANDS
 from tilewright.search.options import SearchOptions
 from tilewright.stages.intra_core_mapping import map_core
@@ -46,7 +49,7 @@ class Switches:
     share_divisor: int = 4
     """1: a transfer has its links alone."""
     repairs: tuple[str, ...] = ()
-    """Rules of the schedule model stream-2023 that are exchanged (`scheduling.options.REPAIRS`)."""
+    """Rules of the schedule model stream-2023 that are exchanged (`peers.stream.scheduler.REPAIRS`)."""
 
 
 STREAM_2023_SWITCHES = Switches(
@@ -229,4 +232,4 @@ class CaseRunner:
             share_divisor=switches.share_divisor,
         )
         options = settings.options(system.workload, system.mapping, MEMORY_OPERANDS)
-        return replace(options, stream_2023_repairs=switches.repairs)
+        return replace(options, model_repairs=switches.repairs)

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tilewright.errors import InputError, MappingError, Problem
-from tilewright.scheduling.options import ARRIVAL, EARLY, GAPS, ScheduleOptions
+from tilewright.peers.stream.links import LinkTimes, fewest_links
+from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import Integers, SchedulingProblem
 from tilewright.scheduling.result import Schedule, cause_energies
 from tilewright.scheduling.state_record import (
@@ -28,10 +29,13 @@ from tilewright.scheduling.state_record import (
     STREAM_LOG,
     TRANSFER_LOG,
 )
-from tilewright.scheduling.stream_2023_links import LinkTimes, fewest_links
 
 Tensor = tuple[str, int]
 """("output", CN) or ("constant", piece)"""
+ARRIVAL, GAPS, EARLY = "arrival", "gaps", "early"
+REPAIRS = (ARRIVAL, GAPS, EARLY)
+"""Rules that can be exchanged one by one, to measure what each does: a tensor is ready when it has arrived; transfers
+go into gaps on links; transfers start as early as data, links and memory let them."""
 
 
 class _Usage:
@@ -88,7 +92,7 @@ class _Run:
     def __post_init__(self) -> None:
         graph, system = self.problem.graph, fewest_links(self.problem.system)
         self.system, self.off_core, self.off_memory = system, system.off_chip_core, system.off_chip_memory
-        self.links = LinkTimes(GAPS in self.options.stream_2023_repairs)
+        self.links = LinkTimes(GAPS in self.options.model_repairs)
         self.usage = [_Usage(int(bits)) for bits in system.memory_capacity_bits]
         self.users = [
             np.flatnonzero(np.any(system.core_memory == memory, axis=1)).tolist() for memory in range(len(self.usage))
@@ -163,13 +167,13 @@ class _Run:
     def transfer(self, tensor: Tensor, core: int, memory: int, time: int, keep: set[Tensor], cause: int) -> int:
         """Bring a tensor into a memory, as late as useful for `time`; returns when it is there."""
         if tensor in self.stored[memory]:
-            return self.stored[memory][tensor].available if ARRIVAL in self.options.stream_2023_repairs else 0
+            return self.stored[memory][tensor].available if ARRIVAL in self.options.model_repairs else 0
         holders = {m: stored[tensor] for m, stored in self.stored.items() if tensor in stored}
         source = min(holders, key=lambda m: self.users[m][0])
         links, bits = self.path(self.sender(source, core), core) or (), self.bits[tensor]
         cycles = {link: -(-bits // int(self.system.link_bits_per_cycle[link])) for link in links}
         wanted = holders[source].available
-        if EARLY not in self.options.stream_2023_repairs:
+        if EARLY not in self.options.model_repairs:
             wanted = max(wanted, time - max(cycles.values(), default=0))
         wanted = self.links.earliest(cycles, wanted)
         start = self.usage[memory].first_fit(wanted, bits)
@@ -286,8 +290,15 @@ class _Run:
 
 
 def simulate_stream_2023(problem: SchedulingProblem, allocation: Integers, options: ScheduleOptions) -> Schedule:
-    """The schedule of the 2023 model. Raises MappingError where a CN cannot run or space cannot be made, InputError
-    where CNs wait for each other in a circle."""
+    """The schedule of the 2023 model.
+
+    Raises MappingError where a CN cannot run or space cannot be made, InputError where CNs wait for each other in a
+    circle and for repairs that are not of REPAIRS.
+    """
+    unknown = [repair for repair in options.model_repairs if repair not in REPAIRS]
+    if unknown:
+        allowed = ", ".join(REPAIRS)
+        raise InputError([Problem("unknown", path="model_repairs", value=name, allowed=allowed) for name in unknown])
     run = _Run(problem, allocation, options)
     for cn in range(problem.graph.node_count):
         for tensor, memory in run.needs[cn]:

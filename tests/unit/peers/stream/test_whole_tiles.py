@@ -8,11 +8,11 @@ from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import ORDERING, CnGraph
 from tilewright.fusion.hint_loops import HintLoopOptions, hint_loop_tiling
 from tilewright.fusion.pieces import OUTSIDE, data_pieces
+from tilewright.peers.stream.whole_tiles import whole_tile_graph, whole_tile_problem
 from tilewright.scheduling.assembly import AssembledProblem
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import CostTable, NodeGraph, SchedulingProblem
 from tilewright.scheduling.simulate import simulate
-from tilewright.scheduling.stream_2023_problem import whole_tile_graph, whole_tile_problem
 from tilewright.workload.graph import Workload
 from tilewright.workload.source import parse_workload
 

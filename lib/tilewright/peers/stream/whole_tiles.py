@@ -8,8 +8,7 @@
 docs/scheduling.md has the other rules, docs/validation.md the numbers that they give.
 """
 
-from collections.abc import Iterator, Sequence
-from collections.abc import Mapping as Table
+from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
@@ -19,14 +18,9 @@ import numpy.typing as npt
 from tilewright.fusion.graph import ORDERING, CnGraph, CnLayer
 from tilewright.fusion.grid import Integers
 from tilewright.fusion.pieces import OUTSIDE, DataPieces
-from tilewright.hardware.system import MultiCoreAccelerator
-from tilewright.mapping.constraints import Mapping
-from tilewright.scheduling.assembly import AssembledProblem, scheduling_problem
-from tilewright.scheduling.core_costs import CoreCostRow
-from tilewright.scheduling.options import STREAM_2023
+from tilewright.peers.stream.links import fewest_links
+from tilewright.scheduling.assembly import AssembledProblem
 from tilewright.scheduling.problem import SchedulingProblem
-from tilewright.scheduling.settings import ScheduleSettings
-from tilewright.scheduling.stream_2023_links import fewest_links
 from tilewright.workload.access import IndexMap
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer
@@ -58,22 +52,6 @@ def whole_tile_graph(workload: Workload, graph: CnGraph) -> CnGraph:
         edge_operand=edges[2][order],
         edge_bits=edges[3][order],
     )
-
-
-def model_problem(
-    workload: Workload,
-    graph: CnGraph,
-    accelerator: MultiCoreAccelerator,
-    mapping: Mapping,
-    costs: Table[str, Sequence[CoreCostRow]],
-    settings: ScheduleSettings,
-) -> AssembledProblem:
-    """The scheduling problem of a run as its schedule model sees it.
-
-    The arguments are those of `scheduling_problem`, with all settings of the schedule. Raises InputError as that does.
-    """
-    assembled = scheduling_problem(workload, graph, accelerator, mapping, costs, settings.cn_runtime)
-    return whole_tile_problem(assembled, workload, graph) if settings.schedule_model == STREAM_2023 else assembled
 
 
 def whole_tile_problem(assembled: AssembledProblem, workload: Workload, graph: CnGraph) -> AssembledProblem:

@@ -193,10 +193,10 @@ def test_transfers_that_start_early_do_not_wait_for_their_use() -> None:
     nodes = [Node(20), Node(5, [(0, WEIGHT)], after=[0]), Node(5, [(1, WEIGHT)], after=[0])]
     problem = make_problem(bus_system(2), [Piece(40), Piece(20)], nodes)
     for repairs, expected in (((), [16, 20]), (("early",), [0, 4]), (("early", "gaps"), [0, 4])):
-        schedule = run(problem, [0, 0, 1], stream_2023_repairs=repairs)
+        schedule = run(problem, [0, 0, 1], model_repairs=repairs)
         assert [start for _, _, start, _ in moves(schedule)] == expected
-    with pytest.raises(InputError, match=r"stream_2023_repairs: unknown, got gap "):
-        run(problem, [0, 0, 1], stream_2023_repairs=("gap",))
+    with pytest.raises(InputError, match=r"model_repairs: unknown, got gap "):
+        run(problem, [0, 0, 1], model_repairs=("gap",))
 
 
 def test_a_gap_is_filled_if_it_is_long_enough() -> None:
@@ -205,7 +205,7 @@ def test_a_gap_is_filled_if_it_is_long_enough() -> None:
     nodes = [Node(10), Node(5, [(1, WEIGHT), (2, INPUT)])]
     problem = make_problem(bus_system(2), pieces, nodes)
     first = {row[0]: row[2] for row in moves(run(problem, [0, 1]))}
-    filled = {row[0]: row[2] for row in moves(run(problem, [0, 1], stream_2023_repairs=("gaps",)))}
+    filled = {row[0]: row[2] for row in moves(run(problem, [0, 1], model_repairs=("gaps",)))}
     assert first == {0: 10, 2: 12, 1: 13}
     assert filled == {0: 10, 2: 0, 1: 12}
 
@@ -216,4 +216,4 @@ def test_a_tensor_on_its_way_counts_as_there_unless_that_is_exchanged() -> None:
     problem = make_problem(bus_system(1), [Piece(100)], nodes)
     early = {"operands_to_prefetch": (WEIGHT,)}
     assert spans(run(problem, [0, 0], **early)) == [(0, 1), (1, 6)]
-    assert spans(run(problem, [0, 0], **early, stream_2023_repairs=("arrival",))) == [(0, 1), (10, 15)]
+    assert spans(run(problem, [0, 0], **early, model_repairs=("arrival",))) == [(0, 1), (10, 15)]
