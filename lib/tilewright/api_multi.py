@@ -7,6 +7,7 @@ one of the stages in docs/stages.md. A name that no stage of the function has is
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,13 +46,14 @@ def build_cns(
     Raises InputError with everything that is wrong with the descriptions and with how the network is to be cut, and
     with `strict` for work that is not costed.
     """
+    from tilewright.stages.base import run_stages
     from tilewright.stages.multi_tiling import GenerateCNWorkloadHybrid
 
     stage = _made(GenerateCNWorkloadHybrid, None, settings)
     problem = _read(workload, hardware, mapping, network_options)
     if strict:
         problem.check_complete()
-    return stage.change(problem)  # type: ignore[attr-defined, no-any-return]
+    return next(run_stages((stage,), problem))  # type: ignore[no-any-return]
 
 
 def map_cores(
@@ -98,11 +100,8 @@ def schedule(
     """
     from tilewright.stages.base import run_stages
     from tilewright.stages.multi_allocation import FixedAllocation
-    from tilewright.stages.multi_run import multi_core_problem
 
-    plain = _made(FixedAllocation, None, settings)
-    genome = _genome_of(cores, multi_core_problem(costed, plain.settings))  # type: ignore[attr-defined]
-    stage = _made(FixedAllocation, None, {**settings, "genome": genome})
+    stage = _made(FixedAllocation, None, {**settings, "genome_of": partial(_genome_of, cores)})
     return next(run_stages((stage,), costed))  # type: ignore[no-any-return]
 
 

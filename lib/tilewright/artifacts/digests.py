@@ -47,6 +47,10 @@ _MAP = (
     *("workload", "hardware", "mapping", "cost", "search", *_SEARCH),
     *("stages/cut_lanes_notices.py", "stages/written_files.py"),
 )
+_SLICE = (
+    *("stages/findings.py", "stages/parameters.py", "stages/slices.py", "search/__init__.py", "search/options.py"),
+)
+"""The stages that a verb of the multi-core flow runs."""
 _MULTI = (
     *(
         *_BASE,
@@ -69,6 +73,7 @@ _MULTI = (
         "stages/system_problem.py",
     ),
     *("stages/hardware_parser.py", "stages/workload_parsers.py", "peers/__init__.py", "peers/stream"),
+    *(*_SLICE, "stages/multi_allocation.py", "stages/multi_result.py"),
 )
 _PREFLIGHT = (
     *("stages/preflight.py", "stages/preflight_cores.py", "stages/preflight_dataflows.py"),
@@ -116,6 +121,7 @@ CODE_OF: dict[str, tuple[str, ...]] = {
         *(*_BASE, *_TYPES, *_STAGE, "cli/cns.py"),
         *("workload", "hardware", "mapping", "fusion", "compiled.py", "sources.py", "stages/system_problem.py"),
         *("stages/hardware_parser.py", "stages/workload_parsers.py", "stages/multi_items.py", *_PREFLIGHT),
+        *(*_SLICE, "stages/multi_tiling.py"),
     ),
     "cost": (
         *(*_BASE, "sources.py", "cli/cost.py", "compiled.py", "record_pointer.py"),
@@ -123,7 +129,7 @@ CODE_OF: dict[str, tuple[str, ...]] = {
         *("stages/cn_needs.py", "stages/cost_rows.py", "stages/intra_core_mapping.py", "stages/multi_inputs.py"),
         *("stages/origins.py", "stages/multi_items.py", "stages/operand_streaming.py", "stages/spatial_choice.py"),
         *("stages/system_problem.py", "stages/preflight_needs.py", "scheduling/__init__.py"),
-        *("stages/cut_lanes_of_cns.py", "stages/preflight_dataflows.py"),
+        *("stages/cut_lanes_of_cns.py", "stages/preflight_dataflows.py", "stages/multi_costs.py", *_SLICE),
         *("scheduling/core_costs.py", "scheduling/cost_classes.py"),
     ),
     "multi_pipeline": (

@@ -13,7 +13,7 @@ from tilewright.artifacts.provenance import provenance
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.multi_options import ga_options, schedule_options
 from tilewright.cli.multi_runs import ALLOCATION_FILE, GENERATIONS_FILE, MAPPING_FILE, PARETO_FILE
-from tilewright.cli.multi_slices import allocation_settings, read_slices, slice_option, stages_stated
+from tilewright.cli.multi_slices import allocation_settings, read_slice, slice_option
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
 from tilewright.cli.run_inputs import input_digests, run_inputs
 from tilewright.cli.runs import EXPORTS_FOLDER
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tilewright.allocation.options import AllocationOptions
     from tilewright.allocation.result import AllocationResult
     from tilewright.scheduling.settings import ScheduleSettings
-    from tilewright.stages.multi_pipeline import Slices
+    from tilewright.stages.slices import Slice
 
 
 @click.command()
@@ -67,42 +67,33 @@ def command(
     """
     from tilewright.allocation.document import SCHEMA, allocation_document
     from tilewright.allocation.evaluate import INTERRUPTED
-    from tilewright.allocation.progress import allocation_progress
     from tilewright.stages import multi_run
     from tilewright.stages.base import Control
     from tilewright.stages.multi_inputs import read_inputs
+    from tilewright.stages.multi_result import MultiCoreResult
 
     told = Problems()
     asked, chosen = told.attempt(search), told.attempt(settings)
-    slices = told.attempt(_slices, pipeline, asked, chosen, output) if asked and chosen else None
+    stages = told.attempt(_stages, pipeline, asked, chosen, output) if asked and chosen else None
     prefetched = chosen.operands_to_prefetch if chosen and not pipeline else ()
     inputs = told.attempt(read_inputs, hardware, workload, mapping, cns, costs, network_options, prefetched)
     told.finish()
     assert asked is not None
-    assert chosen is not None
+    assert stages is not None
     assert inputs is not None
     echo_notices(list(inputs.descriptions.notices))
     if output:
         make_folder(output)  # a place that cannot be written is told before the search, not after it
-    if slices is None:
-        problem = multi_run.multi_core_problem(inputs, chosen)
-        title = f"{inputs.graph.network} on {inputs.descriptions.accelerator.name}"
-        with allocation_progress(title, not as_json) as tell:
-            result = multi_run.allocate(problem, asked, tell)
-    else:
-        exports = (output or Path()) / EXPORTS_FOLDER
-        control = Control(asked.thread_count, exports=exports, show_progress=not as_json)
-        found = slices.allocated(inputs, control)
-        problem, result, chosen = found.problem, found.allocation, found.problem.settings
+    exports = (output or Path()) / EXPORTS_FOLDER
+    control = Control(asked.thread_count, exports=exports, show_progress=not as_json)
+    found = stages.result(inputs, MultiCoreResult, control)
+    problem, result, settings_stated = found.problem, found.allocation, found.problem.settings.stated()
     is_cut_short = result.stopped_by == INTERRUPTED
     singles = multi_run.single_cores(problem) if single_core and not is_cut_short else ()
-    document = allocation_document(result, problem.assembled.names, chosen.stated(), singles)
+    document = allocation_document(result, problem.assembled.names, settings_stated, singles)
     if output:
-        if slices is None:
-            stated = {key: value for key, value in vars(asked).items() if key != "threads"} | chosen.stated()
-        else:
-            stated = stages_stated(slices.allocation)
-        stated["single_core"] = single_core
+        options = {key: value for key, value in vars(asked).items() if key != "threads"} | settings_stated
+        stated = {**stages.stated(options), "single_core": single_core}
         made_by = provenance("allocate", input_digests(inputs, cns, costs), stated)
         write_atomically(output / GENERATIONS_FILE, _csv_of_generations(result))
         write_atomically(output / PARETO_FILE, _csv_of_front(document))
@@ -114,17 +105,17 @@ def command(
         raise InterruptedRunError(f"{result.evaluations:,} allocations were evaluated{kept}")
 
 
-def _slices(
-    pipeline: str, search: "AllocationOptions", settings: "ScheduleSettings", output: Path | None
-) -> "Slices | None":
-    """The stages of --pipeline. Raises InputError where one of them writes files and there is no folder for them."""
+def _stages(pipeline: str, search: "AllocationOptions", settings: "ScheduleSettings", output: Path | None) -> "Slice":
+    """The stages that search. Raises InputError where one of them writes files and there is no folder for them."""
     from tilewright.search.options import SearchOptions
+    from tilewright.stages.multi_allocation import InterCoreMapping
+    from tilewright.stages.slices import ALLOCATE
 
     options = SearchOptions(objective=search.objective, seed=search.seed)
-    slices = read_slices(pipeline, options, allocation_settings(search, settings))
-    if slices is not None and slices.exports and not output:
+    stages = read_slice(ALLOCATE, InterCoreMapping, pipeline, options, allocation_settings(search, settings))
+    if stages.exports and not output:
         raise InputError([Problem("a stage of the pipeline writes files: the option is needed", path="-o")])
-    return slices
+    return stages
 
 
 def _csv_of_generations(result: "AllocationResult") -> str:

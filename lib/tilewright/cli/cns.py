@@ -1,5 +1,6 @@
 """`tilewright cns`: a network cut into computation nodes, and what flows between them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,15 +9,13 @@ import click
 from tilewright.artifacts.canonical import make_folder
 from tilewright.artifacts.provenance import provenance
 from tilewright.cli.multi_options import TilingArguments, tiling_options
-from tilewright.cli.multi_slices import read_slices, slice_option, stages_stated, tiling_settings
+from tilewright.cli.multi_slices import read_slice, slice_option, tiling_settings
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
 from tilewright.errors import Problems
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.fusion.graph import CnGraph
-    from tilewright.fusion.tiling_options import TilingOptions
-    from tilewright.stages.multi_items import CnProblem
     from tilewright.stages.system_problem import SystemProblem
 
 _MOST_NOTICES = 20
@@ -50,47 +49,41 @@ def command(
     Example: tilewright cns --hardware config/hardware/multi/quad_core.yaml --workload config/workload/resnet18.onnx
     --mapping config/mapping/multi/quad_core.yaml --cn-define-mode 1 --hint-loops '[["OY", "all"]]' -o out
     """
+    from tilewright.stages.base import Control
     from tilewright.stages.descriptions import Descriptions
+    from tilewright.stages.multi_items import CnProblem
+    from tilewright.stages.multi_tiling import GenerateCNWorkloadHybrid
+    from tilewright.stages.preflight import check_cn_graph
     from tilewright.stages.preflight_files import read_checked
+    from tilewright.stages.slices import CNS, Slice
+
+    def tell(notices: Sequence[str]) -> None:
+        _echo_some(notices, verbose)
 
     told = Problems()
-    options = told.attempt(tiling)
-    slices = None if options is None else told.attempt(read_slices, pipeline, settings=tiling_settings(options))
+    options, stages = told.attempt(tiling), None
+    if options is not None:
+        settings = tiling_settings(options)
+        stages = told.attempt(read_slice, CNS, GenerateCNWorkloadHybrid, pipeline, settings=settings)
     # Of options that are wrong, the others still say how the network is cut; of stages of the user's, nothing does.
     cutting = None if pipeline else options or tiling.sound()
     problem = told.attempt(read_checked, Descriptions(hardware, workload, mapping, network_options), cutting)
     if problem is not None and strict:
         told.attempt(problem.check_complete)
     cut = None
-    if problem is not None:
-        cut = told.attempt(slices.tiled, problem) if slices else told.attempt(_cut, problem, cutting, verbose)
+    if problem is not None and stages is not None:
+        cut = told.attempt(Slice.result, stages, problem, CnProblem, Control(on_notices=tell))
+    elif problem is not None:  # all other problems are told with those of the stages
+        told.attempt(check_cn_graph, problem, cutting, tell)
     told.finish()
     assert problem is not None
     assert options is not None
+    assert stages is not None
     assert cut is not None
-    graph, notices = cut.graph, cut.notices
-    stated = options.stated() if slices is None else stages_stated(slices.tiling)
-    _echo_some([*problem.notices, *notices, *graph.notices], verbose)
+    tell([*problem.notices, *cut.notices, *cut.graph.notices])
     if output:
-        _write(output, problem, stated, graph)
-    _show(problem, graph, output, verbose, as_json)
-
-
-def _cut(problem: "SystemProblem", options: "TilingOptions | None", verbose: bool) -> "CnProblem | None":
-    """The network in CNs; None, after all other checks, where the options are not known.
-
-    Raises InputError with everything that is wrong; what is unusual, which may be what is behind it, is told before.
-    """
-    from tilewright.stages.multi_items import CnProblem
-    from tilewright.stages.preflight import graph_of, preflight
-
-    found = preflight(problem, options)
-    if found.problems:
-        _echo_some(list(found.notices), verbose)
-    elif options is None:
-        return None
-    graph, notices = graph_of(problem, found)
-    return CnProblem(problem, graph, notices=notices)
+        _write(output, problem, stages.stated(options.stated()), cut.graph)
+    _show(problem, cut.graph, output, verbose, as_json)
 
 
 def _write(folder: Path, problem: "SystemProblem", stated: dict[str, Any], graph: "CnGraph") -> None:
@@ -125,7 +118,7 @@ def _count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def _echo_some(notices: list[Any], verbose: bool) -> None:
+def _echo_some(notices: Sequence[str], verbose: bool) -> None:
     told = list(dict.fromkeys(notices))
     shown = told if verbose or len(told) <= _MOST_NOTICES else told[:_MOST_NOTICES]
     echo_notices(shown)

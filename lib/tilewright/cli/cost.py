@@ -11,7 +11,7 @@ from tilewright.artifacts.codec import encode
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.artifacts.provenance import provenance
 from tilewright.cli.main import InterruptedRunError
-from tilewright.cli.multi_slices import read_slices, slice_option, stages_stated
+from tilewright.cli.multi_slices import read_slice, slice_option
 from tilewright.cli.options import (
     DEFAULT_STORE,
     FILE,
@@ -75,16 +75,18 @@ def command(
     from tilewright.search.store import Store
     from tilewright.stages.base import Control
     from tilewright.stages.cut_lanes_of_cns import cut_lanes_notices_of_cns
-    from tilewright.stages.intra_core_mapping import map_core
+    from tilewright.stages.multi_costs import IntraCoreMapping, core_costs, cost_model
     from tilewright.stages.multi_items import CnProblem
+    from tilewright.stages.slices import COST
 
     told = Problems()
     limit = told.attempt(parse_lpf_limit, lpf_limit)
     chosen = told.attempt(SearchOptions, **(options if told.found else {"lpf_limit": limit, **options}))
-    slices = told.attempt(read_slices, pipeline, chosen)
+    stages = told.attempt(read_slice, COST, IntraCoreMapping, pipeline, chosen)
     read = told.attempt(_read, hardware, workload, mapping, cns, core, network_options)
     told.finish()
     assert chosen is not None
+    assert stages is not None
     assert read is not None
     described, graph = read
     cut = cut_lanes_notices_of_cns(described, graph, core)
@@ -95,30 +97,14 @@ def command(
     kept = None if no_store else Store(store)
     control = Control(threads, kept, show_progress=not as_json, on_record=finished.append)
     try:
-        if slices is not None:
-            rows = slices.core_costs(CnProblem(described, graph), core, control)
-        else:
-            rows = map_core(
-                graph,
-                described.workload,
-                described.mapping,
-                described.accelerator,
-                core,
-                chosen,
-                threads=threads,
-                store=kept,
-                show_progress=not as_json,
-                on_found=finished.append,
-            )
+        rows = core_costs(stages, CnProblem(described, graph), core, control)
     except KeyboardInterrupt as error:
         raise InterruptedRunError(_kept(len(finished), None if no_store else store)) from error
     if output:
         from tilewright.stages.multi_inputs import GRAPH_JSON
         from tilewright.stages.origins import cost_inputs
 
-        stated = encode(chosen)
-        if slices is not None:
-            stated = {"model": slices.cost_model} | stages_stated(slices.costing)
+        stated = stages.stated(encode(chosen), model=cost_model(stages))
         digests = cost_inputs(described, core, graph, read_artifact(cns / GRAPH_JSON).digest)
         write_core_costs(output, rows, provenance("cost", digests, stated))
     _show(core, graph, rows, output, verbose, as_json)

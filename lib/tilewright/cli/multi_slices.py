@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from tilewright.scheduling.settings import ScheduleSettings
     from tilewright.search.options import SearchOptions
     from tilewright.stages.base import Stage
-    from tilewright.stages.multi_pipeline import Slices
+    from tilewright.stages.slices import Slice
 
 
 def slice_option(function: Function) -> Function:
@@ -26,27 +27,33 @@ def slice_option(function: Function) -> Function:
     return click.option("--pipeline", "pipeline", metavar="FILE|JSON", default="", help=text)(function)
 
 
-def read_slices(
-    text: str, options: "SearchOptions | None" = None, settings: Mapping[str, Any] | None = None
-) -> "Slices | None":
-    """The pipeline of the command line in slices, None if there is none.
+def read_slice(
+    verb: str,
+    default: "type[Stage]",
+    text: str,
+    options: "SearchOptions | None" = None,
+    settings: Mapping[str, Any] = MappingProxyType({}),
+) -> "Slice":
+    """The slice that a verb runs: the `default` stage, or its part of the pipeline of the command line.
 
     `options` and `settings` are those of the verb. Raises InputError with everything that is wrong with the pipeline.
     """
+    from tilewright.stages.slices import Slice
+
     document = read_pipeline(text)
     if document is None:
-        return None
-    from tilewright.stages.multi_pipeline import Slices, multi_pipeline
+        return Slice.default(default, options, settings)
+    from tilewright.stages.multi_pipeline import multi_pipeline, slice_of
 
     keyed = isinstance(document.data, dict) and "pipeline" in document.data
     pipeline = multi_pipeline(
         document.data["pipeline"] if keyed else document.data,
         options,
-        settings or {},
+        settings,
         documents=[document] if document.file else [],
         prefix=("pipeline",) if keyed or not document.file else (),
     )
-    return Slices.of(pipeline)
+    return slice_of(pipeline, verb)
 
 
 def tiling_settings(options: "TilingOptions") -> dict[str, Any]:
@@ -63,10 +70,3 @@ def allocation_settings(search: "AllocationOptions | None", settings: "ScheduleS
         names = ("nb_ga_individuals", "nb_ga_generations", "exhaustive_nodes")
         values |= {name: getattr(search, name) for name in names} | {"ga_time_budget_s": search.time_budget_s}
     return values
-
-
-def stages_stated(stages: "tuple[Stage, ...]") -> dict[str, Any]:
-    """The stages of a user's pipeline for provenance: parameters, and digests of code."""
-    from tilewright.stages.identity import identity_of
-
-    return {"pipeline": [identity_of(stage) for stage in stages]}

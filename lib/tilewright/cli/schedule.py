@@ -1,6 +1,9 @@
 """`tilewright schedule`: what runs when on which core, which data moves when, and what that costs."""
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,7 +13,7 @@ from tilewright.artifacts.envelope import read_artifact, write_document
 from tilewright.artifacts.provenance import provenance
 from tilewright.cli.multi_options import objective_option, schedule_options
 from tilewright.cli.multi_runs import ALLOCATION_FILE, SCHEDULE_FILE, SUMMARY_FILE
-from tilewright.cli.multi_slices import allocation_settings, read_slices, slice_option, stages_stated
+from tilewright.cli.multi_slices import allocation_settings, read_slice, slice_option
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
 from tilewright.cli.run_inputs import input_digests, run_inputs
 from tilewright.errors import Problem, Problems
@@ -61,17 +64,26 @@ def command(
     --workload config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml --cns out --costs out/cost
     --allocation out/allocation.json -o out
     """
-    from tilewright.report.multi_summary import SCHEMA, baseline_rows, multi_summary
+    from tilewright.report.multi_summary import SCHEMA, baseline_rows
     from tilewright.report.multi_text import summary_text
     from tilewright.scheduling.artifact import write_schedule
-    from tilewright.stages import multi_run
+    from tilewright.stages.base import Control
+    from tilewright.stages.multi_allocation import (
+        InterCoreMapping,
+        in_place_of_search,
+        objective_of,
+        settings_of,
+    )
     from tilewright.stages.multi_inputs import read_inputs
+    from tilewright.stages.multi_result import MultiCoreResult
+    from tilewright.stages.slices import ALLOCATE
 
     told = Problems()
     chosen = told.attempt(settings)
-    slices = None
+    stages = None
     if chosen is not None:
-        slices = told.attempt(read_slices, pipeline, _options(objective), allocation_settings(None, chosen))
+        values = allocation_settings(None, chosen)
+        stages = told.attempt(read_slice, ALLOCATE, InterCoreMapping, pipeline, _options(objective), values)
     prefetched = chosen.operands_to_prefetch if chosen and not pipeline else ()
     inputs = told.attempt(read_inputs, hardware, workload, mapping, cns, costs, network_options, prefetched)
     documents = {
@@ -81,39 +93,27 @@ def command(
     }
     told.finish()
     assert chosen is not None
+    assert stages is not None
     assert inputs is not None
-    if slices is not None:
-        chosen, objective = slices.settings(chosen), slices.objective(objective)
+    chosen, objective = settings_of(stages, chosen), objective_of(stages, objective)
     digests = input_digests(inputs, cns, costs)
     cost_model = _cost_model(costs, inputs.costs)
     told.found += _of_others(allocation, baseline, documents, digests, chosen, cost_model)
     told.finish()
-    notices = [*inputs.descriptions.notices, *_other_settings(documents["allocation"], chosen)]
-    echo_notices(notices)
+    other_settings = _other_settings(documents["allocation"], chosen)
+    echo_notices([*inputs.descriptions.notices, *other_settings])
     if output:
         make_folder(output)
-    problem = multi_run.multi_core_problem(inputs, chosen)
-    genome = _genome(problem, documents["allocation"], str(allocation))
     digests |= {"allocation": read_artifact(allocation).digest} if allocation else {}
-    stated = {**chosen.stated(), "objective": objective}
-    if slices is not None:
-        stated |= stages_stated(slices.allocation)
-    made_by = provenance("schedule", digests, stated)
-    if slices is None:
-        scheduled = multi_run.schedule(problem, genome, made_by)
-    else:
-        scheduled = slices.scheduled(inputs, genome, chosen, made_by)
-    summary = multi_summary(
-        scheduled.artifact,
-        scheduled.bounds,
-        inputs.costs,
-        objective,
-        _others(problem, documents["allocation"], cost_model, notices),
-    )
+    made_by = provenance("schedule", digests, stages.stated({}, **chosen.stated(), objective=objective))
+    fixed = in_place_of_search(stages, partial(_genome, document=documents["allocation"], file=str(allocation)), chosen)
+    with TemporaryDirectory() as exports:  # files that stages write are those of the search, and were written there
+        result = fixed.result(inputs, MultiCoreResult, Control(exports=Path(exports)))
+    summary = result.summary_of(objective, _search(documents["allocation"]), other_settings, cost_model=cost_model)
     singles = (documents["lbl_allocation"] or {}).get("single_core", [])
     summary["baselines"] = baseline_rows(summary, documents["lbl_summary"], singles)
     if output:
-        write_schedule(output / SCHEDULE_FILE, scheduled.artifact)
+        write_schedule(output / SCHEDULE_FILE, replace(result.scheduled.artifact, provenance=made_by))
         write_document(output / SUMMARY_FILE, SCHEMA, summary, made_by)
     if as_json:
         echo_json(summary)
@@ -189,16 +189,6 @@ def _cost_model(costs: Path, core_files: "Iterable[str]") -> str:
     return ", ".join(dict.fromkeys(str(provenance["options"].get("model", "")) for provenance in made_by))
 
 
-def _others(problem: "MultiCoreProblem", document: Document | None, cost_model: str, notices: list[str]) -> Document:
-    """What the summary says of the search, of the settings, of the cost tables, and of what is not costed."""
-    from tilewright.report.multi_summary import area_fields
-
-    given = problem.inputs.descriptions
-    return {
-        "cost_model": cost_model,
-        "settings": problem.settings.stated(),
-        "allocation": None if document is None else {**document["search"], "front_size": len(document["front"])},
-        **given.coverage,
-        **area_fields(given.accelerator),
-        "notices": [*notices, *problem.inputs.graph.notices],
-    }
+def _search(document: Document | None) -> Document | None:
+    """What the summary says of the search for the allocation."""
+    return None if document is None else {**document["search"], "front_size": len(document["front"])}

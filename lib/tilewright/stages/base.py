@@ -78,8 +78,8 @@ class Change(Stage):
         yield from rest(self.change(item))
 
 
-def _ignore(orders: int) -> None:
-    """Nobody looks at progress."""
+def _ignore(told: Any) -> None:
+    """Nobody looks at progress, or at notices."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,8 @@ class Control:
     """Show the progress of long searches on stderr."""
     on_record: Callable[[dict[str, Any]], None] | None = None
     """Told the record of each layer that was searched, when it is finished."""
+    on_notices: Callable[[Sequence[str]], None] = _ignore
+    """Told what is legal but unusual where a stage ends with what is wrong: it may be what is behind that."""
     advance: Callable[[int], None] = _ignore
     """To be told of loop orders that were looked at."""
     stop: threading.Event | None = None

@@ -1,14 +1,14 @@
 """InterCoreMapping: which core runs what. Its base class is for ways of one's own to choose."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from tilewright.allocation.evaluate import EVERYTHING, INTERRUPTED, Evaluator
 from tilewright.allocation.options import AllocationOptions
-from tilewright.allocation.point import choose, pareto_front
+from tilewright.allocation.point import Evaluation, choose, pareto_front
 from tilewright.allocation.progress import allocation_progress
 from tilewright.allocation.result import AllocationResult
 from tilewright.allocation.search import schedule_judge
@@ -20,8 +20,11 @@ from tilewright.stages import multi_run
 from tilewright.stages.base import Control, Rest, Stage
 from tilewright.stages.multi_items import CostedCnProblem
 from tilewright.stages.multi_result import MultiCoreResult
-from tilewright.stages.multi_run import MultiCoreProblem
+from tilewright.stages.multi_run import MultiCoreProblem, only_genome
+from tilewright.stages.slices import Slice
 
+GenomeOf = Callable[[MultiCoreProblem], Genome]
+"""Gives the cores of the parts with a choice."""
 PROPOSALS = "proposals"
 """Why a search ended that evaluated what a stage proposes."""
 
@@ -75,7 +78,7 @@ class CoreAllocation(Stage):
         """The schedule of the best allocation. Raises InputError where network, costs and cores do not fit together."""
         problem = multi_run.multi_core_problem(item, self.settings)
         found = self.search(problem, rest.control)
-        yield MultiCoreResult(problem, found, multi_run.schedule(problem, found.chosen.genome))
+        yield MultiCoreResult(problem, found)
 
     def search(self, problem: MultiCoreProblem, control: Control) -> AllocationResult:
         """The best of the proposed allocations. Raises MappingError where none has a schedule, InputError for one that
@@ -206,9 +209,59 @@ def _draw_hall_of_fame(result: MultiCoreResult, folder: Path) -> None:
 class FixedAllocation(CoreAllocation):
     """Schedules one allocation that is known: what `tilewright schedule` puts in place of the search."""
 
-    genome: tuple[int, ...] = ()
-    """The core of each part with a choice."""
+    genome_of: GenomeOf = field(default=lambda problem: only_genome(problem.space))
+    """The core of each part with a choice; by default there must be none."""
 
     def allocations(self, problem: MultiCoreProblem) -> Iterable[Genome]:
         """The one."""
-        return (self.genome,)
+        return (self.genome_of(problem),)
+
+    def run(self, item: CostedCnProblem, rest: Rest) -> Iterator[MultiCoreResult]:
+        """The schedule of the allocation, which is simulated once.
+
+        Raises InputError where network, costs, cores and allocation do not fit together, MappingError where the
+        allocation has no schedule.
+        """
+        problem = multi_run.multi_core_problem(item, self.settings)
+        (genome,) = self.allocations(problem)
+        space = problem.space
+        made = multi_run.schedule(problem, _checked(space.gene_choices, genome))
+        found = made.artifact.schedule
+        point = Evaluation(made.genome, found.latency_cycles, found.energy_pj)
+        allocation = AllocationResult(
+            space=space,
+            options=AllocationOptions(self.objective, 2, 0, threads=1),
+            chosen=point,
+            front=(point,),
+            generations=(),
+            evaluations=1,
+            infeasible={},
+            stopped_by=EVERYTHING if space.size == 1 else PROPOSALS,
+        )
+        yield MultiCoreResult(problem, allocation, made)
+
+
+def in_place_of_search(
+    stages: Slice, genome_of: Callable[[MultiCoreProblem], Genome], given: ScheduleSettings
+) -> Slice:
+    """The slice of `tilewright allocate` with an allocation that is known in place of its last stage.
+
+    Those that only look at results are left out: what they write is of the search.
+    """
+    values = {one.name: getattr(settings_of(stages, given), one.name) for one in fields(given)}
+    above = tuple(stage for stage in stages.stages[:-1] if not stage.observes)
+    return replace(stages, stages=(*above, FixedAllocation(**values, genome_of=genome_of)))
+
+
+def settings_of(stages: Slice, given: ScheduleSettings) -> ScheduleSettings:
+    """How the slice of `tilewright allocate` makes schedules: as its last stage says, or as is given where it does
+    not."""
+    last = stages.stages[-1]
+    return last.settings if isinstance(last, CoreAllocation) else given
+
+
+def objective_of(stages: Slice, given: str) -> str:
+    """What the allocation that the slice chooses minimises: as its last stage says, or as is given where it does
+    not."""
+    last = stages.stages[-1]
+    return last.objective if isinstance(last, CoreAllocation) else given

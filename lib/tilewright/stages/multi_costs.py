@@ -1,7 +1,7 @@
 """IntraCoreMapping: what computation nodes cost on each core, by the stages that map a layer on a single core."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
@@ -21,6 +21,8 @@ from tilewright.stages.layer_search import LayerTask
 from tilewright.stages.multi_items import CnProblem, CostedCnProblem
 from tilewright.stages.pipeline import Pipeline
 from tilewright.stages.reductions import Reduction
+from tilewright.stages.results import model_of
+from tilewright.stages.slices import Slice
 
 _OF_LAYERS = ("MinimalLatency", "MinimalEnergy", "MinimalEDP")
 _HOMES = {
@@ -160,6 +162,23 @@ def _telling(control: Control) -> Callable[[LayerTask], None] | None:
     """Tells whoever listens each mapping that was found."""
     on_record = control.on_record
     return None if on_record is None else lambda task: on_record({"key": task.key})
+
+
+def core_costs(
+    stages: Slice, problem: CnProblem, core_file: str, control: Control | None = None
+) -> tuple[CoreCostRow, ...]:
+    """What the CNs cost on one core by the stages of `tilewright cost`. Raises InputError for an unknown core."""
+    costs = stages.result(replace(problem, core_files=(core_file,)), CostedCnProblem, control).costs
+    if core_file not in costs:
+        given = ", ".join(costs) or "no core"
+        raise InputError(f"{stages.stages[0].name()} gives no costs of {core_file}, but of {given}")
+    return costs[core_file]
+
+
+def cost_model(stages: Slice) -> str:
+    """The model profile of the costs; where they come from a stage of a user's that has none, its name."""
+    stage = stages.stages[0]
+    return model_of(stage.inner()) or model_of((stage,)) or stage.name()
 
 
 @lru_cache(maxsize=64)

@@ -1,14 +1,15 @@
 """What comes up a pipeline of the multi-core flow: the network scheduled on the cores."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tilewright.allocation.result import AllocationResult, summary
-from tilewright.report.multi_summary import area_fields, multi_summary
 from tilewright.scheduling.assembly import SystemNames
 from tilewright.scheduling.bounds import LowerBounds
 from tilewright.scheduling.result import Schedule
+from tilewright.stages import multi_run
 from tilewright.stages.multi_run import MultiCoreProblem, ScheduledNetwork, fixed_mapping_text
 
 if TYPE_CHECKING:
@@ -23,8 +24,13 @@ class MultiCoreResult:
     """What was to be allocated and scheduled: the network, its costs, the cores that each part may run on."""
     allocation: AllocationResult
     """The chosen allocation, the Pareto front, and how they were found."""
-    scheduled: ScheduledNetwork
-    """The schedule of the chosen allocation with its logs and lower bounds."""
+    made: ScheduledNetwork | None = None
+    """`scheduled`, where it is made already."""
+
+    @cached_property
+    def scheduled(self) -> ScheduledNetwork:
+        """The schedule of the chosen allocation with its logs and lower bounds; made when it is first asked for."""
+        return self.made or multi_run.schedule(self.problem, self.allocation.chosen.genome)
 
     @property
     def schedule(self) -> Schedule:
@@ -59,18 +65,29 @@ class MultiCoreResult:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """Totals and their parts, bounds, use of cores, memories and links, as in `summary.json` of a run."""
-        given, costs = self.problem.inputs.descriptions, self.problem.inputs.costs
         search = summary(self.allocation)
         del search["excluded_cores"]
+        allocation = {**search, "front_size": len(self.allocation.front)}
+        return self.summary_of(self.allocation.options.objective, allocation)
+
+    def summary_of(
+        self, objective: str, allocation: Mapping[str, Any] | None, notices: Sequence[str] = (), **first: Any
+    ) -> dict[str, Any]:
+        """The summary, where `objective` and the search for the `allocation` (None: there was none) are told as they
+        are given; with `notices` after those of the descriptions, and other fields."""
+        from tilewright.report.multi_summary import area_fields, multi_summary
+
+        inputs = self.problem.inputs
+        given = inputs.descriptions
         others = {
+            **first,
             "settings": self.problem.settings.stated(),
-            "allocation": {**search, "front_size": len(self.allocation.front)},
+            "allocation": allocation,
             **given.coverage,
             **area_fields(given.accelerator),
-            "notices": [*given.notices, *self.problem.inputs.graph.notices],
+            "notices": [*given.notices, *notices, *inputs.graph.notices],
         }
-        objective = self.allocation.options.objective
-        return multi_summary(self.scheduled.artifact, self.bounds, costs, objective, others)
+        return multi_summary(self.scheduled.artifact, self.bounds, inputs.costs, objective, others)
 
     def core_table(self) -> "pandas.DataFrame":
         """A row for each part of a layer: its core, how many CNs it has, when the first starts and the last ends."""

@@ -1,10 +1,11 @@
 """GenerateCNWorkloadHybrid: cuts a network into computation nodes."""
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tilewright.fusion.tiling_options import TilingOptions
-from tilewright.stages.base import Change
+from tilewright.stages.base import Change, Rest
 from tilewright.stages.multi_items import CnProblem
 from tilewright.stages.preflight import checked_cn_graph
 from tilewright.stages.system_problem import SystemProblem
@@ -58,7 +59,11 @@ class GenerateCNWorkloadHybrid(Change):
             split_w_percentage=self.split_W_percentage,
         )
 
-    def change(self, item: SystemProblem) -> CnProblem:
-        """The network in CNs. Raises InputError with everything that is wrong."""
-        graph, notices = checked_cn_graph(item, self.options)
+    def change(self, item: SystemProblem, tell: Callable[[Sequence[str]], None] | None = None) -> CnProblem:
+        """The network in CNs. Raises InputError with everything that is wrong; `tell` is given notices before that."""
+        graph, notices = checked_cn_graph(item, self.options, tell)
         return CnProblem(item, graph, notices=notices)
+
+    def run(self, item: SystemProblem, rest: Rest) -> Iterator[Any]:
+        """The results for the network in CNs. Raises InputError with everything that is wrong."""
+        yield from rest(self.change(item, rest.control.on_notices))

@@ -1,7 +1,7 @@
 """What is structurally wrong with a network on an accelerator of several cores, under a mapping file and the options
 that cut it: all of it at once, before anything is computed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.errors import InputError, Problem, Problems
@@ -94,19 +94,31 @@ def _check_cutting(problems: Problems, problem: SystemProblem, options: TilingOp
     return tiling if len(problems.found) == before else None
 
 
-def checked_cn_graph(problem: SystemProblem, options: TilingOptions) -> tuple[CnGraph, tuple[str, ...]]:
-    """The CN graph of a problem, and notices. Raises InputError with everything that `preflight` finds, and with what
-    keeps the graph from being built."""
-    return graph_of(problem, preflight(problem, options))
+def checked_cn_graph(
+    problem: SystemProblem, options: TilingOptions, tell: Callable[[Sequence[str]], None] | None = None
+) -> tuple[CnGraph, tuple[str, ...]]:
+    """The CN graph of a problem, and notices.
+
+    Raises InputError with everything that `preflight` finds, and with what keeps the graph from being built; `tell` is
+    given the notices before that, which may be what is behind it.
+    """
+    graph, notices = check_cn_graph(problem, options, tell)
+    assert graph is not None
+    return graph, notices
 
 
-def graph_of(problem: SystemProblem, found: Preflight) -> tuple[CnGraph, tuple[str, ...]]:
-    """The CN graph after a preflight, and its notices. Raises InputError as `checked_cn_graph` does."""
+def check_cn_graph(
+    problem: SystemProblem, options: TilingOptions | None, tell: Callable[[Sequence[str]], None] | None = None
+) -> tuple[CnGraph | None, tuple[str, ...]]:
+    """The same where the options may be wrong, and None then: what else is wrong is told; if nothing is, there is no
+    graph."""
+    found = preflight(problem, options)
+    if found.problems and tell is not None:
+        tell(found.notices)
     told = Problems()
     told.found += found.problems
     graph = None if found.tiling is None else told.attempt(build_cn_graph, problem.workload, found.tiling)
     told.finish()
-    assert graph is not None
     return graph, found.notices
 
 

@@ -38,6 +38,7 @@ PRINTED_ONLY = {
     "map": "report/",
     "multi_pipeline": "report/",
     "cost": "report/",
+    "allocate": "report/",
     "cns": "report/",
     "split": "report/",
     "schedule": "report/",

@@ -1,5 +1,6 @@
 """Pipelines of the multi-core flow that cannot work are refused when they are built, with every fault and its place."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,15 +9,30 @@ from typing import Any
 import pytest
 from tilewright.errors import InputError
 from tilewright.search.options import SearchOptions
-from tilewright.stages import Control, CoreAllocation, CostedCnProblem, MultiCoreResult, Pipeline, Rest, Stage
+from tilewright.stages import (
+    CnProblem,
+    Control,
+    CoreAllocation,
+    CostedCnProblem,
+    MultiCoreResult,
+    Pipeline,
+    Rest,
+    Stage,
+    multi_run,
+)
 from tilewright.stages.base import Change
 from tilewright.stages.hardware_parser import AcceleratorParser
-from tilewright.stages.multi_allocation import InterCoreMapping
-from tilewright.stages.multi_pipeline import Slices, check_multi_pipeline, run_whole
+from tilewright.stages.multi_allocation import InterCoreMapping, in_place_of_search
+from tilewright.stages.multi_costs import IntraCoreMapping, core_costs
+from tilewright.stages.multi_pipeline import check_multi_pipeline, run_whole, slice_of
+from tilewright.stages.multi_tiling import GenerateCNWorkloadHybrid
+from tilewright.stages.slices import ALLOCATE as SEARCH
+from tilewright.stages.slices import CNS, Slice
+from tilewright.stages.slices import COST as COSTS
 from tilewright.yamlfile import parse_yaml
 
 from tests.unit.cli.multi_core import write_network
-from tests.unit.stages.multi_cases import FULL, GA, built, descriptions, names, run, said
+from tests.unit.stages.multi_cases import FULL, GA, OPTIONS, built, descriptions, names, run, said
 
 CUT, COST, ALLOCATE = FULL[3:]
 
@@ -190,25 +206,61 @@ def test_operands_that_no_layer_has_are_told_before_anything_is_computed(
 
 
 def test_slices_are_the_stages_of_the_verbs(network: Path) -> None:
-    """One after the other they give what the whole pipeline gives; an allocation takes the place of the search."""
+    """One after the other they give what the whole pipeline gives."""
     pipeline = built(sliced=True, stack_cutoffs=[2], **GA)
-    slices = Slices.of(pipeline)
-    assert [stage.name() for part in (slices.tiling, slices.costing, slices.allocation) for stage in part] == [
-        *FULL[3:]
-    ]
+    cut, cost, search = (slice_of(pipeline, verb) for verb in (CNS, COSTS, SEARCH))
+    assert [stage.name() for part in (cut, cost, search) for stage in part.stages] == [*FULL[3:]]
     problem = next(pipeline.parsers().run(descriptions(network)))
-    cns = slices.tiled(problem)
-    costs = {core: slices.core_costs(cns, core) for core in ("left", "right")}
-    result = slices.allocated(CostedCnProblem(problem, cns.graph, costs))
+    cns = cut.result(problem, CnProblem)
+    costs = {core: core_costs(cost, cns, core) for core in ("left", "right")}
+    result = search.result(CostedCnProblem(problem, cns.graph, costs), MultiCoreResult)
     whole = run_whole(pipeline, descriptions(network), Control())
     assert (result.latency_cycles, result.energy_pj) == (whole.latency_cycles, whole.energy_pj)
-    genome = result.allocation.front[-1].genome
-    again = slices.scheduled(result.problem.inputs, genome, slices.settings(result.problem.settings), {"by": "me"})
-    assert again.genome == genome
-    assert again.artifact.provenance == {"by": "me"}
-    assert again.artifact.schedule.energy_pj == result.allocation.front[-1].energy_pj
     with pytest.raises(InputError, match="has no such core file"):
-        slices.core_costs(cns, "middle")
+        core_costs(cost, cns, "middle")
+
+
+def test_default_slices_are_those_of_the_default_pipeline() -> None:
+    """A verb without a pipeline runs the same stages, with the same parameters, as one that is given the default."""
+    settings = {"stack_cutoffs": [2], **GA}
+    pipeline = built(sliced=True, **settings)
+    for verb, kind in ((CNS, GenerateCNWorkloadHybrid), (COSTS, IntraCoreMapping), (SEARCH, InterCoreMapping)):
+        assert Slice.default(kind, OPTIONS, settings).stages == slice_of(pipeline, verb).stages
+    with pytest.raises(InputError, match="nb_ga_individuals: not a count"):
+        Slice.default(InterCoreMapping, OPTIONS, {"nb_ga_individuals": 1})
+
+
+@pytest.mark.parametrize("edits", [None, [{"insert": Looks, "after": COST}]])
+def test_a_known_allocation_is_assembled_and_simulated_once(
+    network: Path, monkeypatch: pytest.MonkeyPatch, edits: Any
+) -> None:
+    """In place of the search, with or without a pipeline of the user's; the search assembles once too."""
+    counts: Counter[str] = Counter()
+
+    def counted(name: str) -> None:
+        function = getattr(multi_run, name)
+
+        def with_count(*args: Any) -> Any:
+            counts[name] += 1
+            return function(*args)
+
+        monkeypatch.setattr(multi_run, name, with_count)
+
+    for name in ("model_problem", "simulate", "schedule_judge"):
+        counted(name)
+    result = run(network)
+    assert counts == {"model_problem": 1, "schedule_judge": 1}
+    assert result.latency_cycles == result.allocation.chosen.latency_cycles
+    assert counts["simulate"] == 1
+    counts.clear()
+    point = result.allocation.front[-1]
+    stages = slice_of(built(edits, sliced=True), SEARCH)
+    fixed = in_place_of_search(stages, lambda problem: point.genome, result.problem.settings)
+    again = fixed.result(result.problem.inputs, MultiCoreResult)
+    assert again.scheduled.genome == again.allocation.chosen.genome == point.genome
+    assert (again.latency_cycles, again.energy_pj) == (point.latency_cycles, point.energy_pj)
+    assert again.summary["latency_cycles"] == point.latency_cycles
+    assert counts == {"model_problem": 1, "simulate": 1}
 
 
 @pytest.mark.parametrize(
@@ -229,8 +281,8 @@ def test_what_cannot_be_sliced_is_told(edit: dict[str, Any], part: str) -> None:
 
 def test_stages_that_look_at_results_may_stand_after_the_costs() -> None:
     """They see them in the slice of `allocate`."""
-    slices = Slices.of(built([{"insert": Looks, "after": COST}], sliced=True))
-    assert [stage.name().rpartition(".")[2] for stage in slices.allocation] == ["Looks", ALLOCATE]
+    search = slice_of(built([{"insert": Looks, "after": COST}], sliced=True), SEARCH)
+    assert [stage.name().rpartition(".")[2] for stage in search.stages] == ["Looks", ALLOCATE]
 
 
 def test_a_pipeline_yields_one_result(network: Path) -> None:
