@@ -37,7 +37,7 @@ Search = Callable[[PreparedProblem], Iterator[OrderBatch]]
 
 def exact_search(case: LayerCase, allocation: str, objective: str, time_budget_s: float) -> Search:
     """Branch and bound over all orders; imported here, so that the rest can be measured without it."""
-    from tilewright.search.exact import ExactOptions, exact_batches
+    from tilewright.search.exact.search import ExactOptions, exact_batches
 
     options = ExactOptions(allocation=allocation, time_budget_s=time_budget_s)
     return lambda problem: exact_batches(problem, case.constraints.temporal_ordering, options, objective)

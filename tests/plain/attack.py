@@ -8,7 +8,7 @@ from typing import Any
 
 from tilewright.errors import TilewrightError
 from tilewright.search.evaluate import PreparedProblem, prepare
-from tilewright.search.exact import ExactOptions, ExactResult, search_exact
+from tilewright.search.exact.search import ExactOptions, ExactResult, search_exact
 from tilewright.search.options import SearchOptions
 
 from tests.plain.model import PlainModel

@@ -13,7 +13,7 @@ from typing import Any
 from tilewright.errors import MappingError
 from tilewright.hardware.core import Core, Memory
 from tilewright.search.evaluate import evaluate_prepared, prepare
-from tilewright.search.exact import ExactOptions, search_exact
+from tilewright.search.exact.search import ExactOptions, search_exact
 from tilewright.search.options import SearchOptions
 from tilewright.workload.layer import Layer
 

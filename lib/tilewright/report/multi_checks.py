@@ -12,8 +12,8 @@ from tilewright.report.checks import Check, result
 from tilewright.report.multi_summary import THIS_RUN, core_rows, link_rows, memory_rows
 from tilewright.scheduling.artifact import ScheduleArtifact
 from tilewright.scheduling.assembly import ACTIVATION, AssembledProblem
-from tilewright.scheduling.bounds import lower_bounds
-from tilewright.scheduling.check import faults_by_rule
+from tilewright.scheduling.bounds.lower_bounds import lower_bounds
+from tilewright.scheduling.check.rules import faults_by_rule
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.models import CAUSAL
 

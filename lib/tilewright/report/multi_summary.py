@@ -9,7 +9,7 @@ import numpy as np
 from tilewright.hardware.areas import system_area
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.scheduling.artifact import ScheduleArtifact
-from tilewright.scheduling.bounds import LowerBounds
+from tilewright.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.problem import Integers
 from tilewright.scheduling.result import link_use

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.allocation.result import AllocationResult, summary
 from tilewright.scheduling.assembly import SystemNames
-from tilewright.scheduling.bounds import LowerBounds
+from tilewright.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.scheduling.result import Schedule
 from tilewright.stages import multi_run
 from tilewright.stages.multi_run import MultiCoreProblem, ScheduledNetwork, fixed_mapping_text

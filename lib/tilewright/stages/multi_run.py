@@ -15,8 +15,8 @@ from tilewright.hardware.system import COMPUTE
 from tilewright.mapping.yaml_writer import mapping_text
 from tilewright.scheduling.artifact import ScheduleArtifact, schedule_artifact
 from tilewright.scheduling.assembly import AssembledProblem, model_problem
-from tilewright.scheduling.bounds import LowerBounds, lower_bounds
-from tilewright.scheduling.check import check_schedule
+from tilewright.scheduling.bounds.lower_bounds import LowerBounds, lower_bounds
+from tilewright.scheduling.check.rules import check_schedule
 from tilewright.scheduling.models import CAUSAL
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.settings import ScheduleSettings

@@ -134,7 +134,7 @@ class Exact(TemporalMapper):
 
     def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
         """The best order."""
-        from tilewright.search.exact import ExactOptions, exact_batches
+        from tilewright.search.exact.search import ExactOptions, exact_batches
 
         if self.allocation == "free" and item.arrays.even:
             raise MappingError("the mapping file asks for even mappings, which forbid allocation: free")

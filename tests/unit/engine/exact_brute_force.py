@@ -16,7 +16,7 @@ from tilewright.mapping.loop_factors import loop_multiset
 from tilewright.search.batch import OrderBatch, boundary_shape, cost_orders
 from tilewright.search.batch_kernel import BATCH_ORDERS
 from tilewright.search.evaluate import PreparedProblem
-from tilewright.search.exact import ExactOptions, ExactResult, search_exact
+from tilewright.search.exact.search import ExactOptions, ExactResult, search_exact
 
 Order = tuple[tuple[str, int], ...]
 Ordering = tuple[TemporalOrderingEntry, ...]

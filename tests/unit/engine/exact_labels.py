@@ -10,9 +10,9 @@ from tilewright.cost.problem import PROBLEM_DTYPE
 from tilewright.cost.workspace import WORKSPACE_DTYPE, new_workspace
 from tilewright.mapping.loop_factors import LoopMultiset
 from tilewright.search.evaluate import PreparedProblem
-from tilewright.search.exact_kernel import begin, expand_labels, next_generation
-from tilewright.search.exact_record import EXACT_DTYPE, PATH_BITS, PATH_SYMBOLS
-from tilewright.search.exact_tables import new_search
+from tilewright.search.exact.expansion_kernel import begin, expand_labels, next_generation
+from tilewright.search.exact.lattice_record import EXACT_DTYPE, PATH_BITS, PATH_SYMBOLS
+from tilewright.search.exact.tables import new_search
 from tilewright.search.options import OBJECTIVES
 
 from tests.unit.engine.exact_brute_force import Mappings

@@ -14,7 +14,7 @@ from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.yaml_reader import read_mapping
 from tilewright.search.evaluate import PreparedProblem
-from tilewright.search.exact import ExactOptions, search_exact
+from tilewright.search.exact.search import ExactOptions, search_exact
 from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_workload
 from tilewright.workload.layer import DimensionRelation, Layer

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from tilewright.errors import MappingError
-from tilewright.search import exact as exact_module
-from tilewright.search import exact_tables as exact_tables_module
 from tilewright.search import loma as loma_module
 from tilewright.search.batch import SearchStoppedError, cost_orders
 from tilewright.search.evaluate import PreparedProblem, evaluate_prepared, prepare
-from tilewright.search.exact import WIDTHS, ExactOptions, exact_batches, search_exact
-from tilewright.search.exact_record import LABELS
+from tilewright.search.exact import search as exact_module
+from tilewright.search.exact import tables as exact_tables_module
+from tilewright.search.exact.lattice_record import LABELS
+from tilewright.search.exact.search import WIDTHS, ExactOptions, exact_batches, search_exact
 from tilewright.search.options import SearchOptions
 
 from tests.unit.engine.engine_cases import LINKS, Order, convolution, gemm, register_core

@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 from tilewright.cost.problem import new_record
 from tilewright.errors import MappingError
 from tilewright.mapping.loop_factors import prime_factors
-from tilewright.search import salsa, salsa_start
+from tilewright.search import salsa
+from tilewright.search import salsa as salsa_start
 from tilewright.search.batch import NOTHING_MATCHES, OrderBatch, SearchStoppedError, best_row, cost_orders
 from tilewright.search.evaluate import PreparedProblem, prepare
 from tilewright.search.loma import loma_batches
 from tilewright.search.options import SearchOptions
-from tilewright.search.salsa import SalsaOptions, salsa_batches
+from tilewright.search.salsa import OrderSpace, SalsaOptions, draw_order, random_start, salsa_batches
 from tilewright.search.salsa_kernel import CHAIN_DTYPE, random_below, random_bits, random_fraction
-from tilewright.search.salsa_start import OrderSpace, draw_order, random_start
 
 from tests.unit.engine.engine_cases import (
     LINKS,

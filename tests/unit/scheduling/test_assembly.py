@@ -13,8 +13,8 @@ from tilewright.fusion.graph import ORDERING
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.scheduling.artifact import schedule_artifact
 from tilewright.scheduling.assembly import AssembledProblem, scheduling_problem
-from tilewright.scheduling.bounds import lower_bounds
-from tilewright.scheduling.check import check_schedule
+from tilewright.scheduling.bounds.lower_bounds import lower_bounds
+from tilewright.scheduling.check.rules import check_schedule
 from tilewright.scheduling.core_costs import Stream
 from tilewright.scheduling.result import Schedule
 from tilewright.scheduling.simulate import simulate

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilewright.scheduling.check import check_schedule, faults_by_rule
+from tilewright.scheduling.check.rules import check_schedule, faults_by_rule
 from tilewright.scheduling.problem import SchedulingProblem
 from tilewright.scheduling.result import CauseEnergy, Schedule
 from tilewright.scheduling.simulate import simulate

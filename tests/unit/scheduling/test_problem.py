@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tilewright.allocation.core_fit import unfit_for_core
 from tilewright.errors import InputError, MappingError
-from tilewright.scheduling.bounds import lower_bounds
-from tilewright.scheduling.check import check_schedule
+from tilewright.scheduling.bounds.lower_bounds import lower_bounds
+from tilewright.scheduling.check.rules import check_schedule
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import SchedulingProblem
 from tilewright.scheduling.simulate import simulate

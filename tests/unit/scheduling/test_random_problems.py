@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilewright.errors import InputError
-from tilewright.scheduling.bounds import lower_bounds
-from tilewright.scheduling.check import check_schedule
+from tilewright.scheduling.bounds.lower_bounds import lower_bounds
+from tilewright.scheduling.check.rules import check_schedule
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.result import Schedule
 from tilewright.scheduling.simulate import Scheduler, simulate

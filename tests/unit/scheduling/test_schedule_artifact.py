@@ -9,7 +9,7 @@ from tilewright.artifacts.columns import packed, read_columns
 from tilewright.errors import ArtifactError
 from tilewright.scheduling.artifact import ScheduleArtifact, read_schedule, schedule_artifact, write_schedule
 from tilewright.scheduling.assembly import scheduling_problem
-from tilewright.scheduling.check import check_schedule
+from tilewright.scheduling.check.rules import check_schedule
 from tilewright.scheduling.core_costs import Stream
 from tilewright.scheduling.simulate import simulate
 

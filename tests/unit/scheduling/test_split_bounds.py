@@ -5,15 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilewright.errors import InputError
-from tilewright.scheduling.bounds import lower_bounds
-from tilewright.scheduling.cn_classes import cn_classes
-from tilewright.scheduling.link_bounds import possible_moves
+from tilewright.scheduling.bounds.limits import cn_classes, system_limits
+from tilewright.scheduling.bounds.lower_bounds import lower_bounds
+from tilewright.scheduling.bounds.paths import paths_through
+from tilewright.scheduling.bounds.split import SplitBounds
+from tilewright.scheduling.bounds.work import possible_moves
 from tilewright.scheduling.options import ScheduleOptions
-from tilewright.scheduling.path_bounds import paths_through
 from tilewright.scheduling.problem import SchedulingProblem
 from tilewright.scheduling.simulate import simulate
-from tilewright.scheduling.split_bounds import SplitBounds
-from tilewright.scheduling.system_limits import system_limits
 
 from tests.unit.scheduling.random_problems import random_problem
 from tests.unit.scheduling.tiny_systems import INPUT, WEIGHT, Node, Piece, bus_system, make_problem

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from tilewright.scheduling.check import check_schedule
+from tilewright.scheduling.check.rules import check_schedule
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import CoreSystem, SchedulingProblem
 from tilewright.scheduling.result import Schedule

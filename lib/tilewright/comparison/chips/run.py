@@ -15,8 +15,8 @@ from tilewright.peers.stream import STREAM_2023
 from tilewright.peers.stream.scheduler import REPAIRS
 from tilewright.peers.stream.whole_tiles import whole_tile_graph, whole_tile_problem
 from tilewright.scheduling.assembly import AssembledProblem, scheduling_problem
-from tilewright.scheduling.bounds import lower_bounds
-from tilewright.scheduling.check import check_schedule
+from tilewright.scheduling.bounds.lower_bounds import lower_bounds
+from tilewright.scheduling.check.rules import check_schedule
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.models import CAUSAL
 from tilewright.scheduling.options import ScheduleOptions

@@ -12,7 +12,7 @@ from tilewright.comparison.chips.case import SiliconCase, read_case
 from tilewright.comparison.chips.case_files import CaseFiles
 from tilewright.comparison.chips.run import STREAM_2023_SWITCHES, CaseRun, CaseRunner, Switches, steps
 from tilewright.errors import InputError
-from tilewright.scheduling.check import check_schedule
+from tilewright.scheduling.check.rules import check_schedule
 
 from tests.unit.comparison.chips.cases import MAPPING, core, layer, write_case
 

@@ -1,11 +1,19 @@
-"""The most that a system can move per cycle and the least that moving costs, for lower bounds."""
+"""The most that a system can move per cycle and the least that moving costs, for lower bounds.
+
+CNs that lower bounds treat alike: the same row of the cost table and the same allowed cores (docs/bounds.md).
+
+The best of the bounds that weights on resources give (docs/bounds.md, "Work per core" and "Link traffic").
+"""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
-from tilewright.scheduling.problem import CoreSystem, Floats, Integers
+from tilewright.errors import MappingError
+from tilewright.scheduling.problem import Booleans, CoreSystem, Floats, Integers, SchedulingProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,3 +126,100 @@ def _cut(directions: list[list[list[int]]], system: CoreSystem) -> float:
         links = {path[end] for direction, end in zip(directions, ends, strict=False) for path in direction}
         limits.append(float(system.link_bits_per_cycle[list(links)].sum()))
     return min(limits)
+
+
+SLACK = 1e-9
+"""Part by which sums of floating-point numbers are lowered before they count as bounds."""
+
+
+@dataclass(frozen=True, eq=False)
+class CnClasses:
+    """CNs with the same row of the cost table and the same allowed cores."""
+
+    of_cn: Integers
+    count: Integers
+    row: Integers
+    allowed: Booleans
+    """[class, core]"""
+    runtime: Floats
+    """[class, core] with streams at full width; infinite where not allowed"""
+    never_streams: Booleans
+    """[class, operand] on no allowed core"""
+
+
+def cn_classes(problem: SchedulingProblem, allowed: Booleans | None) -> CnClasses:
+    """The classes of the CNs of a problem, with `allowed[cn, core]` or all cores that the cost table allows.
+
+    Raises MappingError where a CN has no core.
+    """
+    graph, costs = problem.graph, problem.costs
+    runs = costs.runtime_cycles >= 1
+    runs[:, problem.system.off_chip_core] = False
+    mask = runs[graph.cost_row] if allowed is None else runs[graph.cost_row] & allowed
+    if not bool(np.all(mask.any(axis=1))):
+        raise MappingError(f"CN {int(np.flatnonzero(~mask.any(axis=1))[0])} has no core that can run it")
+    if allowed is None:
+        distinct, of_cn, count = np.unique(graph.cost_row[:, None], axis=0, return_inverse=True, return_counts=True)
+        class_mask = runs[distinct[:, 0]]
+    else:
+        table = np.concatenate((graph.cost_row[:, None], mask), axis=1)
+        distinct, of_cn, count = np.unique(table, axis=0, return_inverse=True, return_counts=True)
+        class_mask = distinct[:, 1:].astype(np.bool_)
+    row = distinct[:, 0]
+    streams = costs.stream_bits[row] > 0
+    return CnClasses(
+        of_cn=of_cn.reshape(-1).astype(np.int64),
+        count=count.astype(np.int64),
+        row=row.astype(np.int64),
+        allowed=class_mask,
+        runtime=np.where(class_mask, _streaming_runtime(problem)[row], np.inf),
+        never_streams=~np.any(streams & class_mask[:, :, None], axis=1),
+    )
+
+
+def _streaming_runtime(problem: SchedulingProblem) -> Floats:
+    """[row, core] runtime where all streams get the full width of their links."""
+    costs, system = problem.costs, problem.system
+    runtime = costs.runtime_cycles.astype(np.float64)
+    for row, core in np.argwhere(np.any(costs.stream_bits > 0, axis=2)).tolist():
+        load = np.zeros(len(system.link_bits_per_cycle), np.int64)
+        for operand, bits in enumerate(costs.stream_bits[row, core].tolist()):
+            ends = (core, system.off_chip_core) if operand == 0 else (system.off_chip_core, core)
+            np.add.at(load, system.path(*ends), bits)
+        cycles = -(-load // system.link_bits_per_cycle)
+        runtime[row, core] = max(runtime[row, core], float(cycles.max(initial=0)))
+    return runtime
+
+
+def whole_cycles(values: Floats) -> Integers:
+    """Bounds on numbers of cycles, rounded up."""
+    return np.ceil(values * (1 - SLACK)).astype(np.int64)
+
+
+Choice = TypeVar("Choice")
+
+
+def best_by_weights(
+    resources: int,
+    rounds: int,
+    bound: Callable[[Floats], tuple[float, Choice]],
+    load: Callable[[Choice], Floats],
+) -> int:
+    """The largest bound in cycles by weights that sum to 1, rounded up.
+
+    `bound` gives the bound by weights and what is cheapest with them, `load` the load of each resource by that. Any
+    weights are right; these come from `rounds` steps towards what is loaded the most.
+    """
+    logarithm, average, best = np.zeros(resources), np.zeros(resources), 0.0
+    for step in range(1, rounds + 1):
+        weight = np.exp(logarithm - logarithm.max())
+        weight /= weight.sum()
+        average += (weight - average) / step
+        by_average, _ = bound(average / average.sum())
+        by_weight, cheapest = bound(weight)
+        best = max(best, by_average, by_weight)
+        loads = load(cheapest)
+        if not loads.any():
+            break
+        logarithm += loads / loads.max() * (2.0 / math.sqrt(step))
+    return math.ceil(best * (1 - SLACK))

@@ -15,7 +15,7 @@ from tilewright.cost.tile_kernel import tile_elements_of
 from tilewright.cost.workspace import SLICE_ROW
 from tilewright.hardware.core import FH, FL, TH, TL
 from tilewright.profile import SWITCHES
-from tilewright.search.exact_record import LINK_FH, LINK_TH, LINK_TL, PATH_BITS, PATH_SYMBOLS
+from tilewright.search.exact.lattice_record import LINK_FH, LINK_TH, LINK_TL, PATH_BITS, PATH_SYMBOLS
 
 NEARLY = 1e-9
 LEVEL_FLOOR = SWITCHES.index("per_level_loading_floor")

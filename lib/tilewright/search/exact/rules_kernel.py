@@ -9,8 +9,8 @@ import math
 from tilewright.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
 from tilewright.hardware.core import FH, FL, TL
-from tilewright.search.exact_record import LINK_TL
-from tilewright.search.exact_tables_kernel import count_at, direction_of, least_precision, most_precision
+from tilewright.search.exact.lattice_record import LINK_TL
+from tilewright.search.exact.tables_kernel import count_at, direction_of, least_precision, most_precision
 
 ROUNDING = 1e-12
 """Relative: tiles that fit but for a rounding error fit."""

@@ -23,11 +23,10 @@ from tilewright.mapping.loop_factors import LoopMultiset, loop_multiset
 from tilewright.mapping.temporal_ordering import GAP, OrderPattern, order_pattern
 from tilewright.search.batch import OrderBatch, SearchStoppedError
 from tilewright.search.evaluate import Boundaries, PreparedProblem
-from tilewright.search.exact_bounds_kernel import TOLERANCE
-from tilewright.search.exact_kernel import begin, expand_labels, next_generation
-from tilewright.search.exact_record import EXACT_DTYPE, LABEL_FIELDS, LABELS, PATH_BITS, PATH_SYMBOLS
-from tilewright.search.exact_rules import truncates_by_order
-from tilewright.search.exact_tables import TABLE_STEPS, new_search
+from tilewright.search.exact.bounds_kernel import TOLERANCE
+from tilewright.search.exact.expansion_kernel import begin, expand_labels, next_generation
+from tilewright.search.exact.lattice_record import EXACT_DTYPE, LABEL_FIELDS, LABELS, PATH_BITS, PATH_SYMBOLS
+from tilewright.search.exact.tables import TABLE_STEPS, new_search, truncates_by_order
 from tilewright.search.loma import FEW_LOOPS, best_of_few_loops, layer_ordering, loma_batches, write_pattern
 from tilewright.search.options import OBJECTIVES
 

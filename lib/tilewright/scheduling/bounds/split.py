@@ -4,12 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilewright.scheduling.cn_classes import CnClasses
-from tilewright.scheduling.link_bounds import PossibleMoves
-from tilewright.scheduling.path_bounds import LongestPaths
+from tilewright.scheduling.bounds.limits import CnClasses, SystemLimits
+from tilewright.scheduling.bounds.paths import LongestPaths
+from tilewright.scheduling.bounds.work import ROUNDS, PossibleMoves, TrafficLoad, core_work, traffic_loads
 from tilewright.scheduling.problem import Booleans, Integers, SchedulingProblem
-from tilewright.scheduling.system_limits import SystemLimits
-from tilewright.scheduling.work_bounds import ROUNDS, TrafficLoad, core_work, traffic_loads
 
 _MOST_TRIED, _LEAST_TRIED = 16, 2
 """CNs that are looked at first, one of a layer; fewer where the graph is large."""

@@ -1,13 +1,97 @@
-"""What links must carry whatever core each CN is on: data that cannot stay where it is (docs/bounds.md)."""
+"""Cycles that cores and the off-chip memory are busy at least (docs/bounds.md).
+
+What links must carry whatever core each CN is on: data that cannot stay where it is (docs/bounds.md).
+"""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.scheduling.best_weights import best_by_weights
-from tilewright.scheduling.cn_classes import CnClasses
+from tilewright.scheduling.bounds.limits import SLACK, CnClasses, SystemLimits, best_by_weights
 from tilewright.scheduling.problem import OUTPUT_OPERAND, Booleans, CoreSystem, Floats, Integers, SchedulingProblem
+
+ROUNDS = 400
+"""Steps of the search for weights."""
+TrafficLoad = tuple[Floats, float]
+"""([class, core] cycles that the streams of a CN take, cycles taken in any case)."""
+
+
+def core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rounds: int = ROUNDS) -> int:
+    """The best bound by weights on cores and traffic.
+
+    `ends` are cycles before the first CN and after the last one; `rounds` are those of the search for weights.
+    """
+    present = np.flatnonzero(classes.count)
+    if not len(present):
+        return math.ceil(max((cycles for _, cycles in traffic), default=0.0) * (1 - SLACK))
+    used = np.flatnonzero(classes.allowed[present].any(axis=0))
+    count, allowed = classes.count[present], classes.allowed[np.ix_(present, used)]
+    runtime = np.where(allowed, classes.runtime[np.ix_(present, used)], 0.0)
+    closed = np.where(allowed, 0.0, np.inf)
+    taken = np.array([cycles[np.ix_(present, used)] for cycles, _ in traffic]).reshape(len(traffic), runtime.size)
+    fixed = np.array([float(ends)] * len(used) + [cycles for _, cycles in traffic])
+    cells = np.arange(len(present)) * len(used)
+    """[class] place of its first core in flat tables"""
+
+    def bound(weight: Floats) -> tuple[float, Floats]:
+        on_cores, on_traffic = weight[: len(used)], weight[len(used) :]
+        priced = runtime * on_cores + (on_traffic @ taken).reshape(runtime.shape) + closed
+        return float(count @ priced.min(axis=1) + weight @ fixed), priced
+
+    def load(priced: Floats) -> Floats:
+        chosen = cells + priced.argmin(axis=1)
+        on_core = np.bincount(chosen - cells, count * runtime.take(chosen), len(used))
+        loads: Floats = fixed + np.concatenate((on_core, taken[:, chosen] @ count))
+        return loads
+
+    return best_by_weights(len(fixed), rounds, bound, load)
+
+
+def traffic_loads(
+    problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, fetched_bits: int, written_bits: int
+) -> list[TrafficLoad]:
+    """Of what is read from the off-chip memory, of what is written to it, and of both.
+
+    The bits are those of what is fetched or written in any case.
+    """
+    bits = problem.costs.stream_bits[classes.row].astype(np.float64)
+    inward, outward = bits[:, :, 1:].sum(axis=2), bits[:, :, OUTPUT_OPERAND]
+    return [
+        (inward / limits.read_bits_per_cycle, fetched_bits / limits.read_bits_per_cycle),
+        (outward / limits.write_bits_per_cycle, written_bits / limits.write_bits_per_cycle),
+        ((inward + outward) / limits.both_bits_per_cycle, (fetched_bits + written_bits) / limits.both_bits_per_cycle),
+    ]
+
+
+def fetched_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
+    """[piece] a constant that must be on chip for some CN."""
+    piece, operand = problem.fetch_order
+    fetched = np.zeros(len(problem.graph.piece_bits), np.bool_)
+    fetched[piece[classes.never_streams[classes.of_cn[problem.need_cn], operand]]] = True
+    return fetched & (problem.graph.piece_producer < 0)
+
+
+def written_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
+    """[piece] a result that must be written off-chip from on chip."""
+    graph = problem.graph
+    written = graph.piece_is_output.copy()
+    results = np.flatnonzero(written)
+    written[results] = classes.never_streams[classes.of_cn[graph.piece_producer[results]], OUTPUT_OPERAND]
+    return written
+
+
+def off_chip_traffic(classes: CnClasses, traffic: Sequence[TrafficLoad]) -> int:
+    """Cycles that compulsory traffic with the off-chip memory takes; of each CN the least that it may stream."""
+    if len(classes.count) == 0:
+        return 0
+    cycles = [
+        fixed + float(classes.count @ np.where(classes.allowed, streams, np.inf).min(axis=1))
+        for streams, fixed in traffic
+    ]
+    return math.ceil(max(cycles) * (1 - SLACK))
+
 
 _ROUNDS = 300
 Way = tuple[int, ...]

@@ -4,19 +4,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.scheduling.cn_classes import SLACK, CnClasses, cn_classes
-from tilewright.scheduling.link_bounds import possible_moves
-from tilewright.scheduling.path_bounds import paths_through
-from tilewright.scheduling.problem import Booleans, Integers, SchedulingProblem
-from tilewright.scheduling.split_bounds import split_latency_cycles
-from tilewright.scheduling.system_limits import SystemLimits, system_limits
-from tilewright.scheduling.work_bounds import (
+from tilewright.scheduling.bounds.limits import SLACK, CnClasses, SystemLimits, cn_classes, system_limits
+from tilewright.scheduling.bounds.paths import paths_through
+from tilewright.scheduling.bounds.split import split_latency_cycles
+from tilewright.scheduling.bounds.work import (
     core_work,
     fetched_pieces,
     off_chip_traffic,
+    possible_moves,
     traffic_loads,
     written_pieces,
 )
+from tilewright.scheduling.problem import Booleans, Integers, SchedulingProblem
 
 
 @dataclass(frozen=True)

@@ -13,21 +13,21 @@ from tilewright.cost.kernel import evaluate_allocation, evaluate_order
 from tilewright.cost.problem import IRRELEVANT, PARTIAL, RELEVANT
 from tilewright.cost.workspace import ENERGY, FITS, LATENCY
 from tilewright.mapping.temporal_ordering import ANY
-from tilewright.search.exact_bounds_kernel import TOLERANCE, bound_child, is_beaten, value_of
-from tilewright.search.exact_classes_kernel import number_classes
-from tilewright.search.exact_labels_kernel import (
+from tilewright.search.exact.bounds_kernel import TOLERANCE, bound_child, is_beaten, value_of
+from tilewright.search.exact.labels_kernel import (
     hash_child,
     keeps_sums,
     load_child,
+    number_classes,
     same_as_child,
     set_keys,
     start_search,
     store_child,
 )
-from tilewright.search.exact_record import BUCKETS, LABELS, PATH_BITS, PATH_SYMBOLS
-from tilewright.search.exact_rules_kernel import ROUNDING, mark_greedy, mark_memories, mark_possible
-from tilewright.search.exact_sums_kernel import sum_elements, sum_up
-from tilewright.search.exact_tables_kernel import count_at, fill_point, least_bits_of, symbol_at, tile_bits_of
+from tilewright.search.exact.lattice_record import BUCKETS, LABELS, PATH_BITS, PATH_SYMBOLS
+from tilewright.search.exact.rules_kernel import ROUNDING, mark_greedy, mark_memories, mark_possible
+from tilewright.search.exact.sums_kernel import sum_elements, sum_up
+from tilewright.search.exact.tables_kernel import count_at, fill_point, least_bits_of, symbol_at, tile_bits_of
 from tilewright.search.loma_kernel import matches
 
 REFUSED = -1

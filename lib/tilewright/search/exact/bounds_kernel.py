@@ -21,8 +21,12 @@ from tilewright.cost.loading_kernel import (
     set_loads,
 )
 from tilewright.hardware.core import FL, TH, TL
-from tilewright.search.exact_labels_kernel import effective_bits_of
-from tilewright.search.exact_open_kernel import (
+from tilewright.search.exact.labels_kernel import effective_bits_of
+from tilewright.search.exact.lattice_record import LINK_TL, MAX_BUSY_PORTS
+from tilewright.search.exact.open_kernel import (
+    bound_ports,
+    bound_top,
+    bound_traffic,
     cycles_of_open,
     energy_of_open,
     gather_candidates,
@@ -30,9 +34,7 @@ from tilewright.search.exact_open_kernel import (
     is_open,
     load_of_open,
 )
-from tilewright.search.exact_ports_kernel import bound_ports, bound_top, bound_traffic
-from tilewright.search.exact_record import LINK_TL, MAX_BUSY_PORTS
-from tilewright.search.exact_tables_kernel import direction_of
+from tilewright.search.exact.tables_kernel import direction_of
 from tilewright.search.salsa_kernel import ENERGY_OBJECTIVE, LATENCY_OBJECTIVE
 
 ENDLESS = 1e18

@@ -8,11 +8,10 @@ import numpy as np
 from tilewright.compiled import native_function
 from tilewright.errors import InputError, Problem
 from tilewright.record_pointer import pointer_to
-from tilewright.scheduling.bounds_kernel import cns_around, longest_paths
-from tilewright.scheduling.cn_classes import CnClasses, whole_cycles
+from tilewright.scheduling.bounds.limits import CnClasses, SystemLimits, whole_cycles
+from tilewright.scheduling.bounds.paths_kernel import cns_around, longest_paths
 from tilewright.scheduling.problem import Booleans, Integers, SchedulingProblem
 from tilewright.scheduling.state_record import GRAPH
-from tilewright.scheduling.system_limits import SystemLimits
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ from tilewright.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
 from tilewright.cost.loading_kernel import PORT_TIME, computing_transfers
 from tilewright.hardware.core import FH, FL, TL
-from tilewright.search.exact_record import LINK_FH, LINK_FL, LINK_TH, LINK_TL, MAX_BUSY_PORTS
-from tilewright.search.exact_tables_kernel import direction_of
+from tilewright.search.exact.lattice_record import LINK_FH, LINK_FL, LINK_TH, LINK_TL, MAX_BUSY_PORTS
+from tilewright.search.exact.tables_kernel import direction_of
 from tilewright.search.salsa_kernel import ENERGY_OBJECTIVE
 
 FAR = 1 << 58

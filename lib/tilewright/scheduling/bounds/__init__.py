@@ -1,0 +1,1 @@
+"""Lower bounds on latency and energy of the schedules of a problem (docs/bounds.md)."""

@@ -1,0 +1,389 @@
+"""The least that the open boundaries of a label can still cost (compiled; docs/exact.md, 3 and 5).
+
+A boundary that the search has yet to place costs at least the least over all larger multisets. One that the allocator
+places in its own way, by the whole order, lies on the path or is still to come: there the candidates are gathered.
+
+Lower bounds of latency from what must pass a port, while the array computes or before and after (compiled).
+
+Small tiles load fast but move often, and what does not move during the computation moves outside it: bounds of such
+sums are sharper than sums of bounds (docs/exact.md, 4).
+"""
+
+import math
+
+from tilewright.compiled import kernel
+from tilewright.cost.allocation_kernel import OUTPUT_INDEX
+from tilewright.cost.loading_kernel import PORT_TIME, SERIAL_HALF_SHARED, computing_transfers, onloading
+from tilewright.hardware.core import FH, FL, TH, TL
+from tilewright.search.exact.labels_kernel import keeps_sums
+from tilewright.search.exact.lattice_record import LINK_FL, LINK_TL, MAX_BUSY_PORTS
+from tilewright.search.exact.sums_kernel import FAR
+from tilewright.search.exact.tables_kernel import direction_of, most_precision, symbol_at, tile_bits_of
+
+
+@kernel
+def is_open(problem, x, o):
+    """True while operand `o` has a boundary to place."""
+    return x.child_level[o] < problem.level_count[o] - 1
+
+
+@kernel
+def least_point(x, o):
+    """The multiset that the next boundary of operand `o` holds at least."""
+    b = x.first_boundary[o] + x.child_level[o]
+    return x.child_start[o] if x.contested[b] else x.child_lattice
+
+
+@kernel
+def gather_candidates(problem, x, o, placed):
+    """Where on the path of the child the contested, uppermost boundary of operand `o` may lie, `placed` loops long.
+
+    The allocator never stops below a slice that fits beside the whole of all other operands of the memory: it would
+    not cost more. It never goes past the first slice that does not fit alone.
+    """
+    m = problem.level_count[o] - 2
+    k = problem.level_memory[o, m]
+    beside = 0.0
+    for j in range(problem.operand_count):
+        other = problem.memory_operands[k, j]
+        if other >= 0 and other != o:
+            level = problem.memory_levels[k, j]
+            bits = most_precision(problem, other, level)
+            beside += x.elements[x.first_level[other] + level, x.lattice_size - 1] * bits
+    ordered = x.never_costlier[o] and not problem.force_double_buffering[k] and not problem.even
+    point = 0
+    x.candidate_count[o] = 0
+    x.may_come[o] = 1
+    for i in range(placed + 1):
+        if i > 0:
+            point += x.stride[symbol_at(x, i - 1)]
+        if i < placed and x.cycles[point] < x.cycles[x.child_start[o]]:
+            continue
+        bits = tile_bits_of(problem, x, o, m, point, keeps_sums(x, o, m))
+        if bits > problem.memory_bits[k]:
+            x.may_come[o] = 0
+            return
+        if ordered and bits + beside <= problem.memory_bits[k]:
+            x.candidate_count[o] = 0
+        x.candidate[o, x.candidate_count[o]] = point
+        x.candidate_count[o] += 1
+
+
+@kernel
+def is_gathered(problem, x, o):
+    """True if the open boundary of operand `o` has its candidates gathered."""
+    m = x.child_level[o]
+    return m == problem.level_count[o] - 2 and x.contested[x.first_boundary[o] + m]
+
+
+@kernel
+def energy_of_open(problem, x, o):
+    """The least energy of the open boundaries of operand `o`."""
+    b = x.first_boundary[o] + x.child_level[o]
+    if not is_gathered(problem, x, o):
+        return x.energy_to_go[b, least_point(x, o)]
+    least = x.energy_to_go[b, x.child_lattice] if x.may_come[o] else math.inf
+    for i in range(x.candidate_count[o]):
+        least = min(least, x.link_energy[b, x.candidate[o, i]])
+    return least
+
+
+@kernel
+def load_of_open(problem, x, o, m, q):
+    """The least loading time of a link of an open boundary of operand `o`, the one above level `m`.
+
+    Where every transfer takes port time this is one transfer, of which the caller says what can be hidden.
+    """
+    b = x.first_boundary[o] + m
+    if not is_gathered(problem, x, o):
+        return x.load_to_go[b, q, least_point(x, o)]
+    least = x.load_to_go[b, q, x.child_lattice] if x.may_come[o] else FAR
+    for i in range(x.candidate_count[o]):
+        point = x.candidate[o, i]
+        load = x.link_cycles[b, q, point]
+        if x.link_count[b, q, point] <= 1 and not problem.switches[PORT_TIME]:
+            load = min(load, x.load_to_go[b, q, point])
+        least = min(least, load)
+    return least
+
+
+@kernel
+def cycles_of_open(problem, x, o, r, everything):
+    """The least time that port number `r` of the open boundaries of operand `o` is busy with them.
+
+    While the array computes, or with the transfers of on- and off-loading (`everything`).
+    """
+    b = x.first_boundary[o] + x.child_level[o]
+    gathered = is_gathered(problem, x, o)
+    point = x.child_lattice if gathered else least_point(x, o)
+    least = x.traffic_to_go[b, r, point] if everything else x.busy_to_go[b, r, point]
+    if not gathered:
+        return least
+    least = least if x.may_come[o] else FAR
+    for i in range(x.candidate_count[o]):
+        least = min(least, candidate_cycles(problem, x, o, r, x.candidate[o, i], everything))
+    return least
+
+
+@kernel
+def candidate_cycles(problem, x, o, r, point, everything):
+    """Cycles that port number `r` spends on a contested boundary at a point, in all or while the array computes."""
+    b = x.first_boundary[o] + x.child_level[o]
+    cycles = 0
+    for q in range(4):
+        m = x.child_level[o] + (1 if q >= LINK_TL else 0)
+        if problem.port_of[o, m, direction_of(q)] == x.busy_port[b, r]:
+            count = x.link_count[b, q, point]
+            transfers = count if everything else computing_transfers(problem, o, direction_of(q), count)
+            cycles += x.link_cycles[b, q, point] * max(0, transfers)
+    return cycles
+
+
+@kernel
+def fixed_transfers(problem, x, o, whole, point):
+    """Set `x.moved_*` for a topmost boundary at a point; False if it does not move the tensor that way."""
+    b = x.first_boundary[o] + problem.level_count[o] - 2
+    main = LINK_FL if o == OUTPUT_INDEX else LINK_TL
+    x.moved_load = x.link_cycles[b, main, point]
+    repeats = x.link_count[b, main, point] - 1
+    if whole:
+        return repeats == 0
+    x.moved_busy = x.moved_load * repeats
+    back = x.link_count[b, LINK_TL, point] - 1
+    if o == OUTPUT_INDEX and back > 0 and problem.port_of[o, problem.level_count[o] - 1, TL] == x.top_port[o]:
+        x.moved_busy += x.link_cycles[b, LINK_TL, point] * back
+    x.moved_joint = x.moved_busy + x.moved_load
+    x.moved_bandwidth = x.link_bandwidth[b, main, point]
+    return repeats > 0
+
+
+@kernel
+def gathered_transfers(problem, x, o, whole):
+    """Set `x.moved_*` to the least over the candidates of a contested boundary, and over what may still come."""
+    if whole:
+        x.moved_load = x.top_whole[o]
+        return x.may_come[o] and x.top_whole[o] >= 0
+    load = x.top_load[o, x.child_lattice] if x.may_come[o] else FAR
+    busy = x.top_busy[o, x.child_lattice] if x.may_come[o] else FAR
+    joint = x.top_joint[o, x.child_lattice] if x.may_come[o] else FAR
+    bandwidth = x.top_bandwidth[o, x.child_lattice] if x.may_come[o] else math.inf
+    for i in range(x.candidate_count[o]):
+        if fixed_transfers(problem, x, o, False, x.candidate[o, i]):
+            load = min(load, x.moved_load)
+            busy = min(busy, x.moved_busy)
+            joint = min(joint, x.moved_joint)
+            bandwidth = min(bandwidth, x.moved_bandwidth)
+    x.moved_load = load
+    x.moved_busy = busy
+    x.moved_joint = joint
+    x.moved_bandwidth = bandwidth
+    return bandwidth < math.inf
+
+
+@kernel
+def top_transfers(problem, x, o, whole):
+    """Set `x.moved_*` to what operand `o` moves at least over the port of its topmost memory; False if it cannot.
+
+    `whole`: once, as a whole; else in repeated transfers.
+    """
+    b = x.first_boundary[o] + problem.level_count[o] - 2
+    if is_open(problem, x, o) and is_gathered(problem, x, o):
+        return gathered_transfers(problem, x, o, whole)
+    if is_open(problem, x, o):
+        x.moved_load = x.top_whole[o]
+        if whole:
+            return x.top_whole[o] >= 0
+        lowest = x.child_level[o] == problem.level_count[o] - 2
+        point = least_point(x, o) if lowest else (x.child_start[o] if x.any_contested else x.child_lattice)
+        x.moved_load = x.top_load[o, point]
+        x.moved_busy = x.top_busy[o, point]
+        x.moved_joint = x.top_joint[o, point]
+        x.moved_bandwidth = x.top_bandwidth[o, point]
+        return x.moved_bandwidth < math.inf
+    return fixed_transfers(problem, x, o, whole, x.child_boundary[b])
+
+
+@kernel
+def loading_of(problem, ws, x, o, levels):
+    """Least on- or off-loading of an operand over its lowest boundaries, from the loads in `ws`."""
+    cycles = 0.0
+    up = TH if o == OUTPUT_INDEX else TH + 1
+    down = FL if o == OUTPUT_INDEX else TL
+    for m in range(levels):
+        if x.adds_up[x.first_boundary[o] + m]:
+            cycles += max(ws.load[o, m, up], ws.load[o, m + 1, down])
+    return cycles
+
+
+@kernel
+def joint_of_open(problem, x, o, p):
+    """The least sum of the time that port `p` spends on the open boundaries of an operand, and of their loading."""
+    b = x.first_boundary[o] + x.child_level[o]
+    if is_gathered(problem, x, o):
+        for r in range(MAX_BUSY_PORTS):
+            if x.busy_port[b, r] == p:
+                return cycles_of_open(problem, x, o, r, False)
+        return 0
+    point = least_point(x, o)
+    for r in range(MAX_BUSY_PORTS):
+        if x.busy_port[b, r] == p:
+            return x.joint_to_go[b, r, point]
+    return x.pairs_to_go[b, point]
+
+
+@kernel
+def bound_port(problem, ws, x, p, counted):
+    """Least latency without drain from the time one port is busy, and the loading of input `counted` and the output.
+
+    Small tiles load fast but move often; a bound of the sum is sharper than the sum of the bounds.
+    """
+    cycles = float(x.port_known[p])
+    for o in range(problem.operand_count):
+        adds = o == OUTPUT_INDEX or o == counted
+        if is_open(problem, x, o):
+            if adds:
+                cycles += joint_of_open(problem, x, o, p)
+            else:
+                b = x.first_boundary[o] + x.child_level[o]
+                for r in range(MAX_BUSY_PORTS):
+                    if x.busy_port[b, r] == p:
+                        cycles += cycles_of_open(problem, x, o, r, False)
+        if adds:
+            cycles += loading_of(problem, ws, x, o, min(x.child_level[o], problem.level_count[o] - 1))
+    return cycles
+
+
+@kernel
+def bound_ports(problem, ws, x):
+    """The largest bound from an open port; `ws.load` holds least loads of the known links."""
+    bound = 0.0
+    for p in range(problem.port_count):
+        if x.port_open[p]:
+            for counted in range(1, problem.operand_count):
+                bound = max(bound, bound_port(problem, ws, x, p, counted))
+    return bound
+
+
+@kernel
+def bound_traffic(problem, ws, x, v, p):
+    """Least latency without drain from all that passes one port, and the loading that other ports add to that.
+
+    Holds where every transfer takes port time (docs/exact.md, 4); `ws.load` holds least loads of all links.
+    """
+    cycles = float(x.port_traffic[p])
+    first = second = False
+    for s in range(problem.port_start[p], problem.port_start[p + 1]):
+        o = problem.service_operand[s]
+        m = problem.service_level[s]
+        d = problem.service_direction[s]
+        cycles += ws.transfer_cycles[o, m, d] * max(0, ws.count[v, o, m, d])
+        first = first or o == 1
+        second = second or o == 2
+    beside = offloading_beside(problem, ws, p)
+    if not first and not second:
+        return cycles + beside + onloading(problem, ws)
+    if not problem.switches[SERIAL_HALF_SHARED]:
+        return 0.0  # transfers of both inputs may overlap
+    shared, individual = onloading_beside(problem, ws, 1 if first else 2, p)
+    if problem.operand_count > 2 and problem.port_shared_by_inputs[p]:
+        other_shared, other_individual = onloading_beside(problem, ws, 2 if first else 1, p)
+        return cycles + beside + shared + other_shared + min(individual, other_individual)
+    return cycles + beside + shared + individual
+
+
+@kernel
+def onloading_beside(problem, ws, o, p):
+    """(shared, individual) on-loading cycles of one input, over pairs of memories that do not use port `p`."""
+    shared = individual = 0.0
+    q = problem.port_of[o, 0, TL]
+    if q != p:
+        if q >= 0 and problem.port_shared_by_inputs[q]:
+            shared += ws.load[o, 0, TL]
+        else:
+            individual += ws.load[o, 0, TL]
+    for m in range(problem.level_count[o] - 1):
+        below = problem.port_of[o, m, FH]
+        above = problem.port_of[o, m + 1, TL]
+        if below == p or above == p:
+            continue
+        cycles = max(ws.load[o, m, FH], ws.load[o, m + 1, TL])
+        if (below >= 0 and problem.port_shared_by_inputs[below]) or (
+            above >= 0 and problem.port_shared_by_inputs[above]
+        ):
+            shared += cycles
+        else:
+            individual += cycles
+    return shared, individual
+
+
+@kernel
+def offloading_beside(problem, ws, p):
+    """Off-loading cycles over pairs of memories that do not use port `p`."""
+    cycles = ws.load[OUTPUT_INDEX, 0, FL] if problem.port_of[OUTPUT_INDEX, 0, FL] != p else 0.0
+    for m in range(problem.level_count[OUTPUT_INDEX] - 1):
+        if problem.port_of[OUTPUT_INDEX, m, TH] != p and problem.port_of[OUTPUT_INDEX, m + 1, FL] != p:
+            cycles += max(ws.load[OUTPUT_INDEX, m, TH], ws.load[OUTPUT_INDEX, m + 1, FL])
+    return cycles
+
+
+@kernel
+def bound_top_port(problem, x, p, counted, shortest):
+    """Least latency without drain, from all that moves over the port of topmost memories.
+
+    What of a tensor does not move while the array computes, moves before or after: for input `counted` and the output
+    both parts are added. Tensors move whole or in repeated transfers; the least over all such choices counts.
+    """
+    least = math.inf
+    for choice in range(1 << problem.operand_count):
+        busy = 0
+        loads = 0
+        joint = 0
+        single = 0
+        band = 0.0
+        can = True
+        for o in range(problem.operand_count):
+            whole = ((choice >> o) & 1) == 1
+            if x.top_port[o] != p:
+                can = can and not whole
+                continue
+            can = can and top_transfers(problem, x, o, whole)
+            if not can:
+                break
+            counts = o == OUTPUT_INDEX or o == counted
+            if whole:
+                single += x.moved_load if counts else 0
+                continue
+            wide = problem.bandwidth_max_bits[o, problem.level_count[o] - 1, FL if o == OUTPUT_INDEX else TL]
+            band += x.moved_bandwidth / wide
+            if counts:
+                loads += x.moved_load
+                joint += x.moved_joint
+            else:
+                busy += x.moved_busy
+        if can:
+            computing = max(shortest + loads, joint + busy)
+            taken = min(1.0, band)
+            moving = single + max(loads + taken * shortest, taken * (joint + busy))
+            least = min(least, max(float(computing), moving))
+    return least
+
+
+@kernel
+def bound_top(problem, ws, x, shortest):
+    """The largest of the bounds from the ports of topmost memories; `ws.load` holds least loads of all links."""
+    bound = 0.0
+    for o in range(problem.operand_count):
+        p = x.top_port[o]
+        if p < 0:
+            continue
+        for counted in range(1, problem.operand_count):
+            top = problem.level_count[counted] - 2
+            if top >= 0 and x.adds_up[x.first_boundary[counted] + top]:
+                least = bound_top_port(problem, x, p, counted, shortest)
+            else:
+                least = bound_top_port(problem, x, p, -1, shortest)
+            least += loading_of(problem, ws, x, counted, top)
+            bound = max(bound, least + loading_of(problem, ws, x, OUTPUT_INDEX, problem.level_count[OUTPUT_INDEX] - 2))
+        if o == OUTPUT_INDEX and x.top_port[1] == p and x.top_port[problem.operand_count - 1] == p:
+            break
+    return bound
