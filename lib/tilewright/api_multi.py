@@ -156,7 +156,7 @@ def run_multi_core(
 
 def cost_table(costed: "CostedCnProblem") -> "pandas.DataFrame":
     """The costs of CNs as a table: a row for each core and each class of CNs that cost the same."""
-    from tilewright.report import cost_table as tables
+    from tilewright.report.multi import cost_table as tables
 
     return tables.cost_table(costed.costs, [layer.name for layer in costed.graph.layers])
 

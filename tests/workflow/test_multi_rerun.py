@@ -56,7 +56,7 @@ EDITS: dict[str, tuple[str, str, str, list[str]]] = {
 CODE_EDITS = {
     "cost/__init__.py": [*COSTS, *LATER],
     "scheduling/result.py": LATER,
-    "report/schedule_html.py": [f"report_multi {RUN}"],
+    "report/multi/page.py": [f"report_multi {RUN}"],
 }
 """File of the library -> the jobs that follow from its change; of cost tables only what comes after is left out."""
 

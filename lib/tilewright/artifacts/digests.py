@@ -95,7 +95,7 @@ _REPORT = (
 """Of runs on one core; what draws schedules is not in it."""
 _WORKLOAD_REPORT = (
     *("report/__init__.py", "report/workload_tables.py", "report/tables.py", "report/records.py", "report/legends.py"),
-    *("report/coverage_text.py", "report/short_names.py", "report/network_figure.py", "report/layered_layout.py"),
+    *("report/coverage_text.py", "report/short_names.py", "report/network_figure.py", "report/network_figure.py"),
     *("report/canvas.py", "report/colours.py", "report/figure_layout.py", "report/locality_text.py"),
     "report/printable.py",
 )
@@ -141,27 +141,28 @@ CODE_OF: dict[str, tuple[str, ...]] = {
         *_MULTI_PIPELINE,
     ),
     "allocate": (*_MULTI, "cli/allocate.py", "cli/runs.py"),
-    "schedule": (*_MULTI, "cli/schedule.py", "report/__init__.py", "report/multi_summary.py"),
+    "schedule": (*_MULTI, "cli/schedule.py", "report/__init__.py", "report/multi/summary.py"),
     "report": (*_REPORT, "cli/report.py", "cli/multi_runs.py"),
     "check": (*_REPORT, "cli/check.py", "cli/multi_runs.py", "hardware"),
     "check_multi": (
         *(*_MULTI, "cli/check.py", "cli/check_multi.py", "cli/runs.py"),
-        *("report/__init__.py", "report/checks.py", "report/multi_checks.py", "report/multi_summary.py"),
+        *("report/__init__.py", "report/checks.py", "report/multi/__init__.py", "report/multi/checks.py"),
+        "report/multi/summary.py",
         *("report/access_checks.py", "report/records.py", "report/short_names.py"),
     ),
     "draw": (
         *(*_REPORT, "cli/report.py", "cli/multi_runs.py", "cli/draw.py", "hardware"),
-        *("report/system_figure.py", "report/system_layout.py"),
+        *("report/multi/__init__.py", "report/multi/system_figure.py"),
     ),
     "report_multi": (
         *(*_BASE, *_TYPES, "cli/report.py", "cli/report_multi.py", "cli/multi_runs.py", "compiled.py"),
         *(
             "record_pointer.py",
             "report",
-            "report/schedule_page.html",
-            "report/schedule_data.js",
-            "report/schedule_lanes.js",
-            "report/schedule_viewer.js",
+            "report/multi/schedule_page.html",
+            "report/multi/schedule_data.js",
+            "report/multi/schedule_lanes.js",
+            "report/multi/schedule_viewer.js",
         ),
         *("workload", "hardware", "mapping", "fusion", "scheduling", "peers/__init__.py", "peers/stream"),
     ),

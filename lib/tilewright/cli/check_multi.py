@@ -25,8 +25,8 @@ def check_folder(
     the scheduling problem is made again and compared. Raises InputError for files that are damaged, or missing in part.
     """
     from tilewright.fusion.artifact import read_cn_graph
-    from tilewright.report.multi_checks import check_multi_run
-    from tilewright.report.multi_summary import SCHEMA
+    from tilewright.report.multi.checks import check_multi_run
+    from tilewright.report.multi.summary import SCHEMA
     from tilewright.scheduling.artifact import read_schedule
     from tilewright.scheduling.core_costs import read_core_costs
     from tilewright.stages.multi_inputs import COST_FOLDER, GRAPH_JSON, GRAPH_NPZ

@@ -96,8 +96,8 @@ def _write(folder: Path, problem: "SystemProblem", stated: dict[str, Any], graph
 
 
 def _show(problem: "SystemProblem", graph: "CnGraph", output: Path | None, verbose: bool, as_json: bool) -> None:
-    from tilewright.report.cn_table import cn_summary, cn_table_text
     from tilewright.report.coverage_text import coverage_lines
+    from tilewright.report.multi.cn_table import cn_summary, cn_table_text
 
     if as_json:
         echo_json(cn_summary(graph))

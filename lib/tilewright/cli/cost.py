@@ -158,7 +158,7 @@ def _show(
         + (f", {streaming} of them stream operands from the off-chip memory" if streaming else "")
     )
     if verbose or not output:
-        from tilewright.report.cost_table import cost_table, cost_table_text
+        from tilewright.report.multi.cost_table import cost_table, cost_table_text
 
         click.echo(cost_table_text(cost_table({core: rows}, [layer.name for layer in graph.layers])))
 

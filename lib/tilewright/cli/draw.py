@@ -31,7 +31,7 @@ def command(hardware: Path, output: Path, verbose: bool, as_json: bool) -> None:
     paths: list[Path] = []
     with writing(stem):
         if isinstance(accelerator, MultiCoreAccelerator):
-            from tilewright.report.system_figure import write_system_figure
+            from tilewright.report.multi.system_figure import write_system_figure
 
             paths += write_system_figure(accelerator, stem)
             for name, core in accelerator.distinct_cores.items():

@@ -20,18 +20,17 @@ def write_multi_report(
     run. Raises ArtifactError where one of them is missing or damaged, before anything is written.
     """
     from tilewright.fusion.artifact import read_cn_graph
-    from tilewright.report.allocation_figure import read_front, read_generations, write_allocation_figure
-    from tilewright.report.baselines_figure import write_baselines_figure
-    from tilewright.report.core_use import core_use_table
-    from tilewright.report.cost_table_figure import write_cost_table_figure
-    from tilewright.report.layer_use import layer_use_table
-    from tilewright.report.memory_figure import write_link_figure, write_memory_figure
-    from tilewright.report.multi_energy_figure import write_energy_breakdown
-    from tilewright.report.perfetto import write_trace
-    from tilewright.report.schedule_gantt import write_schedule_figure
-    from tilewright.report.schedule_html import write_schedule_page
-    from tilewright.report.schedule_table import schedule_table
-    from tilewright.report.schedule_view import ScheduleView, tile_ranges
+    from tilewright.report.multi.allocation_figure import read_front, read_generations, write_allocation_figure
+    from tilewright.report.multi.bars import schedule_table
+    from tilewright.report.multi.baselines_figure import write_baselines_figure
+    from tilewright.report.multi.cost_table_figure import write_cost_table_figure
+    from tilewright.report.multi.energy_figure import write_energy_breakdown
+    from tilewright.report.multi.gantt import write_schedule_figure
+    from tilewright.report.multi.memory_figure import write_link_figure, write_memory_figure
+    from tilewright.report.multi.page import write_schedule_page
+    from tilewright.report.multi.perfetto import write_trace
+    from tilewright.report.multi.schedule_view import ScheduleView, tile_ranges
+    from tilewright.report.multi.use_tables import core_use_table, layer_use_table
     from tilewright.report.tables import write_csv
     from tilewright.scheduling.artifact import read_schedule
     from tilewright.scheduling.core_costs import read_core_costs

@@ -64,8 +64,8 @@ def command(
     --workload config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml --cns out --costs out/cost
     --allocation out/allocation.json -o out
     """
-    from tilewright.report.multi_summary import SCHEMA, baseline_rows
-    from tilewright.report.multi_text import summary_text
+    from tilewright.report.multi.summary import SCHEMA, baseline_rows
+    from tilewright.report.multi.summary_text import summary_text
     from tilewright.scheduling.artifact import write_schedule
     from tilewright.stages.base import Control
     from tilewright.stages.multi_allocation import (

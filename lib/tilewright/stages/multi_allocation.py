@@ -195,8 +195,8 @@ class InterCoreMapping(CoreAllocation):
 
 def _draw_hall_of_fame(result: MultiCoreResult, folder: Path) -> None:
     """The schedule of each allocation of the front, the fastest first, as `hall_of_fame_1.svg` and `.png`, ..."""
-    from tilewright.report.schedule_gantt import write_schedule_figure
-    from tilewright.report.schedule_view import ScheduleView, tile_ranges
+    from tilewright.report.multi.gantt import write_schedule_figure
+    from tilewright.report.multi.schedule_view import ScheduleView, tile_ranges
 
     make_folder(folder)
     tiles = tile_ranges(result.problem.inputs.graph)

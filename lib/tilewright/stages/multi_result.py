@@ -75,7 +75,7 @@ class MultiCoreResult:
     ) -> dict[str, Any]:
         """The summary, where `objective` and the search for the `allocation` (None: there was none) are told as they
         are given; with `notices` after those of the descriptions, and other fields."""
-        from tilewright.report.multi_summary import area_fields, multi_summary
+        from tilewright.report.multi.summary import area_fields, multi_summary
 
         inputs = self.problem.inputs
         given = inputs.descriptions

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.cli.main import main
-from tilewright.report.schedule_html import page_data
+from tilewright.report.multi.page import page_data
 from tilewright.scheduling.artifact import read_schedule
 
 from tests.three_layers import write_network

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from tilewright.cli.main import main
 from tilewright.hardware.system import MultiCoreAccelerator
-from tilewright.report.system_figure import system_figure, write_system_figure
-from tilewright.report.system_layout import system_layout
+from tilewright.report.multi.system_figure import system_figure, system_layout, write_system_figure
 from tilewright.sources import parse_accelerator
 
 from tests.unit.hardware.system_cases import MULTI, SHARED, connected, mesh, read

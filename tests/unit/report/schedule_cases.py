@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from tilewright.report.schedule_view import ScheduleView
+from tilewright.report.multi.schedule_view import ScheduleView
 from tilewright.scheduling.artifact import ScheduleArtifact
 from tilewright.scheduling.assembly import SystemNames
 from tilewright.scheduling.problem import CostTable, NodeGraph, SchedulingProblem

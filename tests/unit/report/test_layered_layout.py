@@ -5,7 +5,7 @@ import itertools
 import networkx as nx
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilewright.report.layered_layout import layered_layout
+from tilewright.report.network_figure import layered_layout
 
 
 @settings(max_examples=80, deadline=None, derandomize=True)

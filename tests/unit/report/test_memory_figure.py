@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from tilewright.hardware.interconnect import OFFCHIP_PORT
-from tilewright.report.memory_figure import (
+from tilewright.report.multi.bars import LINK, schedule_table
+from tilewright.report.multi.memory_figure import (
     Curve,
     link_curves,
     link_figure,
@@ -20,8 +21,7 @@ from tilewright.report.memory_figure import (
     write_link_figure,
     write_memory_figure,
 )
-from tilewright.report.multi_summary import link_rows
-from tilewright.report.schedule_table import LINK, schedule_table
+from tilewright.report.multi.summary import link_rows
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.simulate import simulate
 

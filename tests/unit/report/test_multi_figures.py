@@ -9,16 +9,14 @@ import matplotlib
 import pytest
 from matplotlib.figure import Figure
 from tilewright.errors import ArtifactError
-from tilewright.report.allocation_figure import (
+from tilewright.report.multi.allocation_figure import (
     allocation_figure,
     read_front,
     read_generations,
     write_allocation_figure,
 )
-from tilewright.report.baselines_figure import baseline_rows, baselines_figure, write_baselines_figure
-from tilewright.report.core_use import core_use_rows, core_use_table
-from tilewright.report.layer_use import layer_use_rows, layer_use_table
-from tilewright.report.multi_energy_figure import (
+from tilewright.report.multi.baselines_figure import baseline_rows, baselines_figure, write_baselines_figure
+from tilewright.report.multi.energy_figure import (
     ARRAYS,
     CORE_GREYS,
     ON_CORE,
@@ -31,6 +29,7 @@ from tilewright.report.multi_energy_figure import (
     schedule_parts,
     write_energy_breakdown,
 )
+from tilewright.report.multi.use_tables import core_use_rows, core_use_table, layer_use_rows, layer_use_table
 
 from tests.unit.report.schedule_cases import every_category, pipeline, random_view
 

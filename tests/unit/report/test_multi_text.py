@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tilewright.report.multi_text import summary_text
+from tilewright.report.multi.summary_text import summary_text
 
 CORE = {"core": 0, "name": "wide", "role": "compute", "cn_count": 3, "busy_cycles": 5, "utilisation": 0.5}
 CORE |= {"array_utilisation": 0.25, "energy_pj": 3e6, "operational_energy_pj": 1e6, "memory_energy_pj": {"sram": 2e6}}

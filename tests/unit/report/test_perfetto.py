@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from tilewright.errors import MappingError
-from tilewright.report import perfetto
-from tilewright.report.perfetto import CORES, LINKS, MEMORIES, trace_text, write_trace
-from tilewright.report.schedule_table import schedule_table
-from tilewright.report.schedule_view import ScheduleView
+from tilewright.report.multi import perfetto
+from tilewright.report.multi.bars import schedule_table
+from tilewright.report.multi.perfetto import CORES, LINKS, MEMORIES, trace_text, write_trace
+from tilewright.report.multi.schedule_view import ScheduleView
 
 from tests.unit.report.schedule_cases import broadcast, every_category, random_view, view_of
 

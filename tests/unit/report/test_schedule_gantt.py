@@ -11,16 +11,17 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from tilewright.report.colours import LAYER_COLOURS, layer_colour, lighter, text_colour
-from tilewright.report.schedule_gantt import (
+from tilewright.report.multi.bars import ScheduleTable, schedule_table
+from tilewright.report.multi.gantt import (
     CATEGORY_HATCHES,
+    LIGHTER,
     MOST_SHAPES,
     SECTIONS,
     schedule_figure,
+    strips,
     write_schedule_figure,
 )
-from tilewright.report.schedule_strips import LIGHTER, strips
-from tilewright.report.schedule_table import ScheduleTable, schedule_table
-from tilewright.report.schedule_view import CATEGORIES
+from tilewright.report.multi.schedule_view import CATEGORIES
 
 from tests.unit.report.schedule_cases import every_category, pipeline, random_view, within_a_core
 

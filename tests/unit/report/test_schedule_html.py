@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilewright.report.schedule_html import (
+from tilewright.report.multi.bars import NODE_BAR, TRANSFER_BAR, listeners, schedule_table
+from tilewright.report.multi.page import (
     FOLDER,
     SCRIPTS,
     packed_column,
@@ -19,8 +20,7 @@ from tilewright.report.schedule_html import (
     unpacked_column,
     write_schedule_page,
 )
-from tilewright.report.schedule_table import NODE_BAR, TRANSFER_BAR, listeners, schedule_table
-from tilewright.report.schedule_view import ScheduleView, TileRanges
+from tilewright.report.multi.schedule_view import ScheduleView, TileRanges
 
 from tests.unit.report.schedule_cases import broadcast, every_category, pipeline, random_view, within_a_core
 

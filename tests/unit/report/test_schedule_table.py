@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from tilewright.report.schedule_table import (
+from tilewright.report.multi.bars import (
     CORE,
     LINK,
     NO_LINK,
@@ -16,7 +16,7 @@ from tilewright.report.schedule_table import (
     listeners,
     schedule_table,
 )
-from tilewright.report.schedule_view import CATEGORIES, ScheduleView
+from tilewright.report.multi.schedule_view import CATEGORIES, ScheduleView
 from tilewright.scheduling.result import link_use, own_hops
 
 from tests.unit.report.schedule_cases import broadcast, every_category, pipeline, random_view, within_a_core

@@ -13,7 +13,7 @@ from tilewright.report.canvas import GREY
 from tilewright.report.colours import OPERAND_COLOURS
 from tilewright.report.figure_layout import figure_style, save_figure, three_digits, unit_for
 from tilewright.report.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
-from tilewright.report.multi_energy_figure import THIS_RUN, readable
+from tilewright.report.multi.energy_figure import THIS_RUN, readable
 
 Summary = Mapping[str, Any]
 WIDTH_INCHES, NAME_INCHES, PANEL_INCHES, NUMBER_INCHES = 11.0, 1.6, 1.95, 1.05

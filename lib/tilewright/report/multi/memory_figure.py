@@ -14,8 +14,8 @@ from tilewright.report.canvas import GREY
 from tilewright.report.colours import OPERAND_COLOURS, lighter
 from tilewright.report.figure_layout import figure_style, save_figure, size_text, unit_for
 from tilewright.report.figures import CYCLE_UNITS
-from tilewright.report.multi_summary import link_rows
-from tilewright.report.schedule_view import ScheduleView
+from tilewright.report.multi.schedule_view import ScheduleView
+from tilewright.report.multi.summary import link_rows
 from tilewright.scheduling.problem import Floats, Integers
 from tilewright.scheduling.result import link_use
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.report.schedule_view import STREAMS, ScheduleView
+from tilewright.report.multi.schedule_view import STREAMS, ScheduleView
 from tilewright.scheduling.problem import Integers
 from tilewright.scheduling.result import own_hops
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tilewright.fusion.graph import ORDERING, CnGraph
 from tilewright.report.checks import Check, result
-from tilewright.report.multi_summary import THIS_RUN, core_rows, link_rows, memory_rows
+from tilewright.report.multi.summary import THIS_RUN, core_rows, link_rows, memory_rows
 from tilewright.scheduling.artifact import ScheduleArtifact
 from tilewright.scheduling.assembly import ACTIVATION, AssembledProblem
 from tilewright.scheduling.bounds.lower_bounds import lower_bounds

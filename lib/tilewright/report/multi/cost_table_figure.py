@@ -12,7 +12,6 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from tilewright.report.colours import layer_colour, lighter
-from tilewright.report.cost_table import CostTables
 from tilewright.report.figure_layout import (
     CHARACTER_INCHES,
     LABEL_DEGREES,
@@ -25,6 +24,7 @@ from tilewright.report.figure_layout import (
     save_figure,
 )
 from tilewright.report.figures import ENERGY_UNIT
+from tilewright.report.multi.cost_table import CostTables
 from tilewright.scheduling.core_costs import CoreCostRow
 
 BAR_INCHES = (0.07, 0.2)

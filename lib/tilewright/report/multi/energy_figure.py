@@ -13,7 +13,7 @@ from tilewright.report.canvas import GREY
 from tilewright.report.colours import OPERAND_COLOURS
 from tilewright.report.figure_layout import figure_style, save_figure, three_digits
 from tilewright.report.figures import ENERGY_UNIT
-from tilewright.report.schedule_view import ScheduleView
+from tilewright.report.multi.schedule_view import ScheduleView
 from tilewright.scheduling.result import Schedule
 
 Summary = Mapping[str, Any]

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright.report.core_use import core_use_rows
 from tilewright.report.coverage_text import coverage_lines
+from tilewright.report.multi.use_tables import core_use_rows
 from tilewright.report.run_tables import edp_text
 
 Summary = dict[str, Any]

@@ -1,0 +1,1 @@
+"""Tables, figures, pages and checks of a run on several cores, made from its artifacts."""
