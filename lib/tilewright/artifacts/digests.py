@@ -42,9 +42,10 @@ _SEARCH = (
     *("stages/workload.py", "stages/workload_parsers.py"),
 )
 """The stages that map a layer or a network on one core."""
+_ZIGZAG = ("peers/__init__.py", "peers/zigzag/__init__.py", "peers/zigzag/data_locality.py")
 _MAP = (
     *(*_BASE, "sources.py", "cli/map.py", "cli/runs.py", "compiled.py", "record_pointer.py"),
-    *("workload", "hardware", "mapping", "cost", "search", *_SEARCH),
+    *("workload", "hardware", "mapping", "cost", "search", *_SEARCH, *_ZIGZAG),
     *("stages/cut_lanes_notices.py", "stages/written_files.py"),
 )
 _SLICE = (
@@ -82,7 +83,7 @@ _PREFLIGHT = (
 )
 _MULTI_PIPELINE = (
     *("workload", "hardware", "mapping", "cost", "search", "fusion", "scheduling", "allocation", "stages"),
-    *("peers/__init__.py", "peers/stream"),
+    *(*_ZIGZAG, "peers/stream"),
 )
 _REPORT = (
     *(*_BASE, *_TYPES, "cli/runs.py", "report/__init__.py", "report/access_checks.py"),
@@ -125,7 +126,7 @@ CODE_OF: dict[str, tuple[str, ...]] = {
     ),
     "cost": (
         *(*_BASE, "sources.py", "cli/cost.py", "compiled.py", "record_pointer.py"),
-        *("workload", "hardware", "mapping", "cost", "search", *_SEARCH, "fusion"),
+        *("workload", "hardware", "mapping", "cost", "search", *_SEARCH, *_ZIGZAG, "fusion"),
         *("stages/cn_needs.py", "stages/cost_rows.py", "stages/intra_core_mapping.py", "stages/multi_inputs.py"),
         *("stages/origins.py", "stages/multi_items.py", "stages/operand_streaming.py", "stages/spatial_choice.py"),
         *("stages/system_problem.py", "stages/preflight_needs.py", "scheduling/__init__.py"),

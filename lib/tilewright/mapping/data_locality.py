@@ -4,16 +4,23 @@ Two steps: `find_memory_reach` decides for a whole network how far each operand 
 `remove_unused_memories` gives the smaller core on which a layer is then mapped.
 """
 
+from collections.abc import Callable
+
 from tilewright.errors import MappingError
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import Mapping
 from tilewright.mapping.data_locality_live import live_reach
 from tilewright.mapping.data_locality_reach import MemoryReach, remove_unused_memories
-from tilewright.mapping.data_locality_reference import reference_reach
-from tilewright.profile import ModelProfile
+from tilewright.profile import REFERENCE, ModelProfile
+from tilewright.registry import Registry
 from tilewright.workload.graph import Workload
 
 __all__ = ["MemoryReach", "find_memory_reach", "remove_unused_memories"]
+
+ReachRule = Callable[[Workload, Core, Mapping, ModelProfile, bool], tuple[MemoryReach, ...]]
+"""The reach of each layer; the last argument is `data_always_from_top_memory`."""
+OTHER_RULES: Registry[ReachRule] = Registry(__name__)
+"""Model profile -> its rules, where they are not those of `data_locality_live`."""
 
 
 def find_memory_reach(
@@ -35,7 +42,7 @@ def find_memory_reach(
     """
     _check_memories(workload, core, mapping)
     if not profile.live_tensor_capacity:
-        return reference_reach(workload, core, mapping, profile, data_always_from_top_memory)
+        return OTHER_RULES[REFERENCE.name](workload, core, mapping, profile, data_always_from_top_memory)
     return live_reach(
         workload,
         core,

@@ -1,5 +1,5 @@
 """Where data stay between layers, such that all that is live at one time fits: the sound counterpart of
-`data_locality_reference` (repair of B32).
+the rules of the reference (repair of B32).
 
 Data that meet without cost must be in one memory, so they are decided together, as a *group*. A group stays in the
 lowest memory that all its writers and readers use, that exists once, and in which there is room in each step of its

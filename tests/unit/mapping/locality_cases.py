@@ -315,3 +315,15 @@ def _make_joins(game: _Play, joins: dict[int, set[int]], done: set[int]) -> None
             del joins[value]
             for source in sources:
                 game.read(source)
+
+
+def levels(reaches: tuple[MemoryReach, ...]) -> list[tuple[int, int, int | None]]:
+    """(activation, output, weight) of each layer."""
+    return [(reach.activation, reach.output, reach.weight) for reach in reaches]
+
+
+def chain(*elements: int) -> Workload:
+    """Layers of D rows in a row: 8 bits an activation, 16 a partial sum."""
+    nodes = [(entry("l0", D=elements[0], C=2),)]
+    nodes += [(gemm(f"l{i}", D=d, C=2), (i - 1,)) for i, d in enumerate(elements[1:], 1)]
+    return network(*nodes)

@@ -1,0 +1,1 @@
+"""zigzag-dse 3.9.1: where data stay between layers."""
