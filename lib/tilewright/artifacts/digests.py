@@ -112,7 +112,7 @@ CODE_OF: dict[str, tuple[str, ...]] = {
         *("mapping", "hardware", "workload/equation.py", "workload/layer.py"),
     ),
     "map": _MAP,
-    "export": (*_MAP, "report"),
+    "export": (*_MAP, "report", "peers/zigzag/exports"),
     "split": (
         *(*_BASE, *_TYPES, *_STAGE, "cli/split.py", "sources.py"),
         *("workload", "hardware", "mapping", "fusion", "compiled.py"),

@@ -81,7 +81,7 @@ def command(
 
 def _text(form: str, run: Path, records: tuple[dict[str, Any], ...], hardware: Path | None) -> str:
     from tilewright.api import export_loop_nests, export_mapping
-    from tilewright.report.loop_ordering import network_loop_orderings
+    from tilewright.peers.zigzag.exports.loop_ordering import network_loop_orderings
 
     if form == MAPPING:
         return export_mapping(records, hardware)
@@ -97,9 +97,9 @@ def _mapping_entries(records: tuple[dict[str, Any], ...]) -> list[dict[str, Any]
 def _export_simple(
     records: tuple[dict[str, Any], ...], summary: dict[str, Any], output: Path | None, as_json: bool
 ) -> None:
-    from tilewright.report.export_files import write_all_simple
-    from tilewright.report.records import layers_in_order
-    from tilewright.report.reference_export import OVERALL, json_text, simple_result
+    from tilewright.peers.zigzag.exports.files import write_all_simple
+    from tilewright.peers.zigzag.exports.results import json_text, simple_result
+    from tilewright.report.records import OVERALL, layers_in_order
 
     if output:
         paths = write_all_simple(output, records, summary)
@@ -138,8 +138,8 @@ def _export_complete(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    from tilewright.report.export_files import check_descriptions, write_all_complete, write_pickle
-    from tilewright.report.reference_export import complete_layers, json_text
+    from tilewright.peers.zigzag.exports.files import check_descriptions, write_all_complete, write_pickle
+    from tilewright.peers.zigzag.exports.results import complete_layers, json_text
 
     layers: dict[str, Layer] = {node.layer.name: node.layer for node in network.layers_in_order if node.layer}
     ids = {node.layer.name: node.node_id for node in network.layers_in_order if node.layer}

@@ -11,6 +11,8 @@ Record = Mapping[str, Any]
 """One line of `layers.jsonl`."""
 Summary = Mapping[str, Any]
 """The content of `summary.json`."""
+OVERALL = "overall"
+"""What stands for a whole network where layers stand by their names."""
 
 LATENCY_PARTS: tuple[tuple[str, str], ...] = (
     ("ideal", "ideal"),

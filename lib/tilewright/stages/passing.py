@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewright.hardware.core import Core
-from tilewright.report.records import Record, layers_in_order
-from tilewright.report.reference_export import OVERALL
+from tilewright.report.records import OVERALL, Record, layers_in_order
 from tilewright.search.batch import OrderBatch
 from tilewright.stages.base import Rest, Stage
 from tilewright.stages.descriptions import NetworkProblem

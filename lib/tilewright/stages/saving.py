@@ -12,8 +12,13 @@ import numpy as np
 
 from tilewright.artifacts.canonical import make_folder, write_atomically
 from tilewright.errors import InputError, Problem
-from tilewright.report.export_files import write_complete_layer, write_complete_network, write_pickle, write_simple
-from tilewright.report.reference_export import SIMPLE, complete_layer, export_file_name, json_text
+from tilewright.peers.zigzag.exports.files import (
+    write_complete_layer,
+    write_complete_network,
+    write_pickle,
+    write_simple,
+)
+from tilewright.peers.zigzag.exports.results import SIMPLE, complete_layer, export_file_name, json_text
 from tilewright.stages.base import Rest, Stage
 from tilewright.stages.items import Evaluations
 from tilewright.stages.passing import Passed

@@ -34,16 +34,10 @@ ROOTS = {
 DISPATCH = {"__init__.py", "__main__.py", "cli/__init__.py", "cli/main.py", "cli/options.py"}
 DISPATCH |= {"cli/multi_options.py", "stages/__init__.py"}
 """Modules that dispatch and print, and decide no result."""
-PRINTED_ONLY = {
-    "map": "report/",
-    "multi_pipeline": "report/",
-    "cost": "report/",
-    "allocate": "report/",
-    "cns": "report/",
-    "split": "report/",
-    "schedule": "report/",
-}
-"""Step -> folder that only serves what the verb prints on the terminal, never its artifacts; stages that write with it
+PRINTED_ONLY = dict.fromkeys(
+    ("map", "multi_pipeline", "cost", "allocate", "cns", "split", "schedule"), ("report/", "peers/zigzag/exports/")
+)
+"""Step -> folders that only serve what the verb prints on the terminal, never its artifacts; stages that write with it
 are the step `export`."""
 NOT_CALLED = {"summarize": {"cli/config.py"}, "check": {"cli/check_multi.py"}}
 NOT_CALLED |= {step: {"cli/multi_slices.py"} for step in ("cns", "cost", "allocate", "schedule")}

@@ -7,8 +7,8 @@ there is the richer `loop_nest`.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tilewright.peers.zigzag.exports.results import reference_equation
 from tilewright.report.records import Record, Summary, layers_in_order
-from tilewright.report.reference_export import reference_equation
 from tilewright.workload.layer import OUTPUT
 
 Levels = list[list[list[Any]]]

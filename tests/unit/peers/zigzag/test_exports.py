@@ -16,11 +16,10 @@ from tilewright.api import map_workload
 from tilewright.cli.main import main
 from tilewright.errors import InputError
 from tilewright.hardware.core import Core
-from tilewright.report.export_files import check_descriptions, write_all_complete, write_all_simple, write_pickle
-from tilewright.report.loop_ordering import loop_ordering_text, network_loop_orderings
-from tilewright.report.reference_export import (
+from tilewright.peers.zigzag.exports.files import check_descriptions, write_all_complete, write_all_simple, write_pickle
+from tilewright.peers.zigzag.exports.loop_ordering import loop_ordering_text, network_loop_orderings
+from tilewright.peers.zigzag.exports.results import (
     COMPLETE,
-    OVERALL,
     complete_layer,
     complete_layers,
     core_of_record,
@@ -28,15 +27,16 @@ from tilewright.report.reference_export import (
     json_text,
     pickle_bytes,
 )
+from tilewright.report.records import OVERALL
 from tilewright.search.options import SearchOptions
 from tilewright.sources import parse_accelerator, parse_workload, single_core
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 
 FIXTURE = Path(__file__).parent / "data" / "reference-exports.json.gz"
-DATA = Path(__file__).parents[2] / "conformance" / "data"
+DATA = Path(__file__).parents[3] / "conformance" / "data"
 RUNS = ("weight_stationary_16x16", "row_stationary_12x14")
-TINY = Path(__file__).parents[2] / "workflow" / "tiny"
+TINY = Path(__file__).parents[3] / "workflow" / "tiny"
 
 
 @cache

@@ -1,7 +1,7 @@
 """Makes data/reference-exports.json.gz: the output files of zigzag-dse 3.9.1 for the small conformance network.
 
 Run in the environment of the pinned peer (benchmarks/reference/setup_environment.py):
-PYTHONHASHSEED=0 .cache/reference-venv/bin/python tests/unit/report/make_reference_exports.py
+PYTHONHASHSEED=0 .cache/reference-venv/bin/python tests/unit/peers/zigzag/make_reference_exports.py
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from zigzag.stages.workload_iterator import WorkloadStage
 from zigzag.visualization.results.print_mapping import print_mapping
 
 HERE = Path(__file__).parent
-DATA = HERE.parents[1] / "conformance" / "data"
+DATA = HERE.parents[2] / "conformance" / "data"
 RUNS = ("weight_stationary_16x16", "row_stationary_12x14")
 LPF_LIMIT = 5
 

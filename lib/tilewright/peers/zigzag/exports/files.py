@@ -9,11 +9,8 @@ from tilewright.artifacts.canonical import make_folder, write_atomically
 from tilewright.cost.record import layer_record
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Core
-from tilewright.report.loop_ordering import network_loop_orderings
-from tilewright.report.records import Record, Summary, layers_in_order
-from tilewright.report.reference_export import (
+from tilewright.peers.zigzag.exports.results import (
     COMPLETE,
-    OVERALL,
     SIMPLE,
     JsonObject,
     complete_layer,
@@ -24,9 +21,8 @@ from tilewright.report.reference_export import (
     pickle_bytes,
     simple_result,
 )
+from tilewright.report.records import OVERALL, Record, Summary, layers_in_order
 from tilewright.workload.layer import Layer
-
-LOOP_ORDERING_FILE = "loop_ordering.txt"
 
 
 def write_complete_layer(folder: Path, record: Record, core: Core, layer: Layer | None = None, name: str = "") -> Path:
@@ -54,11 +50,6 @@ def write_simple(folder: Path, totals: Record | Summary, name: str = OVERALL) ->
 def write_pickle(path: Path, values: Sequence[JsonObject]) -> None:
     """Write complete objects as a pickled list of plain dicts."""
     write_atomically(path, pickle_bytes(values))
-
-
-def write_loop_orderings(path: Path, records: Sequence[Record], summary: Summary | None = None) -> None:
-    """Write the loop ordering of every layer of a network."""
-    write_atomically(path, network_loop_orderings(records, summary))
 
 
 def write_all_complete(

@@ -23,7 +23,6 @@ DIRECTION_NAMES = {"tl": "rd_out_to_low", "fl": "wr_in_by_low", "th": "rd_out_to
 INDENT = 4
 PICKLE_PROTOCOL = 5
 COMPLETE, SIMPLE = "complete", "simple"
-OVERALL = "overall"
 
 
 def complete_layer(record: Record, core: Core, layer: Layer | None = None, name: str = "") -> JsonObject:
