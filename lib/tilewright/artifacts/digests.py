@@ -26,6 +26,11 @@ _TYPES = (
     *("hardware/__init__.py", "hardware/core.py"),
     *("mapping/__init__.py", "mapping/constraints.py"),
 )
+_READING = (
+    *("peers/__init__.py", "peers/zigzag/__init__.py"),
+    *("peers/zigzag/onnx_operands.py", "peers/zigzag/onnx_reading.py"),
+)
+_ZIGZAG = (*_READING, "peers/zigzag/data_locality.py")
 _STAGE = (
     *("stages/base.py", "stages/descriptions.py", "stages/user_errors.py"),
     *("workload/network_options.py", "workload/runnable.py"),
@@ -42,7 +47,6 @@ _SEARCH = (
     *("stages/workload.py", "stages/workload_parsers.py"),
 )
 """The stages that map a layer or a network on one core."""
-_ZIGZAG = ("peers/__init__.py", "peers/zigzag/__init__.py", "peers/zigzag/data_locality.py")
 _MAP = (
     *(*_BASE, "sources.py", "cli/map.py", "cli/runs.py", "compiled.py", "record_pointer.py"),
     *("workload", "hardware", "mapping", "cost", "search", *_SEARCH, *_ZIGZAG),
@@ -73,7 +77,7 @@ _MULTI = (
         "stages/preflight_needs.py",
         "stages/system_problem.py",
     ),
-    *("stages/hardware_parser.py", "stages/workload_parsers.py", "peers/__init__.py", "peers/stream"),
+    *("stages/hardware_parser.py", "stages/workload_parsers.py", *_READING, "peers/stream"),
     *(*_SLICE, "stages/multi_allocation.py", "stages/multi_result.py"),
 )
 _PREFLIGHT = (
@@ -105,7 +109,7 @@ CODE_OF: dict[str, tuple[str, ...]] = {
     "parse_hardware": (*_BASE, *_TYPES, *_STAGE, "cli/parse_hardware.py", "stages/hardware_parser.py", "hardware"),
     "parse_workload": (
         *(*_BASE, *_TYPES, *_STAGE, *_WORKLOAD_REPORT),
-        *("cli/parse_workload.py", "stages/workload_parsers.py", "workload"),
+        *("cli/parse_workload.py", "stages/workload_parsers.py", "workload", *_READING),
     ),
     "parse_mapping": (
         *(*_BASE, *_TYPES, *_STAGE, "cli/parse_mapping.py", "stages/mapping_parser.py"),
@@ -115,12 +119,13 @@ CODE_OF: dict[str, tuple[str, ...]] = {
     "export": (*_MAP, "report", "peers/zigzag/exports"),
     "split": (
         *(*_BASE, *_TYPES, *_STAGE, "cli/split.py", "sources.py"),
-        *("workload", "hardware", "mapping", "fusion", "compiled.py"),
+        *("workload", "hardware", "mapping", "fusion", "compiled.py", *_READING),
         *("stages/system_problem.py", "stages/hardware_parser.py", "stages/workload_parsers.py", *_PREFLIGHT),
     ),
     "cns": (
         *(*_BASE, *_TYPES, *_STAGE, "cli/cns.py"),
         *("workload", "hardware", "mapping", "fusion", "compiled.py", "sources.py", "stages/system_problem.py"),
+        *_READING,
         *("stages/hardware_parser.py", "stages/workload_parsers.py", "stages/multi_items.py", *_PREFLIGHT),
         *(*_SLICE, "stages/multi_tiling.py"),
     ),

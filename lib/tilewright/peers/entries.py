@@ -2,6 +2,7 @@
 
 ENTRIES = {
     "tilewright.mapping.data_locality": {"zigzag-3.9.1": "tilewright.peers.zigzag.data_locality:reference_reach"},
+    "tilewright.workload.onnx.reader": {"zigzag-3.9.1": "tilewright.peers.zigzag.onnx_reading:read_reference"},
     "tilewright.scheduling.models": {"stream-2023": "tilewright.peers.stream.model:MODEL"},
 }
 """Module with a registry -> name -> `module:attribute`."""

@@ -1,1 +1,1 @@
-"""zigzag-dse 3.9.1: where data stay between layers, and the layouts of its results."""
+"""zigzag-dse 3.9.1: how it reads ONNX, where data stay between layers, the layouts of its results."""

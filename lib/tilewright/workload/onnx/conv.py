@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from tilewright.errors import InputError, Problem
 from tilewright.profile import ModelProfile
 from tilewright.workload.layer import DimensionRelation, Layer
-from tilewright.workload.onnx.node import OnnxNode, Shape, Shapes
+from tilewright.workload.onnx.node import OnnxNode, OperandRoles, Shape, Shapes
 from tilewright.workload.onnx.precision import precision_bits
-from tilewright.workload.onnx.roles import OperandRoles
 
 WEIGHT_INPUT = {"Conv": 1, "QLinearConv": 3}
 """Which input of each operator holds the weights."""

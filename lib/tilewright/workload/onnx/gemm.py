@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from tilewright.profile import ModelProfile
 from tilewright.workload.layer import Layer
-from tilewright.workload.onnx.node import OnnxNode, Shape, Shapes
+from tilewright.workload.onnx.node import OnnxNode, OperandRoles, Shape, Shapes
 from tilewright.workload.onnx.precision import precision_bits
-from tilewright.workload.onnx.roles import OperandRoles
 
 
 @dataclass(frozen=True)

@@ -94,3 +94,21 @@ class OnnxNode:
     def error(self, message: str, value: str = "", allowed: str = "") -> InputError:
         """An InputError about this operator; the reader adds the file name."""
         return InputError([Problem(message, path=self.name, value=value, allowed=allowed)])
+
+
+@dataclass(frozen=True)
+class OperandRoles:
+    """Operands of one layer: which node inputs they are, which are constant, and the nodes that feed the others."""
+
+    activation_input: int
+    """Index of the node input that is operand I."""
+    weight_input: int
+    """Index of the node input that is operand W."""
+    constant_operands: tuple[str, ...]
+    sources: tuple[tuple[str, int], ...]
+    """(operand, producing node), W before I as in zigzag-dse 3.9.1."""
+
+    @property
+    def weight_is_constant(self) -> bool:
+        """Whether W is known before run time."""
+        return "W" in self.constant_operands

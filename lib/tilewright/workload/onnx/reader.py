@@ -1,18 +1,23 @@
 """Reading an ONNX model into a workload and a statement of what of it is costed."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import onnx
 
 from tilewright.errors import InputError
-from tilewright.profile import ModelProfile
+from tilewright.profile import REFERENCE, ModelProfile
+from tilewright.registry import Registry
 from tilewright.workload.graph import Workload
 from tilewright.workload.network_options import NetworkOptions
 from tilewright.workload.onnx.coverage import Coverage
 from tilewright.workload.onnx.loading import load_model
-from tilewright.workload.onnx.reference_reader import read_reference
+
+Reading = Callable[[onnx.ModelProto, ModelProfile, NetworkOptions], tuple[Workload, Coverage]]
+"""The (nameless) workload of a model and what of it is costed; raises InputError with all problems."""
+OTHER_READINGS: Registry[Reading] = Registry(__name__)
+"""Model profile -> its reading, where that is not the one of `network_reader`."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ def read_onnx(
 
     With the profile's switch `model_every_operator` all operators that compute become layers, and those that only move
     data carry dependencies through (see `network_reader`); without it the reading is that of zigzag-dse 3.9.1 (see
-    `reference_reader`).
+    `peers`).
 
     `source` is a path or a model in memory; weights are never loaded and may be absent. `name` defaults to the file's
     stem or the graph's name. `dims` is short for options with these dims. `notices`, if given, receives the notices of
@@ -55,8 +60,7 @@ def read_onnx(
 
             workload, coverage = read_every_operator(model, profile, options)
         else:
-            nodes, coverage = read_reference(model, profile, options)
-            workload = Workload("", nodes)
+            workload, coverage = OTHER_READINGS[REFERENCE.name](model, profile, options)
     except InputError as error:
         raise InputError(replace(problem, file=problem.file or file) for problem in error.problems) from None
     if notices is not None:

@@ -1,13 +1,8 @@
-"""Sizes of the tensors of an ONNX graph as the reference reading takes them: stored ones first, then inferred ones."""
-
-from collections.abc import Collection
+"""Sizes of the tensors of an ONNX graph as the file stores them."""
 
 import onnx
 
-from tilewright.workload.network_options import NetworkOptions
 from tilewright.workload.onnx.node import Shape
-from tilewright.workload.onnx.resolution.inputs import ResolvedInputs
-from tilewright.workload.onnx.resolution.network import resolve_graph
 
 
 def stored_shapes(graph: onnx.GraphProto, symbols: dict[str, int]) -> dict[str, Shape]:
@@ -46,24 +41,3 @@ def _static_shape(value: onnx.ValueInfoProto, symbols: dict[str, int]) -> Shape 
         else:
             return None
     return tuple(sizes)
-
-
-def tensor_shapes(
-    model: onnx.ModelProto,
-    resolved: ResolvedInputs,
-    required: Collection[str],
-    options: NetworkOptions,
-    notices: list[str],
-    *,
-    must_infer: bool = False,
-) -> dict[str, Shape]:
-    """Tensor -> sizes; they are inferred only if the stored shapes leave out a `required` tensor, or if they must be.
-
-    Raises InputError when the inference finds the model inconsistent.
-    """
-    shapes = stored_shapes(model.graph, resolved.symbols) | resolved.shapes
-    if not must_infer and all(tensor in shapes for tensor in required):
-        return shapes
-    notices.append("the file does not store all shapes; they were inferred")
-    graph = resolve_graph(model, dict(options.dims), dict(options.input_shapes), dict(options.branches))
-    return {name: facts.shape for name, facts in graph.tensors.items()} | shapes

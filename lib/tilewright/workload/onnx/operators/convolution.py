@@ -6,6 +6,7 @@ from dataclasses import replace
 from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine
 from tilewright.workload.onnx.conv import ConvGeometry, conv_geometry, conv_layer
 from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lowers
+from tilewright.workload.onnx.node import OperandRoles
 from tilewright.workload.onnx.operators.elementwise import elementwise
 from tilewright.workload.onnx.operators.matrix import (
     constant_operands,
@@ -15,7 +16,6 @@ from tilewright.workload.onnx.operators.matrix import (
     with_tensor_precision,
 )
 from tilewright.workload.onnx.resolution.custom import CONTRIB_DOMAIN, has_channels_last
-from tilewright.workload.onnx.roles import OperandRoles
 
 Loops = tuple[tuple[str, int], ...]
 

@@ -10,9 +10,8 @@ from tilewright.workload.access import AxisIndex, TensorAccess, affine, fixed, i
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.onnx.gemm import gemm_layer, matrix_product
 from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lowers
-from tilewright.workload.onnx.node import Shape
+from tilewright.workload.onnx.node import OperandRoles, Shape
 from tilewright.workload.onnx.precision import overridden_bits, partial_sum_bits
-from tilewright.workload.onnx.roles import OperandRoles
 
 Axis = AxisIndex | str
 """An index along an axis; text is the loop of that name."""

@@ -1,69 +1,15 @@
-"""Order, names, producers and constants of an ONNX graph."""
+"""Order, names and producers of an ONNX graph."""
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import onnx
 
 from tilewright.errors import InputError, Problem
-from tilewright.workload.onnx.node import OnnxNode
 
 RANDOM_OPERATORS = frozenset(
     {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
 )
-
-
-@dataclass(frozen=True)
-class Topology:
-    """The operators in an order in which they can run, and who makes each tensor."""
-
-    nodes: tuple[OnnxNode, ...]
-    producer_of: dict[str, int]
-    """Tensor -> id of the node that makes it. Network inputs and initialisers are not in it."""
-    constant_nodes: frozenset[int]
-    """Nodes whose outputs are known before run time: Constant, and whatever is computed from constants only."""
-    captured: dict[int, tuple[str, ...]]
-    """Node id -> outer tensors that its subgraphs (If, Loop, Scan) read."""
-
-    def predecessors(self, node: OnnxNode) -> list[int]:
-        """Producers of the inputs of `node`, in input order, a producer twice if two inputs come from it."""
-        return [self.producer_of[name] for name in node.inputs if name in self.producer_of]
-
-    def all_predecessors(self, node: OnnxNode) -> list[int]:
-        """Each producer once, those of tensors read inside subgraphs included."""
-        names = node.inputs + self.captured.get(node.node_id, ())
-        return list(dict.fromkeys(self.producer_of[name] for name in names if name in self.producer_of))
-
-
-def read_topology(graph: onnx.GraphProto, notices: list[str]) -> Topology:
-    """The nodes of `graph` in file order, or in a topological order close to it (with a notice) if that is not one.
-
-    Raises InputError for inputs that nothing produces, tensors produced twice, and cycles.
-    """
-    protos = list(graph.node)
-    makers, problems = tensor_makers(graph)
-    known = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
-    known.update(tensor.values.name for tensor in graph.sparse_initializer)
-    names = unique_names(protos)
-    reads = [tensors_read(proto) for proto in protos]
-    for index, proto in enumerate(protos):
-        missing = [name for name in proto.input if name and name not in makers and name not in known]
-        problems += [Problem(f"input '{name}' is produced by nothing", path=names[index]) for name in missing]
-    if problems:
-        raise InputError(problems)
-    order = run_order(reads, makers, names)
-    if order != list(range(len(protos))):
-        notices.append("the operators of the file are not in an order in which they can run; they were sorted")
-    nodes = tuple(OnnxNode(place, names[index], protos[index]) for place, index in enumerate(order))
-    producer_of = {name: node.node_id for node in nodes for name in node.outputs if name}
-    captured = {
-        place: tuple(reads[index][len(protos[index].input) :])
-        for place, index in enumerate(order)
-        if len(reads[index]) > len(protos[index].input)
-    }
-    inputs = {value.name for value in graph.input} - {tensor.name for tensor in graph.initializer}
-    return Topology(nodes, producer_of, _constant_nodes(nodes, producer_of, inputs, captured), captured)
 
 
 def tensor_makers(graph: onnx.GraphProto) -> tuple[dict[str, int], list[Problem]]:
@@ -152,17 +98,3 @@ def _cycle_problem(needs: list[set[int]], waiting: list[int], names: list[str]) 
         index = min(maker for maker in needs[index] if waiting[maker] > 0)
     cycle = [*path[path.index(index) :], index]
     return Problem(f"the graph has a cycle: {' <- '.join(names[node] for node in cycle)}", path=names[index])
-
-
-def _constant_nodes(
-    nodes: tuple[OnnxNode, ...], producer_of: dict[str, int], inputs: set[str], captured: dict[int, tuple[str, ...]]
-) -> frozenset[int]:
-    constant: set[int] = set()
-    for node in nodes:
-        names = [name for name in node.inputs + captured.get(node.node_id, ()) if name]
-        is_constant = node.proto.op_type not in RANDOM_OPERATORS and not any(
-            name in inputs or (name in producer_of and producer_of[name] not in constant) for name in names
-        )
-        if is_constant:
-            constant.add(node.node_id)
-    return frozenset(constant)

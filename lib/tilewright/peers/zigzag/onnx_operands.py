@@ -1,4 +1,4 @@
-"""Which inputs of an operator are constants, and which nodes feed the others.
+"""Order and constants of a graph; which inputs of an operator are constants, and which nodes feed the others.
 
 zigzag-dse 3.9.1 goes by the *number* of predecessor nodes of a layer: none: both operands constant; one: W constant and
 I fed by it; two: I fed by the first and W by the second; three or more: refused. A `Constant` node counts as a
@@ -13,27 +13,84 @@ except that a constant first operand of a matrix product is W.
 
 from dataclasses import dataclass
 
+import onnx
+
+from tilewright.errors import InputError, Problem
 from tilewright.profile import ModelProfile
-from tilewright.workload.onnx.node import OnnxNode
-from tilewright.workload.onnx.resolution.topology import Topology
+from tilewright.workload.onnx.node import OnnxNode, OperandRoles
+from tilewright.workload.onnx.resolution.topology import (
+    RANDOM_OPERATORS,
+    run_order,
+    tensor_makers,
+    tensors_read,
+    unique_names,
+)
 
 
 @dataclass(frozen=True)
-class OperandRoles:
-    """Operands of one layer: which node inputs they are, which are constant, and the nodes that feed the others."""
+class Topology:
+    """The operators in an order in which they can run, and who makes each tensor."""
 
-    activation_input: int
-    """Index of the node input that is operand I."""
-    weight_input: int
-    """Index of the node input that is operand W."""
-    constant_operands: tuple[str, ...]
-    sources: tuple[tuple[str, int], ...]
-    """(operand, producing node), W before I as in zigzag-dse 3.9.1."""
+    nodes: tuple[OnnxNode, ...]
+    producer_of: dict[str, int]
+    """Tensor -> id of the node that makes it. Network inputs and initialisers are not in it."""
+    constant_nodes: frozenset[int]
+    """Nodes whose outputs are known before run time: Constant, and whatever is computed from constants only."""
+    captured: dict[int, tuple[str, ...]]
+    """Node id -> outer tensors that its subgraphs (If, Loop, Scan) read."""
 
-    @property
-    def weight_is_constant(self) -> bool:
-        """Whether W is known before run time."""
-        return "W" in self.constant_operands
+    def predecessors(self, node: OnnxNode) -> list[int]:
+        """Producers of the inputs of `node`, in input order, a producer twice if two inputs come from it."""
+        return [self.producer_of[name] for name in node.inputs if name in self.producer_of]
+
+    def all_predecessors(self, node: OnnxNode) -> list[int]:
+        """Each producer once, those of tensors read inside subgraphs included."""
+        names = node.inputs + self.captured.get(node.node_id, ())
+        return list(dict.fromkeys(self.producer_of[name] for name in names if name in self.producer_of))
+
+
+def read_topology(graph: onnx.GraphProto, notices: list[str]) -> Topology:
+    """The nodes of `graph` in file order, or in a topological order close to it (with a notice) if that is not one.
+
+    Raises InputError for inputs that nothing produces, tensors produced twice, and cycles.
+    """
+    protos = list(graph.node)
+    makers, problems = tensor_makers(graph)
+    known = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    known.update(tensor.values.name for tensor in graph.sparse_initializer)
+    names = unique_names(protos)
+    reads = [tensors_read(proto) for proto in protos]
+    for index, proto in enumerate(protos):
+        missing = [name for name in proto.input if name and name not in makers and name not in known]
+        problems += [Problem(f"input '{name}' is produced by nothing", path=names[index]) for name in missing]
+    if problems:
+        raise InputError(problems)
+    order = run_order(reads, makers, names)
+    if order != list(range(len(protos))):
+        notices.append("the operators of the file are not in an order in which they can run; they were sorted")
+    nodes = tuple(OnnxNode(place, names[index], protos[index]) for place, index in enumerate(order))
+    producer_of = {name: node.node_id for node in nodes for name in node.outputs if name}
+    captured = {
+        place: tuple(reads[index][len(protos[index].input) :])
+        for place, index in enumerate(order)
+        if len(reads[index]) > len(protos[index].input)
+    }
+    inputs = {value.name for value in graph.input} - {tensor.name for tensor in graph.initializer}
+    return Topology(nodes, producer_of, _constant_nodes(nodes, producer_of, inputs, captured), captured)
+
+
+def _constant_nodes(
+    nodes: tuple[OnnxNode, ...], producer_of: dict[str, int], inputs: set[str], captured: dict[int, tuple[str, ...]]
+) -> frozenset[int]:
+    constant: set[int] = set()
+    for node in nodes:
+        names = [name for name in node.inputs + captured.get(node.node_id, ()) if name]
+        is_constant = node.proto.op_type not in RANDOM_OPERATORS and not any(
+            name in inputs or (name in producer_of and producer_of[name] not in constant) for name in names
+        )
+        if is_constant:
+            constant.add(node.node_id)
+    return frozenset(constant)
 
 
 def reference_roles(predecessors: list[int], weight_input: int) -> OperandRoles:

@@ -1,12 +1,14 @@
 """The reading of zigzag-dse 3.9.1: Conv, QLinearConv, Gemm and MatMul are layers, everything else is free."""
 
 import math
+from collections.abc import Collection
 
 import onnx
 
 from tilewright.errors import InputError, Problem
+from tilewright.peers.zigzag.onnx_operands import Topology, operand_roles, read_topology
 from tilewright.profile import ModelProfile
-from tilewright.workload.graph import WorkloadNode
+from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer
 from tilewright.workload.network_options import NetworkOptions
 from tilewright.workload.onnx import conv, gemm
@@ -19,27 +21,26 @@ from tilewright.workload.onnx.coverage import (
     build_coverage,
 )
 from tilewright.workload.onnx.macs import CONTROL_FLOW, counted_macs, does_macs
-from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shapes
-from tilewright.workload.onnx.resolution.inputs import GivenSizes, missing_size_problems, resolve_inputs
+from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, OperandRoles, Shape, Shapes
+from tilewright.workload.onnx.resolution.inputs import GivenSizes, ResolvedInputs, missing_size_problems, resolve_inputs
+from tilewright.workload.onnx.resolution.network import resolve_graph
 from tilewright.workload.onnx.resolution.outputs import InnerTensors
-from tilewright.workload.onnx.resolution.topology import Topology, read_topology
-from tilewright.workload.onnx.roles import OperandRoles, operand_roles
-from tilewright.workload.onnx.shapes import tensor_shapes
+from tilewright.workload.onnx.shapes import stored_shapes
 
 _MATRIX_PRODUCTS = frozenset({"Gemm", "MatMul"})
 
 
-def read_reference(
-    model: onnx.ModelProto, profile: ModelProfile, options: NetworkOptions
-) -> tuple[tuple[WorkloadNode, ...], Coverage]:
-    """The nodes of a network and what of it is costed, as zigzag-dse 3.9.1 reads it.
+def read_reference(model: onnx.ModelProto, profile: ModelProfile, options: NetworkOptions) -> tuple[Workload, Coverage]:
+    """The (nameless) workload of a model and what of it is costed, as zigzag-dse 3.9.1 reads it.
 
     With the switch `onnx_height_is_y`, height is Y (fault B10); with `trace_onnx_constants`, operands are traced to
-    their constants (B13, see `roles`), and nodes keep all their edges, not only the first two. Raises InputError.
+    their constants (B13, see `onnx_operands`), and nodes keep all their edges, not only the first two.
+
+    Raises InputError with all problems.
     """
     reader = _Reader(model, profile, options)
     nodes = reader.read()
-    return nodes, build_coverage(reader.entries, reader.all_notices())
+    return Workload("", nodes), build_coverage(reader.entries, reader.all_notices())
 
 
 class _Reader:
@@ -70,7 +71,7 @@ class _Reader:
         if wrong and not rest:
             raise InputError(wrong)
         required = [tensor for node in topology.nodes for tensor in _required_tensors(node)]
-        return topology, tensor_shapes(self.model, resolved, required, options, self.notices, must_infer=bool(rest))
+        return topology, _tensor_shapes(self.model, resolved, required, options, self.notices, must_infer=bool(rest))
 
     def read(self) -> tuple[WorkloadNode, ...]:
         nodes = []
@@ -200,3 +201,24 @@ def _required_tensors(node: OnnxNode) -> list[str]:
     else:
         needed += node.inputs
     return [tensor for tensor in needed if tensor]
+
+
+def _tensor_shapes(
+    model: onnx.ModelProto,
+    resolved: ResolvedInputs,
+    required: Collection[str],
+    options: NetworkOptions,
+    notices: list[str],
+    *,
+    must_infer: bool = False,
+) -> dict[str, Shape]:
+    """Tensor -> sizes; they are inferred only if the stored shapes leave out a `required` tensor, or if they must be.
+
+    Raises InputError when the inference finds the model inconsistent.
+    """
+    shapes = stored_shapes(model.graph, resolved.symbols) | resolved.shapes
+    if not must_infer and all(tensor in shapes for tensor in required):
+        return shapes
+    notices.append("the file does not store all shapes; they were inferred")
+    graph = resolve_graph(model, dict(options.dims), dict(options.input_shapes), dict(options.branches))
+    return {name: facts.shape for name, facts in graph.tensors.items()} | shapes
