@@ -8,7 +8,7 @@ import tilewright
 
 PACKAGE = Path(tilewright.__file__).parent
 LEVELS = (
-    ("causes", "errors", "profile", "units", "compiled", "record_pointer", "registry"),
+    ("causes", "errors", "profile", "units", "compiled", "record_pointer", "registry", "steps"),
     ("yamlfile",),
     ("file_kinds", "validation"),
     ("artifacts",),

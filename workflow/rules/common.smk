@@ -20,6 +20,7 @@ from tilewright.cli.multi_digests import read_system
 from tilewright.cli.multi_runs import graph_size
 from tilewright.cli.snakemake_hooks import keep_what_failed_jobs_had, name_ended_jobs
 from tilewright.errors import InputError
+from tilewright.steps import MULTI, SINGLE, artifacts
 from tilewright.yamlfile import load_yaml
 
 # Jobs run this checkout with this interpreter, also without an activated environment; conda, if used, comes first.

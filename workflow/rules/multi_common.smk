@@ -19,17 +19,7 @@ MULTI_TARGETS = [
     *expand(
         "<results>/multi/{run}/{artifact}",
         run=MULTI_RUNS,
-        artifact=[
-            "cn_graph.json",
-            "cn_graph.npz",
-            "allocation.json",
-            "generations.csv",
-            "pareto.csv",
-            "mapping.yaml",
-            "schedule.npz",
-            "summary.json",
-            "checks.json",
-        ],
+        artifact=artifacts(MULTI),
     ),
     *(
         f"<results>/multi/{run.name}/cost/{core}.jsonl"

@@ -4,7 +4,7 @@ SINGLE_TARGETS = [
     *expand(
         "<results>/single/{run}/{artifact}",
         run=RUNS,
-        artifact=["layers.jsonl", "summary.json", "checks.json"],
+        artifact=artifacts(SINGLE),
     ),
     *expand("<results>/single/{run}/report/{figure}.svg", run=RUNS, figure=FIGURES),
     *expand("<results>/single/{run}/exports", run=EXPORTING_RUNS),

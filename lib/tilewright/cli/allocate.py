@@ -12,12 +12,11 @@ from tilewright.artifacts.envelope import write_document
 from tilewright.artifacts.provenance import provenance
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.multi_options import ga_options, schedule_options
-from tilewright.cli.multi_runs import ALLOCATION_FILE, GENERATIONS_FILE, MAPPING_FILE, PARETO_FILE
 from tilewright.cli.multi_slices import allocation_settings, read_slice, slice_option
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
 from tilewright.cli.run_inputs import input_digests, run_inputs
-from tilewright.cli.runs import EXPORTS_FOLDER
 from tilewright.errors import InputError, Problem, Problems
+from tilewright.steps import ALLOCATION, EXPORTS, FIXED_MAPPING, GENERATIONS, PARETO
 from tilewright.units import energy_text
 from tilewright.workload.network_options import NetworkOptions
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @run_inputs
-@click.option("-o", "--output", type=FILE, help=f"Folder for {ALLOCATION_FILE}, {PARETO_FILE}, {MAPPING_FILE}, ...")
+@click.option("-o", "--output", type=FILE, help=f"Folder for {ALLOCATION}, {PARETO}, {FIXED_MAPPING}, ...")
 @ga_options
 @schedule_options
 @click.option(
@@ -84,7 +83,7 @@ def command(
     echo_notices(list(inputs.descriptions.notices))
     if output:
         make_folder(output)  # a place that cannot be written is told before the search, not after it
-    exports = (output or Path()) / EXPORTS_FOLDER
+    exports = (output or Path()) / EXPORTS
     control = Control(asked.thread_count, exports=exports, show_progress=not as_json)
     found = stages.result(inputs, MultiCoreResult, control)
     problem, result, settings_stated = found.problem, found.allocation, found.problem.settings.stated()
@@ -95,13 +94,13 @@ def command(
         options = {key: value for key, value in vars(asked).items() if key != "threads"} | settings_stated
         stated = {**stages.stated(options), "single_core": single_core}
         made_by = provenance("allocate", input_digests(inputs, cns, costs), stated)
-        write_atomically(output / GENERATIONS_FILE, _csv_of_generations(result))
-        write_atomically(output / PARETO_FILE, _csv_of_front(document))
-        write_atomically(output / MAPPING_FILE, multi_run.fixed_mapping_text(problem, result.chosen.genome))
-        write_document(output / ALLOCATION_FILE, SCHEMA, document, made_by)
+        write_atomically(output / GENERATIONS, _csv_of_generations(result))
+        write_atomically(output / PARETO, _csv_of_front(document))
+        write_atomically(output / FIXED_MAPPING, multi_run.fixed_mapping_text(problem, result.chosen.genome))
+        write_document(output / ALLOCATION, SCHEMA, document, made_by)
     _show(document, result, output, verbose, as_json)
     if is_cut_short:
-        kept = f"; the best is in {output / ALLOCATION_FILE}" if output else ""
+        kept = f"; the best is in {output / ALLOCATION}" if output else ""
         raise InterruptedRunError(f"{result.evaluations:,} allocations were evaluated{kept}")
 
 
@@ -109,10 +108,9 @@ def _stages(pipeline: str, search: "AllocationOptions", settings: "ScheduleSetti
     """The stages that search. Raises InputError where one of them writes files and there is no folder for them."""
     from tilewright.search.options import SearchOptions
     from tilewright.stages.multi_allocation import InterCoreMapping
-    from tilewright.stages.slices import ALLOCATE
 
     options = SearchOptions(objective=search.objective, seed=search.seed)
-    stages = read_slice(ALLOCATE, InterCoreMapping, pipeline, options, allocation_settings(search, settings))
+    stages = read_slice("allocate", InterCoreMapping, pipeline, options, allocation_settings(search, settings))
     if stages.exports and not output:
         raise InputError([Problem("a stage of the pipeline writes files: the option is needed", path="-o")])
     return stages

@@ -10,9 +10,9 @@ from tilewright.artifacts.objects import read_object
 from tilewright.artifacts.provenance import provenance
 from tilewright.cli.multi_runs import is_multi_run
 from tilewright.cli.options import FILE, common_options, echo_json, network_options
-from tilewright.cli.runs import LAYERS_FILE, SUMMARY_FILE
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Accelerator, Core
+from tilewright.steps import LAYERS, SUMMARY
 
 if TYPE_CHECKING:
     from tilewright.report.checks import Check
@@ -74,8 +74,8 @@ def _check_single(
         raise InputError(
             [Problem(f"{run} is a run of one core, for which it has no use", path=name) for name in unused]
         )
-    layers = read_artifact(run / LAYERS_FILE, "tilewright/layers")
-    summary = read_artifact(run / SUMMARY_FILE, "tilewright/single-summary")
+    layers = read_artifact(run / LAYERS, "tilewright/layers")
+    summary = read_artifact(run / SUMMARY, "tilewright/single-summary")
     checks = check_run(layers.payload, summary.payload, _core(hardware) if hardware else None)
     return checks, {"layers": layers.digest, "summary": summary.digest}
 

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.artifacts.envelope import read_artifact
-from tilewright.cli.multi_runs import ALLOCATION_FILE, SCHEDULE_FILE, SUMMARY_FILE
 from tilewright.errors import InputError, Problem
+from tilewright.steps import ALLOCATION, CN_COLUMNS, CN_GRAPH, COSTS, SCHEDULE, SUMMARY, cost_table
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -29,21 +29,20 @@ def check_folder(
     from tilewright.report.multi.summary import SCHEMA
     from tilewright.scheduling.artifact import read_schedule
     from tilewright.scheduling.core_costs import read_core_costs
-    from tilewright.stages.multi_inputs import COST_FOLDER, GRAPH_JSON, GRAPH_NPZ
 
-    artifact = read_schedule(run / SCHEDULE_FILE)
-    summary = read_artifact(run / SUMMARY_FILE, SCHEMA)
+    artifact = read_schedule(run / SCHEDULE)
+    summary = read_artifact(run / SUMMARY, SCHEMA)
     digests = {"summary": summary.digest}
     graph = costs = allocation = None
-    if (run / GRAPH_JSON).is_file():
-        graph = read_cn_graph(run / GRAPH_JSON, run / GRAPH_NPZ)
-        digests["cn_graph"] = read_artifact(run / GRAPH_JSON).digest
-    if (run / COST_FOLDER).is_dir():
+    if (run / CN_GRAPH).is_file():
+        graph = read_cn_graph(run / CN_GRAPH, run / CN_COLUMNS)
+        digests["cn_graph"] = read_artifact(run / CN_GRAPH).digest
+    if (run / COSTS).is_dir():
         off_chip = artifact.names.core_files[artifact.system.off_chip_core]
         files = [name for name in dict.fromkeys(artifact.names.core_files) if name != off_chip]
-        costs = {name: read_core_costs(run / COST_FOLDER / f"{name}.jsonl") for name in files}
-    if (run / ALLOCATION_FILE).is_file() and summary.payload["allocation"] is not None:
-        allocation = read_artifact(run / ALLOCATION_FILE, "tilewright/allocation").payload
+        costs = {name: read_core_costs(cost_table(run / COSTS, name)) for name in files}
+    if (run / ALLOCATION).is_file() and summary.payload["allocation"] is not None:
+        allocation = read_artifact(run / ALLOCATION, "tilewright/allocation").payload
     assembled = _assembled(run, described, network_options, summary.payload["settings"])
     return check_multi_run(artifact, summary.payload, graph, costs, allocation, assembled), digests
 
@@ -61,9 +60,9 @@ def _assembled(
         raise InputError([Problem("is needed too: the problem is made of all three", path=name) for name in missing])
     from tilewright.scheduling.assembly import model_problem
     from tilewright.scheduling.settings import ScheduleSettings
-    from tilewright.stages.multi_inputs import COST_FOLDER, read_inputs
+    from tilewright.stages.multi_inputs import read_inputs
 
-    inputs = read_inputs(hardware, workload, mapping, run, run / COST_FOLDER, network_options)
+    inputs = read_inputs(hardware, workload, mapping, run, run / COSTS, network_options)
     found = inputs.descriptions
     described_problem = (found.workload, inputs.graph, found.accelerator, found.mapping)
     return model_problem(*described_problem, inputs.costs, ScheduleSettings.of(settings))

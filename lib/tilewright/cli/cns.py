@@ -12,6 +12,7 @@ from tilewright.cli.multi_options import TilingArguments, tiling_options
 from tilewright.cli.multi_slices import read_slice, slice_option, tiling_settings
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
 from tilewright.errors import Problems
+from tilewright.steps import CN_COLUMNS, CN_GRAPH
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def command(
     from tilewright.stages.multi_tiling import GenerateCNWorkloadHybrid
     from tilewright.stages.preflight import check_cn_graph
     from tilewright.stages.preflight_files import read_checked
-    from tilewright.stages.slices import CNS, Slice
+    from tilewright.stages.slices import Slice
 
     def tell(notices: Sequence[str]) -> None:
         _echo_some(notices, verbose)
@@ -64,7 +65,7 @@ def command(
     options, stages = told.attempt(tiling), None
     if options is not None:
         settings = tiling_settings(options)
-        stages = told.attempt(read_slice, CNS, GenerateCNWorkloadHybrid, pipeline, settings=settings)
+        stages = told.attempt(read_slice, "cns", GenerateCNWorkloadHybrid, pipeline, settings=settings)
     # Of options that are wrong, the others still say how the network is cut; of stages of the user's, nothing does.
     cutting = None if pipeline else options or tiling.sound()
     problem = told.attempt(read_checked, Descriptions(hardware, workload, mapping, network_options), cutting)
@@ -88,11 +89,11 @@ def command(
 
 def _write(folder: Path, problem: "SystemProblem", stated: dict[str, Any], graph: "CnGraph") -> None:
     from tilewright.fusion.artifact import write_cn_graph
-    from tilewright.stages.system_problem import GRAPH_JSON, GRAPH_NPZ, input_digests
+    from tilewright.stages.system_problem import input_digests
 
     make_folder(folder)
     made_by = provenance("cns", input_digests(problem), stated)
-    write_cn_graph(graph, folder / GRAPH_JSON, folder / GRAPH_NPZ, made_by)
+    write_cn_graph(graph, folder / CN_GRAPH, folder / CN_COLUMNS, made_by)
 
 
 def _show(problem: "SystemProblem", graph: "CnGraph", output: Path | None, verbose: bool, as_json: bool) -> None:

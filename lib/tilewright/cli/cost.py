@@ -23,6 +23,7 @@ from tilewright.cli.options import (
     search_options,
 )
 from tilewright.errors import Problems
+from tilewright.steps import CN_COLUMNS, CN_GRAPH
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -77,12 +78,11 @@ def command(
     from tilewright.stages.cut_lanes_of_cns import cut_lanes_notices_of_cns
     from tilewright.stages.multi_costs import IntraCoreMapping, core_costs, cost_model
     from tilewright.stages.multi_items import CnProblem
-    from tilewright.stages.slices import COST
 
     told = Problems()
     limit = told.attempt(parse_lpf_limit, lpf_limit)
     chosen = told.attempt(SearchOptions, **(options if told.found else {"lpf_limit": limit, **options}))
-    stages = told.attempt(read_slice, COST, IntraCoreMapping, pipeline, chosen)
+    stages = told.attempt(read_slice, "cost", IntraCoreMapping, pipeline, chosen)
     read = told.attempt(_read, hardware, workload, mapping, cns, core, network_options)
     told.finish()
     assert chosen is not None
@@ -101,11 +101,10 @@ def command(
     except KeyboardInterrupt as error:
         raise InterruptedRunError(_kept(len(finished), None if no_store else store)) from error
     if output:
-        from tilewright.stages.multi_inputs import GRAPH_JSON
         from tilewright.stages.origins import cost_inputs
 
         stated = stages.stated(encode(chosen), model=cost_model(stages))
-        digests = cost_inputs(described, core, graph, read_artifact(cns / GRAPH_JSON).digest)
+        digests = cost_inputs(described, core, graph, read_artifact(cns / CN_GRAPH).digest)
         write_core_costs(output, rows, provenance("cost", digests, stated))
     _show(core, graph, rows, output, verbose, as_json)
 
@@ -116,19 +115,19 @@ def _read(
     """The descriptions and the CN graph. Raises InputError with everything that is wrong with them or the core."""
     from tilewright.fusion.artifact import read_cn_graph
     from tilewright.stages.intra_core_mapping import unknown_core_file
-    from tilewright.stages.multi_inputs import GRAPH_JSON, GRAPH_NPZ, graph_problems, read_descriptions
+    from tilewright.stages.multi_inputs import graph_problems, read_descriptions
     from tilewright.stages.preflight_dataflows import dataflow_problems
     from tilewright.stages.preflight_needs import offchip_problems
 
     told = Problems()
     described = told.attempt(read_descriptions, hardware, workload, mapping, options)
-    graph = told.attempt(read_cn_graph, cns / GRAPH_JSON, cns / GRAPH_NPZ)
+    graph = told.attempt(read_cn_graph, cns / CN_GRAPH, cns / CN_COLUMNS)
     if described is not None:
         told.found += [*offchip_problems(described), *dataflow_problems(described)]
         if core not in described.accelerator.distinct_cores:
             told.found.append(unknown_core_file(described.accelerator, core))
         if graph is not None:
-            told.found += graph_problems(graph, described.workload, str(cns / GRAPH_JSON))
+            told.found += graph_problems(graph, described.workload, str(cns / CN_GRAPH))
     told.finish()
     assert described is not None
     assert graph is not None

@@ -23,8 +23,8 @@ from tilewright.cli.options import (
     read_pipeline,
     search_options,
 )
-from tilewright.cli.runs import EXPORTS_FOLDER, LAYERS_FILE, SUMMARY_FILE
 from tilewright.errors import InputError, Problem
+from tilewright.steps import EXPORTS, LAYERS, SUMMARY
 from tilewright.units import energy_text
 from tilewright.workload.network_options import NetworkOptions
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @click.option(
     "--written", type=FILE, multiple=True, help="File behind an artifact, to tell its lines and notices; repeatable."
 )
-@click.option("-o", "--output", type=FILE, help=f"Folder for {LAYERS_FILE}, {SUMMARY_FILE}, {EXPORTS_FOLDER}.")
+@click.option("-o", "--output", type=FILE, help=f"Folder for {LAYERS}, {SUMMARY}, {EXPORTS}.")
 @search_options
 @pipeline_option
 @network_options
@@ -96,7 +96,7 @@ def command(
         make_folder(output)  # a place that cannot be written is told before the search, not after it
     finished: list[dict[str, Any]] = []
     kept = None if no_store else Store(store)
-    exports = (output or Path()) / EXPORTS_FOLDER
+    exports = (output or Path()) / EXPORTS
     try:
         mapped = engine.map_problem(
             problem, stages, Control(threads, kept, exports, show_progress=not as_json, on_record=finished.append)
@@ -144,8 +144,8 @@ def _made_by(problem: "NetworkProblem", options: "SearchOptions", stages: "Pipel
 
 def write_run(directory: Path, mapped: "MappedWorkload", made_by: dict[str, Any]) -> None:
     """Write the records and the summary of a run into a folder."""
-    write_rows(directory / LAYERS_FILE, "tilewright/layers", mapped.records, made_by)
-    write_document(directory / SUMMARY_FILE, "tilewright/single-summary", mapped.summary, made_by)
+    write_rows(directory / LAYERS, "tilewright/layers", mapped.records, made_by)
+    write_document(directory / SUMMARY, "tilewright/single-summary", mapped.summary, made_by)
 
 
 def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json: bool) -> None:

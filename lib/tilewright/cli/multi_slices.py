@@ -28,13 +28,13 @@ def slice_option(function: Function) -> Function:
 
 
 def read_slice(
-    verb: str,
+    step: str,
     default: "type[Stage]",
     text: str,
     options: "SearchOptions | None" = None,
     settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> "Slice":
-    """The slice that a verb runs: the `default` stage, or its part of the pipeline of the command line.
+    """The slice that a step runs: the `default` stage, or its part of the pipeline of the command line.
 
     `options` and `settings` are those of the verb. Raises InputError with everything that is wrong with the pipeline.
     """
@@ -53,7 +53,7 @@ def read_slice(
         documents=[document] if document.file else [],
         prefix=("pipeline",) if keyed or not document.file else (),
     )
-    return slice_of(pipeline, verb)
+    return slice_of(pipeline, step)
 
 
 def tiling_settings(options: "TilingOptions") -> dict[str, Any]:

@@ -9,8 +9,9 @@ from tilewright.artifacts.canonical import make_folder, writing
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
 from tilewright.cli.report import keep_font_cache_here
-from tilewright.cli.runs import MULTI, SUMMARY_FILE, read_any_summary, read_unfinished, run_directories
+from tilewright.cli.runs import read_any_summary, read_unfinished, run_directories
 from tilewright.errors import InputError
+from tilewright.steps import MULTI, SUMMARY
 
 if TYPE_CHECKING:
     from tilewright.report.pareto import Candidate
@@ -69,5 +70,5 @@ def _candidate(directory: Path) -> "Candidate":
     from tilewright.report.pareto import candidate, multi_candidate
 
     flow, summary = read_any_summary(directory)
-    made_by = read_artifact(directory / SUMMARY_FILE).provenance
+    made_by = read_artifact(directory / SUMMARY).provenance
     return (multi_candidate if flow == MULTI else candidate)(directory.name, summary, made_by)

@@ -10,6 +10,7 @@ from tilewright.cli.multi_runs import is_multi_run
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.runs import read_records, read_summary
 from tilewright.errors import InputError, Problem
+from tilewright.steps import LAYER_TABLE, LOOP_NEST_PAGES, LOOP_NESTS, REPORT
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 
@@ -50,7 +51,7 @@ def command(
     Example: tilewright report results/single/resnet18-tpu_like -o report
     """
     keep_font_cache_here()
-    directory = output or run / "report"
+    directory = output or run / REPORT
     if is_multi_run(run):
         from tilewright.cli.report_multi import write_multi_report
 
@@ -69,11 +70,11 @@ def command(
     make_folder(directory)
     with writing(directory):
         paths = list(write_figures(records, summary, directory))
-        write_nest_pages(records, summary, directory / "loop_nests.pdf")
+        write_nest_pages(records, summary, directory / LOOP_NEST_PAGES)
         paths += write_layer_nests(records, summary, layers, directory / "loop_nests")
-        write_csv(layer_table(records, summary), directory / "layers.csv")
-    write_atomically(directory / "loop_nests.txt", network_loop_nests(records, summary))
-    paths += [directory / name for name in ("layers.csv", "loop_nests.pdf", "loop_nests.txt")]
+        write_csv(layer_table(records, summary), directory / LAYER_TABLE)
+    write_atomically(directory / LOOP_NESTS, network_loop_nests(records, summary))
+    paths += [directory / name for name in (LAYER_TABLE, LOOP_NEST_PAGES, LOOP_NESTS)]
     if verbose and not as_json:
         click.echo(layers_text(records, summary))
     _tell(paths, as_json)

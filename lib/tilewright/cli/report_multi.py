@@ -5,10 +5,19 @@ from typing import Any
 
 from tilewright.artifacts.canonical import make_folder, writing
 from tilewright.artifacts.envelope import read_artifact
-from tilewright.cli.multi_runs import GENERATIONS_FILE, PARETO_FILE, SCHEDULE_FILE, SUMMARY_FILE
-
-GRAPH_FILES = ("cn_graph.json", "cn_graph.npz")
-COSTS_FOLDER = "cost"
+from tilewright.steps import (
+    CN_COLUMNS,
+    CN_GRAPH,
+    CORE_TABLE,
+    COSTS,
+    GENERATIONS,
+    LAYER_TABLE,
+    PARETO,
+    SCHEDULE,
+    SUMMARY,
+    TRACE,
+    cost_table,
+)
 
 
 def write_multi_report(
@@ -35,13 +44,13 @@ def write_multi_report(
     from tilewright.scheduling.artifact import read_schedule
     from tilewright.scheduling.core_costs import read_core_costs
 
-    artifact = read_schedule(run / SCHEDULE_FILE)
-    summary: dict[str, Any] = read_artifact(run / SUMMARY_FILE, "tilewright/multi-summary").payload
-    view = ScheduleView(artifact, tile_ranges(read_cn_graph(*(run / name for name in GRAPH_FILES))))
+    artifact = read_schedule(run / SCHEDULE)
+    summary: dict[str, Any] = read_artifact(run / SUMMARY, "tilewright/multi-summary").payload
+    view = ScheduleView(artifact, tile_ranges(read_cn_graph(run / CN_GRAPH, run / CN_COLUMNS)))
     off_chip, files = artifact.system.off_chip_core, artifact.names.core_files
     used = dict.fromkeys(name for core, name in enumerate(files) if core != off_chip)
-    costs = {name: read_core_costs(run / COSTS_FOLDER / f"{name}.jsonl") for name in used}
-    generations, front = read_generations(run / GENERATIONS_FILE), read_front(run / PARETO_FILE)
+    costs = {name: read_core_costs(cost_table(run / COSTS, name)) for name in used}
+    generations, front = read_generations(run / GENERATIONS), read_front(run / PARETO)
     table = schedule_table(view)
     network = f"{artifact.names.network} on {artifact.names.accelerator}"
     make_folder(directory)
@@ -57,7 +66,7 @@ def write_multi_report(
         title = f"Search for the allocation of {network}"
         bound = summary["lower_bound"]
         paths += write_allocation_figure(generations, front, title, directory / "allocation", bound)
-        write_csv(layer_use_table(view), directory / "layers.csv")
-        write_csv(core_use_table(summary), directory / "cores.csv")
-        tables = [directory / "layers.csv", directory / "cores.csv"]
-        return [*paths, *tables, write_trace(view, directory / "trace.json", table)]
+        tables = [directory / LAYER_TABLE, directory / CORE_TABLE]
+        write_csv(layer_use_table(view), tables[0])
+        write_csv(core_use_table(summary), tables[1])
+        return [*paths, *tables, write_trace(view, directory / TRACE, table)]

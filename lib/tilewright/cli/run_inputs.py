@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tilewright.cli.options import FILE
+from tilewright.steps import CN_GRAPH, cost_table
 
 if TYPE_CHECKING:
     from tilewright.stages.multi_items import CostedCnProblem
@@ -36,13 +37,12 @@ def input_digests(inputs: "CostedCnProblem", cns: Path, costs: Path) -> dict[str
     from tilewright.artifacts.codec import encode
     from tilewright.artifacts.digests import content_digest
     from tilewright.artifacts.envelope import read_artifact
-    from tilewright.stages.multi_inputs import GRAPH_JSON
 
     given = inputs.descriptions
     return {
         "hardware": content_digest(encode(given.accelerator)),
         "workload": content_digest(encode(given.workload)),
         "mapping": content_digest(encode(given.mapping)),
-        "cn_graph": read_artifact(cns / GRAPH_JSON).digest,
-        **{f"cost/{name}": read_artifact(costs / f"{name}.jsonl").digest for name in inputs.costs},
+        "cn_graph": read_artifact(cns / CN_GRAPH).digest,
+        **{f"cost/{name}": read_artifact(cost_table(costs, name)).digest for name in inputs.costs},
     }

@@ -7,32 +7,29 @@ from typing import Any
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.artifacts.files import existing_file
 from tilewright.errors import ArtifactError, InputError, Problem
+from tilewright.steps import LAYERS, MULTI, SINGLE, SUMMARY
 
-LAYERS_FILE, SUMMARY_FILE = "layers.jsonl", "summary.json"
-SINGLE, MULTI = "single", "multi"
 _FLOW_OF = {"tilewright/single-summary": SINGLE, "tilewright/multi-summary": MULTI}
 """Schema of a summary -> flow."""
 UNFINISHED_KEYS = ("run", "flow", "state", "workload", "core")
 """What is said of a run without a result that is up to date."""
-EXPORTS_FOLDER = "exports"
-"""What stages of a pipeline write, beside these files."""
 
 
 def read_records(directory: Path) -> tuple[dict[str, Any], ...]:
     """The records of a run's folder. Raises ArtifactError."""
-    rows: tuple[dict[str, Any], ...] = read_artifact(directory / LAYERS_FILE, "tilewright/layers").payload
+    rows: tuple[dict[str, Any], ...] = read_artifact(directory / LAYERS, "tilewright/layers").payload
     return rows
 
 
 def read_summary(directory: Path) -> dict[str, Any]:
     """The summary of a run's folder. Raises ArtifactError."""
-    summary: dict[str, Any] = read_artifact(directory / SUMMARY_FILE, "tilewright/single-summary").payload
+    summary: dict[str, Any] = read_artifact(directory / SUMMARY, "tilewright/single-summary").payload
     return summary
 
 
 def read_any_summary(directory: Path) -> tuple[str, dict[str, Any]]:
     """The flow, single or multi, and the summary of a run's folder. Raises ArtifactError."""
-    path = directory / SUMMARY_FILE
+    path = directory / SUMMARY
     artifact = read_artifact(path)
     if artifact.schema not in _FLOW_OF:
         allowed = ", ".join(_FLOW_OF)
@@ -44,13 +41,13 @@ def run_directories(directories: tuple[Path, ...]) -> list[Path]:
     """The folders that hold a run, those given or one level below. Raises ArtifactError if there are none."""
     found = []
     for directory in directories:
-        if (directory / SUMMARY_FILE).is_file():
+        if (directory / SUMMARY).is_file():
             found.append(directory)
         else:
-            found += sorted(path.parent for path in directory.glob(f"*/{SUMMARY_FILE}"))
+            found += sorted(path.parent for path in directory.glob(f"*/{SUMMARY}"))
     if not found:
         places = ", ".join(map(str, directories))
-        raise ArtifactError([Problem(f"no finished run ({SUMMARY_FILE}) in {places}")])
+        raise ArtifactError([Problem(f"no finished run ({SUMMARY}) in {places}")])
     return found
 
 

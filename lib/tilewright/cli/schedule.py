@@ -12,11 +12,11 @@ from tilewright.artifacts.canonical import make_folder
 from tilewright.artifacts.envelope import read_artifact, write_document
 from tilewright.artifacts.provenance import provenance
 from tilewright.cli.multi_options import objective_option, schedule_options
-from tilewright.cli.multi_runs import ALLOCATION_FILE, SCHEDULE_FILE, SUMMARY_FILE
 from tilewright.cli.multi_slices import allocation_settings, read_slice, slice_option
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
 from tilewright.cli.run_inputs import input_digests, run_inputs
 from tilewright.errors import Problem, Problems
+from tilewright.steps import ALLOCATION, SCHEDULE, SUMMARY, cost_table
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ Document = dict[str, Any]
 @click.command()
 @run_inputs
 @click.option(
-    "--allocation", type=FILE, help=f"{ALLOCATION_FILE}; not needed where the mapping leaves one core for everything."
+    "--allocation", type=FILE, help=f"{ALLOCATION}; not needed where the mapping leaves one core for everything."
 )
 @click.option("--baseline", type=FILE, metavar="FOLDER", help="Run of the network layer by layer, to compare with.")
-@click.option("-o", "--output", type=FILE, help=f"Folder for {SCHEDULE_FILE}, {SUMMARY_FILE}.")
+@click.option("-o", "--output", type=FILE, help=f"Folder for {SCHEDULE}, {SUMMARY}.")
 @objective_option
 @schedule_options
 @slice_option
@@ -76,20 +76,19 @@ def command(
     )
     from tilewright.stages.multi_inputs import read_inputs
     from tilewright.stages.multi_result import MultiCoreResult
-    from tilewright.stages.slices import ALLOCATE
 
     told = Problems()
     chosen = told.attempt(settings)
     stages = None
     if chosen is not None:
         values = allocation_settings(None, chosen)
-        stages = told.attempt(read_slice, ALLOCATE, InterCoreMapping, pipeline, _options(objective), values)
+        stages = told.attempt(read_slice, "schedule", InterCoreMapping, pipeline, _options(objective), values)
     prefetched = chosen.operands_to_prefetch if chosen and not pipeline else ()
     inputs = told.attempt(read_inputs, hardware, workload, mapping, cns, costs, network_options, prefetched)
     documents = {
         "allocation": told.attempt(_document, allocation, "tilewright/allocation"),
-        "lbl_allocation": told.attempt(_document, baseline and baseline / ALLOCATION_FILE, "tilewright/allocation"),
-        "lbl_summary": told.attempt(_document, baseline and baseline / SUMMARY_FILE, SCHEMA),
+        "lbl_allocation": told.attempt(_document, baseline and baseline / ALLOCATION, "tilewright/allocation"),
+        "lbl_summary": told.attempt(_document, baseline and baseline / SUMMARY, SCHEMA),
     }
     told.finish()
     assert chosen is not None
@@ -113,8 +112,8 @@ def command(
     singles = (documents["lbl_allocation"] or {}).get("single_core", [])
     summary["baselines"] = baseline_rows(summary, documents["lbl_summary"], singles)
     if output:
-        write_schedule(output / SCHEDULE_FILE, replace(result.scheduled.artifact, provenance=made_by))
-        write_document(output / SUMMARY_FILE, SCHEMA, summary, made_by)
+        write_schedule(output / SCHEDULE, replace(result.scheduled.artifact, provenance=made_by))
+        write_document(output / SUMMARY, SCHEMA, summary, made_by)
     if as_json:
         echo_json(summary)
     else:
@@ -152,13 +151,13 @@ def _of_others(
         counts = tuple(key for key in digests if key != "mapping")
         made_by = read_artifact(allocation).provenance
         problems += origin_problems(made_by, digests, str(allocation), "allocate", counts)
-    for name in (ALLOCATION_FILE, SUMMARY_FILE) if baseline is not None else ():
+    for name in (ALLOCATION, SUMMARY) if baseline is not None else ():
         file = (baseline or Path()) / name
         problems += origin_problems(
             read_artifact(file).provenance, digests, str(file), "schedule", ("hardware", "workload")
         )
     compared = documents["lbl_summary"]
-    place = str((baseline or Path()) / SUMMARY_FILE)
+    place = str((baseline or Path()) / SUMMARY)
     if compared is not None and compared["settings"] != settings.stated():
         problems.append(Problem("was scheduled by other settings, so that it compares with nothing", place))
     if compared is not None and (found := compared.get("cost_model", "")) != cost_model:
@@ -185,7 +184,7 @@ def _genome(problem: "MultiCoreProblem", document: Document | None, file: str) -
 
 def _cost_model(costs: Path, core_files: "Iterable[str]") -> str:
     """The cost model of the tables; several where they differ."""
-    made_by = [read_artifact(costs / f"{name}.jsonl").provenance for name in core_files]
+    made_by = [read_artifact(cost_table(costs, name)).provenance for name in core_files]
     return ", ".join(dict.fromkeys(str(provenance["options"].get("model", "")) for provenance in made_by))
 
 

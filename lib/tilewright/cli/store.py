@@ -1,5 +1,6 @@
 """`tilewright store`: looking after stored results and artifacts."""
 
+import re
 import zipfile
 import zlib
 from pathlib import Path
@@ -11,18 +12,15 @@ from tilewright.artifacts.digests import bytes_digest
 from tilewright.artifacts.envelope import REMEDY, read_artifact
 from tilewright.cli.options import DEFAULT_STORE, FILE, common_options, echo_json
 from tilewright.errors import ArtifactError, InputError, Problem
+from tilewright.steps import REPORT, STEPS
 
-ARTIFACT_PATTERNS = (
-    "hardware/*/accelerator.json",
-    "workload/*/*/*.json",
-    "mapping/*/mapping.json",
-    "single/*/layers.jsonl",
-    "single/*/summary.json",
-    "single/*/checks.json",
-    "hardware/*/core/*.json",
-    "multi/*/*.json",
-    "multi/*/cost/*.jsonl",
-    "multi/*/*.npz",
+ARTIFACT_PATTERNS = tuple(
+    dict.fromkeys(
+        re.sub(r"{\w+}", "*", path)
+        for step in STEPS.values()
+        for path in step.paths
+        if path.endswith((".json", ".jsonl", ".npz")) and f"/{REPORT}/" not in path
+    )
 )
 """Where the pipeline puts artifacts; other files in the folder are none of our business."""
 

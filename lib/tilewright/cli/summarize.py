@@ -7,8 +7,9 @@ import click
 
 from tilewright.artifacts.canonical import writing
 from tilewright.cli.options import FILE, common_options, echo_json
-from tilewright.cli.runs import SUMMARY_FILE, read_any_summary, read_unfinished, run_directories
+from tilewright.cli.runs import read_any_summary, read_unfinished, run_directories
 from tilewright.errors import ArtifactError, InputError
+from tilewright.steps import SUMMARY
 
 
 @click.command()
@@ -72,7 +73,7 @@ def _configured(config: Path, left_out: list[str]) -> list[Path]:
     plan = read_config(config)
     places = [plan.results / "single" / run.name for run in plan.runs]
     places += [plan.results / "multi" / run.name for run in plan.multi_runs if not run.base]
-    finished = [place for place in places if place.name not in left_out and (place / SUMMARY_FILE).is_file()]
+    finished = [place for place in places if place.name not in left_out and (place / SUMMARY).is_file()]
     if not finished and not left_out:
         raise ArtifactError(f"none of the {len(places)} runs of {config} is finished")
     return finished

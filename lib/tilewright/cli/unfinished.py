@@ -2,8 +2,9 @@
 
 from tilewright.cli.config import Plan, Run
 from tilewright.cli.multi_config import MultiRun
-from tilewright.cli.runs import MULTI, SINGLE, SUMMARY_FILE, UNFINISHED_KEYS
+from tilewright.cli.runs import UNFINISHED_KEYS
 from tilewright.report.states import FAILED, STALE
+from tilewright.steps import MULTI, SINGLE, SUMMARY
 
 MISSING_DATE, UP_TO_DATE = "-", "no update"
 
@@ -37,5 +38,5 @@ def _state(files: dict[str, tuple[bool, bool]], folder: str) -> str:
     own = {name: found for name, found in files.items() if name.startswith(folder)}
     if own and all(is_there and is_new for is_there, is_new in own.values()):
         return ""
-    is_there, is_new = own.get(folder + SUMMARY_FILE, (False, False))
+    is_there, is_new = own.get(folder + SUMMARY, (False, False))
     return STALE if is_there and not is_new else FAILED

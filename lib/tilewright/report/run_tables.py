@@ -15,11 +15,11 @@ from tilewright.report.tables import (
     summary_row,
     text_table,
 )
+from tilewright.steps import MULTI, SINGLE
 
 if TYPE_CHECKING:  # pandas is slow to load, and tables for the terminal need none
     import pandas
 
-SINGLE, MULTI = "single", "multi"
 BASELINES = {"layer_by_layer": "layer by layer", "single_core": "one core"}
 """Baseline -> in words."""
 

@@ -8,6 +8,7 @@ from tilewright.stages.entries import Entry
 from tilewright.stages.flow import Flow
 from tilewright.stages.multi_result import MultiCoreResult
 from tilewright.stages.system_problem import SystemProblem
+from tilewright.steps import STEPS
 
 CATALOGUE = Catalogue(
     homes={
@@ -60,15 +61,14 @@ def multi_flow(split_layers: bool = False) -> Flow:
         return parser_entries(onnx, split_layers)
 
     def default(options: SearchOptions, onnx: bool) -> list[Entry]:
-        below = ("GenerateCNWorkloadHybrid", "IntraCoreMapping", "InterCoreMapping")
-        return [*parsers(onnx), *(Entry(name) for name in below)]
+        return [*parsers(onnx), *(Entry(name) for step in ("cns", "cost", "allocate") for name in STEPS[step].stages)]
 
     return Flow(
         catalogue=CATALOGUE,
         default_entries=default,
         takes=Descriptions,
         giver="what people wrote",
-        ends_with=("InterCoreMapping",),
+        ends_with=STEPS["allocate"].stages,
         problem=SystemProblem,
         parser_entries=parsers,
         collects=(MultiCoreResult,),

@@ -10,20 +10,17 @@ from typing import TYPE_CHECKING
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.errors import Problem, Problems
 from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
-from tilewright.stages import system_problem
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.multi_items import CostedCnProblem
 from tilewright.stages.origins import cost_inputs, graph_origin_problems, origin_problems
 from tilewright.stages.preflight_needs import offchip_problems, prefetch_problems
 from tilewright.stages.system_problem import SystemProblem, read_system_problem
+from tilewright.steps import CN_COLUMNS, CN_GRAPH, cost_table
 from tilewright.workload.graph import Workload
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.fusion.graph import CnGraph
-
-GRAPH_JSON, GRAPH_NPZ, COST_FOLDER = system_problem.GRAPH_JSON, system_problem.GRAPH_NPZ, "cost"
-"""Names in the folder of a run."""
 
 
 def read_descriptions(
@@ -54,11 +51,11 @@ def read_inputs(
     from tilewright.scheduling.core_costs import read_core_costs
 
     told = Problems()
-    graph_file = Path(cns) / GRAPH_JSON
+    graph_file = Path(cns) / CN_GRAPH
     described = told.attempt(read_descriptions, hardware, workload, mapping, network_options)
-    graph = told.attempt(read_cn_graph, graph_file, Path(cns) / GRAPH_NPZ)
+    graph = told.attempt(read_cn_graph, graph_file, Path(cns) / CN_COLUMNS)
     names = [] if described is None else list(described.accelerator.distinct_cores)
-    files = {name: Path(costs) / f"{name}.jsonl" for name in names}
+    files = {name: cost_table(costs, name) for name in names}
     read = {name: told.attempt(read_core_costs, file) for name, file in files.items()}
     tables = {name: table for name, table in read.items() if table is not None}
     if described is not None:

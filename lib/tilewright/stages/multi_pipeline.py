@@ -18,7 +18,7 @@ from tilewright.stages.multi_items import CnProblem, CostedCnProblem, SystemProb
 from tilewright.stages.multi_result import MultiCoreResult
 from tilewright.stages.pipeline import Pipeline, check_pipeline
 from tilewright.stages.preflight_needs import prefetch_problems
-from tilewright.stages.slices import ALLOCATE, CNS, COST, Slice, only_result
+from tilewright.stages.slices import Slice, only_result
 
 if TYPE_CHECKING:
     from tilewright.yamlfile import YamlDocument
@@ -71,12 +71,14 @@ def multi_pipeline(
     return pipeline
 
 
-def slice_of(pipeline: Pipeline, verb: str) -> Slice:
-    """The slice that a verb runs of a pipeline that `check_multi_pipeline` has found right."""
+def slice_of(pipeline: Pipeline, step: str) -> Slice:
+    """The slice that a step (cns, cost, allocate, schedule) runs of a pipeline that `check_multi_pipeline` has found
+    right."""
     stages = pipeline.search().stages
     place = _costing_place(stages)
     assert place is not None
-    part = {CNS: stages[:place], COST: stages[place : place + 1], ALLOCATE: stages[place + 1 :]}[verb]
+    parts = {"cns": stages[:place], "cost": stages[place : place + 1]}
+    part = parts.get(step, stages[place + 1 :])
     return Slice(part, tuple(identity_of(stage) for stage in part))
 
 

@@ -16,8 +16,6 @@ from tilewright.stages.base import Control, Stage, run_stages
 from tilewright.stages.parameters import make_stage
 
 T = TypeVar("T")
-CNS, COST, ALLOCATE = "cns", "cost", "allocate"
-"""The slices of a pipeline, by the verb that runs them; `schedule` runs that of `allocate`."""
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,6 @@ from tilewright.workload.source import LAYERS, kind_of_source
 MODEL = "corrected"
 """The profile by which every network is read: the others have neither all operators nor the tensors between them."""
 
-GRAPH_JSON, GRAPH_NPZ = "cn_graph.json", "cn_graph.npz"
-"""Names of the files of a CN graph in the folder of a run."""
-
 
 @dataclass(frozen=True)
 class SystemProblem:

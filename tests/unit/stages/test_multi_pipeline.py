@@ -26,9 +26,7 @@ from tilewright.stages.multi_allocation import InterCoreMapping, in_place_of_sea
 from tilewright.stages.multi_costs import IntraCoreMapping, core_costs
 from tilewright.stages.multi_pipeline import check_multi_pipeline, run_whole, slice_of
 from tilewright.stages.multi_tiling import GenerateCNWorkloadHybrid
-from tilewright.stages.slices import ALLOCATE as SEARCH
-from tilewright.stages.slices import CNS, Slice
-from tilewright.stages.slices import COST as COSTS
+from tilewright.stages.slices import Slice
 from tilewright.yamlfile import parse_yaml
 
 from tests.unit.cli.multi_core import write_network
@@ -208,7 +206,7 @@ def test_operands_that_no_layer_has_are_told_before_anything_is_computed(
 def test_slices_are_the_stages_of_the_verbs(network: Path) -> None:
     """One after the other they give what the whole pipeline gives."""
     pipeline = built(sliced=True, stack_cutoffs=[2], **GA)
-    cut, cost, search = (slice_of(pipeline, verb) for verb in (CNS, COSTS, SEARCH))
+    cut, cost, search = (slice_of(pipeline, verb) for verb in ("cns", "cost", "allocate"))
     assert [stage.name() for part in (cut, cost, search) for stage in part.stages] == [*FULL[3:]]
     problem = next(pipeline.parsers().run(descriptions(network)))
     cns = cut.result(problem, CnProblem)
@@ -224,7 +222,7 @@ def test_default_slices_are_those_of_the_default_pipeline() -> None:
     """A verb without a pipeline runs the same stages, with the same parameters, as one that is given the default."""
     settings = {"stack_cutoffs": [2], **GA}
     pipeline = built(sliced=True, **settings)
-    for verb, kind in ((CNS, GenerateCNWorkloadHybrid), (COSTS, IntraCoreMapping), (SEARCH, InterCoreMapping)):
+    for verb, kind in (("cns", GenerateCNWorkloadHybrid), ("cost", IntraCoreMapping), ("allocate", InterCoreMapping)):
         assert Slice.default(kind, OPTIONS, settings).stages == slice_of(pipeline, verb).stages
     with pytest.raises(InputError, match="nb_ga_individuals: not a count"):
         Slice.default(InterCoreMapping, OPTIONS, {"nb_ga_individuals": 1})
@@ -254,7 +252,7 @@ def test_a_known_allocation_is_assembled_and_simulated_once(
     assert counts["simulate"] == 1
     counts.clear()
     point = result.allocation.front[-1]
-    stages = slice_of(built(edits, sliced=True), SEARCH)
+    stages = slice_of(built(edits, sliced=True), "allocate")
     fixed = in_place_of_search(stages, lambda problem: point.genome, result.problem.settings)
     again = fixed.result(result.problem.inputs, MultiCoreResult)
     assert again.scheduled.genome == again.allocation.chosen.genome == point.genome
@@ -281,7 +279,7 @@ def test_what_cannot_be_sliced_is_told(edit: dict[str, Any], part: str) -> None:
 
 def test_stages_that_look_at_results_may_stand_after_the_costs() -> None:
     """They see them in the slice of `allocate`."""
-    search = slice_of(built([{"insert": Looks, "after": COST}], sliced=True), SEARCH)
+    search = slice_of(built([{"insert": Looks, "after": COST}], sliced=True), "allocate")
     assert [stage.name().rpartition(".")[2] for stage in search.stages] == ["Looks", ALLOCATE]
 
 

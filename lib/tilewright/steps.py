@@ -1,0 +1,99 @@
+"""The steps of the pipeline: which verb runs which stages, and the files that each reads and writes.
+
+Verbs, rules and documentation take the names of files from here. Standard library only: the Snakefile imports this at
+every parse.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+SINGLE, MULTI = "single", "multi"
+"""The flows, and the folders of their runs."""
+ACCELERATOR, CORE, WORKLOAD, COVERAGE, MAPPING = (
+    *("accelerator.json", "core/{core}.json", "workload.json", "coverage.json", "mapping.json"),
+)
+LAYERS, SUMMARY, CHECKS, EXPORTS, REPORT = "layers.jsonl", "summary.json", "checks.json", "exports", "report"
+"""In the folder of a run; the last four in both flows, the last two are folders."""
+SPLIT_NETWORK, CN_GRAPH, CN_COLUMNS, COSTS = "split.onnx", "cn_graph.json", "cn_graph.npz", "cost"
+"""In the folder of a run on several cores; the last is the folder of the cost tables."""
+ALLOCATION, GENERATIONS, PARETO, FIXED_MAPPING = "allocation.json", "generations.csv", "pareto.csv", "mapping.yaml"
+SCHEDULE = "schedule.npz"
+LAYER_TABLE, CORE_TABLE, TRACE = "layers.csv", "cores.csv", "trace.json"
+"""Tables of a report, and its trace."""
+LOOP_NESTS, LOOP_NEST_PAGES = "loop_nests.txt", "loop_nests.pdf"
+
+
+def cost_table(costs: Path | str, core: str) -> Path:
+    """The cost table of a core file in the folder of cost tables."""
+    return Path(costs) / f"{core}.jsonl"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of the pipeline: one verb of the command line, on a folder of the results."""
+
+    verb: str
+    folder: str
+    """Of what it writes, below the folder of results; a name in braces is any name."""
+    writes: tuple[str, ...]
+    """Files in that folder, without those of stages that a user asks for (`exports`)."""
+    reads: tuple[str, ...] = ()
+    """Files of the same folder that it is made of."""
+    stages: tuple[str, ...] = ()
+    """The stages of the default pipeline that it runs below the parsers; a search on a core has more (`default.py`)."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """What it writes, below the folder of results."""
+        return tuple(f"{self.folder}/{name}" for name in self.writes)
+
+
+_SINGLE, _MULTI = f"{SINGLE}/{{run}}", f"{MULTI}/{{run}}"
+_GRAPH = (CN_GRAPH, CN_COLUMNS)
+_TABLES = f"{COSTS}/{{core}}.jsonl"
+_MULTI_FIGURES = (
+    *("schedule.svg", "schedule.html", "memory.svg", "links.svg", "energy.svg", "baselines.svg", "cost_table.svg"),
+    *("allocation.svg", LAYER_TABLE, CORE_TABLE, TRACE),
+)
+STEPS = {
+    "parse_hardware": Step("parse", "hardware/{hardware}", (ACCELERATOR, CORE)),
+    "parse_workload": Step("parse", "workload/{workload}/{model}", (WORKLOAD, COVERAGE)),
+    "parse_mapping": Step("parse", "mapping/{mapping}", (MAPPING,)),
+    "map": Step("map", _SINGLE, (LAYERS, SUMMARY)),
+    "check": Step("check", _SINGLE, (CHECKS,), (LAYERS, SUMMARY)),
+    "report": Step(
+        "report",
+        _SINGLE,
+        tuple(f"{REPORT}/{name}" for name in ("energy.svg", "latency.svg", LAYER_TABLE, LOOP_NEST_PAGES, LOOP_NESTS)),
+        (LAYERS, SUMMARY),
+    ),
+    "split": Step("split", _MULTI, (SPLIT_NETWORK,), stages=("LayerSplitting",)),
+    "parse_split": Step("parse", _MULTI, (WORKLOAD, COVERAGE), (SPLIT_NETWORK,)),
+    "cns": Step("cns", _MULTI, _GRAPH, stages=("GenerateCNWorkloadHybrid",)),
+    "cost": Step("cost", _MULTI, (_TABLES,), _GRAPH, ("IntraCoreMapping",)),
+    "allocate": Step(
+        "allocate",
+        _MULTI,
+        (ALLOCATION, GENERATIONS, PARETO, FIXED_MAPPING),
+        (*_GRAPH, _TABLES),
+        ("InterCoreMapping",),
+    ),
+    "schedule": Step("schedule", _MULTI, (SCHEDULE, SUMMARY), (*_GRAPH, _TABLES, ALLOCATION), ("InterCoreMapping",)),
+    "check_multi": Step("check", _MULTI, (CHECKS,), (*_GRAPH, _TABLES, SCHEDULE, SUMMARY)),
+    "report_multi": Step(
+        "report",
+        _MULTI,
+        tuple(f"{REPORT}/{name}" for name in _MULTI_FIGURES),
+        (*_GRAPH, _TABLES, GENERATIONS, PARETO, SCHEDULE, SUMMARY),
+    ),
+    "draw": Step("draw", "hardware/{hardware}", ("hierarchy.svg", "system.svg"), (ACCELERATOR,)),
+    "pareto": Step("pareto", ".", ("pareto.csv", "pareto/{workload}.svg")),
+    "summarize": Step("summarize", ".", ("summary.csv", "summary.parquet")),
+}
+"""The steps by name, in an order in which they can run; rules name their code by it."""
+
+
+def artifacts(flow: str) -> tuple[str, ...]:
+    """Files that every run of a flow has in its folder, but for the cost tables and the report."""
+    steps = [step for name, step in STEPS.items() if step.folder == f"{flow}/{{run}}" and "split" not in name]
+    return tuple(name for step in steps for name in step.writes if "/" not in name)
