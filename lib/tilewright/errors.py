@@ -5,6 +5,7 @@ reading of the message is enough to mend the file.
 """
 
 import difflib
+import re
 import reprlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -63,6 +64,13 @@ class Places(Protocol):
     def place_of(self, path: KeyPath) -> tuple[str, int, str]:
         """(file, line or 0, path as text) of the value at keys and list indices."""
 
+    def written(self, path: KeyPath) -> object:
+        """The value there, as it is written."""
+
+
+WRITTEN = object()
+"""As the value of a problem: what is written at its path."""
+
 
 class Problems:
     """The one collector of what is wrong: in a document, or in several steps one after the other.
@@ -96,9 +104,15 @@ class Problems:
 
     def at(self, path: KeyPath, message: str, value: object = None, allowed: str = "", nearest: str = "") -> None:
         """Record what is wrong at `path`."""
-        file, line, place = self._place_of(path)
+        if value is WRITTEN:
+            value = self.places.written((*self.path, *path)) if self.places else None
         got = "" if value is None else shown(value)
-        self.found.append(Problem(message, file, line, place, got, allowed, nearest))
+        self.found.append(Problem(message, *self._place_of(path), got, allowed, nearest))
+
+    def has(self, *path: str | int) -> bool:
+        """Whether something is wrong at this path or below it."""
+        file, _, place = self._place_of(path)
+        return any(one.file == file and re.match(rf"{re.escape(place)}($|\.|\[)", one.path) for one in self.found)
 
     def unknown_name(self, path: KeyPath, message: str, name: str, known: Sequence[str]) -> None:
         """Record a name that refers to nothing, with the names it could have been."""
@@ -108,7 +122,7 @@ class Problems:
         """Record each item of a list that stood in it before."""
         for index, name in enumerate(names):
             if name is not None and name in names[:index]:
-                self.at((*path, index), message, name)
+                self.at((*path, index), message, WRITTEN)
 
     def notice(self, path: KeyPath, message: str) -> None:
         """Record something the user should know that is not wrong."""

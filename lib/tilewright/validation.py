@@ -1,13 +1,13 @@
-"""Validation shared by the readers: strict pydantic models and cross-field checks into one list of problems.
+"""Validation shared by the readers: a file is read once, into a typed tree with holes, and checked on types.
 
 A file kind is a pydantic model (its shape, its JSON Schema, its field descriptions) and a list of checks that look
-across fields. The checks work on the raw data, so that they also run when some other field is broken.
+across fields. What does not fit the model is told and None in the tree, so that the checks run on all the rest.
 """
 
 import functools
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, Union
 
@@ -22,6 +22,7 @@ from pydantic import (
     ValidationError,
 )
 from pydantic import WithJsonSchema as JsonSchema
+from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
 from tilewright.errors import KeyPath, Problems, nearest_name
@@ -39,6 +40,7 @@ from tilewright.units import (
 )
 
 Parsed = TypeVar("Parsed")
+Item = TypeVar("Item")
 TABLE_MARK, LIST_MARK, VALUE_MARK = "[table]", "[list]", "[value]"
 """Tags of the forms of a value that is a table or a list of tables, and of one that is a table or a plain value."""
 _MARKS = ("[key]", TABLE_MARK, LIST_MARK, VALUE_MARK)
@@ -90,25 +92,22 @@ Count = Annotated[int, Field(ge=0, le=LARGEST_WHOLE_NUMBER)]
 
 @dataclass(frozen=True)
 class TextForm:
-    """Marks a text type, `Annotated[str, TextForm(...)]`, whose values `check` accepts (it raises FieldError)."""
+    """Marks the type of what a text says, `Annotated[tuple[str, int], TextForm(...)]`: what `parse` makes of it (it
+    raises FieldError)."""
 
-    check: Callable[[str], object]
+    parse: Callable[[str], object]
     pattern: str
     """The form of the text in the JSON Schema."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_after_validator_function(self._keep, handler(source))
+        return core_schema.no_info_after_validator_function(self.parse, core_schema.str_schema(strict=True))
 
     def __get_pydantic_json_schema__(self, _: CoreSchema, __: GetJsonSchemaHandler) -> dict[str, Any]:
         return {"type": "string", "pattern": f"^{self.pattern}$"}
 
-    def _keep(self, value: str) -> str:
-        self.check(value)
-        return value
-
 
 def validate(model: Any, data: Any, problems: Problems) -> Any:
-    """Build `model` (any type pydantic knows) from data; None, with problems recorded, if it fails."""
+    """Build `model` (any type pydantic knows) from data; what is wrong is recorded, and None in its place."""
     try:
         return _adapter(model).validate_python(data)
     except ValidationError as error:
@@ -116,13 +115,58 @@ def validate(model: Any, data: Any, problems: Problems) -> Any:
         misspelt = {_meant(detail, model) for detail in details if detail["type"] == "extra_forbidden"}
         for detail in details:
             # A misspelt key says what was meant; that the right key is missing then goes without saying.
-            if detail["type"] != "missing" or detail["loc"] not in misspelt:
+            if detail["type"] != "missing" or _path_of(detail) not in misspelt:
                 _record(detail, model, problems)
-        return None
+        return _with_holes(model, data)
+
+
+def _with_holes(kind: Any, data: Any) -> Any:
+    """`data` as a type says, with None in the place of all that does not fit it."""
+    try:
+        return _adapter(kind).validate_python(data, strict=True)
+    except ValidationError:
+        return _parts(kind, data)
+
+
+def _parts(kind: Any, data: Any) -> Any:
+    """Of a value that does not fit its type the parts that do; None if it has none."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is Annotated:
+        return _parts(arguments[0], data)
+    if origin in (Union, types.UnionType):
+        return next((part for one in arguments if (part := _parts(one, data)) is not None), None)
+    if _is_model(kind) and isinstance(data, dict):
+        fields = kind.model_fields
+        missing = {name: None for name, field in fields.items() if name not in data and field.is_required()}
+        given = {name: _with_holes(_type_of(field), data[name]) for name, field in fields.items() if name in data}
+        return kind.model_construct(set(given), **missing, **given)
+    if origin is list and isinstance(data, list):
+        return [_with_holes(arguments[0], item) for item in data]
+    if origin is dict and isinstance(data, dict):
+        # A name keeps its place though it is no good one: what is under it is checked as well.
+        keys = {key: key if _is_name(key, arguments[0]) else _with_holes(arguments[0], key) for key in data}
+        return {found: _with_holes(arguments[1], data[key]) for key, found in keys.items() if found is not None}
+    return None
+
+
+def _is_name(key: Any, kind: Any) -> bool:
+    return isinstance(key, str) and _bare(kind) is str
+
+
+def _type_of(field: FieldInfo) -> Any:
+    return Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def _path_of(detail: Any) -> KeyPath:
+    return tuple(step for step in detail["loc"] if step not in _MARKS)
 
 
 def _meant(detail: Any, model: Any) -> KeyPath:
-    *table_path, key = detail["loc"]
+    *table_path, key = _path_of(detail)
     return (*table_path, nearest_name(str(key), _keys_of(_type_at(model, tuple(table_path)))))
 
 
@@ -138,7 +182,7 @@ def json_schema(model: Any, title: str, description: str) -> dict[str, Any]:
 
 
 def _record(detail: Any, model: Any, problems: Problems) -> None:
-    path = tuple(step for step in detail["loc"] if step not in _MARKS)
+    path = _path_of(detail)
     context = detail.get("ctx", {})
     kind = detail["type"]
     if kind == "extra_forbidden":
@@ -176,7 +220,7 @@ def _type_at(annotation: Any, location: KeyPath) -> Any:
     if not location:
         return annotation
     step, rest = location[0], location[1:]
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if _is_model(annotation):
         field = annotation.model_fields.get(str(step))
         return _type_at(field.annotation, rest) if field is not None else None
     arguments = typing.get_args(annotation)
@@ -195,7 +239,7 @@ def _bare(annotation: Any) -> Any:
 
 
 def _keys_of(annotation: Any) -> list[str]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if _is_model(annotation):
         return list(annotation.model_fields)
     return []
 
@@ -208,6 +252,21 @@ def table_or_list(value: Any) -> str:
 def table_or_value(value: Any) -> str:
     """As which of the two forms a value is validated."""
     return TABLE_MARK if isinstance(value, dict) else VALUE_MARK
+
+
+def each(values: Sequence[Item | None] | None) -> Iterator[tuple[int, Item]]:
+    """(place, item) of the items of a list that are no holes."""
+    return ((place, item) for place, item in enumerate(values or ()) if item is not None)
+
+
+def whole(values: Iterable[Item | None] | None) -> list[Item]:
+    """The items of a list that are no holes."""
+    return [item for item in values or () if item is not None]
+
+
+def names_of(values: Sequence[Item | None] | None) -> list[Item]:
+    """The items of a list that others are to name; none if one is a hole: it may be the one that is meant."""
+    return [] if values is None or None in values else whole(values)
 
 
 def table(value: Any) -> dict[Any, Any]:

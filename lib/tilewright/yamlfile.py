@@ -44,6 +44,13 @@ class YamlDocument:
         """(file, line, path as text) of a value, for problems."""
         return self.file, self.line_of(path), self.dotted(path)
 
+    def written(self, path: KeyPath) -> Any:
+        """The value at a path; None if there is none."""
+        value = self.data
+        for key in path:
+            value = _child(value, key)
+        return value
+
     def dotted(self, path: KeyPath) -> str:
         """`path` as text, with list items by their name where they have one: `memories.rf.ports.r_port_1.type`."""
         text, value = "", self.data

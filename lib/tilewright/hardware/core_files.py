@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright.errors import Problem, Problems, TilewrightError, nearest_name
-from tilewright.hardware.core import Accelerator, Core
-from tilewright.hardware.core_dialects import only_stores, with_dummy_array
+from tilewright.errors import Problem, TilewrightError, nearest_name
+from tilewright.hardware.core import Core
+from tilewright.hardware.core_dialects import only_stores
 from tilewright.hardware.core_paths import core_file_names, core_files_of, core_paths, find_core_file
-from tilewright.hardware.yaml_checks import PART, STORE, note_unmodelled_keys
-from tilewright.hardware.yaml_reader import accelerator_of
+from tilewright.hardware.yaml_checks import OFF_CHIP, PART, STORE
+from tilewright.hardware.yaml_reader import core_entry, core_of
 from tilewright.validation import table
 from tilewright.yamlfile import load_yaml
 
@@ -40,23 +40,13 @@ class CoreFile:
 
 
 def read_core_file(path: Path, offchip: bool, notices: list[str]) -> CoreFile:
-    """The core in a file. Raises InputError with every problem of the file, NotOneCoreError for another kind of file.
-
-    The array of a core that only stores never computes; files give it no units and any energy, or leave it out.
-    """
+    """The core in a file. Raises InputError with every problem of it, NotOneCoreError for another kind of file."""
     document = load_yaml(path, notices)
-    is_memory = only_stores(document)
     if "cores" in table(document.data):
         raise NotOneCoreError("is an accelerator of several cores, the file of one core is needed")
-    remarks: list[str] = []
-    unmodelled = Problems(document)
-    note_unmodelled_keys(document, unmodelled)
-    stores = offchip or is_memory
-    use = STORE if stores else PART
-    accelerator: Accelerator = accelerator_of(with_dummy_array(document) if stores else document, remarks, use)
-    # What is unusual about a core is usual off chip.
-    notices.extend(unmodelled.notices if offchip else remarks)
-    return CoreFile(path, accelerator.cores[0], "operator_types" in table(document.data), is_memory)
+    is_memory = only_stores(document)
+    entry = core_entry(document, notices, OFF_CHIP if offchip else STORE if is_memory else PART)
+    return CoreFile(path, core_of(entry), "operator_types" in entry.model_fields_set, is_memory)
 
 
 def missing_file_problem(name: str, folder: Path) -> Problem:

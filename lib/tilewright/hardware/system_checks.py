@@ -1,16 +1,15 @@
-"""Checks across the fields of an accelerator file, on raw data: they run also when other fields are broken."""
+"""Checks across the fields of an accelerator file; fields that are broken, which is told, are holes in it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.errors import KeyPath, Problems
+from tilewright.errors import WRITTEN, KeyPath, Problems
 from tilewright.hardware.core import Core
 from tilewright.hardware.core_files import core_files_of
-from tilewright.hardware.system_schema import MESH, ROLE_KEYS, parse_core_ids
+from tilewright.hardware.system_schema import MESH, ROLE_KEYS, ConnectionEntry, ConnectivityFile, GraphFile, SystemFile
 from tilewright.hardware.top_memories import memory_differences, shared_memory_names, top_memories
-from tilewright.units import FieldError
-from tilewright.validation import items, parsed, table
+from tilewright.validation import each, table
 from tilewright.yamlfile import YamlDocument
 
 _MOST_LISTED = 12
@@ -53,79 +52,80 @@ def core_ids_of(document: YamlDocument) -> CoreIds:
     return CoreIds(tuple(sorted({*listed, *files})), offchip if type(offchip) is int else None, is_certain)
 
 
-def check_ids(problems: Problems, document: YamlDocument, ids: CoreIds) -> None:
+def check_ids(problems: Problems, document: YamlDocument, entry: SystemFile, ids: CoreIds) -> None:
     """Record every id that no core has, roles that are given twice, and keys that exclude each other."""
-    data = table(document.data)
     for path in document.repeated:
         if len(path) == 2 and path[0] == "cores":
             problems.at(path, "another core has this id, and only the last one would count", path[1])
-    if "offchip_core" in data and "offchip_core_id" in data:
-        problems.at(("offchip_core_id",), "offchip_core is given too; only one of them can be")
-    check_energy_keys(problems, (), data)
-    for key in ("core_roles", "core_operator_types", "core_coordinates"):
-        for core_id in table(data.get(key)):
-            known_core(problems, (key, core_id), core_id, ids)
-    if isinstance(data.get("offchip_core_id"), int):
-        known_core(problems, ("offchip_core_id",), data["offchip_core_id"], ids)
-    if ids.offchip is not None and ids.offchip in table(data.get("core_roles")):
-        problems.at(("core_roles", ids.offchip), "is the off-chip core", table(data["core_roles"])[ids.offchip])
-    for index, core_id in enumerate(items(data.get("routers"))):
+    for core_id in entry.core_operator_types or {}:
+        known_core(problems, ("core_operator_types", core_id), core_id, ids)
+    for index, core_id in each(entry.routers):
         known_core(problems, ("routers", index), core_id, ids)
-        if core_id == ids.offchip and core_id is not None:
+        if core_id == ids.offchip:
             problems.at(("routers", index), "data never pass through the off-chip core", core_id)
-    problems.repeated(("routers",), items(data.get("routers")), "is listed twice")
-    places: dict[str, Any] = {}
-    for core_id, place in table(data.get("core_coordinates")).items():
-        if places.setdefault(str(place), core_id) != core_id:
-            problems.at(("core_coordinates", core_id), f"core {places[str(place)]} is there already", place)
-    if data.get("cores") and ids.known == (ids.offchip,) and "offchip_core" not in data:
+    problems.repeated(("routers",), entry.routers or (), "is listed twice")
+    names_offchip_file = "offchip_core" in entry.model_fields_set
+    if isinstance(entry, ConnectivityFile):
+        _check_roles(problems, entry, ids)
+        if names_offchip_file and "offchip_core_id" in entry.model_fields_set:
+            problems.at(("offchip_core_id",), "offchip_core is given too; only one of them can be")
+    if entry.cores and ids.known == (ids.offchip,) and not names_offchip_file:
         problems.at(("cores",), "no core is left besides the off-chip core")
 
 
-def check_energy_keys(problems: Problems, path: KeyPath, data: dict[Any, Any]) -> None:
+def _check_roles(problems: Problems, entry: ConnectivityFile, ids: CoreIds) -> None:
+    """Record what is wrong with ids and keys that only files of connections have."""
+    check_energy_keys(problems, entry)
+    for key in ("core_roles", "core_coordinates"):
+        for core_id in getattr(entry, key) or {}:
+            known_core(problems, (key, core_id), core_id, ids)
+    if entry.offchip_core_id is not None:
+        known_core(problems, ("offchip_core_id",), entry.offchip_core_id, ids)
+    if ids.offchip is not None and ids.offchip in (entry.core_roles or {}):
+        problems.at(("core_roles", ids.offchip), "is the off-chip core", WRITTEN)
+    places: dict[tuple[int, ...], int] = {}
+    for core_id, place in (entry.core_coordinates or {}).items():
+        if place is not None and places.setdefault(tuple(place), core_id) != core_id:
+            problems.at(("core_coordinates", core_id), f"core {places[tuple(place)]} is there already", place)
+
+
+def check_energy_keys(problems: Problems, entry: ConnectivityFile | ConnectionEntry) -> None:
     """Record a table that gives the energy of a link in two ways."""
-    if data.get("energy_per_bit") is not None and data.get("unit_energy_cost") is not None:
-        problems.at((*path, "energy_per_bit"), "unit_energy_cost is given too; only one of them can be")
+    keys = ("energy_per_bit", "unit_energy_cost")
+    if all(getattr(entry, key) is not None or problems.has(key) for key in keys):
+        problems.at(("energy_per_bit",), "unit_energy_cost is given too; only one of them can be")
 
 
-def known_core(problems: Problems, path: KeyPath, core_id: Any, ids: CoreIds) -> bool:
-    """Whether a core has this id; a problem is recorded if not (what is no id at all is for the schema to say)."""
-    if type(core_id) is not int or core_id in ids.known:
-        return type(core_id) is int
-    if ids.is_certain:
+def known_core(problems: Problems, path: KeyPath, core_id: int, ids: CoreIds) -> bool:
+    """Whether a core has this id; a problem is recorded if not."""
+    if core_id not in ids.known and ids.is_certain:
         problems.at(path, "no core has this id", core_id, ids.allowed)
-    return False
+    return core_id in ids.known
 
 
-def core_list(problems: Problems, path: KeyPath, value: Any, ids: CoreIds, least: int = 2) -> tuple[int, ...] | None:
-    """The core ids of a list or text, all known and different and at least `least`; None, with problems, if not."""
-    try:
-        found = parse_core_ids(value)
-    except FieldError as error:
-        problems.at(path, error.message, value, error.allowed)
+def core_list(problems: Problems, path: KeyPath, listed: Sequence[int] | None, ids: CoreIds) -> tuple[int, ...] | None:
+    """The core ids of a list, all known and different and at least two; None, with problems, if not."""
+    if listed is None or problems.has(*path):
         return None
+    found = tuple(listed)
     fine = [known_core(problems, path, core_id, ids) for core_id in found]
     if len(set(found)) < len(found):
         repeated = next(core_id for index, core_id in enumerate(found) if core_id in found[:index])
         what = "a core cannot be linked with itself" if len(set(found)) == 1 else "a core is listed twice"
         problems.at(path, what, repeated)
         return None
-    if len(found) < least:
-        problems.at(path, "too few cores", value, f"at least {least}")
+    if len(found) < 2:
+        problems.at(path, "too few cores", WRITTEN, "at least 2")
         return None
     return found if all(fine) else None
 
 
-def sharing_groups(
-    problems: Problems, data: dict[Any, Any], ids: CoreIds
-) -> tuple[tuple[tuple[int, ...], KeyPath], ...]:
+def sharing_groups(problems: Problems, entry: SystemFile, ids: CoreIds) -> tuple[tuple[tuple[int, ...], KeyPath], ...]:
     """The groups of cores that share memory, each with its place; what is wrong with them is recorded."""
     groups: list[tuple[tuple[int, ...], KeyPath]] = []
-    for index, value in enumerate(items(data.get("core_memory_sharing"))):
+    for index, listed in each(entry.core_memory_sharing):
         path: KeyPath = ("core_memory_sharing", index)
-        if parsed(parse_core_ids, value) is None:
-            continue  # The schema says so.
-        group = core_list(problems, path, value, ids)
+        group = core_list(problems, path, listed, ids)
         if group is None:
             continue
         if ids.offchip in group:
@@ -193,20 +193,21 @@ def _top_names(core: Core) -> Iterable[str]:
     return (memory.name for memory, _ in top_memories(core))
 
 
-def check_graph(problems: Problems, data: dict[Any, Any], ids: CoreIds) -> None:
+def check_graph(problems: Problems, document: YamlDocument, entry: GraphFile, ids: CoreIds) -> None:
     """Record what is wrong with a regular graph: its size, and the ids of its special cores."""
-    graph = table(data.get("graph"))
-    if not isinstance(data.get("graph"), dict):
+    graph = entry.graph
+    if graph is None:
         return
-    if "core_connectivity" in data or "offchip_core" in data:
-        key = next(key for key in ("core_connectivity", "offchip_core") if key in data)
-        problems.found[:] = [problem for problem in problems.found if problem.path != key]
-        problems.at((key,), "belongs to the other kind of file; give either graph or core_connectivity")
+    other = next((key for key in ("core_connectivity", "offchip_core") if key in document.data), None)
+    if other is not None:
+        problems.found[:] = [problem for problem in problems.found if problem.path != other]
+        problems.at((other,), "belongs to the other kind of file; give either graph or core_connectivity")
     special: dict[int, str] = {}
     is_known = True
     for key in (*ROLE_KEYS, "offchip_core_id"):
-        core_id = graph.get(key)
-        if type(core_id) is not int:
+        core_id = getattr(graph, key)
+        if core_id is None:
+            is_known = is_known and not problems.has("graph", key)
             continue
         if not known_core(problems, ("graph", key), core_id, ids):
             is_known = False
@@ -214,13 +215,13 @@ def check_graph(problems: Problems, data: dict[Any, Any], ids: CoreIds) -> None:
         if core_id in special:
             problems.at(("graph", key), f"is {special[core_id]} too", core_id)
         special.setdefault(core_id, key)
-    if graph.get("type") != MESH:
+    if graph.type != MESH:
         return
-    rows, columns = graph.get("nb_rows"), graph.get("nb_cols")
+    rows, columns = graph.nb_rows, graph.nb_cols
     for key in ("nb_rows", "nb_cols"):
-        if graph.get(key) is None:
+        if getattr(graph, key) is None and not problems.has("graph", key):
             problems.at(("graph", key), "required key is missing; a mesh needs it")
-    if type(rows) is not int or type(columns) is not int or min(rows, columns) < 1 or not ids.known:
+    if rows is None or columns is None or not ids.known:
         return
     regular = len([core_id for core_id in ids.known if core_id not in special])
     # Where the id of a special core is wrong, one of the others is too many.

@@ -38,7 +38,7 @@ from tilewright.hardware.system_links import (
     offchip_ports,
     whole_bits,
 )
-from tilewright.hardware.system_schema import MESH, ROLE_KEYS, ConnectivityFile, GraphFile
+from tilewright.hardware.system_schema import MESH, ROLE_KEYS, ConnectivityFile, GraphFile, SystemFile
 from tilewright.hardware.unmodelled import check_unmodelled, note_unmodelled
 from tilewright.validation import table, validate
 from tilewright.yamlfile import YamlDocument
@@ -53,18 +53,21 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
     """
     problems, data = Problems(document), table(document.data)
     is_graph = "graph" in data or isinstance(data.get("cores"), list)
-    entry = validate(GraphFile if is_graph else ConnectivityFile, document.data, problems)
+    entry: SystemFile = validate(GraphFile if is_graph else ConnectivityFile, data, problems)
     ids = core_ids_of(document)
     files = _core_files(problems, document, ids)
-    check_ids(problems, document, ids)
-    check_graph(problems, data, ids)
-    groups = sharing_groups(problems, data, ids)
+    check_ids(problems, document, entry, ids)
+    groups = sharing_groups(problems, entry, ids)
     for group, path in groups:
         if all(core_id in files for core_id in group):
             check_shared_memories(problems, path, {core_id: files[core_id].core for core_id in group})
     sharing = {pair for group, _ in groups for pair in all_pairs(group)}
-    connections = read_connections(problems, data, ids, sharing)
-    check_unmodelled(problems, data, ids, {core_id: file.core for core_id, file in files.items()})
+    connections: tuple[Connection, ...] = ()
+    if isinstance(entry, GraphFile):
+        check_graph(problems, document, entry, ids)
+    else:
+        connections = read_connections(problems, entry, ids, sharing)
+        check_unmodelled(problems, entry, ids, {core_id: file.core for core_id, file in files.items()})
     _check_offchip_ports(problems, document, ids, files)
     for core_id, (place, _) in core_files_of(document.data).items():
         if core_id in files:
@@ -121,7 +124,7 @@ def _check_offchip_ports(problems: Problems, document: YamlDocument, ids: CoreId
 
 
 def _links(
-    entry: ConnectivityFile | GraphFile,
+    entry: SystemFile,
     connections: tuple[Connection, ...],
     ids: CoreIds,
     files: dict[int, CoreFile],
@@ -132,8 +135,7 @@ def _links(
         cost = LinkCost(entry.graph.unit_energy_cost)
         links += graph_links(_graph(entry, ids), sharing)
     else:
-        given = {"unit_energy_cost": entry.unit_energy_cost, "energy_per_bit": entry.energy_per_bit}
-        cost = default_cost(given)
+        cost = default_cost(entry)
         for connection in connections:
             links += connection_links(connection, sharing)
     named = any(ids.offchip in connection.core_ids for connection in connections)
@@ -157,9 +159,7 @@ def _graph(entry: GraphFile, ids: CoreIds) -> Graph:
     )
 
 
-def _places(
-    entry: ConnectivityFile | GraphFile, ids: CoreIds, files: dict[int, CoreFile], sharing: set[Pair]
-) -> tuple[CorePlace, ...]:
+def _places(entry: SystemFile, ids: CoreIds, files: dict[int, CoreFile], sharing: set[Pair]) -> tuple[CorePlace, ...]:
     names = dict(zip(ids.known, core_file_names([files[core_id].path for core_id in ids.known]), strict=True))
     roles: dict[int, str] = {core_id: MEMORY if files[core_id].is_memory else COMPUTE for core_id in ids.known}
     coordinates: dict[int, tuple[int, int]] = {}

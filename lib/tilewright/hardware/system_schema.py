@@ -101,7 +101,7 @@ CoreIds = Annotated[list[int], BeforeValidator(lambda value: list(parse_core_ids
 
 
 PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-MemoryName = Annotated[str, TextForm(parse_memory_name, _MEMORY_NAME.pattern)]
+MemoryName = Annotated[tuple[int, str], TextForm(parse_memory_name, _MEMORY_NAME.pattern)]
 
 
 class StridedEntry(Entry):
@@ -163,7 +163,8 @@ class ConnectionEntry(Entry):
 
 
 Connection = Annotated[
-    Any,
+    Annotated[ConnectionEntry, Tag(TABLE_MARK)] | Annotated[CoreIds, Tag(VALUE_MARK)],
+    Discriminator(table_or_value),
     JsonSchema({"anyOf": [*_IDS_SCHEMA["anyOf"], ConnectionEntry.model_json_schema()]}),
 ]
 
@@ -247,10 +248,11 @@ class GraphFile(Entry):
     """Cores that data of others may pass through; default: all but pooling, SIMD and off-chip core."""
 
 
+SystemFile = ConnectivityFile | GraphFile
 ROLE_KEYS = {"pooling_core_id": POOLING, "simd_core_id": SIMD}
 
 
 def multi_core_schema() -> dict[str, Any]:
     """The JSON Schema of the file of an accelerator of several cores."""
     text = "Several cores: their files, the links between them, the off-chip memory."
-    return json_schema(ConnectivityFile | GraphFile, "tilewright multi-core accelerator", text)
+    return json_schema(SystemFile, "tilewright multi-core accelerator", text)

@@ -7,34 +7,32 @@ from tilewright.errors import KeyPath, Problems
 from tilewright.hardware.core import Core
 from tilewright.hardware.interconnect import Link
 from tilewright.hardware.system_checks import CoreIds, known_core
-from tilewright.hardware.system_schema import ConnectivityFile, RateEntry, parse_memory_name, parse_rate_place
+from tilewright.hardware.system_schema import ConnectivityFile, RateEntry, parse_rate_place
 from tilewright.hardware.top_memories import top_memories
-from tilewright.validation import items, parsed, table
+from tilewright.validation import each
 
 _MOST_LISTED = 8
 
 
-def check_unmodelled(problems: Problems, data: dict[Any, Any], ids: CoreIds, cores: Mapping[int, Core]) -> None:
+def check_unmodelled(problems: Problems, entry: ConnectivityFile, ids: CoreIds, cores: Mapping[int, Core]) -> None:
     """Record ids, memories and ports that `bandwidth` and `memory_aliases` name and no core has."""
-    rates = table(data.get("bandwidth"))
+    rates = entry.bandwidth if isinstance(entry.bandwidth, dict) else {}
     for key in rates:
-        found = parsed(parse_rate_place, key)
-        if found is None or not known_core(problems, ("bandwidth", key), found[0], ids):
+        core_id, memory, port = parse_rate_place(key)
+        if not known_core(problems, ("bandwidth", key), core_id, ids):
             continue
-        core_id, memory, port = found
         if memory and core_id in rates:
             problems.at(("bandwidth", key), f"core {core_id} has rates of its own, which are those of its ports")
         elif memory and core_id in cores:
             _check_port(problems, ("bandwidth", key), cores[core_id], memory, port)
-    for index, group in enumerate(items(data.get("memory_aliases"))):
-        for place, text in enumerate(items(group)):
+    for index, group in each(entry.memory_aliases):
+        for place, (core_id, memory) in each(group):
             path: KeyPath = ("memory_aliases", index, place)
-            named = parsed(parse_memory_name, text)
-            if named is None or not known_core(problems, path, named[0], ids) or named[0] not in cores:
+            if not known_core(problems, path, core_id, ids) or core_id not in cores:
                 continue
-            memories = [memory.name for memory in cores[named[0]].memories]
-            if named[1] not in memories:
-                problems.unknown_name(path, f"core {named[0]} has no such memory", named[1], memories)
+            memories = [memory.name for memory in cores[core_id].memories]
+            if memory not in memories:
+                problems.unknown_name(path, f"core {core_id} has no such memory", memory, memories)
 
 
 def note_unmodelled(problems: Problems, entry: ConnectivityFile, links: tuple[Link, ...]) -> None:

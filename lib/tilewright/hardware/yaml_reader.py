@@ -7,15 +7,13 @@ from tilewright.errors import Problems
 from tilewright.file_kinds import HARDWARE, refuse_other_kind
 from tilewright.hardware.core import Accelerator, Core, Dataflow, Memory, OperationalArray, Port
 from tilewright.hardware.core_dialects import in_current_form, only_stores, with_dummy_array
-from tilewright.hardware.yaml_checks import ALONE, STORE, check_hardware, note_unmodelled_keys
+from tilewright.hardware.yaml_checks import ALONE, OFF_CHIP, STORE, check_hardware
 from tilewright.hardware.yaml_schema import (
     ArrayEntry,
     DataflowEntry,
     HardwareFile,
     MemoryEntry,
     PortEntry,
-    parse_allocation,
-    parse_unrolling,
 )
 from tilewright.validation import table, validate
 from tilewright.yamlfile import YamlDocument, document_of, load_yaml
@@ -30,33 +28,46 @@ def read_accelerator(source: str | Path | dict[str, Any], notices: list[str] | N
     return accelerator_of(document, notices)
 
 
-def accelerator_of(document: YamlDocument, notices: list[str] | None = None, use: str = ALONE) -> Accelerator:
-    """The accelerator of a loaded document; a core may be PART of several, or only STORE. Raises InputError."""
-    refuse_other_kind(document, HARDWARE)
+def accelerator_of(document: YamlDocument, notices: list[str] | None = None) -> Accelerator:
+    """The accelerator of a loaded document. Raises InputError."""
     if "cores" in table(document.data):
         # Imported here: the reader of several cores reads each of them through this module.
         from tilewright.hardware.system_reader import multi_core_of
 
+        refuse_other_kind(document, HARDWARE)
         return multi_core_of(document, notices)
+    entry = core_entry(document, notices)
+    return Accelerator(entry.name, (core_of(entry),))
+
+
+def core_entry(document: YamlDocument, notices: list[str] | None = None, use: str = ALONE) -> HardwareFile:
+    """What the file of a core says, which may be PART of several, or only STORE. Raises InputError.
+
+    The array of a core that only stores never computes; files give it no units and any energy, or leave it out.
+    """
+    document = with_dummy_array(document) if use in (STORE, OFF_CHIP) else document
+    refuse_other_kind(document, HARDWARE)
     document = in_current_form(document)
     problems = Problems(document)
-    entry: HardwareFile = validate(HardwareFile, document.data, problems)
-    check_hardware(document, problems, use)
-    note_unmodelled_keys(document, problems)
+    entry: HardwareFile | None = validate(HardwareFile, document.data, problems)
+    if entry is not None:
+        check_hardware(problems, document, entry, use)
     problems.finish(notices)
-    return Accelerator(entry.name, (_core(entry),))
+    assert entry is not None
+    return entry
 
 
 def check_hardware_file(document: YamlDocument, notices: list[str]) -> None:
     """Raises InputError with every problem of the file of an accelerator, or of a core that need not compute."""
-    use = ALONE
     if only_stores(document):
         notices.append(f"{document.file} type: a core that only stores; it is for an accelerator of several cores")
-        document, use = with_dummy_array(document), STORE
-    accelerator_of(document, notices, use)
+        core_entry(document, notices, STORE)
+    else:
+        accelerator_of(document, notices)
 
 
-def _core(entry: HardwareFile) -> Core:
+def core_of(entry: HardwareFile) -> Core:
+    """The core of what its file says."""
     return Core(
         name=entry.name,
         operational_array=_array(entry.operational_array),
@@ -74,7 +85,7 @@ def _several(written: DataflowEntry | list[DataflowEntry] | None) -> list[Datafl
 
 
 def _dataflow(entry: DataflowEntry) -> Dataflow:
-    return tuple((name, tuple(parse_unrolling(text) for text in unrollings)) for name, unrollings in entry.items())
+    return tuple((name, tuple(unrollings)) for name, unrollings in entry.items())
 
 
 def _array(entry: ArrayEntry) -> OperationalArray:
@@ -111,5 +122,5 @@ def _port(entry: PortEntry) -> Port:
         port_type=entry.type,
         bandwidth_min_bits=entry.bandwidth_min,
         bandwidth_max_bits=entry.bandwidth_max,
-        allocation=tuple(parse_allocation(text) for text in entry.allocation),
+        allocation=tuple(entry.allocation),
     )

@@ -78,14 +78,14 @@ def _nearest_type(text: str) -> str:
 OperatorType = Annotated[str, TextForm(check_operator_type, ""), WithJsonSchema({"enum": [*GROUPS, *KNOWN_TYPES]})]
 ArrayDimension = Annotated[str, TextForm(check_array_dimension, _ARRAY_DIMENSION.pattern)]
 Allocation = Annotated[
-    str, TextForm(parse_allocation, rf"\s*({'|'.join(MEMORY_OPERANDS)})\s*,\s*({'|'.join(DIRECTIONS)})\s*")
+    tuple[str, str], TextForm(parse_allocation, rf"\s*({'|'.join(MEMORY_OPERANDS)})\s*,\s*({'|'.join(DIRECTIONS)})\s*")
 ]
-UnrollingText = Annotated[str, TextForm(parse_unrolling, _UNROLLING.pattern)]
+Unrolling = Annotated[tuple[str, int], TextForm(parse_unrolling, _UNROLLING.pattern)]
 CoreType = Literal[
     "compute", "memory", "shim", "offchip", "zigzag.compute", "zigzag.memory", "zigzag.shim", "zigzag.offchip"
 ]
 ElementType = Literal["int4", "int8", "uint8", "int16", "int24", "bf16", "fp16", "int32", "fp32"]
-DataflowEntry = dict[ArrayDimension, list[UnrollingText]]
+DataflowEntry = dict[ArrayDimension, list[Unrolling]]
 _Dataflows = Annotated[
     Annotated[DataflowEntry, Tag(TABLE_MARK)]
     | Annotated[list[Annotated[DataflowEntry, Field(min_length=1)]], Field(min_length=1), Tag(LIST_MARK)],

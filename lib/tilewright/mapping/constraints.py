@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 WILDCARD = "*"
 ALL_TILES = "all"
-_DEFAULT = "default"
+DEFAULT = "default"
+"""Name of the entry for layers that no other entry selects."""
 DEPTHWISE = "depthwise"
 LAYER_KINDS = (DEPTHWISE, *(group for group in GROUPS if group != ALL))
 """What a selector may name behind an `@`."""
@@ -120,7 +121,7 @@ class Mapping:
         """
         for entry in self.entries_for(layer):
             return entry
-        raise KeyError(_DEFAULT)
+        raise KeyError(DEFAULT)
 
     def entries_for(self, layer: Layer) -> Iterator[MappingConstraints]:
         """All entries that select a layer, that which counts first; one may come twice."""
@@ -134,8 +135,8 @@ class Mapping:
         for entry, matches in self._globs:
             if matches(layer.name) or (whole != layer.name and matches(whole)):
                 yield entry
-        if _DEFAULT in self._entry_of:
-            yield self._entry_of[_DEFAULT]
+        if DEFAULT in self._entry_of:
+            yield self._entry_of[DEFAULT]
 
     def constraints_of(self, workload: "Workload") -> dict[int, MappingConstraints]:
         """Node id -> the entry for its layer, of all layers of a network."""

@@ -1,11 +1,9 @@
 """Entries of a mapping file that select no layer of the network: slips of the pen, mostly."""
 
 from tilewright.errors import Problems, nearest_name
-from tilewright.mapping.constraints import LAYER_KINDS, Mapping
+from tilewright.mapping.constraints import DEFAULT, LAYER_KINDS, Mapping
 from tilewright.workload.graph import Workload
 from tilewright.workload.operator_groups import KNOWN_TYPES, bare_type
-
-_DEFAULT = "default"
 
 
 def note_unused_entries(problems: Problems, mapping: Mapping, workload: Workload) -> None:
@@ -33,11 +31,11 @@ def note_unused_entries(problems: Problems, mapping: Mapping, workload: Workload
 
 def is_for_any_network(name: str) -> bool:
     """Whether an entry is the default, or for a kind of layers or an operator, which other networks may have."""
-    return name == _DEFAULT or (name.startswith("@") and name[1:] in LAYER_KINDS) or bare_type(name) in KNOWN_TYPES
+    return name == DEFAULT or (name.startswith("@") and name[1:] in LAYER_KINDS) or bare_type(name) in KNOWN_TYPES
 
 
 def _nearest(name: str, workload: Workload) -> str:
     """The layer or operator type that was meant."""
     layers = [node.layer for node in workload.nodes if node.layer is not None]
-    known = dict.fromkeys([*(layer.name for layer in layers), *(layer.operator_type for layer in layers), _DEFAULT])
+    known = dict.fromkeys([*(layer.name for layer in layers), *(layer.operator_type for layer in layers), DEFAULT])
     return nearest_name(name, list(known))

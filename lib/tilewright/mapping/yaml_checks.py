@@ -7,16 +7,15 @@ from typing import Any
 from tilewright.errors import InputError, KeyPath, Problem, Problems
 from tilewright.hardware.core import Core
 from tilewright.hardware.dataflow_checks import is_usual_loop
-from tilewright.hardware.yaml_schema import parse_unrolling
-from tilewright.mapping.constraints import LAYER_KINDS, WILDCARD, Mapping, MappingConstraints
+from tilewright.mapping.constraints import DEFAULT, LAYER_KINDS, WILDCARD, Mapping, MappingConstraints
 from tilewright.mapping.data_locality_reach import reach_faults
-from tilewright.validation import items, parsed, table, texts
+from tilewright.mapping.yaml_schema import LinksEntry, MappingEntry
+from tilewright.validation import each, items, table, whole
 from tilewright.workload.graph import Workload
 from tilewright.yamlfile import YamlDocument, load_yaml
 
 _NEWEST_DIALECT = ("kernel", "layers", "fused_groups")
 """Keys of mapping files of Stream after 2025, which have another form."""
-_DEFAULT = "default"
 
 
 def refuse_multi_core(data: Any, problems: Problems) -> bool:
@@ -29,48 +28,63 @@ def refuse_multi_core(data: Any, problems: Problems) -> bool:
     return bool(problems.found)
 
 
-def check_mapping(data: Any, problems: Problems) -> None:
+def check_mapping(problems: Problems, entries: list[MappingEntry]) -> None:
     """Record every problem across fields, and notices of what is unusual."""
-    entries = [table(entry) for entry in items(data)]
-    names = [name if isinstance(name := entry.get("name"), str) else None for entry in entries]
-    for index, name in enumerate(names):
-        if name is not None and name in names[:index]:
-            problems.at((index, "name"), "another entry has the same name", name)
-    if entries and _DEFAULT not in names:
+    names = [None if entry is None else entry.name for entry in entries]
+    if entries and DEFAULT not in names:
         problems.at((), "an entry with `name: default` is required, for layers that no other entry selects")
-    for index, entry in enumerate(entries):
-        name = names[index]
-        if name is not None and name.startswith("@") and name[1:] not in LAYER_KINDS:
-            problems.unknown_name((index, "name"), "no such kind of layer", name, [f"@{kind}" for kind in LAYER_KINDS])
-        _check_links((index, "memory_operand_links"), table(entry.get("memory_operand_links")), problems)
-        _note_repeated_dimensions((index, "spatial_mapping"), table(entry.get("spatial_mapping")), problems)
-        _check_boundaries((index, "level_boundaries"), table(entry), problems)
-        _check_cores((index,), table(entry), problems)
+    for index, entry in each(entries):
+        one = problems.within(index)
+        if entry.name is not None and entry.name in names[:index]:
+            one.at(("name",), "another entry has the same name", entry.name)
+        if entry.name is not None and entry.name.startswith("@") and entry.name[1:] not in LAYER_KINDS:
+            one.unknown_name(("name",), "no such kind of layer", entry.name, [f"@{kind}" for kind in LAYER_KINDS])
+        _check_links(one.within("memory_operand_links"), entry.memory_operand_links)
+        for dimension, loops in (entry.spatial_mapping or {}).items():
+            _note_repeated_dimensions(one.within("spatial_mapping", dimension), loops)
+        _check_boundaries(one, entry)
+        _check_cores(one, entry)
 
 
-def _check_boundaries(path: KeyPath, entry: dict[Any, Any], problems: Problems) -> None:
+def _check_boundaries(problems: Problems, entry: MappingEntry) -> None:
     """Boundaries count the loops of an ordering that leaves nothing open, and never fall from level to level."""
-    boundaries = table(entry.get("level_boundaries"))
-    if not boundaries:
+    if entry.level_boundaries is None:
         return
-    loops = items(entry.get("temporal_ordering"))
-    if not loops or any(WILDCARD in items(loop) for loop in loops):
-        problems.at(path, "needs a temporal_ordering that gives every loop with its size")
-    for operand, counts in boundaries.items():
-        numbers = [count for count in items(counts) if isinstance(count, int)]
-        if numbers != sorted(numbers):
-            problems.at((*path, operand), "a level cannot end before the one below it", str(numbers))
+    loops = entry.temporal_ordering
+    if not problems.has("temporal_ordering") and (not loops or any(loop.size is None for loop in whole(loops))):
+        problems.at(("level_boundaries",), "needs a temporal_ordering that gives every loop with its size")
+    for operand in ("O", "W", "I"):
+        counts = whole(getattr(entry.level_boundaries, operand))
+        if counts != sorted(counts):
+            path = ("level_boundaries", operand)
+            problems.at(path, "a level cannot end before the one below it", str(counts))
 
 
-def _check_cores(path: KeyPath, entry: dict[Any, Any], problems: Problems) -> None:
+def _check_cores(problems: Problems, entry: MappingEntry) -> None:
     """A core is given once, unless groups are fixed to it; a name of a dimension once; fixed cores are named."""
-    if entry.get("core_allocation_is_fixed") is not True:
-        problems.repeated((*path, "core_allocation"), items(entry.get("core_allocation")), "this core is named before")
-    problems.repeated(
-        (*path, "layer_dimension_names"), texts(entry.get("layer_dimension_names")), "this name is given before"
-    )
-    if entry.get("core_allocation_is_fixed") is True and not entry.get("core_allocation"):
-        problems.at((*path, "core_allocation_is_fixed"), "needs a core_allocation")
+    if not entry.core_allocation_is_fixed:
+        problems.repeated(("core_allocation",), entry.core_allocation or (), "this core is named before")
+    elif not entry.core_allocation and not problems.has("core_allocation"):
+        problems.at(("core_allocation_is_fixed",), "needs a core_allocation")
+    problems.repeated(("layer_dimension_names",), entry.layer_dimension_names or (), "this name is given before")
+
+
+def _check_links(problems: Problems, links: LinksEntry | None) -> None:
+    used: dict[str, str] = {}
+    for operand, memory_operand in {} if links is None else links:
+        if memory_operand in used:
+            message = f"is linked to operand {used[memory_operand]} too; links must be one to one"
+            problems.at((operand,), message, memory_operand)
+        if memory_operand is not None:
+            used.setdefault(memory_operand, operand)
+
+
+def _note_repeated_dimensions(problems: Problems, loops: list[tuple[str, int]]) -> None:
+    seen: set[str] = set()
+    for index, (dimension, _) in each(loops):
+        if dimension in seen:
+            problems.notice((index,), f"{dimension} is given twice here, the last one counts")
+        seen.add(dimension)
 
 
 def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = "") -> list[Problem]:
@@ -158,32 +172,10 @@ def document_behind(mapping: Mapping, file: str) -> YamlDocument:
         return known
     names = [entry.name for entry in mapping.entries]
     written = [name if isinstance(name := table(entry).get("name"), str) else "" for entry in items(document.data)]
-    return document if names in (written, [*written, _DEFAULT]) else known
+    return document if names in (written, [*written, DEFAULT]) else known
 
 
 def _lists_of(entry: MappingConstraints) -> dict[str, Any]:
     """The name and the lists of an entry, for the paths of problems."""
     keys = ("core_allocation", "intra_core_tiling", "inter_core_tiling", "temporal_ordering")
     return {"name": entry.name} | {key: list(getattr(entry, key)) for key in keys}
-
-
-def _check_links(path: KeyPath, links: dict[Any, Any], problems: Problems) -> None:
-    used: dict[str, str] = {}
-    for operand, memory_operand in links.items():
-        if not isinstance(memory_operand, str):
-            continue
-        if memory_operand in used:
-            message = f"is linked to operand {used[memory_operand]} too; links must be one to one"
-            problems.at((*path, operand), message, memory_operand)
-        used.setdefault(memory_operand, str(operand))
-
-
-def _note_repeated_dimensions(path: KeyPath, unrollings: dict[Any, Any], problems: Problems) -> None:
-    for array_dimension, entries in unrollings.items():
-        seen = set()
-        for index, text in enumerate(items(entries)):
-            pair = parsed(parse_unrolling, text) if isinstance(text, str) else None
-            if pair is not None and pair[0] in seen:
-                problems.notice((*path, array_dimension, index), f"{pair[0]} is given twice here, the last one counts")
-            if pair is not None:
-                seen.add(pair[0])

@@ -3,10 +3,10 @@
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field, PlainValidator
 from pydantic import WithJsonSchema as JsonSchema
 
-from tilewright.hardware.yaml_schema import ArrayDimension, UnrollingText
+from tilewright.hardware.yaml_schema import ArrayDimension, Unrolling
 from tilewright.mapping.constraints import ALL_TILES, WILDCARD, TemporalOrderingEntry, TilingEntry
 from tilewright.units import LARGEST_WHOLE_NUMBER, FieldError
 from tilewright.validation import Count, Entry, Name, TextForm, json_schema
@@ -53,14 +53,9 @@ def parse_intra_core_entry(text: str) -> TilingEntry:
     return entry
 
 
-def _keep_ordering_entry(value: Any) -> Any:
-    parse_ordering_entry(value)
-    return value
-
-
-OrderingEntry = Annotated[
-    Any,
-    AfterValidator(_keep_ordering_entry),
+OrderingLoop = Annotated[
+    TemporalOrderingEntry,
+    PlainValidator(parse_ordering_entry),
     JsonSchema(
         {
             "type": "array",
@@ -75,8 +70,8 @@ OrderingEntry = Annotated[
 ]
 LoopDimension = Annotated[str, TextForm(check_loop_dimension, LOOP_DIMENSION.pattern)]
 MemoryOperand = Literal["I1", "I2", "O"]
-IntraCoreText = Annotated[str, TextForm(parse_intra_core_entry, _TILING.pattern.replace(r"|\*", ""))]
-InterCoreText = Annotated[str, TextForm(parse_tiling_entry, _TILING.pattern)]
+IntraCoreLoop = Annotated[TilingEntry, TextForm(parse_intra_core_entry, _TILING.pattern.replace(r"|\*", ""))]
+InterCoreLoop = Annotated[TilingEntry, TextForm(parse_tiling_entry, _TILING.pattern)]
 
 
 class LinksEntry(Entry):
@@ -131,13 +126,13 @@ class MappingEntry(Entry):
     """Which layers: a layer name, an operator type, `@` and a kind of layer (`@depthwise`, `@vector`, `@pooling`,
     ...), a glob over layer names, or `default`. For each layer the first of these kinds that matches counts. An entry
     called `default` is required."""
-    spatial_mapping: dict[ArrayDimension, list[UnrollingText]] | None = None
+    spatial_mapping: dict[ArrayDimension, list[Unrolling]] | None = None
     """Loops unrolled over each array dimension, as `K, 32`; array dimensions left out are searched."""
     spatial_mapping_hint: dict[ArrayDimension, list[LoopDimension]] | None = None
     """For array dimensions that are searched: the loop dimensions to try there."""
     memory_operand_links: LinksEntry | None = None
     """Layer operand to memory operand, one to one; by default O: O, W: I2, I: I1."""
-    temporal_ordering: list[OrderingEntry] | None = None
+    temporal_ordering: list[OrderingLoop] | None = None
     """Loops from innermost to outermost, as [OX, 112], [OX, "*"] for any size, ["*", "*"] for any loops between."""
     level_boundaries: BoundariesEntry | None = None
     """Which memory level keeps which loops of a complete temporal ordering; without it the allocator decides, as in
@@ -154,10 +149,10 @@ class MappingEntry(Entry):
     """Several cores: ids of those that may run the layer; without it any that can."""
     core_allocation_is_fixed: bool = False
     """Several cores: true if group g of the layer (a part of `inter_core_tiling`) runs on core g of the list."""
-    intra_core_tiling: list[IntraCoreText] | None = None
+    intra_core_tiling: list[IntraCoreLoop] | None = None
     """Several cores: loops that cut a layer into tiles which run one after the other, innermost first, as `OY, 4` for
     4 tiles or `OY, all` for one of each line. Dimensions that a layer does not have are passed over."""
-    inter_core_tiling: list[InterCoreText] | None = None
+    inter_core_tiling: list[InterCoreLoop] | None = None
     """Several cores: loops that cut a layer into parts for different cores, as `K, 2`; `K, *` is one for each core of
     `core_allocation`."""
     layer_dimension_names: list[LoopDimension] | None = None

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from tilewright.causes import some_of
 from tilewright.errors import Problems
 from tilewright.hardware.system import MEMORY, OFFCHIP, MultiCoreAccelerator
-from tilewright.mapping.constraints import Mapping, MappingConstraints
+from tilewright.mapping.constraints import DEFAULT, Mapping, MappingConstraints
 from tilewright.mapping.core_choice import COMPUTES_NOTHING, CoreChoice, core_choice
 from tilewright.mapping.unused_entries import note_unused_entries
 from tilewright.stages.system_problem import SystemProblem
 from tilewright.workload.graph import Workload, WorkloadNode
-
-_DEFAULT = "default"
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ def _check_named(
 ) -> None:
     """A core that can run none of the layers it is named for is a slip, unless the entry is for what is left; a fixed
     one must run them all. Layers that no core can run are told apart from this."""
-    is_general = entry.name == _DEFAULT or any(character in entry.name for character in "*?[")
+    is_general = entry.name == DEFAULT or any(character in entry.name for character in "*?[")
     some = [(node, dict(choice.reasons)) for node, choice in zip(nodes, choices, strict=True) if choice.core_ids]
     for position, core_id in enumerate(entry.core_allocation):
         unable = [(node, reasons[core_id]) for node, reasons in some if core_id in reasons]

@@ -14,9 +14,9 @@ from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.hardware.system_checks import core_ids_of
 from tilewright.mapping.constraints import Mapping
-from tilewright.mapping.readable import readable_mapping
 from tilewright.mapping.source import parse_mapping
 from tilewright.mapping.yaml_checks import check_mapping_against_workload, document_behind
+from tilewright.mapping.yaml_reader import readable_mapping
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.preflight import preflight
 from tilewright.stages.preflight_cores import CoreNames, check_ids

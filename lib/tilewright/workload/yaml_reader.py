@@ -7,7 +7,6 @@ from typing import Any
 from tilewright.errors import Problems
 from tilewright.file_kinds import WORKLOAD, refuse_other_kind
 from tilewright.validation import validate
-from tilewright.workload.equation import parse_equation, parse_relation
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.yaml_checks import check_workload
@@ -29,8 +28,8 @@ def workload_of(document: YamlDocument, name: str, notices: list[str] | None = N
     """The workload of a loaded document. Raises InputError."""
     refuse_other_kind(document, WORKLOAD)
     problems = Problems(document)
-    entries = validate(WorkloadFile, document.data, problems)
-    check_workload(document.data, problems)
+    entries: list[LayerEntry] = validate(WorkloadFile, document.data, problems)
+    check_workload(problems, entries or [])
     problems.finish(notices)
     names = _unique_names([entry.name or f"Layer{entry.id}" for entry in entries])
     nodes = (_node(*triple) for triple in zip(entries, document.data, names, strict=True))
@@ -60,16 +59,16 @@ def _node(entry: LayerEntry, written: dict[str, Any], name: str) -> WorkloadNode
 
 
 def _layer(entry: LayerEntry, name: str, constants: tuple[str, ...]) -> Layer:
-    operands = parse_equation(entry.equation)
+    operands = entry.equation
     precisions = entry.operand_precision.model_dump()
     order = (OUTPUT, FINAL_OUTPUT, *(operand for operand, _ in operands[1:]))
-    windows = [dimension.upper() for dimension in entry.pr_loop_dims or ()]
+    windows = entry.pr_loop_dims or ()
     return Layer(
         name=name,
         operator_type=entry.operator_type,
         operand_dimensions=operands,
-        loop_sizes=tuple(zip((name.upper() for name in entry.loop_dims), entry.loop_sizes, strict=True)),
-        relations=tuple(parse_relation(text) for text in entry.dimension_relations or ()),
+        loop_sizes=tuple(zip(entry.loop_dims, entry.loop_sizes, strict=True)),
+        relations=tuple(entry.dimension_relations or ()),
         precision_bits=tuple((operand, precisions[operand]) for operand in order),
         padding=tuple(
             (name, (before, after)) for name, (before, after) in zip(windows, entry.padding or (), strict=False)

@@ -9,14 +9,16 @@ from tilewright.workload.equation import (
     EQUATION_PATTERN,
     LOOP_DIMENSION,
     RELATION_PATTERN,
+    OperandDimensions,
     check_loop_dimension,
     parse_equation,
     parse_relation,
 )
+from tilewright.workload.layer import DimensionRelation
 
 LoopDimension = Annotated[str, TextForm(check_loop_dimension, LOOP_DIMENSION.pattern)]
-Equation = Annotated[str, TextForm(parse_equation, EQUATION_PATTERN)]
-Relation = Annotated[str, TextForm(parse_relation, RELATION_PATTERN)]
+Equation = Annotated[OperandDimensions, TextForm(parse_equation, EQUATION_PATTERN)]
+Relation = Annotated[DimensionRelation, TextForm(parse_relation, RELATION_PATTERN)]
 Bits = Annotated[int, Field(ge=0, le=1024)]
 PositiveBits = Annotated[int, Field(gt=0, le=1024)]
 Padding = Annotated[list[Count], Field(min_length=2, max_length=2)]
