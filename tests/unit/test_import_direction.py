@@ -9,6 +9,7 @@ import tilewright
 PACKAGE = Path(tilewright.__file__).parent
 LEVELS = (
     ("causes", "errors", "profile", "units", "compiled", "record_pointer", "registry", "steps"),
+    ("stage_table",),
     ("yamlfile",),
     ("file_kinds", "validation"),
     ("artifacts",),

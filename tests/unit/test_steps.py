@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tilewright.artifacts.digests import CODE_OF
 from tilewright.cli.main import VERBS
-from tilewright.stages.multi_flow import CATALOGUE
+from tilewright.stages.catalogue import CATALOGUES
 from tilewright.steps import MULTI, SINGLE, STEPS, artifacts
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -69,7 +69,7 @@ def test_the_page_of_artifacts_names_every_file() -> None:
 def test_stages_of_steps_are_in_the_catalogue() -> None:
     """By the names that pipelines give them."""
     for step in STEPS.values():
-        assert set(step.stages) <= set(CATALOGUE.names)
+        assert set(step.stages) <= set(CATALOGUES[MULTI].names)
 
 
 def test_artifacts_of_runs() -> None:

@@ -1,4 +1,5 @@
-"""The stages there are, by name, and the names that zigzag-dse gives them. Modules are imported when they are used."""
+"""The stages of a flow by name, also by the names that zigzag-dse and Stream give them; modules are imported when they
+are used."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,63 +7,66 @@ from functools import cached_property
 from importlib import import_module
 from typing import cast
 
+from tilewright.stage_table import CORE, STAGES, Listed
 from tilewright.stages.base import Stage
+from tilewright.steps import MULTI, SINGLE
+
+_ELSEWHERE = {
+    SINGLE: {MULTI: "is a stage of the multi-core flow"},
+    MULTI: {
+        SINGLE: "is a stage of the single-core flow; stages that map computation nodes stand in the pipeline of"
+        " IntraCoreMapping"
+    },
+    CORE: {SINGLE: "is for whole networks; a computation node is one layer"},
+}
+"""Flow -> another flow -> what is told of a stage that only the other has."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Catalogue:
-    """Stages by name."""
+    """The stages that pipelines of a flow may have."""
 
-    homes: Mapping[str, tuple[str, ...]]
-    """Module -> the stages in it."""
-    other_names: Mapping[str, str]
-    """Names that others use as well -> ours, without `Stage` at their end."""
+    flow: str
 
     @cached_property
+    def listed(self) -> Mapping[str, Listed]:
+        """The stages by our names, in the order of the table."""
+        return {stage.name: stage for stage in STAGES if self.flow in stage.flows}
+
+    @property
     def names(self) -> tuple[str, ...]:
-        """Our names, in the order of the catalogue."""
-        return tuple(self._home_of)
+        """Our names."""
+        return tuple(self.listed)
 
     @cached_property
-    def _home_of(self) -> dict[str, str]:
-        return {name: home for home, names in self.homes.items() for name in names}
+    def other_names(self) -> Mapping[str, str]:
+        """Names that others use as well -> ours, without `Stage` at their end."""
+        return {name: stage.name for stage in self.listed.values() for name in stage.also}
 
     def canonical_name(self, name: str) -> str:
         """Our name of a stage, '' if there is no such stage: also for `LomaStage` or `WorkloadStage`."""
         for candidate in (name, name.removeprefix("tilewright.stages.").rpartition(".")[2]):
             short = candidate.removesuffix("Stage")
             found = self.other_names.get(short, short)
-            if found in self._home_of and (candidate == name or name.startswith("tilewright.stages.")):
+            if found in self.listed and (candidate == name or name.startswith("tilewright.stages.")):
                 return found
+        return ""
+
+    def elsewhere(self, name: str) -> str:
+        """Where a stage belongs that no pipeline of this flow may have; '' for a name that means nothing."""
+        for stage in self.listed.values():
+            if name in stage.absorbs:
+                return f"is no stage of its own here: {stage.name} does its work; leave it out"
+        for other, text in _ELSEWHERE[self.flow].items():
+            if name in CATALOGUES[other].listed:
+                return text
         return ""
 
     def stage_class(self, name: str) -> type[Stage]:
         """The class of a stage by our name."""
-        return cast(type[Stage], getattr(import_module(self._home_of[name]), name))
+        module = import_module(f"tilewright.stages.{self.listed[name].module}")
+        return cast(type[Stage], getattr(module, name))
 
 
-CATALOGUE = Catalogue(
-    homes={
-        "tilewright.stages.workload_parsers": ("ONNXModelParser", "WorkloadParser"),
-        "tilewright.stages.hardware_parser": ("AcceleratorParser",),
-        "tilewright.stages.mapping_parser": ("MappingParser",),
-        "tilewright.stages.saving": ("SimpleSave", "CompleteSave", "PickleSave", "Dump"),
-        "tilewright.stages.plotting": ("PlotTemporalMappings",),
-        "tilewright.stages.workload": ("Workload",),
-        "tilewright.stages.data_locality": ("SearchUnusedMemory", "RemoveUnusedMemory"),
-        "tilewright.stages.reductions": ("MinimalLatency", "MinimalEnergy", "MinimalEDP", "Sum", "Listify"),
-        "tilewright.stages.spatial": ("SpatialMappingGenerator", "SpatialMappingConversion"),
-        "tilewright.stages.spatial_custom": ("CustomSpatialMappingGenerator",),
-        "tilewright.stages.temporal": ("Loma", "Salsa", "Exact", "TemporalOrderingConversion"),
-        "tilewright.stages.costing": ("CostModel",),
-    },
-    other_names={
-        "SearchInterLayerDataLocality": "SearchUnusedMemory",
-        "ExploitInterLayerDataLocality": "RemoveUnusedMemory",
-        "TemporalMappingGenerator": "Loma",
-        "Visualization": "PlotTemporalMappings",
-    },
-)
-"""The stages of the single-core flow; those of several cores are in `multi_catalogue`."""
-NAMES, OTHER_NAMES = CATALOGUE.names, CATALOGUE.other_names
-canonical_name, stage_class = CATALOGUE.canonical_name, CATALOGUE.stage_class
+CATALOGUES = {flow: Catalogue(flow) for flow in (SINGLE, MULTI, CORE)}
+"""Flow -> its stages."""

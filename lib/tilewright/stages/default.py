@@ -1,7 +1,8 @@
 """The default pipeline of the single-core flow: what `tilewright map` runs unless a pipeline is given."""
 
+from tilewright import steps
 from tilewright.search.options import SearchOptions
-from tilewright.stages.catalogue import CATALOGUE
+from tilewright.stages.catalogue import CATALOGUES
 from tilewright.stages.descriptions import Descriptions, NetworkProblem
 from tilewright.stages.entries import Entry
 from tilewright.stages.flow import Flow
@@ -41,21 +42,12 @@ def default_entries(options: SearchOptions, onnx: bool = True) -> list[Entry]:
     return [*parser_entries(onnx), *search_entries(options)]
 
 
-_SEVERAL_CORES = "is a stage of the multi-core flow"
 SINGLE = Flow(
-    catalogue=CATALOGUE,
+    catalogue=CATALOGUES[steps.SINGLE],
     default_entries=default_entries,
     takes=Descriptions,
     giver="what people wrote",
-    ends_with=("CostModel",),
     problem=NetworkProblem,
     parser_entries=parser_entries,
-    others=dict.fromkeys(
-        (
-            *("StreamONNXModelParser", "UserDefinedModelParser", "SystemMappingParser", "LayerSplitting"),
-            *("GenerateCNWorkloadHybrid", "IntraCoreMapping", "InterCoreMapping"),
-        ),
-        _SEVERAL_CORES,
-    ),
 )
 """The single-core flow."""

@@ -17,8 +17,9 @@ from typing import Any
 from tilewright.artifacts.canonical import canonical_text
 from tilewright.artifacts.codec import encode
 from tilewright.search.batch import CostedBatch, OrderBatch
+from tilewright.stage_table import STAGES
 from tilewright.stages.base import Same, Stage, Types, type_name
-from tilewright.stages.catalogue import CATALOGUE, Catalogue
+from tilewright.stages.catalogue import CATALOGUES, Catalogue
 from tilewright.stages.descriptions import Descriptions, NetworkProblem
 from tilewright.stages.items import (
     Evaluations,
@@ -28,33 +29,29 @@ from tilewright.stages.items import (
     SpatialCandidate,
     TemporalProblem,
 )
-from tilewright.stages.multi_flow import CATALOGUE as MULTI_CATALOGUE
 from tilewright.stages.multi_items import CnProblem, CostedCnProblem, SystemProblem
 from tilewright.stages.multi_result import MultiCoreResult
 from tilewright.stages.multi_run import MultiCoreProblem, ScheduledNetwork
 from tilewright.stages.tally import CandidateTally
+from tilewright.steps import MULTI, SINGLE
 
 BEGIN, END = "<!-- catalogue: made by tilewright.stages.document -->", "<!-- end of the catalogue -->"
 MULTI_BEGIN = "<!-- catalogue of the multi-core flow: made by tilewright.stages.document -->"
 MULTI_END = "<!-- end of the catalogue of the multi-core flow -->"
 SHOWN_FILE = re.compile(r"(<!-- file: (\S+) -->\n```python\n).*?```\n", re.DOTALL)
 """A block of a page that shows a file of the project."""
-GROUPS = {
-    "Parsers": ("ONNXModelParser", "WorkloadParser", "AcceleratorParser", "MappingParser"),
-    "Networks": ("Workload", "SearchUnusedMemory", "RemoveUnusedMemory"),
-    "Spatial mappings": ("SpatialMappingGenerator", "CustomSpatialMappingGenerator", "SpatialMappingConversion"),
-    "Temporal mappings": ("Loma", "Salsa", "Exact", "TemporalOrderingConversion"),
-    "Cost": ("CostModel",),
-    "Reductions": ("MinimalLatency", "MinimalEnergy", "MinimalEDP", "Sum", "Listify"),
-    "Saving and drawing": ("SimpleSave", "CompleteSave", "PickleSave", "Dump", "PlotTemporalMappings"),
-}
+
+
+def _groups(flow: str, without: str = "") -> dict[str, tuple[str, ...]]:
+    """Heading -> the stages of a flow under it; stages that are also in the flow `without` are left out."""
+    listed = [stage for stage in STAGES if flow in stage.flows and without not in stage.flows]
+    headings = dict.fromkeys(stage.heading for stage in listed)
+    return {heading: tuple(stage.name for stage in listed if stage.heading == heading) for heading in headings}
+
+
+GROUPS = _groups(SINGLE)
 """Heading -> the stages under it."""
-MULTI_GROUPS = {
-    "Reading a network for several cores": (
-        *("StreamONNXModelParser", "UserDefinedModelParser", "SystemMappingParser", "LayerSplitting"),
-    ),
-    "Computation nodes": ("GenerateCNWorkloadHybrid", "IntraCoreMapping", "InterCoreMapping"),
-}
+MULTI_GROUPS = _groups(MULTI, without=SINGLE)
 """The same for the multi-core flow; AcceleratorParser is that of the single-core flow."""
 
 
@@ -87,7 +84,7 @@ PARTS = (
     Part(
         BEGIN,
         END,
-        CATALOGUE,
+        CATALOGUES[SINGLE],
         GROUPS,
         {
             "What flows down": (
@@ -100,7 +97,7 @@ PARTS = (
     Part(
         MULTI_BEGIN,
         MULTI_END,
-        MULTI_CATALOGUE,
+        CATALOGUES[MULTI],
         MULTI_GROUPS,
         {
             "What flows down to the cores": (SystemProblem, CnProblem, CostedCnProblem, MultiCoreProblem),

@@ -1,7 +1,7 @@
 """What the pipelines of a flow are made of: their stages, their default, what goes in and what ends them."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from tilewright.search.options import SearchOptions
@@ -24,16 +24,17 @@ class Flow:
     """What the first stage is given."""
     giver: str
     """Who gives that, for people."""
-    ends_with: tuple[str, ...]
-    """Stages of which one ends a pipeline."""
     problem: type | None = None
     """What the parsers make; None: there are none."""
     parser_entries: Callable[[bool], list[Entry]] = _no_entries
     """The parsers that a full list may leave out."""
     collects: tuple[type, ...] = ()
     """What results of the first stage must be; () for anything."""
-    others: Mapping[str, str] = field(default_factory=dict)
-    """Names of stages that are not in this flow -> where they belong, for people."""
+
+    @property
+    def ends_with(self) -> tuple[str, ...]:
+        """The stages of which one ends a pipeline."""
+        return tuple(name for name in self.catalogue.names if self.catalogue.stage_class(name).gives is None)
 
     def gives(self, wanted: type) -> list[str]:
         """Names of the stages that hand on items of a type."""

@@ -9,10 +9,11 @@ from tilewright.errors import InputError, Problem
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.cost_classes import cost_classes
 from tilewright.search.options import SearchOptions
+from tilewright.stage_table import CORE
 from tilewright.stages.base import Control, Rest, Stage, is_own
-from tilewright.stages.catalogue import CATALOGUE, Catalogue
+from tilewright.stages.catalogue import CATALOGUES
 from tilewright.stages.cn_needs import class_needs
-from tilewright.stages.default import search_entries
+from tilewright.stages.default import REDUCTION_OF, search_entries
 from tilewright.stages.entries import Entry
 from tilewright.stages.flow import Flow
 from tilewright.stages.intra_core_mapping import map_core
@@ -24,13 +25,6 @@ from tilewright.stages.reductions import Reduction
 from tilewright.stages.results import model_of
 from tilewright.stages.slices import Slice
 
-_OF_LAYERS = ("MinimalLatency", "MinimalEnergy", "MinimalEDP")
-_HOMES = {
-    home: names if not home.endswith(".reductions") else _OF_LAYERS
-    for home, names in CATALOGUE.homes.items()
-    if home.rpartition(".")[2] in ("reductions", "spatial", "spatial_custom", "temporal", "costing")
-}
-
 
 def _search_of_a_layer(options: SearchOptions, onnx: bool) -> list[Entry]:
     """The default pipeline below Workload; only a network can say which memories a layer does without."""
@@ -40,19 +34,11 @@ def _search_of_a_layer(options: SearchOptions, onnx: bool) -> list[Entry]:
 
 
 CN_SEARCH = Flow(
-    catalogue=Catalogue(_HOMES, CATALOGUE.other_names),
+    catalogue=CATALOGUES[CORE],
     default_entries=_search_of_a_layer,
     takes=LayerProblem,
     giver="IntraCoreMapping",
-    ends_with=("CostModel",),
     collects=(Evaluations,),
-    others={
-        name: "is for whole networks; a computation node is one layer"
-        for home, names in CATALOGUE.homes.items()
-        if home not in _HOMES or home.endswith(".reductions")
-        for name in names
-        if name not in _OF_LAYERS
-    },
 )
 """The pipelines that search the mapping of a computation node on one core."""
 
@@ -124,7 +110,7 @@ class IntraCoreMapping(Stage):
         message = "writes files, which no stage can do here"
         problems = [Problem(f"{stage.name()} {message}", path="pipeline") for stage in stages if stage.exports]
         if not any(isinstance(stage, Reduction) or not is_own(type(stage)) for stage in stages):
-            allowed = ", ".join(_OF_LAYERS)
+            allowed = ", ".join(REDUCTION_OF.values())
             problems.append(Problem("no stage keeps the best mapping of a CN", path="pipeline", allowed=allowed))
         if problems:
             raise InputError(problems)

@@ -126,8 +126,8 @@ def _class_of(entry: Entry, flow: Flow, folder: Path | None, findings: list[Find
             findings += [Finding.of(problem, entry.place) for problem in error.problems]
             return None
     short = entry.stage.removesuffix("Stage")
-    if short in flow.others:
-        findings.append(Finding(entry.place, f"{short} {flow.others[short]}"))
+    if elsewhere := flow.catalogue.elsewhere(short):
+        findings.append(Finding(entry.place, f"{short} {elsewhere}"))
         return None
     names = flow.catalogue.names
     nearest = nearest_name(short, names)

@@ -31,8 +31,8 @@ ROOTS = {
     "summarize": "cli/summarize.py",
 }
 """Step -> the modules of the verb that its rule calls, or of the stages that are part of it."""
-DISPATCH = {"__init__.py", "__main__.py", "cli/__init__.py", "cli/main.py", "cli/options.py", "steps.py"}
-DISPATCH |= {"cli/multi_options.py", "stages/__init__.py"}
+DISPATCH = {"__init__.py", "__main__.py", "cli/__init__.py", "cli/main.py", "cli/options.py"}
+DISPATCH |= {"cli/multi_options.py", "stages/__init__.py", "stage_table.py", "steps.py"}
 """Modules that dispatch and print, and decide no result."""
 PRINTED_ONLY = dict.fromkeys(
     ("map", "multi_pipeline", "cost", "allocate", "cns", "split", "schedule"), ("report/", "peers/zigzag/exports/")

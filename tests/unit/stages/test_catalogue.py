@@ -10,13 +10,17 @@ import pytest
 import yaml
 from tilewright.search.options import SearchOptions
 from tilewright.stages import Control, Descriptions, Pipeline
-from tilewright.stages.catalogue import NAMES, OTHER_NAMES, canonical_name, stage_class
+from tilewright.stages.catalogue import CATALOGUES
 from tilewright.stages.document import BEGIN, docstring_parts, field_docs, listed_stages, with_catalogue
 from tilewright.stages.run import map_problem
+from tilewright.steps import SINGLE
 
 from tests.unit.engine.engine_cases import network
 from tests.unit.stages.stage_cases import LAYERS, MAPPING, OPTIONS, PROJECT, ordered_mapping, problem, run
 
+STAGES = CATALOGUES[SINGLE]
+NAMES, OTHER_NAMES = STAGES.names, STAGES.other_names
+canonical_name, stage_class = STAGES.canonical_name, STAGES.stage_class
 REQUIRED = (
     *("AcceleratorParser", "ONNXModelParser", "WorkloadParser", "Workload", "SearchUnusedMemory", "RemoveUnusedMemory"),
     *("SpatialMappingConversion", "SpatialMappingGenerator", "TemporalOrderingConversion", "Loma", "Salsa", "Exact"),

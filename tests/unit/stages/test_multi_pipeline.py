@@ -114,7 +114,8 @@ def test_a_subclass_of_a_stage_is_one_of_its_kind() -> None:
     ("pipeline", "parts"),
     [
         (["IntraCoreMaping"], ["pipeline[0]: no such stage, got 'IntraCoreMaping' (did you mean 'IntraCoreMapping'?)"]),
-        (["Xyz"], ["no such stage, got 'Xyz' (allowed: StreamONNXModelParser, ", "dotted path of a class of yours"]),
+        (["Xyz"], ["no such stage, got 'Xyz' (allowed: AcceleratorParser, StreamONNX",
+                   "dotted path of a class of yours"]),
         (["Loma"], ["pipeline[0]: Loma is a stage of the single-core flow; ", "the pipeline of IntraCoreMapping"]),
         (["TilingGenerationStage"], ["TilingGeneration is no stage of its own here: GenerateCNWorkloadHybrid"]),
         ([CUT, ALLOCATE], ["pipeline[1]: InterCoreMapping takes CostedCnProblem, but gets CnProblem from",

@@ -17,22 +17,25 @@ from tilewright.scheduling.core_costs import read_core_costs
 from tilewright.search.store import Store
 from tilewright.stages import Control, Descriptions, LayerProblem, Pipeline, Stage
 from tilewright.stages.base import run_stages
+from tilewright.stages.catalogue import CATALOGUES
 from tilewright.stages.document import docstring_parts, field_docs
 from tilewright.stages.hardware_parser import AcceleratorParser
 from tilewright.stages.items import SpatialCandidate
 from tilewright.stages.multi_allocation import InterCoreMapping
 from tilewright.stages.multi_costs import IntraCoreMapping
-from tilewright.stages.multi_flow import CATALOGUE
 from tilewright.stages.multi_items import CnProblem, CostedCnProblem, SystemProblem
 from tilewright.stages.multi_parsers import StreamONNXModelParser, SystemMappingParser, UserDefinedModelParser
 from tilewright.stages.multi_splitting import LayerSplitting
 from tilewright.stages.multi_tiling import GenerateCNWorkloadHybrid
 from tilewright.stages.spatial_custom import CustomSpatialMappingGenerator
+from tilewright.steps import MULTI
 
 from tests.unit.cli.multi_core import CORES, cut_and_cost, given, inputs, write_network
 from tests.unit.cli.multi_core import GA as GA_FLAGS
 from tests.unit.engine.engine_cases import constraints, convolution, small_core
 from tests.unit.stages.multi_cases import GA, LAYERS, built, descriptions, names, run
+
+CATALOGUE = CATALOGUES[MULTI]
 
 PARSERS = ("StreamONNXModelParser", "UserDefinedModelParser", "SystemMappingParser", "AcceleratorParser")
 
