@@ -13,7 +13,8 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 from snakemake.persistence import PersistenceBase
 
-from tilewright.artifacts.digests import CODE_OF, code_digest, input_digest
+from tilewright.artifacts.digests import input_digest
+from tilewright.artifacts.step_code import code_digests
 from tilewright.cli.config import NAME_PATTERN, command_line, plan_of
 from tilewright.cli.multi_config import MODEL as MULTI_MODEL
 from tilewright.cli.multi_digests import read_system
@@ -91,7 +92,7 @@ ARTIFACTS = sorted(
         for run in (*PLAN.runs, *PLAN.multi_runs)
     }
 )
-CODE = {step: code_digest(step, LIBRARY / "tilewright") for step in CODE_OF}
+CODE = code_digests(LIBRARY / "tilewright")
 
 
 wildcard_constraints:

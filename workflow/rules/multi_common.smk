@@ -105,9 +105,10 @@ def system_of(wildcards):
 
 
 def stage_code_of_multi(wildcards):
-    """Param function: digests of the code behind the pipeline of a run, if it has one of its own."""
+    """Param function: digests of the code behind the pipeline of a run, if it has one of its own, and of what writes its exports."""
     stages = MULTI_RUN_OF[wildcards.run].stages
-    return [stages.code, CODE["multi_pipeline"]] if stages.pipeline else []
+    exports = [CODE["export"]] if stages.exports else []
+    return [stages.code, CODE["multi_pipeline"], *exports] if stages.pipeline else []
 
 
 def multi_runs_that(hold):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tilewright import __version__
-from tilewright.artifacts.digests import code_digest
+from tilewright.artifacts.step_code import code_digest
 
 
 def provenance(step: str, inputs: dict[str, str], options: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The content-addressed store of mapped layers: keyed by what was asked, not by names.
 
 Key: canonical layer (name-free) x canonical core (name-free) x constraints x the stages of the search with their
-parameters x digest of the code. An entry is written once, atomically, and verified when read; a damaged one counts as
-absent. Deleting the store costs only time.
+parameters x digest of the code that these run. An entry is written once, atomically, and verified when read; a damaged
+one counts as absent. Deleting the store costs only time.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from typing import Any
 
 from tilewright.artifacts.canonical import JsonValue, canonical_text, write_atomically
 from tilewright.artifacts.codec import encode
-from tilewright.artifacts.digests import code_digest, content_digest
+from tilewright.artifacts.digests import content_digest
 from tilewright.cost.record import Record
 from tilewright.errors import InputError
 from tilewright.hardware.core import Core
@@ -25,11 +25,11 @@ SCHEMA = "tilewright/mapped-layer/1"
 
 
 def problem_key(layer: Layer, core: Core, constraints: MappingConstraints, search: JsonValue) -> str:
-    """Digest of a mapping problem; `search` says how it is searched.
+    """Digest of a mapping problem; `search` says how, and by which code, it is searched.
 
     Names of the layer, of the core and of the mapping entry do not count.
     """
-    return content_digest([SCHEMA, *_name_free(layer, core, constraints), search, code_digest("map")])
+    return content_digest([SCHEMA, *_name_free(layer, core, constraints), search])
 
 
 def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> list[dict[str, Any]]:

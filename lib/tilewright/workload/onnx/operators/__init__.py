@@ -3,29 +3,29 @@
 from importlib import import_module
 
 _FAMILIES = (
-    "convolution",
-    "convolution_transposed",
-    "matrix",
-    "matrix_microsoft",
-    "einsum",
-    "recurrent",
-    "attention",
-    "attention_microsoft",
-    "pooling",
-    "elementwise",
-    "elementwise_quantised",
-    "normalization",
-    "reduction",
-    "resize",
-    "movement",
-    "gather",
-    "embedding_microsoft",
-    "experts",
-    "not_modelled",
+    "tilewright.workload.onnx.operators.convolution",
+    "tilewright.workload.onnx.operators.convolution_transposed",
+    "tilewright.workload.onnx.operators.matrix",
+    "tilewright.workload.onnx.operators.matrix_microsoft",
+    "tilewright.workload.onnx.operators.einsum",
+    "tilewright.workload.onnx.operators.recurrent",
+    "tilewright.workload.onnx.operators.attention",
+    "tilewright.workload.onnx.operators.attention_microsoft",
+    "tilewright.workload.onnx.operators.pooling",
+    "tilewright.workload.onnx.operators.elementwise",
+    "tilewright.workload.onnx.operators.elementwise_quantised",
+    "tilewright.workload.onnx.operators.normalization",
+    "tilewright.workload.onnx.operators.reduction",
+    "tilewright.workload.onnx.operators.resize",
+    "tilewright.workload.onnx.operators.movement",
+    "tilewright.workload.onnx.operators.gather",
+    "tilewright.workload.onnx.operators.embedding_microsoft",
+    "tilewright.workload.onnx.operators.experts",
+    "tilewright.workload.onnx.operators.not_modelled",
 )
 
 
 def register_operators() -> None:
     """Import every family, which registers its operators."""
     for family in _FAMILIES:
-        import_module(f"{__name__}.{family}")
+        import_module(family)
