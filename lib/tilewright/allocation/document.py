@@ -43,7 +43,7 @@ def allocation_document(
     return {
         "workload": names.network,
         "hardware": names.accelerator,
-        "objective": result.options.objective,
+        "objective": result.objective,
         "settings": dict(settings),
         "search": search,
         **_figures(result.chosen),

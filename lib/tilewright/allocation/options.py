@@ -36,6 +36,11 @@ class AllocationOptions:
         if problems:
             raise InputError(problems)
 
+    def stated(self) -> dict[str, Any]:
+        """The options by name for the summary of a search, but for the objective."""
+        names = ("nb_ga_individuals", "nb_ga_generations", "seed", "time_budget_s")
+        return {name: getattr(self, name) for name in names}
+
     @property
     def planned_evaluations(self) -> int:
         """Most evaluations that the first population and all generations make."""

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tilewright.allocation.options import AllocationOptions
 from tilewright.allocation.point import Evaluation
 from tilewright.allocation.space import AllocationSpace, Genome
 from tilewright.scheduling.problem import Integers
@@ -47,11 +46,15 @@ class AllocationResult:
     """The chosen allocation and what it was chosen from."""
 
     space: AllocationSpace
-    options: AllocationOptions
+    objective: str
+    """What the chosen allocation minimises."""
+    options: Mapping[str, Any]
+    """What the search was told, by name, as a summary tells it: each way to search has its own."""
     chosen: Evaluation
     front: tuple[Evaluation, ...]
     """Pareto front over everything that was evaluated, by rising latency."""
     generations: tuple[GenerationRow, ...]
+    """How the search went on; () for one that has no such steps."""
     evaluations: int
     """Distinct allocations that were evaluated."""
     infeasible: Mapping[Genome, str]
@@ -114,11 +117,8 @@ def summary(result: AllocationResult) -> dict[str, Any]:
     """Plain data of a search: options, size of the space, evaluations, why it ended, why some have no schedule."""
     reasons = sorted(Counter(result.infeasible.values()).items(), key=lambda item: (-item[1], item[0]))
     return {
-        "objective": result.options.objective,
-        "nb_ga_individuals": result.options.nb_ga_individuals,
-        "nb_ga_generations": result.options.nb_ga_generations,
-        "seed": result.options.seed,
-        "time_budget_s": result.options.time_budget_s,
+        "objective": result.objective,
+        **result.options,
         "genes": len(result.space.flexible),
         "allocations": str(result.space.size),
         "evaluations": result.evaluations,

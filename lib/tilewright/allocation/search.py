@@ -117,7 +117,8 @@ class _Search:
         complete = EVERYTHING if self.evaluator.count == self.space.size else GENERATIONS
         return AllocationResult(
             space=self.space,
-            options=self.options,
+            objective=self.options.objective,
+            options=self.options.stated(),
             chosen=choose(points, self.options.objective),
             front=pareto_front(points),
             generations=tuple(self.rows),

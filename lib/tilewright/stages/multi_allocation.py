@@ -96,7 +96,8 @@ class CoreAllocation(Stage):
                 raise MappingError(f"none of {len(genomes)} proposed allocations has a schedule: {reasons}")
             return AllocationResult(
                 space=space,
-                options=AllocationOptions(self.objective, max(2, len(genomes)), 0, threads=control.threads),
+                objective=self.objective,
+                options={},
                 chosen=choose(points, self.objective),
                 front=pareto_front(points),
                 generations=(),
@@ -230,7 +231,8 @@ class FixedAllocation(CoreAllocation):
         point = Evaluation(made.genome, found.latency_cycles, found.energy_pj)
         allocation = AllocationResult(
             space=space,
-            options=AllocationOptions(self.objective, 2, 0, threads=1),
+            objective=self.objective,
+            options={},
             chosen=point,
             front=(point,),
             generations=(),

@@ -68,7 +68,7 @@ class MultiCoreResult:
         search = summary(self.allocation)
         del search["excluded_cores"]
         allocation = {**search, "front_size": len(self.allocation.front)}
-        return self.summary_of(self.allocation.options.objective, allocation)
+        return self.summary_of(self.allocation.objective, allocation)
 
     def summary_of(
         self, objective: str, allocation: Mapping[str, Any] | None, notices: Sequence[str] = (), **first: Any
