@@ -39,7 +39,6 @@ from tilewright.units import (
     parse_size_bits,
 )
 
-Parsed = TypeVar("Parsed")
 Item = TypeVar("Item")
 TABLE_MARK, LIST_MARK, VALUE_MARK = "[table]", "[list]", "[value]"
 """Tags of the forms of a value that is a table or a list of tables, and of one that is a table or a plain value."""
@@ -267,26 +266,3 @@ def whole(values: Iterable[Item | None] | None) -> list[Item]:
 def names_of(values: Sequence[Item | None] | None) -> list[Item]:
     """The items of a list that others are to name; none if one is a hole: it may be the one that is meant."""
     return [] if values is None or None in values else whole(values)
-
-
-def table(value: Any) -> dict[Any, Any]:
-    """`value` if it is a table, else an empty one: for checks on raw data, whose shape is checked elsewhere."""
-    return value if isinstance(value, dict) else {}
-
-
-def items(value: Any) -> list[Any]:
-    """`value` if it is a list, else an empty one."""
-    return value if isinstance(value, list) else []
-
-
-def texts(value: Any) -> list[str | None]:
-    """The items of a list, with None in the place of each that is not text."""
-    return [item if isinstance(item, str) else None for item in items(value)]
-
-
-def parsed(parse: Callable[[Any], Parsed], value: Any) -> Parsed | None:
-    """`parse(value)`, or None if it is refused (which the model has reported)."""
-    try:
-        return parse(value)
-    except FieldError:
-        return None

@@ -89,6 +89,16 @@ def document_of(data: object, file: str = "") -> YamlDocument:
     return YamlDocument(file, _plain(data, file, 0))
 
 
+def table(value: Any) -> dict[Any, Any]:
+    """`value` if it is a table, else an empty one: of data that nothing was checked of."""
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: Any) -> list[Any]:
+    """`value` if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
 def _read_text(path: Path, file: str) -> str:
     try:
         if path.stat().st_size > LARGEST_FILE_BYTES:

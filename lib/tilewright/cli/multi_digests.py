@@ -12,8 +12,8 @@ from typing import Any
 
 from tilewright.artifacts.digests import input_digest, said_digest
 from tilewright.errors import InputError
-from tilewright.hardware.core_paths import core_file_names, core_files_of, find_core_file
-from tilewright.yamlfile import load_yaml
+from tilewright.hardware.core_paths import core_file_names, core_files_of, core_ids_of, find_core_file
+from tilewright.yamlfile import YamlDocument, load_yaml, table
 
 ROLE_IDS = ("pooling_core_id", "simd_core_id", "offchip_core_id")
 """Keys of a regular graph that give a core a role."""
@@ -36,15 +36,8 @@ class SystemFiles:
     """Core id -> name of its core file, where that exists."""
     path_of: Mapping[str, Path]
     """Name of a core file -> path, in the order of core ids."""
-
-    @cached_property
-    def offchip_id(self) -> int | None:
-        """Id of the off-chip core, None if there is none."""
-        for core_id, (place, _) in core_files_of(self.data).items():
-            if place == ("offchip_core",):
-                return core_id
-        said = _table(self.data.get("graph")).get("offchip_core_id", self.data.get("offchip_core_id"))
-        return said if type(said) is int else None
+    offchip_id: int | None
+    """Id of the off-chip core, None if there is none."""
 
     @cached_property
     def core_names(self) -> tuple[str, ...]:
@@ -60,7 +53,7 @@ class SystemFiles:
         """Digest of what one core file says."""
         return input_digest(self.path_of[name]) if name in self.path_of else "missing"
 
-    def of_cost_table(self, name: str) -> str:
+    def of_costtable(self, name: str) -> str:
         """Digest of what the cost table of one core file depends on: that file, which cores have it, what they are for
         and can run, and the off-chip memory, from which operands that are too large stream."""
         uses = [[core_id, *self._use(core_id)] for core_id, found in self.name_of.items() if found == name]
@@ -72,49 +65,47 @@ class SystemFiles:
         """Digest of what the graph of computation nodes depends on: which cores there are, what they can run, and
         what their memories hold; neither links nor costs."""
         cores = [[core_id, name, self._use(core_id)] for core_id, name in self.name_of.items()]
-        capacities = {name: _capacities(_data_of(path)) for name, path in self.path_of.items()}
+        capacities = {name: _capacities(table(_document_of(path).data)) for name, path in self.path_of.items()}
         return said_digest([cores, self.offchip_id, self.data.get("core_memory_sharing"), capacities])
 
     def _use(self, core_id: int) -> list[Any]:
         """What the accelerator file says that a core is for, and can run."""
-        graph = _table(self.data.get("graph"))
+        graph = table(self.data.get("graph"))
         roles = [key for key in ROLE_IDS if graph.get(key) == core_id]
-        said = (_table(self.data.get(key)).get(core_id) for key in ("core_roles", "core_operator_types"))
+        said = (table(self.data.get(key)).get(core_id) for key in ("core_roles", "core_operator_types"))
         return [core_id == self.offchip_id, roles, *said]
 
 
 def read_system(file: Path | str) -> SystemFiles:
     """What an accelerator file and its core files say. Never raises."""
     path = Path(file)
-    data = _data_of(path)
+    document = _document_of(path)
+    data = table(document.data)
     found = {core_id: find_core_file(name, path.parent) for core_id, (_, name) in core_files_of(data).items()}
     paths = {core_id: core_path for core_id, core_path in found.items() if core_path is not None}
     names = dict(zip(paths, core_file_names(list(paths.values())), strict=True))
-    return SystemFiles(path, data, names, {names[core_id]: core_path for core_id, core_path in paths.items()})
+    path_of = {names[core_id]: core_path for core_id, core_path in paths.items()}
+    return SystemFiles(path, data, names, path_of, core_ids_of(document).offchip)
 
 
 def is_system(file: Path | str) -> bool | None:
     """Whether a hardware file is of an accelerator of several cores; None if it says nothing."""
-    data = _data_of(Path(file))
+    data = table(_document_of(Path(file)).data)
     return "cores" in data if data else None
 
 
 def _capacities(core: Mapping[Any, Any]) -> list[Any]:
     memories = {
-        name: [_table(memory).get(key) for key in GRAPH_KEYS_OF_MEMORY]
-        for name, memory in _table(core.get("memories")).items()
+        name: [table(memory).get(key) for key in GRAPH_KEYS_OF_MEMORY]
+        for name, memory in table(core.get("memories")).items()
     }
     # The step that makes the graph also checks which array dimensions a mapping file names.
-    arrays = [_table(core.get(key)).get("dimensions") for key in ("operational_array", "multipliers")]
+    arrays = [table(core.get(key)).get("dimensions") for key in ("operational_array", "multipliers")]
     return [[core.get(key) for key in GRAPH_KEYS_OF_CORE], arrays, memories]
 
 
-def _data_of(path: Path) -> Mapping[Any, Any]:
+def _document_of(path: Path) -> YamlDocument:
     try:
-        return _table(load_yaml(path).data)
+        return load_yaml(path)
     except (InputError, OSError):
-        return {}
-
-
-def _table(value: Any) -> Mapping[Any, Any]:
-    return value if isinstance(value, dict) else {}
+        return YamlDocument(str(path), {})

@@ -57,7 +57,7 @@ def hardware(
 
 def _core_paths(file: Path) -> dict[str, Path]:
     """Core file name -> path, of the file of an accelerator of several cores."""
-    from tilewright.hardware.core_files import core_paths
+    from tilewright.hardware.core_paths import core_paths
 
     return {} if is_artifact(file) else core_paths(file)
 

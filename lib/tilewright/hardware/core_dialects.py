@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilewright.errors import InputError, KeyPath, Problem
-from tilewright.validation import items, table, texts
-from tilewright.yamlfile import YamlDocument
+from tilewright.yamlfile import YamlDocument, items, table
 
 PORT_KINDS = (("r_port", "read"), ("w_port", "write"), ("rw_port", "read_write"))
 _BANDWIDTHS = {"r_bw", "w_bw"}
@@ -80,7 +79,7 @@ def _memory(document: YamlDocument, path: KeyPath, memory: Any, problems: list[P
     """A memory with a list of ports; itself if it is not written in the old form."""
     if not isinstance(memory, dict) or not set(memory) >= _BANDWIDTHS:
         return memory
-    operands = [name for name in texts(memory.get("operands")) if name is not None]
+    operands = [name for name in items(memory.get("operands")) if isinstance(name, str)]
     tables = items(memory.get("ports"))
     if not all(isinstance(entry, dict) and "name" not in entry for entry in tables):
         return memory

@@ -6,21 +6,9 @@ from pathlib import Path
 from tilewright.errors import Problem, TilewrightError, nearest_name
 from tilewright.hardware.core import Core
 from tilewright.hardware.core_dialects import only_stores
-from tilewright.hardware.core_paths import core_file_names, core_files_of, core_paths, find_core_file
 from tilewright.hardware.yaml_checks import OFF_CHIP, PART, STORE
 from tilewright.hardware.yaml_reader import core_entry, core_of
-from tilewright.validation import table
-from tilewright.yamlfile import load_yaml
-
-__all__ = [
-    "CoreFile",
-    "core_file_names",
-    "core_files_of",
-    "core_paths",
-    "find_core_file",
-    "missing_file_problem",
-    "read_core_file",
-]
+from tilewright.yamlfile import load_yaml, table
 
 
 class NotOneCoreError(TilewrightError):

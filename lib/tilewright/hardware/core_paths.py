@@ -1,16 +1,17 @@
-"""Where the core files are that the file of an accelerator of several cores names, and what they are called.
+"""The cores that the file of an accelerator of several cores names: their ids, their files, where these are.
 
 Nothing heavier than YAML here: the Snakefile asks at every parse.
 """
 
 import os
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilewright.yamlfile import load_yaml
+from tilewright.yamlfile import YamlDocument, load_yaml, table
 
 FOLDER_OF_HARDWARE, FOLDER_OF_INPUTS = "hardware", "inputs"
+_MOST_LISTED = 12
 _MOST_FILES = 20_000
 """Files looked at when a bare name is searched in folders."""
 
@@ -48,17 +49,51 @@ def core_file_names(paths: list[Path]) -> list[str]:
     return [names[path] for path in resolved]
 
 
+@dataclass(frozen=True)
+class CoreIds:
+    """The core ids that a file defines."""
+
+    known: tuple[int, ...]
+    offchip: int | None
+    """Also an id that no core has, if the file says so."""
+    is_certain: bool = True
+    """False where two cores have one id, which is told: then nobody knows which ids there should be."""
+
+    @property
+    def onchip(self) -> tuple[int, ...]:
+        """All but the off-chip core."""
+        return tuple(core_id for core_id in self.known if core_id != self.offchip)
+
+    @property
+    def allowed(self) -> str:
+        """The ids in words."""
+        if len(self.known) > _MOST_LISTED:
+            return f"{self.known[0]} to {self.known[-1]}"
+        return ", ".join(map(str, self.known)) or "none"
+
+
+def core_ids_of(document: YamlDocument) -> CoreIds:
+    """The core ids in the file of an accelerator, unchecked."""
+    data = table(document.data)
+    cores, files = data.get("cores"), core_files_of(data)
+    listed = range(len(cores)) if isinstance(cores, list) else [key for key in table(cores) if type(key) is int]
+    offchip: Any = table(data.get("graph")).get("offchip_core_id", data.get("offchip_core_id"))
+    offchip = next((core_id for core_id, (path, _) in files.items() if path == ("offchip_core",)), offchip)
+    is_certain = not any(len(path) == 2 and path[0] == "cores" for path in document.repeated)
+    return CoreIds(tuple(sorted({*listed, *files})), offchip if type(offchip) is int else None, is_certain)
+
+
 def core_files_of(data: Any) -> dict[int, tuple[tuple[str | int, ...], str]]:
     """Core id -> (where it stands, file as written) of all cores in the data of an accelerator file, unchecked."""
-    cores = _table(data).get("cores")
+    cores = table(data).get("cores")
     if isinstance(cores, list):
         return {index: (("cores", index), name) for index, name in enumerate(cores) if isinstance(name, str)}
-    listed = {key: name for key, name in _table(cores).items() if type(key) is int and isinstance(name, str)}
+    listed = {key: name for key, name in table(cores).items() if type(key) is int and isinstance(name, str)}
     found: dict[int, tuple[tuple[str | int, ...], str]] = {key: (("cores", key), name) for key, name in listed.items()}
-    offchip = _table(data).get("offchip_core")
+    offchip = table(data).get("offchip_core")
     if isinstance(offchip, str):
         # An id of its own also where keys of `cores` are broken, so that its file is read and checked.
-        known = [key for key in _table(cores) if type(key) is int]
+        known = [key for key in table(cores) if type(key) is int]
         found[max(known, default=-1) + 1] = (("offchip_core",), offchip)
     return dict(sorted(found.items()))
 
@@ -86,8 +121,3 @@ def _search(name: str, folder: Path) -> Path | None:
             if seen > _MOST_FILES:
                 break
     return None
-
-
-def _table(value: Any) -> Mapping[Any, Any]:
-    """`value` if it is a table, else an empty one; what is wrong is told elsewhere."""
-    return value if isinstance(value, dict) else {}

@@ -1,55 +1,14 @@
 """Checks across the fields of an accelerator file; fields that are broken, which is told, are holes in it."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from tilewright.errors import WRITTEN, KeyPath, Problems
 from tilewright.hardware.core import Core
-from tilewright.hardware.core_files import core_files_of
+from tilewright.hardware.core_paths import CoreIds
 from tilewright.hardware.system_schema import MESH, ROLE_KEYS, ConnectionEntry, ConnectivityFile, GraphFile, SystemFile
 from tilewright.hardware.top_memories import memory_differences, shared_memory_names, top_memories
-from tilewright.validation import each, table
+from tilewright.validation import each
 from tilewright.yamlfile import YamlDocument
-
-_MOST_LISTED = 12
-
-
-@dataclass(frozen=True)
-class CoreIds:
-    """The core ids that a file defines."""
-
-    known: tuple[int, ...]
-    offchip: int | None
-    """Also an id that no core has, if the file says so."""
-    is_certain: bool = True
-    """False where two cores have one id, which is told: then nobody knows which ids there should be."""
-
-    @property
-    def onchip(self) -> tuple[int, ...]:
-        """All but the off-chip core."""
-        return tuple(core_id for core_id in self.known if core_id != self.offchip)
-
-    @property
-    def allowed(self) -> str:
-        """The ids in words."""
-        if len(self.known) > _MOST_LISTED:
-            return f"{self.known[0]} to {self.known[-1]}"
-        return ", ".join(map(str, self.known)) or "none"
-
-
-def core_ids_of(document: YamlDocument) -> CoreIds:
-    """The core ids in a file."""
-    data = document.data
-    cores = table(data).get("cores")
-    listed = range(len(cores)) if isinstance(cores, list) else [key for key in table(cores) if type(key) is int]
-    offchip: Any = table(table(data).get("graph")).get("offchip_core_id", table(data).get("offchip_core_id"))
-    files = core_files_of(data)
-    for core_id, (path, _) in files.items():
-        if path == ("offchip_core",):
-            offchip = core_id
-    is_certain = not any(len(path) == 2 and path[0] == "cores" for path in document.repeated)
-    return CoreIds(tuple(sorted({*listed, *files})), offchip if type(offchip) is int else None, is_certain)
 
 
 def check_ids(problems: Problems, document: YamlDocument, entry: SystemFile, ids: CoreIds) -> None:

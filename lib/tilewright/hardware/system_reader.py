@@ -6,24 +6,15 @@ from typing import Any
 from tilewright.errors import Problems
 from tilewright.hardware.connections import default_cost, read_connections
 from tilewright.hardware.core import Core
-from tilewright.hardware.core_files import (
-    CoreFile,
-    NotOneCoreError,
-    core_file_names,
-    core_files_of,
-    find_core_file,
-    missing_file_problem,
-    read_core_file,
-)
+from tilewright.hardware.core_files import CoreFile, NotOneCoreError, missing_file_problem, read_core_file
+from tilewright.hardware.core_paths import CoreIds, core_file_names, core_files_of, core_ids_of, find_core_file
 from tilewright.hardware.interconnect import Link, all_pairs
 from tilewright.hardware.path_checks import check_paths
 from tilewright.hardware.system import COMPUTE, MEMORY, OFFCHIP, CorePlace, MultiCoreAccelerator
 from tilewright.hardware.system_checks import (
-    CoreIds,
     check_graph,
     check_ids,
     check_shared_memories,
-    core_ids_of,
     note_closed_memories,
     note_silent_ports,
     sharing_groups,
@@ -40,8 +31,8 @@ from tilewright.hardware.system_links import (
 )
 from tilewright.hardware.system_schema import MESH, ROLE_KEYS, ConnectivityFile, GraphFile, SystemFile
 from tilewright.hardware.unmodelled import check_unmodelled, note_unmodelled
-from tilewright.validation import table, validate
-from tilewright.yamlfile import YamlDocument
+from tilewright.validation import validate
+from tilewright.yamlfile import YamlDocument, table
 
 Pair = tuple[int, int]
 

@@ -5,8 +5,9 @@ from typing import Any
 
 from tilewright.errors import KeyPath, Problems
 from tilewright.hardware.core import Core
+from tilewright.hardware.core_paths import CoreIds
 from tilewright.hardware.interconnect import Link
-from tilewright.hardware.system_checks import CoreIds, known_core
+from tilewright.hardware.system_checks import known_core
 from tilewright.hardware.system_schema import ConnectivityFile, RateEntry, parse_rate_place
 from tilewright.hardware.top_memories import top_memories
 from tilewright.validation import each

@@ -15,8 +15,8 @@ from tilewright.hardware.yaml_schema import (
     MemoryEntry,
     PortEntry,
 )
-from tilewright.validation import table, validate
-from tilewright.yamlfile import YamlDocument, document_of, load_yaml
+from tilewright.validation import validate
+from tilewright.yamlfile import YamlDocument, document_of, load_yaml, table
 
 
 def read_accelerator(source: str | Path | dict[str, Any], notices: list[str] | None = None) -> Accelerator:

@@ -10,9 +10,9 @@ from tilewright.hardware.dataflow_checks import is_usual_loop
 from tilewright.mapping.constraints import DEFAULT, LAYER_KINDS, WILDCARD, Mapping, MappingConstraints
 from tilewright.mapping.data_locality_reach import reach_faults
 from tilewright.mapping.yaml_schema import LinksEntry, MappingEntry
-from tilewright.validation import each, items, table, whole
+from tilewright.validation import each, whole
 from tilewright.workload.graph import Workload
-from tilewright.yamlfile import YamlDocument, load_yaml
+from tilewright.yamlfile import YamlDocument, items, load_yaml, table
 
 _NEWEST_DIALECT = ("kernel", "layers", "fused_groups")
 """Keys of mapping files of Stream after 2025, which have another form."""

@@ -2,23 +2,20 @@
 that cut it: all of it at once, before anything is computed."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from tilewright.errors import InputError, Problem, Problems
+from tilewright.errors import Problem, Problems
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import CnGraph
-from tilewright.fusion.mapped_tiling import fixed_cores_mismatch
 from tilewright.fusion.outer_loops import Tiling
-from tilewright.fusion.stacks import LAYER_BY_LAYER
-from tilewright.fusion.tiling_options import TilingOptions, network_tiling
+from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.mapping.yaml_checks import check_mapping_against_workload, document_behind
 from tilewright.stages.preflight_cores import check_array_names, check_cores
+from tilewright.stages.preflight_cutting import check_cutting
 from tilewright.stages.preflight_dataflows import dataflow_problems
 from tilewright.stages.preflight_exchange import check_exchange
 from tilewright.stages.preflight_memories import check_memories
 from tilewright.stages.preflight_needs import offchip_problems, prefetch_problems
-from tilewright.stages.preflight_stacks import check_cutoffs, note_interleaved_stacks
-from tilewright.stages.preflight_tiles import check_hint_loops, check_tiles
 from tilewright.stages.system_problem import SystemProblem
 
 
@@ -54,7 +51,7 @@ def preflight(
     check_cores(problems, problem)
     check_array_names(problems, problem)
     _check_reach(problems, problem)
-    tiling = None if options is None else _check_cutting(problems, problem, options)
+    tiling = check_cutting(problems, problem.workload, problem.mapping, problem.accelerator, options)
     if not any(node.layer for node in problem.workload.nodes):
         message = "the network has no layer that computes anything"
         problems.found.append(Problem(message, path=problem.workload.name))
@@ -75,23 +72,6 @@ def _check_reach(problems: Problems, problem: SystemProblem) -> None:
         if entry.memory_reach is not None:
             message = "is for one core alone: where data of several cores lie, the schedule says"
             problems.at((index, "memory_reach"), message)
-
-
-def _check_cutting(problems: Problems, problem: SystemProblem, options: TilingOptions) -> Tiling | None:
-    """Record what is wrong with tiles and stacks; the tiling if there is one."""
-    if options.cn_define_mode is None:
-        check_tiles(problems, problem.workload, problem.mapping)
-    else:
-        check_hint_loops(problems, problem.workload, options)
-        _note_tilings_of_no_effect(problems, problem)
-    before = len(problems.found)
-    check_cutoffs(problems, problem.workload, options)
-    tiling = _tiling(problems, problem, options)
-    if tiling is not None and options.cn_define_mode is not None:
-        _check_fixed_lists(problems, problem, options, tiling)
-    if tiling is not None:
-        note_interleaved_stacks(problems, problem.workload, tiling)
-    return tiling if len(problems.found) == before else None
 
 
 def checked_cn_graph(
@@ -120,57 +100,3 @@ def check_cn_graph(
     graph = None if found.tiling is None else told.attempt(build_cn_graph, problem.workload, found.tiling)
     told.finish()
     return graph, found.notices
-
-
-def _note_tilings_of_no_effect(problems: Problems, problem: SystemProblem) -> None:
-    keys = ("intra_core_tiling", "inter_core_tiling")
-    named = [key for key in keys if any(getattr(entry, key) for entry in problem.mapping.entries)]
-    if named:
-        problems.notices.append(f"cn_define_mode is given: {', '.join(named)} of the mapping file play no part")
-
-
-def _tiling(problems: Problems, problem: SystemProblem, options: TilingOptions) -> Tiling | None:
-    """The tiling, of which all problems are recorded; where only its stacks are wrong, with other stacks; else None."""
-    parts = (problem.workload, problem.mapping, problem.accelerator)
-    try:
-        return network_tiling(*parts, options)
-    except InputError as error:
-        _record(problems, problem, error)
-    if options.layer_stacks is not None or options.stack_cutoffs:
-        try:
-            return network_tiling(*parts, replace(options, layer_stacks=None, stack_cutoffs=()))
-        except InputError as error:
-            _record(problems, problem, error)
-    return None
-
-
-def _record(problems: Problems, problem: SystemProblem, error: InputError) -> None:
-    """Record the problems of an error; those of an entry of the mapping file get its place."""
-    index_of = {entry.name: index for index, entry in enumerate(problem.mapping.entries)}
-    for one in error.problems:
-        if one.path in index_of:
-            path = (index_of[one.path], "core_allocation")
-            problems.at(path, one.message, one.value or None, one.allowed, one.nearest)
-        else:
-            problems.found.append(one)
-
-
-def _check_fixed_lists(problems: Problems, problem: SystemProblem, options: TilingOptions, tiling: Tiling) -> None:
-    """A list of fixed cores has one for each group of its layers, or one for all of them.
-
-    Of a network cut layer by layer, whatever the mapping file says, the list is a choice: there is only one group.
-    """
-    for node in problem.workload.nodes:
-        if node.layer is None:
-            continue
-        entry = problem.mapping.constraints_for(node.layer)
-        groups = tiling.of_node[node.node_id].group_count
-        message = fixed_cores_mismatch(node, entry, groups)
-        if not message:
-            continue
-        path = (problem.mapping.entries.index(entry), "core_allocation")
-        if options.mode == LAYER_BY_LAYER and groups == 1:
-            problems.notice(path, "the fixed cores are a choice for layers of one group")
-        else:
-            listed = str(list(entry.core_allocation))
-            problems.at(path, message, listed, "one core for each group, or one for all")

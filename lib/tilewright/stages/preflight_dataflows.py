@@ -7,9 +7,8 @@ from tilewright.hardware.core import Core
 from tilewright.hardware.core_paths import core_paths
 from tilewright.hardware.dataflow_checks import is_usual_loop
 from tilewright.stages.system_problem import SystemProblem, has_lines
-from tilewright.validation import table
 from tilewright.workload.graph import Workload
-from tilewright.yamlfile import YamlDocument, load_yaml
+from tilewright.yamlfile import YamlDocument, load_yaml, table
 
 
 def dataflow_problems(problem: SystemProblem) -> list[Problem]:

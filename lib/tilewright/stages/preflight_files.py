@@ -8,11 +8,9 @@ from pathlib import Path
 from tilewright.artifacts.envelope import is_artifact
 from tilewright.artifacts.files import file_of
 from tilewright.errors import InputError, Problem, Problems
-from tilewright.fusion.hint_loops import hint_loop_problems
-from tilewright.fusion.stacks import layer_stacks
 from tilewright.fusion.tiling_options import TilingOptions
+from tilewright.hardware.core_paths import core_ids_of
 from tilewright.hardware.system import MultiCoreAccelerator
-from tilewright.hardware.system_checks import core_ids_of
 from tilewright.mapping.constraints import Mapping
 from tilewright.mapping.source import parse_mapping
 from tilewright.mapping.yaml_checks import check_mapping_against_workload, document_behind
@@ -20,11 +18,9 @@ from tilewright.mapping.yaml_reader import readable_mapping
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.preflight import preflight
 from tilewright.stages.preflight_cores import CoreNames, check_ids
+from tilewright.stages.preflight_cutting import check_cutting
 from tilewright.stages.preflight_needs import prefetch_problems
-from tilewright.stages.preflight_stacks import check_cutoffs
-from tilewright.stages.preflight_tiles import check_hint_loops, check_tiles
 from tilewright.stages.system_problem import SystemProblem, read_parts, system_problem
-from tilewright.workload.graph import Workload
 from tilewright.yamlfile import YamlDocument, document_of, load_yaml
 
 
@@ -61,7 +57,7 @@ def _problems_of_the_rest(
         if mapping is not None and names is not None:
             check_ids(problems, mapping, names)
         if read.network is not None:
-            _check_cutting(problems, read.network, mapping, options)
+            check_cutting(problems, read.network, mapping, system, options)
             problems.found += prefetch_problems(read.network, prefetch)
             if mapping is not None:
                 problems.found += check_mapping_against_workload(mapping, read.network, file)
@@ -77,32 +73,19 @@ def _problems_of_the_rest(
 
 def _mapping(read: Descriptions) -> tuple[Mapping | None, bool]:
     """The mapping, or what can be read of it; None if that is nothing."""
-    source = read.mapping
-    if source is None:
+    if read.mapping is None:
         return None, False
     try:
-        return parse_mapping(source), True
+        return parse_mapping(read.mapping), True
     except InputError:
-        pass
-    try:
-        if not isinstance(source, str | PathLike):
-            return readable_mapping(document_of(source)), False
-        return (None if is_artifact(Path(source)) else readable_mapping(load_yaml(source))), False  # type: ignore[arg-type]
-    except InputError:
-        return None, False
+        document = _document(read.mapping)
+        return (None if document is None else readable_mapping(document)), False
 
 
 def _core_names(read: Descriptions) -> CoreNames | None:
     """The ids that the file of an accelerator gives, also where the rest of it is wrong; None if it gives none."""
-    source = read.hardware
-    try:
-        if isinstance(source, dict):
-            document = document_of(source)
-        elif isinstance(source, str | PathLike) and not is_artifact(Path(source)):
-            document = load_yaml(source)  # type: ignore[arg-type]
-        else:
-            return None
-    except InputError:
+    document = _document(read.hardware)
+    if document is None:
         return None
     ids = core_ids_of(document)
     if not ids.onchip or not ids.is_certain:
@@ -110,19 +93,14 @@ def _core_names(read: Descriptions) -> CoreNames | None:
     return CoreNames(ids.onchip, {} if ids.offchip is None else {ids.offchip: "the off-chip core"})
 
 
-def _check_cutting(
-    problems: Problems, network: Workload, mapping: Mapping | None, options: TilingOptions | None
-) -> None:
-    """Record what is wrong with tiles and stacks, for which no accelerator is needed."""
-    if options is None:
-        return
-    if options.cn_define_mode is not None:
-        problems.found += hint_loop_problems(options.hints(), [node for node in network.nodes if node.layer])
-        check_hint_loops(problems, network, options)
-    elif mapping is not None:
-        check_tiles(problems, network, mapping)
-    check_cutoffs(problems, network, options)
-    problems.attempt(layer_stacks, network, options.mode, options.layer_stacks, options.stack_cutoffs)
+def _document(source: object) -> YamlDocument | None:
+    """What a person wrote as a description; None for artifacts, and for files that cannot be read."""
+    try:
+        if isinstance(source, str | PathLike):
+            return None if is_artifact(Path(source)) else load_yaml(Path(source))
+        return document_of(source)
+    except InputError:
+        return None
 
 
 def _follows(found: Problem, told: Sequence[Problem]) -> bool:

@@ -9,7 +9,7 @@ from tilewright.artifacts.envelope import read_artifact
 from tilewright.cli.main import main
 from tilewright.errors import ArtifactError, InputError
 from tilewright.hardware.core import single_core
-from tilewright.hardware.core_files import core_file_names
+from tilewright.hardware.core_paths import core_file_names
 from tilewright.hardware.interconnect import Link, energy_per_bit_pj
 from tilewright.hardware.paths import path_table
 from tilewright.hardware.source import read_accelerator_artifact

@@ -17,8 +17,8 @@ from tilewright.errors import InputError, Problem, Problems
 from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.system_problem import SystemProblem, read_system_problem
-from tilewright.validation import Count, Entry, PositiveCount, table, validate
-from tilewright.yamlfile import YamlDocument, load_yaml
+from tilewright.validation import Count, Entry, PositiveCount, validate
+from tilewright.yamlfile import YamlDocument, load_yaml, table
 
 _FOR_PEOPLE = ("main", "commit", "zigzag", "workload_parser", "model")
 """Keys of a run file that say where it comes from."""

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.errors import Problems
-from tilewright.validation import items, table
-from tilewright.yamlfile import load_yaml
+from tilewright.yamlfile import items, load_yaml, table
 
 
 @dataclass(frozen=True)
