@@ -1,5 +1,6 @@
 """What stands in the registries: it can be had, and what asks for it knows nothing of it."""
 
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import pytest
 import tilewright
 from tilewright.peers.entries import ENTRIES
 from tilewright.registry import Registry, enter, entered
+
+from tests.unit.test_import_direction import LEVEL_OF
 
 PACKAGE = Path(tilewright.__file__).parent
 
@@ -18,6 +21,14 @@ def test_every_entry_can_be_had(owner: str) -> None:
     (registry,) = [one for one in registries if one.owner == owner]
     assert registry.names == tuple(ENTRIES[owner])
     assert all(registry[name] is not None for name in registry.names)
+
+
+def test_the_model_names_no_peer() -> None:
+    """Only what lies above the peers imports them; besides, there is the list of what steps run, in `artifacts`."""
+    below = {room for room, level in LEVEL_OF.items() if level < LEVEL_OF["peers"]} - {"artifacts", "registry"}
+    files = [path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0].removesuffix(".py") in below]
+    assert len(files) > 100
+    assert [path for path in files if "peers" in re.findall(r"\w+", path.read_text())] == []
 
 
 def test_an_entry_is_imported_when_it_is_used() -> None:

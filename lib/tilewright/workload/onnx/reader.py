@@ -39,8 +39,8 @@ def read_onnx(
     """The workload of an ONNX model.
 
     With the profile's switch `model_every_operator` all operators that compute become layers, and those that only move
-    data carry dependencies through (see `network_reader`); without it the reading is that of zigzag-dse 3.9.1 (see
-    `peers`).
+    data carry dependencies through (see `network_reader`); without it the reading is that of zigzag-dse 3.9.1
+    (of OTHER_READINGS).
 
     `source` is a path or a model in memory; weights are never loaded and may be absent. `name` defaults to the file's
     stem or the graph's name. `dims` is short for options with these dims. `notices`, if given, receives the notices of
