@@ -92,7 +92,7 @@ def measure_rate(arguments: argparse.Namespace) -> dict[str, Any]:
         ]
         ordering = constraints.temporal_ordering
         stream = timed(lambda p=problems, o=ordering: sum(feasible_orders(one, o, options) for one in p))
-        whole = timed(lambda la=layer, c=constraints: map_layer(la, core, c, options)["evaluations"])
+        whole = timed(lambda la=layer, c=constraints: map_layer(la, core, c, options).evaluations)
         rows.append({"layer": layer.name, **stream, "whole": whole})
     return {"measured": rows}
 
@@ -104,7 +104,7 @@ def measure_one(arguments: argparse.Namespace) -> dict[str, Any]:
     assert layer is not None
     start = time.process_time()
     record = map_layer(layer, core, mapping.constraints_for(layer), SearchOptions(lpf_limit=arguments.lpf_limit))
-    return {"layer": layer.name, "orders": record["evaluations"], "cpu_seconds": time.process_time() - start}
+    return {"layer": layer.name, "orders": record.evaluations, "cpu_seconds": time.process_time() - start}
 
 
 def main() -> None:

@@ -22,6 +22,7 @@ from tilewright.sources import (
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
+    from tilewright.cost.record import LayerRecord
     from tilewright.search.options import SearchOptions
     from tilewright.search.store import Store
     from tilewright.stages.items import MappedWorkload
@@ -39,7 +40,7 @@ def validate(path: FilePath) -> tuple[Problem, ...]:
 
 def map_layer(
     layer: Layer, core: Core, constraints: MappingConstraints, options: "SearchOptions | None" = None
-) -> dict[str, Any]:
+) -> "LayerRecord":
     """The best mapping of one layer on one core, as a record. Raises MappingError where nothing fits."""
     from tilewright.search.options import SearchOptions
     from tilewright.stages import run
@@ -93,7 +94,7 @@ def evaluate(
     memory_operand_links: Sequence[tuple[str, str]] = MappingConstraints.memory_operand_links,
     level_boundaries: Table[str, Sequence[int]] | None = None,
     options: "SearchOptions | None" = None,
-) -> dict[str, Any]:
+) -> "LayerRecord":
     """The cost of one given mapping, loops innermost first, as a record. Raises MappingError where it does not fit.
 
     `level_boundaries` are, for each operand, the numbers of loops up to and including each of its memories, as in a
@@ -108,7 +109,7 @@ def evaluate(
     return engine.evaluate(layer, core, links, as_unrolling(spatial_mapping), order, chosen, level_boundaries)
 
 
-def export_mapping(records: Sequence[Table[str, Any]], hardware: AcceleratorSource | None = None) -> str:
+def export_mapping(records: "Sequence[LayerRecord]", hardware: AcceleratorSource | None = None) -> str:
     """The mappings of records as the text of a mapping file that reads back to the same numbers."""
     from tilewright.report.export import mapping_yaml
 
@@ -116,7 +117,7 @@ def export_mapping(records: Sequence[Table[str, Any]], hardware: AcceleratorSour
     return mapping_yaml(records, tuple(core.operational_array.size_of) if core else ())
 
 
-def export_loop_nests(records: Sequence[Table[str, Any]]) -> str:
+def export_loop_nests(records: "Sequence[LayerRecord]") -> str:
     """The mappings of records as loop nests that a person can read."""
     from tilewright.report.loop_nest import network_loop_nests
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 import yaml
+from tilewright.artifacts.codec import encode
 from tilewright.cost.problem import port_services
-from tilewright.cost.record import Record
+from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.hardware.yaml_reader import read_accelerator
@@ -110,20 +111,20 @@ def as_tuples(value: Any) -> Any:
 # searches -------------------------------------------------------------------------------------------------------------
 
 
-def mapped_layer(layer: Layer, core: Core, constraints: MappingConstraints, options: SearchOptions) -> Record:
+def mapped_layer(layer: Layer, core: Core, constraints: MappingConstraints, options: SearchOptions) -> LayerRecord:
     """The best mapping of a layer; layers that differ in nothing but their names once only."""
     return mapped_nameless(replace(layer, name=""), core, constraints, options)
 
 
 @cache
-def mapped_nameless(layer: Layer, core: Core, constraints: MappingConstraints, options: SearchOptions) -> Record:
+def mapped_nameless(layer: Layer, core: Core, constraints: MappingConstraints, options: SearchOptions) -> LayerRecord:
     """The best mapping of a layer without a name."""
     return map_layer(layer, core, constraints, options)
 
 
 def search(
     workload: Workload, core: Core, mapping: Mapping, options: SearchOptions, always_from_top: bool = False
-) -> list[tuple[Layer, MemoryReach, Core, Record]]:
+) -> list[tuple[Layer, MemoryReach, Core, LayerRecord]]:
     """Each layer with its reach, its core and its mapping."""
     found = []
     for node, reach in zip(
@@ -176,14 +177,14 @@ def test_runs_of_the_reference_are_equal(name: str) -> None:
         assert [reach.activation, reach.output] == [level for _, level in expected["reach"]], layer.name
         assert reach.weight == (run["weight_level"] if layer.constant_operands else reach.activation), layer.name
         assert memories_of(reduced) == run["cores"][expected["core"]], layer.name
-        assert record["spatial_mapping"] == expected["spatial_mapping"], layer.name
-        assert record["temporal_mapping"] == expected["temporal_mapping"], layer.name
-        assert (record["energy_pj"], record["memory_energy_pj"]) == (expected["energy"], expected["mem_energy"])
-        parts = record["latency_breakdown_cycles"]
+        assert record.spatial_mapping == expected["spatial_mapping"], layer.name
+        assert encode(record.temporal_mapping) == expected["temporal_mapping"], layer.name
+        assert (record.energy_pj, record.energy_terms_pj["memory"]) == (expected["energy"], expected["mem_energy"])
+        parts = record.latency_breakdown_cycles
         computing = parts["ideal"] + parts["spatial_stall"] + parts["temporal_stall"]
-        assert [computing, computing + parts["onloading"], record["latency_cycles"]] == expected["latency"], layer.name
-        energy += record["energy_pj"]
-        latency += record["latency_cycles"]
+        assert [computing, computing + parts["onloading"], record.latency_cycles] == expected["latency"], layer.name
+        energy += record.energy_pj
+        latency += record.latency_cycles
     assert (energy, latency) == (run["energy"], run["latency"])
 
 

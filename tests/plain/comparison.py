@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from tilewright.cost.record import record_row
 from tilewright.errors import MappingError
 from tilewright.search.evaluate import PreparedProblem, evaluate_prepared, prepare
 from tilewright.search.options import SearchOptions
@@ -122,5 +123,5 @@ def compare(
         cost = plain.cost(order, boundaries)
     given = None if boundaries is None else tuple(boundaries[o] for o in plain.operands)
     with suppress(MappingError):
-        record = evaluate_prepared(prepared, order, given)
+        record = record_row(evaluate_prepared(prepared, order, given))
     return Comparison(seed, problem, order, boundaries, cost, record)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tilewright.cost.record import record_row
 from tilewright.errors import MappingError
 from tilewright.hardware.core import Core, Memory
 from tilewright.search.evaluate import evaluate_prepared, prepare
@@ -97,7 +98,7 @@ class Mapped:
 def record_of(problem: Problem, model: str, order: Loops, boundaries: Boundaries) -> Record:
     """What the package says of a mapping. Raises MappingError where it does not fit."""
     prepared = prepare(problem.layer, problem.core, problem.links, problem.unrolling, SearchOptions(model=model))
-    return evaluate_prepared(prepared, order, tuple(boundaries[o] for o in problem.layer.operands))
+    return record_row(evaluate_prepared(prepared, order, tuple(boundaries[o] for o in problem.layer.operands)))
 
 
 def random_mapping(rng: random.Random, problem: Problem, model: str) -> Mapped | None:

@@ -39,12 +39,12 @@ def test_map_evaluate_export_agree(tmp_path: Path) -> None:
     (record,) = mapped.records
     layer = tilewright.parse_workload(WORKLOAD).layers_in_order[0].layer
     core = tilewright.parse_accelerator(HARDWARE).cores[0]
-    again = tilewright.evaluate(layer, core, record["spatial_mapping"], record["loop_order"])
-    assert (again["energy_pj"], again["latency_cycles"]) == (record["energy_pj"], record["latency_cycles"])
+    again = tilewright.evaluate(layer, core, record.spatial_mapping, record.loop_order)
+    assert (again.energy_pj, again.latency_cycles) == (record.energy_pj, record.latency_cycles)
     exported = tmp_path / "found.yaml"
     exported.write_text(tilewright.export_mapping(mapped.records, HARDWARE))
     third = tilewright.map_workload(WORKLOAD, HARDWARE, exported)
-    assert third.records[0]["energy_pj"] == record["energy_pj"]
+    assert third.records[0].energy_pj == record.energy_pj
     assert third.summary["evaluations"] == 1
     assert "product" in tilewright.export_loop_nests(mapped.records)
 

@@ -1,21 +1,25 @@
 """Frozen dataclasses and named tuples as JSON and back without loss, driven by their type hints.
 
-Tuples become lists; numbers keep being integers or floats, because the reference model computes them differently.
+Tuples become lists; numbers keep being integers or floats, because the reference model computes them differently. A
+field with the metadata LEFT_OUT is not written where it has its default, and may be missing.
 """
 
 import types
 import typing
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar, Union
 
 T = TypeVar("T")
+LEFT_OUT = {"left_out": True}
+"""Metadata of a field that stands only where it says something."""
 
 
 def encode(value: Any) -> Any:
     """Plain JSON data of a dataclass or named tuple, or of a tuple, list, dict or scalar that holds such records."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: encode(getattr(value, field.name)) for field in fields(value)}
+        pairs = ((field, getattr(value, field.name)) for field in fields(value))
+        return {field.name: encode(item) for field, item in pairs if not _says_nothing(field, item)}
     if _is_named_tuple(type(value)):
         return {name: encode(item) for name, item in value._asdict().items()}
     if isinstance(value, tuple | list):
@@ -40,6 +44,8 @@ def _decode(hint: Any, data: Any, place: str) -> Any:
         return _decode_union(arguments, data, place)
     if origin is tuple:
         return _decode_tuple(arguments, data, place)
+    if origin is dict:
+        return _decode_dict(arguments[1], data, place)
     if hint is Any or _is_scalar(hint, data):
         return data
     raise ValueError(f"{place}: expected {hint}, got {data!r}")
@@ -47,9 +53,28 @@ def _decode(hint: Any, data: Any, place: str) -> Any:
 
 def _decode_record(kind: Any, data: Any, place: str) -> Any:
     hints = _hints(kind)
-    if not isinstance(data, dict) or set(data) != set(hints):
+    if not isinstance(data, dict) or not hints.keys() - _left_out(kind) <= data.keys() <= hints.keys():
         raise ValueError(f"{place}: expected an object with {', '.join(hints)}")
-    return kind(**{name: _decode(hint, data[name], f"{place}.{name}") for name, hint in hints.items()})
+    return kind(**{name: _decode(hints[name], item, f"{place}.{name}") for name, item in data.items()})
+
+
+def _decode_dict(hint: Any, data: Any, place: str) -> Any:
+    if not isinstance(data, dict):
+        raise ValueError(f"{place}: expected an object, got {data!r}")
+    return {key: _decode(hint, item, f"{place}.{key}") for key, item in data.items()}
+
+
+def _says_nothing(field: Field[Any], value: Any) -> bool:
+    if "left_out" not in field.metadata:
+        return False
+    default = field.default if field.default_factory is MISSING else field.default_factory()
+    return bool(value == default)
+
+
+@cache
+def _left_out(kind: Any) -> frozenset[str]:
+    found = fields(kind) if is_dataclass(kind) else ()
+    return frozenset(field.name for field in found if "left_out" in field.metadata)
 
 
 def _decode_union(arguments: tuple[Any, ...], data: Any, place: str) -> Any:

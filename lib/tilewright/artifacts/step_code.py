@@ -45,6 +45,8 @@ _PRINTED = ("tilewright.report.*", "tilewright.peers.zigzag.exports.*")
 _OWN_PIPELINE = "tilewright.cli.multi_slices"
 _MULTI_REPORT = "tilewright.cli.report_multi"
 
+_RECORDS = "tilewright.cost*"
+"""What printed tables know of records, where a step makes none."""
 CODE_OF: dict[str, StepCode] = {
     "parse_hardware": StepCode(("tilewright.cli.parse_hardware",)),
     "parse_workload": StepCode(("tilewright.cli.parse_workload",)),
@@ -52,7 +54,7 @@ CODE_OF: dict[str, StepCode] = {
     "map": StepCode(("tilewright.cli.map", *modules_of(SINGLE)), without=_PRINTED),
     "export": StepCode(("tilewright.stages.saving", "tilewright.stages.plotting")),
     "split": StepCode(("tilewright.cli.split",), without=_PRINTED),
-    "cns": StepCode(("tilewright.cli.cns",), without=(*_PRINTED, _OWN_PIPELINE)),
+    "cns": StepCode(("tilewright.cli.cns",), without=(*_PRINTED, _OWN_PIPELINE, _RECORDS)),
     "cost": StepCode(("tilewright.cli.cost", *modules_of(CORE)), without=(*_PRINTED, _OWN_PIPELINE)),
     "multi_pipeline": StepCode((_OWN_PIPELINE, *modules_of(MULTI, CORE)), without=_PRINTED),
     "allocate": StepCode(("tilewright.cli.allocate",), without=(*_PRINTED, _OWN_PIPELINE)),

@@ -10,6 +10,7 @@ from tilewright.artifacts.objects import read_object
 from tilewright.artifacts.provenance import provenance
 from tilewright.cli.multi_runs import is_multi_run
 from tilewright.cli.options import FILE, common_options, echo_json, network_options
+from tilewright.cli.runs import records_of
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Accelerator, Core
 from tilewright.steps import LAYERS, SUMMARY
@@ -76,7 +77,7 @@ def _check_single(
         )
     layers = read_artifact(run / LAYERS, "tilewright/layers")
     summary = read_artifact(run / SUMMARY, "tilewright/single-summary")
-    checks = check_run(layers.payload, summary.payload, _core(hardware) if hardware else None)
+    checks = check_run(records_of(layers, run / LAYERS), summary.payload, _core(hardware) if hardware else None)
     return checks, {"layers": layers.digest, "summary": summary.digest}
 
 

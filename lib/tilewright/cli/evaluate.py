@@ -1,8 +1,9 @@
 """`tilewright evaluate`: the cost of given mappings."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +15,9 @@ from tilewright.units import energy_text
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 from tilewright.workload.network_options import NetworkOptions
+
+if TYPE_CHECKING:
+    from tilewright.cost.record import LayerRecord
 
 OPEN_ORDER = "temporal_ordering leaves loops open; give every loop with its size, or use `tilewright map`"
 
@@ -49,7 +53,7 @@ def command(
     Example: tilewright evaluate --hardware config/hardware/tpu_like.yaml --workload config/workload/resnet18.onnx
     --mapping found.yaml --layer conv1
     """
-    from tilewright.cost.record import layer_on_unit
+    from tilewright.cost.record import record_row
     from tilewright.search.evaluate import evaluate_given
     from tilewright.search.options import SearchOptions
     from tilewright.sources import existing_file, parse_accelerator, parse_workload, single_core
@@ -79,8 +83,8 @@ def command(
             reason = f"{error}: {OPEN_ORDER}" if mapping is not None and not given.temporal_ordering else str(error)
             click.echo(_refusal(layer, reason, as_json), err=not as_json)
             continue
-        record["layer"] = layer_on_unit(record["layer"], unit_of.get(layer.name, ""))
-        click.echo(json.dumps(record) if as_json else _text(record, verbose))
+        record = replace(record, layer=record.layer.on_unit(unit_of.get(layer.name, "")))
+        click.echo(json.dumps(record_row(record)) if as_json else _text(record, verbose))
     if refused:
         raise MappingError(f"{refused} of {len(chosen)} mappings do not fit")
 
@@ -133,19 +137,24 @@ def _refusal(layer: Layer, reason: str, as_json: bool) -> str:
     return json.dumps({"layer": {"name": layer.name}, "error": reason}) if as_json else f"{layer.name}: {reason}"
 
 
-def _text(record: dict[str, Any], verbose: bool) -> str:
+def _text(record: "LayerRecord", verbose: bool) -> str:
+    from tilewright.cost.ledger import term_phrase
     from tilewright.report.loop_nest import loop_nest_text
+    from tilewright.report.records import other_energies_pj
 
-    parts = ", ".join(f"{name} {cycles:g}" for name, cycles in record["latency_breakdown_cycles"].items())
+    parts = ", ".join(f"{name} {cycles:g}" for name, cycles in record.latency_breakdown_cycles.items())
     lines = [
-        f"{record['layer']['name']}: {energy_text(record['energy_pj'], 10)}, {record['latency_cycles']:.10g} cycles"
-        f" (model {record['model']})",
+        f"{record.layer.name}: {energy_text(record.energy_pj, 10)}, {record.latency_cycles:.10g} cycles"
+        f" (model {record.model})",
         f"  cycles: {parts}",
-        f"  energy of the array {energy_text(record['mac_energy_pj'])}",
+        *(
+            f"  energy of {term_phrase(term)} {energy_text(energy)}"
+            for term, energy in other_energies_pj(record).items()
+        ),
     ]
-    for operand, levels in record["energy_breakdown_pj"].items():
+    for operand, levels in record.energy_breakdown_pj.items():
         for level, directions in enumerate(levels):
             total = sum(directions.values())
             split = ", ".join(f"{direction} {energy_text(value)}" for direction, value in directions.items())
-            lines.append(f"  {operand} at {record['memory_levels'][operand][level]}: {energy_text(total)} ({split})")
+            lines.append(f"  {operand} at {record.memory_levels[operand][level]}: {energy_text(total)} ({split})")
     return "\n".join(lines) + ("\n" + loop_nest_text(record) if verbose else "")

@@ -12,6 +12,7 @@ from tilewright.errors import InputError, Problem
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
+    from tilewright.cost.record import LayerRecord
     from tilewright.hardware.core import Core
     from tilewright.workload.graph import Workload
     from tilewright.workload.layer import Layer
@@ -79,7 +80,7 @@ def command(
     _export_complete(form, records, summary, core, network, output, as_json)
 
 
-def _text(form: str, run: Path, records: tuple[dict[str, Any], ...], hardware: Path | None) -> str:
+def _text(form: str, run: Path, records: "tuple[LayerRecord, ...]", hardware: Path | None) -> str:
     from tilewright.api import export_loop_nests, export_mapping
     from tilewright.peers.zigzag.exports.loop_ordering import network_loop_orderings
 
@@ -88,14 +89,14 @@ def _text(form: str, run: Path, records: tuple[dict[str, Any], ...], hardware: P
     return export_loop_nests(records) if form == LOOP_NEST else network_loop_orderings(records, read_summary(run))
 
 
-def _mapping_entries(records: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
+def _mapping_entries(records: "tuple[LayerRecord, ...]") -> list[dict[str, Any]]:
     from tilewright.report.export import mapping_entries
 
     return mapping_entries(records)
 
 
 def _export_simple(
-    records: tuple[dict[str, Any], ...], summary: dict[str, Any], output: Path | None, as_json: bool
+    records: "tuple[LayerRecord, ...]", summary: dict[str, Any], output: Path | None, as_json: bool
 ) -> None:
     from tilewright.peers.zigzag.exports.files import write_all_simple
     from tilewright.peers.zigzag.exports.results import json_text, simple_result
@@ -131,7 +132,7 @@ def _descriptions(
 
 def _export_complete(
     form: str,
-    records: tuple[dict[str, Any], ...],
+    records: "tuple[LayerRecord, ...]",
     summary: dict[str, Any],
     core: "Core",
     network: "Workload",

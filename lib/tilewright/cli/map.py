@@ -94,7 +94,7 @@ def command(
     problem.check_layers()
     if output:
         make_folder(output)  # a place that cannot be written is told before the search, not after it
-    finished: list[dict[str, Any]] = []
+    finished: list[Any] = []
     kept = None if no_store else Store(store)
     exports = (output or Path()) / EXPORTS
     try:
@@ -144,13 +144,17 @@ def _made_by(problem: "NetworkProblem", options: "SearchOptions", stages: "Pipel
 
 def write_run(directory: Path, mapped: "MappedWorkload", made_by: dict[str, Any]) -> None:
     """Write the records and the summary of a run into a folder."""
-    write_rows(directory / LAYERS, "tilewright/layers", mapped.records, made_by)
+    from tilewright.cost.record import record_row
+
+    write_rows(directory / LAYERS, "tilewright/layers", map(record_row, mapped.records), made_by)
     write_document(directory / SUMMARY, "tilewright/single-summary", mapped.summary, made_by)
 
 
 def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json: bool) -> None:
     if as_json:
-        echo_json({"summary": mapped.summary, "records": mapped.records})
+        from tilewright.cost.record import record_row
+
+        echo_json({"summary": mapped.summary, "records": list(map(record_row, mapped.records))})
         return
     summary = mapped.summary
     click.echo(

@@ -2,12 +2,15 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilewright.artifacts.envelope import read_artifact
+from tilewright.artifacts.envelope import REMEDY, Artifact, read_artifact
 from tilewright.artifacts.files import existing_file
 from tilewright.errors import ArtifactError, InputError, Problem
 from tilewright.steps import LAYERS, MULTI, SINGLE, SUMMARY
+
+if TYPE_CHECKING:
+    from tilewright.cost.record import LayerRecord
 
 _FLOW_OF = {"tilewright/single-summary": SINGLE, "tilewright/multi-summary": MULTI}
 """Schema of a summary -> flow."""
@@ -15,10 +18,20 @@ UNFINISHED_KEYS = ("run", "flow", "state", "workload", "core")
 """What is said of a run without a result that is up to date."""
 
 
-def read_records(directory: Path) -> tuple[dict[str, Any], ...]:
+def read_records(directory: Path) -> "tuple[LayerRecord, ...]":
     """The records of a run's folder. Raises ArtifactError."""
-    rows: tuple[dict[str, Any], ...] = read_artifact(directory / LAYERS, "tilewright/layers").payload
-    return rows
+    path = directory / LAYERS
+    return records_of(read_artifact(path, "tilewright/layers"), path)
+
+
+def records_of(artifact: Artifact, path: Path) -> "tuple[LayerRecord, ...]":
+    """The records of an artifact that was read from a path. Raises ArtifactError where a row is none."""
+    from tilewright.cost.record import record_of_row
+
+    try:
+        return tuple(record_of_row(row) for row in artifact.payload)
+    except ValueError as error:
+        raise ArtifactError([Problem(f"artifact is damaged: {error}; {REMEDY}", str(path))]) from error
 
 
 def read_summary(directory: Path) -> dict[str, Any]:

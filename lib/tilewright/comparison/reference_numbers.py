@@ -11,6 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tilewright.artifacts.codec import encode
+from tilewright.cost.ledger import ACCESSES, MAC
+from tilewright.cost.record import LayerRecord
 from tilewright.errors import MappingError
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_reader import read_accelerator
@@ -163,18 +166,18 @@ def _links(point: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple(point["layer"]["memory_operand_links"].items())
 
 
-def _value_pairs(record: dict[str, Any], expected: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+def _value_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """(what, ours, theirs) of everything that both know."""
-    parts = record["latency_breakdown_cycles"]
+    parts = record.latency_breakdown_cycles
     computing = parts["ideal"] + parts["spatial_stall"]
     stalled = computing + parts["temporal_stall"]
     ours = {
-        "energy_total": record["energy_pj"],
-        "mac_energy": record["mac_energy_pj"],
-        "mem_energy": record["memory_energy_pj"],
+        "energy_total": record.energy_pj,
+        "mac_energy": record.energy_terms_pj[MAC],
+        "mem_energy": record.energy_terms_pj[ACCESSES],
         "latency_total0": stalled,
         "latency_total1": stalled + parts["onloading"],
-        "latency_total2": record["latency_cycles"],
+        "latency_total2": record.latency_cycles,
         "ideal_cycle": parts["ideal"],
         "ideal_temporal_cycle": computing,
         "temporal_stall": parts["temporal_stall"],
@@ -187,16 +190,16 @@ def _value_pairs(record: dict[str, Any], expected: dict[str, Any]) -> Iterator[t
         for level, directions in enumerate(levels):
             for direction, words in directions.items():
                 place = f"{operand} level {level} {direction}"
-                yield f"words {place}", record["word_accesses"][operand][level][direction], words
+                yield f"words {place}", record.word_accesses[operand][level][direction], words
                 if "energy_breakdown_dirs" in expected:
                     energy = expected["energy_breakdown_dirs"][operand][level][direction]
-                    yield f"energy {place}", record["energy_breakdown_pj"][operand][level][direction], energy
+                    yield f"energy {place}", record.energy_breakdown_pj[operand][level][direction], energy
     for operand, shares in expected.get("mem_utilization_shared", {}).items():
         for level, share in enumerate(shares):
-            yield f"utilization {operand} {level}", record["memory_utilization"][operand][level], share
+            yield f"utilization {operand} {level}", record.memory_utilization[operand][level], share
     merged = expected.get("temporal_levels_stationary")
     if merged is not None:
-        yield "temporal mapping", record["temporal_mapping"], merged
+        yield "temporal mapping", encode(record.temporal_mapping), merged
 
 
 def compare_flow(path: Path | str, hardware_directory: Path | str) -> ConformanceReport:
@@ -234,7 +237,7 @@ def _compare_network(
     records = {name: mapped.records[index] for name, index in mapped.summary["layer_index"]}
     for entry in flow["layers"]:
         name = entry["layer"]["name"]
-        unrolling = ("spatial mapping", records[name]["spatial_mapping"], entry["spatial_mapping"])
+        unrolling = ("spatial mapping", records[name].spatial_mapping, entry["spatial_mapping"])
         report.add(name, [unrolling, *_value_pairs(records[name], entry["result"])])
     energy, latency = mapped.summary["energy_pj"], mapped.summary["latency_cycles"]
     _add_totals(report, flow, energy, latency)
@@ -259,11 +262,11 @@ def _compare_layers(report: ConformanceReport, flow: dict[str, Any], core: Core,
             report.add(entry["layer"]["name"], _value_pairs(record, expected))
     if "network_energy" in flow:
         in_order = [record for _, index in flow["layers"] if (record := found[index])]
-        energy = sum(record["energy_pj"] for record in in_order)
-        _add_totals(report, flow, energy, sum(record["latency_cycles"] for record in in_order))
+        energy = sum(record.energy_pj for record in in_order)
+        _add_totals(report, flow, energy, sum(record.latency_cycles for record in in_order))
 
 
-def _search(entry: dict[str, Any], core: Core, options: SearchOptions) -> dict[str, Any] | None:
+def _search(entry: dict[str, Any], core: Core, options: SearchOptions) -> LayerRecord | None:
     spatial, hints, ordering, _ = entry["spatial_mapping_requested"]
     constraints = MappingConstraints(
         "reference",

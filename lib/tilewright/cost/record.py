@@ -1,33 +1,220 @@
-"""The full breakdown of one evaluated mapping as plain data: what artifacts, tables and figures are made of."""
+"""The record of a mapping: every figure of it as one typed value, which artifacts, tables and figures are made of."""
 
-import itertools
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
-from tilewright.cost.loading_kernel import computing_transfers
-from tilewright.cost.problem import Problem, port_services
-from tilewright.cost.workspace import (
-    ENERGY,
-    IDEAL_TEMPORAL,
-    LATENCY,
-    MEMORY_ENERGY,
-    OFFLOADING,
-    ONLOADING,
-    STALL,
-    Workspace,
-)
-from tilewright.hardware.areas import core_area
-from tilewright.hardware.core import DIRECTIONS, Core
-from tilewright.hardware.hierarchy import memory_hierarchy
+from tilewright.artifacts.codec import LEFT_OUT, decode, encode
+from tilewright.cost.ledger import energy_columns, energy_terms, without_terms
 from tilewright.mapping.constraints import Unrolling
-from tilewright.mapping.spatial import ConvertedSpatialMapping
 from tilewright.workload.graph import work_counts
 from tilewright.workload.layer import Layer
 
-Record = dict[str, Any]
+Loop = tuple[str, float]
+"""(dimension, size); sizes of spatial loops may have a fraction."""
 LoopOrder = tuple[tuple[str, int], ...]
 """(loop dimension, size) from the innermost loop outwards."""
+LoopLevels = tuple[tuple[Loop, ...], ...]
+"""The loops of each level, innermost first."""
+LinkFigures = dict[str, tuple[dict[str, float], ...]]
+"""Operand -> memory level -> {direction: figure}."""
+
+
+UNEVEN = "uneven"
+"""The usual type of temporal mapping."""
+
+
+@dataclass(frozen=True)
+class LayerFacts:
+    """What a reader of a record needs to know of the layer."""
+
+    name: str
+    """Of the first layer with this problem."""
+    operator_type: str
+    equation: str
+    loop_sizes: dict[str, int]
+    precision_bits: dict[str, int]
+    mac_count: int
+    """Multiply-accumulates; 0 for a layer of other operations."""
+    operation_count: int
+    """Operations of an operator that does others than multiply-accumulates."""
+
+    @classmethod
+    def of(cls, layer: Layer) -> "LayerFacts":
+        """The facts of a layer, its operations counted as multiply-accumulates."""
+        sizes, bits = dict(layer.loop_sizes), dict(layer.precision_bits)
+        counts = work_counts("", layer.mac_count)
+        return cls(layer.name, layer.operator_type, layer.equation, sizes, bits, **counts)
+
+    def on_unit(self, unit: str) -> "LayerFacts":
+        """The same, operations counted as what they are on the unit that the layer needs in its network."""
+        counts = work_counts(unit, self.work)
+        return replace(self, mac_count=counts["mac_count"], operation_count=counts["operation_count"])
+
+    @property
+    def work(self) -> int:
+        """Operations: multiply-accumulates or others, a layer has one kind."""
+        return self.mac_count + self.operation_count
+
+
+@dataclass(frozen=True)
+class MemoryFacts:
+    """What a reader of a record needs to know of a memory."""
+
+    size_bits: int
+    operands: tuple[str, ...]
+    """Memory operands that it can hold."""
+
+
+@dataclass(frozen=True)
+class PortActivity:
+    """A link that a port serves."""
+
+    operand: str
+    level: int
+    direction: str
+    real_cycles: int
+    """Cycles that one transfer takes."""
+    allowed_cycles: int
+    """Cycles it may take without stopping the array."""
+    period_cycles: int
+    period_count: int
+    stall_slack_cycles: int
+
+
+@dataclass(frozen=True)
+class PortRecord:
+    """A port of a memory: its stall (positive) or slack, and what it serves."""
+
+    memory: str
+    port: str
+    stall_slack_cycles: int
+    activities: tuple[PortActivity, ...]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Energy and latency of a mapping; None where it does not fit."""
+
+    energy_pj: float | None = None
+    latency_cycles: float | None = None
+
+
+@dataclass(frozen=True)
+class CandidateRow:
+    """A spatial mapping that was tried, and what came of it."""
+
+    spatial_mapping: dict[str, dict[str, int]]
+    temporal_orders: int
+    feasible: int
+    energy_pj: float | None
+    latency_cycles: float | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class MemoryReachRecord:
+    """How far the data of a layer go, where data locality or the mapping file says so."""
+
+    topmost: dict[str, str]
+    """Operand -> last memory that it uses."""
+    occupied_bits: dict[str, int]
+    """Memory -> bits that data of other layers take meanwhile."""
+
+
+@dataclass(frozen=True)
+class LayerRecord:
+    """The record of a mapped layer: a row of `layers.jsonl` (docs/artifacts.md).
+
+    Energy in pJ, time in cycles, sizes in bits. Levels of an operand go from its innermost memory outwards, operands in
+    the order of the equation. Fields with a default stand in files only where they say something.
+    """
+
+    layer: LayerFacts
+    """Of the first layer with this problem."""
+    layer_names: tuple[str, ...] = field(default=(), metadata=LEFT_OUT, kw_only=True)
+    """All layers of the network with this problem, in execution order."""
+    core: str
+    """Name of the core."""
+    spatial_mapping: dict[str, dict[str, int]]
+    """Array dimension -> {loop dimension: lanes}, as asked for."""
+    memory_operand_links: dict[str, str]
+    """Operand of the layer -> memory operand."""
+    loop_order: LoopOrder
+    """As searched."""
+    temporal_mapping: dict[str, tuple[LoopOrder, ...]]
+    """Operand -> level -> loops that it keeps, after merging stationary loops down."""
+    spatial_levels: dict[str, LoopLevels]
+    """Operand -> level, from below its first memory upwards -> spatial loops, as latency counts them."""
+    memory_levels: dict[str, tuple[str, ...]]
+    """Operand -> names of its memories."""
+    memories: dict[str, MemoryFacts]
+    """All memories of the core, in the order of the hardware file."""
+    energy_pj: float
+    """Of the layer."""
+    energy_terms_pj: dict[str, float]
+    """The ordered terms that sum to the energy; in files each is a field `<term>_energy_pj`."""
+    latency_cycles: float
+    """Of the layer."""
+    edp_pj_cycles: float
+    """Energy times latency."""
+    latency_breakdown_cycles: dict[str, float]
+    """The ordered terms that sum to the latency."""
+    energy_breakdown_pj: LinkFigures
+    """Energy of accesses."""
+    word_accesses: LinkFigures
+    """Accesses of one full-width word, over all instances."""
+    memory_utilization: dict[str, tuple[float, ...]]
+    """Operand -> level -> filled share of the memory, all operands that share it together."""
+    memory_utilization_individual: dict[str, tuple[float, ...]]
+    """The same, the operand alone."""
+    mac_utilization: dict[str, float]
+    """Ideal cycles over cycles, with more and more of what takes time."""
+    ports: tuple[PortRecord, ...]
+    """Stall and slack of each port, and what it serves."""
+    area_mm2: float | None
+    """Of the core; None where a part has none in the hardware file."""
+    level_boundaries: dict[str, tuple[int, ...]] | None = field(default=None, metadata=LEFT_OUT)
+    """Operand -> number of loops up to and including each of its levels, where the search chose them."""
+    array_dimensions: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
+    """Sides of the array, also of those that the spatial mapping leaves out."""
+    temporal_mapping_type: str = field(default=UNEVEN, metadata=LEFT_OUT)
+    """uneven or even."""
+    access_same_data_considered_as_no_access: bool = field(default=True, metadata=LEFT_OUT)
+    """False where an input that the array uses again in the next cycle is read again."""
+    objective: str = ""
+    """What was minimised."""
+    model: str = ""
+    """Model profile of all figures but `corrected`."""
+    corrected: Figures = Figures()
+    """Of the same mapping under the profile `corrected`."""
+    candidates: tuple[CandidateRow, ...] | None = field(default=None, metadata=LEFT_OUT)
+    """The spatial mappings that were tried."""
+    evaluations: int | None = field(default=None, metadata=LEFT_OUT)
+    """Mappings that were evaluated; None where none was searched."""
+    search: dict[str, Any] = field(default_factory=dict, metadata=LEFT_OUT)
+    """What the search engine says of itself."""
+    core_is_changed: bool = field(default=False, metadata=LEFT_OUT)
+    """True where a stage of the user's made another core of it."""
+    memory_reach: MemoryReachRecord | None = field(default=None, metadata=LEFT_OUT)
+    """How far the data go, where data locality or the mapping file says so."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All layers of the network that have the problem of this record."""
+        return self.layer_names or (self.layer.name,)
+
+
+def record_row(record: LayerRecord) -> dict[str, Any]:
+    """A record as a row of a file; the terms of its energy stand beside the sum."""
+    row: dict[str, Any] = {}
+    for name, value in encode(record).items():
+        row |= energy_columns(value) if name == "energy_terms_pj" else {name: value}
+    return row
+
+
+def record_of_row(row: dict[str, Any]) -> LayerRecord:
+    """The record of a row. Raises ValueError where the row is none."""
+    return decode(LayerRecord, without_terms(row) | {"energy_terms_pj": energy_terms(row)})
 
 
 def number(value: float) -> int | float:
@@ -35,145 +222,6 @@ def number(value: float) -> int | float:
     return int(value) if float(value).is_integer() and abs(value) < 2**53 else float(value)
 
 
-def breakdown(
-    layer: Layer,
-    core: Core,
-    links: tuple[tuple[str, str], ...],
-    spatial: ConvertedSpatialMapping,
-    order: LoopOrder,
-    problem: Problem,
-    ws: Workspace,
-) -> Record:
-    """The record of the mapping that was evaluated last in `ws`. Energy in pJ, time in cycles, sizes in bits."""
-    chains = [memory_hierarchy(core).memories_of(dict(links)[operand]) for operand in layer.operands]
-    energy, latency = float(ws.totals[ENERGY]), float(ws.totals[LATENCY])
-    return {
-        "layer": layer_record(layer),
-        "core": core.name,
-        "spatial_mapping": unrolling_record(spatial.unrolling),
-        "memory_operand_links": dict(links),
-        "loop_order": [list(loop) for loop in order],
-        "temporal_mapping": _temporal_levels(layer, order, problem, ws),
-        "spatial_levels": {
-            operand: [[[d, number(f)] for d, f in level] for level in levels] for operand, levels in spatial.integer
-        },
-        "memory_levels": {
-            operand: [core.memories[k].name for k in chain]
-            for operand, chain in zip(layer.operands, chains, strict=True)
-        },
-        "memories": {
-            memory.name: {"size_bits": memory.size_bits, "operands": list(memory.operands)} for memory in core.memories
-        },
-        "energy_pj": energy,
-        "mac_energy_pj": float(problem.mac_energy_pj),
-        "memory_energy_pj": float(ws.totals[MEMORY_ENERGY]),
-        "latency_cycles": latency,
-        "edp_pj_cycles": latency * energy,
-        "latency_breakdown_cycles": _latency_breakdown(problem, ws),
-        "energy_breakdown_pj": _per_link(layer, problem, ws.energy),
-        "word_accesses": _per_link(layer, problem, ws.words),
-        "memory_utilization": _per_level(layer, problem, ws.shared_utilization),
-        "memory_utilization_individual": _per_level(layer, problem, ws.utilization),
-        "mac_utilization": _mac_utilization(problem, ws),
-        "ports": _port_records(layer, core, problem, ws),
-        "area_mm2": core_area(core).mm2,
-    }
-
-
-def layer_record(layer: Layer) -> Record:
-    """What a reader of a record needs to know of the layer."""
-    return {
-        "name": layer.name,
-        "operator_type": layer.operator_type,
-        "equation": layer.equation,
-        "loop_sizes": dict(layer.loop_sizes),
-        "precision_bits": dict(layer.precision_bits),
-        **work_counts("", layer.mac_count),
-    }
-
-
-def layer_on_unit(layer: Record, unit: str) -> Record:
-    """The layer of a record with its operations counted as what they are on the unit that it needs in its network."""
-    return {**layer, **work_counts(unit, layer["mac_count"] + layer["operation_count"])}
-
-
 def unrolling_record(unrolling: Unrolling) -> dict[str, dict[str, int]]:
     """Array dimension -> loop dimension -> factor."""
     return {name: dict(factors) for name, factors in unrolling}
-
-
-def _temporal_levels(layer: Layer, order: LoopOrder, problem: Problem, ws: Workspace) -> Record:
-    """Per operand and memory level the loops it keeps, after merging stationary loops down."""
-    result = {}
-    for o, operand in enumerate(layer.operands):
-        bounds = [0, *ws.merged[o, : problem.level_count[o]].tolist()]
-        result[operand] = [[list(loop) for loop in order[first:end]] for first, end in itertools.pairwise(bounds)]
-    return result
-
-
-def _latency_breakdown(problem: Problem, ws: Workspace) -> Record:
-    return {
-        "ideal": int(problem.ideal_cycles),
-        "spatial_stall": number(ws.totals[IDEAL_TEMPORAL] - problem.ideal_cycles),
-        "temporal_stall": number(ws.totals[STALL]),
-        "onloading": number(ws.totals[ONLOADING]),
-        "offloading": number(ws.totals[OFFLOADING]),
-        "drain": int(problem.drain_cycles),
-    }
-
-
-def _mac_utilization(problem: Problem, ws: Workspace) -> Record:
-    """Ideal cycles over actual ones, adding stalls, on-loading, off-loading (and drain) one after another."""
-    computing = ws.totals[IDEAL_TEMPORAL]
-    with_stalls = computing + ws.totals[STALL]
-    with_onloading = with_stalls + ws.totals[ONLOADING]
-    spans = (computing, with_stalls, with_onloading, ws.totals[LATENCY])
-    names = ("spatial", "with_stalls", "with_onloading", "with_offloading")
-    return {name: float(problem.ideal_cycles / span) for name, span in zip(names, spans, strict=True)}
-
-
-def _per_link(layer: Layer, problem: Problem, values: np.ndarray) -> Record:
-    return {
-        operand: [dict(zip(DIRECTIONS, values[o, m].tolist(), strict=True)) for m in range(problem.level_count[o])]
-        for o, operand in enumerate(layer.operands)
-    }
-
-
-def _per_level(layer: Layer, problem: Problem, values: np.ndarray) -> Record:
-    return {operand: values[o, : problem.level_count[o]].tolist() for o, operand in enumerate(layer.operands)}
-
-
-def _port_records(layer: Layer, core: Core, problem: Problem, ws: Workspace) -> list[Record]:
-    """Per port its stall or slack, and the transfers it serves."""
-    v = 1 if problem.spatial_differs else 0
-    records = []
-    for p, (k, port, _) in enumerate(port_services(core)):
-        activities = []
-        for s in range(problem.port_start[p], problem.port_start[p + 1]):
-            place = (problem.service_operand[s], problem.service_level[s], problem.service_direction[s])
-            count = int(ws.count[(v, *place)])
-            if count == 0:
-                continue
-            real, allowed = int(ws.transfer_cycles[place]), int(ws.allowed_cycles[place])
-            activities.append(
-                {
-                    "operand": layer.operands[place[0]],
-                    "level": int(place[1]),
-                    "direction": DIRECTIONS[place[2]],
-                    "real_cycles": real,
-                    "allowed_cycles": allowed,
-                    "period_cycles": int(ws.period[(v, *place)]),
-                    "period_count": count,
-                    "stall_slack_cycles": (real - allowed)
-                    * computing_transfers.py_func(problem, place[0], place[2], count),
-                }
-            )
-        records.append(
-            {
-                "memory": core.memories[k].name,
-                "port": core.memories[k].ports[port].name,
-                "stall_slack_cycles": int(ws.port_stall[p]),
-                "activities": activities,
-            }
-        )
-    return records

@@ -2,7 +2,6 @@
 data locality)."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from tilewright.errors import MappingError
 from tilewright.hardware.core import Core, Memory
@@ -112,14 +111,6 @@ def reach_of_core(core: Core, reduced: Core, layer: Layer, links: Links) -> Give
     except MappingError:
         return None
     return reach if made == reduced else None
-
-
-def reach_record(core: Core, reduced: Core, layer: Layer, links: Links) -> dict[str, Any]:
-    """What the record of a layer says of its own core: how far its data go, or that its core is another one."""
-    reach = reach_of_core(core, reduced, layer, links)
-    if reach is None:
-        return {"core_is_changed": True}
-    return {"memory_reach": {"topmost": dict(reach.topmost), "occupied_bits": dict(reach.occupied_bits)}}
 
 
 def _reach_by_index(core: Core, layer: Layer, links: Links, given: GivenReach) -> MemoryReach:

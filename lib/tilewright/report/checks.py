@@ -8,25 +8,22 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
+from tilewright.cost.ledger import ACCESSES, energy_columns, energy_terms, term_words
+from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import Core
 from tilewright.profile import profile_by_name
 from tilewright.report import access_checks
 from tilewright.report.records import (
-    LATENCY_PARTS,
-    Record,
     Summary,
-    layer_names,
     layers_in_order,
     loop_products,
     memory_energies_pj,
     memory_levels,
-    operation_count,
     work_text,
 )
 
 RELATIVE_TOLERANCE = 1e-9
 SHOWN_FAILURES = 5
-TOTALS = ("energy_pj", "mac_energy_pj", "memory_energy_pj", "latency_cycles")
 
 
 @dataclass(frozen=True)
@@ -38,11 +35,11 @@ class Check:
     detail: str
 
 
-RecordCheck = Callable[[Record], Iterator[str]]
+RecordCheck = Callable[[LayerRecord], Iterator[str]]
 """Yields one sentence for each violation."""
 
 
-def check_run(records: Sequence[Record], summary: Summary | None = None, core: Core | None = None) -> list[Check]:
+def check_run(records: Sequence[LayerRecord], summary: Summary | None = None, core: Core | None = None) -> list[Check]:
     """All checks of a run: those of every record, and with a summary that the layers add up to it.
 
     With the core, word widths and access costs are known, and accesses and energies are checked against them.
@@ -70,8 +67,8 @@ def _with_core(check: access_checks.CoreCheck, core: Core) -> RecordCheck:
     return lambda record: check(record, core)
 
 
-def _over_records(name: str, what: str, check: RecordCheck, records: Sequence[Record]) -> Check:
-    violations = [f"{record['layer']['name']}: {text}" for record in records for text in check(record)]
+def _over_records(name: str, what: str, check: RecordCheck, records: Sequence[LayerRecord]) -> Check:
+    violations = [f"{record.layer.name}: {text}" for record in records for text in check(record)]
     return result(name, f"{what}, {len(records)} distinct layers", violations)
 
 
@@ -94,117 +91,121 @@ def _same_or_both_unknown(one: float | None, other: float | None) -> bool:
     return _same(one, other)
 
 
-def _values(record: Record) -> Iterator[tuple[str, float]]:
-    for key in (*TOTALS, "edp_pj_cycles"):
-        yield key, record[key]
-    if record["area_mm2"] is not None:
-        yield "area_mm2", record["area_mm2"]
-    for part, cycles in record["latency_breakdown_cycles"].items():
+def _totals(record: LayerRecord) -> dict[str, float]:
+    """What sums over the layers of a network, under the names that files have for it."""
+    terms = energy_columns(record.energy_terms_pj)
+    return {"energy_pj": record.energy_pj, **terms, "latency_cycles": record.latency_cycles}
+
+
+def _values(record: LayerRecord) -> Iterator[tuple[str, float]]:
+    yield from _totals(record).items()
+    yield "edp_pj_cycles", record.edp_pj_cycles
+    if record.area_mm2 is not None:
+        yield "area_mm2", record.area_mm2
+    for part, cycles in record.latency_breakdown_cycles.items():
         yield f"latency part {part}", cycles
-    for use, fraction in record["mac_utilization"].items():
+    for use, fraction in record.mac_utilization.items():
         yield f"MAC utilization {use}", fraction
     for operand, level, memory in memory_levels(record):
-        yield f"utilization of {memory} by {operand}", record["memory_utilization"][operand][level]
-        for table, what in (("energy_breakdown_pj", "energy"), ("word_accesses", "accesses")):
-            for direction, value in record[table][operand][level].items():
+        yield f"utilization of {memory} by {operand}", record.memory_utilization[operand][level]
+        for table, what in ((record.energy_breakdown_pj, "energy"), (record.word_accesses, "accesses")):
+            for direction, value in table[operand][level].items():
                 yield f"{what} of {operand} at {memory} {direction}", value
 
 
-def _negative(record: Record) -> Iterator[str]:
+def _negative(record: LayerRecord) -> Iterator[str]:
     for what, value in _values(record):
         if not math.isfinite(value) or value < 0:
             yield f"{what} is {value}"
 
 
-def _mac_count(record: Record) -> Iterator[str]:
-    layer = record["layer"]
-    expected = math.prod(layer["loop_sizes"].values())
-    if operation_count(record) != expected:
+def _mac_count(record: LayerRecord) -> Iterator[str]:
+    expected = math.prod(record.layer.loop_sizes.values())
+    if record.layer.work != expected:
         yield f"{work_text(record)} reported, the loop sizes give {expected:,}"
-    for use, fraction in record["mac_utilization"].items():
+    for use, fraction in record.mac_utilization.items():
         if fraction > 1 + RELATIVE_TOLERANCE:
             yield f"MAC utilization {use} is {fraction}, more MACs than the array can do"
 
 
-def _coverage(record: Record) -> Iterator[str]:
-    unrolled = loop_products([loop for factors in record["spatial_mapping"].values() for loop in factors.items()])
-    temporal = loop_products(record["loop_order"])
-    for dimension, size in record["layer"]["loop_sizes"].items():
+def _coverage(record: LayerRecord) -> Iterator[str]:
+    unrolled = loop_products([loop for factors in record.spatial_mapping.values() for loop in factors.items()])
+    temporal = loop_products(record.loop_order)
+    for dimension, size in record.layer.loop_sizes.items():
         passes, lanes = temporal.get(dimension, 1), unrolled.get(dimension, 1)
         if passes * lanes < size:
             yield f"{passes} passes over {lanes} lanes do not cover {dimension} of size {size}"
     # Loops of size 1 move no data and take no time; a mapping may leave them out.
     searched = {dimension: size for dimension, size in temporal.items() if size != 1}
-    for operand, levels in record["temporal_mapping"].items():
+    for operand, levels in record.temporal_mapping.items():
         mapped = loop_products([loop for level in levels for loop in level])
         if {dimension: size for dimension, size in mapped.items() if size != 1} != searched:
             yield f"the temporal loops of {operand} are not those of the loop order"
 
 
-def _capacity(record: Record) -> Iterator[str]:
+def _capacity(record: LayerRecord) -> Iterator[str]:
     shares: dict[str, float] = {}
     for operand, level, memory in memory_levels(record):
-        shares[memory] = shares.get(memory, 0.0) + record["memory_utilization_individual"][operand][level]
+        shares[memory] = shares.get(memory, 0.0) + record.memory_utilization_individual[operand][level]
     uncounted = _uncounted_shares(record)
     for operand, level, memory in memory_levels(record):
-        shared = record["memory_utilization"][operand][level]
+        shared = record.memory_utilization[operand][level]
         if shared - uncounted.get(memory, 0.0) > 1 + RELATIVE_TOLERANCE:
             yield f"{memory} is filled to {shared:.6g} of its capacity"
         if not _same(shared, shares[memory]):
             yield f"{memory} is filled to {shared:.6g}, its operands add up to {shares[memory]:.6g}"
 
 
-def _uncounted_shares(record: Record) -> dict[str, float]:
+def _uncounted_shares(record: LayerRecord) -> dict[str, float]:
     """What the reference does not count when it decides whether tiles fit, by memory as a share of it.
 
     It counts fractions of elements where lanes do not divide a dimension (B41), and outputs at the width of partial
     sums until they are final (B44). The switches that repair this leave nothing out.
     """
-    profile = profile_by_name(record["model"])
-    layer = record["layer"]
-    bits = layer["precision_bits"]
-    lanes = loop_products([loop for factors in record["spatial_mapping"].values() for loop in factors.items()])
-    divides = all(layer["loop_sizes"].get(dimension, 1) % factor == 0 for dimension, factor in lanes.items())
+    profile = profile_by_name(record.model)
+    layer = record.layer
+    bits = layer.precision_bits
+    lanes = loop_products([loop for factors in record.spatial_mapping.values() for loop in factors.items()])
+    divides = all(layer.loop_sizes.get(dimension, 1) % factor == 0 for dimension, factor in lanes.items())
     uncounted: dict[str, float] = {}
     for operand, level, memory in memory_levels(record):
-        share = record["memory_utilization_individual"][operand][level]
+        share = record.memory_utilization_individual[operand][level]
         final = bits.get("O_final", bits[operand]) if operand == "O" else bits[operand]
         left_out = 0.0
         if not profile.whole_tiles and not divides:
-            left_out += max(bits[operand], final) / 2 / record["memories"][memory]["size_bits"]
+            left_out += max(bits[operand], final) / 2 / record.memories[memory].size_bits
         if not profile.room_for_final_outputs and final > bits[operand]:
             left_out += share * (1 - bits[operand] / final)
         uncounted[memory] = uncounted.get(memory, 0.0) + left_out
     return uncounted
 
 
-def _breakdowns(record: Record) -> Iterator[str]:
+def _breakdowns(record: LayerRecord) -> Iterator[str]:
     memory = math.fsum(pj for parts in memory_energies_pj(record).values() for pj in parts.values())
-    latency = math.fsum(record["latency_breakdown_cycles"][part] for part, _ in LATENCY_PARTS)
+    latency = math.fsum(record.latency_breakdown_cycles.values())
     sums = (
-        ("memory energy", record["memory_energy_pj"], memory),
-        ("energy", record["energy_pj"], record["mac_energy_pj"] + record["memory_energy_pj"]),
-        ("latency", record["latency_cycles"], latency),
-        ("energy-delay product", record["edp_pj_cycles"], record["energy_pj"] * record["latency_cycles"]),
+        ("memory energy", record.energy_terms_pj[ACCESSES], memory),
+        ("energy", record.energy_pj, math.fsum(record.energy_terms_pj.values())),
+        ("latency", record.latency_cycles, latency),
+        ("energy-delay product", record.edp_pj_cycles, record.energy_pj * record.latency_cycles),
     )
     for what, total, parts in sums:
         if not _same(total, parts):
             yield f"{what} is {total}, its parts give {parts}"
 
 
-def _cycles(record: Record) -> Iterator[str]:
-    parts = record["latency_breakdown_cycles"]
-    passes = math.prod(size for _, size in record["loop_order"]) * record.get("cycles_per_operation", 1)
+def _cycles(record: LayerRecord) -> Iterator[str]:
+    parts = record.latency_breakdown_cycles
+    passes = math.prod(size for _, size in record.loop_order)
     if not _same(parts["ideal"] + parts["spatial_stall"], passes):
         yield f"{parts['ideal']} ideal and {parts['spatial_stall']} spatial-stall cycles for {passes} passes"
-    stalls = [port["stall_slack_cycles"] for port in record["ports"]]
+    stalls = [port.stall_slack_cycles for port in record.ports]
     if stalls and not _same(parts["temporal_stall"], max(0, *stalls)):
         yield f"temporal stall is {parts['temporal_stall']} cycles, the worst port has {max(0, *stalls)}"
 
 
-def _corrected(record: Record) -> Iterator[str]:
-    for key in ("energy_pj", "latency_cycles"):
-        value = record["corrected"][key]
+def _corrected(record: LayerRecord) -> Iterator[str]:
+    for key, value in asdict(record.corrected).items():
         # None says that the mapping does not fit under that model, which the summary names.
         if value is not None and (not math.isfinite(value) or value < 0):
             yield f"corrected {key} is {value}"
@@ -229,20 +230,26 @@ RECORD_CHECKS: tuple[tuple[str, str, RecordCheck], ...] = (
 )
 
 
-def _network_violations(records: Sequence[Record], summary: Summary) -> list[str]:
+def _network_violations(records: Sequence[LayerRecord], summary: Summary) -> list[str]:
     placed = [layer.record for layer in layers_in_order(records, summary)]
+    keys = ("energy_pj", *energy_columns(energy_terms(summary)), "latency_cycles")
+    sums: dict[str, list[float]] = {key: [] for key in keys}
+    for record in placed:
+        for key, value in _totals(record).items():
+            sums.setdefault(key, []).append(value)
     rows: list[tuple[str, float | None, float | None]] = [
-        (key, summary[key], math.fsum(record[key] for record in placed)) for key in TOTALS
+        (key, summary.get(key), math.fsum(values)) for key, values in sums.items()
     ]
-    for key in ("mac_count", "operation_count"):
-        rows.append((key, summary[key], sum(record["layer"][key] for record in placed)))
+    rows.append(("mac_count", summary["mac_count"], sum(record.layer.mac_count for record in placed)))
+    rows.append(("operation_count", summary["operation_count"], sum(record.layer.operation_count for record in placed)))
     rows.append(("edp_pj_cycles", summary["edp_pj_cycles"], summary["energy_pj"] * summary["latency_cycles"]))
     parts = summary["latency_breakdown_cycles"]
-    for part, words in LATENCY_PARTS:
-        cycles = [record["latency_breakdown_cycles"][part] for record in placed]
-        rows.append((words, parts.get(part, 0), math.fsum(cycles)))
+    tables = (parts, *(record.latency_breakdown_cycles for record in placed))
+    for part in dict.fromkeys(part for table in tables for part in table):
+        cycles = [record.latency_breakdown_cycles.get(part, 0) for record in placed]
+        rows.append((term_words(part), parts.get(part, 0), math.fsum(cycles)))
     for key in ("energy_pj", "latency_cycles"):
-        values = [record["corrected"][key] for record in placed]
+        values = [getattr(record.corrected, key) for record in placed]
         rows.append((f"corrected {key}", summary["corrected"][key], None if None in values else math.fsum(values)))
     violations = _layer_index_violations(records, summary)
     for what, reported, total in rows:
@@ -251,7 +258,7 @@ def _network_violations(records: Sequence[Record], summary: Summary) -> list[str
     return violations
 
 
-def _layer_index_violations(records: Sequence[Record], summary: Summary) -> list[str]:
+def _layer_index_violations(records: Sequence[LayerRecord], summary: Summary) -> list[str]:
     layers = layers_in_order(records, summary)
     violations = []
     if summary["layers"] != len(layers):
@@ -259,7 +266,7 @@ def _layer_index_violations(records: Sequence[Record], summary: Summary) -> list
     if summary["distinct_layers"] != len(records):
         violations.append(f"the summary counts {summary['distinct_layers']} distinct layers, there are {len(records)}")
     for layer in layers:
-        if layer.name not in layer_names(layer.record):
-            violations.append(f"layer {layer.name} points to the record of {layer.record['layer']['name']}")
+        if layer.name not in layer.record.names:
+            violations.append(f"layer {layer.name} points to the record of {layer.record.layer.name}")
     unused = sorted(set(range(len(records))) - {layer.record_index for layer in layers})
-    return violations + [f"no layer has the record of {records[index]['layer']['name']}" for index in unused]
+    return violations + [f"no layer has the record of {records[index].layer.name}" for index in unused]

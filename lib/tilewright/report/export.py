@@ -5,16 +5,15 @@ from typing import Any
 
 import yaml
 
+from tilewright.artifacts.codec import encode
+from tilewright.cost.record import UNEVEN, LayerRecord
 from tilewright.errors import InputError, Problem
-from tilewright.report.records import Record, layer_names
 
 DEFAULT = "default"
-SETTINGS = ("temporal_mapping_type", "access_same_data_considered_as_no_access")
-"""What a record says of how it was searched where that is not as usual; the key of the entry is the same."""
 Entry = dict[str, Any]
 
 
-def mapping_entries(records: Sequence[Record], array_dimensions: Sequence[str] = ()) -> list[Entry]:
+def mapping_entries(records: Sequence[LayerRecord], array_dimensions: Sequence[str] = ()) -> list[Entry]:
     """One entry per layer name, and `default`, as lists and dicts of a mapping file.
 
     Every entry fixes the whole spatial mapping, the complete temporal ordering and all else that the numbers of the run
@@ -25,10 +24,10 @@ def mapping_entries(records: Sequence[Record], array_dimensions: Sequence[str] =
     entries: dict[str, Entry] = {}
     problems = []
     for record in records:
-        if record.get("core_is_changed"):
+        if record.core_is_changed:
             message = "a stage changed the core of this layer, which no mapping file can say"
-            problems.append(Problem(message, path=record["layer"]["name"]))
-        for name in layer_names(record):
+            problems.append(Problem(message, path=record.layer.name))
+        for name in record.names:
             entry = _entry(name, record, array_dimensions)
             if entries.setdefault(name, entry) != entry:
                 problems.append(Problem("two layers of this name have different mappings", path=name))
@@ -39,40 +38,50 @@ def mapping_entries(records: Sequence[Record], array_dimensions: Sequence[str] =
     return list(entries.values())
 
 
-def mapping_yaml(records: Sequence[Record], array_dimensions: Sequence[str] = ()) -> str:
+def mapping_yaml(records: Sequence[LayerRecord], array_dimensions: Sequence[str] = ()) -> str:
     """The text of a mapping file with the entries of `mapping_entries`."""
     head = "# Made by tilewright from the mappings of a run; loops of temporal_ordering are innermost first.\n"
-    models = " and ".join(dict.fromkeys(record["model"] for record in records if record.get("model")))
+    models = " and ".join(dict.fromkeys(record.model for record in records if record.model))
     head += f"# The run was under model {models}: other models give other numbers.\n" if models else ""
     entries = [_with_flow_pairs(entry) for entry in mapping_entries(records, array_dimensions)]
     texts = [yaml.dump([entry], Dumper=_Dumper, sort_keys=False, width=1000) for entry in entries]
     return head + "\n".join(texts)
 
 
-def _entry(name: str, record: Record, array_dimensions: Sequence[str]) -> Entry:
-    known = array_dimensions or record.get("array_dimensions", ())
-    factors_of = {dimension: record["spatial_mapping"].get(dimension, {}) for dimension in known}
+def _entry(name: str, record: LayerRecord, array_dimensions: Sequence[str]) -> Entry:
+    known = array_dimensions or record.array_dimensions
+    factors_of = {dimension: record.spatial_mapping.get(dimension, {}) for dimension in known}
     # The order of the record decides which factor is adjusted, so dimensions left out come last.
-    factors_of = {**record["spatial_mapping"], **{d: f for d, f in factors_of.items() if not f}}
+    factors_of = {**record.spatial_mapping, **{d: f for d, f in factors_of.items() if not f}}
     return {
         "name": name,
         "spatial_mapping": {
             array_dimension: [f"{dimension}, {factor}" for dimension, factor in factors.items()]
             for array_dimension, factors in factors_of.items()
         },
-        "memory_operand_links": dict(record["memory_operand_links"]),
+        "memory_operand_links": dict(record.memory_operand_links),
         # A loop of size 1 does nothing, and the dialect has no complete ordering with one.
-        "temporal_ordering": [[dimension, size] for dimension, size in record["loop_order"] if size != 1],
+        "temporal_ordering": [[dimension, size] for dimension, size in record.loop_order if size != 1],
         **_level_boundaries(record),
         **_reach(record),
-        **{key: record[key] for key in SETTINGS if key in record},
+        **_settings(record),
     }
 
 
-def _level_boundaries(record: Record) -> Entry:
+def _settings(record: LayerRecord) -> Entry:
+    """How the layer was searched, where that is not as usual."""
+    found: Entry = {}
+    if record.temporal_mapping_type != UNEVEN:
+        found["temporal_mapping_type"] = record.temporal_mapping_type
+    if not record.access_same_data_considered_as_no_access:
+        found["access_same_data_considered_as_no_access"] = False
+    return found
+
+
+def _level_boundaries(record: LayerRecord) -> Entry:
     """Where each operand's memory levels end, if the search chose it; loops of size 1 do not count."""
-    given = record.get("level_boundaries")
-    sizes = [size for _, size in record["loop_order"]]
+    given = record.level_boundaries
+    sizes = [size for _, size in record.loop_order]
     if given is None or all(size == 1 for size in sizes):
         return {}
     return {
@@ -83,19 +92,19 @@ def _level_boundaries(record: Record) -> Entry:
     }
 
 
-def _reach(record: Record) -> Entry:
+def _reach(record: LayerRecord) -> Entry:
     """Up to which memory the data of the layer go, where data locality decided that."""
-    reach = record.get("memory_reach")
+    reach = record.memory_reach
     if reach is None:
         return {}
     # Written out as one table, without what is empty.
-    return {"memory_reach": {key: dict(table) for key, table in reach.items() if table}}
+    return {"memory_reach": {key: table for key, table in encode(reach).items() if table}}
 
 
-def _default_entry(records: Sequence[Record]) -> Entry:
+def _default_entry(records: Sequence[LayerRecord]) -> Entry:
     entry: Entry = {"name": DEFAULT}
     if records:
-        entry["memory_operand_links"] = dict(records[0]["memory_operand_links"])
+        entry["memory_operand_links"] = dict(records[0].memory_operand_links)
     return entry
 
 

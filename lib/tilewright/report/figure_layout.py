@@ -90,7 +90,7 @@ def finish_panel(panel: Axes, top: float, unit: Unit, quantity: str) -> None:
 
 def label_layers(panel: Axes, layers: Sequence[PlacedLayer], level: bool, below_inches: float = 0.0) -> None:
     """Layer names under the panel at x = 0, 1, …, level or slanted, `below_inches` under the axis."""
-    names = [short_layer_name(layer.name, layer.record["layer"]["operator_type"]) for layer in layers]
+    names = [short_layer_name(layer.name, layer.record.layer.operator_type) for layer in layers]
     alignment: dict[str, Any] = (
         {"ha": "center"} if level else {"ha": "right", "rotation": LABEL_DEGREES, "rotation_mode": "anchor"}
     )
@@ -101,7 +101,7 @@ def label_layers(panel: Axes, layers: Sequence[PlacedLayer], level: bool, below_
 
 def label_room(layers: Sequence[PlacedLayer], inches_per_layer: float) -> tuple[bool, float]:
     """Whether layer names fit side by side, and how many inches they take below the axis."""
-    names = [short_layer_name(layer.name, layer.record["layer"]["operator_type"]) for layer in layers]
+    names = [short_layer_name(layer.name, layer.record.layer.operator_type) for layer in layers]
     longest = max((len(name) for name in names), default=0) * CHARACTER_INCHES
     if longest <= inches_per_layer:
         return True, 0.25

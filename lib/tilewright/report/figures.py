@@ -5,6 +5,7 @@ Networks of more layers than fit side by side go on in further rows, which share
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from tilewright.cost.ledger import term_words
+from tilewright.cost.record import LayerRecord
 from tilewright.report.colours import OPERAND_COLOURS, lighter, operand_colour
 from tilewright.report.figure_layout import (
     CHARACTER_INCHES,
@@ -32,18 +35,17 @@ from tilewright.report.figure_layout import (
     unit_for,
 )
 from tilewright.report.records import (
-    LATENCY_PARTS,
     PlacedLayer,
-    Record,
     Summary,
-    corrected_latency,
     layers_in_order,
     memory_energies_pj,
     memory_names,
+    other_energies_pj,
 )
 from tilewright.units import PICOJOULES_A_MICROJOULE
 
-MAC_COLOUR = "#4d4d4d"
+TERM_COLOURS = ("#4d4d4d", "#8c564b", "#17becf", "#bcbd22", "#9467bd", "#e377c2", "#7f7f7f", "#2ca02c")
+"""Of the terms of the energy that are not of accesses, in turn."""
 DIRECTION_STYLES = {
     "tl": ("read to lower level", 0.0, ""),
     "fl": ("written by lower level", 0.0, "//////"),
@@ -76,8 +78,9 @@ DIFFERENCE_SHOWN = 0.05
 """Relative difference from which the corrected latency is marked."""
 
 
-def energy_figure(records: Sequence[Record], summary: Summary | None = None) -> Figure:
-    """Energy per layer: a bar for the MACs and one per memory, stacked by operand and direction."""
+def energy_figure(records: Sequence[LayerRecord], summary: Summary | None = None) -> Figure:
+    """Energy per layer: a bar for each term that is not of accesses, such as the MACs, and one per memory, stacked by
+    operand and direction."""
     layers = layers_in_order(records, summary)
     bars = _EnergyBars.of(records, layers)
     level, label_inches = label_room(layers, bars.inches)
@@ -93,7 +96,7 @@ def energy_figure(records: Sequence[Record], summary: Summary | None = None) -> 
     return figure
 
 
-def latency_figure(records: Sequence[Record], summary: Summary | None = None) -> Figure:
+def latency_figure(records: Sequence[LayerRecord], summary: Summary | None = None) -> Figure:
     """Latency per layer: ideal cycles, spatial and temporal stalls, on- and off-loading, drain, stacked."""
     layers = layers_in_order(records, summary)
     inches = min(0.9, max(0.42, MAX_PANEL_INCHES / max(1, len(layers))))
@@ -106,11 +109,11 @@ def latency_figure(records: Sequence[Record], summary: Summary | None = None) ->
             _draw_latency_row(panel, row, top, unit)
             label_layers(panel, row, level)
         add_title(figure, "Latency per layer", _context(summary), f"above the bars: total of the layer in {unit[1]}")
-        _add_latency_legend(figure, TOP_INCHES)
+        _add_latency_legend(figure, layers, TOP_INCHES)
     return figure
 
 
-def breakdown_figure(records: Sequence[Record], summary: Summary | None = None) -> Figure:
+def breakdown_figure(records: Sequence[LayerRecord], summary: Summary | None = None) -> Figure:
     """Both in one figure, each row of layers with its energy above and its latency below."""
     layers = layers_in_order(records, summary)
     bars = _EnergyBars.of(records, layers)
@@ -129,17 +132,17 @@ def breakdown_figure(records: Sequence[Record], summary: Summary | None = None) 
             label_layers(beneath, row, level)
         totals = f"above the bars: totals of the layer in {bars.unit[1]} and {unit[1]}"
         add_title(figure, "Energy and latency per layer", _context(summary), totals)
-        _add_latency_legend(figure, bars.add_legends(figure, TOP_INCHES) + 0.15)
+        _add_latency_legend(figure, layers, bars.add_legends(figure, TOP_INCHES) + 0.15)
     return figure
 
 
-def write_figures(records: Sequence[Record], summary: Summary | None, directory: Path) -> tuple[Path, ...]:
+def write_figures(records: Sequence[LayerRecord], summary: Summary | None, directory: Path) -> tuple[Path, ...]:
     """Write energy.svg, energy.png, latency.svg and latency.png into `directory`; returns their paths."""
     energy = save_figure(energy_figure(records, summary), directory / "energy")
     return energy + save_figure(latency_figure(records, summary), directory / "latency")
 
 
-def write_breakdown(records: Sequence[Record], summary: Summary | None, path_stem: Path) -> tuple[Path, Path]:
+def write_breakdown(records: Sequence[LayerRecord], summary: Summary | None, path_stem: Path) -> tuple[Path, Path]:
     """Write energy and latency in one figure as `path_stem`.svg and .png; returns both paths."""
     return save_figure(breakdown_figure(records, summary), path_stem)
 
@@ -149,6 +152,8 @@ class _EnergyBars:
     """What the energy bars of all rows of a figure share."""
 
     operands: tuple[str, ...]
+    terms: tuple[str, ...]
+    """Terms that are not of accesses."""
     memories: tuple[str, ...]
     inches: float
     """Width of a layer."""
@@ -158,25 +163,58 @@ class _EnergyBars:
     unit: Unit
 
     @classmethod
-    def of(cls, records: Sequence[Record], layers: Sequence[PlacedLayer]) -> "_EnergyBars":
+    def of(cls, records: Sequence[LayerRecord], layers: Sequence[PlacedLayer]) -> "_EnergyBars":
         memories = memory_names(records)
-        bars = len(memories) + 1
+        terms = tuple(dict.fromkeys(term for record in records for term in other_energies_pj(record)))
+        bars = len(memories) + len(terms)
         bar_inches = min(0.32, max(0.085, MAX_PANEL_INCHES / max(1, len(layers)) / (bars + 1)))
-        names = max(map(len, ("MAC", *memories))) * CHARACTER_INCHES + 0.1 if bar_inches >= 0.18 else 0.0
-        tops = [max([layer.record["mac_energy_pj"], *_memory_totals(layer.record).values()]) for layer in layers]
-        top = max(tops, default=0)
-        return cls(_operands(records), memories, max(0.5, bar_inches * (bars + 1)), names, top, ENERGY_UNIT)
+        words = (*map(term_words, terms), *memories)
+        names = max(map(len, words), default=0) * CHARACTER_INCHES + 0.1 if bar_inches >= 0.18 else 0.0
+        top = max((_highest(layer.record) for layer in layers), default=0)
+        inches = max(0.5, bar_inches * (bars + 1))
+        return cls(_operands(records), terms, memories, inches, names, top, ENERGY_UNIT)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the bars of a layer are called, from left to right."""
+        return (*map(term_words, self.terms), *self.memories)
 
     def draw(self, panel: Axes, row: Sequence[PlacedLayer]) -> None:
         """The bars of a row of layers, with their names if there is room."""
-        _draw_energy_row(panel, row, self.operands, self.memories, self.unit)
+        for position, layer in enumerate(row):
+            self._draw_layer(panel, position, layer.record)
         if self.names_inches > 0:
-            _name_bars(panel, len(row), self.memories)
+            _name_bars(panel, len(row), self.names)
         finish_panel(panel, self.top_pj, self.unit, "energy")
 
     def add_legends(self, figure: Figure, down_inches: float) -> float:
         """The legends on the right; returns where the next may start."""
-        return _add_energy_legends(figure, self.operands, self.memories, self.names_inches > 0, down_inches)
+        terms = [
+            Patch(color=colour, label=term_words(term))
+            for term, colour in zip(self.terms, cycle(TERM_COLOURS), strict=False)
+        ]
+        operands = [Patch(color=operand_colour(operand, self.operands), label=operand) for operand in self.operands]
+        down = add_legend(figure, [*terms, *operands], "operand", down_inches)
+        directions = [
+            Patch(facecolor=lighter(OPERAND_COLOURS[0], white), hatch=hatch, edgecolor="white", label=words)
+            for words, white, hatch in DIRECTION_STYLES.values()
+        ]
+        down = add_legend(figure, directions, "direction", down)
+        if self.names_inches > 0:
+            return down
+        order = [Line2D([], [], linestyle="none", label=f"{i}  {name}") for i, name in enumerate(self.names, 1)]
+        return add_legend(figure, order, "bars of a layer, left to right", down)
+
+    def _draw_layer(self, panel: Axes, position: int, record: LayerRecord) -> None:
+        count = len(self.terms) + len(self.memories)
+        places = iter(position + offset for offset in _bar_offsets(count))
+        width = 0.92 / (count + 1)
+        others, energies = other_energies_pj(record), memory_energies_pj(record)
+        for term, colour in zip(self.terms, cycle(TERM_COLOURS), strict=False):
+            panel.bar(next(places), others.get(term, 0.0) / self.unit[0], width, color=colour)
+        for name in self.memories:
+            _stack_memory(panel, next(places), width, energies.get(name, {}), self.operands, self.unit)
+        _total(panel, position, _highest(record), record.energy_pj, self.unit)
 
 
 def _context(summary: Summary | None) -> str:
@@ -185,27 +223,14 @@ def _context(summary: Summary | None) -> str:
     return f"{summary['workload']} on {summary['core']}, best {summary['objective']}, model {summary['model']}"
 
 
-def _memory_totals(record: Record) -> dict[str, float]:
-    return {name: sum(parts.values()) for name, parts in memory_energies_pj(record).items()}
+def _highest(record: LayerRecord) -> float:
+    """The energy of the highest bar of a layer."""
+    memories = (sum(parts.values()) for parts in memory_energies_pj(record).values())
+    return max([*other_energies_pj(record).values(), *memories], default=0.0)
 
 
-def _operands(records: Sequence[Record]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(operand for record in records for operand in record["memory_levels"]))
-
-
-def _draw_energy_row(
-    panel: Axes, layers: Sequence[PlacedLayer], operands: Sequence[str], memories: Sequence[str], unit: Unit
-) -> None:
-    for position, layer in enumerate(layers):
-        record = layer.record
-        offsets = _bar_offsets(len(memories) + 1)
-        width = 0.92 / (len(memories) + 2)
-        panel.bar(position + offsets[0], record["mac_energy_pj"] / unit[0], width, color=MAC_COLOUR)
-        energies = memory_energies_pj(record)
-        for name, offset in zip(memories, offsets[1:], strict=True):
-            _stack_memory(panel, position + offset, width, energies.get(name, {}), operands, unit)
-        highest = max([record["mac_energy_pj"], *_memory_totals(record).values()])
-        _total(panel, position, highest, record["energy_pj"], unit)
+def _operands(records: Sequence[LayerRecord]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(operand for record in records for operand in record.memory_levels))
 
 
 def _bar_offsets(count: int) -> list[float]:
@@ -227,8 +252,7 @@ def _stack_memory(
         bottom += height
 
 
-def _name_bars(panel: Axes, layer_count: int, memories: Sequence[str]) -> None:
-    names = ("MAC", *memories)
+def _name_bars(panel: Axes, layer_count: int, names: Sequence[str]) -> None:
     for position in range(layer_count):
         for name, offset in zip(names, _bar_offsets(len(names)), strict=True):
             _bar_name(panel, position + offset, name)
@@ -263,7 +287,7 @@ def _total(panel: Axes, x: float, height: float, total: float, unit: Unit, point
 
 def _latency_scale(layers: Sequence[PlacedLayer]) -> tuple[float, Unit]:
     """The highest value that is drawn, in cycles, and the unit of the axis."""
-    tops = [max(layer.record["latency_cycles"], corrected_latency(layer.record) or 0) for layer in layers]
+    tops = [max(layer.record.latency_cycles, layer.record.corrected.latency_cycles or 0) for layer in layers]
     top = max(tops, default=0)
     return top, unit_for(top, CYCLE_UNITS)
 
@@ -274,14 +298,14 @@ def _draw_latency_row(panel: Axes, row: Sequence[PlacedLayer], top: float, unit:
     finish_panel(panel, top, unit, "latency")
 
 
-def _draw_latency_bar(panel: Axes, x: int, record: Record, unit: Unit) -> None:
+def _draw_latency_bar(panel: Axes, x: int, record: LayerRecord, unit: Unit) -> None:
     bottom = 0.0
-    for (part, _), (colour, hatch) in zip(LATENCY_PARTS, PART_STYLES, strict=True):
-        height = record["latency_breakdown_cycles"][part] / unit[0]
+    for cycles, (colour, hatch) in zip(record.latency_breakdown_cycles.values(), cycle(PART_STYLES), strict=False):
+        height = cycles / unit[0]
         if height > 0:
             panel.bar(x, height, 0.66, bottom=bottom, color=colour, hatch=hatch, edgecolor="white", linewidth=0.2)
             bottom += height
-    latency, corrected = record["latency_cycles"], corrected_latency(record)
+    latency, corrected = record.latency_cycles, record.corrected.latency_cycles
     if corrected is None:
         panel.plot([x], [latency / unit[0]], **NO_FIT_MARKER)
         _total(panel, x, latency, latency, unit, 5)
@@ -292,26 +316,11 @@ def _draw_latency_bar(panel: Axes, x: int, record: Record, unit: Unit) -> None:
         _total(panel, x, latency, latency, unit)
 
 
-def _add_energy_legends(
-    figure: Figure, operands: Sequence[str], memories: Sequence[str], named: bool, down_inches: float
-) -> float:
-    colours = [Patch(color=operand_colour(operand, operands), label=operand) for operand in operands]
-    down = add_legend(figure, [Patch(color=MAC_COLOUR, label="MAC"), *colours], "operand", down_inches)
-    directions = [
-        Patch(facecolor=lighter(OPERAND_COLOURS[0], white), hatch=hatch, edgecolor="white", label=words)
-        for words, white, hatch in DIRECTION_STYLES.values()
-    ]
-    down = add_legend(figure, directions, "direction", down)
-    if named:
-        return down
-    order = [Line2D([], [], linestyle="none", label=f"{i}  {name}") for i, name in enumerate(("MAC", *memories), 1)]
-    return add_legend(figure, order, "bars of a layer, left to right", down)
-
-
-def _add_latency_legend(figure: Figure, down_inches: float) -> None:
+def _add_latency_legend(figure: Figure, layers: Sequence[PlacedLayer], down_inches: float) -> None:
+    terms = dict.fromkeys(term for layer in layers for term in layer.record.latency_breakdown_cycles)
     patches = [
-        Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=words)
-        for (_, words), (colour, hatch) in zip(LATENCY_PARTS, PART_STYLES, strict=True)
+        Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=term_words(term))
+        for term, (colour, hatch) in zip(terms, cycle(PART_STYLES), strict=False)
     ]
     down = add_legend(figure, patches[::-1], "cycles", down_inches)
     markers = [

@@ -6,7 +6,8 @@ loop runs. Then come the spatial loops (`parfor`); beside each stands the memory
 
 from collections.abc import Sequence
 
-from tilewright.report.records import Record, Summary, layer_names, layers_in_order, used_unrolling, work_text
+from tilewright.cost.record import LayerRecord
+from tilewright.report.records import Summary, layers_in_order, used_unrolling, work_text
 from tilewright.units import energy_text
 
 INDENT = "  "
@@ -14,17 +15,17 @@ MISSING = "-"
 Row = tuple[str, ...]
 
 
-def loop_nest_text(record: Record, name: str = "") -> str:
+def loop_nest_text(record: LayerRecord, name: str = "") -> str:
     """The loop nest of one record as text that ends in a newline; `name` replaces the layer name in the title.
 
     Works for any number of operands, for layers without temporal or without spatial loops, and for operands whose
     memory hierarchies differ in depth.
     """
-    operands = tuple(record["memory_levels"])
+    operands = tuple(record.memory_levels)
     temporal = _temporal_rows(record, operands)
     depth = len(temporal)
     spatial = _spatial_rows(record, operands, depth)
-    body = INDENT * depth + str(record["layer"].get("equation", ""))
+    body = INDENT * depth + record.layer.equation
     temporal_title: Row = ("Temporal loops, outermost first", *operands)
     spatial_title: Row = ("Spatial loops", *operands, "array dimension")
     widths = _column_widths([temporal_title, spatial_title, *temporal, *spatial])
@@ -37,31 +38,31 @@ def loop_nest_text(record: Record, name: str = "") -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def network_loop_nests(records: Sequence[Record], summary: Summary | None = None) -> str:
+def network_loop_nests(records: Sequence[LayerRecord], summary: Summary | None = None) -> str:
     """The loop nests of a whole run, one per distinct layer problem, each under the layers it holds for."""
     order = {layer.record_index: None for layer in layers_in_order(records, summary)}
     return "\n\n".join(loop_nest_text(records[index]) for index in order)
 
 
-def _title(record: Record, name: str) -> list[str]:
-    layer = record["layer"]
-    others = [other for other in layer_names(record) if other != layer["name"]]
-    sizes = ", ".join(f"{dimension} {size}" for dimension, size in layer["loop_sizes"].items())
-    title = f"{name or layer['name']} ({layer['operator_type']}) on {record['core']}"
+def _title(record: LayerRecord, name: str) -> list[str]:
+    layer = record.layer
+    others = [other for other in record.names if other != layer.name]
+    sizes = ", ".join(f"{dimension} {size}" for dimension, size in layer.loop_sizes.items())
+    title = f"{name or layer.name} ({layer.operator_type}) on {record.core}"
     lines = [title, "=" * len(title)]
     if others and not name:
         lines.append(f"also: {', '.join(others)}")
     lines += [
         f"{sizes}: {work_text(record)}",
-        f"{record['latency_cycles']:.10g} cycles, {energy_text(record['energy_pj'], 10)}"
-        f" (model {record['model']}, objective {record['objective']})",
+        f"{record.latency_cycles:.10g} cycles, {energy_text(record.energy_pj, 10)}"
+        f" (model {record.model}, objective {record.objective})",
     ]
     return lines
 
 
-def _temporal_rows(record: Record, operands: Sequence[str]) -> list[Row]:
+def _temporal_rows(record: LayerRecord, operands: Sequence[str]) -> list[Row]:
     columns = {operand: _memory_of_each_loop(record, operand) for operand in operands}
-    loops = [loop for level in record["temporal_mapping"][operands[0]] for loop in level] if operands else []
+    loops = [loop for level in record.temporal_mapping[operands[0]] for loop in level] if operands else []
     rows = []
     for depth, position in enumerate(reversed(range(len(loops)))):
         dimension, size = loops[position]
@@ -70,13 +71,13 @@ def _temporal_rows(record: Record, operands: Sequence[str]) -> list[Row]:
     return rows
 
 
-def _memory_of_each_loop(record: Record, operand: str) -> list[str]:
-    names = record["memory_levels"][operand]
-    levels = record["temporal_mapping"][operand]
+def _memory_of_each_loop(record: LayerRecord, operand: str) -> list[str]:
+    names = record.memory_levels[operand]
+    levels = record.temporal_mapping[operand]
     return [names[index] for index, level in enumerate(levels) for _ in level]
 
 
-def _spatial_rows(record: Record, operands: Sequence[str], depth: int) -> list[Row]:
+def _spatial_rows(record: LayerRecord, operands: Sequence[str], depth: int) -> list[Row]:
     rows = []
     for array_dimension, dimension, asked, used in used_unrolling(record):
         if asked == 1:
@@ -87,9 +88,9 @@ def _spatial_rows(record: Record, operands: Sequence[str], depth: int) -> list[R
     return rows
 
 
-def _spreading_memory(record: Record, operand: str, dimension: str, used: float) -> str:
-    names = [*record["memory_levels"][operand], MISSING]
-    levels = record["spatial_levels"][operand]
+def _spreading_memory(record: LayerRecord, operand: str, dimension: str, used: float) -> str:
+    names = [*record.memory_levels[operand], MISSING]
+    levels = record.spatial_levels[operand]
     found = [(names[index], size) for index, level in enumerate(levels) for d, size in level if d == dimension]
     exact = [name for name, size in found if size == used]
     chosen = exact if len(exact) == 1 else [name for name, _ in found]

@@ -12,12 +12,13 @@ from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
 from tilewright.artifacts.canonical import make_folder
+from tilewright.cost.record import LayerRecord
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.report.canvas import GREY, Canvas
 from tilewright.report.colours import lighter, operand_colour
 from tilewright.report.figure_layout import figure_style, save_figure, size_text
 from tilewright.report.nest_layout import ROW_INCHES, Block, NestLayout, nest_layout
-from tilewright.report.records import Record, Summary, layer_names, layers_in_order, used_unrolling
+from tilewright.report.records import Summary, layers_in_order, used_unrolling
 from tilewright.report.short_names import short_layer_name
 from tilewright.units import energy_text
 
@@ -28,13 +29,13 @@ NOTE_POINTS, NAME_POINTS, LOOP_POINTS = 6.5, 8.0, 8.0
 SHOWN_NAMES = 3
 
 
-def nest_figure(record: Record, name: str = "") -> Figure:
+def nest_figure(record: LayerRecord, name: str = "") -> Figure:
     """The loop nest of one record; `name` replaces the layer name in the title.
 
     Works for any number of operands, for layers without temporal or without spatial loops, and for operands whose
     memory hierarchies differ in depth.
     """
-    operands = tuple(record["memory_levels"])
+    operands = tuple(record.memory_levels)
     layout = nest_layout(record)
     loop_width = LOOP_INCHES + INDENT_INCHES * len(layout.loops)
     width = 2 * MARGIN_INCHES + loop_width + (COLUMN_INCHES + GAP_INCHES) * max(len(operands), 2)
@@ -47,7 +48,7 @@ def nest_figure(record: Record, name: str = "") -> Figure:
         _draw_loops(canvas, layout, base)
         for place, operand in enumerate(operands):
             left = MARGIN_INCHES + loop_width + GAP_INCHES + place * (COLUMN_INCHES + GAP_INCHES)
-            head = f"{operand} (as {record['memory_operand_links'].get(operand, operand)})"
+            head = f"{operand} (as {record.memory_operand_links.get(operand, operand)})"
             canvas.text(left + COLUMN_INCHES / 2, base + layout.height + 0.12, head, 9, weight="bold", ha="center")
             for block in (block for block in layout.blocks if block.operand == operand):
                 colour = operand_colour(operand, operands)
@@ -59,12 +60,12 @@ def nest_figure(record: Record, name: str = "") -> Figure:
     return canvas.figure
 
 
-def write_nest_figure(record: Record, path_stem: Path, name: str = "") -> tuple[Path, Path]:
+def write_nest_figure(record: LayerRecord, path_stem: Path, name: str = "") -> tuple[Path, Path]:
     """Write the loop nest of one record as `path_stem`.svg and .png; returns both paths."""
     return save_figure(nest_figure(record, name), path_stem)
 
 
-def write_nest_pages(records: Sequence[Record], summary: Summary | None, path: Path) -> None:
+def write_nest_pages(records: Sequence[LayerRecord], summary: Summary | None, path: Path) -> None:
     """Write the loop nests of a run, a page for each distinct layer problem in the order of execution, as a PDF."""
     make_folder(path.parent)
     order = dict.fromkeys(layer.record_index for layer in layers_in_order(records, summary))
@@ -77,7 +78,7 @@ def write_nest_pages(records: Sequence[Record], summary: Summary | None, path: P
 
 
 def write_layer_nests(
-    records: Sequence[Record], summary: Summary | None, names: Sequence[str], folder: Path
+    records: Sequence[LayerRecord], summary: Summary | None, names: Sequence[str], folder: Path
 ) -> list[Path]:
     """Write the loop nests of some layers, `<layer>.svg` and `.png` with slashes as underscores; returns the paths.
 
@@ -98,31 +99,31 @@ def write_layer_nests(
     ]
 
 
-def _draw_title(canvas: Canvas, record: Record, name: str) -> None:
-    layer = record["layer"]
-    kind = layer["operator_type"]
-    others = [short_layer_name(other, kind) for other in layer_names(record) if other != layer["name"]]
+def _draw_title(canvas: Canvas, record: LayerRecord, name: str) -> None:
+    layer = record.layer
+    kind = layer.operator_type
+    others = [short_layer_name(other, kind) for other in record.names if other != layer.name]
     also = f", also {', '.join(others[:SHOWN_NAMES])}" if others and not name else ""
     more = f" and {len(others) - SHOWN_NAMES} more" if len(others) > SHOWN_NAMES and not name else ""
-    cost = f"{_energy(record['energy_pj'])}, {record['latency_cycles']:,.0f} cycles"
+    cost = f"{_energy(record.energy_pj)}, {record.latency_cycles:,.0f} cycles"
     canvas.title(
         MARGIN_INCHES,
-        name or layer["name"],
-        f"{kind} on {record['core']}{also}{more}",
-        str(layer["equation"]),
-        ", ".join(f"{dimension} {size}" for dimension, size in layer["loop_sizes"].items()),
-        f"{cost}; MAC utilization {record['mac_utilization']['with_offloading']:.1%}; bars: how full a memory is,"
+        name or layer.name,
+        f"{kind} on {record.core}{also}{more}",
+        str(layer.equation),
+        ", ".join(f"{dimension} {size}" for dimension, size in layer.loop_sizes.items()),
+        f"{cost}; MAC utilization {record.mac_utilization['with_offloading']:.1%}; bars: how full a memory is,"
         " dark: with this operand",
     )
 
 
-def _draw_array(canvas: Canvas, record: Record) -> None:
+def _draw_array(canvas: Canvas, record: LayerRecord) -> None:
     height = ARRAY_INCHES - 0.08
     inner = canvas.width - 2 * MARGIN_INCHES
     canvas.box(MARGIN_INCHES, MARGIN_INCHES, inner, height, facecolor="#eeeeee", edgecolor=GREY)
     sides = []
     unrolling = used_unrolling(record)
-    for array_dimension in record["spatial_mapping"]:
+    for array_dimension in record.spatial_mapping:
         factors = [
             f"{dimension} {asked}" + ("" if used == asked else f" ({used:.4g} counted)")
             for side, dimension, asked, used in unrolling
@@ -151,16 +152,16 @@ def _draw_band(canvas: Canvas, block: Block, colour: str, left: float, base: flo
     canvas.text(left + COLUMN_INCHES / 2, bottom + height / 2, text, NOTE_POINTS, ha="center", bbox=behind)
 
 
-def _draw_level(canvas: Canvas, block: Block, record: Record, colour: str, left: float, base: float) -> None:
+def _draw_level(canvas: Canvas, block: Block, record: LayerRecord, colour: str, left: float, base: float) -> None:
     assert block.level is not None
     bottom, top = base + block.bottom, base + block.top
     face = lighter(colour, 0.88)
     canvas.box(left, bottom, COLUMN_INCHES, top - bottom, facecolor=face, edgecolor=colour)
-    name = record["memory_levels"][block.operand][block.level]
-    own = record["memory_utilization_individual"][block.operand][block.level]
-    shared = record["memory_utilization"][block.operand][block.level]
-    tile = size_text(round(own * record["memories"][name]["size_bits"]))
-    energy_pj = sum(record["energy_breakdown_pj"][block.operand][block.level].values())
+    name = record.memory_levels[block.operand][block.level]
+    own = record.memory_utilization_individual[block.operand][block.level]
+    shared = record.memory_utilization[block.operand][block.level]
+    tile = size_text(round(own * record.memories[name].size_bits))
+    energy_pj = sum(record.energy_breakdown_pj[block.operand][block.level].values())
     canvas.text(left + 0.07, top - 0.12, name, NAME_POINTS, weight="bold")
     canvas.text(
         left + 0.07, top - 0.27, f"tile {tile}, {_share(shared)} full, {_energy(energy_pj)}", NOTE_POINTS, color=GREY

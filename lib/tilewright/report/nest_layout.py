@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tilewright.report.records import Record
+from tilewright.cost.record import LayerRecord
 
 ROW_INCHES, EMPTY_INCHES, BAND_INCHES = 0.46, 0.46, 0.2
 """Heights of a temporal loop, of a memory that keeps no loop, and of a band of spatial loops."""
@@ -46,9 +46,9 @@ class _Part:
     spatial: tuple[Loop, ...] = ()
 
 
-def nest_layout(record: Record) -> NestLayout:
+def nest_layout(record: LayerRecord) -> NestLayout:
     """The layout of a record's loop nest; of levels that could be higher, the upper one is."""
-    operands = tuple(record["memory_levels"])
+    operands = tuple(record.memory_levels)
     loops = _temporal_loops(record)
     parts = {operand: list(_parts(record, operand)) for operand in operands}
     reached = dict.fromkeys(operands, 0.0)
@@ -67,15 +67,15 @@ def nest_layout(record: Record) -> NestLayout:
     return NestLayout(loops, tuple(loop_bottoms), tuple(_drawn_out(blocks, height)), height)
 
 
-def _temporal_loops(record: Record) -> tuple[Loop, ...]:
-    levels: Sequence[Any] = next(iter(record["temporal_mapping"].values()), [])
+def _temporal_loops(record: LayerRecord) -> tuple[Loop, ...]:
+    levels: Sequence[Any] = next(iter(record.temporal_mapping.values()), [])
     return tuple((dimension, size) for level in levels for dimension, size in level)
 
 
-def _parts(record: Record, operand: str) -> Iterator[_Part]:
+def _parts(record: LayerRecord, operand: str) -> Iterator[_Part]:
     """The column of an operand from the array upwards: spatial loops below each level, and above the last."""
     inside = 0
-    spatial, levels = record["spatial_levels"][operand], record["temporal_mapping"][operand]
+    spatial, levels = record.spatial_levels[operand], record.temporal_mapping[operand]
     for level in range(max(len(spatial), len(levels))):
         unrolled = tuple((dimension, size) for dimension, size in spatial[level]) if level < len(spatial) else ()
         if unrolled:

@@ -10,10 +10,12 @@ from rich.console import Console
 from rich.table import Table
 
 from tilewright.artifacts.canonical import write_atomically
+from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, energy_terms, term_words
+from tilewright.cost.record import LayerRecord
 from tilewright.report.coverage_text import share_text
 from tilewright.report.legends import layers_legend
 from tilewright.report.locality_text import assumption, setting_of
-from tilewright.report.records import LATENCY_PARTS, PlacedLayer, Record, Summary, layers_in_order
+from tilewright.report.records import PlacedLayer, Summary, layers_in_order
 from tilewright.report.short_names import short_layer_name
 
 if TYPE_CHECKING:  # pandas is slow to load, and tables for the terminal need none
@@ -24,7 +26,7 @@ COSTED_HEADING = "costed\nMACs, ops"
 TOTAL_HEADINGS = ("MACs\n[10⁶]", "ops\n[10⁶]", "energy\n[µJ]", "latency\n[cycles]", "array\nuse")
 
 
-def layer_table(records: Sequence[Record], summary: Summary | None = None) -> "pandas.DataFrame":
+def layer_table(records: Sequence[LayerRecord], summary: Summary | None = None) -> "pandas.DataFrame":
     """One row per layer of the network in execution order; `record` is its line (from 0) in `layers.jsonl`."""
     import pandas
 
@@ -48,11 +50,11 @@ def summary_row(run: str, summary: Summary) -> dict[str, Any]:
         "energy_pj": energy_pj,
         "latency_cycles": latency_cycles,
         "edp_pj_cycles": summary["edp_pj_cycles"],
-        "mac_energy_pj": summary["mac_energy_pj"],
-        "memory_energy_pj": summary["memory_energy_pj"],
+        **energy_columns(energy_terms(summary)),
     }
     # A network without layers has no parts.
-    row |= {f"{part}_cycles": summary["latency_breakdown_cycles"].get(part, 0) for part, _ in LATENCY_PARTS}
+    parts = dict.fromkeys(LATENCY_TERMS, 0) | summary["latency_breakdown_cycles"]
+    row |= {f"{part}_cycles": cycles for part, cycles in parts.items()}
     return row | {
         "mac_utilization": _ratio(row["ideal_cycles"], latency_cycles),
         "area_mm2": summary["area_mm2"],
@@ -103,10 +105,11 @@ def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) 
     return render(table, width) + (f"Assumed: {assumed}.\n" if assumed else "")
 
 
-def layers_text(records: Sequence[Record], summary: Summary | None = None, width: int = TERMINAL_WIDTH) -> str:
+def layers_text(records: Sequence[LayerRecord], summary: Summary | None = None, width: int = TERMINAL_WIDTH) -> str:
     """The layers of a run as a text table for the terminal; the last columns are shares of the layer's latency."""
     title = f"{summary['workload']} on {summary['core']}" if summary else ""
-    parts = [(part, words) for part, words in LATENCY_PARTS if part != "ideal"]
+    terms = dict.fromkeys(part for record in records for part in record.latency_breakdown_cycles)
+    parts = [(part, term_words(part)) for part in (terms or LATENCY_TERMS) if part != "ideal"]
     table = text_table(title, ("layer",), (*TOTAL_HEADINGS, *(words.replace(" ", "\n") for _, words in parts)))
     for row in (_layer_row(layer) for layer in layers_in_order(records, summary)):
         shares = (f"{_ratio(row[f'{part}_cycles'], row['latency_cycles']):.1%}" for part, _ in parts)
@@ -141,42 +144,41 @@ def _totals(row: dict[str, Any]) -> tuple[str, ...]:
     return (*scaled, f"{row['latency_cycles']:,.0f}", f"{use:.1%}")
 
 
-def spatial_text(record: Record) -> str:
+def spatial_text(spatial_mapping: Mapping[str, Mapping[str, int]]) -> str:
     """The spatial mapping of a record on one line: D1: K 32, C 2; D2: OX 4."""
     return "; ".join(
         f"{array_dimension}: " + (", ".join(f"{dimension} {factor}" for dimension, factor in factors.items()) or "-")
-        for array_dimension, factors in record["spatial_mapping"].items()
+        for array_dimension, factors in spatial_mapping.items()
     )
 
 
-def order_text(record: Record) -> str:
+def order_text(record: LayerRecord) -> str:
     """The loop order of a record on one line, innermost first: OX 112, OY 7."""
-    return ", ".join(f"{dimension} {size}" for dimension, size in record["loop_order"])
+    return ", ".join(f"{dimension} {size}" for dimension, size in record.loop_order)
 
 
 def _layer_row(placed: PlacedLayer) -> dict[str, Any]:
     record = placed.record
-    layer, corrected = record["layer"], record["corrected"]
+    layer, corrected = record.layer, record.corrected
     row = {
         "layer": placed.name,
-        "operator_type": layer["operator_type"],
+        "operator_type": layer.operator_type,
         "record": placed.record_index,
-        "mac_count": layer["mac_count"],
-        "operation_count": layer["operation_count"],
-        "energy_pj": record["energy_pj"],
-        "latency_cycles": record["latency_cycles"],
-        "edp_pj_cycles": record["edp_pj_cycles"],
-        "mac_energy_pj": record["mac_energy_pj"],
-        "memory_energy_pj": record["memory_energy_pj"],
+        "mac_count": layer.mac_count,
+        "operation_count": layer.operation_count,
+        "energy_pj": record.energy_pj,
+        "latency_cycles": record.latency_cycles,
+        "edp_pj_cycles": record.edp_pj_cycles,
+        **energy_columns(record.energy_terms_pj),
     }
-    row |= {f"{part}_cycles": record["latency_breakdown_cycles"][part] for part, _ in LATENCY_PARTS}
-    row |= {f"mac_utilization_{use}": fraction for use, fraction in record["mac_utilization"].items()}
+    row |= {f"{part}_cycles": cycles for part, cycles in record.latency_breakdown_cycles.items()}
+    row |= {f"mac_utilization_{use}": fraction for use, fraction in record.mac_utilization.items()}
     return row | {
-        "corrected_energy_pj": corrected["energy_pj"],
-        "corrected_latency_cycles": corrected["latency_cycles"],
-        "spatial_mapping": spatial_text(record),
+        "corrected_energy_pj": corrected.energy_pj,
+        "corrected_latency_cycles": corrected.latency_cycles,
+        "spatial_mapping": spatial_text(record.spatial_mapping),
         "loop_order_innermost_first": order_text(record),
-        "evaluations": record["evaluations"],
+        "evaluations": record.evaluations,
     }
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tilewright.cost.breakdown import breakdown
 from tilewright.cost.invariants import verify
 from tilewright.cost.problem import Problem, build_problem
-from tilewright.cost.record import LoopOrder, Record, breakdown
+from tilewright.cost.record import UNEVEN, Figures, LayerRecord, LoopOrder, MemoryReachRecord
 from tilewright.cost.workspace import (
     ENERGY,
     FITS,
@@ -26,7 +27,7 @@ from tilewright.cost.workspace import (
 from tilewright.errors import MappingError
 from tilewright.hardware.core import DIRECTIONS, Core
 from tilewright.mapping.constraints import MappingConstraints, Unrolling
-from tilewright.mapping.data_locality_reach import core_for, reach_record
+from tilewright.mapping.data_locality_reach import core_for, reach_of_core
 from tilewright.mapping.spatial import ConvertedSpatialMapping, convert_spatial_mapping
 from tilewright.mapping.temporal_ordering import applicable_ordering, counted_boundaries
 from tilewright.profile import CORRECTED
@@ -88,7 +89,7 @@ def evaluate(
     boundaries: Table[str, Sequence[int]] | None = None,
     *,
     same_data_is_no_access: bool = True,
-) -> Record:
+) -> LayerRecord:
     """The full breakdown of a given spatial mapping and loop order (innermost first).
 
     `boundaries` say for each operand how many of the loops there are up to and including each of its memory levels;
@@ -108,7 +109,7 @@ def evaluate_given(
     core: Core,
     given: MappingConstraints,
     options: SearchOptions = SearchOptions(),  # noqa: B008  frozen
-) -> Record:
+) -> LayerRecord:
     """The full breakdown of what an entry of a mapping file gives: what `map` finds with the same entry.
 
     The spatial mapping is taken as it is, sides of the array that it leaves open are not used. Raises MappingError if
@@ -133,24 +134,32 @@ def evaluate_given(
     )
     if given.memory_reach is None:
         return record
-    return record | reach_record(core, own, layer, given.memory_operand_links)
+    return with_reach(record, core, own, layer, given.memory_operand_links)
 
 
 def full_record(
     prepared: PreparedProblem, loop_order: LoopOrder, boundaries: Boundaries | None, objective: str, model: str
-) -> Record:
+) -> LayerRecord:
     """The breakdown of a mapping with its figures under `corrected`, and what it was asked for.
 
     Raises MappingError if it does not fit.
     """
-    record = evaluate_prepared(prepared, loop_order, boundaries)
-    record["array_dimensions"] = list(prepared.core.operational_array.size_of)
-    if prepared.arrays.even:
-        record["temporal_mapping_type"] = "even"
-    if not prepared.arrays.same_data_is_no_access:
-        record["access_same_data_considered_as_no_access"] = False
-    corrected = corrected_figures(prepared, loop_order, boundaries)
-    return record | {"objective": objective, "model": model, "corrected": corrected}
+    return replace(
+        evaluate_prepared(prepared, loop_order, boundaries),
+        temporal_mapping_type="even" if prepared.arrays.even else UNEVEN,
+        access_same_data_considered_as_no_access=bool(prepared.arrays.same_data_is_no_access),
+        objective=objective,
+        model=model,
+        corrected=corrected_figures(prepared, loop_order, boundaries),
+    )
+
+
+def with_reach(record: LayerRecord, core: Core, own: Core, layer: Layer, links: Links) -> LayerRecord:
+    """The record of a layer on a core of its own: with how far its data go, or that its core is another one."""
+    reach = reach_of_core(core, own, layer, links)
+    if reach is None:
+        return replace(record, core_is_changed=True)
+    return replace(record, memory_reach=MemoryReachRecord(dict(reach.topmost), dict(reach.occupied_bits)))
 
 
 def boundaries_of(layer: Layer, given: Table[str, Sequence[int]]) -> Boundaries:
@@ -206,7 +215,9 @@ def check_order(prepared: PreparedProblem, loop_order: LoopOrder) -> None:
         raise MappingError(f"the temporal order iterates {', '.join(wrong)} times after the spatial mapping")
 
 
-def evaluate_prepared(prepared: PreparedProblem, loop_order: LoopOrder, boundaries: Boundaries | None = None) -> Record:
+def evaluate_prepared(
+    prepared: PreparedProblem, loop_order: LoopOrder, boundaries: Boundaries | None = None
+) -> LayerRecord:
     """The breakdown of one order, with the given level boundaries or else allocated greedily.
 
     Raises MappingError if it does not fit.
@@ -218,9 +229,9 @@ def evaluate_prepared(prepared: PreparedProblem, loop_order: LoopOrder, boundari
     verify(prepared.arrays, ws)
     layer = prepared.layer
     record = breakdown(layer, prepared.core, prepared.links, prepared.spatial, loop_order, prepared.arrays, ws)
-    if boundaries is not None:
-        record["level_boundaries"] = {o: list(given) for o, given in zip(layer.operands, boundaries, strict=True)}
-    return record
+    if boundaries is None:
+        return record
+    return replace(record, level_boundaries=dict(zip(layer.operands, map(tuple, boundaries), strict=True)))
 
 
 def allocated_boundaries(prepared: PreparedProblem, loop_order: LoopOrder) -> Boundaries | None:
@@ -232,7 +243,9 @@ def allocated_boundaries(prepared: PreparedProblem, loop_order: LoopOrder) -> Bo
     return tuple(tuple(ws.bound[o, : counts[o]].tolist()) for o in range(len(prepared.layer.operands)))
 
 
-def corrected_figures(prepared: PreparedProblem, loop_order: LoopOrder, boundaries: Boundaries | None = None) -> Record:
+def corrected_figures(
+    prepared: PreparedProblem, loop_order: LoopOrder, boundaries: Boundaries | None = None
+) -> Figures:
     """Energy and latency of the same mapping under the profile `corrected`; None where it does not fit there."""
     layer, core, links = prepared.layer, prepared.core, prepared.links
     try:
@@ -247,12 +260,12 @@ def corrected_figures(prepared: PreparedProblem, loop_order: LoopOrder, boundari
             same_data_is_no_access=bool(prepared.arrays.same_data_is_no_access),
         )
     except MappingError:
-        return {"energy_pj": None, "latency_cycles": None}
+        return Figures()
     bounds = None if boundaries is None else boundary_array(prepared, boundaries)
     ws, outcome = _run(arrays, prepared.dimensions, loop_order, bounds)
     if outcome != FITS:
-        return {"energy_pj": None, "latency_cycles": None}
-    return {"energy_pj": float(ws.totals[ENERGY]), "latency_cycles": float(ws.totals[LATENCY])}
+        return Figures()
+    return Figures(float(ws.totals[ENERGY]), float(ws.totals[LATENCY]))
 
 
 def boundary_array(prepared: PreparedProblem, boundaries: Boundaries) -> np.ndarray:

@@ -7,6 +7,7 @@ one counts as absent. Deleting the store costs only time.
 
 import contextlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,13 +16,13 @@ from typing import Any
 from tilewright.artifacts.canonical import JsonValue, canonical_text, write_atomically
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import content_digest
-from tilewright.cost.record import Record
+from tilewright.cost.record import LayerRecord, record_of_row, record_row
 from tilewright.errors import InputError
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import BETWEEN_CORES, MappingConstraints
 from tilewright.workload.layer import Layer
 
-SCHEMA = "tilewright/mapped-layer/1"
+SCHEMA = "tilewright/mapped-layer/2"
 
 
 def problem_key(layer: Layer, core: Core, constraints: MappingConstraints, search: JsonValue) -> str:
@@ -59,24 +60,26 @@ class Store:
         """Where the entry of `key` lies."""
         return Path(self.directory) / key[:2] / f"{key}.json"
 
-    def get(self, key: str) -> Any | None:
-        """The stored record, or records of one layer, or None if there is nothing or it is damaged."""
+    def get(self, key: str) -> list[LayerRecord] | None:
+        """The stored records of one layer, or None if there is nothing or it is damaged."""
         try:
             entry = json.loads(self.path_of(key).read_text())
-            record = entry["record"]
-            intact = entry["key"] == key and entry["digest"] == content_digest(record)
-        except (OSError, ValueError, KeyError, TypeError):
+            rows = entry["records"]
+            if entry["key"] != key or entry["digest"] != content_digest(rows):
+                return None
+            return [record_of_row(row) for row in rows]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
-        return record if intact else None
 
-    def put(self, key: str, record: Record | list[Record]) -> None:
-        """Store a record, or the records of one layer; what is there already is left alone.
+    def put(self, key: str, records: Sequence[LayerRecord]) -> None:
+        """Store the records of one layer; what is there already is left alone.
 
         A store that cannot be written costs time in the next search, not this one's result.
         """
         if self.get(key) is not None:
             return
-        entry = {"key": key, "digest": content_digest(record), "record": record}
+        rows = [record_row(record) for record in records]
+        entry = {"key": key, "digest": content_digest(rows), "records": rows}
         with contextlib.suppress(OSError, InputError):
             write_atomically(self.path_of(key), canonical_text(entry) + "\n")
 

@@ -1,9 +1,11 @@
 """Totals of a network from the records of its layers, which run one after another (zigzag-dse 3.9.1, sums)."""
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
-from tilewright.cost.record import Record, number
+from tilewright.cost.ledger import ACCESSES, MAC, energy_columns
+from tilewright.cost.record import LayerRecord, number
 from tilewright.hardware.areas import core_area
 from tilewright.hardware.core import Core
 from tilewright.workload.graph import Workload
@@ -18,7 +20,7 @@ def summarize(
     core: Core,
     objective: str,
     model: str,
-    records: tuple[Record, ...],
+    records: tuple[LayerRecord, ...],
     coverage: dict[str, Any] | None = None,
     data_locality: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -29,14 +31,14 @@ def summarize(
     """
     indexes_of: dict[str, list[int]] = {}
     for i, record in enumerate(records):
-        for name in record["layer_names"]:
+        for name in record.layer_names:
             indexes_of.setdefault(name, []).append(i)
     names = [node.layer.name for node in workload.layers_in_order if node.layer is not None]
     placed = [(name, i) for name in names for i in indexes_of.get(name, ())]
     in_order = [records[i] for _, i in placed]
-    energy, latency = _total(in_order, "energy_pj"), _total(in_order, "latency_cycles")
+    energy, latency = _total(r.energy_pj for r in in_order), _total(r.latency_cycles for r in in_order)
     area = core_area(core)
-    parts = in_order[0]["latency_breakdown_cycles"] if in_order else {}
+    parts = in_order[0].latency_breakdown_cycles if in_order else {}
     return (
         _certificate(records)
         | (data_locality or {})
@@ -46,23 +48,24 @@ def summarize(
             "objective": objective,
             "model": model,
             "layers": len(names),
-            "distinct_layers": len({tuple(record["layer_names"]) for record in records}),
+            "distinct_layers": len({record.layer_names for record in records}),
             "energy_pj": energy,
             "latency_cycles": latency,
             "edp_pj_cycles": energy * latency,
-            "mac_energy_pj": _total(in_order, "mac_energy_pj"),
-            "memory_energy_pj": _total(in_order, "memory_energy_pj"),
-            "mac_count": sum(record["layer"]["mac_count"] for record in in_order),
-            "operation_count": sum(record["layer"]["operation_count"] for record in in_order),
+            **energy_columns(
+                {term: _total(record.energy_terms_pj[term] for record in in_order) for term in (MAC, ACCESSES)}
+            ),
+            "mac_count": sum(record.layer.mac_count for record in in_order),
+            "operation_count": sum(record.layer.operation_count for record in in_order),
             "area_mm2": area.mm2,
             "area_note": area.note,
             "latency_breakdown_cycles": {
-                part: number(sum(record["latency_breakdown_cycles"][part] for record in in_order)) for part in parts
+                part: number(sum(record.latency_breakdown_cycles[part] for record in in_order)) for part in parts
             },
-            "evaluations": sum(record["evaluations"] for record in records),
+            "evaluations": sum(record.evaluations or 0 for record in records),
             "corrected": {
-                "energy_pj": _corrected_total(in_order, "energy_pj"),
-                "latency_cycles": _corrected_total(in_order, "latency_cycles"),
+                "energy_pj": _total_if_known(record.corrected.energy_pj for record in in_order),
+                "latency_cycles": _total_if_known(record.corrected.latency_cycles for record in in_order),
             },
             "layers_differing_over_5_percent": list(dict.fromkeys(n for n, i in placed if differs_notably(records[i]))),
             "coverage": coverage or coverage_of(workload, unmodelled_work(workload)),
@@ -72,9 +75,9 @@ def summarize(
     )
 
 
-def _certificate(records: tuple[Record, ...]) -> dict[str, Any]:
+def _certificate(records: tuple[LayerRecord, ...]) -> dict[str, Any]:
     """For how many distinct problems the optimum is proven, and the largest gap of the others; {} without proofs."""
-    searches = [record["search"] for record in records if "proven" in record.get("search", {})]
+    searches = [record.search for record in records if "proven" in record.search]
     if not searches:
         return {}
     proven = sum(bool(search["proven"]) for search in searches)
@@ -87,22 +90,22 @@ def _passed_through(workload: Workload) -> dict[str, int]:
     return dict(Counter(node.origin_type or node.operator_type for node in moves).most_common())
 
 
-def _total(records: list[Record], column: str) -> float:
+def _total(values: Iterable[float]) -> float:
     total = 0.0
-    for record in records:
-        total += record[column]
+    for value in values:
+        total += value
     return total
 
 
-def _corrected_total(records: list[Record], column: str) -> float | None:
-    values = [record["corrected"][column] for record in records]
-    return None if None in values else float(sum(values))
+def _total_if_known(values: Iterable[float | None]) -> float | None:
+    known = list(values)
+    return None if None in known else float(sum(value for value in known if value is not None))
 
 
-def differs_notably(record: Record) -> bool:
+def differs_notably(record: LayerRecord) -> bool:
     """True if energy or latency under `corrected` differs by more than 5 %, or the mapping does not fit there."""
-    for column in ("energy_pj", "latency_cycles"):
-        corrected = record["corrected"][column]
-        if corrected is None or abs(corrected - record[column]) > NOTABLE_DIFFERENCE * record[column]:
-            return True
-    return False
+    pairs = (
+        (record.corrected.energy_pj, record.energy_pj),
+        (record.corrected.latency_cycles, record.latency_cycles),
+    )
+    return any(corrected is None or abs(corrected - own) > NOTABLE_DIFFERENCE * own for corrected, own in pairs)

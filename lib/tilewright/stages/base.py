@@ -94,7 +94,7 @@ class Control:
     """Folder in which stages write files."""
     show_progress: bool = False
     """Show the progress of long searches on stderr."""
-    on_record: Callable[[dict[str, Any]], None] | None = None
+    on_record: Callable[[Any], None] | None = None
     """Told the record of each layer that was searched, when it is finished."""
     on_notices: Callable[[Sequence[str]], None] = _ignore
     """Told what is legal but unusual where a stage ends with what is wrong: it may be what is behind that."""

@@ -4,7 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tilewright.cost.record import Record
+from tilewright.artifacts.codec import encode
+from tilewright.cost.ledger import MAC
+from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import Core, Memory
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.profile import CORRECTED
@@ -27,7 +29,7 @@ class MappedCn:
     """As it was mapped: with the off-chip memory on top for what streams."""
     streams: tuple[str, ...]
     """Memory operands that stream."""
-    record: Record
+    record: LayerRecord
     takes_partial_sums: bool = False
     """Whether it goes on with partial sums of another CN."""
 
@@ -35,12 +37,12 @@ class MappedCn:
 def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
     """The row of a class, but for what is the same on every core."""
     record = mapped.record
-    parts = record["latency_breakdown_cycles"]
+    parts = record.latency_breakdown_cycles
     going_on = _going_on(mapped) if mapped.takes_partial_sums else _GoingOn()
     total0 = _whole(parts["ideal"] + parts["spatial_stall"] + parts["temporal_stall"])
     onloading = parts["onloading"] + going_on.cycles
     total1 = _whole(parts["ideal"] + parts["spatial_stall"] + parts["temporal_stall"] + onloading)
-    total2 = _whole(record["latency_cycles"] + going_on.cycles)
+    total2 = _whole(record.latency_cycles + going_on.cycles)
     energies = _memory_energies(mapped, going_on)
     return CoreCostRow(
         cost_class=cost_class,
@@ -48,12 +50,12 @@ def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
         total0_cycles=total0,
         total1_cycles=total1,
         total2_cycles=total2,
-        on_core_energy_pj=math.fsum((record["mac_energy_pj"], *(energy for _, energy in energies))),
-        operational_energy_pj=record["mac_energy_pj"],
+        on_core_energy_pj=math.fsum((record.energy_terms_pj[MAC], *(energy for _, energy in energies))),
+        operational_energy_pj=record.energy_terms_pj[MAC],
         memory_energy_pj=energies,
-        spatial_utilisation=record["mac_utilization"]["spatial"],
+        spatial_utilisation=record.mac_utilization["spatial"],
         streams=tuple(_stream(mapped, operand, total1, going_on) for operand in mapped.streams),
-        mapping={name: record[name] for name in _SHOWN},
+        mapping={name: encode(getattr(record, name)) for name in _SHOWN},
     )
 
 
@@ -91,10 +93,10 @@ def _going_on(mapped: MappedCn) -> _GoingOn:
     The partial sums come from the top memory before computing starts, nothing overlaps.
     """
     layer, core, record = mapped.layer, mapped.core, mapped.record
-    links = record["memory_operand_links"]
+    links = record.memory_operand_links
     levels = memory_hierarchy(core).memories_of(links[OUTPUT])
     words = []
-    for level, (k, moved) in enumerate(zip(levels, record["word_accesses"][OUTPUT], strict=True)):
+    for level, (k, moved) in enumerate(zip(levels, record.word_accesses[OUTPUT], strict=True)):
         words.append((k, "tl", _mirrored(layer, moved["fl"], moved["tl"])))
         if level < len(levels) - 1:
             words.append((k, "fh", _mirrored(layer, moved["th"], moved["fh"])))
@@ -116,8 +118,8 @@ def _memory_energies(mapped: MappedCn, going_on: _GoingOn) -> tuple[tuple[str, f
     """(memory of the core, pJ), without the off-chip memory, which the schedule counts."""
     own = len(mapped.core.memories) - _added_count(mapped)
     terms: dict[int, list[float]] = {k: [] for k in range(own)}
-    links = mapped.record["memory_operand_links"]
-    for operand, levels in mapped.record["energy_breakdown_pj"].items():
+    links = mapped.record.memory_operand_links
+    for operand, levels in mapped.record.energy_breakdown_pj.items():
         for k, moved in zip(memory_hierarchy(mapped.core).memories_of(links[operand]), levels, strict=True):
             terms.get(k, []).extend(moved.values())
     for k, direction, words in going_on.words:
@@ -137,10 +139,10 @@ def _off_chip_index(core: Core, operand: str) -> int:
 
 def _stream(mapped: MappedCn, memory_operand: str, cycles: int, going_on: _GoingOn) -> Stream:
     """What of an operand passes the off-chip memory: whole words, and at least every bit of it once."""
-    operand = next(o for o, linked in mapped.record["memory_operand_links"].items() if linked == memory_operand)
+    operand = next(o for o, linked in mapped.record.memory_operand_links.items() if linked == memory_operand)
     k = _off_chip_index(mapped.core, memory_operand)
     memory = mapped.core.memories[k]
-    passing = dict(mapped.record["word_accesses"][operand][-1])
+    passing = dict(mapped.record.word_accesses[operand][-1])
     for index, direction, more in going_on.words:
         if index == k:
             passing[direction] += more

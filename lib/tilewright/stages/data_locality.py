@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tilewright.cost.record import Record
+from tilewright.cost.record import UNEVEN, LayerRecord
 from tilewright.errors import InputError, Problem, TilewrightError
 from tilewright.hardware.core import Core
 from tilewright.mapping.data_locality_reach import MemoryReach, layer_roles, top_memory
@@ -95,16 +95,16 @@ class RemoveUnusedMemory(Change):
         return replace(item, core=remove_unused_memories(item.core, item.layer, links, item.memory_reach))
 
 
-def locality_summary(item: NetworkProblem, records: Sequence[Record], model: str) -> dict[str, Any]:
+def locality_summary(item: NetworkProblem, records: Sequence[LayerRecord], model: str) -> dict[str, Any]:
     """What a run does with the data between layers, as plain data for the summary; {} where the model is not known.
 
     `layers_below_top` counts the layers of which an operand ends below the last memory of the core: in the run itself
     where it exploits data locality, else if it did.
     """
     layers = [node.layer for node in item.workload.layers_in_order if node.layer]
-    exploited = any("memory_reach" in record for record in records)
+    exploited = any(record.memory_reach is not None for record in records)
     if exploited:
-        below = sum(len(record["layer_names"]) for record in records if _ends_below(item.core, record))
+        below = sum(len(record.layer_names) for record in records if _ends_below(item.core, record))
     else:
         found = _reaches_if_exploited(item, records, model)
         if found is None:
@@ -113,17 +113,17 @@ def locality_summary(item: NetworkProblem, records: Sequence[Record], model: str
     return {"data_locality": {"exploited": exploited, "layers": len(layers), "layers_below_top": below}}
 
 
-def _ends_below(core: Core, record: Record) -> bool:
-    link = record["memory_operand_links"]
-    topmost = record.get("memory_reach", {}).get("topmost", {})
+def _ends_below(core: Core, record: LayerRecord) -> bool:
+    link = record.memory_operand_links
+    topmost = record.memory_reach.topmost if record.memory_reach is not None else {}
     return any(core.memories[top_memory(core, link[operand])].name != name for operand, name in topmost.items())
 
 
-def _reaches_if_exploited(item: NetworkProblem, records: Sequence[Record], model: str) -> list[bool] | None:
+def _reaches_if_exploited(item: NetworkProblem, records: Sequence[LayerRecord], model: str) -> list[bool] | None:
     """For each layer whether data would stay below the top memory; None where that cannot be told."""
     from tilewright.mapping.data_locality import find_memory_reach
 
-    even = any("temporal_mapping_type" in record for record in records)
+    even = any(record.temporal_mapping_type != UNEVEN for record in records)
     try:
         reaches = find_memory_reach(item.workload, item.core, item.mapping, profile_by_name(model), even_mapping=even)
     except TilewrightError:

@@ -247,7 +247,7 @@ def _rank(mapped: MappedCn, options: SearchOptions) -> tuple[float, ...]:
     Of those that are equal in this too, the first one counts: the dataflow that the core names first.
     """
     record = mapped.record
-    best = ranking(options.objective, record["energy_pj"], record["latency_cycles"])
+    best = ranking(options.objective, record.energy_pj, record.latency_cycles)
     return (*(float(value) for value in best), len(mapped.streams))
 
 

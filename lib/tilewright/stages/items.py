@@ -4,6 +4,7 @@ orders, up come evaluations, then records of layers, then the mapped network."""
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import MappingConstraints, TemporalOrderingEntry, Unrolling
 from tilewright.search.batch import CostedBatch, OrderBatch
@@ -94,15 +95,11 @@ class Evaluations:
     """For each spatial mapping what was tried and what came of it."""
 
 
-class LayerRecord(dict[str, Any]):
-    """The record of a mapped layer: a row of `layers.jsonl` (docs/artifacts.md)."""
-
-
 @dataclass(frozen=True)
 class MappedWorkload:
     """A network mapped on a core."""
 
-    records: tuple[dict[str, Any], ...]
+    records: tuple[LayerRecord, ...]
     """The mapping of each distinct layer problem, in the order of first use."""
     summary: dict[str, Any]
     """Totals of the network; see docs/artifacts.md."""

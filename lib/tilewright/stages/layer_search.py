@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 
-from tilewright.cost.record import Record
+from tilewright.cost.record import LayerRecord
 from tilewright.errors import MappingError
 from tilewright.search.progress import search_progress
 from tilewright.search.store import Store
@@ -33,9 +33,9 @@ class LayerSearch:
     title: str
     """What is searched, for people who wait."""
     search: Rest
-    on_found: Callable[[LayerTask, list[Record]], None] | None = None
+    on_found: Callable[[LayerTask, list[LayerRecord]], None] | None = None
     """Told each problem that was searched, when it is finished."""
-    found: dict[str, list[Record]] = field(default_factory=dict)
+    found: dict[str, list[LayerRecord]] = field(default_factory=dict)
     """Key -> records of the mappings."""
     failures: dict[str, MappingError] = field(default_factory=dict)
     """Key -> why nothing fits."""
@@ -76,7 +76,7 @@ class LayerSearch:
     def _search_in_threads(self, missing: list[LayerTask], search: Rest) -> None:
         """The kernel releases the interpreter lock, so threads are enough."""
         with ThreadPoolExecutor(self.control.threads) as pool:
-            pending: dict[Future[list[Record] | MappingError], LayerTask] = {
+            pending: dict[Future[list[LayerRecord] | MappingError], LayerTask] = {
                 pool.submit(_attempt, search, task): task for task in missing
             }
             try:
@@ -94,22 +94,21 @@ class LayerSearch:
         """Use an earlier result of this problem if there is one."""
         stored = self.store.get(task.key) if self.store is not None else None
         if stored is not None:
-            self.found[task.key] = stored if isinstance(stored, list) else [stored]
+            self.found[task.key] = stored
         return stored is not None
 
-    def _finish(self, task: LayerTask, result: list[Record] | MappingError) -> None:
+    def _finish(self, task: LayerTask, result: list[LayerRecord] | MappingError) -> None:
         if isinstance(result, MappingError):
             self.failures[task.key] = result
             return
         self.found[task.key] = result
         if self.store is not None:
-            nameless = [_nameless(record) for record in result]
-            self.store.put(task.key, nameless[0] if len(nameless) == 1 else nameless)
+            self.store.put(task.key, [_nameless(record) for record in result])
         if self.on_found is not None:
             self.on_found(task, result)
 
 
-def _attempt(search: Rest, task: LayerTask) -> list[Record] | MappingError:
+def _attempt(search: Rest, task: LayerTask) -> list[LayerRecord] | MappingError:
     """The records of a layer, or why nothing fits."""
     try:
         return search_layer(search, task.problem)
@@ -117,5 +116,5 @@ def _attempt(search: Rest, task: LayerTask) -> list[Record] | MappingError:
         return error
 
 
-def _nameless(record: Record) -> Record:
-    return {**record, "layer": {**record["layer"], "name": ""}, "core": ""}
+def _nameless(record: LayerRecord) -> LayerRecord:
+    return replace(record, layer=replace(record.layer, name=""), core="")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from tilewright.cost.record import Record
+from tilewright.cost.record import LayerRecord
 from tilewright.errors import MappingError, NothingFitsError
 from tilewright.search.batch import OrderBatch
 from tilewright.stages.base import Rest, Same, WrongTypeError, type_name
@@ -14,7 +14,7 @@ from tilewright.stages.results import records_of
 from tilewright.stages.tally import Tally
 
 
-def search_layer(search: Rest, problem: LayerProblem) -> list[Record]:
+def search_layer(search: Rest, problem: LayerProblem) -> list[LayerRecord]:
     """The records that the stages find for a layer: one for each mapping that comes back.
 
     Raises NothingFitsError if nothing comes back that fits, with the reason for each spatial mapping.

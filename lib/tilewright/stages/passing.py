@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import Core
-from tilewright.report.records import OVERALL, Record, layers_in_order
+from tilewright.report.records import OVERALL, layers_in_order
 from tilewright.search.batch import OrderBatch
 from tilewright.stages.base import Rest, Stage
 from tilewright.stages.descriptions import NetworkProblem
@@ -62,7 +63,7 @@ class Passed:
         self.place = Place.of(item)
         self.stages: tuple[Stage, ...] = rest.stages
         self.networks: list[MappedWorkload] = []
-        self.layers: list[Record] = []
+        self.layers: list[LayerRecord] = []
         self.evaluations: list[Evaluations] = []
 
     def watch(self, results: Iterator[Any]) -> Iterator[Any]:
@@ -79,10 +80,10 @@ class Passed:
             self.networks.append(result)
         elif isinstance(result, Evaluations):
             self.evaluations.append(result)
-        elif isinstance(result, dict):
+        elif isinstance(result, LayerRecord):
             self.layers.append(result)
 
-    def named_records(self) -> list[tuple[str, Record]]:
+    def named_records(self) -> list[tuple[str, LayerRecord]]:
         """(layer, record) of everything that passed, layers of networks in execution order.
 
         Further mappings of a layer have a number after its name.
@@ -92,13 +93,13 @@ class Passed:
             for network in self.networks
             for placed in layers_in_order(network.records, network.summary)
         ]
-        found += [(name, record) for record in self.layers for name in record["layer_names"]]
+        found += [(name, record) for record in self.layers for name in record.layer_names]
         for record in records_of(self.evaluations, self.stages):
             found += [(name, record) for name in self.place.names]
         return numbered(found)
 
 
-def numbered(found: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+def numbered(found: list[tuple[str, LayerRecord]]) -> list[tuple[str, LayerRecord]]:
     """The same, with `-2`, `-3`, ... after names that stood before."""
     counts: dict[str, int] = {}
     result = []

@@ -1,11 +1,11 @@
 """The stage PlotTemporalMappings: figures of the mappings that pass it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.artifacts.canonical import make_folder, writing
-from tilewright.report.records import Record
+from tilewright.cost.record import LayerRecord
 from tilewright.stages.base import Rest, Stage
 from tilewright.stages.passing import Passed
 
@@ -41,5 +41,5 @@ class PlotTemporalMappings(Stage):
             write_breakdown(records, None, folder / passed.place.file_name("breakdown"))
 
 
-def _called(name: str, record: Record) -> Record:
-    return {**record, "layer": {**record["layer"], "name": name}, "layer_names": [name]}
+def _called(name: str, record: LayerRecord) -> LayerRecord:
+    return replace(record, layer=replace(record.layer, name=name), layer_names=(name,))

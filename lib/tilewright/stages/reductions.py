@@ -137,7 +137,7 @@ class Sum(Stage):
 
     def run(self, item: NetworkProblem, rest: Rest) -> Iterator[MappedWorkload]:
         """One result: all records with the totals."""
-        records = tuple(dict(record) for record in rest(item))
+        records = tuple(rest(item))
         objective, model = what_is_minimised(rest.stages), model_of(rest.stages)
         locality = locality_summary(item, records, model)
         summary = summarize(item.workload, item.core, objective, model, records, item.coverage, locality)

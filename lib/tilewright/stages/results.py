@@ -1,8 +1,10 @@
 """From evaluations to records: choosing rows of batches, and the full breakdown of what was chosen."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from tilewright.cost.record import Record
+from tilewright.cost.record import LayerRecord
 from tilewright.mapping.constraints import Unrolling
 from tilewright.search.batch import CostedBatch, OrderBatch
 from tilewright.search.evaluate import full_record
@@ -37,7 +39,7 @@ def model_of(stages: tuple[Stage, ...]) -> str:
     return next((str(model) for stage in reversed(stages) if (model := getattr(stage, "model", ""))), "")
 
 
-def records_of(found: list[Evaluations], stages: tuple[Stage, ...]) -> list[Record]:
+def records_of(found: list[Evaluations], stages: tuple[Stage, ...]) -> list[LayerRecord]:
     """The record of every mapping that stages have found for a layer and that fits."""
     tally = Tally()
     for one in found:
@@ -50,14 +52,15 @@ def records_of(found: list[Evaluations], stages: tuple[Stage, ...]) -> list[Reco
     ]
 
 
-def _record(costs: CostedBatch, row: int, tally: list[CandidateTally], stages: tuple[Stage, ...]) -> Record:
+def _record(costs: CostedBatch, row: int, tally: list[CandidateTally], stages: tuple[Stage, ...]) -> LayerRecord:
     problem, order, boundaries = costs.batch.problem, costs.batch.loop_order(row), costs.batch.level_boundaries(row)
     chosen = next((entry for entry in tally if entry.key == tally_key(costs.batch)), None)
     notes = merged_notes(tally, chosen)
     record = full_record(problem, order, boundaries, what_is_minimised(stages), model_of(stages))
-    record |= {
-        "candidates": [entry.row() for entry in tally],
+    return replace(
+        record,
+        candidates=tuple(entry.row() for entry in tally),
         # A search that evaluates more than it hands on says so.
-        "evaluations": notes.get("evaluations", sum(entry.feasible for entry in tally)),
-    }
-    return record | {"search": notes} if notes else record
+        evaluations=notes.get("evaluations", sum(entry.feasible for entry in tally)),
+        search=notes,
+    )

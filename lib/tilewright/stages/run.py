@@ -6,11 +6,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tilewright.cost.record import Record
 from tilewright.errors import InputError
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import Mapping, MappingConstraints
-from tilewright.mapping.data_locality_reach import core_for, reach_record
+from tilewright.mapping.data_locality_reach import core_for
+from tilewright.search.evaluate import with_reach
 from tilewright.search.options import SearchOptions
 from tilewright.search.store import Store
 from tilewright.search.summary import summarize
@@ -52,7 +52,7 @@ def map_layer(
     options: SearchOptions = DEFAULT_OPTIONS,
     progress: Advance | None = None,
     stop: threading.Event | None = None,
-) -> Record:
+) -> LayerRecord:
     """The best mapping of one layer, with full breakdown and a row for each spatial candidate.
 
     Runs the slice of the default pipeline below Workload. `progress` is told orders as they are looked at. Raises
@@ -64,7 +64,7 @@ def map_layer(
     record = search_layer(Rest(stages, control), LayerProblem(layer, own, constraints))[0]
     if constraints.memory_reach is None:
         return record
-    return record | reach_record(core, own, layer, constraints.memory_operand_links)
+    return with_reach(record, core, own, layer, constraints.memory_operand_links)
 
 
 def below_workload(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
@@ -83,7 +83,7 @@ def map_workload(
     threads: int = 1,
     store: Store | None = None,
     exports: Path | None = None,
-    on_record: Callable[[Record], None] | None = None,
+    on_record: Callable[[LayerRecord], None] | None = None,
     show_progress: bool = False,
 ) -> MappedWorkload:
     """Map every layer of a network. `on_record` is told each newly mapped layer as it is finished.
@@ -104,7 +104,7 @@ def map_problem(problem: NetworkProblem, pipeline: Pipeline, control: Control | 
     networks = [result for result in results if isinstance(result, MappedWorkload)]
     if networks:
         return networks[0]
-    records = tuple(dict(result) for result in results if isinstance(result, LayerRecord))
+    records = tuple(result for result in results if isinstance(result, LayerRecord))
     objective, model = what_is_minimised(search.stages), model_of(search.stages)
     locality = locality_summary(problem, records, model)
     summary = summarize(problem.workload, problem.core, objective, model, records, problem.coverage, locality)

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from tilewright.artifacts.canonical import make_folder, write_atomically
+from tilewright.artifacts.codec import encode
+from tilewright.cost.record import record_row
 from tilewright.errors import InputError, Problem
 from tilewright.peers.zigzag.exports.files import (
     write_complete_layer,
@@ -56,7 +58,7 @@ class SimpleSave(_Save):
         for network in passed.networks:
             write_simple(folder, network.summary)
         for record in passed.layers:
-            for name in record["layer_names"]:
+            for name in record.layer_names:
                 write_simple(folder, record, name)
         pairs = [pair for found in passed.evaluations for pair in _pairs(found)]
         if passed.evaluations:
@@ -150,14 +152,20 @@ class Dump(_Pickle):
 
     def values(self, passed: Passed) -> list[dict[str, Any]]:
         """Networks, then records, then evaluations."""
-        networks = [{"summary": one.summary, "records": list(one.records)} for one in passed.networks]
-        return [*networks, *map(dict, passed.layers), *map(_evaluations, passed.evaluations)]
+        networks = [
+            {"summary": one.summary, "records": [record_row(r) for r in one.records]} for one in passed.networks
+        ]
+        return [*networks, *map(record_row, passed.layers), *map(_evaluations, passed.evaluations)]
 
 
 def _evaluations(found: Evaluations) -> dict[str, Any]:
     """Batches as plain data: the loop orders that fit, innermost first, with their costs."""
     rows = [] if found.costs is None else np.flatnonzero(found.costs.fits).tolist()
-    plain: dict[str, Any] = {"candidates": [entry.row() for entry in found.tally], "loop_orders": [], "costs": []}
+    plain: dict[str, Any] = {
+        "candidates": [encode(entry.row()) for entry in found.tally],
+        "loop_orders": [],
+        "costs": [],
+    }
     for row in rows:
         assert found.costs is not None
         plain["loop_orders"].append([list(loop) for loop in found.costs.batch.loop_order(row)])

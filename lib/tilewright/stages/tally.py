@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tilewright.cost.record import Record, unrolling_record
+from tilewright.cost.record import CandidateRow, unrolling_record
 from tilewright.mapping.constraints import Unrolling
 
 Notes = tuple[tuple[str, object], ...]
@@ -53,16 +53,16 @@ class CandidateTally:
             notes=other.notes or self.notes,
         )
 
-    def row(self) -> Record:
+    def row(self) -> CandidateRow:
         """The row of `candidates` in a record."""
-        return {
-            "spatial_mapping": unrolling_record(self.unrolling),
-            "temporal_orders": self.orders,
-            "feasible": self.feasible,
-            "energy_pj": self.energy_pj,
-            "latency_cycles": self.latency_cycles,
-            "reason": self.reason,
-        }
+        return CandidateRow(
+            unrolling_record(self.unrolling),
+            self.orders,
+            self.feasible,
+            self.energy_pj,
+            self.latency_cycles,
+            self.reason,
+        )
 
 
 class Tally:

@@ -5,17 +5,18 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tilewright.cost.record import Record, layer_on_unit
+from tilewright.cost.record import LayerRecord
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.hardware.areas import core_area
 from tilewright.hardware.core import Core
-from tilewright.mapping.data_locality_reach import core_for, reach_record
+from tilewright.mapping.data_locality_reach import core_for
+from tilewright.search.evaluate import with_reach
 from tilewright.stages.base import Change, Rest, Same, Stage
 from tilewright.stages.data_locality import RemoveUnusedMemory
 from tilewright.stages.descriptions import NetworkProblem
 from tilewright.stages.failures import told_by_cause
 from tilewright.stages.identity import SearchIdentity
-from tilewright.stages.items import Evaluations, LayerProblem, LayerRecord
+from tilewright.stages.items import Evaluations, LayerProblem
 from tilewright.stages.layer_search import LayerSearch, LayerTask
 from tilewright.workload import graph
 
@@ -53,10 +54,10 @@ class Workload(Stage):
             yield from replace(observers, end=end)(task.problem)
 
 
-def _telling(item: NetworkProblem, search: Rest) -> Callable[[LayerTask, list[Record]], None]:
+def _telling(item: NetworkProblem, search: Rest) -> Callable[[LayerTask, list[LayerRecord]], None]:
     """Tells whoever listens the records of a problem that was searched."""
 
-    def tell(task: LayerTask, records: list[Record]) -> None:
+    def tell(task: LayerTask, records: list[LayerRecord]) -> None:
         if search.control.on_record is not None:
             for record in records:
                 search.control.on_record(_named(record, task, item, search))
@@ -119,23 +120,27 @@ def _as_searched(problem: LayerProblem, stages: tuple[Stage, ...]) -> LayerProbl
     return problem
 
 
-def _named(record: Record, task: LayerTask, item: NetworkProblem, search: Rest) -> LayerRecord:
+def _named(record: LayerRecord, task: LayerTask, item: NetworkProblem, search: Rest) -> LayerRecord:
     """A record with the names of the layers that have this problem, the first of them as its own, and what its work is.
 
     Its area is that of the whole core, also where the layer does without some of its memories; which, it says too.
     """
     core, names = item.core, task.problem.names
     node = next(node for node in item.workload.layers_in_order if node.layer and node.layer.name == names[0])
-    layer = {**layer_on_unit(record["layer"], node.unit), "name": names[0]}
-    rest = {name: value for name, value in record.items() if name not in ("layer", "core")}
-    rest["area_mm2"] = core_area(core).mm2
-    rest |= _own_core(core, _as_searched(task.problem, search.stages), search.stages)
-    return LayerRecord({"layer": layer, "layer_names": list(names), "core": core.name, **rest})
+    named = replace(
+        record,
+        layer=replace(record.layer.on_unit(node.unit), name=names[0]),
+        layer_names=tuple(names),
+        core=core.name,
+        area_mm2=core_area(core).mm2,
+    )
+    return _on_own_core(named, core, _as_searched(task.problem, search.stages), search.stages)
 
 
-def _own_core(core: Core, problem: LayerProblem, stages: tuple[Stage, ...]) -> dict[str, Any]:
-    """How the core of a layer differs from the whole one: by how far its data go, or by what a stage did to it."""
+def _on_own_core(record: LayerRecord, core: Core, problem: LayerProblem, stages: tuple[Stage, ...]) -> LayerRecord:
+    """The record with how the core of the layer differs from the whole one: by how far its data go, or by what a stage
+    did to it."""
     is_reduced = problem.memory_reach is not None and any(isinstance(stage, RemoveUnusedMemory) for stage in stages)
     if problem.core == core and not is_reduced and problem.constraints.memory_reach is None:
-        return {}
-    return reach_record(core, problem.core, problem.layer, problem.constraints.memory_operand_links)
+        return record
+    return with_reach(record, core, problem.core, problem.layer, problem.constraints.memory_operand_links)

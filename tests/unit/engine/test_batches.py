@@ -1,13 +1,16 @@
 """Batches of loop orders: what LOMA hands over, what they cost, explicit level boundaries, and which order is best."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
+from tilewright.artifacts.codec import encode
 from tilewright.cost.problem import PROBLEM_DTYPE
+from tilewright.cost.record import Figures
 from tilewright.cost.workspace import new_workspace
 from tilewright.errors import InputError, MappingError
 from tilewright.mapping.loop_factors import loop_multiset
@@ -148,7 +151,7 @@ def test_batch_costs_equal_single_evaluations(case: Case) -> None:
             assert costed.energy_pj[row] == costed.latency_cycles[row] == math.inf
             continue
         assert costed.fits[row]
-        assert (costed.energy_pj[row], costed.latency_cycles[row]) == (record["energy_pj"], record["latency_cycles"])
+        assert (costed.energy_pj[row], costed.latency_cycles[row]) == (record.energy_pj, record.latency_cycles)
     event("nothing fits" if not costed.fits.any() else "fits")
     assert (costed.closest_failure == "") == costed.fits.any()
     if len(reasons) == len(batch.orders):
@@ -203,9 +206,9 @@ def test_given_boundaries_equal_plain_model(data: st.DataObject) -> None:
     record = evaluate_prepared(prepared, order, boundaries)
     assert costed.fits[0]
     assert (costed.energy_pj[0], costed.latency_cycles[0]) == (expected.energy_pj, expected.latency_cycles)
-    assert record["latency_breakdown_cycles"] == expected.parts
-    assert record["word_accesses"] == expected.words
-    assert record["level_boundaries"] == {o: list(bounds) for o, bounds in given.items()}
+    assert record.latency_breakdown_cycles == expected.parts
+    assert encode(record.word_accesses) == expected.words
+    assert record.level_boundaries == {o: tuple(bounds) for o, bounds in given.items()}
     assert batch.level_boundaries(0) == tuple(tuple(bounds) for bounds in boundaries)
 
 
@@ -228,8 +231,8 @@ def test_boundaries_of_the_allocator_are_accepted(data: st.DataObject) -> None:
     counts = prepared.arrays.level_count.tolist()
     boundaries = [ws.bound[o, : counts[o]].tolist() for o in range(len(prepared.layer.operands))]
     record = evaluate_prepared(prepared, order, boundaries)
-    assert record.pop("level_boundaries") == dict(zip(prepared.layer.operands, boundaries, strict=True))
-    assert record == expected
+    assert encode(record.level_boundaries) == dict(zip(prepared.layer.operands, boundaries, strict=True))
+    assert replace(record, level_boundaries=None) == expected
 
 
 def test_corrected_figures_keep_the_boundaries() -> None:
@@ -238,7 +241,7 @@ def test_corrected_figures_keep_the_boundaries() -> None:
     layer, core = gemm(C=4, D=4, K=4), register_core()
     record = evaluate_prepared(problem(layer, core, (("D1", ()),), model="corrected"), order, boundaries)
     figures = corrected_figures(problem(layer, core, (("D1", ()),)), order, boundaries)
-    assert figures == {name: record[name] for name in ("energy_pj", "latency_cycles")}
+    assert figures == Figures(record.energy_pj, record.latency_cycles)
     assert figures != corrected_figures(problem(layer, core, (("D1", ()),)), order)
 
 

@@ -96,7 +96,7 @@ def test_mapping_has_the_value(allocation: str) -> None:
             if result is None:
                 continue
             record = evaluate_prepared(prepared, result.order, result.boundaries)
-            latency, energy = record["latency_cycles"], record["energy_pj"]
+            latency, energy = record.latency_cycles, record.energy_pj
             value = {"latency": latency, "energy": energy, "EDP": latency * energy}[objective]
             assert value == pytest.approx(result.value, rel=1e-12), where
             assert allocation == "free" or result.boundaries is None, where

@@ -210,7 +210,7 @@ def mapped(hardware: Any, workload: Any, mapping: Any) -> Any:
 def test_order_of_keys_means_nothing() -> None:
     """The same descriptions with their keys in other orders give the same records."""
     expected = mapped(HARDWARE, WORKLOAD, MAPPING)
-    assert expected[0]["search"]["proven"] is True
+    assert expected[0].search["proven"] is True
     rng = random.Random(1)
     seen: Counter[str] = Counter()
     for _ in range(5):
@@ -235,4 +235,4 @@ def test_threads_mean_nothing() -> None:
         runs = [map_workload(network(layers), small_core(buffer_bits=600), mapping, options, threads=n) for n in (1, 2)]
         assert runs[0].records == runs[1].records
         assert runs[0].summary == runs[1].summary
-        assert all(record["search"]["proven"] for record in runs[0].records)
+        assert all(record.search["proven"] for record in runs[0].records)

@@ -51,7 +51,7 @@ def test_time_budget(allocation: str, budget_s: float) -> None:
     assert result.proven is False
     assert 0 < result.gap <= 1
     record = evaluate_prepared(prepared, result.order, result.boundaries)
-    assert record["energy_pj"] * record["latency_cycles"] == pytest.approx(result.value, rel=1e-12)
+    assert record.energy_pj * record.latency_cycles == pytest.approx(result.value, rel=1e-12)
 
 
 def test_nothing_found_in_time_is_not_nothing_fits(monkeypatch: pytest.MonkeyPatch) -> None:

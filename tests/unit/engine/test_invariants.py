@@ -64,4 +64,4 @@ def test_more_padding_than_positions_leaves_one() -> None:
     core = parse_accelerator("config/hardware/cube_3d.yaml").cores[0]
     for model in ("zigzag-3.9.1", "corrected"):
         record = map_layer(layer, core, MappingConstraints("default"), SearchOptions(model=model))
-        assert record["word_accesses"]["I"][-1]["tl"] >= 0
+        assert record.word_accesses["I"][-1]["tl"] >= 0

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
+from tilewright.cost.record import record_row
 from tilewright.errors import MappingError
 from tilewright.search.evaluate import evaluate, prepare
 from tilewright.search.options import SearchOptions
@@ -45,7 +46,7 @@ def test_kernel_equals_plain_model(data: st.DataObject) -> None:
         with pytest.raises(MappingError):
             evaluate(*arguments, order, options)
         return
-    record = evaluate(*arguments, order, options)
+    record = record_row(evaluate(*arguments, order, options))
     event("fits")
     for name in ("energy_pj", "memory_energy_pj", "mac_energy_pj", "latency_cycles"):
         assert record[name] == getattr(expected, name), name

@@ -54,8 +54,8 @@ def changes(example: Example, switch: str) -> tuple[dict[str, Any], dict[str, An
     """
     before, after = result(example), result(example, f"{REFERENCE}+{switch}")
     assert before.pop("model") != after.pop("model")
-    assert before["corrected"] == after["corrected"]
-    flat = [{**r, **r["latency_breakdown_cycles"], "latency_breakdown_cycles": 0} for r in (before, after)]
+    assert before.corrected == after.corrected
+    flat = [{**r, **r.latency_breakdown_cycles, "latency_breakdown_cycles": 0} for r in (before, after)]
     return before, after, {name for name in flat[0] if flat[0][name] != flat[1][name]}
 
 
@@ -69,12 +69,12 @@ def test_skip_first_accumulation_read() -> None:
     Latency does not change here: the SRAM's read port still has a window of every cycle, 1295 + 1223 - 1296 = 1222
     cycles of stall instead of 1294, which leaves 72 cycles less of spare time for loading over the DRAM port."""
     before, after, changed = changes(TPU, "skip_first_accumulation_read")
-    assert before["energy_pj"] - after["energy_pj"] == pytest.approx(9813.312)
-    assert after["energy_pj"] == 3219069.12
-    assert after["word_accesses"]["O"][0] == {"tl": 940032, "fl": 995328, "th": 995328, "fh": 940032}
-    assert after["word_accesses"]["O"][1] == {"tl": 306, "fl": 324, "th": 9, "fh": 0}
-    assert [r["latency_breakdown_cycles"]["temporal_stall"] for r in (before, after)] == [1294, 1222]
-    assert [r["latency_breakdown_cycles"]["onloading"] for r in (before, after)] == [866, 938]
+    assert before.energy_pj - after.energy_pj == pytest.approx(9813.312)
+    assert after.energy_pj == 3219069.12
+    assert after.word_accesses["O"][0] == {"tl": 940032, "fl": 995328, "th": 995328, "fh": 940032}
+    assert after.word_accesses["O"][1] == {"tl": 306, "fl": 324, "th": 9, "fh": 0}
+    assert [r.latency_breakdown_cycles["temporal_stall"] for r in (before, after)] == [1294, 1222]
+    assert [r.latency_breakdown_cycles["onloading"] for r in (before, after)] == [866, 938]
     assert changed == ENERGY | {"mac_utilization", "ports", "temporal_stall", "onloading"}
 
 
@@ -89,9 +89,9 @@ def test_spatial_reduction_alone_reads_nothing_back() -> None:
     )
     example: Example = (gemm(C=4, D=4, bits=bits), core, (("D1", (("C", 4),)),), (("D", 4),))
     before, after, _ = changes(example, "skip_first_accumulation_read")
-    assert before["word_accesses"]["O"][0] == {"tl": 16, "fl": 16, "th": 16, "fh": 0}
-    assert after["word_accesses"]["O"][0] == {"tl": 0, "fl": 16, "th": 16, "fh": 0}
-    assert before["energy_pj"] - after["energy_pj"] == 16.0
+    assert before.word_accesses["O"][0] == {"tl": 16, "fl": 16, "th": 16, "fh": 0}
+    assert after.word_accesses["O"][0] == {"tl": 0, "fl": 16, "th": 16, "fh": 0}
+    assert before.energy_pj - after.energy_pj == 16.0
 
 
 def test_round_up_spatial_factors() -> None:
@@ -102,9 +102,9 @@ def test_round_up_spatial_factors() -> None:
         gemm(K=49), register_core(array=(("D1", 16),)), (("D1", (("K", 16),)),), (("K", 4),)
     )  # fmt: skip
     before, after, changed = changes(example, "round_up_spatial_factors")
-    assert [r["spatial_levels"]["W"][0] for r in (before, after)] == [[["K", 12]], [["K", 13]]]
+    assert [r.spatial_levels["W"][0] for r in (before, after)] == [[["K", 12]], [["K", 13]]]
     assert [real_cycles(r, "top", "W", "tl") for r in (before, after)] == [6, 7]
-    assert [r["latency_breakdown_cycles"]["onloading"] for r in (before, after)] == [7, 8]
+    assert [r.latency_breakdown_cycles["onloading"] for r in (before, after)] == [7, 8]
     assert changed == LATENCY | {"spatial_levels", "ports", "onloading", "offloading"}
 
 
@@ -112,7 +112,7 @@ def real_cycles(record: dict[str, Any], memory: str, operand: str, direction: st
     """Cycles of one transfer."""
     return next(
         activity["real_cycles"]
-        for port in record["ports"]
+        for port in record.ports
         for activity in port["activities"]
         if (port["memory"], activity["operand"], activity["direction"]) == (memory, operand, direction)
     )
@@ -124,9 +124,9 @@ def test_exact_temporal_sizes() -> None:
     unrolling: Unrolling = (("D1", (("K", 5),)),)
     before = result((gemm(K=34), core, unrolling, (("K", 8),)))
     after = result((gemm(K=34), core, unrolling, (("K", 7),)), f"{REFERENCE}+exact_temporal_sizes")
-    assert [r["mac_utilization"]["spatial"] for r in (before, after)] == [7 / 8, 1.0]
-    assert before["latency_breakdown_cycles"]["spatial_stall"] == 1
-    assert after["latency_breakdown_cycles"]["spatial_stall"] == 0
+    assert [r.mac_utilization["spatial"] for r in (before, after)] == [7 / 8, 1.0]
+    assert before.latency_breakdown_cycles["spatial_stall"] == 1
+    assert after.latency_breakdown_cycles["spatial_stall"] == 0
     with pytest.raises(MappingError, match="K 8 instead of 7"):
         result((gemm(K=34), core, unrolling, (("K", 8),)), f"{REFERENCE}+exact_temporal_sizes")
 
@@ -139,20 +139,20 @@ def test_exact_window_sizes() -> None:
     layer = convolution(dilations=(2, 1), bits=bits, FX=3, K=4)
     example: Example = (layer, register_core(), (("D1", ()),), (("FX", 3), ("K", 4)))
     before, after, changed = changes(example, "exact_window_sizes")
-    assert [r["word_accesses"]["I"][1]["tl"] for r in (before, after)] == [5, 3]
-    assert [r["word_accesses"]["I"][0]["fh"] for r in (before, after)] == [5, 3]
-    assert before["word_accesses"]["I"][0]["tl"] == after["word_accesses"]["I"][0]["tl"] == 12
-    assert before["energy_pj"] - after["energy_pj"] == 22
+    assert [r.word_accesses["I"][1]["tl"] for r in (before, after)] == [5, 3]
+    assert [r.word_accesses["I"][0]["fh"] for r in (before, after)] == [5, 3]
+    assert before.word_accesses["I"][0]["tl"] == after.word_accesses["I"][0]["tl"] == 12
+    assert before.energy_pj - after.energy_pj == 22
     for operand in ("O", "W"):
-        assert before["word_accesses"][operand] == after["word_accesses"][operand]
+        assert before.word_accesses[operand] == after.word_accesses[operand]
     assert "temporal_mapping" not in changed
 
 
 def test_serial_half_shared_loading() -> None:
     """B16: W and I both come over the DRAM port, 866 and 216 cycles: one after the other 1082."""
     before, after, changed = changes(TPU, "serial_half_shared_loading")
-    assert [r["latency_breakdown_cycles"]["onloading"] for r in (before, after)] == [866, 1082]
-    assert after["latency_cycles"] == 4023
+    assert [r.latency_breakdown_cycles["onloading"] for r in (before, after)] == [866, 1082]
+    assert after.latency_cycles == 4023
     assert changed == LATENCY | {"onloading"}
 
 
@@ -164,7 +164,7 @@ def test_a_single_input_is_loaded_in_full() -> None:
         *((("D1", (("K", 32),)), ("D2", (("OY", 28),))), (("OX", 28), ("K", 2))),
     )
     before, after, changed = changes(example, "serial_half_shared_loading")
-    assert [r["latency_breakdown_cycles"]["onloading"] for r in (before, after)] == [0, 6272]
+    assert [r.latency_breakdown_cycles["onloading"] for r in (before, after)] == [0, 6272]
     assert changed == LATENCY | {"onloading"}
 
 
@@ -174,7 +174,7 @@ def test_consistent_window_union() -> None:
     27 - 9 - 15 = 3."""
     example: Example = (gemm(D=4, K=4), register_core(), (("D1", ()),), (("D", 4), ("K", 4)))
     before, after, changed = changes(example, "consistent_window_union")
-    assert [r["latency_breakdown_cycles"]["temporal_stall"] for r in (before, after)] == [2, 3]
+    assert [r.latency_breakdown_cycles["temporal_stall"] for r in (before, after)] == [2, 3]
     assert changed == LATENCY | {"temporal_stall", "ports"}
 
 
@@ -183,9 +183,9 @@ def test_per_level_loading_floor() -> None:
     of W moves into the spare time. That is left for O: 288 cycles down to the 32 sums of one tile, 32 * 16 / 64 = 8;
     off-loading 1 + 8 = 9. 2590 + 3456 + 9 + 62 = 6117."""
     _, after, changed = changes(TPU, "per_level_loading_floor")
-    assert after["latency_breakdown_cycles"]["onloading"] == 3456
-    assert after["latency_breakdown_cycles"]["offloading"] == 9
-    assert after["latency_cycles"] == 6117
+    assert after.latency_breakdown_cycles["onloading"] == 3456
+    assert after.latency_breakdown_cycles["offloading"] == 9
+    assert after.latency_cycles == 6117
     assert changed == LATENCY | {"onloading", "offloading"}
 
 
@@ -212,8 +212,8 @@ def test_whole_tiles() -> None:
     """B41: the reference reads 2 of the 2.5 weights in each of two passes, 4 of 5; and writes 4 of 5 outputs. Repaired,
     5 words of each; at most 3 at a time, which takes 3 cycles on the port instead of 2."""
     before, after, changed = changes(lanes_for_weights(64), "whole_tiles")
-    assert [r["word_accesses"]["W"][0]["tl"] for r in (before, after)] == [4, 5]
-    assert [r["word_accesses"]["O"][0]["fl"] for r in (before, after)] == [4, 5]
+    assert [r.word_accesses["W"][0]["tl"] for r in (before, after)] == [4, 5]
+    assert [r.word_accesses["O"][0]["fl"] for r in (before, after)] == [4, 5]
     assert [real_cycles(r, "weights", "W", "tl") for r in (before, after)] == [2, 3]
     assert [real_cycles(r, "top", "W", "tl") for r in (before, after)] == [4, 5]
     assert "temporal_mapping" not in changed
@@ -239,10 +239,10 @@ def test_every_transfer_takes_port_time() -> None:
     )
     example: Example = (gemm(C=2, D=50), core, (("D1", ()),), (("C", 2), ("D", 50)))
     before, after, changed = changes(example, "every_transfer_takes_port_time")
-    assert [r["latency_breakdown_cycles"]["temporal_stall"] for r in (before, after)] == [197, 198]
-    assert [r["latency_breakdown_cycles"]["onloading"] for r in (before, after)] == [0, 2]
-    assert [r["latency_breakdown_cycles"]["offloading"] for r in (before, after)] == [0, 1]
-    assert [r["latency_cycles"] for r in (before, after)] == [297, 301]
+    assert [r.latency_breakdown_cycles["temporal_stall"] for r in (before, after)] == [197, 198]
+    assert [r.latency_breakdown_cycles["onloading"] for r in (before, after)] == [0, 2]
+    assert [r.latency_breakdown_cycles["offloading"] for r in (before, after)] == [0, 1]
+    assert [r.latency_cycles for r in (before, after)] == [297, 301]
     assert changed == LATENCY | {"temporal_stall", "onloading", "offloading", "ports"}
 
 
@@ -265,7 +265,7 @@ def test_best_double_buffers() -> None:
         prepared = prepare(layer, core, LINKS, (("D1", ()),), SearchOptions(model=model))
         order = (("C", 2), ("K", 4), ("D", 8), ("K", 2))
         record = evaluate_prepared(prepared, order, ((4, 4), (3, 4), (2, 4)))
-        stalls.append(record["latency_breakdown_cycles"]["temporal_stall"])
+        stalls.append(record.latency_breakdown_cycles["temporal_stall"])
     assert stalls == [30, 8]
 
 
@@ -278,10 +278,10 @@ def test_room_for_final_outputs() -> None:
         *((("D1", ()),), (("D", 8), ("C", 2))),
     )
     before, after, _ = changes(example, "room_for_final_outputs")
-    assert before["temporal_mapping"]["O"] == [[["D", 8], ["C", 2]], []]
-    assert after["temporal_mapping"]["O"] == [[], [["D", 8], ["C", 2]]]
-    assert before["memory_utilization"]["O"][0] == 2.0
-    assert after["memory_utilization"]["O"][0] <= 1.0
+    assert before.temporal_mapping["O"] == [[["D", 8], ["C", 2]], []]
+    assert after.temporal_mapping["O"] == [[], [["D", 8], ["C", 2]]]
+    assert before.memory_utilization["O"][0] == 2.0
+    assert after.memory_utilization["O"][0] <= 1.0
 
 
 @pytest.mark.parametrize(("model", "lanes"), [(REFERENCE, 4), (f"{REFERENCE}+keep_given_unrolling", 8)])
@@ -304,7 +304,7 @@ def test_ties_by_equation() -> None:
         for operands in (("I1", "I2"), ("I2", "I1")):
             core = single_lane(memory("buffer", 72, operands, ("D1",)))
             record = result((gemm(C=2, D=4, K=4), core, (("D1", ()),), (("C", 2), ("D", 4), ("K", 4))), model)
-            kept.append("".join(o for o in "IW" if record["temporal_mapping"][o][1] == []))
+            kept.append("".join(o for o in "IW" if record.temporal_mapping[o][1] == []))
     assert kept == ["I", "W", "I", "I"]
 
 
@@ -331,7 +331,7 @@ def test_every_switch_has_a_test() -> None:
 def test_corrected_of_worked_example() -> None:
     """All switches together, and the figures that stand beside every reference result, are those of `corrected`."""
     record = result(TPU, "corrected")
-    assert (record["energy_pj"], record["latency_cycles"]) == (3219863.68, 6265)
+    assert (record.energy_pj, record.latency_cycles) == (3219863.68, 6265)
     assert result(TPU)["corrected"] == {"energy_pj": 3219863.68, "latency_cycles": 6265}
     every = result(TPU, REFERENCE + "".join(f"+{switch}" for switch in SWITCHES))
     assert {**every, "model": ""} == {**record, "model": ""}
@@ -366,19 +366,19 @@ def test_breakdowns_sum_and_nothing_is_negative(model: str, data: st.DataObject)
     if record is None:
         return
     event("fits")
-    links = [row for levels in record["energy_breakdown_pj"].values() for row in levels]
-    total = record["mac_energy_pj"] + sum(value for row in links for value in row.values())
-    assert record["energy_pj"] == pytest.approx(total, rel=1e-12)
-    assert record["energy_pj"] == record["memory_energy_pj"] + record["mac_energy_pj"]
-    parts = record["latency_breakdown_cycles"]
-    assert record["latency_cycles"] == pytest.approx(sum(parts.values()), rel=1e-12)
-    words = [value for levels in record["word_accesses"].values() for row in levels for value in row.values()]
+    links = [row for levels in record.energy_breakdown_pj.values() for row in levels]
+    total = record.energy_terms_pj["mac"] + sum(value for row in links for value in row.values())
+    assert record.energy_pj == pytest.approx(total, rel=1e-12)
+    assert record.energy_pj == record.energy_terms_pj["memory"] + record.energy_terms_pj["mac"]
+    parts = record.latency_breakdown_cycles
+    assert record.latency_cycles == pytest.approx(sum(parts.values()), rel=1e-12)
+    words = [value for levels in record.word_accesses.values() for row in levels for value in row.values()]
     for value in [*parts.values(), *words, *(v for row in links for v in row.values())]:
         assert value >= 0
         assert math.isfinite(value)
-    assert 0 < record["mac_utilization"]["with_offloading"] <= record["mac_utilization"]["with_onloading"]
-    assert record["mac_utilization"]["with_onloading"] <= record["mac_utilization"]["with_stalls"]
-    assert record["mac_utilization"]["with_stalls"] <= record["mac_utilization"]["spatial"] <= 1
+    assert 0 < record.mac_utilization["with_offloading"] <= record.mac_utilization["with_onloading"]
+    assert record.mac_utilization["with_onloading"] <= record.mac_utilization["with_stalls"]
+    assert record.mac_utilization["with_stalls"] <= record.mac_utilization["spatial"] <= 1
 
 
 @settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -387,17 +387,17 @@ def test_memories_are_never_overfull(data: st.DataObject) -> None:
     """With factors that divide, what all operands keep in a memory is at most its size (one element more or less
     where fractional tiles are rounded)."""
     record = draw_record(data, REFERENCE)
-    if record is None or any(f % 1 for levels in record["spatial_levels"].values() for x in levels for _, f in x):
+    if record is None or any(f % 1 for levels in record.spatial_levels.values() for x in levels for _, f in x):
         return
     layer: Layer = record["layer_object"]
     lanes: dict[str, int] = {}
-    for factors in record["spatial_mapping"].values():
+    for factors in record.spatial_mapping.values():
         for dimension, factor in factors.items():
             lanes[dimension] = lanes.get(dimension, 1) * factor
     if any(layer.size_of[d] % f for d, f in lanes.items()):
         return
     event("checked")
-    for shares in record["memory_utilization"].values():
+    for shares in record.memory_utilization.values():
         assert all(0 <= share <= 1 for share in shares)
 
 
@@ -410,8 +410,8 @@ def test_corrected_never_reads_back_what_was_never_written(data: st.DataObject) 
         return
     layer: Layer = record["layer_object"]
     outputs = dict(layer.operand_dimensions)["O"]
-    levels = record["temporal_mapping"]["O"]
-    for m, words in enumerate(record["word_accesses"]["O"]):
+    levels = record.temporal_mapping["O"]
+    for m, words in enumerate(record.word_accesses["O"]):
         for direction, first in (("tl", m), ("fh", m + 1)):
             accumulates = any(d not in outputs for level in levels[first:] for d, _ in level)
             if not accumulates:

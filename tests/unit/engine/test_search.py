@@ -3,12 +3,14 @@
 import copy
 import json
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tilewright.cost.record import LayerRecord
 from tilewright.errors import MappingError
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.loop_factors import loop_multiset
@@ -89,22 +91,22 @@ def test_best_order_equals_brute_force(layer: Layer, objective: str) -> None:
             best, best_rank = order, this
     record = map_layer(layer, CORE, constraints(unrolling), SearchOptions(objective=objective, lpf_limit=4))
     assert best is not None
-    assert [tuple(loop) for loop in record["loop_order"]] == list(best)
-    assert rank(objective, record["energy_pj"], record["latency_cycles"]) == best_rank
-    assert record["evaluations"] == fitting
+    assert [tuple(loop) for loop in record.loop_order] == list(best)
+    assert rank(objective, record.energy_pj, record.latency_cycles) == best_rank
+    assert record.evaluations == fitting
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_best_candidate_wins(objective: str) -> None:
     """Of several spatial candidates the best by the same rule wins; each has a row with its own best figures."""
     record = map_layer(LAYERS[1], CORE, OPEN, SearchOptions(objective=objective, nb_spatial_mappings_generated=6))
-    rows = [row for row in record["candidates"] if row["feasible"]]
-    assert len(record["candidates"]) == 6
-    best = min(rank(objective, row["energy_pj"], row["latency_cycles"]) for row in rows)
-    assert rank(objective, record["energy_pj"], record["latency_cycles"]) == best
-    first = next(row for row in rows if rank(objective, row["energy_pj"], row["latency_cycles"]) == best)
-    assert record["spatial_mapping"] == first["spatial_mapping"]
-    assert record["evaluations"] == sum(row["feasible"] for row in rows)
+    rows = [row for row in record.candidates if row.feasible]
+    assert len(record.candidates) == 6
+    best = min(rank(objective, row.energy_pj, row.latency_cycles) for row in rows)
+    assert rank(objective, record.energy_pj, record.latency_cycles) == best
+    first = next(row for row in rows if rank(objective, row.energy_pj, row.latency_cycles) == best)
+    assert record.spatial_mapping == first.spatial_mapping
+    assert record.evaluations == sum(row.feasible for row in rows)
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
@@ -113,9 +115,9 @@ def test_record_equals_evaluation_of_its_own_mapping(layer: Layer, kind: str) ->
     """Evaluating the spatial mapping and the loop order of a record gives the record again."""
     options = SearchOptions(temporal_mapping_type=kind)
     record = map_layer(layer, CORE, OPEN, options)
-    unrolling = tuple((name, tuple(factors.items())) for name, factors in record["spatial_mapping"].items())
-    order = tuple((d, size) for d, size in record["loop_order"])
-    expected = {name: value for name, value in record.items() if name not in ("candidates", "evaluations")}
+    unrolling = tuple((name, tuple(factors.items())) for name, factors in record.spatial_mapping.items())
+    order = tuple((d, size) for d, size in record.loop_order)
+    expected = replace(record, candidates=None, evaluations=None)
     assert evaluate(layer, CORE, LINKS, unrolling, order, options) == expected
 
 
@@ -159,11 +161,11 @@ def test_candidate_that_does_not_fit_is_a_row() -> None:
     all of C in the register (8 bits); other candidates keep partial sums of 24 bits there, which do not fit."""
     layer = gemm("mixed", C=4, D=4, K=1, bits=(("W", 8), ("I", 8), ("O", 24), ("O_final", 8)))
     record = map_layer(layer, CORE, OPEN, SearchOptions(nb_spatial_mappings_generated=0))
-    assert {bool(row["feasible"]) for row in record["candidates"]} == {True, False}
-    for row in record["candidates"]:
-        assert (row["reason"] == "") == (row["feasible"] > 0)
-        assert (row["energy_pj"] is None) == (row["feasible"] == 0)
-        assert row["feasible"] or "memory 'sums'" in row["reason"]
+    assert {bool(row.feasible) for row in record.candidates} == {True, False}
+    for row in record.candidates:
+        assert (row.reason == "") == (row.feasible > 0)
+        assert (row.energy_pj is None) == (row.feasible == 0)
+        assert row.feasible or "memory 'sums'" in row.reason
 
 
 def test_missing_memory_for_operand() -> None:
@@ -193,18 +195,18 @@ def mapped(store: Store | None = None, **other: Any) -> MappedWorkload:
 
 def test_identical_layers_are_mapped_once() -> None:
     """Five layers, three problems: records in order of first use, with the names of their layers; sums count all."""
-    seen: list[dict[str, Any]] = []
+    seen: list[LayerRecord] = []
     result = mapped(on_record=seen.append)
-    assert [record["layer_names"] for record in result.records] == [["one", "four"], ["two", "five"], ["three"]]
-    assert [record["layer"]["name"] for record in seen] == ["one", "two", "three"]
+    assert [record.layer_names for record in result.records] == [("one", "four"), ("two", "five"), ("three",)]
+    assert [record.layer.name for record in seen] == ["one", "two", "three"]
     assert list(result.records) == seen
     summary = result.summary
     assert (summary["layers"], summary["distinct_layers"]) == (5, 3)
     one, two, three = result.records
-    assert summary["energy_pj"] == sum(r["energy_pj"] for r in (one, two, three, one, two))
-    assert summary["latency_cycles"] == sum(r["latency_cycles"] for r in (one, two, three, one, two))
+    assert summary["energy_pj"] == sum(r.energy_pj for r in (one, two, three, one, two))
+    assert summary["latency_cycles"] == sum(r.latency_cycles for r in (one, two, three, one, two))
     assert summary["mac_count"] == sum(layer.mac_count for layer in LAYERS) + LAYERS[0].mac_count + LAYERS[1].mac_count
-    assert summary["evaluations"] == sum(record["evaluations"] for record in result.records)
+    assert summary["evaluations"] == sum(record.evaluations for record in result.records)
     assert summary["layer_index"] == [["one", 0], ["two", 1], ["three", 2], ["four", 0], ["five", 1]]
 
 
@@ -252,11 +254,11 @@ def test_store_round_trip(tmp_path: Path) -> None:
     store = Store(tmp_path)
     first = mapped(store)
     assert len(store.entries()) == 3
-    again: list[dict[str, Any]] = []
+    again: list[LayerRecord] = []
     second = mapped(store, on_record=again.append)
     assert second == first == mapped()
     assert again == []
-    assert json.dumps(second.records) == json.dumps(first.records), "also as text: integers stay integers"
+    assert repr(second.records) == repr(first.records), "also as text: integers stay integers"
 
 
 def test_stored_records_serve_other_names(tmp_path: Path) -> None:
@@ -265,12 +267,12 @@ def test_stored_records_serve_other_names(tmp_path: Path) -> None:
     mapped(store)
     workload = network([renamed(LAYERS[2], "x"), renamed(LAYERS[0], "y")], "other")
     core = type(CORE)("elsewhere", CORE.operational_array, CORE.memories)
-    new: list[dict[str, Any]] = []
+    new: list[LayerRecord] = []
     result = map_workload(workload, core, MAPPING, SearchOptions(lpf_limit=4), store=store, on_record=new.append)
     assert new == []
-    assert [(r["layer"]["name"], r["layer_names"], r["core"]) for r in result.records] == [
-        ("x", ["x"], "elsewhere"),
-        ("y", ["y"], "elsewhere"),
+    assert [(r.layer.name, r.layer_names, r.core) for r in result.records] == [
+        ("x", ("x",), "elsewhere"),
+        ("y", ("y",), "elsewhere"),
     ]
 
 
@@ -282,9 +284,9 @@ def test_damaged_entry_is_ignored_and_mended(tmp_path: Path, damage: str) -> Non
     entry = store.entries()[1]
     intact = entry.read_text()
     changed = json.loads(intact)
-    changed["record"]["energy_pj"] += 1
+    changed["records"][0]["energy_pj"] += 1
     entry.write_text(json.dumps(changed) if damage == "changed" else damage)
-    again: list[dict[str, Any]] = []
+    again: list[LayerRecord] = []
     assert mapped(store, on_record=again.append) == first
     assert len(again) == 1
     assert entry.read_text() == intact
@@ -293,11 +295,12 @@ def test_damaged_entry_is_ignored_and_mended(tmp_path: Path, damage: str) -> Non
 def test_put_leaves_an_intact_entry_alone(tmp_path: Path) -> None:
     """Storing twice does not write twice."""
     store = Store(tmp_path)
-    store.put("abc", {"energy_pj": 1.5})
+    record = mapped().records[0]
+    store.put("abc", [record])
     before = store.path_of("abc").stat().st_mtime_ns
-    store.put("abc", {"energy_pj": 1.5})
+    store.put("abc", [replace(record, energy_pj=1.5)])
     assert store.path_of("abc").stat().st_mtime_ns == before
-    assert store.get("abc") == {"energy_pj": 1.5}
+    assert store.get("abc") == [record]
     assert store.get("abd") is None
 
 
@@ -316,7 +319,7 @@ def test_interruption_keeps_finished_layers(tmp_path: Path, threads: int) -> Non
         mapped(store, threads=threads, on_record=interrupt)
     kept = len(store.entries())
     assert kept >= 1
-    again: list[dict[str, Any]] = []
+    again: list[LayerRecord] = []
     assert mapped(store, on_record=again.append) == mapped()
     assert len(again) == 3 - kept
 
@@ -354,8 +357,8 @@ def test_records_are_not_shared() -> None:
     """Changing a returned record does not change what a later search returns."""
     record = map_layer(LAYERS[0], CORE, OPEN)
     kept = copy.deepcopy(record)
-    record["layer"]["loop_sizes"]["K"] = 0
-    record["layer"]["precision_bits"]["W"] = 0
+    record.layer.loop_sizes["K"] = 0
+    record.layer.precision_bits["W"] = 0
     assert map_layer(LAYERS[0], CORE, OPEN) == kept
 
 
@@ -371,7 +374,7 @@ def test_search_ends_in_a_record_or_a_reason(case: Case, mixed: bool, count: int
         record = map_layer(case.layer, case.core, entry, options)
     except MappingError:
         return
-    unrolling = tuple((name, tuple(factors.items())) for name, factors in record["spatial_mapping"].items())
-    order = tuple((d, size) for d, size in record["loop_order"])
+    unrolling = tuple((name, tuple(factors.items())) for name, factors in record.spatial_mapping.items())
+    order = tuple((d, size) for d, size in record.loop_order)
     again = evaluate(case.layer, case.core, case.links, unrolling, order, options)
-    assert again == {name: value for name, value in record.items() if name not in ("candidates", "evaluations")}
+    assert again == replace(record, candidates=None, evaluations=None)

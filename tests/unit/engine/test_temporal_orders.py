@@ -229,8 +229,8 @@ def expected_matches(pattern: Pattern, loop_list: list[tuple[str, int]]) -> int:
 def test_full_ordering_is_evaluated_as_it_is() -> None:
     """A complete ordering is one order, not split into primes and not merged; loops of size 1 are dropped."""
     record = search([["K", 4], ["C", 1], ["D", 3], ["C", 4], ["D", 2]], lpf_limit=3)
-    assert record["loop_order"] == [["K", 4], ["D", 3], ["C", 4], ["D", 2]]
-    assert record["evaluations"] == 1
+    assert record.loop_order == (("K", 4), ("D", 3), ("C", 4), ("D", 2))
+    assert record.evaluations == 1
 
 
 def test_full_ordering_that_does_not_fit() -> None:
@@ -243,51 +243,51 @@ def test_full_ordering_that_does_not_fit() -> None:
 def test_partial_ordering_binds_innermost_loops() -> None:
     """[K, *], [D, 3]: the innermost loop is of K, the next is D 3; all such orders are evaluated."""
     record = search([["K", "*"], ["D", 3]])
-    assert record["loop_order"][0][0] == "K"
-    assert record["loop_order"][1] == ["D", 3]
+    assert record.loop_order[0][0] == "K"
+    assert record.loop_order[1] == ("D", 3)
     pattern: Pattern = [("K", None), ("D", 3), (WILDCARD, None)]
     primes = [("C", 2), ("C", 2), ("D", 2), ("D", 3), ("K", 2), ("K", 2)]
-    assert record["evaluations"] == expected_matches(pattern, primes)
+    assert record.evaluations == expected_matches(pattern, primes)
 
 
 def test_outermost_side() -> None:
     """A leading gap binds the loops after it to the outermost positions (the reference cannot: B7)."""
     record = search([["*", "*"], ["D", 2], ["K", 4]])
-    assert record["loop_order"][-2:] == [["D", 2], ["K", 4]]
+    assert record.loop_order[-2:] == (("D", 2), ("K", 4))
     pattern: Pattern = [(WILDCARD, None), ("D", 2), ("K", 4)]
-    assert record["evaluations"] == expected_matches(pattern, [("C", 2), ("C", 2), ("D", 2), ("D", 3), ("K", 4)])
+    assert record.evaluations == expected_matches(pattern, [("C", 2), ("C", 2), ("D", 2), ("D", 3), ("K", 4)])
 
 
 def test_both_sides() -> None:
     """A gap in the middle binds both ends."""
     record = search([["K", "*"], ["*", "*"], ["C", "*"]])
-    assert (record["loop_order"][0][0], record["loop_order"][-1][0]) == ("K", "C")
+    assert (record.loop_order[0][0], record.loop_order[-1][0]) == ("K", "C")
 
 
 def test_dimensions_of_other_layers_are_ignored() -> None:
     """An entry for a dimension that the layer does not have does not count."""
-    assert search([["OX", 7], ["K", "*"]])["evaluations"] == search([["K", "*"]])["evaluations"]
+    assert search([["OX", 7], ["K", "*"]]).evaluations == search([["K", "*"]]).evaluations
 
 
 @pytest.mark.parametrize("size", [6, 12])
 def test_sized_loop_of_two_primes(size: int) -> None:
     """B8: [D, 6] or [D, 12] on D = 12 does not change the number of cycles (the reference triples them)."""
     record = search([["D", size]], gemm(C=4, D=12, K=4))
-    assert record["loop_order"][0] == ["D", size]
-    assert math.prod(n for _, n in record["loop_order"]) == 4 * 12 * 4
+    assert record.loop_order[0] == ("D", size)
+    assert math.prod(n for _, n in record.loop_order) == 4 * 12 * 4
 
 
 def test_repeated_sized_loops() -> None:
     """[D, 2], [D, 2] on D = 12 (a crash in the reference) are the two innermost loops, 3 remains."""
     record = search([["D", 2], ["D", 2]], gemm(C=4, D=12, K=4))
-    assert record["loop_order"][:2] == [["D", 2], ["D", 2]]
-    assert ["D", 3] in record["loop_order"][2:]
+    assert record.loop_order[:2] == (("D", 2), ("D", 2))
+    assert ("D", 3) in record.loop_order[2:]
 
 
 def test_sized_loop_of_one() -> None:
     """B9: a loop of size 1, of a dimension of size 1 too, is nothing (a crash in the reference)."""
     layer = gemm(C=4, D=1, K=4)
-    assert search([["D", 1], ["K", "*"]], layer)["evaluations"] == search([["K", "*"]], layer)["evaluations"]
+    assert search([["D", 1], ["K", "*"]], layer).evaluations == search([["K", "*"]], layer).evaluations
 
 
 def test_size_that_does_not_divide() -> None:
@@ -313,6 +313,6 @@ def test_unsized_loop_of_an_absent_dimension() -> None:
 def test_no_loops_at_all() -> None:
     """A layer whose loops are all of size 1 has one order, the empty one (it stops the reference's printer, B18)."""
     record = search([], gemm(C=1, D=1, K=1))
-    assert record["loop_order"] == []
-    assert record["evaluations"] == 1
-    assert record["latency_breakdown_cycles"]["ideal"] == 1
+    assert record.loop_order == ()
+    assert record.evaluations == 1
+    assert record.latency_breakdown_cycles["ideal"] == 1

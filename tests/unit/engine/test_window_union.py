@@ -92,6 +92,6 @@ def test_time_and_memory_do_not_grow_with_cycles() -> None:
     start = time.perf_counter()
     record = evaluate(*arguments)
     seconds = time.perf_counter() - start
-    assert record["latency_cycles"] >= 2**42 > 10**12
+    assert record.latency_cycles >= 2**42 > 10**12
     assert seconds < 0.5
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20000

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tilewright.cost.record import record_row
 from tilewright.search.evaluate import evaluate, prepare
 from tilewright.search.options import SearchOptions
 from tilewright.workload.relevancy import operand_elements
@@ -18,8 +19,8 @@ LOOPS = [list(loop) for loop in ORDER]
 
 @pytest.fixture(scope="module")
 def record() -> dict[str, Any]:
-    """The record of the example."""
-    return evaluate(LAYER, tpu_like(), LINKS, UNROLLING, ORDER)
+    """The record of the example, as in a file."""
+    return record_row(evaluate(LAYER, tpu_like(), LINKS, UNROLLING, ORDER))
 
 
 def test_elements() -> None:

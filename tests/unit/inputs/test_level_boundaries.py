@@ -56,9 +56,9 @@ def test_free_mapping_reads_back_to_the_same_numbers() -> None:
     mapping = read_mapping(entries)
     again = map_layer(LAYER, CORE, mapping.constraints_for(LAYER), SearchOptions())
     for key in ("energy_pj", "latency_cycles", "energy_breakdown_pj", "level_boundaries", "loop_order"):
-        assert again[key] == found[key]
+        assert getattr(again, key) == getattr(found, key)
     greedy = map_layer(LAYER, CORE, constraints(), SearchOptions())
-    assert found["latency_cycles"] < greedy["latency_cycles"]
+    assert found.latency_cycles < greedy.latency_cycles
 
 
 def test_boundaries_that_do_not_fit_are_a_reason() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tilewright.artifacts.codec import encode
 from tilewright.errors import InputError, MappingError
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_reader import read_accelerator
@@ -88,10 +89,10 @@ def test_level_boundaries_of_a_layer_with_one_input() -> None:
     }
     mapping = read_mapping([{"name": "default", **given}])
     found = map_layer(layer, core, mapping.constraints_for(layer), SearchOptions())
-    assert found["level_boundaries"] == given["level_boundaries"]
+    assert encode(found.level_boundaries) == given["level_boundaries"]
     exported = read_mapping(yaml.safe_load(mapping_yaml([found], tuple(core.operational_array.size_of))))
     again = map_layer(layer, core, exported.constraints_for(layer), SearchOptions())
     for key in ("energy_pj", "latency_cycles", "level_boundaries", "loop_order"):
-        assert again[key] == found[key]
+        assert getattr(again, key) == getattr(found, key)
     with pytest.raises(MappingError, match="none for operand W"):
         map_layer(binary(K=8, OY=6), core, mapping.constraints_for(layer), SearchOptions())

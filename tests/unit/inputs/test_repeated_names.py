@@ -34,7 +34,7 @@ def test_layers_of_one_name_get_numbers_and_their_own_costs() -> None:
     core = parse_accelerator("config/hardware/cube_3d.yaml").cores[0]
     mapped = map_workload(workload, core, parse_mapping("config/mapping/cube_3d.yaml"))
     assert mapped.summary["mac_count"] == 16 * 32 * 16 + 16 * 16 * 48
-    assert mapped.summary["energy_pj"] == sum(record["energy_pj"] for record in mapped.records)
+    assert mapped.summary["energy_pj"] == sum(record.energy_pj for record in mapped.records)
 
 
 def test_a_workload_made_in_code_with_one_name_twice_is_refused() -> None:

@@ -277,7 +277,7 @@ def test_a_layer_that_fits_the_core_fits_its_reduced_core(workload: Workload, co
         event("fits")
         reduced = remove_unused_memories(core, node.layer, LINKS, reach)
         record = map_layer(node.layer, reduced, constraints, options)
-        assert record["core"] == core.name
+        assert record.core == core.name
 
 
 def test_reserved_room_is_left_free() -> None:
@@ -291,4 +291,4 @@ def _check_shares(workload: Workload, core: Core, links: Mapping) -> None:
         assert node.layer is not None
         reduced = remove_unused_memories(core, node.layer, LINKS, reach)
         record = map_layer(node.layer, reduced, links.constraints_for(node.layer), SearchOptions(model="corrected"))
-        assert all(share <= 1 for shares in record["memory_utilization"].values() for share in shares)
+        assert all(share <= 1 for shares in record.memory_utilization.values() for share in shares)

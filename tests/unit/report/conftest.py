@@ -5,9 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tilewright.cost.record import LayerRecord, record_of_row
 from tilewright.hardware.core import Core, Memory, OperationalArray, Port
 
 Record = dict[str, Any]
+"""A row of layers.jsonl, which a test may change before it is read."""
 Summary = dict[str, Any]
 NONE = {"tl": 0, "fl": 0, "th": 0, "fh": 0}
 WORDS: dict[str, list[dict[str, int]]] = {
@@ -193,7 +195,7 @@ def small_core() -> Core:
 
 @pytest.fixture
 def record() -> Record:
-    """The worked example."""
+    """The worked example, as a row."""
     return worked_example()
 
 
@@ -204,6 +206,17 @@ def core() -> Core:
 
 
 @pytest.fixture
-def make_network() -> Callable[[int], tuple[list[Record], Summary]]:
+def make_network() -> Callable[[int], tuple[list[LayerRecord], Summary]]:
     """Maker of a network of any number of layers."""
+
+    def make(count: int) -> tuple[list[LayerRecord], Summary]:
+        rows, summary = network(count)
+        return [record_of_row(row) for row in rows], summary
+
+    return make
+
+
+@pytest.fixture
+def make_rows() -> Callable[[int], tuple[list[Record], Summary]]:
+    """The same, with rows that can be changed."""
     return network

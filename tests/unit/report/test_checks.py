@@ -4,6 +4,7 @@ import copy
 from pathlib import Path
 
 import pytest
+from tilewright.cost.record import record_of_row
 from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.report.access_checks import own_dimensions
 from tilewright.report.checks import check_run, checks_document, failure_message
@@ -16,21 +17,26 @@ from tests.unit.engine.vector_layers import binary
 PROJECT = Path(__file__).resolve().parents[3]
 
 
+def check_rows(rows, summary=None, core=None):
+    """The checks of rows of layers.jsonl."""
+    return check_run([record_of_row(row) for row in rows], summary, core)
+
+
 def failed(records, summary=None, core=None):
     """Names of the failed checks, and their details."""
-    return {check.name: check.detail for check in check_run(records, summary, core) if not check.passed}
+    return {check.name: check.detail for check in check_rows(records, summary, core) if not check.passed}
 
 
 def test_the_worked_example_passes_every_check(record, core):
     """A correct record breaks no invariant, with the core known or not."""
     assert failed([record]) == {}
     assert failed([record], None, core) == {}
-    assert len(check_run([record], None, core)) == 10
+    assert len(check_rows([record], None, core)) == 10
 
 
-def test_a_network_adds_up_to_its_summary(make_network, core):
+def test_a_network_adds_up_to_its_summary(make_rows, core):
     """Sums over layers, in execution order and with repeats, are the totals of the summary."""
-    records, summary = make_network(21)
+    records, summary = make_rows(21)
     assert failed(records, summary, core) == {}
 
 
@@ -136,21 +142,21 @@ def test_double_buffer_needs_twice_the_tile(record, core):
     assert "rf_128B" in failed([record], None, buffered)["double_buffers_fit"]
 
 
-def test_summary_that_lost_a_layer_is_found(make_network):
+def test_summary_that_lost_a_layer_is_found(make_rows):
     """Missing layers, and records that no layer has, show."""
-    records, summary = make_network(4)
+    records, summary = make_rows(4)
     summary["layer_index"] = summary["layer_index"][:-1]
     detail = failed(records, summary)["layers_add_up_to_network"]
     assert "counts 4 layers and lists 3" in detail
     assert "no layer has the record" in detail
 
 
-def test_messages_are_short_and_the_document_is_plain(make_network):
+def test_messages_are_short_and_the_document_is_plain(make_rows):
     """Of many violations five are shown; the document holds plain values only."""
-    records, summary = make_network(12)
+    records, summary = make_rows(12)
     for record in records:
         break_mac_count(record)
-    checks = check_run(records, summary)
+    checks = check_rows(records, summary)
     text = failure_message(checks)
     assert "and 7 more" in text
     assert text.startswith("check failed: macs_conserved: ")
@@ -167,9 +173,9 @@ def test_dimensions_of_an_operand_are_read_from_the_equation():
     assert own_dimensions(equation, "W") == set()
 
 
-def test_a_mapping_that_does_not_fit_the_corrected_model_is_no_fault(make_network):
+def test_a_mapping_that_does_not_fit_the_corrected_model_is_no_fault(make_rows):
     """Its corrected figures are unknown, and so are the totals of the network; a known total would be wrong."""
-    records, summary = make_network(3)
+    records, summary = make_rows(3)
     records[1]["corrected"] = {"energy_pj": None, "latency_cycles": None}
     assert "corrected" in failed(records, summary)["layers_add_up_to_network"]
     summary["corrected"] = {"energy_pj": None, "latency_cycles": None}

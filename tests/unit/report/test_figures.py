@@ -5,6 +5,7 @@ from pathlib import Path
 
 import matplotlib
 import pytest
+from tilewright.cost.record import record_of_row
 from tilewright.report.figure_layout import split_rows, three_digits, unit_for
 from tilewright.report.figures import (
     CYCLE_UNITS,
@@ -75,7 +76,7 @@ def test_operands_of_any_name_and_number(record):
     """A layer with one input of another name is drawn."""
     for table in ("memory_levels", "energy_breakdown_pj"):
         record[table] = {"O": record[table]["O"], "A": record[table]["I"]}
-    assert energy_figure([record]).axes
+    assert energy_figure([record_of_row(record)]).axes
 
 
 def test_layers_of_zero_cost_are_drawn(record):
@@ -86,8 +87,8 @@ def test_layers_of_zero_cost_are_drawn(record):
     }
     record |= {"energy_pj": 0.0, "mac_energy_pj": 0.0, "latency_cycles": 0}
     record["latency_breakdown_cycles"] = dict.fromkeys(record["latency_breakdown_cycles"], 0)
-    assert energy_figure([record]).axes
-    assert latency_figure([record]).axes
+    assert energy_figure([record_of_row(record)]).axes
+    assert latency_figure([record_of_row(record)]).axes
 
 
 @pytest.mark.parametrize("count", [1, 21, 60])
@@ -111,7 +112,7 @@ def test_breakdown_has_both_figures_in_one(count, make_network):
 
 def test_breakdown_files_have_the_same_bytes_every_time(record, tmp_path):
     """An SVG and a PNG; a layer without a summary will do."""
-    first, second = (write_breakdown([record], None, tmp_path / name) for name in ("a", "b"))
+    first, second = (write_breakdown([record_of_row(record)], None, tmp_path / name) for name in ("a", "b"))
     assert [path.name for path in first] == ["a.svg", "a.png"]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
@@ -143,12 +144,12 @@ def test_numbers_and_units():
 
 def test_figures_go_into_a_new_directory(record, tmp_path):
     """The directory is made when missing."""
-    assert all(Path(path).exists() for path in write_figures([record], None, tmp_path / "a" / "b"))
+    assert all(Path(path).exists() for path in write_figures([record_of_row(record)], None, tmp_path / "a" / "b"))
 
 
 def test_layers_that_the_corrected_model_refuses_and_networks_without_layers(record):
     """Unknown corrected figures are marked, no layers give an empty figure; neither is an error."""
     record["corrected"] = {"energy_pj": None, "latency_cycles": None}
-    assert len(latency_figure([record]).axes[0].lines) == 1
+    assert len(latency_figure([record_of_row(record)]).axes[0].lines) == 1
     for figure in (latency_figure([]), energy_figure([])):
         assert len(figure.axes) == 1

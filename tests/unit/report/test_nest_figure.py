@@ -9,6 +9,7 @@ from typing import Any
 import matplotlib
 import pytest
 from matplotlib.figure import Figure
+from tilewright.cost.record import record_of_row
 from tilewright.errors import InputError
 from tilewright.report.nest_figure import nest_figure, write_layer_nests, write_nest_pages
 from tilewright.report.nest_layout import BAND_INCHES, EMPTY_INCHES, ROW_INCHES, Block, nest_layout
@@ -16,7 +17,7 @@ from tilewright.report.nest_layout import BAND_INCHES, EMPTY_INCHES, ROW_INCHES,
 
 def column(record: dict[str, Any], operand: str) -> list[Block]:
     """The blocks of an operand, from the array upwards."""
-    return [block for block in nest_layout(record).blocks if block.operand == operand]
+    return [block for block in nest_layout(record_of_row(record)).blocks if block.operand == operand]
 
 
 def texts(figure: Figure) -> list[str]:
@@ -39,7 +40,7 @@ def assert_texts_are_readable(figure: Figure) -> None:
 
 def test_columns_are_stacked_without_gaps_to_one_height(record: dict[str, Any]) -> None:
     """Each block starts where the one below ends, from the array to the same top."""
-    layout = nest_layout(record)
+    layout = nest_layout(record_of_row(record))
     for operand in ("O", "W", "I"):
         blocks = column(record, operand)
         assert blocks[0].bottom == 0
@@ -52,7 +53,7 @@ def test_a_level_spans_exactly_its_loops(record: dict[str, Any]) -> None:
     """The same loop stands at one height everywhere, inside the level of each operand that keeps it."""
     loops = record["loop_order"]
     record["temporal_mapping"]["O"] = [loops[:2], loops[2:5], loops[5:]]
-    layout = nest_layout(record)
+    layout = nest_layout(record_of_row(record))
     assert [list(loop) for loop in layout.loops] == loops
     assert all(lower + ROW_INCHES <= upper for lower, upper in itertools.pairwise(layout.loop_bottoms))
     for operand in ("O", "W", "I"):
@@ -88,14 +89,14 @@ def test_texts_are_readable(loop_count: int, record: dict[str, Any]) -> None:
         "W": [loops, []],
         "I": [[], loops],
     }
-    figure = nest_figure(record)
+    figure = nest_figure(record_of_row(record))
     assert_texts_are_readable(figure)
     assert len([text for text in texts(figure) if text.startswith("for ")]) == loop_count
 
 
 def test_numbers_are_those_of_the_record(record: dict[str, Any]) -> None:
     """Tile, filling and energy of a level; the lanes asked for and counted."""
-    shown = texts(nest_figure(record))
+    shown = texts(nest_figure(record_of_row(record)))
     assert "tile 2 B, 100.0% full, 0.08361 µJ" in shown
     assert "tile 2.25 KiB, 0.2% full, 0.2612 µJ" in shown
     assert any("C 32 (24 counted)" in text for text in shown)
@@ -110,12 +111,12 @@ def test_other_operand_counts_and_names_that_look_like_formulas(record: dict[str
     tables += ("memory_utilization", "memory_utilization_individual")
     for table in tables:
         del record[table]["W"]
-    figure = nest_figure(record)
+    figure = nest_figure(record_of_row(record))
     assert_texts_are_readable(figure)
     assert "a$b$_{c" in texts(figure)
     for table in tables:
         record[table] |= {"A": record[table]["I"], "B": record[table]["I"]}
-    assert_texts_are_readable(nest_figure(record))
+    assert_texts_are_readable(nest_figure(record_of_row(record)))
 
 
 def test_pages_have_the_same_bytes_every_time(

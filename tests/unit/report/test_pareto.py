@@ -241,7 +241,7 @@ def test_summary_and_comparison_tell_the_same_area(tmp_path: Path) -> None:
         assert pandas.isna(row["area_mm2"])
         said.append(row["area_note"])
     assert said == ["area not given: none for register"] * 2
-    assert [record["area_mm2"] for record in read_records(output)] == [None, None]
+    assert [record.area_mm2 for record in read_records(output)] == [None, None]
 
 
 def test_unfinished_runs_are_named(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """Tables of runs."""
 
 import io
+from dataclasses import replace
 
 import pandas
 import pytest
+from tilewright.cost.record import Figures, record_of_row
 from tilewright.report.tables import (
     layer_table,
     layers_text,
@@ -26,7 +28,7 @@ def test_layer_table_has_a_row_for_each_layer_in_execution_order(make_network):
 
 def test_columns_of_quantities_carry_their_unit(record):
     """A number is a count, a fraction, or has its unit in the name."""
-    table = layer_table([record])
+    table = layer_table([record_of_row(record)])
     units = ("_pj", "_cycles", "_count", "_mm2")
     plain = {"record", "evaluations"}
     for column in table.select_dtypes("number"):
@@ -75,6 +77,7 @@ def test_terminal_text_shows_names_with_brackets(make_network):
 def test_unknown_corrected_figures(make_network):
     """Where a mapping does not fit the corrected model, tables say so instead of failing."""
     records, summary = make_network(2)
-    records[0]["corrected"] = summary["corrected"] = {"energy_pj": None, "latency_cycles": None}
+    records[0] = replace(records[0], corrected=Figures())
+    summary["corrected"] = {"energy_pj": None, "latency_cycles": None}
     assert "does not fit" in summary_text({"run": summary})
     assert pandas.isna(layer_table(records, summary)["corrected_energy_pj"][0])

@@ -87,7 +87,7 @@ def test_example_runs(name: str, tmp_path: Path) -> None:
     options = replace(OPTIONS, salsa_iteration_number=50)
     given = SearchOptions(lpf_limit=3) if name == "Exact" else options
     mapped = run(example, given, mapping=ordered_mapping() if ordered else MAPPING, exports=tmp_path)
-    assert {n for record in mapped.records for n in record["layer_names"]} == {layer.name for layer in LAYERS}
+    assert {n for record in mapped.records for n in record.layer_names} == {layer.name for layer in LAYERS}
     assert mapped.summary["energy_pj"] > 0
     stages = Pipeline.build(example, given).stages
     assert bool(list(tmp_path.iterdir())) == any(stage.exports for stage in stages)

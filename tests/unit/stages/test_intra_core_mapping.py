@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from onnx.helper import make_node
+from tilewright.artifacts.codec import encode
 from tilewright.errors import InputError
 from tilewright.hardware.core import Core
 from tilewright.hardware.system import POOLING, MultiCoreAccelerator
@@ -57,15 +58,15 @@ def test_a_cn_that_fits_costs_what_the_single_flow_says_of_its_layer(loops: tupl
         for row in map_core(graph, workload, ANY, accelerator, name, OPTIONS):
             shape = graph.shapes[classes[row.cost_class].shape]
             record = map_layer(shape, own, constraints_on_core(MappingConstraints(""), shape, own)[0], OPTIONS)
-            parts = record["latency_breakdown_cycles"]
+            parts = record.latency_breakdown_cycles
             assert row.streams == ()
-            assert row.on_core_energy_pj == pytest.approx(record["energy_pj"], rel=1e-12)
-            assert row.operational_energy_pj == record["mac_energy_pj"]
-            assert row.total2_cycles == math.ceil(record["latency_cycles"])
+            assert row.on_core_energy_pj == pytest.approx(record.energy_pj, rel=1e-12)
+            assert row.operational_energy_pj == record.energy_terms_pj["mac"]
+            assert row.total2_cycles == math.ceil(record.latency_cycles)
             assert row.total2_cycles - row.total1_cycles == parts["offloading"] + parts["drain"]
             assert row.total1_cycles - row.total0_cycles == parts["onloading"]
             assert row.ideal_cycles == parts["ideal"]
-            assert row.mapping["loop_order"] == record["loop_order"]
+            assert row.mapping["loop_order"] == encode(record.loop_order)
 
 
 def test_an_operand_that_is_too_large_streams() -> None:

@@ -78,9 +78,9 @@ def test_every_acceptable_mapping_is_ranked() -> None:
     """A rank of one's own decides; the record names the reduction as its objective."""
     mapped = run([{"replace": "MinimalLatency", "stage": FewestLoopsInside}])
     for record in mapped.records:
-        smallest = min((size for _, size in record["loop_order"]), default=1)
-        assert record["loop_order"][0][1] == smallest
-        assert record["objective"] == "FewestLoopsInside" == mapped.summary["objective"]
+        smallest = min((size for _, size in record.loop_order), default=1)
+        assert record.loop_order[0][1] == smallest
+        assert record.objective == "FewestLoopsInside" == mapped.summary["objective"]
 
 
 def test_nothing_acceptable_is_told() -> None:
@@ -120,10 +120,10 @@ def test_without_a_reduction_every_mapping_is_a_record() -> None:
     mapped = run(pipeline, SearchOptions(lpf_limit=2))
     best = run(None, SearchOptions(lpf_limit=2))
     for record in best.records:
-        same = [other for other in mapped.records if other["layer"]["name"] == record["layer"]["name"]]
-        assert len(same) == record["evaluations"]
-        assert min(other["latency_cycles"] for other in same) == record["latency_cycles"]
-        assert {other["evaluations"] for other in same} == {record["evaluations"]}
+        same = [other for other in mapped.records if other.layer.name == record.layer.name]
+        assert len(same) == record.evaluations
+        assert min(other.latency_cycles for other in same) == record.latency_cycles
+        assert {other.evaluations for other in same} == {record.evaluations}
     assert mapped.summary["layers"] == 3
     assert len(mapped.summary["layer_index"]) > 3
 
@@ -142,7 +142,7 @@ def test_sum_adds_up_records() -> None:
     assert run([{"drop": "Sum"}]) == run()
     (result,) = results_of(["Sum", "Workload", "MinimalLatency", *SEARCH], one_layer())
     assert isinstance(result, MappedWorkload)
-    assert result.summary["energy_pj"] == result.records[0]["energy_pj"]
+    assert result.summary["energy_pj"] == result.records[0].energy_pj
 
 
 # tally ----------------------------------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def test_counts_of_one_spatial_mapping_add_up() -> None:
     tally.add([CandidateTally(1, (), 10, 4), CandidateTally(0, (), 5, 0, reason="far", missed_by=3.0)])
     tally.add([CandidateTally(1, (), 10, 1), CandidateTally(0, (), 5, 0, reason="close", missed_by=1.5)])
     rows = [entry.row() for entry in tally]
-    assert [(row["temporal_orders"], row["feasible"], row["reason"]) for row in rows] == [(20, 5, ""), (10, 0, "close")]
+    assert [(row.temporal_orders, row.feasible, row.reason) for row in rows] == [(20, 5, ""), (10, 0, "close")]
 
 
 def test_the_closest_reason_is_told() -> None:
@@ -170,9 +170,9 @@ def test_same_candidate_met_twice() -> None:
     """What a stage hands on twice is counted twice, in one row."""
     once, twice = run(), run([{"insert": Halves, "before": "Loma"}])
     for record, other in zip(once.records, twice.records, strict=True):
-        assert len(other["candidates"]) == len(record["candidates"])
-        assert other["evaluations"] == 2 * record["evaluations"]
-        assert other["loop_order"] == record["loop_order"]
+        assert len(other.candidates) == len(record.candidates)
+        assert other.evaluations == 2 * record.evaluations
+        assert other.loop_order == record.loop_order
 
 
 def test_notes_of_searches_are_put_together() -> None:

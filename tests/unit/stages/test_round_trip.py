@@ -67,7 +67,11 @@ class Found:
         else:
             other = _by_layer(map_workload(self.problem.workload, self.problem.core, exported, again))
         keys = ("energy_pj", "latency_cycles", *SAME)
-        return [name for name, record in found.items() if any(other[name][key] != record[key] for key in keys)]
+        return [
+            name
+            for name, record in found.items()
+            if any(getattr(other[name], key) != getattr(record, key) for key in keys)
+        ]
 
 
 def _by_layer(mapped: MappedWorkload) -> dict[str, Any]:
@@ -141,8 +145,8 @@ def test_a_free_search_says_all_of_the_mapping() -> None:
     layer = replace(gemm("a", C=720, D=720, K=720), constant_operands=("W", "I"))
     free = SearchOptions(temporal_mapping_search_engine="exact", allocation="free", time_budget_s=1e-6)
     found = find(network((layer,)), small_core(buffer_bits=6000), Mapping((MappingConstraints("default"),)), free)
-    assert not found.mapped.records[0]["search"]["proven"]
-    assert set(found.mapped.records[0]["level_boundaries"]) == {"O", "I", "W"}
+    assert not found.mapped.records[0].search["proven"]
+    assert set(found.mapped.records[0].level_boundaries) == {"O", "I", "W"}
     assert found.differing(found.exported) == []
     assert found.differing(found.exported, replace(free, time_budget_s=5.0)) == []
 
@@ -150,7 +154,7 @@ def test_a_free_search_says_all_of_the_mapping() -> None:
 def test_what_data_locality_decided_is_in_the_file() -> None:
     """The last memory of each operand and the room that is taken are written, and are what makes the difference."""
     found = kept_run()
-    assert {len(record["memories"]) for record in found.mapped.records} == {3}
+    assert {len(record.memories) for record in found.mapped.records} == {3}
     entries = mapping_entries(found.mapped.records)
     reach = entries[0]["memory_reach"]
     assert reach["topmost"] == {"O": "buffer1", "I": "buffer1", "W": "buffer1"}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from tilewright.cost.record import record_row
 from tilewright.errors import InputError, MappingError
 from tilewright.mapping.constraints import Mapping
 from tilewright.search.options import SearchOptions
@@ -61,7 +62,7 @@ class Seen(Stage):
     def run(self, item: Any, rest: Rest) -> Iterator[Any]:
         """Everything that comes back."""
         for result in rest(item):
-            self.seen.append(result["layer"]["name"])
+            self.seen.append(result.layer.name)
             yield result
 
 
@@ -95,16 +96,16 @@ def test_map_layer_is_a_slice_of_map_workload() -> None:
     mapped = map_workload(NETWORK, CORE, MAPPING, OPTIONS)
     record = map_layer(TWO, CORE, MAPPING.entries[0], OPTIONS)
     in_network = mapped.records[1]
-    assert {**in_network, "layer": record["layer"]} | {"core": record["core"]} == {"layer_names": ["two"], **record}
-    assert [r["layer_names"] for r in mapped.records] == [["one", "three"], ["two"]]
+    assert in_network == replace(record, layer_names=("two",))
+    assert [r.layer_names for r in mapped.records] == [("one", "three"), ("two",)]
 
 
 def test_given_orders_are_converted() -> None:
     """With Loma or TemporalOrderingConversion, a complete ordering is the one mapping that is evaluated."""
     converted = run([{"replace": "Loma", "stage": "TemporalOrderingConversion"}], mapping=ordered_mapping())
     assert converted == run(mapping=ordered_mapping())
-    assert [record["evaluations"] for record in converted.records] == [1, 1]
-    assert converted.records[1]["loop_order"] == [["C", 12], ["D", 5], ["K", 6]]
+    assert [record.evaluations for record in converted.records] == [1, 1]
+    assert converted.records[1].loop_order == (("C", 12), ("D", 5), ("K", 6))
 
 
 def test_open_orders_are_a_reason() -> None:
@@ -119,8 +120,8 @@ def test_given_spatial_mapping_without_a_generator() -> None:
     """Conversion alone takes the mapping file's unrolling, cut to what there is room for; open sides are not used."""
     mapping = Mapping((constraints((("D1", (("K", 100),)),)),))
     mapped = run([{"drop": "SpatialMappingGenerator"}], mapping=mapping)
-    assert [record["spatial_mapping"] for record in mapped.records] == [{"D1": {"K": 4}, "D2": {}}] * 2
-    assert [len(record["candidates"]) for record in mapped.records] == [1, 1]
+    assert [record.spatial_mapping for record in mapped.records] == [{"D1": {"K": 4}, "D2": {}}] * 2
+    assert [len(record.candidates) for record in mapped.records] == [1, 1]
 
 
 def test_impossible_spatial_mapping_is_a_row() -> None:
@@ -153,7 +154,7 @@ def test_data_locality_spares_the_top_memory() -> None:
     local = map_workload(chain, core, MAPPING, replace(OPTIONS, exploit_data_locality=True))
     assert local.summary["energy_pj"] < plain.summary["energy_pj"]
     assert local.summary["area_mm2"] == plain.summary["area_mm2"]
-    assert "search" not in local.records[0]
+    assert local.records[0].search == {}
 
 
 # store and observers --------------------------------------------------------------------------------------------------
@@ -294,14 +295,14 @@ def test_what_is_saved(tmp_path: Path) -> None:
     for layer, index in mapped.summary["layer_index"]:
         record = mapped.records[index]
         simple = json.loads((tmp_path / f"{layer}_simple.json").read_text())
-        assert simple == {"energy": record["energy_pj"], "latency": record["latency_cycles"]}
+        assert simple == {"energy": record.energy_pj, "latency": record.latency_cycles}
         complete = json.loads((tmp_path / f"{layer}_complete.json").read_text())
-        assert complete["outputs"]["energy"]["energy_total"] == record["energy_pj"]
+        assert complete["outputs"]["energy"]["energy_total"] == record.energy_pj
         assert complete["inputs"]["layer"]["name"] == layer
     pickled = pickle.loads((tmp_path / "list_of_cmes.pickle").read_bytes())
     assert [entry["inputs"]["layer"]["name"] for entry in pickled] == ["one", "two", "three"]
     (dumped,) = pickle.loads((tmp_path / "dump.pickle").read_bytes())
-    assert dumped == {"summary": mapped.summary, "records": list(mapped.records)}
+    assert dumped == {"summary": mapped.summary, "records": [record_row(record) for record in mapped.records]}
 
 
 def test_every_evaluation_can_be_saved(tmp_path: Path) -> None:
@@ -310,13 +311,13 @@ def test_every_evaluation_can_be_saved(tmp_path: Path) -> None:
     mapped = run(pipeline, exports=tmp_path)
     assert mapped == run()
     record = mapped.records[1]
-    for number, row in enumerate(record["candidates"]):
+    for number, row in enumerate(record.candidates):
         name = f"two-{number}" if number else "two"
         points = json.loads((tmp_path / f"{name}_simple.json").read_text())
-        assert len(points) == row["feasible"]
-        assert min(point["latency"] for point in points) == row["latency_cycles"]
+        assert len(points) == row.feasible
+        assert min(point["latency"] for point in points) == row.latency_cycles
         (dumped,) = pickle.loads((tmp_path / f"{name}_dump.pickle").read_bytes())
-        assert len(dumped["loop_orders"]) == row["feasible"]
+        assert len(dumped["loop_orders"]) == row.feasible
 
 
 def test_figures_are_drawn(tmp_path: Path) -> None:

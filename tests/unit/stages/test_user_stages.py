@@ -75,12 +75,12 @@ def test_worked_reduction(monkeypatch: pytest.MonkeyPatch) -> None:
         pipeline = [{"replace": "MinimalLatency", "stage": BOUND, "parameters": parameters}]
         return list(run(pipeline, OPTIONS).records)
 
-    assert [r["energy_pj"] for r in under(10**9)] == [r["energy_pj"] for r in cheapest.records]
-    bound = max(record["latency_cycles"] for record in fastest.records)
+    assert [r.energy_pj for r in under(10**9)] == [r.energy_pj for r in cheapest.records]
+    bound = max(record.latency_cycles for record in fastest.records)
     for record, fast, cheap in zip(under(bound), fastest.records, cheapest.records, strict=True):
-        assert record["latency_cycles"] <= bound
-        assert cheap["energy_pj"] <= record["energy_pj"] <= fast["energy_pj"]
-        assert record["objective"] == "MinimalEnergyUnderLatency"
+        assert record.latency_cycles <= bound
+        assert cheap.energy_pj <= record.energy_pj <= fast.energy_pj
+        assert record.objective == "MinimalEnergyUnderLatency"
     with pytest.raises(Exception, match="every mapping that fits takes more than 3 cycles"):
         under(3)
 
@@ -90,9 +90,9 @@ def test_worked_mapper(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PROJECT)
     mapped = run([{"replace": "Loma", "stage": STATIONARY, "parameters": {"operand": "W"}}])
     for record, depends_on in zip(mapped.records, ({"K", "C", "FX", "FY"}, {"C", "K"}), strict=True):
-        inside = [dimension in depends_on for dimension, _ in record["loop_order"]]
+        inside = [dimension in depends_on for dimension, _ in record.loop_order]
         assert inside == sorted(inside)
-        assert record["evaluations"] > 1
+        assert record.evaluations > 1
 
 
 def test_parameters_of_a_users_stage_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,8 +116,8 @@ def test_stage_of_the_documentation_that_writes(folder: Path) -> None:
     pipeline = [{"insert": "mine.own.SlowestLayers", "before": "Workload", "parameters": {"number": 2}}]
     mapped = run(pipeline, exports=folder / "exports")
     assert mapped == run()
-    slow, fast = sorted(mapped.records, key=lambda record: record["latency_cycles"], reverse=True)
-    names = [*slow["layer_names"], *fast["layer_names"]]
+    slow, fast = sorted(mapped.records, key=lambda record: record.latency_cycles, reverse=True)
+    names = [*slow.layer_names, *fast.layer_names]
     lines = (folder / "exports" / "slowest.txt").read_text().splitlines()
     assert [line.split(": ")[0] for line in lines] == names[:2]
 

@@ -59,7 +59,7 @@ def _row(core: str, row: CoreCostRow, layer_names: Sequence[str]) -> dict[str, A
         "all_on_core_energy_pj": row.on_core_energy_pj * row.cn_count if runs else None,
         "spatial_utilisation": row.spatial_utilisation if runs else None,
         "utilisation": row.utilisation if runs else None,
-        "spatial_mapping": spatial_text(row.mapping) if row.mapping else "",
+        "spatial_mapping": spatial_text(row.mapping["spatial_mapping"]) if row.mapping else "",
         "streams": ", ".join(f"{s.operand} {s.bits:,} b at {s.bits_per_cycle:,} b/cycle" for s in row.streams),
         "reason": row.reason,
     }

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from tilewright.api import map_workload
 from tilewright.cli.main import main
+from tilewright.cost.record import LayerRecord, record_of_row
 from tilewright.errors import InputError
 from tilewright.hardware.core import Core
 from tilewright.peers.zigzag.exports.files import check_descriptions, write_all_complete, write_all_simple, write_pickle
@@ -47,13 +48,13 @@ def reference(hardware: str) -> dict[str, Any]:
 
 
 @cache
-def ours(hardware: str) -> tuple[list[dict[str, Any]], dict[str, Any], Core, Workload]:
+def ours(hardware: str) -> tuple[tuple[LayerRecord, ...], dict[str, Any], Core, Workload]:
     """Records, summary, core and workload of the same search with our engine."""
     core = single_core(parse_accelerator(DATA / "hardware" / f"{hardware}.yaml"))
     network = parse_workload(DATA / "workload" / "small_network.yaml")
     options = SearchOptions(objective="latency", lpf_limit=5)
     mapped = map_workload(network, DATA / "hardware" / f"{hardware}.yaml", DATA / "mapping" / "user_2d.yaml", options)
-    return [json.loads(json.dumps(record)) for record in mapped.records], mapped.summary, core, network
+    return mapped.records, mapped.summary, core, network
 
 
 def layers_of(network: Workload) -> dict[str, Layer]:
@@ -120,10 +121,10 @@ def test_loop_orderings_are_those_of_the_reference(hardware: str) -> None:
     theirs = reference(hardware)
     linked = []
     for record in records:
-        file = theirs["files"][export_file_name(record["layer"]["name"], COMPLETE)]
+        file = theirs["files"][export_file_name(record.layer.name, COMPLETE)]
         links = file["inputs"]["layer"]["memory_operand_links"]
-        assert links == record["memory_operand_links"]
-        linked.append({**record, "memory_operand_links": links})
+        assert links == record.memory_operand_links
+        linked.append(replace(record, memory_operand_links=links))
     expected = theirs["loop_ordering"].replace("[ox] + I", "[ox] * I")
     assert network_loop_orderings(linked, summary) == expected
 
@@ -131,7 +132,7 @@ def test_loop_orderings_are_those_of_the_reference(hardware: str) -> None:
 def test_loop_ordering_without_temporal_loops(record: dict[str, Any]) -> None:
     """A layer that is unrolled completely, on which the reference fails, has a header and its spatial loops."""
     record["temporal_mapping"] = {operand: [[] for _ in levels] for operand, levels in record["memory_levels"].items()}
-    lines = loop_ordering_text(record).splitlines()
+    lines = loop_ordering_text(record_of_row(record)).splitlines()
     assert lines[2].split() == ["Temporal", "Loops", "O", "W", "I"]
     assert lines[4:6] == [lines[1], "Spatial Loops".ljust(len(lines[1]))]
     assert lines[7].split() == ["parfor", "C", "in", "[0,", "24.0):"]
@@ -142,7 +143,7 @@ def test_loop_ordering_without_any_loop(record: dict[str, Any]) -> None:
     """Neither temporal nor spatial loops: only the headers."""
     for table in ("temporal_mapping", "spatial_levels"):
         record[table] = {operand: [[] for _ in levels] for operand, levels in record[table].items()}
-    text = loop_ordering_text(record, "other")
+    text = loop_ordering_text(record_of_row(record), "other")
     assert text.startswith("Loop ordering for other; ")
     assert "for " not in text.split("\n", 1)[1]
 
@@ -152,11 +153,15 @@ def test_loop_ordering_of_other_operand_counts(record: dict[str, Any]) -> None:
     tables = ("memory_levels", "temporal_mapping", "spatial_levels")
     for table in tables:
         del record[table]["W"]
-    assert loop_ordering_text(record).splitlines()[2].split() == ["Temporal", "Loops", "O", "I"]
+    assert loop_ordering_text(record_of_row(record)).splitlines()[2].split() == ["Temporal", "Loops", "O", "I"]
     for table in tables:
         record[table] |= {"A": record[table]["I"], "B": record[table]["I"]}
     record["memory_operand_links"] |= {"A": "I1", "B": "I2"}
-    rows = [line.split() for line in loop_ordering_text(record).splitlines() if line.lstrip().startswith("for ")]
+    rows = [
+        line.split()
+        for line in loop_ordering_text(record_of_row(record)).splitlines()
+        if line.lstrip().startswith("for ")
+    ]
     assert len(rows) == 6
     assert all(len(row) == 5 + 4 for row in rows)
 
@@ -176,7 +181,7 @@ def test_complete_object_without_the_layer_says_null_for_what_it_does_not_know(
     record: dict[str, Any], core: Core
 ) -> None:
     """Dimension relations are not in a record; all else is there."""
-    value = complete_layer(record, core)
+    value = complete_layer(record_of_row(record), core)
     assert value["inputs"]["layer"]["equation_relations"] is None
     assert value["outputs"]["latency"] == {"data_onloading": 866, "computation": 2590, "data_offloading": 351}
     assert value["outputs"]["spatial"]["mac_utilization"]["ideal"] == 0.75
@@ -185,13 +190,13 @@ def test_complete_object_without_the_layer_says_null_for_what_it_does_not_know(
 def test_memories_that_the_layer_ran_without_are_left_out() -> None:
     """With data locality a layer has a smaller core, which is the accelerator of its complete object."""
     records, _, core, _ = ours(RUNS[0])
-    record = json.loads(json.dumps(records[0]))
-    assert core_of_record(record, core) is core
+    assert core_of_record(records[0], core) is core
     top = core.memories[-1].name
-    del record["memories"][top]
+    memories = {name: memory for name, memory in records[0].memories.items() if name != top}
+    record = replace(records[0], memories=memories)
     small = core_of_record(record, core)
     assert [memory.name for memory in small.memories] == [memory.name for memory in core.memories[:-1]]
-    assert top not in json_text(complete_layer({**record}, core)["inputs"]["accelerator"])
+    assert top not in json_text(complete_layer(record, core)["inputs"]["accelerator"])
 
 
 def test_dataflows_are_a_table_and_several_a_list() -> None:
@@ -200,7 +205,7 @@ def test_dataflows_are_a_table_and_several_a_list() -> None:
     first, second = (("D1", (("K", 2), ("C", 3))),), (("D2", (("OX", 4),)),)
     tables = {"D1": {"K": 2, "C": 3}}, {"D2": {"OX": 4}}
     for dataflows, expected in (((), None), ((first,), tables[0]), ((first, second), list(tables))):
-        value = complete_layer({**records[0]}, replace(core, dataflows=dataflows))
+        value = complete_layer(records[0], replace(core, dataflows=dataflows))
         assert value["inputs"]["accelerator"]["dataflows"] == expected
 
 
@@ -213,7 +218,9 @@ def test_layers_of_one_file_name_and_other_descriptions_are_refused(record: dict
         check_descriptions(records, other_core, {})
     check_descriptions(records, other_core, layers_of(network))
     names = ["a/b", "a_b"]
-    twins = [{**record, "layer": {**record["layer"], "name": name}, "layer_names": [name]} for name in names]
+    twins = [
+        record_of_row({**record, "layer": {**record["layer"], "name": name}, "layer_names": [name]}) for name in names
+    ]
     index = {**summary, "layer_index": [["a/b", 0], ["a_b", 1]]}
     with pytest.raises(InputError, match="same file"):
         write_all_simple(Path("unused"), twins, index)

@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tilewright.artifacts.canonical import make_folder, write_atomically
-from tilewright.cost.record import layer_record
+from tilewright.cost.record import LayerFacts, LayerRecord
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Core
 from tilewright.peers.zigzag.exports.results import (
@@ -21,19 +22,21 @@ from tilewright.peers.zigzag.exports.results import (
     pickle_bytes,
     simple_result,
 )
-from tilewright.report.records import OVERALL, Record, Summary, layers_in_order
+from tilewright.report.records import OVERALL, Summary, layers_in_order
 from tilewright.workload.layer import Layer
 
 
-def write_complete_layer(folder: Path, record: Record, core: Core, layer: Layer | None = None, name: str = "") -> Path:
+def write_complete_layer(
+    folder: Path, record: LayerRecord, core: Core, layer: Layer | None = None, name: str = ""
+) -> Path:
     """Write `<layer>_complete.json` of one layer into a folder; returns its path."""
     value = complete_layer(record, core, layer, name)
-    return _write_json(folder, name or record["layer"]["name"], COMPLETE, value)
+    return _write_json(folder, name or record.layer.name, COMPLETE, value)
 
 
 def write_complete_network(
     folder: Path,
-    records: Sequence[Record],
+    records: Sequence[LayerRecord],
     summary: Summary | None,
     core: Core,
     layer_ids: Mapping[str, int] | None = None,
@@ -42,7 +45,7 @@ def write_complete_network(
     return _write_json(folder, OVERALL, COMPLETE, complete_network(records, summary, core, layer_ids))
 
 
-def write_simple(folder: Path, totals: Record | Summary, name: str = OVERALL) -> Path:
+def write_simple(folder: Path, totals: LayerRecord | Summary, name: str = OVERALL) -> Path:
     """Write `<name>_simple.json` of a record, or of a network by its summary, into a folder; returns its path."""
     return _write_json(folder, name, SIMPLE, simple_result(totals))
 
@@ -54,7 +57,7 @@ def write_pickle(path: Path, values: Sequence[JsonObject]) -> None:
 
 def write_all_complete(
     folder: Path,
-    records: Sequence[Record],
+    records: Sequence[LayerRecord],
     summary: Summary | None,
     core: Core,
     layers: Mapping[str, Layer] | None = None,
@@ -70,7 +73,7 @@ def write_all_complete(
     return [*paths, write_complete_network(folder, records, summary, core, layer_ids)]
 
 
-def write_all_simple(folder: Path, records: Sequence[Record], summary: Summary) -> list[Path]:
+def write_all_simple(folder: Path, records: Sequence[LayerRecord], summary: Summary) -> list[Path]:
     """Write energy and latency of every layer and of the network; returns the paths.
 
     Raises InputError where two layers would be one file.
@@ -80,16 +83,16 @@ def write_all_simple(folder: Path, records: Sequence[Record], summary: Summary) 
     return [*(write_simple(folder, layer.record, layer.name) for layer in layers), write_simple(folder, summary)]
 
 
-def check_descriptions(records: Sequence[Record], core: Core, layers: Mapping[str, Layer]) -> None:
+def check_descriptions(records: Sequence[LayerRecord], core: Core, layers: Mapping[str, Layer]) -> None:
     """Raise InputError unless `core` and `layers` are what the records were made with."""
     problems = []
     sizes = {memory.name: memory.size_bits for memory in core.memories}
     for placed in layers_in_order(records):
         layer = layers.get(placed.name)
-        if layer is None or {**layer_record(layer), "name": ""} != {**placed.record["layer"], "name": ""}:
+        if layer is None or replace(LayerFacts.of(layer), name=placed.record.layer.name) != placed.record.layer:
             problems.append(Problem("this layer of the run is not in the workload given", path=placed.name))
         # With data locality a layer has fewer memories, and less room in them.
-        if any(memory["size_bits"] > sizes.get(name, 0) for name, memory in placed.record["memories"].items()):
+        if any(memory.size_bits > sizes.get(name, 0) for name, memory in placed.record.memories.items()):
             problems.append(Problem(f"this layer did not run on the hardware given, {core.name}", path=placed.name))
     if problems:
         raise InputError(problems)

@@ -11,9 +11,11 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
+from tilewright.cost.ledger import ACCESSES
+from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import DIRECTIONS, Core, Memory
 from tilewright.hardware.hierarchy import memory_hierarchy
-from tilewright.report.records import Record, Summary, layers_in_order
+from tilewright.report.records import Summary, layers_in_order
 from tilewright.workload.layer import Layer
 
 JsonObject = dict[str, Any]
@@ -25,7 +27,7 @@ PICKLE_PROTOCOL = 5
 COMPLETE, SIMPLE = "complete", "simple"
 
 
-def complete_layer(record: Record, core: Core, layer: Layer | None = None, name: str = "") -> JsonObject:
+def complete_layer(record: LayerRecord, core: Core, layer: Layer | None = None, name: str = "") -> JsonObject:
     """Outputs and inputs of one layer.
 
     `core` may hold memories that the layer was run without. `layer` tells the dimension relations, which a record
@@ -33,37 +35,42 @@ def complete_layer(record: Record, core: Core, layer: Layer | None = None, name:
     """
     own_core = core_of_record(record, core)
     described = {
-        "name": name or record["layer"]["name"],
-        "type": record["layer"]["operator_type"],
+        "name": name or record.layer.name,
+        "type": record.layer.operator_type,
         "equation": reference_equation(record),
         "equation_relations": _relations(layer) if layer is not None else None,
-        "loop_dimensions": dict(record["layer"]["loop_sizes"]),
-        "operand_precision": dict(record["layer"]["precision_bits"]),
+        "loop_dimensions": dict(record.layer.loop_sizes),
+        "operand_precision": dict(record.layer.precision_bits),
         "user_spatial_mapping": _user_spatial_mapping(record, own_core),
-        "memory_operand_links": dict(record["memory_operand_links"]),
+        "memory_operand_links": dict(record.memory_operand_links),
     }
     memory = {
-        "utilization": {operand: list(shares) for operand, shares in record["memory_utilization"].items()},
-        "word_accesses": _directions(record["word_accesses"]),
+        "utilization": {operand: list(shares) for operand, shares in record.memory_utilization.items()},
+        "word_accesses": _directions(record.word_accesses),
     }
-    parts = record["latency_breakdown_cycles"]
+    parts = record.latency_breakdown_cycles
     return {
         "outputs": {
             "memory": memory,
-            "energy": _energy(record, record["energy_breakdown_pj"], _level_energies(record["energy_breakdown_pj"])),
-            **_latency(parts, record["latency_cycles"]),
+            "energy": _energy(
+                record.energy_pj,
+                record.energy_terms_pj,
+                record.energy_breakdown_pj,
+                _level_energies(record.energy_breakdown_pj),
+            ),
+            **_latency(parts, record.latency_cycles),
         },
         "inputs": {
             "accelerator": _accelerator(own_core),
             "layer": described,
-            "spatial_mapping": _loop_texts(_in_link_order(record, record["spatial_levels"])),
-            "temporal_mapping": _loop_texts(record["temporal_mapping"]),
+            "spatial_mapping": _loop_texts(_in_link_order(record, record.spatial_levels)),
+            "temporal_mapping": _loop_texts(record.temporal_mapping),
         },
     }
 
 
 def complete_network(
-    records: Sequence[Record], summary: Summary | None, core: Core, layer_ids: Mapping[str, int] | None = None
+    records: Sequence[LayerRecord], summary: Summary | None, core: Core, layer_ids: Mapping[str, int] | None = None
 ) -> JsonObject:
     """The sums over all layers of a network in the complete layout; `layer_ids` are node ids by layer name.
 
@@ -75,21 +82,23 @@ def complete_network(
     energies: Levels = {}
     words: Levels = {}
     level_energies: dict[str, list[float]] = {}
-    totals = {"energy_pj": 0.0, "mac_energy_pj": 0.0, "memory_energy_pj": 0.0}
+    total, terms = 0.0, {ACCESSES: 0.0}
     for record in placed:
-        totals = {key: total + record[key] for key, total in totals.items()}
-        for part, cycles in record["latency_breakdown_cycles"].items():
+        total += record.energy_pj
+        for term, energy in record.energy_terms_pj.items():
+            terms[term] = terms.get(term, 0.0) + energy
+        for part, cycles in record.latency_breakdown_cycles.items():
             parts[part] = parts.get(part, 0) + cycles
-        _add_levels(energies, record["energy_breakdown_pj"])
-        _add_levels(words, record["word_accesses"])
-        for operand, added in _level_energies(record["energy_breakdown_pj"]).items():
+        _add_levels(energies, record.energy_breakdown_pj)
+        _add_levels(words, record.word_accesses)
+        for operand, added in _level_energies(record.energy_breakdown_pj).items():
             pairs = zip_longest(level_energies.get(operand, []), added, fillvalue=0)
             level_energies[operand] = [one + other for one, other in pairs]
     return {
         "outputs": {
             "memory": {"utilization": None, "word_accesses": _directions(words)},
-            "energy": _energy(totals, energies, level_energies),
-            **_latency(parts, sum(record["latency_cycles"] for record in placed)),
+            "energy": _energy(total, terms, energies, level_energies),
+            **_latency(parts, sum(record.latency_cycles for record in placed)),
         },
         "inputs": {
             "accelerator": _accelerator(core),
@@ -100,13 +109,15 @@ def complete_network(
     }
 
 
-def simple_result(totals: Record | Summary) -> JsonObject:
+def simple_result(totals: LayerRecord | Summary) -> JsonObject:
     """Energy in pJ and latency in cycles of a record, or of a network by its summary."""
+    if isinstance(totals, LayerRecord):
+        return {"energy": totals.energy_pj, "latency": totals.latency_cycles}
     return {"energy": totals["energy_pj"], "latency": totals["latency_cycles"]}
 
 
 def complete_layers(
-    records: Sequence[Record], summary: Summary | None, core: Core, layers: Mapping[str, Layer] | None = None
+    records: Sequence[LayerRecord], summary: Summary | None, core: Core, layers: Mapping[str, Layer] | None = None
 ) -> dict[str, JsonObject]:
     """Layer name -> its complete object, for every layer of the network in execution order."""
     known = layers or {}
@@ -138,16 +149,16 @@ def export_file_name(name: str, form: str) -> str:
     return f"{name.replace('/', '_')}_{form}.json"
 
 
-def reference_equation(record: Record) -> str:
+def reference_equation(record: LayerRecord) -> str:
     """The equation of a layer as the reference prints it, with `=` for `+=`."""
-    return str(record["layer"]["equation"]).replace("+=", "=")
+    return str(record.layer.equation).replace("+=", "=")
 
 
-def core_of_record(record: Record, core: Core) -> Core:
+def core_of_record(record: LayerRecord, core: Core) -> Core:
     """`core` with those memories, operands in them and capacities that the layer of the record was run with."""
-    used = record["memories"]
+    used = record.memories
     memories = tuple(
-        replace(memory, operands=tuple(used[memory.name]["operands"]), size_bits=used[memory.name]["size_bits"])
+        replace(memory, operands=tuple(used[memory.name].operands), size_bits=used[memory.name].size_bits)
         for memory in core.memories
         if memory.name in used
     )
@@ -155,12 +166,16 @@ def core_of_record(record: Record, core: Core) -> Core:
 
 
 def _energy(
-    totals: Record | Mapping[str, float], levels: Mapping[str, Any], level_energies: Mapping[str, Sequence[float]]
+    total: float,
+    terms: Mapping[str, float],
+    levels: Mapping[str, Sequence[Mapping[str, float]]],
+    level_energies: Mapping[str, Sequence[float]],
 ) -> JsonObject:
     return {
-        "energy_total": totals["energy_pj"],
-        "operational_energy": totals["mac_energy_pj"],
-        "memory_energy": totals["memory_energy_pj"],
+        "energy_total": total,
+        # The reference knows accesses and operations: whatever is not of accesses is of these.
+        "operational_energy": sum(energy for term, energy in terms.items() if term != ACCESSES) or 0.0,
+        "memory_energy": terms[ACCESSES],
         "memory_energy_breakdown_per_level": {operand: list(levels) for operand, levels in level_energies.items()},
         "memory_energy_breakdown_per_level_per_operand": _directions(levels),
     }
@@ -217,8 +232,8 @@ def _loop_texts(levels: Mapping[str, Sequence[Sequence[Sequence[Any]]]]) -> Json
     }
 
 
-def _in_link_order(record: Record, table: Mapping[str, Any]) -> dict[str, Any]:
-    linked = [operand for operand in record["memory_operand_links"] if operand in table]
+def _in_link_order(record: LayerRecord, table: Mapping[str, Any]) -> dict[str, Any]:
+    linked = [operand for operand in record.memory_operand_links if operand in table]
     return {operand: table[operand] for operand in (*linked, *(o for o in table if o not in linked))}
 
 
@@ -229,8 +244,8 @@ def _relations(layer: Layer) -> list[str]:
     ]
 
 
-def _user_spatial_mapping(record: Record, core: Core) -> JsonObject:
-    mapping = {dimension: dict(factors) for dimension, factors in record["spatial_mapping"].items()}
+def _user_spatial_mapping(record: LayerRecord, core: Core) -> JsonObject:
+    mapping = {dimension: dict(factors) for dimension, factors in record.spatial_mapping.items()}
     return mapping | {name: {} for name in core.operational_array.size_of if name not in mapping}
 
 

@@ -1,0 +1,154 @@
+"""The full breakdown of one evaluated mapping as a record."""
+
+import itertools
+
+import numpy as np
+
+from tilewright.cost.ledger import ACCESSES, LATENCY_TERMS, MAC
+from tilewright.cost.loading_kernel import computing_transfers
+from tilewright.cost.problem import Problem, port_services
+from tilewright.cost.record import (
+    LayerFacts,
+    LayerRecord,
+    LinkFigures,
+    LoopOrder,
+    MemoryFacts,
+    PortActivity,
+    PortRecord,
+    number,
+    unrolling_record,
+)
+from tilewright.cost.workspace import (
+    ENERGY,
+    IDEAL_TEMPORAL,
+    LATENCY,
+    MEMORY_ENERGY,
+    OFFLOADING,
+    ONLOADING,
+    STALL,
+    Workspace,
+)
+from tilewright.hardware.areas import core_area
+from tilewright.hardware.core import DIRECTIONS, Core
+from tilewright.hardware.hierarchy import memory_hierarchy
+from tilewright.mapping.spatial import ConvertedSpatialMapping
+from tilewright.workload.layer import Layer
+
+
+def breakdown(
+    layer: Layer,
+    core: Core,
+    links: tuple[tuple[str, str], ...],
+    spatial: ConvertedSpatialMapping,
+    order: LoopOrder,
+    problem: Problem,
+    ws: Workspace,
+) -> LayerRecord:
+    """The record of the mapping that was evaluated last in `ws`. Energy in pJ, time in cycles, sizes in bits."""
+    chains = [memory_hierarchy(core).memories_of(dict(links)[operand]) for operand in layer.operands]
+    energy, latency = float(ws.totals[ENERGY]), float(ws.totals[LATENCY])
+    return LayerRecord(
+        layer=LayerFacts.of(layer),
+        core=core.name,
+        spatial_mapping=unrolling_record(spatial.unrolling),
+        memory_operand_links=dict(links),
+        loop_order=order,
+        temporal_mapping=_temporal_levels(layer, order, problem, ws),
+        spatial_levels={
+            operand: tuple(tuple((d, number(f)) for d, f in level) for level in levels)
+            for operand, levels in spatial.integer
+        },
+        memory_levels={
+            operand: tuple(core.memories[k].name for k in chain)
+            for operand, chain in zip(layer.operands, chains, strict=True)
+        },
+        memories={memory.name: MemoryFacts(memory.size_bits, memory.operands) for memory in core.memories},
+        energy_pj=energy,
+        energy_terms_pj={MAC: float(problem.mac_energy_pj), ACCESSES: float(ws.totals[MEMORY_ENERGY])},
+        latency_cycles=latency,
+        edp_pj_cycles=latency * energy,
+        latency_breakdown_cycles=_latency_breakdown(problem, ws),
+        energy_breakdown_pj=_per_link(layer, problem, ws.energy),
+        word_accesses=_per_link(layer, problem, ws.words),
+        memory_utilization=_per_level(layer, problem, ws.shared_utilization),
+        memory_utilization_individual=_per_level(layer, problem, ws.utilization),
+        mac_utilization=_mac_utilization(problem, ws),
+        ports=_port_records(layer, core, problem, ws),
+        area_mm2=core_area(core).mm2,
+        array_dimensions=tuple(core.operational_array.size_of),
+    )
+
+
+def _temporal_levels(
+    layer: Layer, order: LoopOrder, problem: Problem, ws: Workspace
+) -> dict[str, tuple[LoopOrder, ...]]:
+    """Per operand and memory level the loops it keeps, after merging stationary loops down."""
+    result = {}
+    for o, operand in enumerate(layer.operands):
+        bounds = [0, *ws.merged[o, : problem.level_count[o]].tolist()]
+        result[operand] = tuple(order[first:end] for first, end in itertools.pairwise(bounds))
+    return result
+
+
+def _latency_breakdown(problem: Problem, ws: Workspace) -> dict[str, float]:
+    cycles = (
+        int(problem.ideal_cycles),
+        number(ws.totals[IDEAL_TEMPORAL] - problem.ideal_cycles),
+        number(ws.totals[STALL]),
+        number(ws.totals[ONLOADING]),
+        number(ws.totals[OFFLOADING]),
+        int(problem.drain_cycles),
+    )
+    return dict(zip(LATENCY_TERMS, cycles, strict=True))
+
+
+def _mac_utilization(problem: Problem, ws: Workspace) -> dict[str, float]:
+    """Ideal cycles over actual ones, adding stalls, on-loading, off-loading (and drain) one after another."""
+    computing = ws.totals[IDEAL_TEMPORAL]
+    with_stalls = computing + ws.totals[STALL]
+    with_onloading = with_stalls + ws.totals[ONLOADING]
+    spans = (computing, with_stalls, with_onloading, ws.totals[LATENCY])
+    names = ("spatial", "with_stalls", "with_onloading", "with_offloading")
+    return {name: float(problem.ideal_cycles / span) for name, span in zip(names, spans, strict=True)}
+
+
+def _per_link(layer: Layer, problem: Problem, values: np.ndarray) -> LinkFigures:
+    return {
+        operand: tuple(dict(zip(DIRECTIONS, values[o, m].tolist(), strict=True)) for m in range(problem.level_count[o]))
+        for o, operand in enumerate(layer.operands)
+    }
+
+
+def _per_level(layer: Layer, problem: Problem, values: np.ndarray) -> dict[str, tuple[float, ...]]:
+    return {operand: tuple(values[o, : problem.level_count[o]].tolist()) for o, operand in enumerate(layer.operands)}
+
+
+def _port_records(layer: Layer, core: Core, problem: Problem, ws: Workspace) -> tuple[PortRecord, ...]:
+    """Per port its stall or slack, and the transfers it serves."""
+    v = 1 if problem.spatial_differs else 0
+    records = []
+    for p, (k, port, _) in enumerate(port_services(core)):
+        activities = []
+        for s in range(problem.port_start[p], problem.port_start[p + 1]):
+            place = (problem.service_operand[s], problem.service_level[s], problem.service_direction[s])
+            count = int(ws.count[(v, *place)])
+            if count == 0:
+                continue
+            real, allowed = int(ws.transfer_cycles[place]), int(ws.allowed_cycles[place])
+            activities.append(
+                PortActivity(
+                    operand=layer.operands[place[0]],
+                    level=int(place[1]),
+                    direction=DIRECTIONS[place[2]],
+                    real_cycles=real,
+                    allowed_cycles=allowed,
+                    period_cycles=int(ws.period[(v, *place)]),
+                    period_count=count,
+                    stall_slack_cycles=int(
+                        (real - allowed) * computing_transfers.py_func(problem, place[0], place[2], count)
+                    ),
+                )
+            )
+        memory = core.memories[k]
+        records.append(PortRecord(memory.name, memory.ports[port].name, int(ws.port_stall[p]), tuple(activities)))
+    return tuple(records)

@@ -1,0 +1,48 @@
+"""The ledger of a mapping: energy and latency as ordered, named terms that sum to the total.
+
+Who makes a term names it; everyone else iterates over the terms of a record or of a summary.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+ACCESSES = "memory"
+"""The energy term of memory accesses; `energy_breakdown_pj` says of which operand, memory and direction."""
+MAC = "mac"
+"""The energy term of the operations on the array."""
+LATENCY_TERMS = ("ideal", "spatial_stall", "temporal_stall", "onloading", "offloading", "drain")
+ENERGY_KEY = "_energy_pj"
+"""A term of the energy is `<term>_energy_pj` in files and tables."""
+_WORDS = {MAC: "MAC", "spatial_stall": "spatial stall", "temporal_stall": "temporal stall"} | {
+    "onloading": "on-loading",
+    "offloading": "off-loading",
+}
+
+
+def term_words(term: str) -> str:
+    """What people read for a term."""
+    return _WORDS.get(term, term.replace("_", " "))
+
+
+def term_phrase(term: str) -> str:
+    """What a term is of, in a sentence."""
+    return "the array" if term == MAC else term_words(term)
+
+
+def energy_columns(terms: Mapping[str, float]) -> dict[str, float]:
+    """The terms of an energy as fields of a file or columns of a table."""
+    return {f"{term}{ENERGY_KEY}": energy for term, energy in terms.items()}
+
+
+def energy_terms(row: Mapping[str, Any]) -> dict[str, float]:
+    """The terms of an energy from the fields of a file or the columns of a table."""
+    return {key.removesuffix(ENERGY_KEY): value for key, value in row.items() if _is_term(key)}
+
+
+def without_terms(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What a row has besides the terms of its energy."""
+    return {key: value for key, value in row.items() if not _is_term(key)}
+
+
+def _is_term(key: str) -> bool:
+    return key.endswith(ENERGY_KEY) and key != f"corrected{ENERGY_KEY}"
