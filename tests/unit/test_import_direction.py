@@ -2,15 +2,16 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
+import networkx
 import tilewright
 
 PACKAGE = Path(tilewright.__file__).parent
 LEVELS = (
-    ("causes", "errors", "profile", "units", "compiled", "record_pointer", "registry", "steps"),
-    ("stage_table",),
-    ("yamlfile",),
+    ("causes", "compiled", "errors", "operator_groups", "registry", "steps"),
+    ("profile", "record_pointer", "stage_table", "units", "yamlfile"),
     ("file_kinds", "validation"),
     ("artifacts",),
     ("workload", "hardware"),
@@ -24,24 +25,39 @@ LEVELS = (
     ("sources", "validate_files"),
     ("stages",),
     ("api", "api_multi"),
-    ("cli", "__main__"),
+    ("cli",),
+    ("__main__",),
     ("comparison",),
 )
-"""Rooms from the bottom up; a room may import its own level and those below. `__init__` only names others."""
+"""Rooms from the bottom up; a room may import those on lower levels. `__init__` only names others."""
 LEVEL_OF = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 
 
-def imports() -> Iterator[tuple[Path, str, str]]:
-    """(file, its room, imported room) of every import inside the package."""
+@cache
+def module_names() -> frozenset[str]:
+    """All modules of the package, by their names below it: `cost.kernel`, `cost`."""
+    files = (path.relative_to(PACKAGE).with_suffix("") for path in PACKAGE.rglob("*.py"))
+    return frozenset(".".join(file.parts).removesuffix(".__init__") for file in files)
+
+
+def imported_names(node: ast.AST) -> Iterator[str]:
+    """Modules of the package, by their names below it, that a statement imports."""
+    names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+    if isinstance(node, ast.ImportFrom):
+        inside = [f"{node.module}.{alias.name}" for alias in node.names]
+        names = [name if name.removeprefix("tilewright.") in module_names() else node.module or "" for name in inside]
+    return (name.removeprefix("tilewright.") for name in names if name.startswith("tilewright."))
+
+
+def imports(for_types: bool = True) -> Iterator[tuple[str, str]]:
+    """(module, imported module) of every import inside the package, those for types only if asked for."""
     for path in sorted(PACKAGE.rglob("*.py")):
-        room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-        for node in ast.walk(ast.parse(path.read_text())):
-            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            for name in names:
-                parts = name.split(".")
-                if parts[0] == "tilewright" and len(parts) > 1:
-                    yield path, room, parts[1]
+        module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
+        tree = ast.parse(path.read_text())
+        if not for_types:
+            tree.body = [n for n in tree.body if not (isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test))]
+        for node in ast.walk(tree):
+            yield from ((module, name) for name in imported_names(node))
 
 
 def test_every_room_has_a_level() -> None:
@@ -50,11 +66,24 @@ def test_every_room_has_a_level() -> None:
     assert rooms - {"__init__"} == set(LEVEL_OF)
 
 
+def room_of(module: str) -> str:
+    """The folder, or the module at the top, that a module is in."""
+    return module.partition(".")[0]
+
+
 def test_imports_point_down() -> None:
-    """No module imports from a room above its own, not even inside a function."""
-    upward = [
-        f"{path.relative_to(PACKAGE)} imports {imported}"
-        for path, room, imported in imports()
-        if room != "__init__" and imported in LEVEL_OF and LEVEL_OF[imported] > LEVEL_OF[room]
-    ]
-    assert upward == []
+    """No module imports from another room on its own level or above, not even inside a function or for types."""
+    upward = {
+        f"{module} imports {imported}"
+        for module, imported in imports()
+        if room_of(module) not in ("__init__", room_of(imported))
+        and LEVEL_OF[room_of(imported)] >= LEVEL_OF[room_of(module)]
+    }
+    assert upward == set()
+
+
+def test_no_modules_import_each_other() -> None:
+    """No module imports, over any number of others, one that imports it; what is for types only does not count."""
+    graph = networkx.DiGraph(pair for pair in imports(for_types=False) if pair[0] != pair[1])
+    circles = [sorted(group) for group in networkx.strongly_connected_components(graph) if len(group) > 1]
+    assert circles == []

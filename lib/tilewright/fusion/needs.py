@@ -27,9 +27,9 @@ from tilewright.fusion.axis_rows import (
     whole_row,
 )
 from tilewright.fusion.grid import Integers, LayerGrid
+from tilewright.mapping.runnable import UNSUPPORTED
 from tilewright.workload.access import AxisIndex, Boxes, IndexMap, Shape, index_range, input_boxes
 from tilewright.workload.graph import Workload, WorkloadNode
-from tilewright.workload.runnable import UNSUPPORTED
 
 _ONE_ROW = np.zeros(1, np.int64)
 

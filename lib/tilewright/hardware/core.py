@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tilewright.errors import InputError, Problem
-from tilewright.workload.operator_groups import MAC
+from tilewright.operator_groups import MAC
 
 MEMORY_OPERANDS = ("I1", "I2", "O")
 DIRECTIONS = ("tl", "fl", "th", "fh")
@@ -88,7 +88,7 @@ class Core:
     dataflows: tuple[Dataflow, ...] = ()
     """Alternatives; the multi-core flow takes the best one where the mapping file gives no spatial mapping."""
     operator_types: tuple[str, ...] = (MAC,)
-    """What the core can run: ONNX operator types and groups of them (`workload.operator_groups`)."""
+    """What the core can run: ONNX operator types and groups of them (`operator_groups`)."""
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 from tilewright.errors import Problem, TilewrightError, nearest_name
 from tilewright.hardware.core import Core
 from tilewright.hardware.core_dialects import only_stores
+from tilewright.hardware.core_reader import core_entry, core_of
 from tilewright.hardware.yaml_checks import OFF_CHIP, PART, STORE
-from tilewright.hardware.yaml_reader import core_entry, core_of
 from tilewright.yamlfile import load_yaml, table
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from tilewright.errors import Problems
 from tilewright.hardware.hierarchy import hierarchy_of
 from tilewright.hardware.yaml_schema import HardwareFile, MemoryEntry
+from tilewright.operator_groups import ALL, MAC
 from tilewright.validation import whole
-from tilewright.workload.operator_groups import ALL, MAC
 
 _OUTPUT = "O"
 FORBIDDEN_DIRECTIONS = {"read": ("fh", "fl"), "write": ("th", "tl")}

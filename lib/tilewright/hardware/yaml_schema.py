@@ -7,6 +7,7 @@ from pydantic import Discriminator, Field, Tag, WithJsonSchema
 
 from tilewright.errors import nearest_name
 from tilewright.hardware.core import DIRECTIONS, MEMORY_OPERANDS
+from tilewright.operator_groups import GROUPS, KNOWN_TYPES, MAC
 from tilewright.units import FieldError
 from tilewright.validation import (
     LIST_MARK,
@@ -23,7 +24,6 @@ from tilewright.validation import (
     json_schema,
     table_or_list,
 )
-from tilewright.workload.operator_groups import GROUPS, KNOWN_TYPES, MAC
 
 _ALLOCATION = re.compile(r"\s*(\w+)\s*,\s*(\w+)\s*")
 _UNROLLING = re.compile(r"\s*([A-Za-z][A-Za-z0-9]*)\s*,\s*([0-9]{1,15})\s*")

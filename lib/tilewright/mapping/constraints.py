@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+from tilewright.operator_groups import ALL, GROUPS, group_has
 from tilewright.workload.layer import Layer, whole_name
-from tilewright.workload.operator_groups import ALL, GROUPS, group_has
 
 if TYPE_CHECKING:
     # Loads numpy, which mapping files do not need.

@@ -11,9 +11,9 @@ from tilewright.hardware.core import Core
 from tilewright.hardware.system import MEMORY, OFFCHIP, POOLING, SIMD, CorePlace, MultiCoreAccelerator
 from tilewright.hardware.top_memories import top_memories
 from tilewright.mapping.constraints import MappingConstraints
+from tilewright.operator_groups import ALL, MAC, VECTOR, is_listed
 from tilewright.workload.graph import VECTOR_UNIT, WorkloadNode
 from tilewright.workload.layer import Layer
-from tilewright.workload.operator_groups import ALL, MAC, VECTOR, is_listed
 
 COMPUTES_NOTHING = ", which computes nothing"
 """How the reasons end of cores that only store."""

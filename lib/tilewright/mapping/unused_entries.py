@@ -2,8 +2,8 @@
 
 from tilewright.errors import Problems, nearest_name
 from tilewright.mapping.constraints import DEFAULT, LAYER_KINDS, Mapping
+from tilewright.operator_groups import KNOWN_TYPES, bare_type
 from tilewright.workload.graph import Workload
-from tilewright.workload.operator_groups import KNOWN_TYPES, bare_type
 
 
 def note_unused_entries(problems: Problems, mapping: Mapping, workload: Workload) -> None:

@@ -10,13 +10,13 @@ from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.fusion.graph import CnGraph
 from tilewright.hardware.core import Core
 from tilewright.hardware.system import OFFCHIP, CorePlace, MultiCoreAccelerator
+from tilewright.mapping.runnable import can_run
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.cost_classes import CostClass, CostClasses
 from tilewright.scheduling.problem import CostTable, Floats, Integers
 from tilewright.scheduling.settings import RUNTIMES
 from tilewright.scheduling.system_assembly import MEMORY_OPERANDS
 from tilewright.workload.graph import Workload, WorkloadNode
-from tilewright.workload.runnable import can_run
 
 _CANNOT_RUN = -1
 _Column = tuple[Integers, Floats, Integers, Integers]

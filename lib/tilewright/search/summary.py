@@ -8,8 +8,8 @@ from tilewright.cost.ledger import ACCESSES, MAC, energy_columns
 from tilewright.cost.record import LayerRecord, number
 from tilewright.hardware.areas import core_area
 from tilewright.hardware.core import Core
+from tilewright.mapping.runnable import coverage_of, is_unmodelled, unmodelled_work
 from tilewright.workload.graph import Workload
-from tilewright.workload.runnable import coverage_of, is_unmodelled, unmodelled_work
 
 NOTABLE_DIFFERENCE = 0.05
 """Relative difference to the profile `corrected` from which a layer is named."""
@@ -26,7 +26,7 @@ def summarize(
 ) -> dict[str, Any]:
     """The summary of a mapped network; sums run in execution order, over all records that a layer has.
 
-    `coverage` says what of the work is costed (`workload.runnable`); by default all that the workload has layers for.
+    `coverage` says what of the work is costed (`mapping.runnable`); by default all that the workload has layers for.
     `data_locality` says what becomes of the data between layers.
     """
     indexes_of: dict[str, list[int]] = {}

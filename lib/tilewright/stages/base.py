@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tilewright.errors import InputError
+from tilewright.stages.user_errors import WrongTypeError, problem_of_stage
+
 if TYPE_CHECKING:
     from tilewright.search.store import Store
 
@@ -108,10 +111,6 @@ def _the_item(item: Any) -> Iterable[Any]:
     return (item,)
 
 
-class WrongTypeError(TypeError):
-    """A stage handed on, or yielded, something else than it declares."""
-
-
 @dataclass(frozen=True)
 class Rest:
     """The stages after a stage. Calling it with an item runs them and yields their results.
@@ -133,9 +132,43 @@ class Rest:
         rest = Rest(self.stages[1:], self.control, self.end)
         if is_own(type(stage)):
             return stage.run(item, rest)
-        from tilewright.stages.user_errors import guarded  # only where there is a stage of the user's
-
         return guarded(stage, item, rest)
+
+
+@dataclass(frozen=True)
+class _CheckedRest(Rest):
+    """The rest as a user's stage gets it: wrong items are told in the line that hands them on."""
+
+    expected: type = object
+
+    def __call__(self, item: Any) -> Iterator[Any]:
+        """The results for `item`. Raises WrongTypeError unless it is what the stage declares to hand on."""
+        if not isinstance(item, self.expected):
+            raise WrongTypeError(f"handed on {type_name(type(item))} instead of {type_name(self.expected)}")
+        return super().__call__(item)
+
+
+def guarded(stage: Stage, item: Any, rest: Rest) -> Iterator[Any]:
+    """The results of a user's stage; what it hands on and yields is checked to be what it declares.
+
+    Raises InputError where the code of the stage fails. What fails in a stage of tilewright below is passed on, unless
+    it was given items that the user's stage made.
+    """
+    expected: type = type(item) if stage.gives is Same else stage.gives or object
+    try:
+        results = stage.run(item, _CheckedRest(rest.stages, rest.control, rest.end, expected))
+        if not hasattr(results, "__iter__"):
+            raise WrongTypeError(f"run returned {results!r}; it has to yield results")
+        for result in results:
+            if stage.returns is not Same and not isinstance(result, stage.returns):
+                wanted, got = type_name(stage.returns), type_name(type(result))
+                raise WrongTypeError(f"run yielded {got} instead of {wanted}")
+            yield result
+    except Exception as error:
+        problem = problem_of_stage(error, type(stage), stage.name(), stage.gives is not Same)
+        if problem is None:
+            raise
+        raise InputError([problem]) from error
 
 
 def run_stages(stages: Sequence[Stage], item: Any, control: Control | None = None) -> Iterator[Any]:

@@ -8,9 +8,9 @@ from tilewright.artifacts.files import file_of
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Accelerator, Core, single_core
 from tilewright.mapping.constraints import Mapping
+from tilewright.mapping.runnable import NOT_MODELLED, UncostedWork, coverage_of, restrict_to_core, unmodelled_work
 from tilewright.workload.graph import Workload
 from tilewright.workload.network_options import NetworkOptions
-from tilewright.workload.runnable import NOT_MODELLED, UncostedWork, coverage_of, restrict_to_core, unmodelled_work
 
 if TYPE_CHECKING:
     from tilewright.mapping.data_locality import MemoryReach

@@ -8,10 +8,11 @@ from typing import Any
 from tilewright.cost.record import LayerRecord
 from tilewright.errors import MappingError, NothingFitsError
 from tilewright.search.batch import OrderBatch
-from tilewright.stages.base import Rest, Same, WrongTypeError, type_name
+from tilewright.stages.base import Rest, Same, type_name
 from tilewright.stages.items import Evaluations, LayerProblem
 from tilewright.stages.results import records_of
 from tilewright.stages.tally import Tally
+from tilewright.stages.user_errors import WrongTypeError
 
 
 def search_layer(search: Rest, problem: LayerProblem) -> list[LayerRecord]:

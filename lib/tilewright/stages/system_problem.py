@@ -11,13 +11,13 @@ from tilewright.artifacts.files import file_of
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping
+from tilewright.mapping.runnable import UncostedWork, coverage_of, unmodelled_work
 from tilewright.mapping.source import given_mapping
 from tilewright.stages.base import run_stages
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.hardware_parser import AcceleratorParser
 from tilewright.stages.workload_parsers import ONNXModelParser, WorkloadParser
 from tilewright.workload.graph import Workload
-from tilewright.workload.runnable import UncostedWork, coverage_of, unmodelled_work
 from tilewright.workload.source import LAYERS, kind_of_source
 
 MODEL = "corrected"

@@ -2,54 +2,27 @@
 
 import sys
 import traceback
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from tilewright.errors import InputError, Problem
-from tilewright.stages.base import Rest, Same, Stage, WrongTypeError, type_name
+from tilewright.errors import Problem
 
 PACKAGE = Path(__file__).resolve().parents[1]
 STAGES = PACKAGE / "stages"
 
 
-@dataclass(frozen=True)
-class _CheckedRest(Rest):
-    """The rest as a user's stage gets it: wrong items are told in the line that hands them on."""
-
-    expected: type = object
-
-    def __call__(self, item: Any) -> Iterator[Any]:
-        """The results for `item`. Raises WrongTypeError unless it is what the stage declares to hand on."""
-        if not isinstance(item, self.expected):
-            raise WrongTypeError(f"handed on {type_name(type(item))} instead of {type_name(self.expected)}")
-        return super().__call__(item)
+class WrongTypeError(TypeError):
+    """A stage handed on, or yielded, something else than it declares."""
 
 
-def guarded(stage: Stage, item: Any, rest: Rest) -> Iterator[Any]:
-    """The results of a user's stage; what it hands on and yields is checked to be what it declares.
-
-    Raises InputError where the code of the stage fails. What fails in a stage of tilewright below is passed on, unless
-    it was given items that the user's stage made.
-    """
-    expected: type = type(item) if stage.gives is Same else stage.gives or object
-    try:
-        results = stage.run(item, _CheckedRest(rest.stages, rest.control, rest.end, expected))
-        if not hasattr(results, "__iter__"):
-            raise WrongTypeError(f"run returned {results!r}; it has to yield results")
-        for result in results:
-            if stage.returns is not Same and not isinstance(result, stage.returns):
-                wanted, got = type_name(stage.returns), type_name(type(result))
-                raise WrongTypeError(f"run yielded {got} instead of {wanted}")
-            yield result
-    except Exception as error:
-        if _is_told_by_tilewright(error):
-            raise
-        file = getattr(sys.modules.get(type(stage).__module__), "__file__", None)
-        if stage.gives is Same and _raised_by_tilewright_below(error, file):
-            raise
-        raise InputError([problem_in_code(error, Path(file) if file else None, path=stage.name())]) from error
+def problem_of_stage(error: Exception, kind: type, name: str, made_items: bool) -> Problem | None:
+    """What went wrong in the code of a user's stage; None where that is told by itself, or in a stage of tilewright
+    below which was not given items that the user's stage made."""
+    if _is_told_by_tilewright(error):
+        return None
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    if not made_items and _raised_by_tilewright_below(error, file):
+        return None
+    return problem_in_code(error, Path(file) if file else None, path=name)
 
 
 def _is_told_by_tilewright(error: Exception) -> bool:

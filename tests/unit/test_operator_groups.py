@@ -1,10 +1,7 @@
 """The table of operator groups: complete, without overlap between multipliers and vector units."""
 
 import pytest
-from tilewright.workload.graph import VECTOR_UNIT
-from tilewright.workload.onnx import lowering
-from tilewright.workload.onnx.operators import register_operators
-from tilewright.workload.operator_groups import (
+from tilewright.operator_groups import (
     GROUPS,
     KNOWN_TYPES,
     MAC_TYPES,
@@ -13,6 +10,9 @@ from tilewright.workload.operator_groups import (
     group_has,
     is_listed,
 )
+from tilewright.workload.graph import VECTOR_UNIT
+from tilewright.workload.onnx import lowering
+from tilewright.workload.onnx.operators import register_operators
 
 MOVES = {
     *("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Concat", "Split", "Slice", "Pad", "Expand", "Tile"),

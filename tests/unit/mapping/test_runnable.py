@@ -6,14 +6,7 @@ import pytest
 from onnx import TensorProto, helper
 from tilewright.errors import InputError
 from tilewright.hardware.core import Core
-from tilewright.profile import CORRECTED, REFERENCE
-from tilewright.stages.descriptions import of_core
-from tilewright.stages.run import map_workload
-from tilewright.workload.graph import MAC_ARRAY, VECTOR_UNIT, Workload, WorkloadNode
-from tilewright.workload.layer import Layer
-from tilewright.workload.onnx import read_onnx
-from tilewright.workload.onnx.coverage import UNSUPPORTED as REPORTED_UNSUPPORTED
-from tilewright.workload.runnable import (
+from tilewright.mapping.runnable import (
     NOT_MODELLED,
     NOT_RUN,
     UNSUPPORTED,
@@ -23,6 +16,13 @@ from tilewright.workload.runnable import (
     restrict_to_core,
     unmodelled_work,
 )
+from tilewright.profile import CORRECTED, REFERENCE
+from tilewright.stages.descriptions import of_core
+from tilewright.stages.run import map_workload
+from tilewright.workload.graph import MAC_ARRAY, VECTOR_UNIT, Workload, WorkloadNode
+from tilewright.workload.layer import Layer
+from tilewright.workload.onnx import read_onnx
+from tilewright.workload.onnx.coverage import UNSUPPORTED as REPORTED_UNSUPPORTED
 
 from tests.unit.engine.engine_cases import constraints, convolution, gemm, tpu_like
 from tests.unit.engine.vector_layers import binary, max_pool, one_input_layer, relu

@@ -6,9 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.hardware.core import Core
-from tilewright.workload.graph import VECTOR_UNIT, Workload, WorkloadNode, work_counts
-from tilewright.workload.layer import OUTPUT
-from tilewright.workload.operator_groups import (
+from tilewright.operator_groups import (
     ALL,
     KNOWN_TYPES,
     MAC,
@@ -18,6 +16,8 @@ from tilewright.workload.operator_groups import (
     bare_type,
     is_listed,
 )
+from tilewright.workload.graph import VECTOR_UNIT, Workload, WorkloadNode, work_counts
+from tilewright.workload.layer import OUTPUT
 
 NOT_RUN = "not run by the core"
 NOT_MODELLED = "not modelled"

@@ -1,0 +1,93 @@
+"""Reads the hardware YAML of one core (zigzag-dse 3.9.1: hardware description)."""
+
+from tilewright.errors import Problems
+from tilewright.file_kinds import HARDWARE, refuse_other_kind
+from tilewright.hardware.core import Core, Dataflow, Memory, OperationalArray, Port
+from tilewright.hardware.core_dialects import in_current_form, with_dummy_array
+from tilewright.hardware.yaml_checks import ALONE, OFF_CHIP, STORE, check_hardware
+from tilewright.hardware.yaml_schema import (
+    ArrayEntry,
+    DataflowEntry,
+    HardwareFile,
+    MemoryEntry,
+    PortEntry,
+)
+from tilewright.validation import validate
+from tilewright.yamlfile import YamlDocument
+
+
+def core_entry(document: YamlDocument, notices: list[str] | None = None, use: str = ALONE) -> HardwareFile:
+    """What the file of a core says, which may be PART of several, or only STORE. Raises InputError.
+
+    The array of a core that only stores never computes; files give it no units and any energy, or leave it out.
+    """
+    document = with_dummy_array(document) if use in (STORE, OFF_CHIP) else document
+    refuse_other_kind(document, HARDWARE)
+    document = in_current_form(document)
+    problems = Problems(document)
+    entry: HardwareFile | None = validate(HardwareFile, document.data, problems)
+    if entry is not None:
+        check_hardware(problems, document, entry, use)
+    problems.finish(notices)
+    assert entry is not None
+    return entry
+
+
+def core_of(entry: HardwareFile) -> Core:
+    """The core of what its file says."""
+    return Core(
+        name=entry.name,
+        operational_array=_array(entry.operational_array),
+        memories=tuple(_memory(name, memory) for name, memory in entry.memories.items()),
+        dataflows=tuple(_dataflow(written) for written in _several(entry.dataflows)),
+        operator_types=tuple(entry.operator_types),
+    )
+
+
+def _several(written: DataflowEntry | list[DataflowEntry] | None) -> list[DataflowEntry]:
+    """The alternatives of a core; a lone table is one, an empty one is none."""
+    if isinstance(written, list):
+        return written
+    return [written] if written else []
+
+
+def _dataflow(entry: DataflowEntry) -> Dataflow:
+    return tuple((name, tuple(unrollings)) for name, unrollings in entry.items())
+
+
+def _array(entry: ArrayEntry) -> OperationalArray:
+    return OperationalArray(
+        dimensions=tuple(zip(entry.dimensions, entry.sizes, strict=True)),
+        unit_energy_pj=entry.unit_energy,
+        unit_area_mm2=entry.unit_area,
+        systolic_dimensions=tuple(entry.systolic_dimensions),
+    )
+
+
+def _memory(name: str, entry: MemoryEntry) -> Memory:
+    # check_hardware requires both.
+    assert entry.r_cost is not None
+    assert entry.w_cost is not None
+    return Memory(
+        name=name,
+        size_bits=entry.size,
+        read_energy_pj=entry.r_cost,
+        write_energy_pj=entry.w_cost,
+        operands=tuple(entry.operands),
+        ports=tuple(_port(port) for port in entry.ports),
+        served_dimensions=tuple(entry.served_dimensions),
+        area_mm2=entry.area or 0.0,
+        latency_cycles=entry.latency,
+        memory_type=entry.mem_type,
+        force_double_buffering=entry.force_double_buffering,
+    )
+
+
+def _port(entry: PortEntry) -> Port:
+    return Port(
+        name=entry.name,
+        port_type=entry.type,
+        bandwidth_min_bits=entry.bandwidth_min,
+        bandwidth_max_bits=entry.bandwidth_max,
+        allocation=tuple(entry.allocation),
+    )
