@@ -22,6 +22,8 @@ from tilewright.stages.run import map_workload
 from tilewright.workload.onnx.document import with_table
 from tilewright.workload.yaml_reader import read_workload_yaml
 
+from docs.rooms import WITH_ROOMS, with_rooms
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 EXAMPLE = {
@@ -220,3 +222,17 @@ def test_columns_of_runs_are_documented(run):
 def test_columns_of_the_comparison_are_documented():
     """docs/artifacts.md lists the columns of pareto.csv, all of them and no others."""
     assert sorted(documented_fields("pareto.csv")) == sorted(COLUMNS)
+
+
+@pytest.mark.parametrize("page", WITH_ROOMS, ids=lambda page: page.name)
+def test_rooms_of_the_package_are_those_of_the_code(page: Path) -> None:
+    """The lists of rooms follow from the order of imports and the docstrings (`python -m docs.rooms`)."""
+    assert "<!-- rooms -->" in page.read_text()
+    assert page.read_text() == with_rooms(page.read_text())
+
+
+def test_the_architecture_names_files_that_exist() -> None:
+    """Every file and folder in its text is there, below the package or the project."""
+    named = re.findall(r"`([\w./]+(?:\.py|\.smk|/))`", (DOCS / "architecture.md").read_text())
+    places = [(ROOT / "lib" / "tilewright" / name, ROOT / name) for name in named if name not in ("cost/", "results/")]
+    assert [str(place) for place, other in places if not (place.exists() or other.exists())] == []

@@ -1,0 +1,39 @@
+"""Writes the rooms of the package into the pages that list them: `python -m docs.rooms`.
+
+Their order is that of imports, which a test holds. What is said of a room is the first paragraph of its docstring.
+"""
+
+import ast
+import re
+from pathlib import Path
+
+from tests.unit.test_import_direction import LEVELS, PACKAGE
+
+ROOT = Path(__file__).resolve().parents[1]
+WITH_ROOMS = (ROOT / "docs" / "architecture.md", ROOT / "CONTRIBUTING.md")
+MARKS = re.compile(r"(<!-- rooms -->\n).*?(<!-- end of rooms -->)", re.DOTALL)
+
+
+def rooms() -> str:
+    """A line for each room, from the bottom up."""
+    return "".join(f"* `{_shown(room)}`: {_sentence(room)}\n" for level in LEVELS for room in level)
+
+
+def with_rooms(text: str) -> str:
+    """A page with the rooms between its marks."""
+    return MARKS.sub(lambda marks: f"{marks[1]}{rooms()}{marks[2]}", text)
+
+
+def _shown(room: str) -> str:
+    return f"{room}/" if (PACKAGE / room).is_dir() else f"{room}.py"
+
+
+def _sentence(room: str) -> str:
+    source = PACKAGE / room / "__init__.py" if (PACKAGE / room).is_dir() else PACKAGE / f"{room}.py"
+    text = ast.get_docstring(ast.parse(source.read_text("utf-8"))) or ""
+    return re.sub(r"\s+", " ", text.partition("\n\n")[0]).removeprefix("tilewright: ")
+
+
+if __name__ == "__main__":
+    for page in WITH_ROOMS:
+        page.write_text(with_rooms(page.read_text("utf-8")), "utf-8")
