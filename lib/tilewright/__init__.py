@@ -9,7 +9,9 @@ The Python interface is the verbs of the command line as functions on paths, dic
 Names are imported when first used, so that `import tilewright` stays cheap.
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from tilewright.peers.entries import ENTRIES
@@ -30,22 +32,43 @@ _HOMES = {
         "export_loop_nests",
     ),
     "tilewright.api_multi": (
-        "build_cns",
-        "map_cores",
+        "cns",
+        "cost",
         "allocate",
         "schedule",
         "run_multi_core",
         "cost_table",
     ),
+    "tilewright.cli.split": ("split",),
+    "tilewright.cli.report": ("report",),
+    "tilewright.cli.check": ("check",),
+    "tilewright.cli.summarize": ("summarize",),
+    "tilewright.cli.pareto": ("pareto",),
+    "tilewright.cli.draw": ("draw",),
+    "tilewright.cli.vary": ("vary",),
+    "tilewright.cli.export": ("export",),
     "tilewright.search.options": ("SearchOptions",),
     "tilewright.errors": ("ArtifactError", "InputError", "MappingError", "Problem", "TilewrightError"),
 }
+_OTHER_NAMES = {"map": "map_workload", "build_cns": "cns", "map_cores": "cost"}
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = ["__version__", *_HOME_OF]
 
 
+class _Verbs(ModuleType):
+    """Keeps `tilewright.cost` and `tilewright.report` the verbs when the packages of these names are imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (isinstance(value, ModuleType) and name in _HOME_OF):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Verbs
+
+
 def __getattr__(name: str) -> Any:
+    name = _OTHER_NAMES.get(name, name)
     if name not in _HOME_OF:
         raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
     return getattr(import_module(_HOME_OF[name]), name)

@@ -6,7 +6,7 @@ one of the stages in docs/stages.md. A name that no stage of the function has is
 
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,7 @@ Cores = Table[str, int | Sequence[int]]
 _PARSERS = ("StreamONNXModelParser", "UserDefinedModelParser")
 
 
-def build_cns(
+def cns(
     workload: WorkloadSource,
     hardware: AcceleratorSource,
     mapping: MappingSource,
@@ -56,23 +56,26 @@ def build_cns(
     return next(run_stages((stage,), problem))  # type: ignore[no-any-return]
 
 
-def map_cores(
+def cost(
     cns: "CnProblem",
     options: "SearchOptions | None" = None,
     *,
+    core: str = "",
     threads: int = 1,
     store: "Store | None" = None,
     **settings: Any,
 ) -> "CostedCnProblem":
-    """What the CNs cost on each core, by the parameters of IntraCoreMapping; `options` are those of `map_layer`.
+    """What the CNs cost on a core file, by the parameters of IntraCoreMapping; `options` are those of `map_layer`.
 
-    Raises InputError for wrong options and stages.
+    `core` is the name of the file without folder and suffix, '' for all of the accelerator, which `allocate` needs.
+    Raises InputError for wrong options and stages, and for a core that is not there.
     """
     from tilewright.stages.base import Control, run_stages
     from tilewright.stages.multi_costs import IntraCoreMapping
 
     stage = _made(IntraCoreMapping, options, settings)
-    return next(run_stages((stage,), cns, Control(threads, store)))  # type: ignore[no-any-return]
+    wanted = replace(cns, core_files=(core,)) if core else cns
+    return next(run_stages((stage,), wanted, Control(threads, store)))  # type: ignore[no-any-return]
 
 
 def allocate(

@@ -24,7 +24,7 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def costed(network: Path) -> Any:
     """Its CNs with their costs."""
-    return tilewright.map_cores(tilewright.build_cns(network, HARDWARE, MAPPING, stack_cutoffs=[2]), lpf_limit=4)
+    return tilewright.cost(tilewright.cns(network, HARDWARE, MAPPING, stack_cutoffs=[2]), lpf_limit=4)
 
 
 def test_step_by_step_is_the_whole(network: Path, costed: Any, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_wrong_settings_are_told(settings: dict[str, Any], parts: list[str], net
 def test_wrong_steps_are_told(network: Path, costed: Any) -> None:
     """A misspelt parameter, an unknown layer, cores that are missing or not there, work that is not costed."""
     with pytest.raises(tilewright.InputError, match="stack_cutofs: GenerateCNWorkloadHybrid has no such parameter"):
-        tilewright.build_cns(network, HARDWARE, MAPPING, stack_cutofs=[2])
+        tilewright.cns(network, HARDWARE, MAPPING, stack_cutofs=[2])
     with pytest.raises(tilewright.InputError) as caught:
         tilewright.schedule(costed, {"a": 7, "bb": 1, "c": 0})
     said = str(caught.value).splitlines()
@@ -120,7 +120,7 @@ def test_wrong_steps_are_told(network: Path, costed: Any) -> None:
     assert "b, group 0: needs a core (allowed: 0, 1)" in said
     with pytest.raises(tilewright.InputError, match="several cores"):
         tilewright.schedule(costed)
-    assert tilewright.build_cns(network, HARDWARE, MAPPING, strict=True).graph.cn_count == 24
+    assert tilewright.cns(network, HARDWARE, MAPPING, strict=True).graph.cn_count == 24
 
 
 def test_splitting_layers(network: Path) -> None:

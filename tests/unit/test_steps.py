@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tilewright.artifacts.digests import CODE_OF
+from tilewright.artifacts.step_code import CODE_OF
 from tilewright.cli.main import VERBS
 from tilewright.stages.catalogue import CATALOGUES
 from tilewright.steps import MULTI, SINGLE, STEPS, artifacts

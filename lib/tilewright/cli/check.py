@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tilewright.artifacts.envelope import is_artifact, read_artifact, write_document
+from tilewright.artifacts.files import FilePath
 from tilewright.artifacts.objects import read_object
 from tilewright.artifacts.provenance import provenance
 from tilewright.cli.multi_runs import is_multi_run
@@ -14,10 +15,10 @@ from tilewright.cli.runs import records_of
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Accelerator, Core
 from tilewright.steps import LAYERS, SUMMARY
+from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.report.checks import Check
-    from tilewright.workload.network_options import NetworkOptions
 
 
 @click.command()
@@ -34,7 +35,7 @@ def command(
     workload: Path | None,
     mapping: Path | None,
     output: Path | None,
-    network_options: "NetworkOptions",
+    network_options: NetworkOptions,
     verbose: bool,
     as_json: bool,
 ) -> None:
@@ -45,23 +46,44 @@ def command(
     """
     from tilewright.report.checks import checks_document, failure_message
 
-    if is_multi_run(run):
-        from tilewright.cli.check_multi import check_folder
-
-        step = "check_multi"
-        checks, digests = check_folder(run, (hardware, workload, mapping), network_options)
-    else:
-        step = "check"
-        checks, digests = _check_single(run, hardware, {"workload": workload, "mapping": mapping})
+    checks = check(run, hardware, workload, mapping, output, network_options)
     failures = failure_message(checks)
     if as_json:
         echo_json(checks_document(checks))
     elif verbose or not output:
-        click.echo("\n".join(f"{'ok' if check.passed else 'FAILED'}  {check.name}: {check.detail}" for check in checks))
+        click.echo("\n".join(f"{'ok' if one.passed else 'FAILED'}  {one.name}: {one.detail}" for one in checks))
     if failures:
         raise RuntimeError(failures)
-    if output:
-        write_document(output, "tilewright/checks", checks_document(checks), provenance(step, digests))
+
+
+def check(
+    run: FilePath,
+    hardware: FilePath | None = None,
+    workload: FilePath | None = None,
+    mapping: FilePath | None = None,
+    output: FilePath | None = None,
+    network_options: NetworkOptions | None = None,
+) -> "list[Check]":
+    """Physical invariants, verified on the folder of a run; with its descriptions, more of them.
+
+    `output` is the artifact to write, which is not written where one fails. Raises ArtifactError where something is
+    missing or damaged, InputError for wrong descriptions.
+    """
+    from tilewright.report.checks import checks_document, failure_message
+
+    run = Path(run)
+    hardware, workload, mapping = (None if file is None else Path(file) for file in (hardware, workload, mapping))
+    if is_multi_run(run):
+        from tilewright.cli.check_multi import check_folder
+
+        step, described = "check_multi", (hardware, workload, mapping)
+        checks, digests = check_folder(run, described, network_options or NetworkOptions())
+    else:
+        step = "check"
+        checks, digests = _check_single(run, hardware, {"workload": workload, "mapping": mapping})
+    if output is not None and not failure_message(checks):
+        write_document(Path(output), "tilewright/checks", checks_document(checks), provenance(step, digests))
+    return checks
 
 
 def _check_single(

@@ -5,9 +5,10 @@ from pathlib import Path
 import click
 
 from tilewright.artifacts.canonical import writing
-from tilewright.cli.options import FILE, common_options, echo_json
+from tilewright.artifacts.files import FilePath
+from tilewright.cli.options import FILE, common_options, echo_paths
 from tilewright.cli.report import keep_font_cache_here
-from tilewright.hardware.source import parse_accelerator
+from tilewright.hardware.source import AcceleratorSource, parse_accelerator
 from tilewright.hardware.system import MultiCoreAccelerator
 
 
@@ -23,22 +24,24 @@ def command(hardware: Path, output: Path, verbose: bool, as_json: bool) -> None:
 
     Example: tilewright draw config/hardware/tpu_like.yaml -o tpu_like.svg
     """
+    echo_paths(draw(hardware, output), as_json)
+
+
+def draw(hardware: AcceleratorSource, output: FilePath) -> list[Path]:
+    """Draw the memories of a core above its array, as SVG and PNG; the files. Of an accelerator of several cores also
+    its cores, links and buses. Raises InputError for a wrong description."""
     keep_font_cache_here()
     from tilewright.report.hierarchy_figure import write_hierarchy_figure
 
-    stem = output.with_suffix("") if output.suffix in (".svg", ".png") else output
+    place = Path(output)
+    stem = place.with_suffix("") if place.suffix in (".svg", ".png") else place
     accelerator = parse_accelerator(hardware)
-    paths: list[Path] = []
     with writing(stem):
-        if isinstance(accelerator, MultiCoreAccelerator):
-            from tilewright.report.multi.system_figure import write_system_figure
+        if not isinstance(accelerator, MultiCoreAccelerator):
+            return [*write_hierarchy_figure(accelerator.cores[0], stem)]
+        from tilewright.report.multi.system_figure import write_system_figure
 
-            paths += write_system_figure(accelerator, stem)
-            for name, core in accelerator.distinct_cores.items():
-                paths += write_hierarchy_figure(core, stem.with_name(f"{stem.name}-{name}"))
-        else:
-            paths += write_hierarchy_figure(accelerator.cores[0], stem)
-    if as_json:
-        echo_json([str(path) for path in paths])
-    else:
-        click.echo("\n".join(str(path) for path in paths))
+        paths = [*write_system_figure(accelerator, stem)]
+        for name, core in accelerator.distinct_cores.items():
+            paths += write_hierarchy_figure(core, stem.with_name(f"{stem.name}-{name}"))
+        return paths

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.artifacts.canonical import write_atomically
-from tilewright.cli.options import FILE, common_options, echo_json, network_options
+from tilewright.artifacts.files import FilePath
+from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, network_options
 from tilewright.cli.runs import read_records, read_summary
 from tilewright.errors import InputError, Problem
 from tilewright.workload.network_options import NetworkOptions
@@ -62,25 +63,50 @@ def command(
 
     Example: tilewright export results/single/resnet18-tpu_like --hardware config/hardware/tpu_like.yaml -o found.yaml
     """
+    if form in TEXTS:
+        text = export(run, form, hardware, output=output)
+        if as_json:
+            echo_json(_mapping_entries(read_records(run)) if form == MAPPING else text)
+        elif not output or verbose:
+            click.echo(text, nl=False)
+    elif output:
+        echo_paths(export(run, form, hardware, workload, network_options, output), as_json)
+    else:
+        content = export(run, form, hardware, workload, network_options)
+        from tilewright.peers.zigzag.exports.results import json_text
+
+        echo_json(content) if as_json else click.echo(json_text(content))
+
+
+def export(
+    run: FilePath,
+    form: str = MAPPING,
+    hardware: FilePath | None = None,
+    workload: FilePath | None = None,
+    network_options: NetworkOptions | None = None,
+    output: FilePath | None = None,
+) -> Any:
+    """What `tilewright map` found, in another form: a text, or for JSON plain data; the files that were written, where
+    these or a pickle have an `output`.
+
+    `form` is one of TEXTS or DATA. Raises ArtifactError for a folder without records, InputError where what a form
+    needs is not given.
+    """
+    run, output = Path(run), None if output is None else Path(output)
     records = read_records(run)
     if form in TEXTS:
         text = _text(form, run, records, hardware)
         if output:
             write_atomically(output, text)
-        if as_json:
-            echo_json(_mapping_entries(records) if form == MAPPING else text)
-        elif not output or verbose:
-            click.echo(text, nl=False)
-        return
+        return text
     summary = read_summary(run)
     if form == SIMPLE_JSON:
-        _export_simple(records, summary, output, as_json)
-        return
-    core, network = _descriptions(form, hardware, workload, summary["model"], network_options)
-    _export_complete(form, records, summary, core, network, output, as_json)
+        return _simple(records, summary, output)
+    core, network = _descriptions(form, hardware, workload, summary["model"], network_options or NetworkOptions())
+    return _complete(form, records, summary, core, network, output)
 
 
-def _text(form: str, run: Path, records: "tuple[LayerRecord, ...]", hardware: Path | None) -> str:
+def _text(form: str, run: Path, records: "tuple[LayerRecord, ...]", hardware: FilePath | None) -> str:
     from tilewright.api import export_loop_nests, export_mapping
     from tilewright.peers.zigzag.exports.loop_ordering import network_loop_orderings
 
@@ -95,27 +121,19 @@ def _mapping_entries(records: "tuple[LayerRecord, ...]") -> list[dict[str, Any]]
     return mapping_entries(records)
 
 
-def _export_simple(
-    records: "tuple[LayerRecord, ...]", summary: dict[str, Any], output: Path | None, as_json: bool
-) -> None:
+def _simple(records: "tuple[LayerRecord, ...]", summary: dict[str, Any], output: Path | None) -> Any:
     from tilewright.peers.zigzag.exports.files import write_all_simple
-    from tilewright.peers.zigzag.exports.results import json_text, simple_result
+    from tilewright.peers.zigzag.exports.results import simple_result
     from tilewright.report.records import OVERALL, layers_in_order
 
     if output:
-        paths = write_all_simple(output, records, summary)
-        _say_written(paths, as_json)
-        return
+        return write_all_simple(output, records, summary)
     values = {layer.name: simple_result(layer.record) for layer in layers_in_order(records, summary)}
-    content = {OVERALL: simple_result(summary), "layers": values}
-    if as_json:
-        echo_json(content)
-    else:
-        click.echo(json_text(content))
+    return {OVERALL: simple_result(summary), "layers": values}
 
 
 def _descriptions(
-    form: str, hardware: Path | None, workload: Path | None, model: str, network_options: NetworkOptions
+    form: str, hardware: FilePath | None, workload: FilePath | None, model: str, network_options: NetworkOptions
 ) -> tuple["Core", "Workload"]:
     """The hardware and the workload of the run. Raises InputError where one is not given."""
     from tilewright.sources import parse_accelerator, parse_workload, single_core
@@ -130,38 +148,26 @@ def _descriptions(
     return single_core(parse_accelerator(hardware)), parse_workload(workload, model, options=network_options)
 
 
-def _export_complete(
+def _complete(
     form: str,
     records: "tuple[LayerRecord, ...]",
     summary: dict[str, Any],
     core: "Core",
     network: "Workload",
     output: Path | None,
-    as_json: bool,
-) -> None:
+) -> Any:
     from tilewright.peers.zigzag.exports.files import check_descriptions, write_all_complete, write_pickle
-    from tilewright.peers.zigzag.exports.results import complete_layers, json_text
+    from tilewright.peers.zigzag.exports.results import complete_layers
 
     layers: dict[str, Layer] = {node.layer.name: node.layer for node in network.layers_in_order if node.layer}
     ids = {node.layer.name: node.node_id for node in network.layers_in_order if node.layer}
     check_descriptions(records, core, layers)
     if form == COMPLETE_JSON and output:
-        _say_written(write_all_complete(output, records, summary, core, layers, ids), as_json)
-        return
+        return write_all_complete(output, records, summary, core, layers, ids)
     values = list(complete_layers(records, summary, core, layers).values())
-    if form == PICKLE:
-        if output is None:
-            raise InputError([Problem("a pickle is not text: the option is needed", path="-o")])
-        write_pickle(output, values)
-        _say_written([output], as_json)
-    elif as_json:
-        echo_json(values)
-    else:
-        click.echo(json_text(values))
-
-
-def _say_written(paths: list[Path], as_json: bool) -> None:
-    if as_json:
-        echo_json([str(path) for path in paths])
-    else:
-        click.echo("\n".join(str(path) for path in paths))
+    if form != PICKLE:
+        return values
+    if output is None:
+        raise InputError([Problem("a pickle is not text: the option is needed", path="-o")])
+    write_pickle(output, values)
+    return [output]

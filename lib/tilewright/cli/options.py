@@ -1,6 +1,6 @@
 """Options and output that verbs share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -224,6 +224,14 @@ def _shape(text: str) -> tuple[int, ...] | None:
 def echo_json(value: Any) -> None:
     """Print a JSON value on one line."""
     click.echo(canonical_text(value))
+
+
+def echo_paths(paths: Sequence[Path], as_json: bool) -> None:
+    """Print the files that were written."""
+    if as_json:
+        echo_json([str(path) for path in paths])
+    else:
+        click.echo("\n".join(str(path) for path in paths))
 
 
 def echo_notices(notices: list[str]) -> None:

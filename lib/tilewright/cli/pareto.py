@@ -1,5 +1,6 @@
 """`tilewright pareto`: which of many runs are worth their cost in energy, latency and area."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,7 @@ import click
 
 from tilewright.artifacts.canonical import make_folder, writing
 from tilewright.artifacts.envelope import read_artifact
+from tilewright.artifacts.files import FilePath
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
 from tilewright.cli.report import keep_font_cache_here
 from tilewright.cli.runs import read_any_summary, read_unfinished, run_directories
@@ -14,7 +16,9 @@ from tilewright.errors import InputError
 from tilewright.steps import MULTI, SUMMARY
 
 if TYPE_CHECKING:
-    from tilewright.report.pareto import Candidate
+    import pandas
+
+    from tilewright.report.pareto import Candidate, Group
 
 
 @click.command()
@@ -39,24 +43,9 @@ def command(
 
     Example: tilewright pareto results/single --figures results/pareto
     """
-    from tilewright.report.pareto import compare, pareto_table, pareto_text
-    from tilewright.report.tables import write_csv
+    from tilewright.report.pareto import pareto_text
 
-    rows = read_unfinished(unfinished)
-    if not runs and not rows:
-        raise InputError("give folders of runs")
-    groups = compare([_candidate(directory) for directory in (run_directories(runs) if runs else [])], rows)
-    table = pareto_table(groups)
-    if csv_output:
-        with writing(csv_output):
-            write_csv(table, csv_output)
-    if figures:
-        keep_font_cache_here()
-        from tilewright.report.pareto_figure import write_pareto_figures
-
-        make_folder(figures)
-        with writing(figures):
-            write_pareto_figures(groups, figures)
+    table, groups = _compared(runs, unfinished, csv_output, figures)
     echo_notices([f"{group.workload}: {group.warning}" for group in groups if group.warning])
     if as_json:
         echo_json(
@@ -64,6 +53,46 @@ def command(
         )
     elif verbose or not (csv_output or figures):
         click.echo(pareto_text(groups))
+
+
+def pareto(
+    runs: Sequence[FilePath],
+    unfinished: FilePath | None = None,
+    csv: FilePath | None = None,
+    figures: FilePath | None = None,
+) -> "pandas.DataFrame":
+    """The Pareto front in energy, latency and area of runs in folders, for each network: a row for each run.
+
+    `csv` is a file and `figures` a folder to write; `unfinished` names runs without a result. Raises ArtifactError
+    where there is no run, InputError for runs that are damaged.
+    """
+    return _compared(runs, unfinished, csv, figures)[0]
+
+
+def _compared(
+    runs: Sequence[FilePath], unfinished: FilePath | None, csv_output: FilePath | None, figures: FilePath | None
+) -> "tuple[pandas.DataFrame, Sequence[Group]]":
+    """The table, and the groups of runs that are compared."""
+    from tilewright.report.pareto import compare, pareto_table
+    from tilewright.report.tables import write_csv
+
+    rows = read_unfinished(None if unfinished is None else Path(unfinished))
+    if not runs and not rows:
+        raise InputError("give folders of runs")
+    folders = run_directories(tuple(map(Path, runs))) if runs else []
+    groups = compare([_candidate(folder) for folder in folders], rows)
+    table = pareto_table(groups)
+    if csv_output:
+        with writing(Path(csv_output)):
+            write_csv(table, Path(csv_output))
+    if figures:
+        keep_font_cache_here()
+        from tilewright.report.pareto_figure import write_pareto_figures
+
+        make_folder(Path(figures))
+        with writing(Path(figures)):
+            write_pareto_figures(groups, Path(figures))
+    return table, groups
 
 
 def _candidate(directory: Path) -> "Candidate":

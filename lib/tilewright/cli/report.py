@@ -1,13 +1,15 @@
 """`tilewright report`: figures, tables and loop nests of one run, of one core or of several."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from tilewright.artifacts.canonical import make_folder, write_atomically, writing
+from tilewright.artifacts.files import FilePath
 from tilewright.cli.multi_runs import is_multi_run
-from tilewright.cli.options import FILE, common_options, echo_json
+from tilewright.cli.options import FILE, common_options, echo_paths
 from tilewright.cli.runs import read_records, read_summary
 from tilewright.errors import InputError, Problem
 from tilewright.steps import LAYER_TABLE, LOOP_NEST_PAGES, LOOP_NESTS, REPORT
@@ -50,42 +52,51 @@ def command(
 
     Example: tilewright report results/single/resnet18-tpu_like -o report
     """
+    paths = report(run, output, layers, plot_full_schedule=plot_full_schedule, plot_data_transfer=plot_data_transfer)
+    if verbose and not as_json and not is_multi_run(run):
+        from tilewright.report.tables import layers_text
+
+        click.echo(layers_text(read_records(run), read_summary(run)))
+    echo_paths(paths, as_json)
+
+
+def report(
+    run: FilePath,
+    output: FilePath | None = None,
+    layers: Sequence[str] = (),
+    *,
+    plot_full_schedule: bool = True,
+    plot_data_transfer: bool = True,
+) -> list[Path]:
+    """Write the figures and tables of the run in a folder, by default into its folder `report`; the files.
+
+    `layers` get figures of their loop nests. Raises ArtifactError for a folder without a finished run, InputError for
+    an unknown layer.
+    """
     keep_font_cache_here()
-    directory = output or run / REPORT
+    run = Path(run)
+    directory = run / REPORT if output is None else Path(output)
     if is_multi_run(run):
         from tilewright.cli.report_multi import write_multi_report
 
         if layers:
             message = "loop nests are not drawn of runs on several cores"
             raise InputError([Problem(message, path="--layer", value=", ".join(layers))])
-        paths = write_multi_report(run, directory, plot_full_schedule, plot_data_transfer)
-        _tell(paths, as_json)
-        return
+        return write_multi_report(run, directory, plot_full_schedule, plot_data_transfer)
     from tilewright.report.figures import write_figures
     from tilewright.report.loop_nest import network_loop_nests
     from tilewright.report.nest_figure import write_layer_nests, write_nest_pages
-    from tilewright.report.tables import layer_table, layers_text, write_csv
+    from tilewright.report.tables import layer_table, write_csv
 
     records, summary = read_records(run), read_summary(run)
     make_folder(directory)
     with writing(directory):
         paths = list(write_figures(records, summary, directory))
         write_nest_pages(records, summary, directory / LOOP_NEST_PAGES)
-        paths += write_layer_nests(records, summary, layers, directory / "loop_nests")
+        paths += write_layer_nests(records, summary, tuple(layers), directory / "loop_nests")
         write_csv(layer_table(records, summary), directory / LAYER_TABLE)
     write_atomically(directory / LOOP_NESTS, network_loop_nests(records, summary))
-    paths += [directory / name for name in (LAYER_TABLE, LOOP_NEST_PAGES, LOOP_NESTS)]
-    if verbose and not as_json:
-        click.echo(layers_text(records, summary))
-    _tell(paths, as_json)
-
-
-def _tell(paths: list[Path], as_json: bool) -> None:
-    """The files that were written."""
-    if as_json:
-        echo_json([str(path) for path in paths])
-    else:
-        click.echo("\n".join(str(path) for path in paths))
+    return paths + [directory / name for name in (LAYER_TABLE, LOOP_NEST_PAGES, LOOP_NESTS)]
 
 
 def keep_font_cache_here() -> None:

@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.artifacts.canonical import make_folder, write_atomically
+from tilewright.artifacts.files import FilePath
 from tilewright.cli.multi_options import split_share_option
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
 from tilewright.errors import Problem, Problems
+from tilewright.stages.descriptions import Descriptions
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.fusion.layer_splitting import LayerSplit, SplitNetwork
+    from tilewright.sources import AcceleratorSource, MappingSource
+    from tilewright.stages.system_problem import SystemProblem
 
 
 @click.command()
@@ -46,18 +50,63 @@ def command(
     Example: tilewright split --hardware config/hardware/multi/quad_core.yaml --workload config/workload/resnet18.onnx
     --mapping config/mapping/multi/quad_core.yaml -o split.onnx
     """
+    found, problem = _split(
+        Descriptions(hardware, workload, mapping, network_options),
+        (split_w_percentage, split_w_double_buffered, keep_weights),
+    )
+    echo_notices([*problem.notices, *found.notices])
+    if output:
+        _write(found, output)
+    if as_json:
+        echo_json({"network": problem.workload.name, "splits": [_told(one) for one in found.splits]})
+    else:
+        _show(problem.workload.name, found, output)
+
+
+def split(
+    workload: FilePath,
+    hardware: "AcceleratorSource",
+    mapping: "MappingSource",
+    output: FilePath | None = None,
+    *,
+    split_W_percentage: float = 1.0,  # noqa: N803  the name in Stream
+    split_W_double_buffered: bool = False,  # noqa: N803
+    keep_weights: bool = False,
+    network_options: NetworkOptions | None = None,
+) -> "SplitNetwork":
+    """The ONNX model of a file with layers split whose weights are too large for the cores that may run them.
+
+    `output` is a file to write it to; with `keep_weights` also weights that lie in a large file are kept. Raises
+    InputError with everything that is wrong with the descriptions and with the options.
+    """
+    described = Descriptions(hardware, Path(workload), mapping, network_options or NetworkOptions())
+    found, _ = _split(described, (split_W_percentage, split_W_double_buffered, keep_weights))
+    if output is not None:
+        _write(found, Path(output))
+    return found
+
+
+def _write(found: "SplitNetwork", output: Path) -> None:
+    make_folder(output.parent)
+    write_atomically(output, found.model.SerializeToString(deterministic=True))
+
+
+def _split(given: Descriptions, values: tuple[float, bool, bool]) -> "tuple[SplitNetwork, SystemProblem]":
+    """The split network, and what was read. Raises InputError with everything that is wrong."""
     from tilewright.fusion.layer_splitting import SplitOptions, open_model, split_layers
-    from tilewright.stages.descriptions import Descriptions
     from tilewright.stages.preflight import preflight
     from tilewright.stages.preflight_files import read_checked
     from tilewright.workload.source import NETWORK, kind_of_source
 
+    share, double_buffered, keep_weights = values
+    workload = given.workload
+    assert isinstance(workload, Path)
     told = Problems()
-    options = told.attempt(SplitOptions, split_w_percentage, split_w_double_buffered)
+    options = told.attempt(SplitOptions, share, double_buffered)
     if kind_of_source(workload) != NETWORK:
         allowed = "a file that ends in .onnx"
         told.found.append(Problem("layers are split in an ONNX file", str(workload), allowed=allowed))
-    problem = told.attempt(read_checked, Descriptions(hardware, workload, mapping, network_options), None)
+    problem = told.attempt(read_checked, given, None)
     if problem is not None:
         # How layers are cut does not matter here: `cns` says what is wrong with that.
         told.found += preflight(problem, None).problems
@@ -65,15 +114,8 @@ def command(
     assert options is not None
     assert problem is not None
     model = open_model(workload, keep_weights)
-    split = split_layers(model, problem.workload, problem.accelerator, problem.mapping, options, network_options)
-    echo_notices([*problem.notices, *split.notices])
-    if output:
-        make_folder(output.parent)
-        write_atomically(output, split.model.SerializeToString(deterministic=True))
-    if as_json:
-        echo_json({"network": problem.workload.name, "splits": [_told(one) for one in split.splits]})
-    else:
-        _show(problem.workload.name, split, output)
+    described = (problem.workload, problem.accelerator, problem.mapping)
+    return split_layers(model, *described, options, given.network_options), problem
 
 
 def _told(split: "LayerSplit") -> dict[str, Any]:

@@ -1,15 +1,24 @@
 """`tilewright summarize`: one table of many runs."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tilewright.artifacts.canonical import writing
+from tilewright.artifacts.files import FilePath
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.runs import read_any_summary, read_unfinished, run_directories
 from tilewright.errors import ArtifactError, InputError
-from tilewright.steps import SUMMARY
+from tilewright.steps import MULTI, SINGLE, SUMMARY
+
+if TYPE_CHECKING:
+    import pandas
+
+Summaries = dict[str, dict[str, dict[str, Any]]]
+"""Flow -> run -> summary."""
+Rows = list[dict[str, Any]]
 
 
 @click.command()
@@ -32,47 +41,79 @@ def command(
 
     Example: tilewright summarize results/single results/multi --csv summary.csv
     """
-    rows = read_unfinished(unfinished)
-    if not config and not runs and not rows:
-        raise InputError("give folders of runs, or --config")
-    left_out = [row["run"] for row in rows]
-    directories = _configured(config, left_out) if config else run_directories(runs) if runs else []
-    summaries: dict[str, dict[str, dict[str, Any]]] = {"single": {}, "multi": {}}
-    for directory in directories:
-        flow, summary = read_any_summary(directory)
-        summaries[flow][directory.name] = summary
+    summaries, rows = _read(runs, config, unfinished)
     if csv_output or parquet_output:
-        from tilewright.report.run_tables import runs_table
-        from tilewright.report.tables import write_csv, write_parquet
-
-        table = runs_table(**summaries, unfinished=rows)
-        for write, output in ((write_csv, csv_output), (write_parquet, parquet_output)):
-            if output:
-                with writing(output):
-                    write(table, output)
+        _table(summaries, rows, csv_output, parquet_output)
     if as_json:
         echo_json(summaries["single"] | summaries["multi"])
     elif verbose or not (csv_output or parquet_output):
-        from tilewright.report.legends import runs_legend
-        from tilewright.report.run_tables import ROW_OF, multi_text
-        from tilewright.report.states import unfinished_lines
-        from tilewright.report.tables import summary_text
+        click.echo(_text(summaries, rows))
 
-        texts = [
-            show(summaries[flow]) for flow, show in (("single", summary_text), ("multi", multi_text)) if summaries[flow]
-        ]
-        rows_of = {flow: [make(run, one) for run, one in summaries[flow].items()] for flow, make in ROW_OF.items()}
-        texts += [runs_legend(rows_of["single"], rows_of["multi"])] if texts else []
-        texts += ["\n".join(unfinished_lines(rows))] if rows else []
-        click.echo("\n".join(texts))
+
+def summarize(
+    runs: Sequence[FilePath] = (),
+    config: FilePath | None = None,
+    unfinished: FilePath | None = None,
+    csv: FilePath | None = None,
+    parquet: FilePath | None = None,
+) -> "pandas.DataFrame":
+    """A row for each run in folders, or for each finished run of a configuration.
+
+    `csv` and `parquet` are files to write; `unfinished` names runs without a result. Raises ArtifactError where there
+    is no run, InputError for runs that are damaged.
+    """
+    return _table(*_read(runs, config, unfinished), csv, parquet)
+
+
+def _read(runs: Sequence[FilePath], config: FilePath | None, unfinished: FilePath | None) -> tuple[Summaries, Rows]:
+    """The summaries of runs by flow and name, and the runs without a result."""
+    rows = read_unfinished(None if unfinished is None else Path(unfinished))
+    if not config and not runs and not rows:
+        raise InputError("give folders of runs, or --config")
+    left_out = [row["run"] for row in rows]
+    given = tuple(map(Path, runs))
+    directories = _configured(Path(config), left_out) if config else run_directories(given) if given else []
+    summaries: Summaries = {SINGLE: {}, MULTI: {}}
+    for directory in directories:
+        flow, summary = read_any_summary(directory)
+        summaries[flow][directory.name] = summary
+    return summaries, rows
+
+
+def _table(
+    summaries: Summaries, rows: Rows, csv_output: FilePath | None, parquet_output: FilePath | None
+) -> "pandas.DataFrame":
+    """The table of runs, written where that is asked for."""
+    from tilewright.report.run_tables import runs_table
+    from tilewright.report.tables import write_csv, write_parquet
+
+    table = runs_table(**summaries, unfinished=rows)
+    for write, output in ((write_csv, csv_output), (write_parquet, parquet_output)):
+        if output:
+            with writing(Path(output)):
+                write(table, Path(output))
+    return table
+
+
+def _text(summaries: Summaries, rows: Rows) -> str:
+    from tilewright.report.legends import runs_legend
+    from tilewright.report.run_tables import ROW_OF, multi_text
+    from tilewright.report.states import unfinished_lines
+    from tilewright.report.tables import summary_text
+
+    texts = [show(summaries[flow]) for flow, show in ((SINGLE, summary_text), (MULTI, multi_text)) if summaries[flow]]
+    rows_of = {flow: [make(run, one) for run, one in summaries[flow].items()] for flow, make in ROW_OF.items()}
+    texts += [runs_legend(rows_of[SINGLE], rows_of[MULTI])] if texts else []
+    texts += ["\n".join(unfinished_lines(rows))] if rows else []
+    return "\n".join(texts)
 
 
 def _configured(config: Path, left_out: list[str]) -> list[Path]:
     from tilewright.cli.config import read_config
 
     plan = read_config(config)
-    places = [plan.results / "single" / run.name for run in plan.runs]
-    places += [plan.results / "multi" / run.name for run in plan.multi_runs if not run.base]
+    places = [plan.results / SINGLE / run.name for run in plan.runs]
+    places += [plan.results / MULTI / run.name for run in plan.multi_runs if not run.base]
     finished = [place for place in places if place.name not in left_out and (place / SUMMARY).is_file()]
     if not finished and not left_out:
         raise ArtifactError(f"none of the {len(places)} runs of {config} is finished")

@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from tilewright.artifacts.canonical import write_atomically
-from tilewright.cli.options import FILE, common_options, echo_json
+from tilewright.artifacts.files import FilePath
+from tilewright.cli.options import FILE, common_options, echo_paths
 
 
 @click.command()
@@ -21,15 +22,18 @@ def command(variants: Path, output: Path, verbose: bool, as_json: bool) -> None:
 
     Example: tilewright vary config/hardware/systolic/variants.yml -o results/guide/variants
     """
+    echo_paths(vary(variants, output), as_json)
+
+
+def vary(variants: FilePath, output: FilePath) -> list[Path]:
+    """Write a hardware file for every combination of choices that a YAML file describes into a folder; the files.
+
+    Raises InputError with everything that is wrong, before anything is written.
+    """
     from tilewright.hardware.variants import read_variants, variant_yaml
 
-    base, found = read_variants(variants)
-    paths = []
-    for variant in found:
-        path = output / f"{variant.name}.yaml"
-        write_atomically(path, variant_yaml(variant, base))
-        paths.append(str(path))
-    if as_json:
-        echo_json(paths)
-    else:
-        click.echo("\n".join(paths))
+    base, found = read_variants(Path(variants))
+    texts = {Path(output) / f"{variant.name}.yaml": variant_yaml(variant, base) for variant in found}
+    for path, text in texts.items():
+        write_atomically(path, text)
+    return list(texts)

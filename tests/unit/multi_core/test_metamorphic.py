@@ -110,7 +110,7 @@ def test_faster_links_and_ports_never_raise_the_bound(tmp_path: Path) -> None:
 def test_a_core_that_runs_nothing_changes_no_schedule(tmp_path: Path) -> None:
     """It is linked with the off-chip memory and with a core; all layers stay where they were. The bound may fall."""
     network = chain(tmp_path)
-    costs = tilewright.map_cores
+    costs = tilewright.cost
     found = []
     for cores in (2, 3):
         described = copy.deepcopy(DUO)
@@ -118,7 +118,7 @@ def test_a_core_that_runs_nothing_changes_no_schedule(tmp_path: Path) -> None:
             described["cores"][number] = described["cores"][0] | {"name": "idle"}
             described["links"].append({"type": "link", "cores": [1, number], "bandwidth": 64, "energy_per_bit": "1 pJ"})
         hardware = write_accelerator(tmp_path / f"{cores}", described)
-        cns = tilewright.build_cns(network, hardware, write_mapping(tmp_path), **LINES)
+        cns = tilewright.cns(network, hardware, write_mapping(tmp_path), **LINES)
         placed = tilewright.schedule(costs(cns, lpf_limit=4), {"a": 0, "b": 1, "c": 0})
         found.append(placed)
     one, two = found
@@ -144,8 +144,8 @@ def test_the_mapping_file_of_a_result_reproduces_it(system: str, selection: str,
 def test_an_exhaustive_search_is_never_worse_than_any_allocation(tmp_path: Path) -> None:
     """Of the objective that was asked for."""
     network, hardware = chain(tmp_path), write_accelerator(tmp_path / "hw", BUS)
-    cns = tilewright.build_cns(network, hardware, write_mapping(tmp_path), **LINES)
-    costed = tilewright.map_cores(cns, lpf_limit=4)
+    cns = tilewright.cns(network, hardware, write_mapping(tmp_path), **LINES)
+    costed = tilewright.cost(cns, lpf_limit=4)
     tried = [
         tilewright.schedule(costed, {"a": a, "b": b, "c": c})
         for a, b, c in ((0, 0, 0), (0, 1, 2), (2, 1, 2), (1, 1, 0))
