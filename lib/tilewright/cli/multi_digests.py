@@ -53,7 +53,7 @@ class SystemFiles:
         """Digest of what one core file says."""
         return input_digest(self.path_of[name]) if name in self.path_of else "missing"
 
-    def of_costtable(self, name: str) -> str:
+    def of_cost_table(self, name: str) -> str:
         """Digest of what the cost table of one core file depends on: that file, which cores have it, what they are for
         and can run, and the off-chip memory, from which operands that are too large stream."""
         uses = [[core_id, *self._use(core_id)] for core_id, found in self.name_of.items() if found == name]
