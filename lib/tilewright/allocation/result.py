@@ -96,23 +96,6 @@ def allocation_table(space: AllocationSpace, genome: Genome) -> list[dict[str, A
     ]
 
 
-def mapping_entries(space: AllocationSpace, genome: Genome, layer_names: Mapping[int, str]) -> list[dict[str, Any]]:
-    """Entries for a mapping file that reproduce the allocation: name, core of each group, fixed.
-
-    `layer_names` gives the name of each layer number. Groups of a layer without CNs get the core of the next lower
-    group that has some (it is never asked for), so that positions are group numbers.
-    """
-    cores_of: dict[int, list[int]] = {}
-    for (layer, group), core in zip(space.parts, space.part_cores(genome), strict=True):
-        cores = cores_of.setdefault(layer, [])
-        cores += [cores[-1] if cores else core] * (group - len(cores))
-        cores.append(core)
-    return [
-        {"name": layer_names[layer], "core_allocation": cores, "core_allocation_is_fixed": True}
-        for layer, cores in cores_of.items()
-    ]
-
-
 def summary(result: AllocationResult) -> dict[str, Any]:
     """Plain data of a search: options, size of the space, evaluations, why it ended, why some have no schedule."""
     reasons = sorted(Counter(result.infeasible.values()).items(), key=lambda item: (-item[1], item[0]))

@@ -39,10 +39,6 @@ class Link:
         """Cycles that `bits` take at full width, rounded up."""
         return 0 if self.bandwidth_bits_per_cycle is None else -(-bits // self.bandwidth_bits_per_cycle)
 
-    def transfer_energy_pj(self, bits: int) -> float:
-        """Energy of carrying `bits`, in pJ."""
-        return bits * self.energy_pj_per_bit
-
 
 def energy_per_bit_pj(unit_energy_pj_per_cycle: float, bandwidth_bits_per_cycle: int | None) -> float:
     """Energy of a bit on a link whose busy cycle costs `unit_energy_pj_per_cycle`: a cycle carries a full width.

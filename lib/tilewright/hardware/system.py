@@ -8,7 +8,6 @@ from tilewright.hardware.interconnect import Link
 from tilewright.hardware.top_memories import shared_memory_names, top_memories
 
 COMPUTE, POOLING, SIMD, MEMORY, OFFCHIP = "compute", "pooling", "simd", "memory", "offchip"
-ROLES = (COMPUTE, POOLING, SIMD, MEMORY, OFFCHIP)
 """What a core is for. Only compute cores pass on data of others, unless the file says which do (`routers`)."""
 
 

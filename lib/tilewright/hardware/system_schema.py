@@ -32,7 +32,7 @@ _CORE_IDS = re.compile(r"\s*[0-9]{1,9}(\s*,\s*[0-9]{1,9})*\s*")
 _INFINITE = ("inf", ".inf", "infinite", math.inf)
 _PORT_NAME = re.compile(r"([0-9]{1,9})\.([^.]+)\.([^.]+)")
 _MEMORY_NAME = re.compile(r"([0-9]{1,9})\.([^.]+)")
-MESH, BUS_GRAPH = "2d_mesh", "bus"
+MESH = "2d_mesh"
 
 
 def parse_core_ids(value: object) -> tuple[int, ...]:

@@ -70,13 +70,6 @@ def summary_row(run: str, summary: Summary) -> dict[str, Any]:
     }
 
 
-def summary_table(summaries: Mapping[str, Summary]) -> "pandas.DataFrame":
-    """One row per run, in the order given."""
-    import pandas
-
-    return pandas.DataFrame([summary_row(run, summary) for run, summary in summaries.items()])
-
-
 def write_csv(table: "pandas.DataFrame", path: Path) -> None:
     """Write a table with full precision: every number reads back to the same double."""
     write_atomically(path, table.to_csv(index=False, lineterminator="\n"))

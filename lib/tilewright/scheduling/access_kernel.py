@@ -5,7 +5,6 @@ from tilewright.scheduling.state_record import (
     cell_at,
     copy_at,
     cost_at,
-    memory_at,
     memory_state_at,
     pair_at,
     piece_at,
@@ -47,12 +46,6 @@ def has_path(q, source, target):
 def copy_memory(s, copy):
     """State of the memory of a copy."""
     return memory_state_at(s.memories, copy_at(s.copies, copy).memory)
-
-
-@kernel
-def fits(q, s, memory, bits):
-    """Whether a memory has that many bits physically free."""
-    return memory_state_at(s.memories, memory).stored_bits + bits <= memory_at(q.memories, memory).capacity_bits
 
 
 @kernel

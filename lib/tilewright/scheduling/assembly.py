@@ -22,14 +22,13 @@ from tilewright.scheduling.cost_assembly import cost_table, row_reasons
 from tilewright.scheduling.cost_classes import CostClasses, cost_classes
 from tilewright.scheduling.models import CAUSAL, OTHER_MODELS
 from tilewright.scheduling.partial_sums import partial_sums
-from tilewright.scheduling.problem import NodeGraph, SchedulingProblem
+from tilewright.scheduling.problem import NodeGraph, SchedulingProblem, starts_of
 from tilewright.scheduling.settings import ScheduleSettings
 from tilewright.scheduling.system_assembly import MEMORY_OPERANDS, OTHER, core_system
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import OUTPUT
 
 WEIGHT, INPUT, ACTIVATION, PARTIAL_SUM = "weight", "input", "activation", "partial_sum"
-TENSOR_KINDS = (WEIGHT, INPUT, ACTIVATION, PARTIAL_SUM)
 """Where a piece comes from: a constant, an input of the network, a layer, a step of a layer's reduction."""
 
 
@@ -54,7 +53,7 @@ class SystemNames:
     layer_operator_types: tuple[str, ...]
     tensor_names: tuple[str, ...]
     tensor_kinds: tuple[str, ...]
-    """Of TENSOR_KINDS."""
+    """WEIGHT, INPUT, ACTIVATION or PARTIAL_SUM."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,10 +176,10 @@ def _node_graph(
         piece_bits=pieces.bits.astype(np.int64),
         piece_producer=np.where(pieces.producer == OUTSIDE, -1, pieces.producer).astype(np.int64),
         piece_is_output=pieces.is_output & (pieces.producer != OUTSIDE),
-        need_start=_starts(pieces.need_cn, count),
+        need_start=starts_of(pieces.need_cn, count),
         need_piece=pieces.need_piece.astype(np.int64),
         need_operand=memory_operand[graph.cn_layer[pieces.need_cn], pieces.need_operand],
-        order_start=_starts(order_target, count),
+        order_start=starts_of(order_target, count),
         order_predecessor=order_source[by_target].astype(np.int64),
     )
 
@@ -197,9 +196,3 @@ def _memory_operands(workload: Workload, graph: CnGraph, mapping: Mapping) -> In
             if operand in graph.operands and memory_operand in MEMORY_OPERANDS:
                 table[number, graph.operands.index(operand)] = MEMORY_OPERANDS.index(memory_operand)
     return table
-
-
-def _starts(owner: Integers, count: int) -> Integers:
-    start = np.zeros(count + 1, np.int64)
-    np.cumsum(np.bincount(owner, minlength=count), out=start[1:])
-    return start

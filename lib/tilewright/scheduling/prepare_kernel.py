@@ -29,7 +29,7 @@ from tilewright.scheduling.state_record import (
 
 @kernel
 def prepare(q, s):
-    """Write the state at time 0; scalars[STATUS] is not 0 where the allocation cannot be run."""
+    """Write the state at time 0; `s.status` is not 0 where the allocation cannot be run."""
     cores = q.core_count
     for core in range(cores):
         core_at(s.cores, core).slot = NONE

@@ -181,7 +181,7 @@ class SchedulingProblem:
         target = np.concatenate((self.need_cn[producer >= 0], order_node))
         key = np.sort(source * max(count, 1) + target)  # np.unique hashes, which is slow for many distinct values
         key = key[np.append(True, key[1:] != key[:-1])] if len(key) else key
-        return _starts(key // max(count, 1), count), key % max(count, 1)
+        return starts_of(key // max(count, 1), count), key % max(count, 1)
 
     @cached_property
     def predecessor_count(self) -> Integers:
@@ -209,10 +209,11 @@ class SchedulingProblem:
 
 def _group(owner: Integers, count: int) -> tuple[Integers, Integers]:
     """CSR of the positions of each owner, in their order."""
-    return _starts(owner, count), np.argsort(owner, kind="stable").astype(np.int64)
+    return starts_of(owner, count), np.argsort(owner, kind="stable").astype(np.int64)
 
 
-def _starts(owner: Integers, count: int) -> Integers:
+def starts_of(owner: Integers, count: int) -> Integers:
+    """Where the entries of each of `count` owners begin in a list by owner, and where the last end (CSR)."""
     start = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(owner, minlength=count), out=start[1:])
     return start

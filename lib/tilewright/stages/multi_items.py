@@ -42,4 +42,4 @@ class CostedCnProblem:
     graph: "CnGraph"
     """The CNs, and what flows between them."""
     costs: "Mapping[str, tuple[CoreCostRow, ...]]"
-    """Core file -> a row for each class of CNs that cost the same (`schedule.cost_classes`)."""
+    """Core file -> a row for each class of CNs that cost the same (`scheduling.cost_classes`)."""

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from tilewright.allocation.point import Evaluation, choose, pareto_front
-from tilewright.allocation.result import allocation_table, mapping_entries
 from tilewright.allocation.space import AllocationSpace, LayerRequest, allocation_space
 from tilewright.allocation.warm_start import warm_starts
 from tilewright.errors import InputError, MappingError
@@ -136,24 +135,6 @@ def test_wrong_requests_are_all_told() -> None:
     assert ("layer 0", "has two entries of core_allocation", "") in told
     assert any(path == "layer 0: core_allocation" and value == "[0]" for path, _, value in told)
     assert any(path == "layer 5 group 0" for path, _, _ in told)
-
-
-def test_mapping_entries_reproduce_the_allocation() -> None:
-    """Fixed entries, read back as requests, leave one allocation: the same."""
-    problem = two_groups()
-    space = space_of(problem)
-    genome = space.genome((2, 0, 1))
-    entries = mapping_entries(space, genome, {0: "conv1", 5: "fc"})
-    assert entries == [
-        {"name": "conv1", "core_allocation": [2, 0], "core_allocation_is_fixed": True},
-        {"name": "fc", "core_allocation": [1], "core_allocation_is_fixed": True},
-    ]
-    numbers = {"conv1": 0, "fc": 5}
-    requests = [LayerRequest(numbers[entry["name"]], tuple(entry["core_allocation"]), True) for entry in entries]
-    again = allocation_space(problem, requests)
-    assert again.size == 1
-    assert again.allocation(()).tolist() == space.allocation(genome).tolist()
-    assert allocation_table(again, ())[1] == {"layer": 0, "group": 1, "core": 0, "is_only_choice": True}
 
 
 def test_warm_starts() -> None:

