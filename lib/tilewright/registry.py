@@ -18,6 +18,13 @@ def enter(entries: Mapping[str, Mapping[str, str]]) -> None:
         _entries.setdefault(owner, {}).update(named)
 
 
+def withdraw(entries: Mapping[str, Mapping[str, str]]) -> None:
+    """Undo `enter`."""
+    for owner, named in entries.items():
+        for name in named:
+            del _entries[owner][name]
+
+
 def entered(owner: str) -> tuple[str, ...]:
     """The modules that the registry of a module may import."""
     return tuple(entry.partition(":")[0] for entry in _entries.get(owner, {}).values())

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.artifacts.codec import encode
-from tilewright.cost.ledger import ACCESSES, MAC
+from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.record import LayerRecord
 from tilewright.errors import MappingError
+from tilewright.hardware.array_model import MAC
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.mapping.constraints import MappingConstraints, TemporalOrderingEntry, as_unrolling

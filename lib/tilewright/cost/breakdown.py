@@ -4,7 +4,8 @@ import itertools
 
 import numpy as np
 
-from tilewright.cost.ledger import ACCESSES, LATENCY_TERMS, MAC
+from tilewright.cost.energy_terms import energy_term_names
+from tilewright.cost.ledger import LATENCY_TERMS
 from tilewright.cost.loading_kernel import computing_transfers
 from tilewright.cost.problem import Problem, port_services
 from tilewright.cost.record import (
@@ -22,7 +23,6 @@ from tilewright.cost.workspace import (
     ENERGY,
     IDEAL_TEMPORAL,
     LATENCY,
-    MEMORY_ENERGY,
     OFFLOADING,
     ONLOADING,
     STALL,
@@ -64,7 +64,7 @@ def breakdown(
         },
         memories={memory.name: MemoryFacts(memory.size_bits, memory.operands) for memory in core.memories},
         energy_pj=energy,
-        energy_terms_pj={MAC: float(problem.mac_energy_pj), ACCESSES: float(ws.totals[MEMORY_ENERGY])},
+        energy_terms_pj=dict(zip(energy_term_names(core), ws.terms[: problem.term_count].tolist(), strict=True)),
         latency_cycles=latency,
         edp_pj_cycles=latency * energy,
         latency_breakdown_cycles=_latency_breakdown(problem, ws),
@@ -75,6 +75,7 @@ def breakdown(
         mac_utilization=_mac_utilization(problem, ws),
         ports=_port_records(layer, core, problem, ws),
         area_mm2=core_area(core).mm2,
+        cycles_per_operation=int(problem.cycles_per_operation),
         array_dimensions=tuple(core.operational_array.size_of),
     )
 

@@ -7,7 +7,7 @@ import numpy as np
 from tilewright.compiled import kernel
 from tilewright.cost.allocation_kernel import fail
 from tilewright.cost.tile_kernel import WHOLE_TILES, rounded_up
-from tilewright.cost.workspace import LOW, MEAN, NO_PORT, WHOLE
+from tilewright.cost.workspace import ENERGY, LATENCY, LOW, MEAN, NO_PORT, WHOLE
 from tilewright.hardware.core import FH, FL, TH, TL
 
 
@@ -59,3 +59,17 @@ def add_energy(problem, ws):
             writes = ws.energy[o, m, FH] + ws.energy[o, m, FL]
             memory_energy += reads + writes
     return memory_energy
+
+
+@kernel
+def add_terms(problem, ws, memory_energy):
+    """Fill `ws.terms` and their sum, the energy; the latency is known by now."""
+    latency = ws.totals[LATENCY]
+    energy = 0.0
+    for t in range(problem.term_count):
+        term = problem.term_fixed_pj[t] + problem.term_pj_a_cycle[t] * latency
+        if t == problem.access_term:
+            term += memory_energy
+        ws.terms[t] = term
+        energy += term
+    ws.totals[ENERGY] = energy

@@ -9,7 +9,6 @@ from tilewright.cost.workspace import (
     ENERGY,
     IDEAL_TEMPORAL,
     LATENCY,
-    MEMORY_ENERGY,
     OFFLOADING,
     ONLOADING,
     STALL,
@@ -36,16 +35,17 @@ def verify(problem: Problem, ws: Workspace) -> None:
             ("energies", ws.energy),
             ("transfer cycles", ws.transfer_cycles),
             ("loading cycles", ws.load),
+            ("terms of the energy", ws.terms),
             ("totals", ws.totals),
         )
         if not np.all(np.isfinite(values)) or np.any(values < 0)
     ]
     totals = ws.totals
-    memory_energy = float(ws.energy[: problem.operand_count].sum())
+    accesses = float(ws.energy[: problem.operand_count].sum())
     parts = totals[IDEAL_TEMPORAL] + totals[STALL] + totals[ONLOADING] + totals[OFFLOADING] + problem.drain_cycles
     for name, total, expected in (
-        ("memory energy", totals[MEMORY_ENERGY], memory_energy),
-        ("energy", totals[ENERGY], totals[MEMORY_ENERGY] + problem.mac_energy_pj),
+        ("memory energy", ws.terms[problem.access_term], accesses),
+        ("energy", totals[ENERGY], float(ws.terms[: problem.term_count].sum())),
         ("latency", totals[LATENCY], parts),
     ):
         if not math.isclose(total, expected, rel_tol=RELATIVE_TOLERANCE, abs_tol=1e-12):

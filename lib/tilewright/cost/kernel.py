@@ -2,15 +2,13 @@
 
 from tilewright.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX, allocate
-from tilewright.cost.energy_kernel import add_energy
+from tilewright.cost.energy_kernel import add_energy, add_terms
 from tilewright.cost.latency_kernel import add_latency
 from tilewright.cost.reuse_kernel import count_cycles, merge_stationary_loops, record_data_movement, size_tiles
 from tilewright.cost.workspace import (
-    ENERGY,
     FITS,
     IDEAL_TEMPORAL,
     LATENCY,
-    MEMORY_ENERGY,
     NO_PORT,
     OFFLOADING,
     ONLOADING,
@@ -45,10 +43,9 @@ def evaluate_allocation(problem, ws):
     total_cycles = ws.cycles[OUTPUT_INDEX, problem.level_count[OUTPUT_INDEX]]
     add_latency(problem, ws, integer, total_cycles)
     totals = ws.totals
-    totals[MEMORY_ENERGY] = memory_energy
-    totals[ENERGY] = memory_energy + problem.mac_energy_pj
     totals[IDEAL_TEMPORAL] = float(total_cycles)
     totals[LATENCY] = (
         totals[IDEAL_TEMPORAL] + totals[STALL] + totals[ONLOADING] + totals[OFFLOADING] + problem.drain_cycles
     )
+    add_terms(problem, ws, memory_energy)
     return FITS

@@ -6,11 +6,13 @@ Who makes a term names it; everyone else iterates over the terms of a record or 
 from collections.abc import Mapping
 from typing import Any
 
+from tilewright.hardware.array_model import MAC
+
 ACCESSES = "memory"
 """The energy term of memory accesses; `energy_breakdown_pj` says of which operand, memory and direction."""
-MAC = "mac"
-"""The energy term of the operations on the array."""
 LATENCY_TERMS = ("ideal", "spatial_stall", "temporal_stall", "onloading", "offloading", "drain")
+ARRAYS = "arrays"
+"""The energy of all arrays of several cores."""
 ENERGY_KEY = "_energy_pj"
 """A term of the energy is `<term>_energy_pj` in files and tables."""
 _WORDS = {MAC: "MAC", "spatial_stall": "spatial stall", "temporal_stall": "temporal stall"} | {
@@ -42,6 +44,18 @@ def energy_terms(row: Mapping[str, Any]) -> dict[str, float]:
 def without_terms(row: Mapping[str, Any]) -> dict[str, Any]:
     """What a row has besides the terms of its energy."""
     return {key: value for key, value in row.items() if not _is_term(key)}
+
+
+def on_core_terms(energy: Mapping[str, Any]) -> dict[str, float]:
+    """The terms of the energy on cores, of the table `energy` of a summary: arrays, memories by name, further ones."""
+    memories = {in_cores(name): value for name, value in energy["on_core_memory_pj"].items()}
+    further = {term_words(name): value for name, value in energy.get("on_core_terms_pj", {}).items()}
+    return {ARRAYS: float(energy["on_core_operational_pj"])} | memories | further
+
+
+def in_cores(memory: str) -> str:
+    """What people read for a memory of cores."""
+    return f"{memory}, in cores"
 
 
 def _is_term(key: str) -> bool:

@@ -5,10 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.cost.energy_terms import energy_terms_of
+from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.spatial_analysis import spatial_analysis
 from tilewright.errors import MappingError
+from tilewright.hardware.array_model import array_model
 from tilewright.hardware.core import DIRECTIONS, Core
 from tilewright.hardware.hierarchy import memory_hierarchy
+from tilewright.hardware.memory_columns import MEMORY_COLUMNS, memory_columns
 from tilewright.mapping.spatial import ConvertedSpatialMapping
 from tilewright.profile import SWITCHES, ModelProfile, switch_values
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
@@ -34,6 +38,7 @@ MAX_PORTS = 64
 MAX_SERVICES = MAX_OPERANDS * MAX_LEVELS * 4
 MAX_SPATIAL_LOOPS = 32
 MAX_LOOPS = 96
+MAX_TERMS = 16
 
 MOST_CYCLES = 2**57
 """Cycles that a link may need at most: sums over all links of a port stay below 2^63."""
@@ -60,10 +65,7 @@ PROBLEM_DTYPE = np.dtype(
         ("output_elements", np.int64),
         ("level_count", np.int64, (_O,)),
         ("level_memory", np.int64, (_O, _M)),  # k
-        ("memory_bits", np.int64, (_K,)),
-        ("read_energy_pj", np.float64, (_K,)),
-        ("write_energy_pj", np.float64, (_K,)),
-        ("force_double_buffering", np.int8, (_K,)),
+        *((name, kind, (_K,)) for name, (kind, _) in MEMORY_COLUMNS.items()),
         ("holds_everything", np.int8, (_K,)),  # topmost for all it holds, and far larger than all of it
         ("memory_order", np.int64, (_K,)),  # k in topological order, only memories that hold an operand of the layer
         ("memory_operands", np.int64, (_K, _O)),  # o in the memory's operand order, or sorted (B46), padded with -1
@@ -84,7 +86,13 @@ PROBLEM_DTYPE = np.dtype(
         ("partial_above", np.int8, (_O, _A)),  # a spatial loop at this level or above is over an irrelevant dimension
         ("units", np.float64, (_O, _A)),  # active instances, fractional representation
         ("boost", np.int64, (2, _O, _A)),  # distinct lower instances that one upper instance feeds
-        ("mac_energy_pj", np.float64),
+        ("cycles_per_operation", np.int64),
+        ("term_count", np.int64),
+        ("access_term", np.int64),  # the term of the energy that memory accesses make
+        ("term_fixed_pj", np.float64, (MAX_TERMS,)),  # [t] what a term is whatever the loop order
+        ("term_pj_a_cycle", np.float64, (MAX_TERMS,)),  # [t] what a term grows by in each cycle of latency
+        ("fixed_energy_pj", np.float64),  # sum over terms
+        ("energy_pj_a_cycle", np.float64),  # sum over terms
         ("ideal_cycles", np.int64),
         ("drain_cycles", np.int64),
         ("same_data_is_no_access", np.int8),
@@ -95,7 +103,8 @@ PROBLEM_DTYPE = np.dtype(
 )
 """One problem. Axes: o operand (equation order, 0 the output), m memory level of the operand (0 innermost),
 a architecture level (0 the array, a = m + 1), d loop dimension, r relation, k memory of the core, p port, s service of
-a port, x one of four directions (tl, fl, th, fh), v variant (0 fractional, 1 integer spatial factors)."""
+a port, t term of the energy, x one of four directions (tl, fl, th, fh), v variant (0 fractional, 1 integer spatial
+factors)."""
 
 Problem = np.record
 """A record of `PROBLEM_DTYPE`."""
@@ -130,8 +139,8 @@ def build_problem(
 ) -> Problem:
     """Flatten one problem.
 
-    Raises MappingError when an operand of the layer has no memory, or the operands do not agree on the number of
-    active array elements.
+    Raises MappingError when an operand of the layer has no memory, the array cannot run the spatial mapping, or the
+    operands do not agree on the number of active array elements.
     """
     link = dict(links)
     hierarchy = memory_hierarchy(core)
@@ -145,6 +154,7 @@ def build_problem(
     depth = max(len(chain) for chain in chains.values())
     lanes = spatial_analysis(layer, spatial, relevancy, profile, depth)
     array_units = math.prod(size for _, size in core.operational_array.dimensions)
+    cycles_per_operation = array_model(core.operational_array).cycles_per_operation(core.operational_array)
     problem = new_record(PROBLEM_DTYPE)
     for name in ("relevant_dimensions", "relation_dimension", "memory_operands", "memory_levels", "port_of"):
         problem[name][...] = -1
@@ -162,8 +172,9 @@ def build_problem(
             "output_elements": operand_elements(layer, operands[0], profile),
             "units": lanes.units,
             "boost": lanes.boost,
-            "mac_energy_pj": float(core.operational_array.unit_energy_pj * layer.mac_count),
-            "ideal_cycles": math.ceil(layer.mac_count / array_units),
+            **_term_arrays(layer, core, spatial),
+            "cycles_per_operation": cycles_per_operation,
+            "ideal_cycles": math.ceil(layer.mac_count / array_units) * cycles_per_operation,
             "drain_cycles": _drain_cycles(core, spatial),
             "same_data_is_no_access": same_data_is_no_access,
             "even": even,
@@ -172,6 +183,21 @@ def build_problem(
     )
     _check_cycles(problem, spatial)
     return problem
+
+
+def _term_arrays(layer: Layer, core: Core, spatial: ConvertedSpatialMapping) -> dict[str, Any]:
+    """The terms of the energy as numbers. Raises MappingError where the array cannot run the spatial mapping."""
+    terms = energy_terms_of(layer, core, spatial.unrolling)
+    fixed = np.array([cost.fixed_pj for cost in terms.values()], np.float64)
+    a_cycle = np.array([cost.pj_a_cycle for cost in terms.values()], np.float64)
+    return {
+        "term_count": len(terms),
+        "access_term": list(terms).index(ACCESSES),
+        "term_fixed_pj": fixed,
+        "term_pj_a_cycle": a_cycle,
+        "fixed_energy_pj": float(sum(fixed.tolist())),
+        "energy_pj_a_cycle": float(sum(a_cycle.tolist())),
+    }
 
 
 def _working_bits(layer: Layer, operand: str, profile: ModelProfile) -> int:
@@ -186,7 +212,7 @@ def _check_cycles(problem: Problem, spatial: ConvertedSpatialMapping) -> None:
 
     No link makes more transfers than there are cycles, nor moves more bits than every multiplier could in each of them.
     """
-    passes = math.prod(size for _, size in spatial.temporal_sizes)
+    passes = math.prod(size for _, size in spatial.temporal_sizes) * int(problem.cycles_per_operation)
     lanes = math.prod(math.ceil(factor) for level in dict(spatial.fractional).popitem()[1] for _, factor in level)
     used = problem.bandwidth_max_bits[problem.bandwidth_max_bits > 0]
     bits = passes * lanes * max(int(problem.precision_bits.max()), int(problem.final_precision_bits))
@@ -255,10 +281,7 @@ def _memory_arrays(
         "held_memory_count": len(order),
         "level_count": np.array([len(chains[operand]) for operand in operands], np.int64),
         "level_memory": level_memory,
-        "memory_bits": np.array([memory.size_bits for memory in core.memories], np.int64),
-        "read_energy_pj": np.array([memory.read_energy_pj for memory in core.memories], np.float64),
-        "write_energy_pj": np.array([memory.write_energy_pj for memory in core.memories], np.float64),
-        "force_double_buffering": np.array([memory.force_double_buffering for memory in core.memories], np.bool_),
+        **memory_columns(core.memories),
         "memory_order": np.array(order, np.int64),
         "memory_operands": memory_operands,
         "memory_levels": memory_levels,

@@ -173,6 +173,8 @@ class LayerRecord:
     """Stall and slack of each port, and what it serves."""
     area_mm2: float | None
     """Of the core; None where a part has none in the hardware file."""
+    cycles_per_operation: int = field(default=1, metadata=LEFT_OUT)
+    """Cycles for which a unit of the array is busy with an operation."""
     level_boundaries: dict[str, tuple[int, ...]] | None = field(default=None, metadata=LEFT_OUT)
     """Operand -> number of loops up to and including each of its levels, where the search chose them."""
     array_dimensions: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)

@@ -44,13 +44,13 @@ def merge_stationary_loops(problem, ws):
 @kernel
 def count_cycles(problem, ws):
     """Cycles below each level, innermost stationarity, and the relevant / irrelevant runs at the top of each level."""
-    iterations = 1
-    ws.iterations[0] = 1
+    iterations = problem.cycles_per_operation
+    ws.iterations[0] = iterations
     for i in range(ws.loop_count):
         iterations *= ws.loop_size[i]
         ws.iterations[i + 1] = iterations
     for o in range(problem.operand_count):
-        ws.cycles[o, 0] = 1
+        ws.cycles[o, 0] = problem.cycles_per_operation
         ws.top_relevant[o, 0] = 1
         ws.top_irrelevant[o, 0] = 1
         first = 0
@@ -60,7 +60,7 @@ def count_cycles(problem, ws):
             ws.top_relevant[o, m + 1] = top_run(problem, ws, o, RELEVANT, first, end)
             ws.top_irrelevant[o, m + 1] = top_run(problem, ws, o, IRRELEVANT, first, end)
             first = end
-        stationary = 1
+        stationary = problem.cycles_per_operation
         for i in range(ws.merged[o, 0]):
             if problem.kind[o, ws.loop_dimension[i]] != IRRELEVANT:
                 break

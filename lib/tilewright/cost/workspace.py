@@ -11,20 +11,20 @@ from tilewright.cost.problem import (
     MAX_PORTS,
     MAX_RELATIONS,
     MAX_SERVICES,
+    MAX_TERMS,
     new_record,
 )
 
 # Where `totals` holds what. Energies in pJ, the rest in cycles.
 (
     ENERGY,
-    MEMORY_ENERGY,
     LATENCY,
     IDEAL_TEMPORAL,
     STALL,
     ONLOADING,
     OFFLOADING,
     TOTAL_COUNT,
-) = range(8)
+) = range(7)
 
 SLICE_ROW = MAX_OPERANDS
 
@@ -99,6 +99,7 @@ WORKSPACE_DTYPE = np.dtype(
         ("load", np.float64, (_O, _M, 4)),  # [o, m, x] cycles of loading before or after the steady state
         ("full_load", np.float64, (_O, _M, 4)),  # [o, m, x] the same if nothing of it is hidden
         ("floor_load", np.float64, (_O, _M, 4)),  # [o, m, x] the same if all that can be hidden is
+        ("terms", np.float64, (MAX_TERMS,)),  # [t] pJ
         ("totals", np.float64, (TOTAL_COUNT,)),  # [TOTAL_COUNT]
         ("failure", np.int64, (3,)),  # [memory, operand, level]
         ("failure_bits", np.float64, (2,)),  # [needed, limit]

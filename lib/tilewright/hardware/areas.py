@@ -3,6 +3,7 @@ only where every part has one, and a sum over some of the parts is none."""
 
 from dataclasses import dataclass
 
+from tilewright.hardware.array_model import array_model
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import instance_count
 from tilewright.hardware.system import MEMORY, OFFCHIP, MultiCoreAccelerator
@@ -35,7 +36,7 @@ def system_area(accelerator: MultiCoreAccelerator) -> Area:
             continue
         core = accelerator.core_of[place.core_id]
         area += _core_area_mm2(core)
-        lacks_units = place.role != MEMORY and core.operational_array.unit_area_mm2 <= 0
+        lacks_units = place.role != MEMORY and _array_area_mm2(core) is None
         parts = [UNITS] * lacks_units + [memory.name for memory in core.memories if memory.area_mm2 <= 0]
         if parts:
             missing[place.file_name] = parts
@@ -53,7 +54,7 @@ def parts_without_area(core: Core) -> tuple[str, ...]:
     A memory above which no operand has another one is off the chip and needs none; if it is the only one of its
     operands it counts.
     """
-    missing = [] if core.operational_array.unit_area_mm2 > 0 else [UNITS]
+    missing = [] if _array_area_mm2(core) is not None else [UNITS]
     for index, memory in enumerate(core.memories):
         if memory.area_mm2 <= 0 and not _is_outermost(core, index):
             missing.append(memory.name)
@@ -65,11 +66,14 @@ def _area(mm2: float, missing: str) -> Area:
 
 
 def _core_area_mm2(core: Core) -> float:
-    array = core.operational_array
-    area = array.unit_area_mm2 * array.unit_count
+    area = _array_area_mm2(core) or 0.0
     for index, memory in enumerate(core.memories):
         area += memory.area_mm2 * instance_count(core, index)
     return area
+
+
+def _array_area_mm2(core: Core) -> float | None:
+    return array_model(core.operational_array).area_mm2(core.operational_array)
 
 
 def _is_outermost(core: Core, index: int) -> bool:

@@ -1,9 +1,10 @@
 """A core: an operational array and a hierarchy of memories. Sizes in bits, energy in pJ (zigzag-dse 3.9.1)."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
+from tilewright.artifacts.codec import LEFT_OUT
 from tilewright.errors import InputError, Problem
 from tilewright.operator_groups import MAC
 
@@ -12,6 +13,8 @@ DIRECTIONS = ("tl", "fl", "th", "fh")
 """Data directions of a memory, in the order used everywhere: read out to low, written by low, read out to high,
 written by high."""
 TL, FL, TH, FH = range(4)
+DIGITAL = "digital"
+"""The usual kind of array."""
 Dataflow = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
 """What the array does at the same time: (array dimension, ((loop dimension, factor), ...)), as written."""
 
@@ -66,6 +69,10 @@ class OperationalArray:
     unit_energy_pj: float
     unit_area_mm2: float = 0.0
     systolic_dimensions: tuple[str, ...] = ()
+    kind: str = field(default=DIGITAL, metadata=LEFT_OUT)
+    """Which model says what operations cost (`hardware.array_model`)."""
+    parameters: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
+    """Further numbers that the model of its kind reads."""
 
     @cached_property
     def size_of(self) -> dict[str, int]:

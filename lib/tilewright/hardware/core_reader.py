@@ -4,7 +4,7 @@ from tilewright.errors import Problems
 from tilewright.file_kinds import HARDWARE, refuse_other_kind
 from tilewright.hardware.core import Core, Dataflow, Memory, OperationalArray, Port
 from tilewright.hardware.core_dialects import in_current_form, with_dummy_array
-from tilewright.hardware.yaml_checks import ALONE, OFF_CHIP, STORE, check_hardware
+from tilewright.hardware.yaml_checks import ALONE, IN_MEMORY_KEYS, OFF_CHIP, STORE, array_kind, check_hardware
 from tilewright.hardware.yaml_schema import (
     ArrayEntry,
     DataflowEntry,
@@ -61,7 +61,16 @@ def _array(entry: ArrayEntry) -> OperationalArray:
         unit_energy_pj=entry.unit_energy,
         unit_area_mm2=entry.unit_area,
         systolic_dimensions=tuple(entry.systolic_dimensions),
+        kind=array_kind(entry),
+        parameters=_parameters(entry) if entry.is_imc else (),
     )
+
+
+def _parameters(entry: ArrayEntry) -> tuple[tuple[str, float], ...]:
+    """The numbers that only arrays of a kind of their own have."""
+    named = {key: getattr(entry, key) for key in IN_MEMORY_KEYS if isinstance(getattr(entry, key), int)}
+    activations, weights = entry.input_precision or (0, 0)
+    return (*named.items(), ("activation_bits", activations), ("weight_bits", weights))
 
 
 def _memory(name: str, entry: MemoryEntry) -> Memory:

@@ -3,7 +3,8 @@
 import math
 
 from tilewright.errors import WRITTEN, Problems
-from tilewright.hardware.core import DIRECTIONS, MEMORY_OPERANDS
+from tilewright.hardware.array_model import is_known
+from tilewright.hardware.core import DIGITAL, DIRECTIONS, MEMORY_OPERANDS
 from tilewright.hardware.dataflow_checks import check_dataflows
 from tilewright.hardware.direction_checks import FORBIDDEN_DIRECTIONS, check_directions
 from tilewright.hardware.yaml_schema import ArrayEntry, HardwareFile, MemoryEntry, PortEntry
@@ -14,6 +15,8 @@ ALONE, PART, STORE, OFF_CHIP = "alone", "part", "store", "off chip"
 """What a core file describes: a core by itself, one of several that computes, one that only stores, the off-chip one,
 of which nothing is unusual."""
 NOT_YET = "not supported yet"
+IN_MEMORY_KEYS = ("imc_type", "adc_resolution", "bit_serial_precision")
+"""What only arrays that compute in memory have."""
 LARGEST_ARRAY = 2**40
 """Units of an array: a million times those of the largest chip."""
 
@@ -63,11 +66,18 @@ def _check_array(problems: Problems, array: ArrayEntry) -> None:
         problems.at(("sizes",), "the array has more than 2^40 units", WRITTEN)
     problems.repeated(("dimensions",), array.dimensions or (), "the array dimension is given twice")
     _check_dimensions(problems, "systolic_dimensions", array.systolic_dimensions, names_of(array.dimensions))
+    if array.is_imc and is_known(array_kind(array)):
+        return
     if array.is_imc:
         problems.at(("is_imc",), f"in-memory computing arrays are {NOT_YET}", True, "false")
-    for key in ("imc_type", "adc_resolution", "bit_serial_precision"):
+    for key in IN_MEMORY_KEYS:
         if getattr(array, key):
             problems.at((key,), f"in-memory computing arrays are {NOT_YET}", WRITTEN, "leave the key out")
+
+
+def array_kind(array: ArrayEntry) -> str:
+    """The kind of an array, under which there may be a model of it (`hardware.array_model`)."""
+    return f"{array.imc_type} in-memory" if array.is_imc else DIGITAL
 
 
 def _check_dimensions(problems: Problems, key: str, names: list[str], known: list[str]) -> None:

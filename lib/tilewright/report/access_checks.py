@@ -4,7 +4,9 @@ import math
 import re
 from collections.abc import Callable, Iterator
 
+from tilewright.cost.ledger import term_phrase
 from tilewright.cost.record import LayerRecord
+from tilewright.hardware.array_model import ArrayWork, array_model
 from tilewright.hardware.core import DIRECTIONS, Core, Memory
 from tilewright.profile import profile_by_name
 from tilewright.report.records import loop_products, memory_levels, used_unrolling
@@ -70,7 +72,7 @@ def _least_bits(record: LayerRecord, operand: str) -> int:
 
 
 def _energies(record: LayerRecord, core: Core) -> Iterator[str]:
-    """Energy is words times the cost of a word, and MACs times the cost of a MAC."""
+    """Energy is words times the cost of a word, and that of operations what the model of the array gives."""
     memories = _memories(core)
     for operand, level, name in memory_levels(record):
         memory = memories[name]
@@ -80,9 +82,12 @@ def _energies(record: LayerRecord, core: Core) -> Iterator[str]:
             energy = record.energy_breakdown_pj[operand][level][direction]
             if not math.isclose(energy, words * cost, rel_tol=RELATIVE_TOLERANCE, abs_tol=RELATIVE_TOLERANCE):
                 yield f"{energy} pJ for {words} words at {cost} pJ, {operand} at {name} {direction}"
-    macs = record.layer.work * core.operational_array.unit_energy_pj
-    if not math.isclose(record.energy_terms_pj["mac"], macs, rel_tol=RELATIVE_TOLERANCE):
-        yield f"energy of the array is {record.energy_terms_pj['mac']} pJ, the operations give {macs}"
+    array = core.operational_array
+    model, work = array_model(array), ArrayWork(record.layer.work, record.spatial_mapping)
+    for term, expected in zip(model.terms, model.energies_pj(array, work), strict=True):
+        found = record.energy_terms_pj.get(term, 0.0)
+        if not math.isclose(found, expected, rel_tol=RELATIVE_TOLERANCE):
+            yield f"energy of {term_phrase(term)} is {found} pJ, the operations give {expected}"
 
 
 def _double_buffers(record: LayerRecord, core: Core) -> Iterator[str]:

@@ -196,7 +196,7 @@ def _breakdowns(record: LayerRecord) -> Iterator[str]:
 
 def _cycles(record: LayerRecord) -> Iterator[str]:
     parts = record.latency_breakdown_cycles
-    passes = math.prod(size for _, size in record.loop_order)
+    passes = math.prod(size for _, size in record.loop_order) * record.cycles_per_operation
     if not _same(parts["ideal"] + parts["spatial_stall"], passes):
         yield f"{parts['ideal']} ideal and {parts['spatial_stall']} spatial-stall cycles for {passes} passes"
     stalls = [port.stall_slack_cycles for port in record.ports]

@@ -1,11 +1,11 @@
 """What the CNs of each class cost on one core: the rows of `cost/{core}.jsonl` (docs/cost-table.md)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tilewright.artifacts.codec import decode, encode
+from tilewright.artifacts.codec import LEFT_OUT, decode, encode
 from tilewright.artifacts.envelope import REMEDY, read_artifact, write_rows
 from tilewright.errors import ArtifactError, Problem
 
@@ -44,11 +44,13 @@ class CoreCostRow:
     total2_cycles: int = 0
     """With the last outputs taken from the array as well."""
     on_core_energy_pj: float = 0.0
-    """Array and memories of the core, without the off-chip memory."""
+    """The sum of the terms that follow: array and memories of the core, without the off-chip memory."""
     operational_energy_pj: float = 0.0
     """The array alone."""
     memory_energy_pj: tuple[tuple[str, float], ...] = ()
     """(memory of the core, pJ), from the array outwards."""
+    term_energy_pj: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
+    """(further term of the energy, pJ)."""
     spatial_utilisation: float = 0.0
     """Share of the array that works while it computes."""
     streams: tuple[Stream, ...] = ()

@@ -11,6 +11,7 @@ import numpy as np
 
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Memory
+from tilewright.hardware.memory_columns import memory_columns
 from tilewright.hardware.paths import path_table
 from tilewright.hardware.system import MemoryInstance, MultiCoreAccelerator
 from tilewright.hardware.system_links import offchip_ports
@@ -54,16 +55,16 @@ def core_system(accelerator: MultiCoreAccelerator) -> AssembledSystem:
     off_chip = accelerator.core_ids.index(off_chip_id)
     core_memory[off_chip] = core_memory[off_chip, 0]
     path_exists, path_start, path_link = _paths(accelerator)
-    memories = [instance.memory for instance in instances]
+    columns = memory_columns([instance.memory for instance in instances])
     widths = [_word_bits(accelerator, instance, off_chip_id) for instance in instances]
     system = CoreSystem(
         off_chip_core=off_chip,
         core_memory=core_memory,
-        memory_capacity_bits=_integers([memory.size_bits for memory in memories]),
+        memory_capacity_bits=columns["memory_bits"],
         memory_read_bits=_integers([read for read, _ in widths]),
         memory_write_bits=_integers([write for _, write in widths]),
-        memory_read_energy_pj=np.array([memory.read_energy_pj for memory in memories], np.float64),
-        memory_write_energy_pj=np.array([memory.write_energy_pj for memory in memories], np.float64),
+        memory_read_energy_pj=columns["read_energy_pj"],
+        memory_write_energy_pj=columns["write_energy_pj"],
         link_bits_per_cycle=_integers(
             [
                 UNLIMITED_BITS_PER_CYCLE if link.bandwidth_bits_per_cycle is None else link.bandwidth_bits_per_cycle

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from tilewright.cost.ledger import ACCESSES, MAC, energy_columns
+from tilewright.cost.energy_terms import energy_term_names
+from tilewright.cost.ledger import energy_columns
 from tilewright.cost.record import LayerRecord, number
 from tilewright.hardware.areas import core_area
 from tilewright.hardware.core import Core
@@ -53,7 +54,7 @@ def summarize(
             "latency_cycles": latency,
             "edp_pj_cycles": energy * latency,
             **energy_columns(
-                {term: _total(record.energy_terms_pj[term] for record in in_order) for term in (MAC, ACCESSES)}
+                {term: _total(record.energy_terms_pj[term] for record in in_order) for term in energy_term_names(core)}
             ),
             "mac_count": sum(record.layer.mac_count for record in in_order),
             "operation_count": sum(record.layer.operation_count for record in in_order),

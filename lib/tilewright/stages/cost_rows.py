@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.artifacts.codec import encode
-from tilewright.cost.ledger import MAC
+from tilewright.cost.energy_terms import entered_terms
 from tilewright.cost.record import LayerRecord
+from tilewright.hardware.array_model import array_model
 from tilewright.hardware.core import Core, Memory
 from tilewright.hardware.hierarchy import memory_hierarchy
+from tilewright.mapping.constraints import as_unrolling
 from tilewright.profile import CORRECTED
 from tilewright.scheduling.core_costs import CoreCostRow, Stream
 from tilewright.scheduling.cost_classes import CostClass
@@ -43,16 +45,18 @@ def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
     onloading = parts["onloading"] + going_on.cycles
     total1 = _whole(parts["ideal"] + parts["spatial_stall"] + parts["temporal_stall"] + onloading)
     total2 = _whole(record.latency_cycles + going_on.cycles)
-    energies = _memory_energies(mapped, going_on)
+    array, energies = _array_energy(mapped), _memory_energies(mapped, going_on)
+    terms = _term_energies(mapped, total2)
     return CoreCostRow(
         cost_class=cost_class,
         ideal_cycles=_whole(parts["ideal"]),
         total0_cycles=total0,
         total1_cycles=total1,
         total2_cycles=total2,
-        on_core_energy_pj=math.fsum((record.energy_terms_pj[MAC], *(energy for _, energy in energies))),
-        operational_energy_pj=record.energy_terms_pj[MAC],
+        on_core_energy_pj=math.fsum((array, *(energy for _, energy in (*energies, *terms)))),
+        operational_energy_pj=array,
         memory_energy_pj=energies,
+        term_energy_pj=terms,
         spatial_utilisation=record.mac_utilization["spatial"],
         streams=tuple(_stream(mapped, operand, total1, going_on) for operand in mapped.streams),
         mapping={name: encode(getattr(record, name)) for name in _SHOWN},
@@ -112,6 +116,19 @@ def _mirrored(layer: Layer, written: float, read: float) -> float:
     Where nothing is accumulated, outputs are written with final precision: what they are added to is wider.
     """
     return written - read if read else math.ceil(written * layer.bits_of[OUTPUT] / layer.bits_of[FINAL_OUTPUT])
+
+
+def _array_energy(mapped: MappedCn) -> float:
+    """Of all operations, whatever terms the array has."""
+    return sum(mapped.record.energy_terms_pj[term] for term in array_model(mapped.core.operational_array).terms)
+
+
+def _term_energies(mapped: MappedCn, cycles: int) -> tuple[tuple[str, float], ...]:
+    """(entered term of the energy, pJ), without what the off-chip memory has of it."""
+    own = len(mapped.core.memories) - _added_count(mapped)
+    core, unrolling = replace(mapped.core, memories=mapped.core.memories[:own]), mapped.record.spatial_mapping
+    costs = {name: term.cost(mapped.layer, core, as_unrolling(unrolling)) for name, term in entered_terms(core).items()}
+    return tuple((name, cost.fixed_pj + cost.pj_a_cycle * cycles) for name, cost in costs.items())
 
 
 def _memory_energies(mapped: MappedCn, going_on: _GoingOn) -> tuple[tuple[str, float], ...]:

@@ -167,7 +167,7 @@ def test_no_time_at_all(allocation: str) -> None:
         result = search_exact(prepared, (), ExactOptions(allocation, time_budget_s=0.0), objective)
         assert result is not None
         passes = math.prod(size for _, size in prepared.spatial.temporal_sizes)
-        least = {"latency": passes, "energy": float(prepared.arrays.mac_energy_pj)}
+        least = {"latency": passes, "energy": float(prepared.arrays.fixed_energy_pj)}
         assert result.lower_bound == least.get(objective, least["latency"] * least["energy"])
         assert (result.proven, result.nodes) == (False, 0)
         assert result.value > result.lower_bound

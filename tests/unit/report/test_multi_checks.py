@@ -21,7 +21,7 @@ Summary = dict[str, Any]
 def checked(artifact: ScheduleArtifact, change: Callable[[Summary], None] = lambda summary: None) -> dict[str, bool]:
     """Check -> whether it holds for the summary of a schedule, changed."""
     rows = len(artifact.problem.costs.runtime_cycles)
-    energy = {"on_core_energy_pj": 1.0, "operational_energy_pj": 1.0, "memory_energy_pj": ()}
+    energy = {"on_core_energy_pj": 1.0, "operational_energy_pj": 1.0, "memory_energy_pj": (), "term_energy_pj": ()}
     costs: Any = {"core": [SimpleNamespace(ideal_cycles=1, **energy) for _ in range(rows)]}
     bounds = lower_bounds(artifact.problem) if artifact.schedule_model == CAUSAL else None
     summary = multi_summary(artifact, bounds, costs, "latency", {})

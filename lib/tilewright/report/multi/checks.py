@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.cost.ledger import on_core_terms
 from tilewright.fusion.graph import ORDERING, CnGraph
 from tilewright.report.checks import Check, result
 from tilewright.report.multi.summary import THIS_RUN, core_rows, link_rows, memory_rows
@@ -130,11 +131,11 @@ def _bound_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Ite
 def _core_faults(
     artifact: ScheduleArtifact, summary: Mapping[str, Any], costs: Mapping[str, Sequence[CoreCostRow]]
 ) -> Iterator[str]:
-    """The rows of the summary are those of the schedule, and add up to the energy on cores, which has two parts."""
+    """The rows of the summary are those of the schedule, and add up to the energy on cores, as its terms do."""
     yield from _row_faults("core", summary["cores"], core_rows(artifact, costs))
     total = artifact.schedule.on_core_energy_pj
     energy = summary["energy"]
-    by_part = energy["on_core_operational_pj"] + sum(energy["on_core_memory_pj"].values())
+    by_part = sum(on_core_terms(energy).values())
     for name, found in (
         ("cores", sum(row["energy_pj"] for row in summary["cores"])),
         ("arrays and memories", by_part),

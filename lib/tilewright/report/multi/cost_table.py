@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas
 
+from tilewright.cost.ledger import energy_columns
 from tilewright.report.tables import TERMINAL_WIDTH, millions, render, spatial_text, text_table
 from tilewright.scheduling.core_costs import CoreCostRow
 
@@ -57,6 +58,7 @@ def _row(core: str, row: CoreCostRow, layer_names: Sequence[str]) -> dict[str, A
         "all_cycles": row.total1_cycles * row.cn_count if runs else None,
         "on_core_energy_pj": row.on_core_energy_pj if runs else None,
         "all_on_core_energy_pj": row.on_core_energy_pj * row.cn_count if runs else None,
+        **energy_columns(dict(row.term_energy_pj)),
         "spatial_utilisation": row.spatial_utilisation if runs else None,
         "utilisation": row.utilisation if runs else None,
         "spatial_mapping": spatial_text(row.mapping["spatial_mapping"]) if row.mapping else "",

@@ -9,6 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from tilewright.cost.ledger import ARRAYS, on_core_terms
 from tilewright.report.canvas import GREY
 from tilewright.report.colours import OPERAND_COLOURS
 from tilewright.report.figure_layout import figure_style, save_figure, three_digits
@@ -18,7 +19,7 @@ from tilewright.scheduling.result import Schedule
 
 Summary = Mapping[str, Any]
 ON_CORE, TOTAL = "on core", "total"
-ARRAYS, OTHER_MEMORIES = "arrays", "other core memories"
+OTHER_MEMORIES = "other core memories"
 CAUSE_WORDS = {
     "off_chip_fetch": "fetched from off-chip",
     "core_to_core": "between cores",
@@ -59,19 +60,19 @@ def schedule_parts(schedule: Schedule) -> dict[str, float]:
 
 
 def on_core_parts(summary: Summary | None) -> dict[str, float]:
-    """Arrays, then memories of the cores by falling energy → pJ; those that have no grey of their own are one part.
+    """Arrays, then memories of the cores and other terms by falling energy → pJ; those without a grey are one part.
 
     Memories of one name in several cores are one part. Nothing where the summary does not have them.
     """
     energy = (summary or {}).get("energy") or {}
     if "on_core_memory_pj" not in energy:
         return {}
-    memories = sorted(energy["on_core_memory_pj"].items(), key=lambda item: (-item[1], item[0]))
-    kept = len(memories) if len(memories) < len(CORE_GREYS) else len(CORE_GREYS) - 2
-    parts = {ARRAYS: float(energy["on_core_operational_pj"])} | {
-        f"{name}, in cores": pj for name, pj in memories[:kept]
-    }
-    return parts | ({OTHER_MEMORIES: sum(pj for _, pj in memories[kept:])} if kept < len(memories) else {})
+    terms = on_core_terms(energy)
+    parts = {ARRAYS: terms.pop(ARRAYS)}
+    others = sorted(terms.items(), key=lambda item: (-item[1], item[0]))
+    kept = len(others) if len(others) < len(CORE_GREYS) else len(CORE_GREYS) - 2
+    parts |= dict(others[:kept])
+    return parts | ({OTHER_MEMORIES: sum(pj for _, pj in others[kept:])} if kept < len(others) else {})
 
 
 def energy_bars(view: ScheduleView, summary: Summary | None = None) -> list[EnergyBar]:

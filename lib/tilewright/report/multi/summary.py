@@ -49,6 +49,7 @@ def multi_summary(
             "on_core_pj": schedule.on_core_energy_pj,
             "on_core_operational_pj": sum(row["operational_energy_pj"] for row in cores),
             "on_core_memory_pj": _added([row["memory_energy_pj"] for row in cores]),
+            **_where_any("on_core_terms_pj", _added([row.get("term_energy_pj", {}) for row in cores])),
             "causes": _cause_rows(artifact),
         },
         **_bound_fields(bounds, latency, energy),
@@ -142,6 +143,10 @@ def core_rows(artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostR
                 "operational_energy_pj": sum(times * row.operational_energy_pj for times, row in used),
                 "memory_energy_pj": _added(
                     [{name: times * energy for name, energy in row.memory_energy_pj} for times, row in used]
+                ),
+                **_where_any(
+                    "term_energy_pj",
+                    _added([{name: times * energy for name, energy in row.term_energy_pj} for times, row in used]),
                 ),
             }
         )
@@ -240,6 +245,10 @@ def _sums(place: Integers, values: Integers, count: int) -> Integers:
     found = np.zeros(count, np.int64)
     np.add.at(found, place, values)
     return found
+
+
+def _where_any(key: str, table: dict[str, float]) -> dict[str, dict[str, float]]:
+    return {key: table} if table else {}
 
 
 def _added(tables: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from tilewright.cost.ledger import on_core_terms
 from tilewright.report.coverage_text import coverage_lines
 from tilewright.report.multi.use_tables import core_use_rows
 from tilewright.report.run_tables import edp_text
@@ -90,8 +91,7 @@ def _links(summary: Summary) -> list[tuple[str, ...]]:
 
 def _energies(summary: Summary) -> list[tuple[str, ...]]:
     energy = summary["energy"]
-    parts = {"arrays": energy["on_core_operational_pj"]}
-    parts |= {f"{name}, in cores": value for name, value in energy["on_core_memory_pj"].items()}
+    parts = on_core_terms(energy)
     parts |= {name.replace("_", " "): cause["link_pj"] + cause["memory_pj"] for name, cause in energy["causes"].items()}
     total = summary["energy_pj"] or 1.0
     return [(name, _micro(value), f"{value / total:.1%}") for name, value in parts.items()]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas
 
+from tilewright.cost.ledger import energy_columns
 from tilewright.report.multi.schedule_view import ScheduleView
 
 
@@ -72,6 +73,7 @@ def core_use_rows(summary: Summary) -> list[dict[str, Any]]:
         memories = [memory for memory in summary["memories"] if core["core"] in memory["cores"]]
         row = {column: core[column] for column in _COLUMNS}
         row["memory_energy_pj"] = sum(core["memory_energy_pj"].values())
+        row |= energy_columns(core.get("term_energy_pj", {}))
         fullest: Mapping[str, Any] = max(memories, key=lambda memory: memory["peak_share"], default={})
         row["fullest_memory"] = fullest.get("name")
         row |= {key: fullest.get(key) for key in ("peak_bits", "capacity_bits", "peak_share")}

@@ -22,7 +22,7 @@ from tilewright.cost.loading_kernel import (
 )
 from tilewright.hardware.core import FL, TH, TL
 from tilewright.search.exact.labels_kernel import effective_bits_of
-from tilewright.search.exact.lattice_record import LINK_TL, MAX_BUSY_PORTS
+from tilewright.search.exact.lattice_record import ENERGY_OVER_TIME, LINK_TL, MAX_BUSY_PORTS
 from tilewright.search.exact.open_kernel import (
     bound_ports,
     bound_top,
@@ -44,8 +44,9 @@ TOLERANCE = 1e-9
 
 @kernel
 def bound_energy(problem, x):
-    """Energy of what is closed, and the least energy of what is open, operand by operand."""
-    energy = problem.mac_energy_pj + x.child_energy
+    """Energy of what is closed, and the least energy of what is open, operand by operand, without what grows with
+    latency."""
+    energy = problem.fixed_energy_pj + x.child_energy
     for o in range(problem.operand_count):
         if is_open(problem, x, o):
             energy += energy_of_open(problem, x, o)
@@ -127,10 +128,11 @@ def decide_buffers(problem, ws, x):
 def write_array_links(problem, ws, x, v, o, total):
     """Links between the array and the innermost memory; an input whose stationarity is open is not known yet."""
     if o == OUTPUT_INDEX:
+        once = problem.cycles_per_operation
         write_link(
-            problem, ws, x, v, o, 0, FL, x.output_count[FL], x.array_cycles[o, FL], 1, 1, x.array_bandwidth[o, 0]
+            problem, ws, x, v, o, 0, FL, x.output_count[FL], x.array_cycles[o, FL], once, once, x.array_bandwidth[o, 0]
         )
-        write_link(problem, ws, x, v, o, 0, TL, x.output_count[TL], x.array_cycles[o, TL], 1, 1, 0.0)
+        write_link(problem, ws, x, v, o, 0, TL, x.output_count[TL], x.array_cycles[o, TL], once, once, 0.0)
     elif x.child_stationary[o] >= 0:
         point = x.child_stationary[o]
         count = x.array_count[o, point]
@@ -276,10 +278,12 @@ def shrinking_ports(problem, ws, x):
 
 
 @kernel
-def longest_computation(x, energy):
+def longest_computation(problem, x, energy):
     """Cycles beyond which a completion, of at least that energy, cannot be better than the best known mapping."""
     if x.objective == LATENCY_OBJECTIVE:
         return min(ENDLESS, x.best_latency)
+    if x.objective == ENERGY_OVER_TIME:
+        return min(ENDLESS, max(0.0, x.best - energy) / problem.energy_pj_a_cycle)
     return min(ENDLESS, x.best / energy)
 
 
@@ -288,7 +292,7 @@ def value_of(x, energy, latency):
     """Value of the objective."""
     if x.objective == LATENCY_OBJECTIVE:
         return latency
-    return energy if x.objective == ENERGY_OBJECTIVE else energy * latency
+    return energy if x.objective == ENERGY_OBJECTIVE or x.objective == ENERGY_OVER_TIME else energy * latency
 
 
 @kernel
@@ -327,7 +331,7 @@ def bound_port_times(problem, ws, x, v, shortest):
 @kernel
 def bound_latency(problem, ws, x, energy):
     """Least latency of a completion of at least that energy, or a lower bound that suffices to give it up."""
-    longest = longest_computation(x, energy)
+    longest = longest_computation(problem, x, energy)
     v = 1 if problem.spatial_differs else 0
     total = x.cycles[x.lattice_size - 1]
     write_shares(problem, ws, x)
@@ -336,7 +340,8 @@ def bound_latency(problem, ws, x, energy):
     ws.total_cycles = total
     stall = bound_stall(problem, ws, x, v, total)
     shortest = float(total + stall)
-    if is_beaten(x, value_of(x, energy, shortest + problem.drain_cycles)):
+    least = shortest + problem.drain_cycles
+    if is_beaten(x, value_of(x, energy + problem.energy_pj_a_cycle * least, least)):
         return shortest + problem.drain_cycles  # what is left to find out does not matter
     if problem.switches[PORT_TIME]:
         return bound_port_times(problem, ws, x, v, shortest) + problem.drain_cycles
@@ -366,5 +371,5 @@ def bound_child(problem, ws, x, placed):
         return energy
     latency = bound_latency(problem, ws, x, energy)
     x.child_latency_bound = latency
-    x.child_bound = value_of(x, energy, latency)
+    x.child_bound = value_of(x, energy + problem.energy_pj_a_cycle * latency, latency)
     return x.child_bound

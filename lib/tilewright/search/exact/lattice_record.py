@@ -8,6 +8,8 @@ import numpy as np
 
 from tilewright.cost.problem import MAX_LEVELS, MAX_LOOPS, MAX_MEMORIES, MAX_OPERANDS, MAX_PORTS
 
+ENERGY_OVER_TIME = 3
+"""Objective besides those of the other searches: an energy that also grows with latency, so that both count."""
 MAX_SYMBOLS = 24
 """Distinct (loop dimension, prime factor) pairs."""
 MAX_LATTICE = 1 << 17

@@ -218,7 +218,7 @@ class _Rounds:
             return best
         search = self.search
         search.best_energy, search.best_latency = best.energy_pj, best.latency_cycles
-        search.best = best.value(OBJECTIVES[search.objective])
+        search.best = best.value(self.objective)
         if self.multiset.length == 0:
             self.lower_bound, self.proven = float(search.best), True
             return best
@@ -248,7 +248,9 @@ class _Rounds:
         """What no order undercuts, known without any table: all passes, and the energy of the array."""
         arrays = self.prepared.arrays
         passes = math.prod(size for _, size in self.prepared.spatial.temporal_sizes)
-        return _Best(None, None, float(arrays.mac_energy_pj), passes + float(arrays.drain_cycles)).value(self.objective)
+        latency = passes * int(arrays.cycles_per_operation) + float(arrays.drain_cycles)
+        energy = float(arrays.fixed_energy_pj) + float(arrays.energy_pj_a_cycle) * latency
+        return _Best(None, None, energy, latency).value(self.objective)
 
     def _call(self, entry, count: int) -> None:  # type: ignore[no-untyped-def]
         native_function(entry, _RECORDS)(self.prepared.arrays, self.workspace, self.search, count)

@@ -19,6 +19,7 @@ from tilewright.profile import SWITCHES
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact.expansion_kernel import fill_tables, mark_tables, sum_tables
 from tilewright.search.exact.lattice_record import (
+    ENERGY_OVER_TIME,
     EXACT_DTYPE,
     MAX_BOUNDARIES,
     MAX_BUSY_PORTS,
@@ -26,6 +27,7 @@ from tilewright.search.exact.lattice_record import (
     MAX_PLACED,
     MAX_SYMBOLS,
 )
+from tilewright.search.salsa_kernel import ENERGY_OBJECTIVE
 
 
 def order_sensitive_dimensions(problem: Problem, search: np.record) -> set[int]:
@@ -96,7 +98,8 @@ def new_search(
     shape = [count + 1 for _, count in multiset.loops]
     _check_room(problem, multiset, math.prod(shape))
     search = _cleared_record()
-    search.objective, search.free = objective, free
+    grows = objective == ENERGY_OBJECTIVE and problem.energy_pj_a_cycle > 0
+    search.objective, search.free = ENERGY_OVER_TIME if grows else objective, free
     search.wide_final = free and outputs_outgrow_sums(problem)
     search.symbol_count, search.loop_count, search.lattice_size = len(shape), multiset.length, math.prod(shape)
     search.length = multiset.length

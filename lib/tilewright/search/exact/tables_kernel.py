@@ -121,7 +121,7 @@ def link_energy(problem, ws, o, m, d):
 @kernel
 def stay_within(problem, ws, o, below):
     """Let operand `o` stay at the array during loops of the point only: its one level holds all loops."""
-    ws.stationary_cycles[o] = 1
+    ws.stationary_cycles[o] = problem.cycles_per_operation
     for i in range(below):
         if problem.kind[o, ws.loop_dimension[i]] != IRRELEVANT:
             break

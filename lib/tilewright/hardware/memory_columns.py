@@ -1,0 +1,21 @@
+"""What compiled code knows of memories: one table from attributes of `Memory` to columns, for one core and several."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.hardware.core import Memory
+
+MEMORY_COLUMNS: dict[str, tuple[Any, Callable[[Memory], float]]] = {
+    "memory_bits": (np.int64, lambda memory: memory.size_bits),
+    "read_energy_pj": (np.float64, lambda memory: memory.read_energy_pj),
+    "write_energy_pj": (np.float64, lambda memory: memory.write_energy_pj),
+    "force_double_buffering": (np.int8, lambda memory: memory.force_double_buffering),
+}
+"""Column -> its type, and its value for a memory."""
+
+
+def memory_columns(memories: Sequence[Memory]) -> dict[str, np.ndarray]:
+    """Every column, an entry for each memory."""
+    return {name: np.array([value(m) for m in memories], kind) for name, (kind, value) in MEMORY_COLUMNS.items()}
