@@ -112,7 +112,7 @@ def command(
     singles = (documents["lbl_allocation"] or {}).get("single_core", [])
     summary["baselines"] = baseline_rows(summary, documents["lbl_summary"], singles)
     if output:
-        write_schedule(output / SCHEDULE, replace(result.scheduled.artifact, provenance=made_by))
+        write_schedule(output / SCHEDULE, replace(result.artifact, provenance=made_by))
         write_document(output / SUMMARY, SCHEMA, summary, made_by)
     if as_json:
         echo_json(summary)

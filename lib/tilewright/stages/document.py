@@ -31,7 +31,7 @@ from tilewright.stages.items import (
 )
 from tilewright.stages.multi_items import CnProblem, CostedCnProblem, SystemProblem
 from tilewright.stages.multi_result import MultiCoreResult
-from tilewright.stages.multi_run import MultiCoreProblem, ScheduledNetwork
+from tilewright.stages.multi_run import MultiCoreProblem
 from tilewright.stages.tally import CandidateTally
 from tilewright.steps import MULTI, SINGLE
 
@@ -101,7 +101,7 @@ PARTS = (
         MULTI_GROUPS,
         {
             "What flows down to the cores": (SystemProblem, CnProblem, CostedCnProblem, MultiCoreProblem),
-            "What comes back up from the cores": (MultiCoreResult, ScheduledNetwork),
+            "What comes back up from the cores": (MultiCoreResult,),
         },
         "Stream",
     ),

@@ -202,8 +202,8 @@ def _draw_hall_of_fame(result: MultiCoreResult, folder: Path) -> None:
     make_folder(folder)
     tiles = tile_ranges(result.problem.inputs.graph)
     for number, point in enumerate(result.allocation.front, 1):
-        scheduled = multi_run.schedule(result.problem, point.genome)
-        write_schedule_figure(ScheduleView(scheduled.artifact, tiles), folder / f"hall_of_fame_{number}")
+        artifact = multi_run.schedule(result.problem, point.genome)
+        write_schedule_figure(ScheduleView(artifact, tiles), folder / f"hall_of_fame_{number}")
 
 
 @dataclass(frozen=True)
@@ -224,11 +224,11 @@ class FixedAllocation(CoreAllocation):
         allocation has no schedule.
         """
         problem = multi_run.multi_core_problem(item, self.settings)
-        (genome,) = self.allocations(problem)
         space = problem.space
-        made = multi_run.schedule(problem, _checked(space.gene_choices, genome))
-        found = made.artifact.schedule
-        point = Evaluation(made.genome, found.latency_cycles, found.energy_pj)
+        genome = _checked(space.gene_choices, self.genome_of(problem))
+        made = multi_run.schedule(problem, genome)
+        found = made.schedule
+        point = Evaluation(genome, found.latency_cycles, found.energy_pj)
         allocation = AllocationResult(
             space=space,
             objective=self.objective,

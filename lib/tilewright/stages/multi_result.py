@@ -6,11 +6,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tilewright.allocation.result import AllocationResult, summary
+from tilewright.scheduling.artifact import ScheduleArtifact
 from tilewright.scheduling.assembly import SystemNames
 from tilewright.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.scheduling.result import Schedule
 from tilewright.stages import multi_run
-from tilewright.stages.multi_run import MultiCoreProblem, ScheduledNetwork, fixed_mapping_text
+from tilewright.stages.multi_run import MultiCoreProblem, fixed_mapping_text
 
 if TYPE_CHECKING:
     import pandas
@@ -24,18 +25,18 @@ class MultiCoreResult:
     """What was to be allocated and scheduled: the network, its costs, the cores that each part may run on."""
     allocation: AllocationResult
     """The chosen allocation, the Pareto front, and how they were found."""
-    made: ScheduledNetwork | None = None
-    """`scheduled`, where it is made already."""
+    made: ScheduleArtifact | None = None
+    """`artifact`, where it is made already."""
 
     @cached_property
-    def scheduled(self) -> ScheduledNetwork:
-        """The schedule of the chosen allocation with its logs and lower bounds; made when it is first asked for."""
+    def artifact(self) -> ScheduleArtifact:
+        """The schedule of the chosen allocation with its logs; made, and verified, when it is first asked for."""
         return self.made or multi_run.schedule(self.problem, self.allocation.chosen.genome)
 
     @property
     def schedule(self) -> Schedule:
         """When each CN runs, what moves when, what is in the memories."""
-        return self.scheduled.artifact.schedule
+        return self.artifact.schedule
 
     @property
     def names(self) -> SystemNames:
@@ -55,7 +56,7 @@ class MultiCoreResult:
     @property
     def bounds(self) -> LowerBounds | None:
         """What no allocation is below; None for a model of schedules for which nothing is proven."""
-        return self.scheduled.bounds
+        return self.problem.bounds
 
     @property
     def edp(self) -> float:
@@ -87,7 +88,7 @@ class MultiCoreResult:
             **area_fields(given.accelerator),
             "notices": [*given.notices, *notices, *inputs.graph.notices],
         }
-        return multi_summary(self.scheduled.artifact, self.bounds, inputs.costs, objective, others)
+        return multi_summary(self.artifact, self.bounds, inputs.costs, objective, others)
 
     def core_table(self) -> "pandas.DataFrame":
         """A row for each part of a layer: its core, how many CNs it has, when the first starts and the last ends."""

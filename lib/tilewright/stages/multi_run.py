@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from tilewright.allocation.document import SingleCore, allowed_cores, layer_cores
 from tilewright.allocation.options import AllocationOptions
@@ -36,16 +37,13 @@ class MultiCoreProblem:
     options: ScheduleOptions
     """The settings as the scheduler takes them."""
 
-
-@dataclass(frozen=True, eq=False)
-class ScheduledNetwork:
-    """The schedule of an allocation, verified, with the bound on all others."""
-
-    problem: MultiCoreProblem
-    genome: Genome
-    artifact: ScheduleArtifact
-    bounds: LowerBounds | None
-    """None for a model that is not causal: the bounds do not hold for it."""
+    @cached_property
+    def bounds(self) -> LowerBounds | None:
+        """What no allocation of the space is below; None for a model that is not causal: it does not hold for that."""
+        if self.settings.schedule_model != CAUSAL:
+            return None
+        scheduling = self.assembled.problem
+        return lower_bounds(scheduling, allowed_cores(self.space, scheduling.system.core_count))
 
 
 def multi_core_problem(inputs: CostedCnProblem, settings: ScheduleSettings | None = None) -> MultiCoreProblem:
@@ -115,8 +113,8 @@ def only_genome(space: AllocationSpace) -> Genome:
     return ()
 
 
-def schedule(problem: MultiCoreProblem, genome: Genome, provenance: object = None) -> ScheduledNetwork:
-    """The schedule of an allocation, with its logs, and lower bounds over all allocations of the space.
+def schedule(problem: MultiCoreProblem, genome: Genome) -> ScheduleArtifact:
+    """The schedule of an allocation, with its logs and the problem.
 
     A schedule of the causal model is verified: a fault is an error of ours (AssertionError). Raises MappingError where
     the allocation has no schedule.
@@ -124,12 +122,9 @@ def schedule(problem: MultiCoreProblem, genome: Genome, provenance: object = Non
     scheduling = problem.assembled.problem
     found = simulate(scheduling, problem.space.allocation(genome), problem.options)
     model = problem.settings.schedule_model
-    bounds = None
     if model == CAUSAL:
         faults = check_schedule(scheduling, found)
         if faults:
             more = f" (and {len(faults) - 5} more)" if len(faults) > 5 else ""
             raise AssertionError(f"the schedule breaks its rules: {'; '.join(faults[:5])}{more}")
-        bounds = lower_bounds(scheduling, allowed_cores(problem.space, scheduling.system.core_count))
-    artifact = schedule_artifact(problem.assembled, found, model, provenance)
-    return ScheduledNetwork(problem, genome, artifact, bounds)
+    return schedule_artifact(problem.assembled, found, model, None)
