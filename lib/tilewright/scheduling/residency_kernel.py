@@ -5,7 +5,7 @@ is what it physically holds. Claims decide who may have space, stored bits decid
 """
 
 from tilewright.compiled import kernel
-from tilewright.scheduling.access_kernel import bits_of, copy_memory, memory_of
+from tilewright.scheduling import access_kernel as at
 from tilewright.scheduling.state_record import (
     ABSENT,
     BEING_WRITTEN,
@@ -15,190 +15,186 @@ from tilewright.scheduling.state_record import (
     NOT_OFF_CHIP,
     PRESENT,
     RESERVED,
-    cell_at,
-    change_at,
-    copy_at,
-    entry_at,
-    memory_at,
-    memory_state_at,
-    node_at,
-    piece_at,
-    piece_state_at,
 )
 
 
 @kernel
 def store(q, s, memory, bits):
     """Physically take (or, with negative bits, give back) space."""
-    memory_state_at(s.memories, memory).stored_bits += bits
+    at.memory_state(s, memory).stored_bits += bits
     if q.record:
         row = s.changes_count
         s.changes_count = row + 1
         if row < s.change_room:
-            change_at(s.memory_changes, row).time_cycles = s.now
-            change_at(s.memory_changes, row).memory = memory
-            change_at(s.memory_changes, row).change_bits = bits
+            change = at.change_row(s, row)
+            change.time_cycles = s.now
+            change.memory = memory
+            change.change_bits = bits
 
 
 @kernel
-def remaining_uses(q, s, copy):
+def remaining_uses(s, copy):
     """Needs that this copy still serves: those in its memory, and for a home one for each copy still to be sent."""
-    uses = copy_at(s.copies, copy).uses
-    piece = copy_at(s.copies, copy).piece
-    if piece_state_at(s.pieces, piece).home == copy:
-        uses += piece_state_at(s.pieces, piece).pending
-    return uses
+    c = at.copy(s, copy)
+    where = at.piece_state(s, c.piece)
+    return c.uses + where.pending if where.home == copy else c.uses
 
 
 @kernel
 def settle_copy(q, s, copy):
     """A copy is present without a pin, or its uses have changed: drop it if it is of no use, else offer it."""
-    uses = remaining_uses(q, s, copy)
+    uses = remaining_uses(s, copy)
     if uses == 0:
         drop(q, s, copy)
     else:
-        push_evictable(q, s, copy, uses * bits_of(q, s, copy))
+        push_evictable(s, copy, uses * at.bits_of(q, s, copy))
 
 
 @kernel
 def pin(q, s, copy):
     """Keep a copy where it is until it is unpinned."""
-    if copy_at(s.copies, copy).state == PRESENT and copy_at(s.copies, copy).pins == 0:
-        copy_memory(s, copy).evictable_bits -= piece_at(q.pieces, copy_at(s.copies, copy).piece).bits
-    copy_at(s.copies, copy).pins += 1
+    c = at.copy(s, copy)
+    if c.state == PRESENT and c.pins == 0:
+        at.memory_state(s, c.memory).evictable_bits -= at.bits_of(q, s, copy)
+    c.pins += 1
 
 
 @kernel
 def unpin(q, s, copy):
     """Take one pin away."""
-    copy_at(s.copies, copy).pins -= 1
-    if copy_at(s.copies, copy).pins > 0:
+    c = at.copy(s, copy)
+    c.pins -= 1
+    if c.pins > 0:
         return
-    memory = copy_at(s.copies, copy).memory
-    bits = bits_of(q, s, copy)
-    if copy_at(s.copies, copy).state == PRESENT:
-        memory_state_at(s.memories, memory).evictable_bits += bits
-        memory_state_at(s.memories, memory).changes += 1
+    room = at.memory_state(s, c.memory)
+    if c.state == PRESENT:
+        room.evictable_bits += at.bits_of(q, s, copy)
+        room.changes += 1
         settle_copy(q, s, copy)
-    elif copy_at(s.copies, copy).state == RESERVED:
-        copy_at(s.copies, copy).state = ABSENT
-        memory_state_at(s.memories, memory).claimed_bits -= bits
-        memory_state_at(s.memories, memory).changes += 1
+    elif c.state == RESERVED:
+        c.state = ABSENT
+        room.claimed_bits -= at.bits_of(q, s, copy)
+        room.changes += 1
 
 
 @kernel
 def become_present(q, s, copy):
     """The data of a copy has all arrived."""
-    copy_at(s.copies, copy).state = PRESENT
-    piece = copy_at(s.copies, copy).piece
-    if copy != piece_state_at(s.pieces, piece).home and copy_at(s.copies, copy).uses > 0 and is_sent_by_home(s, copy):
-        piece_state_at(s.pieces, piece).pending -= 1
-        touch_home(q, s, piece)
-    memory = copy_at(s.copies, copy).memory
-    memory_state_at(s.memories, memory).changes += 1
-    if copy_at(s.copies, copy).pins == 0:
-        memory_state_at(s.memories, memory).evictable_bits += piece_at(q.pieces, piece).bits
+    c = at.copy(s, copy)
+    c.state = PRESENT
+    where = at.piece_state(s, c.piece)
+    if copy != where.home and c.uses > 0 and is_sent_by_home(s, copy):
+        where.pending -= 1
+        touch_home(q, s, c.piece)
+    room = at.memory_state(s, c.memory)
+    room.changes += 1
+    if c.pins == 0:
+        room.evictable_bits += at.bits_of(q, s, copy)
         settle_copy(q, s, copy)
 
 
 @kernel
 def touch_home(q, s, piece):
     """The uses of the home of a piece have changed."""
-    home = piece_state_at(s.pieces, piece).home
-    if home >= 0 and copy_at(s.copies, home).state == PRESENT and copy_at(s.copies, home).pins == 0:
+    home = at.piece_state(s, piece).home
+    if home >= 0 and at.copy(s, home).state == PRESENT and at.copy(s, home).pins == 0:
         settle_copy(q, s, home)
 
 
 @kernel
 def is_sent_by_home(s, copy):
     """Whether the home of its piece, if there is one, waits for the copy to be there; it does not for detours."""
-    return not copy_at(s.copies, copy).takes_detour
+    return not at.copy(s, copy).takes_detour
 
 
 @kernel
 def drop(q, s, copy):
     """Free the space of a present copy without a pin at once."""
-    memory = copy_at(s.copies, copy).memory
-    bits = bits_of(q, s, copy)
-    copy_at(s.copies, copy).state = ABSENT
-    memory_state_at(s.memories, memory).evictable_bits -= bits
-    memory_state_at(s.memories, memory).claimed_bits -= bits
-    memory_state_at(s.memories, memory).changes += 1
-    store(q, s, memory, -bits)
+    c = at.copy(s, copy)
+    room = at.memory_state(s, c.memory)
+    bits = at.bits_of(q, s, copy)
+    c.state = ABSENT
+    room.evictable_bits -= bits
+    room.claimed_bits -= bits
+    room.changes += 1
+    store(q, s, c.memory, -bits)
 
 
 @kernel
 def evict(q, s, copy):
     """Give the space of a present copy away: at once if its data is elsewhere too, else once it is written."""
-    piece = copy_at(s.copies, copy).piece
-    home = piece_state_at(s.pieces, piece).home
-    if piece_state_at(s.pieces, piece).off_chip != NOT_OFF_CHIP or (
-        home != copy and home >= 0 and copy_at(s.copies, home).state == PRESENT
-    ):
+    c = at.copy(s, copy)
+    where = at.piece_state(s, c.piece)
+    home = where.home
+    if where.off_chip != NOT_OFF_CHIP or (home != copy and home >= 0 and at.copy(s, home).state == PRESENT):
         drop(q, s, copy)
     else:
-        memory = copy_at(s.copies, copy).memory
-        bits = piece_at(q.pieces, piece).bits
-        memory_state_at(s.memories, memory).evictable_bits -= bits
-        memory_state_at(s.memories, memory).claimed_bits -= bits
-        copy_at(s.copies, copy).state = LEAVING
+        room = at.memory_state(s, c.memory)
+        bits = at.bits_of(q, s, copy)
+        room.evictable_bits -= bits
+        room.claimed_bits -= bits
+        c.state = LEAVING
         request_write(q, s, copy, EVICTION)
     if home != copy and is_sent_by_home(s, copy):
-        piece_state_at(s.pieces, piece).pending += 1
-        touch_home(q, s, piece)
+        where.pending += 1
+        touch_home(q, s, c.piece)
 
 
 @kernel
 def request_write(q, s, copy, cause):
     """Queue a copy to be written off-chip; writes from one memory go one after the other."""
-    memory = copy_at(s.copies, copy).memory
-    piece_state_at(s.pieces, copy_at(s.copies, copy).piece).off_chip = BEING_WRITTEN
-    copy_at(s.copies, copy).write_cause = cause
-    copy_at(s.copies, copy).write_next = NONE
-    if memory_state_at(s.memories, memory).write_first == NONE:
-        memory_state_at(s.memories, memory).write_first = copy
-        cell_at(s.request, s.requests_count).value = q.core_count + memory
-        s.requests_count += 1
+    c = at.copy(s, copy)
+    room = at.memory_state(s, c.memory)
+    at.piece_state(s, c.piece).off_chip = BEING_WRITTEN
+    c.write_cause = cause
+    c.write_next = NONE
+    if room.write_first == NONE:
+        room.write_first = copy
+        add_request(s, q.core_count + c.memory)
     else:
-        copy_at(s.copies, memory_state_at(s.memories, memory).write_last).write_next = copy
-    memory_state_at(s.memories, memory).write_last = copy
+        at.copy(s, room.write_last).write_next = copy
+    room.write_last = copy
+
+
+@kernel
+def add_request(s, who):
+    """A core, or the number of cores plus a memory, waits to be served."""
+    at.request(s, s.requests_count).value = who
+    s.requests_count += 1
 
 
 @kernel
 def claim(q, s, core, cn):
     """Promise the CN all the space it lacks, in all its memories or in none; True if that was possible."""
     for operand in range(q.operand_count):
-        if memory_of(q, core, operand) >= 0:
-            memory = memory_state_at(s.memories, memory_of(q, core, operand))
-            memory.changes_before = memory.changes
+        if at.memory_of(q, core, operand) >= 0:
+            room = at.memory_state(s, at.memory_of(q, core, operand))
+            room.changes_before = room.changes
     possible = True
-    for need in range(node_at(q.nodes, cn).need_start, node_at(q.nodes, cn + 1).need_start):
-        copy = cell_at(s.need_copy, need).value
+    for need in at.needs_of(q, cn):
+        copy = at.need_copy(s, need)
         if copy >= 0:
-            possible = possible and copy_at(s.copies, copy).state != LEAVING
+            possible = possible and at.copy(s, copy).state != LEAVING
             reserve(q, s, copy)
-    for k in range(node_at(q.nodes, cn).output_start, node_at(q.nodes, cn + 1).output_start):
-        copy = piece_state_at(s.pieces, cell_at(q.output_piece, k).value).home
+    for output in at.outputs_of(q, cn):
+        copy = at.home_of_output(q, s, output)
         if copy >= 0:
             reserve(q, s, copy)
     for operand in range(q.operand_count):
-        memory = memory_of(q, core, operand)
+        memory = at.memory_of(q, core, operand)
         if memory >= 0 and memory != q.off_chip_memory:
-            bits = memory_state_at(s.memories, memory).claimed_bits - memory_state_at(s.memories, memory).evictable_bits
-            possible = possible and bits <= memory_at(q.memories, memory).capacity_bits
+            room = at.memory_state(s, memory)
+            possible = possible and room.claimed_bits - room.evictable_bits <= at.memory(q, memory).capacity_bits
     if not possible:
         release_claim(q, s, cn)
         for operand in range(q.operand_count):  # a failed claim changes nothing
-            if memory_of(q, core, operand) >= 0:
-                memory = memory_state_at(s.memories, memory_of(q, core, operand))
-                memory.changes = memory.changes_before
+            if at.memory_of(q, core, operand) >= 0:
+                room = at.memory_state(s, at.memory_of(q, core, operand))
+                room.changes = room.changes_before
         return False
     for operand in range(q.operand_count):
-        memory = memory_of(q, core, operand)
-        while (
-            memory >= 0
-            and memory_state_at(s.memories, memory).claimed_bits > memory_at(q.memories, memory).capacity_bits
-        ):
+        memory = at.memory_of(q, core, operand)
+        while memory >= 0 and at.memory_state(s, memory).claimed_bits > at.memory(q, memory).capacity_bits:
             evict(q, s, pop_evictable(s, memory))
     return True
 
@@ -207,20 +203,23 @@ def claim(q, s, core, cn):
 def reserve(q, s, copy):
     """Pin a copy, and promise it space where it has none."""
     pin(q, s, copy)
-    if copy_at(s.copies, copy).state == ABSENT:
-        copy_at(s.copies, copy).state = RESERVED
-        copy_memory(s, copy).claimed_bits += piece_at(q.pieces, copy_at(s.copies, copy).piece).bits
+    c = at.copy(s, copy)
+    if c.state == ABSENT:
+        c.state = RESERVED
+        at.memory_state(s, c.memory).claimed_bits += at.bits_of(q, s, copy)
 
 
 @kernel
 def release_claim(q, s, cn):
     """Take back what `claim` has promised and pinned; what has arrived or is under way stays."""
-    for need in range(node_at(q.nodes, cn).need_start, node_at(q.nodes, cn + 1).need_start):
-        if cell_at(s.need_copy, need).value >= 0:
-            unpin(q, s, cell_at(s.need_copy, need).value)
-    for k in range(node_at(q.nodes, cn).output_start, node_at(q.nodes, cn + 1).output_start):
-        if piece_state_at(s.pieces, cell_at(q.output_piece, k).value).home >= 0:
-            unpin(q, s, piece_state_at(s.pieces, cell_at(q.output_piece, k).value).home)
+    for need in at.needs_of(q, cn):
+        copy = at.need_copy(s, need)
+        if copy >= 0:
+            unpin(q, s, copy)
+    for output in at.outputs_of(q, cn):
+        copy = at.home_of_output(q, s, output)
+        if copy >= 0:
+            unpin(q, s, copy)
 
 
 @kernel
@@ -228,50 +227,42 @@ def changes_of(q, s, core):
     """A number that differs when a claim of the core might succeed that has failed before."""
     total = 0
     for operand in range(q.operand_count):
-        if memory_of(q, core, operand) >= 0:
-            total += memory_state_at(s.memories, memory_of(q, core, operand)).changes
+        memory = at.memory_of(q, core, operand)
+        if memory >= 0:
+            total += at.memory_state(s, memory).changes
     return total
 
 
 @kernel
 def is_valid(s, copy, version):
     """Whether an entry among the candidates for eviction still says the truth."""
-    return (
-        copy_at(s.copies, copy).version == version
-        and copy_at(s.copies, copy).state == PRESENT
-        and copy_at(s.copies, copy).pins == 0
-    )
+    c = at.copy(s, copy)
+    return c.version == version and c.state == PRESENT and c.pins == 0
 
 
 @kernel
-def push_evictable(q, s, copy, key):
+def push_evictable(s, copy, key):
     """Enter a copy, with its present key, among those that may be evicted; entries made before become void."""
-    memory = copy_at(s.copies, copy).memory
-    start = memory_state_at(s.memories, memory).evict_start
-    if start + memory_state_at(s.memories, memory).evict_count == memory_state_at(s.memories, memory + 1).evict_start:
-        compact(s, memory)
-    copy_at(s.copies, copy).version += 1
-    memory_state_at(s.memories, memory).evict_count += 1
-    sift_up(s, start, memory_state_at(s.memories, memory).evict_count - 1, key, copy, copy_at(s.copies, copy).version)
+    c = at.copy(s, copy)
+    room = at.memory_state(s, c.memory)
+    if room.evict_start + room.evict_count == at.memory_state(s, c.memory + 1).evict_start:
+        compact(s, c.memory)
+    c.version += 1
+    room.evict_count += 1
+    sift_up(s, room.evict_start, room.evict_count - 1, key, copy, c.version)
 
 
 @kernel
 def pop_evictable(s, memory):
     """Take out the copy with the smallest key, ties by number; there must be one."""
-    start = memory_state_at(s.memories, memory).evict_start
+    room = at.memory_state(s, memory)
+    start = room.evict_start
     while True:
-        copy = entry_at(s.entries, start).copy
-        version = entry_at(s.entries, start).version
-        memory_state_at(s.memories, memory).evict_count -= 1
-        last = start + memory_state_at(s.memories, memory).evict_count
-        sift_down(
-            s,
-            start,
-            memory_state_at(s.memories, memory).evict_count,
-            entry_at(s.entries, last).key,
-            entry_at(s.entries, last).copy,
-            entry_at(s.entries, last).version,
-        )
+        copy = at.entry(s, start).copy
+        version = at.entry(s, start).version
+        room.evict_count -= 1
+        last = at.entry(s, start + room.evict_count)
+        sift_down(s, start, room.evict_count, last.key, last.copy, last.version)
         if is_valid(s, copy, version):
             return copy
 
@@ -279,16 +270,15 @@ def pop_evictable(s, memory):
 @kernel
 def compact(s, memory):
     """Throw void entries away; there is at most one valid entry a copy, and room for twice as many."""
-    start = memory_state_at(s.memories, memory).evict_start
-    count = memory_state_at(s.memories, memory).evict_count
+    room = at.memory_state(s, memory)
+    start = room.evict_start
     kept = 0
-    for i in range(start, start + count):
-        if is_valid(s, entry_at(s.entries, i).copy, entry_at(s.entries, i).version):
-            sift_up(
-                s, start, kept, entry_at(s.entries, i).key, entry_at(s.entries, i).copy, entry_at(s.entries, i).version
-            )
+    for i in range(start, start + room.evict_count):
+        entry = at.entry(s, i)
+        if is_valid(s, entry.copy, entry.version):
+            sift_up(s, start, kept, entry.key, entry.copy, entry.version)
             kept += 1
-    memory_state_at(s.memories, memory).evict_count = kept
+    room.evict_count = kept
 
 
 @kernel
@@ -296,16 +286,12 @@ def sift_up(s, start, place, key, copy, version):
     """Put an entry into the heap whose free place is the last one."""
     while place > 0:
         parent = (place - 1) // 2
-        other = entry_at(s.entries, start + parent).key
-        if other < key or (other == key and entry_at(s.entries, start + parent).copy <= copy):
+        above = at.entry(s, start + parent)
+        if above.key < key or (above.key == key and above.copy <= copy):
             break
-        entry_at(s.entries, start + place).key = other
-        entry_at(s.entries, start + place).copy = entry_at(s.entries, start + parent).copy
-        entry_at(s.entries, start + place).version = entry_at(s.entries, start + parent).version
+        set_entry(s, start + place, above.key, above.copy, above.version)
         place = parent
-    entry_at(s.entries, start + place).key = key
-    entry_at(s.entries, start + place).copy = copy
-    entry_at(s.entries, start + place).version = version
+    set_entry(s, start + place, key, copy, version)
 
 
 @kernel
@@ -315,19 +301,22 @@ def sift_down(s, start, count, key, copy, version):
     while 2 * place + 1 < count:
         child = 2 * place + 1
         if child + 1 < count:
-            left = entry_at(s.entries, start + child).key
-            right = entry_at(s.entries, start + child + 1).key
-            if right < left or (
-                right == left and entry_at(s.entries, start + child + 1).copy < entry_at(s.entries, start + child).copy
-            ):
+            left = at.entry(s, start + child)
+            right = at.entry(s, start + child + 1)
+            if right.key < left.key or (right.key == left.key and right.copy < left.copy):
                 child += 1
-        other = entry_at(s.entries, start + child).key
-        if key < other or (key == other and copy <= entry_at(s.entries, start + child).copy):
+        below = at.entry(s, start + child)
+        if key < below.key or (key == below.key and copy <= below.copy):
             break
-        entry_at(s.entries, start + place).key = other
-        entry_at(s.entries, start + place).copy = entry_at(s.entries, start + child).copy
-        entry_at(s.entries, start + place).version = entry_at(s.entries, start + child).version
+        set_entry(s, start + place, below.key, below.copy, below.version)
         place = child
-    entry_at(s.entries, start + place).key = key
-    entry_at(s.entries, start + place).copy = copy
-    entry_at(s.entries, start + place).version = version
+    set_entry(s, start + place, key, copy, version)
+
+
+@kernel
+def set_entry(s, place, key, copy, version):
+    """Write an entry of a heap."""
+    entry = at.entry(s, place)
+    entry.key = key
+    entry.copy = copy
+    entry.version = version

@@ -5,8 +5,6 @@ Fields that are named after something in the plural hold the address of an array
 
 import numpy as np
 
-from tilewright.record_pointer import RecordPointer
-
 # A copy of a piece in a memory.
 ABSENT, RESERVED, ARRIVING, PRESENT, LEAVING = range(5)
 # The CN that a core prepares.
@@ -100,25 +98,3 @@ words_written [cause * memories + memory] are arrays of CELL."""
 
 GRAPH = _record("node_count finished latency head runtime tail waiting queue mark start successor delay")
 """For paths: arrays of CELL by CN and by edge."""
-
-cell_at = RecordPointer(CELL)
-node_at = RecordPointer(NODE)
-need_at = RecordPointer(NEED)
-piece_at = RecordPointer(PIECE)
-memory_at = RecordPointer(MEMORY)
-link_at = RecordPointer(LINK)
-pair_at = RecordPointer(PAIR)
-cost_at = RecordPointer(COST)
-stream_at = RecordPointer(STREAM)
-node_state_at = RecordPointer(NODE_STATE)
-piece_state_at = RecordPointer(PIECE_STATE)
-copy_at = RecordPointer(COPY)
-memory_state_at = RecordPointer(MEMORY_STATE)
-entry_at = RecordPointer(ENTRY)
-core_at = RecordPointer(CORE)
-link_state_at = RecordPointer(LINK_STATE)
-flight_at = RecordPointer(FLIGHT)
-event_at = RecordPointer(EVENT)
-transfer_at = RecordPointer(TRANSFER_LOG)
-stream_log_at = RecordPointer(STREAM_LOG)
-change_at = RecordPointer(CHANGE_LOG)

@@ -1,7 +1,7 @@
 """Data on the move (compiled): shares of links, fetches, broadcasts, writes to the off-chip memory, prefetches."""
 
 from tilewright.compiled import kernel
-from tilewright.scheduling.access_kernel import bits_of, has_path, words
+from tilewright.scheduling import access_kernel as at
 from tilewright.scheduling.candidate_kernel import add_event
 from tilewright.scheduling.residency_kernel import become_present, pin, request_write, store, unpin
 from tilewright.scheduling.state_record import (
@@ -17,32 +17,18 @@ from tilewright.scheduling.state_record import (
     PRESENT,
     RESERVED,
     SINK_OUTPUT,
-    cell_at,
-    copy_at,
-    core_at,
-    flight_at,
-    link_at,
-    link_state_at,
-    memory_at,
-    memory_state_at,
-    need_at,
-    node_at,
-    pair_at,
-    piece_at,
-    piece_state_at,
-    transfer_at,
 )
 
 
 @kernel
 def share_of(q, s, pair, source_memory, target_memory, bits):
     """Bits per cycle that a transfer over the links of a pair of cores gets if it starts now; 0: it waits."""
-    full = min(bits, memory_at(q.memories, source_memory).read_bits, memory_at(q.memories, target_memory).write_bits)
-    for hop in range(pair_at(q.pairs, pair).start, pair_at(q.pairs, pair + 1).start):
-        full = min(full, link_at(q.links, cell_at(q.path_link, hop).value).bits_per_cycle)
+    full = min(bits, at.memory(q, source_memory).read_bits, at.memory(q, target_memory).write_bits)
+    for hop in at.hops_of(q, pair):
+        full = min(full, at.link(q, at.link_of(q, hop)).bits_per_cycle)
     share = full
-    for hop in range(pair_at(q.pairs, pair).start, pair_at(q.pairs, pair + 1).start):
-        share = min(share, link_state_at(s.links, cell_at(q.path_link, hop).value).free_bits_per_cycle)
+    for hop in at.hops_of(q, pair):
+        share = min(share, at.link_state(s, at.link_of(q, hop)).free_bits_per_cycle)
     return share if share * q.share_divisor >= full else 0
 
 
@@ -50,8 +36,8 @@ def share_of(q, s, pair, source_memory, target_memory, bits):
 def on_path(q, pair, link):
     """Whether a link is on the path of a pair of cores."""
     if pair >= 0:
-        for hop in range(pair_at(q.pairs, pair).start, pair_at(q.pairs, pair + 1).start):
-            if cell_at(q.path_link, hop).value == link:
+        for hop in at.hops_of(q, pair):
+            if at.link_of(q, hop) == link:
                 return True
     return False
 
@@ -62,88 +48,85 @@ def start_flight(q, s, copy, source, cause, pair, shared, rate):
 
     Links that the flight `shared` uses too carry the data already; what is read was read for that flight.
     """
-    piece = copy_at(s.copies, copy).piece
-    bits = piece_at(q.pieces, piece).bits
-    cores = q.core_count
-    if s.free_flights > 0:
-        s.free_flights -= 1
-        flight = cell_at(s.flight_free, s.free_flights).value
-    else:
-        flight = s.flights_count
-        s.flights_count += 1
-    flight_at(s.flights, flight).copy = copy
-    flight_at(s.flights, flight).source = source
-    flight_at(s.flights, flight).cause = cause
-    flight_at(s.flights, flight).rate = rate
-    flight_at(s.flights, flight).path = pair
-    flight_at(s.flights, flight).shared = shared
-    for hop in range(pair_at(q.pairs, pair).start, pair_at(q.pairs, pair + 1).start):
-        link = cell_at(q.path_link, hop).value
+    c = at.copy(s, copy)
+    bits = at.piece(q, c.piece).bits
+    number = new_flight(s)
+    flight = at.flight(s, number)
+    flight.copy = copy
+    flight.source = source
+    flight.cause = cause
+    flight.rate = rate
+    flight.path = pair
+    flight.shared = shared
+    for hop in at.hops_of(q, pair):
+        link = at.link_of(q, hop)
         if not on_path(q, shared, link):
-            link_state_at(s.links, link).free_bits_per_cycle -= rate
-            cell_at(s.link_bits, cause * q.link_count + link).value += bits
+            at.link_state(s, link).free_bits_per_cycle -= rate
+            at.link_bits(q, s, cause, link).value += bits
     source_memory = q.off_chip_memory
-    target_memory = copy_at(s.copies, copy).memory
+    target_memory = q.off_chip_memory
     if cause == EVICTION or cause == SINK_OUTPUT:
-        source_memory = copy_at(s.copies, copy).memory
-        target_memory = q.off_chip_memory
-    elif source >= 0:
-        source_memory = copy_at(s.copies, source).memory
+        source_memory = c.memory
+    else:
+        target_memory = c.memory
+        if source >= 0:
+            source_memory = at.copy(s, source).memory
     if shared == NONE:
-        cell_at(s.words_read, cause * q.memory_count + source_memory).value += words(
-            bits, memory_at(q.memories, source_memory).read_bits
-        )
-    cell_at(s.words_written, cause * q.memory_count + target_memory).value += words(
-        bits, memory_at(q.memories, target_memory).write_bits
-    )
-    end = s.now + words(bits, rate)
-    add_event(s, end, cores + flight)
+        at.words_read(q, s, cause, source_memory).value += at.words(bits, at.memory(q, source_memory).read_bits)
+    at.words_written(q, s, cause, target_memory).value += at.words(bits, at.memory(q, target_memory).write_bits)
+    end = s.now + at.words(bits, rate)
+    add_event(s, end, q.core_count + number)
     if q.record:
-        log_transfer(q, s, piece, cause, source_memory, target_memory, pair, end, rate, shared)
+        log_transfer(q, s, flight, source_memory, target_memory, end)
 
 
 @kernel
-def log_transfer(q, s, piece, cause, source_memory, target_memory, pair, end, rate, shared):
+def new_flight(s):
+    """Number for a flight: one that has ended gives it up, else the next one."""
+    if s.free_flights > 0:
+        s.free_flights -= 1
+        return at.cell(s.flight_free, s.free_flights).value
+    s.flights_count += 1
+    return s.flights_count - 1
+
+
+@kernel
+def log_transfer(q, s, flight, source_memory, target_memory, end):
     """Add a row to the log; rows beyond its room are counted only."""
     row = s.transfers_count
     s.transfers_count = row + 1
-    cores = q.core_count
     if row < s.transfer_room:
-        transfer_at(s.transfers, row).piece = piece
-        transfer_at(s.transfers, row).cause = cause
-        transfer_at(s.transfers, row).source_memory = source_memory
-        transfer_at(s.transfers, row).target_memory = target_memory
-        transfer_at(s.transfers, row).source_core = pair // cores
-        transfer_at(s.transfers, row).target_core = pair % cores
-        transfer_at(s.transfers, row).start_cycles = s.now
-        transfer_at(s.transfers, row).end_cycles = end
-        transfer_at(s.transfers, row).bits_per_cycle = rate
-        transfer_at(s.transfers, row).broadcast_of = shared
+        transfer = at.transfer_row(s, row)
+        transfer.piece = at.copy(s, flight.copy).piece
+        transfer.cause = flight.cause
+        transfer.source_memory = source_memory
+        transfer.target_memory = target_memory
+        transfer.source_core = at.source_core(q, flight.path)
+        transfer.target_core = at.target_core(q, flight.path)
+        transfer.start_cycles = s.now
+        transfer.end_cycles = end
+        transfer.bits_per_cycle = flight.rate
+        transfer.broadcast_of = flight.shared
 
 
 @kernel
 def source_pair(q, s, copy, core):
     """The pair (source core, core) by which a copy can be fetched now; NONE: its data is nowhere yet."""
-    piece = copy_at(s.copies, copy).piece
-    home = piece_state_at(s.pieces, piece).home
-    cores = q.core_count
-    if home >= 0 and home != copy and copy_at(s.copies, home).state == PRESENT:
-        source = copy_at(s.copies, home).core
-        if has_path(q, source, core):
-            return source * cores + core
-    if piece_state_at(s.pieces, piece).off_chip == OFF_CHIP:
-        return q.off_chip_core * cores + core
+    where = at.piece_state(s, at.copy(s, copy).piece)
+    home = where.home
+    if home >= 0 and home != copy and at.copy(s, home).state == PRESENT:
+        source = at.copy(s, home).core
+        if at.has_path(q, source, core):
+            return at.pair_of(q, source, core)
+    if where.off_chip == OFF_CHIP:
+        return at.pair_of(q, q.off_chip_core, core)
     return NONE
 
 
 @kernel
 def has_room(q, s, copy):
     """Whether the memory can take the copy now."""
-    memory = copy_at(s.copies, copy).memory
-    return (
-        memory_state_at(s.memories, memory).stored_bits + bits_of(q, s, copy)
-        <= memory_at(q.memories, memory).capacity_bits
-    )
+    return at.fits(q, s, at.copy(s, copy).memory, at.bits_of(q, s, copy))
 
 
 @kernel
@@ -152,22 +135,22 @@ def fetch(q, s, copy, core):
     pair = source_pair(q, s, copy, core)
     if pair == NONE or not has_room(q, s, copy):
         return False
-    piece = copy_at(s.copies, copy).piece
+    c = at.copy(s, copy)
     cause = OFF_CHIP_FETCH
     source = NONE
     source_memory = q.off_chip_memory
-    if pair // q.core_count != q.off_chip_core:
+    if at.source_core(q, pair) != q.off_chip_core:
         cause = CORE_TO_CORE
-        source = piece_state_at(s.pieces, piece).home
-        source_memory = copy_at(s.copies, source).memory
-    rate = share_of(q, s, pair, source_memory, copy_at(s.copies, copy).memory, piece_at(q.pieces, piece).bits)
+        source = at.piece_state(s, c.piece).home
+        source_memory = at.copy(s, source).memory
+    rate = share_of(q, s, pair, source_memory, c.memory, at.bits_of(q, s, copy))
     if rate == 0:
         return False
     begin_arrival(q, s, copy, source)
     start_flight(q, s, copy, source, cause, pair, NONE, rate)
-    for hop in range(pair_at(q.pairs, pair).start, pair_at(q.pairs, pair + 1).start):
-        if link_at(q.links, cell_at(q.path_link, hop).value).is_broadcast:
-            broadcast(q, s, piece, source, cause, pair, rate)
+    for hop in at.hops_of(q, pair):
+        if at.link(q, at.link_of(q, hop)).is_broadcast:
+            broadcast(q, s, c.piece, source, cause, pair, rate)
             break
     return True
 
@@ -175,8 +158,9 @@ def fetch(q, s, copy, core):
 @kernel
 def begin_arrival(q, s, copy, source):
     """Take the space of a copy, and keep what it is read from."""
-    copy_at(s.copies, copy).state = ARRIVING
-    store(q, s, copy_at(s.copies, copy).memory, bits_of(q, s, copy))
+    c = at.copy(s, copy)
+    c.state = ARRIVING
+    store(q, s, c.memory, at.bits_of(q, s, copy))
     if source >= 0:
         pin(q, s, source)
 
@@ -184,25 +168,18 @@ def begin_arrival(q, s, copy, source):
 @kernel
 def broadcast(q, s, piece, source, cause, pair, rate):
     """Let every core whose next fetch is this piece, from the same source over a common bus, have it at once."""
-    cores = q.core_count
-    for core in range(cores):
-        if core_at(s.cores, core).slot_state != CLAIMED:
+    for core in range(q.core_count):
+        state = at.core(s, core)
+        if state.slot_state != CLAIMED:
             continue
         skip_served(q, s, core)
-        need = core_at(s.cores, core).issued
-        if (
-            need == node_at(q.nodes, core_at(s.cores, core).slot + 1).need_start
-            or need_at(q.needs, need).piece != piece
-        ):
+        if state.issued == at.needs_of(q, state.slot).stop or at.need(q, state.issued).piece != piece:
             continue
-        copy = cell_at(s.need_copy, need).value
+        copy = at.need_copy(s, state.issued)
         own = source_pair(q, s, copy, core)
-        if own == NONE or own // cores != pair // cores or not has_room(q, s, copy):
+        if own == NONE or at.source_core(q, own) != at.source_core(q, pair) or not has_room(q, s, copy):
             continue
-        if (
-            can_listen(q, s, own, pair, rate)
-            and memory_at(q.memories, copy_at(s.copies, copy).memory).write_bits >= rate
-        ):
+        if can_listen(q, s, own, pair, rate) and at.memory(q, at.copy(s, copy).memory).write_bits >= rate:
             begin_arrival(q, s, copy, source)
             start_flight(q, s, copy, source, cause, own, pair, rate)
 
@@ -211,11 +188,11 @@ def broadcast(q, s, piece, source, cause, pair, rate):
 def can_listen(q, s, own, pair, rate):
     """Whether two paths have a bus in common and the rest of the first has the width."""
     common_bus = False
-    for hop in range(pair_at(q.pairs, own).start, pair_at(q.pairs, own + 1).start):
-        link = cell_at(q.path_link, hop).value
+    for hop in at.hops_of(q, own):
+        link = at.link_of(q, hop)
         if on_path(q, pair, link):
-            common_bus = common_bus or link_at(q.links, link).is_broadcast
-        elif link_state_at(s.links, link).free_bits_per_cycle < rate:
+            common_bus = common_bus or at.link(q, link).is_broadcast
+        elif at.link_state(s, link).free_bits_per_cycle < rate:
             return False
     return common_bus
 
@@ -223,63 +200,62 @@ def can_listen(q, s, own, pair, rate):
 @kernel
 def skip_served(q, s, core):
     """Move on to the next need of the prepared CN that must still be fetched."""
-    end = node_at(q.nodes, core_at(s.cores, core).slot + 1).need_start
-    while core_at(s.cores, core).issued < end:
-        copy = cell_at(s.need_copy, core_at(s.cores, core).issued).value
-        if copy >= 0 and copy_at(s.copies, copy).state == RESERVED:
+    state = at.core(s, core)
+    end = at.needs_of(q, state.slot).stop
+    while state.issued < end:
+        copy = at.need_copy(s, state.issued)
+        if copy >= 0 and at.copy(s, copy).state == RESERVED:
             break
-        core_at(s.cores, core).issued += 1
+        state.issued += 1
 
 
 @kernel
 def write_first(q, s, memory):
     """Start the next write from a memory to the off-chip memory; True if it could start."""
-    copy = memory_state_at(s.memories, memory).write_first
-    piece = copy_at(s.copies, copy).piece
-    pair = copy_at(s.copies, copy).core * q.core_count + q.off_chip_core
-    rate = share_of(q, s, pair, memory, q.off_chip_memory, piece_at(q.pieces, piece).bits)
+    room = at.memory_state(s, memory)
+    copy = room.write_first
+    c = at.copy(s, copy)
+    pair = at.pair_of(q, c.core, q.off_chip_core)
+    rate = share_of(q, s, pair, memory, q.off_chip_memory, at.bits_of(q, s, copy))
     if rate == 0:
         return False
-    memory_state_at(s.memories, memory).write_first = copy_at(s.copies, copy).write_next
-    start_flight(q, s, copy, copy, copy_at(s.copies, copy).write_cause, pair, NONE, rate)
+    room.write_first = c.write_next
+    start_flight(q, s, copy, copy, c.write_cause, pair, NONE, rate)
     return True
 
 
 @kernel
-def end_flight(q, s, flight):
+def end_flight(q, s, number):
     """A transfer ends: its links are free, its data is there."""
-    copy = flight_at(s.flights, flight).copy
-    pair = flight_at(s.flights, flight).path
-    for hop in range(pair_at(q.pairs, pair).start, pair_at(q.pairs, pair + 1).start):
-        if not on_path(q, flight_at(s.flights, flight).shared, cell_at(q.path_link, hop).value):
-            link_state_at(s.links, cell_at(q.path_link, hop).value).free_bits_per_cycle += flight_at(
-                s.flights, flight
-            ).rate
-    cell_at(s.flight_free, s.free_flights).value = flight
+    flight = at.flight(s, number)
+    for hop in at.hops_of(q, flight.path):
+        link = at.link_of(q, hop)
+        if not on_path(q, flight.shared, link):
+            at.link_state(s, link).free_bits_per_cycle += flight.rate
+    at.cell(s.flight_free, s.free_flights).value = number
     s.free_flights += 1
-    cause = flight_at(s.flights, flight).cause
-    if cause == EVICTION or cause == SINK_OUTPUT:
-        end_write(q, s, copy)
+    if flight.cause == EVICTION or flight.cause == SINK_OUTPUT:
+        end_write(q, s, flight.copy)
         return
-    core = pair % q.core_count
-    if core_at(s.cores, core).prefetching == copy:
-        core_at(s.cores, core).prefetching = NONE
-    become_present(q, s, copy)
-    if flight_at(s.flights, flight).source >= 0:
-        unpin(q, s, flight_at(s.flights, flight).source)
+    state = at.core(s, at.target_core(q, flight.path))
+    if state.prefetching == flight.copy:
+        state.prefetching = NONE
+    become_present(q, s, flight.copy)
+    if flight.source >= 0:
+        unpin(q, s, flight.source)
 
 
 @kernel
 def end_write(q, s, copy):
     """A copy has been written off-chip; where it was leaving, its space is free."""
-    piece = copy_at(s.copies, copy).piece
-    piece_state_at(s.pieces, piece).off_chip = OFF_CHIP
-    store(q, s, q.off_chip_memory, piece_at(q.pieces, piece).bits)
-    if copy_at(s.copies, copy).state == LEAVING:
-        memory = copy_at(s.copies, copy).memory
-        copy_at(s.copies, copy).state = ABSENT
-        memory_state_at(s.memories, memory).changes += 1
-        store(q, s, memory, -piece_at(q.pieces, piece).bits)
+    c = at.copy(s, copy)
+    bits = at.bits_of(q, s, copy)
+    at.piece_state(s, c.piece).off_chip = OFF_CHIP
+    store(q, s, q.off_chip_memory, bits)
+    if c.state == LEAVING:
+        c.state = ABSENT
+        at.memory_state(s, c.memory).changes += 1
+        store(q, s, c.memory, -bits)
     else:
         unpin(q, s, copy)
 
@@ -287,15 +263,16 @@ def end_write(q, s, copy):
 @kernel
 def produce(q, s, piece):
     """The CN that makes a piece has ended."""
-    copy = piece_state_at(s.pieces, piece).home
+    where = at.piece_state(s, piece)
+    copy = where.home
     if copy == NONE:
-        piece_state_at(s.pieces, piece).off_chip = OFF_CHIP
-        store(q, s, q.off_chip_memory, piece_at(q.pieces, piece).bits)
+        where.off_chip = OFF_CHIP
+        store(q, s, q.off_chip_memory, at.piece(q, piece).bits)
         return
-    copy_at(s.copies, copy).state = PRESENT
-    if piece_at(q.pieces, piece).is_output:
+    at.copy(s, copy).state = PRESENT
+    if at.piece(q, piece).is_output:
         request_write(q, s, copy, SINK_OUTPUT)  # stays pinned until it is written
-    elif piece_state_at(s.pieces, piece).off_chip_uses > 0:
+    elif where.off_chip_uses > 0:
         request_write(q, s, copy, EVICTION)
     else:
         unpin(q, s, copy)
@@ -304,27 +281,27 @@ def produce(q, s, piece):
 @kernel
 def prefetch(q, s, core):
     """Fetch the next constant ahead if nothing stands in the way; one at a time, never evicting."""
-    if core_at(s.cores, core).prefetching != NONE:
+    state = at.core(s, core)
+    if state.prefetching != NONE:
         return
-    end = core_at(s.cores, core + 1).prefetch_start
-    while core_at(s.cores, core).prefetch_next < end:
-        copy = cell_at(s.prefetch_copy, core_at(s.cores, core).prefetch_next).value
-        if copy_at(s.copies, copy).state == ABSENT and copy_at(s.copies, copy).uses > 0:
+    end = at.core(s, core + 1).prefetch_start
+    while state.prefetch_next < end:
+        waiting = at.copy(s, at.cell(s.prefetch_copy, state.prefetch_next).value)
+        if waiting.state == ABSENT and waiting.uses > 0:
             break
-        core_at(s.cores, core).prefetch_next += 1
-    if core_at(s.cores, core).prefetch_next == end:
+        state.prefetch_next += 1
+    if state.prefetch_next == end:
         return
-    copy = cell_at(s.prefetch_copy, core_at(s.cores, core).prefetch_next).value
-    memory = copy_at(s.copies, copy).memory
-    bits = bits_of(q, s, copy)
-    pair = q.off_chip_core * q.core_count + core
-    if memory_state_at(s.memories, memory).claimed_bits + bits > memory_at(
-        q.memories, memory
-    ).capacity_bits or not has_room(q, s, copy):
+    copy = at.cell(s.prefetch_copy, state.prefetch_next).value
+    memory = at.copy(s, copy).memory
+    room = at.memory_state(s, memory)
+    bits = at.bits_of(q, s, copy)
+    if room.claimed_bits + bits > at.memory(q, memory).capacity_bits or not has_room(q, s, copy):
         return
+    pair = at.pair_of(q, q.off_chip_core, core)
     rate = share_of(q, s, pair, q.off_chip_memory, memory, bits)
     if rate > 0:
-        memory_state_at(s.memories, memory).claimed_bits += bits
+        room.claimed_bits += bits
         begin_arrival(q, s, copy, NONE)
         start_flight(q, s, copy, NONE, OFF_CHIP_FETCH, pair, NONE, rate)
-        core_at(s.cores, core).prefetching = copy
+        state.prefetching = copy

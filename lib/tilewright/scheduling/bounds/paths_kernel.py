@@ -1,7 +1,7 @@
 """Paths through the graph of CNs (compiled)."""
 
 from tilewright.compiled import kernel
-from tilewright.scheduling.state_record import cell_at
+from tilewright.scheduling.access_kernel import cell
 
 
 @kernel
@@ -12,32 +12,32 @@ def longest_paths(g, _count):
     """
     last = 0
     for cn in range(g.node_count):
-        if cell_at(g.waiting, cn).value == 0:
-            cell_at(g.queue, last).value = cn
+        if cell(g.waiting, cn).value == 0:
+            cell(g.queue, last).value = cn
             last += 1
     first = 0
     g.latency = 0
     while first < last:
-        cn = cell_at(g.queue, first).value
+        cn = cell(g.queue, first).value
         first += 1
-        end = cell_at(g.head, cn).value + cell_at(g.runtime, cn).value
-        g.latency = max(g.latency, end + cell_at(g.tail, cn).value)
-        for edge in range(cell_at(g.start, cn).value, cell_at(g.start, cn + 1).value):
-            successor = cell_at(g.successor, edge).value
-            head = cell_at(g.head, successor)
-            head.value = max(head.value, end + cell_at(g.delay, edge).value)
-            cell_at(g.waiting, successor).value -= 1
-            if cell_at(g.waiting, successor).value == 0:
-                cell_at(g.queue, last).value = successor
+        end = cell(g.head, cn).value + cell(g.runtime, cn).value
+        g.latency = max(g.latency, end + cell(g.tail, cn).value)
+        for edge in range(cell(g.start, cn).value, cell(g.start, cn + 1).value):
+            successor = cell(g.successor, edge).value
+            head = cell(g.head, successor)
+            head.value = max(head.value, end + cell(g.delay, edge).value)
+            cell(g.waiting, successor).value -= 1
+            if cell(g.waiting, successor).value == 0:
+                cell(g.queue, last).value = successor
                 last += 1
     g.finished = first
     for place in range(first):
-        cn = cell_at(g.queue, first - 1 - place).value
-        tail = cell_at(g.tail, cn)
-        for edge in range(cell_at(g.start, cn).value, cell_at(g.start, cn + 1).value):
-            successor = cell_at(g.successor, edge).value
-            behind = cell_at(g.runtime, successor).value + cell_at(g.tail, successor).value
-            tail.value = max(tail.value, cell_at(g.delay, edge).value + behind)
+        cn = cell(g.queue, first - 1 - place).value
+        tail = cell(g.tail, cn)
+        for edge in range(cell(g.start, cn).value, cell(g.start, cn + 1).value):
+            successor = cell(g.successor, edge).value
+            behind = cell(g.runtime, successor).value + cell(g.tail, successor).value
+            tail.value = max(tail.value, cell(g.delay, edge).value + behind)
 
 
 @kernel
@@ -47,18 +47,18 @@ def cns_around(g, chosen):
     After `longest_paths`.
     """
     for cn in range(g.node_count):
-        cell_at(g.mark, cn).value = 0
-    cell_at(g.mark, chosen).value = 2
+        cell(g.mark, cn).value = 0
+    cell(g.mark, chosen).value = 2
     for place in range(g.node_count):
-        cn = cell_at(g.queue, place).value
-        if cell_at(g.mark, cn).value == 2:
-            for edge in range(cell_at(g.start, cn).value, cell_at(g.start, cn + 1).value):
-                cell_at(g.mark, cell_at(g.successor, edge).value).value = 2
-    cell_at(g.mark, chosen).value = 1
+        cn = cell(g.queue, place).value
+        if cell(g.mark, cn).value == 2:
+            for edge in range(cell(g.start, cn).value, cell(g.start, cn + 1).value):
+                cell(g.mark, cell(g.successor, edge).value).value = 2
+    cell(g.mark, chosen).value = 1
     for place in range(g.node_count):
-        cn = cell_at(g.queue, g.node_count - 1 - place).value
-        for edge in range(cell_at(g.start, cn).value, cell_at(g.start, cn + 1).value):
-            if cell_at(g.mark, cell_at(g.successor, edge).value).value == 1:
-                cell_at(g.mark, cn).value = 1
+        cn = cell(g.queue, g.node_count - 1 - place).value
+        for edge in range(cell(g.start, cn).value, cell(g.start, cn + 1).value):
+            if cell(g.mark, cell(g.successor, edge).value).value == 1:
+                cell(g.mark, cn).value = 1
                 break
-    cell_at(g.mark, chosen).value = 0
+    cell(g.mark, chosen).value = 0

@@ -67,6 +67,18 @@ def write_link(problem, ws, x, v, o, m, d, count, cycles, period, allowed, bandw
 
 
 @kernel
+def all_tiles_known(problem, x, k):
+    """Whether the boundary above every tile that memory `k` holds is closed."""
+    for j in range(problem.operand_count):
+        o = problem.memory_operands[k, j]
+        if o >= 0:
+            m = problem.memory_levels[k, j]
+            if m >= x.child_level[o] or m == problem.level_count[o] - 1:
+                return False
+    return True
+
+
+@kernel
 def write_shares(problem, ws, x):
     """Effective shares of the memories whose boundaries are closed; none where they are open."""
     for o in range(problem.operand_count):
@@ -81,14 +93,10 @@ def write_shares(problem, ws, x):
     for i in range(problem.held_memory_count):
         k = problem.memory_order[i]
         share = 0.0
-        x.unknown_memory[k] = 0
         for j in range(problem.operand_count):
             o = problem.memory_operands[k, j]
             if o >= 0:
-                m = problem.memory_levels[k, j]
-                share += ws.effective[o, m]
-                if m >= x.child_level[o] or m == problem.level_count[o] - 1:
-                    x.unknown_memory[k] = 1
+                share += ws.effective[o, problem.memory_levels[k, j]]
         for j in range(problem.operand_count):
             o = problem.memory_operands[k, j]
             if o >= 0:
@@ -110,7 +118,7 @@ def decide_buffers(problem, ws, x):
     decide_double_buffers(problem, ws)
     for i in range(problem.held_memory_count):
         k = problem.memory_order[i]
-        if not x.unknown_memory[k]:
+        if all_tiles_known(problem, x, k):
             continue
         share = 0.0
         for j in range(problem.operand_count):
@@ -177,28 +185,28 @@ def write_known_links(problem, ws, x, v, total):
 
 @kernel
 def open_ports(problem, x):
-    """Mark the ports of open links, and sum up in `port_second` the least time that these links will need."""
+    """Mark the ports of open links, and sum up the least time that these links will need (`PORT_FIELDS`)."""
     for p in range(problem.port_count):
         x.port_open[p] = 0
-        x.port_second[p] = 0
-        x.port_known[p] = 0
-        x.port_traffic[p] = 0
+        x.port_open_cycles[p] = 0
+        x.port_busy_cycles[p] = 0
+        x.port_all_cycles[p] = 0
     for o in range(problem.operand_count):
         if o != OUTPUT_INDEX and x.child_stationary[o] < 0 and problem.port_of[o, 0, TL] >= 0:
             p = problem.port_of[o, 0, TL]
             x.port_open[p] = 1
-            x.port_known[p] += x.array_cycles[o, TL] * (x.array_count_to_go[o, x.child_lattice] - 1)
-            x.port_second[p] += x.array_cycles[o, TL] * (x.array_count_to_go[o, x.child_lattice] - 1)
-            x.port_traffic[p] += x.array_cycles[o, TL] * x.array_count_to_go[o, x.child_lattice]
+            x.port_busy_cycles[p] += x.array_cycles[o, TL] * (x.array_count_to_go[o, x.child_lattice] - 1)
+            x.port_open_cycles[p] += x.array_cycles[o, TL] * (x.array_count_to_go[o, x.child_lattice] - 1)
+            x.port_all_cycles[p] += x.array_cycles[o, TL] * x.array_count_to_go[o, x.child_lattice]
         if is_open(problem, x, o):
             b = x.first_boundary[o] + x.child_level[o]
             for r in range(MAX_BUSY_PORTS):
                 p = x.busy_port[b, r]
                 if p >= 0:
                     x.port_open[p] = 1
-                    x.port_second[p] += cycles_of_open(problem, x, o, r, False)
+                    x.port_open_cycles[p] += cycles_of_open(problem, x, o, r, False)
                     if problem.switches[PORT_TIME]:
-                        x.port_traffic[p] += cycles_of_open(problem, x, o, r, True)
+                        x.port_all_cycles[p] += cycles_of_open(problem, x, o, r, True)
 
 
 @kernel
@@ -211,14 +219,14 @@ def bound_stall(problem, ws, x, v, total):
         value = ws.port_stall[p]
         if x.port_open[p]:
             first = 0
-            second = x.port_second[p] - total
+            second = x.port_open_cycles[p] - total
             for s in range(problem.port_start[p], problem.port_start[p + 1]):
                 o = problem.service_operand[s]
                 m = problem.service_level[s]
                 d = problem.service_direction[s]
                 repeats = computing_transfers(problem, o, d, ws.count[v, o, m, d])
                 if repeats > 0:
-                    x.port_known[p] += ws.transfer_cycles[o, m, d] * repeats
+                    x.port_busy_cycles[p] += ws.transfer_cycles[o, m, d] * repeats
                     late = ws.transfer_cycles[o, m, d] - ws.allowed_cycles[o, m, d]
                     if late > 0:
                         first += late * repeats
@@ -248,14 +256,14 @@ def keep_loads(problem, ws, x):
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             for d in range(4):
-                x.load_at_least[o, m, d] = ws.load[o, m, d]
+                x.load_at_shortest[o, m, d] = ws.load[o, m, d]
 
 
 @kernel
 def shrinking_ports(problem, ws, x):
     """How many ports have a load that a longer computation would shorten, and whose shortening could count.
 
-    `x.load_at_least` holds the loads at the shortest computation, `ws.load` those at the longest.
+    `x.load_at_shortest` holds the loads at the shortest computation, `ws.load` those at the longest.
     """
     ports = 0
     for p in range(problem.port_count):
@@ -264,13 +272,13 @@ def shrinking_ports(problem, ws, x):
             o = problem.service_operand[s]
             m = problem.service_level[s]
             d = problem.service_direction[s]
-            if x.load_at_least[o, m, d] > ws.load[o, m, d]:
+            if x.load_at_shortest[o, m, d] > ws.load[o, m, d]:
                 upward = d == TH or d == (TH + 1)
                 other = m + 1 if upward else m - 1
                 if other < 0 or other >= problem.level_count[o]:
                     continue
                 opposite = (FL if o == OUTPUT_INDEX else TL) if upward else (TH if o == OUTPUT_INDEX else TH + 1)
-                if x.load_at_least[o, m, d] > ws.load[o, other, opposite]:
+                if x.load_at_shortest[o, m, d] > ws.load[o, other, opposite]:
                     counts = True
         if counts:
             ports += 1
@@ -359,7 +367,7 @@ def bound_latency(problem, ws, x, energy):
 
 @kernel
 def bound_child(problem, ws, x, placed):
-    """Set the bounds of the child label, of `placed` loops; returns that of the objective."""
+    """Set the bounds of the child label, of `placed` loops."""
     if x.any_contested:
         for o in range(problem.operand_count):
             if is_open(problem, x, o) and is_gathered(problem, x, o):
@@ -368,8 +376,7 @@ def bound_child(problem, ws, x, placed):
     x.child_energy_bound = energy
     if x.objective == ENERGY_OBJECTIVE or energy == math.inf:
         x.child_bound = energy
-        return energy
+        return
     latency = bound_latency(problem, ws, x, energy)
     x.child_latency_bound = latency
     x.child_bound = value_of(x, energy + problem.energy_pj_a_cycle * latency, latency)
-    return x.child_bound

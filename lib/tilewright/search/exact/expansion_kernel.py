@@ -24,7 +24,7 @@ from tilewright.search.exact.labels_kernel import (
     start_search,
     store_child,
 )
-from tilewright.search.exact.lattice_record import BUCKETS, LABELS, PATH_BITS, PATH_SYMBOLS
+from tilewright.search.exact.lattice_record import BUCKETS, LABELS, PATH_BITS, PATH_SYMBOLS, PATH_WORDS
 from tilewright.search.exact.rules_kernel import ROUNDING, mark_greedy, mark_memories, mark_possible
 from tilewright.search.exact.sums_kernel import sum_elements, sum_up
 from tilewright.search.exact.tables_kernel import count_at, fill_point, least_bits_of, symbol_at, tile_bits_of
@@ -189,7 +189,7 @@ def take_leaf(problem, ws, x):
         x.best_energy = energy
         x.best_latency = latency
         x.improved = 1
-        for w in range(3):
+        for w in range(PATH_WORDS):
             x.best_path[w] = x.child_path[w]
         for b in range(x.boundary_count):
             x.best_boundary[b] = x.child_boundary[b]

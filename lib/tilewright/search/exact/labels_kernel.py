@@ -8,7 +8,7 @@ from tilewright.cost.allocation_kernel import OUTPUT_INDEX, ROOM_FOR_FINAL
 from tilewright.cost.buffers_kernel import kept_bits
 from tilewright.cost.loading_kernel import computing_transfers
 from tilewright.cost.problem import PARTIAL
-from tilewright.search.exact.lattice_record import CLASS_SLOTS
+from tilewright.search.exact.lattice_record import CLASS_SLOTS, PATH_WORDS
 from tilewright.search.exact.tables_kernel import direction_of, storage_bits
 from tilewright.search.salsa_kernel import ENERGY_OBJECTIVE
 
@@ -31,7 +31,7 @@ def load_child(problem, x, g, i):
         x.child_boundary[b] = x.label_boundary[g, i, b]
         x.child_top_irrelevant[b] = x.label_top_irrelevant[g, i, b]
         x.child_top_relevant[b] = x.label_top_relevant[g, i, b]
-    for w in range(3):
+    for w in range(PATH_WORDS):
         x.child_path[w] = x.label_path[g, i, w]
 
 
@@ -55,7 +55,7 @@ def store_child(problem, x, g, i):
         x.label_top_relevant[g, i, b] = x.child_top_relevant[b]
         x.label_key[g, i, b] = x.child_key[b]
         x.label_key_runs[g, i, b] = x.child_key_runs[b]
-    for w in range(3):
+    for w in range(PATH_WORDS):
         x.label_path[g, i, w] = x.child_path[w]
 
 
@@ -76,7 +76,7 @@ def start_search(problem, x):
         x.child_top_relevant[b] = 1
         x.child_key[b] = -1
         x.child_key_runs[b] = 0
-    for w in range(3):
+    for w in range(PATH_WORDS):
         x.child_path[w] = 0
 
 
@@ -215,7 +215,7 @@ def hash_child(problem, x):
         number = mix(number, x.child_key[b])
         number = mix(number, x.child_key_runs[b])
     if x.keep_paths:
-        for w in range(3):
+        for w in range(PATH_WORDS):
             number = mix(number, x.child_path[w])
     return number
 
@@ -242,7 +242,7 @@ def same_as_child(problem, x, g, i):
         if x.label_key[g, i, b] != x.child_key[b] or x.label_key_runs[g, i, b] != x.child_key_runs[b]:
             return False
     if x.keep_paths:
-        for w in range(3):
+        for w in range(PATH_WORDS):
             if x.label_path[g, i, w] != x.child_path[w]:
                 return False
     if x.uncertain:

@@ -16,8 +16,8 @@ from tilewright.cost.allocation_kernel import OUTPUT_INDEX
 from tilewright.cost.loading_kernel import PORT_TIME, SERIAL_HALF_SHARED, computing_transfers, onloading
 from tilewright.hardware.core import FH, FL, TH, TL
 from tilewright.search.exact.labels_kernel import keeps_sums
-from tilewright.search.exact.lattice_record import LINK_FL, LINK_TL, MAX_BUSY_PORTS
-from tilewright.search.exact.sums_kernel import FAR
+from tilewright.search.exact.lattice_record import LINK_TL, MAX_BUSY_PORTS, NO_PORT
+from tilewright.search.exact.sums_kernel import FAR, IMPOSSIBLE, repeats_at, whole_at
 from tilewright.search.exact.tables_kernel import direction_of, most_precision, symbol_at, tile_bits_of
 
 
@@ -140,67 +140,47 @@ def candidate_cycles(problem, x, o, r, point, everything):
 
 
 @kernel
-def fixed_transfers(problem, x, o, whole, point):
-    """Set `x.moved_*` for a topmost boundary at a point; False if it does not move the tensor that way."""
-    b = x.first_boundary[o] + problem.level_count[o] - 2
-    main = LINK_FL if o == OUTPUT_INDEX else LINK_TL
-    x.moved_load = x.link_cycles[b, main, point]
-    repeats = x.link_count[b, main, point] - 1
-    if whole:
-        return repeats == 0
-    x.moved_busy = x.moved_load * repeats
-    back = x.link_count[b, LINK_TL, point] - 1
-    if o == OUTPUT_INDEX and back > 0 and problem.port_of[o, problem.level_count[o] - 1, TL] == x.top_port[o]:
-        x.moved_busy += x.link_cycles[b, LINK_TL, point] * back
-    x.moved_joint = x.moved_busy + x.moved_load
-    x.moved_bandwidth = x.link_bandwidth[b, main, point]
-    return repeats > 0
+def whole_transfer(problem, x, o):
+    """Cycles in which operand `o` may pass the port of its topmost memory as a whole; IMPOSSIBLE if it cannot."""
+    if not is_open(problem, x, o):
+        return whole_at(problem, x, o, x.child_boundary[x.first_boundary[o] + problem.level_count[o] - 2])
+    if is_gathered(problem, x, o) and not x.may_come[o]:
+        return IMPOSSIBLE
+    return x.top_whole[o]
 
 
 @kernel
-def gathered_transfers(problem, x, o, whole):
-    """Set `x.moved_*` to the least over the candidates of a contested boundary, and over what may still come."""
-    if whole:
-        x.moved_load = x.top_whole[o]
-        return x.may_come[o] and x.top_whole[o] >= 0
-    load = x.top_load[o, x.child_lattice] if x.may_come[o] else FAR
-    busy = x.top_busy[o, x.child_lattice] if x.may_come[o] else FAR
-    joint = x.top_joint[o, x.child_lattice] if x.may_come[o] else FAR
-    bandwidth = x.top_bandwidth[o, x.child_lattice] if x.may_come[o] else math.inf
+def least_repeats(x, o, point):
+    """What `repeats_at` says at least of topmost boundaries that hold at least the loops of a point."""
+    return x.top_load[o, point], x.top_busy[o, point], x.top_joint[o, point], x.top_bandwidth[o, point]
+
+
+@kernel
+def gathered_repeats(problem, x, o):
+    """What `repeats_at` says at least of the candidates of a contested boundary, and of what may still come."""
+    load, busy, joint, bandwidth = FAR, FAR, FAR, math.inf
+    if x.may_come[o]:
+        load, busy, joint, bandwidth = least_repeats(x, o, x.child_lattice)
     for i in range(x.candidate_count[o]):
-        if fixed_transfers(problem, x, o, False, x.candidate[o, i]):
-            load = min(load, x.moved_load)
-            busy = min(busy, x.moved_busy)
-            joint = min(joint, x.moved_joint)
-            bandwidth = min(bandwidth, x.moved_bandwidth)
-    x.moved_load = load
-    x.moved_busy = busy
-    x.moved_joint = joint
-    x.moved_bandwidth = bandwidth
-    return bandwidth < math.inf
+        one, rest, both, wide = repeats_at(problem, x, o, x.candidate[o, i])
+        if wide < math.inf:
+            load = min(load, one)
+            busy = min(busy, rest)
+            joint = min(joint, both)
+            bandwidth = min(bandwidth, wide)
+    return load, busy, joint, bandwidth
 
 
 @kernel
-def top_transfers(problem, x, o, whole):
-    """Set `x.moved_*` to what operand `o` moves at least over the port of its topmost memory; False if it cannot.
-
-    `whole`: once, as a whole; else in repeated transfers.
-    """
-    b = x.first_boundary[o] + problem.level_count[o] - 2
-    if is_open(problem, x, o) and is_gathered(problem, x, o):
-        return gathered_transfers(problem, x, o, whole)
-    if is_open(problem, x, o):
-        x.moved_load = x.top_whole[o]
-        if whole:
-            return x.top_whole[o] >= 0
-        lowest = x.child_level[o] == problem.level_count[o] - 2
-        point = least_point(x, o) if lowest else (x.child_start[o] if x.any_contested else x.child_lattice)
-        x.moved_load = x.top_load[o, point]
-        x.moved_busy = x.top_busy[o, point]
-        x.moved_joint = x.top_joint[o, point]
-        x.moved_bandwidth = x.top_bandwidth[o, point]
-        return x.moved_bandwidth < math.inf
-    return fixed_transfers(problem, x, o, whole, x.child_boundary[b])
+def repeated_transfers(problem, x, o):
+    """What operand `o` moves at least over the port of its topmost memory in repeated transfers, as `repeats_at`."""
+    if not is_open(problem, x, o):
+        return repeats_at(problem, x, o, x.child_boundary[x.first_boundary[o] + problem.level_count[o] - 2])
+    if is_gathered(problem, x, o):
+        return gathered_repeats(problem, x, o)
+    if x.child_level[o] == problem.level_count[o] - 2:
+        return least_repeats(x, o, least_point(x, o))
+    return least_repeats(x, o, x.child_start[o] if x.any_contested else x.child_lattice)
 
 
 @kernel
@@ -228,7 +208,7 @@ def joint_of_open(problem, x, o, p):
     for r in range(MAX_BUSY_PORTS):
         if x.busy_port[b, r] == p:
             return x.joint_to_go[b, r, point]
-    return x.pairs_to_go[b, point]
+    return x.joint_to_go[b, NO_PORT, point]
 
 
 @kernel
@@ -237,7 +217,7 @@ def bound_port(problem, ws, x, p, counted):
 
     Small tiles load fast but move often; a bound of the sum is sharper than the sum of the bounds.
     """
-    cycles = float(x.port_known[p])
+    cycles = float(x.port_busy_cycles[p])
     for o in range(problem.operand_count):
         adds = o == OUTPUT_INDEX or o == counted
         if is_open(problem, x, o):
@@ -270,7 +250,7 @@ def bound_traffic(problem, ws, x, v, p):
 
     Holds where every transfer takes port time (docs/exact.md, 4); `ws.load` holds least loads of all links.
     """
-    cycles = float(x.port_traffic[p])
+    cycles = float(x.port_all_cycles[p])
     first = second = False
     for s in range(problem.port_start[p], problem.port_start[p + 1]):
         o = problem.service_operand[s]
@@ -342,24 +322,27 @@ def bound_top_port(problem, x, p, counted, shortest):
         band = 0.0
         can = True
         for o in range(problem.operand_count):
+            if not can:
+                break
             whole = ((choice >> o) & 1) == 1
             if x.top_port[o] != p:
                 can = can and not whole
                 continue
-            can = can and top_transfers(problem, x, o, whole)
-            if not can:
-                break
             counts = o == OUTPUT_INDEX or o == counted
             if whole:
-                single += x.moved_load if counts else 0
+                load = whole_transfer(problem, x, o)
+                can = can and load != IMPOSSIBLE
+                single += load if counts else 0
                 continue
+            load, after, both, bandwidth = repeated_transfers(problem, x, o)
+            can = can and bandwidth < math.inf
             wide = problem.bandwidth_max_bits[o, problem.level_count[o] - 1, FL if o == OUTPUT_INDEX else TL]
-            band += x.moved_bandwidth / wide
+            band += bandwidth / wide
             if counts:
-                loads += x.moved_load
-                joint += x.moved_joint
+                loads += load
+                joint += both
             else:
-                busy += x.moved_busy
+                busy += after
         if can:
             computing = max(shortest + loads, joint + busy)
             taken = min(1.0, band)

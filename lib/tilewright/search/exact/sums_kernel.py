@@ -9,34 +9,36 @@ from tilewright.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
 from tilewright.cost.loading_kernel import PORT_TIME, computing_transfers
 from tilewright.hardware.core import FH, FL, TL
-from tilewright.search.exact.lattice_record import LINK_FH, LINK_FL, LINK_TH, LINK_TL, MAX_BUSY_PORTS
+from tilewright.search.exact.lattice_record import LINK_FH, LINK_FL, LINK_TH, LINK_TL, MAX_BUSY_PORTS, NO_PORT
 from tilewright.search.exact.tables_kernel import direction_of
 from tilewright.search.salsa_kernel import ENERGY_OBJECTIVE
 
 FAR = 1 << 58
 """Cycles of what cannot be; sums of a few of them do not overflow."""
+IMPOSSIBLE = -1
+"""Cycles of the transfer of a whole tensor that is always tiled."""
 
 
 @kernel
-def spread_whole(x):
-    """Replace every number of `x.whole` by the least over all points that contain its own."""
+def spread(x, table, i):
+    """Replace every number of row `i` of a table [i, point] by the least over all points that contain its own."""
     for j in range(x.symbol_count):
         stride = x.stride[j]
         block = stride * (x.multiplicity[j] + 1)
         for first in range(0, x.lattice_size, block):
             for point in range(first + block - stride - 1, first - 1, -1):
-                x.whole[point] = min(x.whole[point], x.whole[point + stride])
+                table[i, point] = min(table[i, point], table[i, point + stride])
 
 
 @kernel
-def spread_real(x):
-    """Replace every number of `x.real` by the least over all points that contain its own."""
+def spread_row(x, table, i, r):
+    """`spread` for row `i`, `r` of a table [i, r, point]."""
     for j in range(x.symbol_count):
         stride = x.stride[j]
         block = stride * (x.multiplicity[j] + 1)
         for first in range(0, x.lattice_size, block):
             for point in range(first + block - stride - 1, first - 1, -1):
-                x.real[point] = min(x.real[point], x.real[point + stride])
+                table[i, r, point] = min(table[i, r, point], table[i, r, point + stride])
 
 
 @kernel
@@ -46,10 +48,8 @@ def sum_elements(problem, x):
         for m in range(problem.level_count[o]):
             row = x.first_level[o] + m
             for point in range(x.lattice_size):
-                x.real[point] = x.elements[row, point]
-            spread_real(x)
-            for point in range(x.lattice_size):
-                x.least_elements[row, point] = x.real[point]
+                x.least_elements[row, point] = x.elements[row, point]
+            spread(x, x.least_elements, row)
         if problem.level_count[o] > 1:
             b = x.first_boundary[o]
             least = x.tile_bits[b, 0]
@@ -62,13 +62,10 @@ def sum_elements(problem, x):
 def sum_array(problem, x, o):
     """Least energy and number of periods of the link to the array."""
     for point in range(x.lattice_size):
-        x.real[point] = x.array_energy[o, point] if x.stays[o, point] else math.inf
-        x.whole[point] = x.array_count[o, point] if x.stays[o, point] else FAR
-    spread_real(x)
-    spread_whole(x)
-    for point in range(x.lattice_size):
-        x.array_energy_to_go[o, point] = x.real[point]
-        x.array_count_to_go[o, point] = x.whole[point]
+        x.array_energy_to_go[o, point] = x.array_energy[o, point] if x.stays[o, point] else math.inf
+        x.array_count_to_go[o, point] = x.array_count[o, point] if x.stays[o, point] else FAR
+    spread(x, x.array_energy_to_go, o)
+    spread(x, x.array_count_to_go, o)
 
 
 @kernel
@@ -76,18 +73,37 @@ def sum_energy(x, b, upper):
     """Least energy of boundary `b` and those above it; `upper` is the next one, -1 without."""
     for point in range(x.lattice_size):
         energy = x.link_energy[b, point] + (x.energy_to_go[upper, point] if upper >= 0 else 0.0)
-        x.real[point] = energy if x.possible[b, point] else math.inf
-    spread_real(x)
-    for point in range(x.lattice_size):
-        x.energy_to_go[b, point] = x.real[point]
+        x.energy_to_go[b, point] = energy if x.possible[b, point] else math.inf
+    spread(x, x.energy_to_go, b)
+
+
+@kernel
+def first_load(problem, x, b, q):
+    """The least time in which link `q` of a boundary brings the first tile."""
+    o = x.boundary_operand[b]
+    wide = problem.bandwidth_max_bits[o, x.boundary_level[b] + (1 if q >= LINK_TL else 0), direction_of(q)]
+    return math.ceil(x.least_tile_bits[o] / wide) if wide > 0 else 0
 
 
 @kernel
 def least_load(x, b, q, point, first):
-    """Loading time of a link: one transfer of a repeated one, at least the first tile of a single one."""
+    """Loading time of a link: one transfer of a repeated one, at least the first tile (`first`) of a single one."""
     if x.link_count[b, q, point] > 1:
         return x.link_cycles[b, q, point]
     return min(x.link_cycles[b, q, point], first) if x.link_count[b, q, point] == 1 else 0
+
+
+@kernel
+def add_pairs(problem, x, b, table, r):
+    """Add to row `b`, `r` of a table the least loading between the memories of a boundary, where it surely counts."""
+    if not x.adds_up[b]:
+        return
+    up = LINK_TH if x.boundary_operand[b] == OUTPUT_INDEX else LINK_FH
+    down = LINK_FL if x.boundary_operand[b] == OUTPUT_INDEX else LINK_TL
+    first_up = first_load(problem, x, b, up)
+    first_down = first_load(problem, x, b, down)
+    for point in range(x.lattice_size):
+        table[b, r, point] += max(least_load(x, b, up, point, first_up), least_load(x, b, down, point, first_down))
 
 
 @kernel
@@ -123,45 +139,34 @@ def surely_adds_up(problem, o, m):
 
 @kernel
 def sum_loads(problem, x, b):
-    """Least loading time of each link of a boundary; `x.pair` is the loading between its memories that is sure."""
-    o = x.boundary_operand[b]
-    m = x.boundary_level[b]
-    x.adds_up[b] = surely_adds_up(problem, o, m)
-    for point in range(x.lattice_size):
-        x.pair[point] = 0
+    """Least loading time of each link of a boundary, and whether the loading between its memories surely counts."""
+    x.adds_up[b] = surely_adds_up(problem, x.boundary_operand[b], x.boundary_level[b])
     for q in range(4):
-        wide = problem.bandwidth_max_bits[o, m + (1 if q >= LINK_TL else 0), direction_of(q)]
-        first = math.ceil(x.least_tile_bits[o] / wide) if wide > 0 else 0
-        paired = (q == LINK_TH or q == LINK_FL) if o == OUTPUT_INDEX else (q == LINK_FH or q == LINK_TL)
-        paired = paired and x.adds_up[b]
+        first = first_load(problem, x, b, q)
         for point in range(x.lattice_size):
             load = least_load(x, b, q, point, first)
             # Where loads can be hidden on their own, the first tile is known better later, when its boundary is.
             alone = x.link_cycles[b, q, point] if problem.switches[PORT_TIME] and load > 0 else load
-            x.whole[point] = alone if x.possible[b, point] else FAR
-            if paired:
-                x.pair[point] = max(x.pair[point], load)
-        spread_whole(x)
+            x.load_to_go[b, q, point] = alone if x.possible[b, point] else FAR
+        spread_row(x, x.load_to_go, b, q)
         for point in range(x.lattice_size):
-            x.load_to_go[b, q, point] = 0 if x.whole[point] == FAR else x.whole[point]
+            if x.load_to_go[b, q, point] == FAR:
+                x.load_to_go[b, q, point] = 0
 
 
 @kernel
-def close_chain(x, b):
-    """Let `x.whole` be the least of itself over larger multisets at which boundary `b` may lie."""
+def close_chain(x, b, table, r):
+    """Let row `b`, `r` of a table be the least of itself over larger multisets at which boundary `b` may lie."""
     for point in range(x.lattice_size):
-        x.whole[point] = min(x.whole[point], FAR) if x.possible[b, point] else FAR
-    spread_whole(x)
+        table[b, r, point] = min(table[b, r, point], FAR) if x.possible[b, point] else FAR
+    spread_row(x, table, b, r)
 
 
 @kernel
-def sum_pairs(x, b, upper):
-    """Least loading over a boundary and those above it."""
+def begin_row(x, b, r, table, upper, above):
+    """Begin row `b`, `r` of a table with what it says of the boundary `upper`, in row `above`; 0 where that is -1."""
     for point in range(x.lattice_size):
-        x.whole[point] = x.pair[point] + (x.pairs_to_go[upper, point] if upper >= 0 else 0)
-    close_chain(x, b)
-    for point in range(x.lattice_size):
-        x.pairs_to_go[b, point] = x.whole[point]
+        table[b, r, point] = table[upper, above, point] if above >= 0 else 0
 
 
 @kernel
@@ -195,8 +200,11 @@ def list_ports(problem, x, b, upper):
 
 
 @kernel
-def add_port_times(problem, x, b, p, everything):
-    """Add to `x.whole` the cycles that a port spends on a boundary while the array computes, or with loading."""
+def add_port_times(problem, x, b, p, everything, table, r):
+    """Add to row `b`, `r` of a table the cycles that port `p` spends on a boundary.
+
+    While the array computes, or with the transfers of on- and off-loading (`everything`).
+    """
     o = x.boundary_operand[b]
     for q in range(4):
         served = problem.port_of[o, x.boundary_level[b] + (1 if q >= LINK_TL else 0), direction_of(q)]
@@ -204,7 +212,7 @@ def add_port_times(problem, x, b, p, everything):
             for point in range(x.lattice_size):
                 count = x.link_count[b, q, point]
                 transfers = count if everything else computing_transfers(problem, o, direction_of(q), count)
-                x.whole[point] += x.link_cycles[b, q, point] * max(0, transfers)
+                table[b, r, point] += x.link_cycles[b, q, point] * max(0, transfers)
 
 
 @kernel
@@ -219,41 +227,51 @@ def rank_of(x, b, p):
 
 @kernel
 def sum_ports(problem, x, b, upper):
-    """Least time of each port of a boundary and those above it, alone and with the loading that is sure."""
+    """Least time of each port of a boundary and those above it, alone and with the loading that is sure, and that."""
+    begin_row(x, b, NO_PORT, x.joint_to_go, upper, NO_PORT if upper >= 0 else -1)
+    add_pairs(problem, x, b, x.joint_to_go, NO_PORT)
+    close_chain(x, b, x.joint_to_go, NO_PORT)
     for r in range(MAX_BUSY_PORTS):
         p = x.busy_port[b, r]
         if p < 0:
             break
         above = rank_of(x, upper, p)
-        for point in range(x.lattice_size):
-            x.whole[point] = x.busy_to_go[upper, above, point] if above >= 0 else 0
-        add_port_times(problem, x, b, p, False)
-        close_chain(x, b)
-        for point in range(x.lattice_size):
-            x.busy_to_go[b, r, point] = x.whole[point]
-            more = x.pairs_to_go[upper, point] if upper >= 0 else 0
-            x.whole[point] = x.pair[point] + (x.joint_to_go[upper, above, point] if above >= 0 else more)
-        add_port_times(problem, x, b, p, False)
-        close_chain(x, b)
-        for point in range(x.lattice_size):
-            x.joint_to_go[b, r, point] = x.whole[point]
-            x.whole[point] = x.traffic_to_go[upper, above, point] if above >= 0 else 0
+        begin_row(x, b, r, x.busy_to_go, upper, above)
+        add_port_times(problem, x, b, p, False, x.busy_to_go, r)
+        close_chain(x, b, x.busy_to_go, r)
+        begin_row(x, b, r, x.joint_to_go, upper, NO_PORT if upper >= 0 and above < 0 else above)
+        add_pairs(problem, x, b, x.joint_to_go, r)
+        add_port_times(problem, x, b, p, False, x.joint_to_go, r)
+        close_chain(x, b, x.joint_to_go, r)
         if problem.switches[PORT_TIME]:
-            add_port_times(problem, x, b, p, True)
-            close_chain(x, b)
-            for point in range(x.lattice_size):
-                x.traffic_to_go[b, r, point] = x.whole[point]
+            begin_row(x, b, r, x.traffic_to_go, upper, above)
+            add_port_times(problem, x, b, p, True, x.traffic_to_go, r)
+            close_chain(x, b, x.traffic_to_go, r)
 
 
 @kernel
-def top_number(problem, x, o, b, point, which):
-    """Cycles of repeated transfers over the port of the topmost memory: busy (0), one transfer (1), both (2)."""
+def whole_at(problem, x, o, point):
+    """Cycles of the one transfer of the whole tensor over a topmost boundary at a point; IMPOSSIBLE if it is tiled."""
+    b = x.first_boundary[o] + problem.level_count[o] - 2
+    main = LINK_FL if o == OUTPUT_INDEX else LINK_TL
+    return x.link_cycles[b, main, point] if x.link_count[b, main, point] == 1 else IMPOSSIBLE
+
+
+@kernel
+def repeats_at(problem, x, o, point):
+    """(one transfer, all after the first period, both, bandwidth) over a topmost boundary at a point, in cycles.
+
+    The bandwidth is infinite where the tensor does not move in repeated transfers.
+    """
+    b = x.first_boundary[o] + problem.level_count[o] - 2
     main = LINK_FL if o == OUTPUT_INDEX else LINK_TL
     load = x.link_cycles[b, main, point]
-    busy = load * (x.link_count[b, main, point] - 1)
+    repeats = x.link_count[b, main, point] - 1
+    busy = load * repeats
     if o == OUTPUT_INDEX and problem.port_of[o, problem.level_count[o] - 1, TL] == x.top_port[o]:
         busy += x.link_cycles[b, LINK_TL, point] * max(0, x.link_count[b, LINK_TL, point] - 1)
-    return busy if which == 0 else (load if which == 1 else busy + load)
+    bandwidth = x.link_bandwidth[b, main, point] if repeats > 0 else math.inf
+    return load, busy, busy + load, bandwidth
 
 
 @kernel
@@ -261,34 +279,25 @@ def sum_top(problem, x, o):
     """What an operand moves over the port of its topmost memory: once as a whole, or in repeated transfers."""
     top = problem.level_count[o] - 1
     x.top_port[o] = -1
-    x.top_whole[o] = -1
+    x.top_whole[o] = IMPOSSIBLE
     p = problem.port_of[o, top, FL if o == OUTPUT_INDEX else TL]
     if top == 0 or p < 0:
         return
     b = x.first_boundary[o] + top - 1
-    main = LINK_FL if o == OUTPUT_INDEX else LINK_TL
-    full = x.lattice_size - 1
     x.top_port[o] = p
-    if x.possible[b, full] and x.link_count[b, main, full] == 1:
-        x.top_whole[o] = x.link_cycles[b, main, full]
-    for which in range(3):
-        for point in range(x.lattice_size):
-            repeated = x.possible[b, point] and x.link_count[b, main, point] > 1
-            x.whole[point] = min(FAR, top_number(problem, x, o, b, point, which)) if repeated else FAR
-        spread_whole(x)
-        for point in range(x.lattice_size):
-            if which == 0:
-                x.top_busy[o, point] = x.whole[point]
-            elif which == 1:
-                x.top_load[o, point] = x.whole[point]
-            else:
-                x.top_joint[o, point] = x.whole[point]
+    if x.possible[b, x.lattice_size - 1]:
+        x.top_whole[o] = whole_at(problem, x, o, x.lattice_size - 1)
     for point in range(x.lattice_size):
-        repeated = x.possible[b, point] and x.link_count[b, main, point] > 1
-        x.real[point] = x.link_bandwidth[b, main, point] if repeated else math.inf
-    spread_real(x)
-    for point in range(x.lattice_size):
-        x.top_bandwidth[o, point] = x.real[point]
+        load, busy, joint, bandwidth = repeats_at(problem, x, o, point)
+        repeated = x.possible[b, point] and bandwidth < math.inf
+        x.top_load[o, point] = min(FAR, load) if repeated else FAR
+        x.top_busy[o, point] = min(FAR, busy) if repeated else FAR
+        x.top_joint[o, point] = min(FAR, joint) if repeated else FAR
+        x.top_bandwidth[o, point] = bandwidth if repeated else math.inf
+    spread(x, x.top_load, o)
+    spread(x, x.top_busy, o)
+    spread(x, x.top_joint, o)
+    spread(x, x.top_bandwidth, o)
 
 
 @kernel
@@ -306,7 +315,6 @@ def sum_up(problem, x, o):
             return
         if x.objective != ENERGY_OBJECTIVE:
             sum_loads(problem, x, b)
-            sum_pairs(x, b, upper)
             sum_ports(problem, x, b, upper)
         upper = b
     if x.objective != ENERGY_OBJECTIVE and not problem.switches[PORT_TIME]:
