@@ -1,10 +1,5 @@
 """What the tiles of a layer read or write along one axis of a tensor.
 
-Results kept for one graph, so that layers which are cut and read alike are worked out once.
-
-Networks repeat their layers. What is worked out for one depends on its loops, accesses, tile counts and shapes, never
-on its name or number; such results are made of arrays that nobody writes to, and are shared.
-
 Which tiles of a producer hold what tiles of a consumer need, axis by axis, and all axes together.
 
 A tensor's axes are cut independently of one another, so what a consumer needs and what a producer makes are both
@@ -12,55 +7,15 @@ products over the axes: a join along each axis is small, and the pairs of CNs ar
 """
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any, NamedTuple, TypeVar
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.fusion.grid import Cuts, DimensionTiles, Integers, LayerGrid, cut_dimension, sums, whole_tile
-from tilewright.fusion.outer_loops import LayerTiling
-from tilewright.workload.access import IndexMap, Shape, TensorAccess
-
-Result = TypeVar("Result")
-_NO_NODE = -1
-
-
-class Alike:
-    """Results by what they follow from. Arguments are hashable by value or, as all records with arrays, by identity."""
-
-    def __init__(self) -> None:
-        self._found: dict[Hashable, Any] = {}
-
-    def once(self, make: Callable[..., Result], *arguments: Any) -> Result:
-        """`make(*arguments)`, of which no result may be None; made once."""
-        key = (make, *arguments)
-        found: Result | None = self._found.get(key)
-        if found is None:
-            found = self._found[key] = make(*arguments)
-        return found
-
-    def once_for(self, key: Hashable, make: Callable[..., Result], *arguments: Any) -> Result:
-        """`make(*arguments)`, made once for a key that says all that the result depends on."""
-        key = (make, key)
-        found: Result | None = self._found.get(key)
-        if found is None:
-            found = self._found[key] = make(*arguments)
-        return found
-
-    def grid(self, loop_sizes: tuple[tuple[str, int], ...], tiling: LayerTiling) -> LayerGrid:
-        """The grid of a layer without its uncut dimensions, the same object for all layers that are cut alike."""
-        looped = {loop.dimension for loop in tiling.loops}
-        cut = tuple([(dimension, size) for dimension, size in loop_sizes if dimension in looped])
-        return self.once_for((cut, tiling.loops, tiling.group_loops), self._grid, cut, tiling)
-
-    def _grid(self, loop_sizes: tuple[tuple[str, int], ...], tiling: LayerTiling) -> LayerGrid:
-        return LayerGrid(loop_sizes, LayerTiling(_NO_NODE, tiling.loops, tiling.group_loops), self._cut)
-
-    def _cut(self, size: int, cuts: Cuts) -> tuple[DimensionTiles, Integers | None]:
-        return self.once(cut_dimension, size, cuts)
-
+from tilewright.fusion.grid import DimensionTiles, Integers, LayerGrid, sums, whole_tile
+from tilewright.workload.access import AxisIndex, IndexMap, Shape, TensorAccess
 
 NOBODY = -1
 """Owner of the indices that no tile makes."""
@@ -205,8 +160,6 @@ def added_up(first: Integers, second: Integers, count: Integers) -> tuple[Intege
     order = np.argsort(pair, kind="stable")
     pair, first, second, count = pair[order], first[order], second[order], count[order]
     heads = np.flatnonzero(np.append(True, pair[1:] != pair[:-1]))
-    if len(heads) == len(pair):
-        return first, second, count
     return first[heads], second[heads], np.add.reduceat(count, heads)
 
 
@@ -216,24 +169,17 @@ def product_of_joins(
     """(need, owner, elements) of all needs; `rows` has one array for each axis: [need] row of the join.
 
     The owner is the sum of the owners along the axes, the elements are the product of the counts; `owner` and
-    `elements`, one for each need or one for all, are those of the axes that are not among the rows.
+    `elements` of each need are those of the axes that are not among the rows.
     """
     need = np.arange(need_count, dtype=np.int64)
-    for turn, row_of_need in enumerate(rows):
-        row = row_of_need[need] if turn else row_of_need
+    for row_of_need in rows:
+        row = row_of_need[need]
         first, entries = join.start[row], join.start[row + 1] - join.start[row]
-        if (entries == 1).all():
-            place = first
-        else:
-            place = places(first, entries)
-            need = need.repeat(entries)
-            owner = owner if len(owner) == 1 else owner.repeat(entries)
-            elements = elements if len(elements) == 1 else elements.repeat(entries)
-        owner = owner + join.owner[place]
-        elements = elements * join.count[place]
+        place = places(first, entries)
+        need = need.repeat(entries)
+        owner = owner.repeat(entries) + join.owner[place]
+        elements = elements.repeat(entries) * join.count[place]
         del row_of_need, row, first, entries, place  # before the rows of the next axis are made
-    if len(owner) != len(need):
-        return need, owner.repeat(len(need)), elements.repeat(len(need))
     return need, owner, elements
 
 
@@ -280,8 +226,6 @@ class AxisRows:
     """Whether some combination of loop values lies outside the axis."""
     has_empty_rows: bool
     """Whether some row has no index inside the axis."""
-    are_tiles: bool = False
-    """Whether the rows are the tiles of one dimension, end to end and none empty."""
 
     def indices(self) -> tuple[Integers, Integers]:
         """(row, index) of all indices inside the axis, each once in a row."""
@@ -292,88 +236,45 @@ class AxisRows:
         return row, np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + self.first[row]
 
 
-def access_rows(
-    access: TensorAccess, shape: Shape, index_map: IndexMap, grid: LayerGrid, alike: Alike
-) -> list[AxisRows]:
+def access_rows(access: TensorAccess, shape: Shape, index_map: IndexMap, grid: LayerGrid) -> list[AxisRows]:
     """The rows of each axis of a tensor that the layer of a grid reads or writes."""
-    found = []
-    cut, size_of = grid.cut_tiles, index_map.size_of
-    for axis, size in zip(access.axes, shape, strict=True):
-        terms, offset = axis.terms, axis.offset
-        if len(terms) == 1 and not offset:
-            name, factor = terms[0]
-            if factor == 1 and name not in cut:
-                found.append(whole_row(0, size_of[name], size))
-                continue
-        spans = tuple([cut[name] if name in cut else size_of[name] for name, _ in terms])
-        found.append(alike.once(_axis_rows, offset, terms, spans, size))
-    return found
+    return [_axis_rows(axis, size, index_map, grid) for axis, size in zip(access.axes, shape, strict=True)]
 
 
-def _axis_rows(
-    offset: int, factors: tuple[tuple[str, int], ...], spans: tuple[DimensionTiles | int, ...], size: int
-) -> AxisRows:
-    """The rows of an axis whose index is `offset + sum(factor * loop)` over the (loop, factor) of `factors`.
-
-    `spans` are the tiles of these loops, or their sizes where they are not cut.
-    """
-    low = high = offset
+def _axis_rows(axis: AxisIndex, size: int, index_map: IndexMap, grid: LayerGrid) -> AxisRows:
+    """The rows of one axis."""
+    low = high = axis.offset
     terms: list[_Term] = []
-    is_cut = False
-    for (name, factor), span in zip(factors, spans, strict=True):
-        if not factor:
-            continue
-        if isinstance(span, DimensionTiles):
-            is_cut = True
-            terms.append((name, span, factor))
-        else:
-            reach = factor * (span - 1)
+    for name, factor in axis.terms:
+        if factor and name in grid.cut_tiles:
+            terms.append((name, grid.cut_tiles[name], factor))
+        elif factor:
+            reach = factor * (index_map.size_of[name] - 1)
             low, high = low + min(reach, 0), high + max(reach, 0)
-            terms.append((name, whole_tile(span), factor))
-    if not is_cut and _has_no_gaps(terms):
-        return whole_row(low, high + 1, size)
-    return _rows_of_tiles(low, high, size, tuple(terms))
-
-
-def _rows_of_tiles(low: int, high: int, size: int, terms: tuple[_Term, ...]) -> AxisRows:
-    """The rows of an axis whose uncut terms reach from `low` to `high`."""
+            terms.append((name, whole_tile(index_map.size_of[name]), factor))
+    has_gaps = not _has_no_gaps(terms)
     cut = [term for term in terms if term[1].count > 1]
-    dimensions = tuple([name for name, _, _ in cut])
-    if not low and not high and len(cut) == 1:
-        _, tiles, factor = cut[0]
-        if factor == 1 and tiles.end[-1] <= size:
-            bounds = tiles.start, tiles.end, tiles.number
-            return AxisRows(dimensions, size, *bounds, None, None, False, False, are_tiles=True)
+    if not cut and not has_gaps:
+        return whole_row(low, high + 1, size)
     first, end, number = _ONE_ROW + low, _ONE_ROW + (high + 1), _ONE_ROW
-    ascends = True
     for _, tiles, factor in cut:
-        ascends &= factor > 0
         below, above = (tiles.start, tiles.last) if factor > 0 else (tiles.last, tiles.start)
         first, end, number = sums(first, factor * below), sums(end, factor * above), sums(number, tiles.number)
-    gapped = None if _has_no_gaps(terms) else _gapped(first, terms, size)
-    if ascends:  # as tiles do, so do sums of them
-        smallest, last, smallest_end, largest = first[0], first[-1], end[0], end[-1]
-    else:
-        smallest, last, smallest_end, largest = first.min(), first.max(), end.min(), end.max()
-    is_clipped = bool(smallest < 0 or largest > size)
-    has_empty_rows = bool(smallest_end <= 0 or last >= size)
-    if is_clipped:
-        first = np.minimum(np.maximum(first, 0), size)
-        end = np.maximum(np.minimum(end, size), first)
+    gapped = _gapped(first, terms, size) if has_gaps else None
+    is_clipped = bool(first.min() < 0 or end.max() > size)
+    has_empty_rows = bool(end.min() <= 0 or first.max() >= size)
+    first = np.minimum(np.maximum(first, 0), size)
+    end = np.maximum(np.minimum(end, size), first)
     only = (int(first[0]), int(end[0])) if len(first) == 1 and gapped is None else None
+    dimensions = tuple(name for name, _, _ in cut)
     return AxisRows(dimensions, size, first, end, number, gapped, only, is_clipped, has_empty_rows)
 
 
-@lru_cache(maxsize=1024)
 def whole_row(low: int, high: int, size: int) -> AxisRows:
-    """The one row, from `low` to before `high`, of an axis that no cut dimension moves along.
-
-    Its arrays are shared, and so not to be written to.
-    """
+    """The one row, from `low` to before `high`, of an axis that no cut dimension moves along."""
     first = min(max(low, 0), size)
     end = max(min(high, size), first)
     bounds = np.array([[first], [end], [0]])
-    bounds.flags.writeable = False
     is_clipped = low < 0 or high > size
     return AxisRows((), size, bounds[0], bounds[1], bounds[2], None, (first, end), is_clipped, first == end)
 
@@ -385,7 +286,7 @@ def owners_along(rows: AxisRows) -> tuple[AxisOwners, bool]:
     """
     first, end = rows.first, rows.end
     are_filled = rows.gapped is None and not rows.has_empty_rows
-    if rows.are_tiles or (are_filled and np.array_equal(first[1:], end[:-1])):
+    if are_filled and np.array_equal(first[1:], end[:-1]):
         return _owners_end_to_end(first, end, rows.number, rows.size), False
     owner = np.full(rows.size, NOBODY, np.int64)
     row, index = rows.indices()
@@ -402,22 +303,15 @@ def _owners_end_to_end(first: Integers, end: Integers, number: Integers, size: i
     return AxisOwners(size, first, number)
 
 
-@lru_cache(maxsize=1024)
 def whole_owners(first: int, end: int, size: int) -> AxisOwners:
-    """The owners of an axis of which one tile makes the indices [first, end); shared, and so not to be written to."""
+    """The owners of an axis of which one tile makes the indices [first, end)."""
     owner = np.full(size, NOBODY, np.int64)
     owner[first:end] = 0
-    owners = owners_of_indices(owner)
-    for values in (owners.run_start, owners.run_owner):
-        values.flags.writeable = False
-    return owners
+    return owners_of_indices(owner)
 
 
 def shares_loops(access: TensorAccess, index_map: IndexMap) -> bool:
     """Whether a loop moves along several axes of a tensor: what is read is then less than the product of the axes."""
-    names = [name for axis in access.axes for name, _ in axis.terms]
-    if len(names) == len(set(names)):
-        return False
     size_of = index_map.size_of
     moving = [name for axis in access.axes for name, factor in axis.terms if factor and size_of[name] > 1]
     return len(moving) > len(set(moving))
@@ -433,27 +327,19 @@ def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integer
     offsets_of = [_offsets(shape, coefficients) for shape in shapes]
     if all(len(values) == values[-1] + 1 for values in offsets_of):
         return None
-    if len(shapes) == 1:
-        row = np.arange(len(first)).repeat(len(offsets_of[0]))
-        index = (first[:, None] + offsets_of[0]).ravel()
-    else:
-        pairs = []
-        for number, values in enumerate(offsets_of):
-            rows_of_shape = np.flatnonzero(shape_of_row == number)
-            pairs.append((rows_of_shape.repeat(len(values)), (first[rows_of_shape][:, None] + values).ravel()))
-        row, index = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
-        order = np.lexsort((index, row))
-        row, index = row[order], index[order]
+    pairs = []
+    for number, values in enumerate(offsets_of):
+        rows_of_shape = np.flatnonzero(shape_of_row == number)
+        pairs.append((rows_of_shape.repeat(len(values)), (first[rows_of_shape][:, None] + values).ravel()))
+    row, index = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+    order = np.lexsort((index, row))
+    row, index = row[order], index[order]
     inside = (index >= 0) & (index < size)
     return row[inside], index[inside]
 
 
 def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]:
     """(the distinct lengths of the tiles of a row, [row] which of them it has); the first of `tiles` counts slowest."""
-    rows = math.prod([of_term.count for of_term in tiles])
-    extremes = [of_term.shortest_and_longest for of_term in tiles]
-    if all(shortest == longest for shortest, longest in extremes):
-        return [[shortest for shortest, _ in extremes]], np.zeros(rows, np.int64)
     lengths: list[Integers] = []
     for of_term in tiles:
         outer = len(lengths[0]) if lengths else 1
@@ -464,10 +350,8 @@ def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]
 
 def _has_no_gaps(terms: Sequence[_Term]) -> bool:
     """Whether the smallest tiles already join the steps of the loops with larger coefficients (so do larger tiles)."""
-    if len(terms) == 1:
-        return abs(terms[0][2]) == 1 or terms[0][1].shortest_and_longest[1] <= 1
     reach = 1
-    for _, tiles, factor in sorted(terms, key=_step):
+    for _, tiles, factor in sorted(terms, key=lambda term: abs(term[2])):
         shortest, longest = tiles.shortest_and_longest
         if abs(factor) > reach and longest > 1:
             return False
@@ -475,23 +359,11 @@ def _has_no_gaps(terms: Sequence[_Term]) -> bool:
     return True
 
 
-def _step(term: _Term) -> int:
-    return abs(term[2])
-
-
 def _offsets(lengths: list[int], coefficients: list[int]) -> Integers:
     """Distances of the indices from the smallest one, ascending."""
     values = np.zeros(1, np.int64)
     for coefficient, length in sorted(zip(coefficients, lengths, strict=True)):
-        if length > 1 and coefficient:
-            steps = coefficient * np.arange(length, dtype=np.int64)[:, None]
-            reach = int(values[-1])
-            if coefficient <= reach + 1 and len(values) == reach + 1:  # without gaps so far, and none added
-                values = np.arange(reach + coefficient * (length - 1) + 1, dtype=np.int64)
-            elif coefficient > reach:
-                values = (steps + values).ravel()
-            else:
-                values = np.unique(steps + values)
+        values = np.unique(coefficient * np.arange(length, dtype=np.int64)[:, None] + values)
     return values
 
 
@@ -500,13 +372,8 @@ def row_of_contents(own: tuple[str, ...], dimensions: tuple[str, ...], counts: t
 
     Contents are the combinations of the tiles of `dimensions`, the first slowest.
     """
-    count = math.prod(counts)
-    if not own:
-        return np.zeros(count, np.int64)
-    content = np.arange(count, dtype=np.int64)
-    if own == dimensions:
-        return content
-    row = np.zeros(count, np.int64)
+    content = np.arange(math.prod(counts), dtype=np.int64)
+    row = np.zeros_like(content)
     for dimension in own:
         place = dimensions.index(dimension)
         inner = math.prod(counts[place + 1 :])

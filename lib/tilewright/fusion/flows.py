@@ -7,6 +7,7 @@ What a layer needs of one tensor along several ways, without what they share.
 Edges of the CN graph along the links between layers, and what layers make and hand to the outside.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -17,10 +18,8 @@ from tilewright.fusion.axis_rows import (
     NOBODY,
     AxisNeeds,
     AxisOwners,
-    AxisRows,
     added_up,
     join_axes,
-    places,
     product_of_joins,
     spread,
 )
@@ -123,27 +122,21 @@ class Flows:
 def flows(links: Sequence[Link]) -> Flows:
     """What flows along links; what is needed along several ways of one flows once."""
     columns = _PartColumns()
-    spans = []
+    contents_of_cns = []
     first_content = 0
     for number, link in enumerate(links):
         dimensions = link.dimensions()
         parts = link.demands if len(link.demands) == 1 else disjoint_demands(link.demands, dimensions, link.grid)
         for part in parts:
             columns.add(number, part, link.producer, first_content)
-        content_of_cn, content_count, is_own = link.grid.contents(dimensions)
-        spans.append((first_content, content_count, content_of_cn, is_own))
-        first_content += content_count
+        content_of_cn, counts = link.grid.combination_of(dimensions)
+        contents_of_cns.append(content_of_cn + first_content)
+        first_content += math.prod(counts)
     content, source, elements = added_up(*columns.joined(links))
     start = np.zeros(first_content + 1, np.int64)
     np.bincount(content, minlength=first_content).cumsum(out=start[1:])
-    firsts = np.array([first for first, _, _, _ in spans] + [first_content])
-    if all(is_own for _, _, _, is_own in spans):
-        link_start = start[firsts]
-        if len(links) > 1:
-            content -= firsts[:-1].repeat(link_start[1:] - link_start[:-1])
-        return Flows(link_start, content, source, elements)
-    place, entry = spread(start, np.concatenate([of_cn + first for first, _, of_cn, _ in spans]))
-    first_place = np.cumsum([0, *(len(of_cn) for _, _, of_cn, _ in spans)])
+    place, entry = spread(start, np.concatenate(contents_of_cns))
+    first_place = np.cumsum([0, *(len(of_cns) for of_cns in contents_of_cns)])
     link_start = place.searchsorted(first_place)
     place -= first_place[:-1].repeat(link_start[1:] - link_start[:-1])
     return Flows(link_start, place, source[entry], elements[entry])
@@ -154,9 +147,6 @@ class _PartColumns:
     """Parts of what links need, and the axes to join for them."""
 
     needs: list[AxisNeeds] = field(default_factory=list)
-    """Those that differ."""
-    place_of: dict[tuple[int, int], int] = field(default_factory=dict)
-    """Identity of (rows, owners) -> place in `needs`"""
     links: list[int] = field(default_factory=list)
     """[part]"""
     contents: list[Integers] = field(default_factory=list)
@@ -179,20 +169,13 @@ class _PartColumns:
                     owner += only
                     elements *= span[1] - span[0] if only != NOBODY else 0
                 else:
-                    axes.append((self._place(rows, owners), row_of_entry))
+                    axes.append((len(self.needs), row_of_entry))
+                    self.needs.append(AxisNeeds(rows.first, rows.end, rows.gapped, owners))
         if elements:
             self.links.append(link)
             self.contents.append(demand.content)
             self.axes.append(axes)
             self.constants.append((first_content, owner, elements))
-
-    def _place(self, rows: AxisRows, owners: AxisOwners) -> int:
-        """Place in `needs` of an axis."""
-        place = self.place_of.get((id(rows), id(owners)))
-        if place is None:
-            place = self.place_of[id(rows), id(owners)] = len(self.needs)
-            self.needs.append(AxisNeeds(rows.first, rows.end, rows.gapped, owners))
-        return place
 
     def _boxes(self, spans: Integers, owners: AxisOwners) -> tuple[int, Integers]:
         """The distinct ranges of boxes along an axis, given as [entry, 2]."""
@@ -211,9 +194,9 @@ class _PartColumns:
         join, first_rows = join_axes(self.needs)
         # One at a time: with a million CNs each is large.
         rows = (self._rows(turn, first_rows, lengths) for turn in range(max(map(len, self.axes))))
-        constants = _spread_over(owner, lengths), _spread_over(elements, lengths)
+        constants = owner.repeat(lengths), elements.repeat(lengths)
         need, source, elements = product_of_joins(join, rows, sum(lengths), *constants)
-        content = (_end_to_end(self.contents) + _spread_over(first_content, lengths))[need]
+        content = (np.concatenate(self.contents) + first_content.repeat(lengths))[need]
         if any(link.producer.grid.full_numbers is not None for link in links):
             link_of_need = np.repeat(np.array(self.links), lengths)[need]
             source = _cns(link_of_need, source, links)
@@ -230,17 +213,8 @@ class _PartColumns:
             else:
                 rows.append(np.zeros(length, np.int64))
                 shifts.append(0)
-        row_of_entry: Integers = _end_to_end(rows) + _spread_over(np.array(shifts), lengths)
+        row_of_entry: Integers = np.concatenate(rows) + np.array(shifts).repeat(lengths)
         return row_of_entry
-
-
-def _end_to_end(parts: list[Integers]) -> Integers:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def _spread_over(values: Integers, lengths: list[int]) -> Integers:
-    """[entry] value of its part; of one part alone the value once, since a layer of many CNs is one."""
-    return values if len(lengths) == 1 else values.repeat(lengths)
 
 
 def _cns(link: Integers, number: Integers, links: Sequence[Link]) -> Integers:
@@ -296,7 +270,7 @@ def data_edges(
     columns, operand = [np.zeros((3, 0), np.int64)], [np.zeros(0, np.int16)]
     told: list[CnLink] = []
     for some, internal in _batches(between, outside):
-        flow = _flows_of(some)
+        flow = flows([link.link for link in some])
         entries = flow.start[1:] - flow.start[:-1]
         constants = np.array(
             [(first_cn[link.producer], first_cn[link.consumer], link.bits) for link in some[:internal]]
@@ -319,19 +293,6 @@ def data_edges(
         ]
     source, target, bits = columns[1] if len(columns) == 2 else np.concatenate(columns, axis=1)
     return DataEdges(source, target, np.concatenate(operand), bits, tuple(told), outside_bits)
-
-
-def _flows_of(links: Sequence[DataLink]) -> Flows:
-    """What flows along links; those between layers that are cut and read alike are worked out once."""
-    number_of: dict[Link, int] = {}
-    numbers = [number_of.setdefault(link.link, len(number_of)) for link in links]
-    flow = flows(tuple(number_of))
-    if len(number_of) == len(links):
-        return flow
-    first, lengths = flow.start[:-1][numbers], (flow.start[1:] - flow.start[:-1])[numbers]
-    start = np.append(0, lengths.cumsum())
-    entry = places(first, lengths)
-    return Flows(start, flow.target[entry], flow.source[entry], flow.elements[entry])
 
 
 def _batches(between: Sequence[DataLink], outside: Sequence[DataLink]) -> Iterator[tuple[list[DataLink], int]]:

@@ -11,7 +11,6 @@ from typing import TypedDict
 import numpy as np
 
 from tilewright.errors import InputError, Problem
-from tilewright.fusion.axis_rows import Alike
 from tilewright.fusion.flows import DataLink, Link, data_edges
 from tilewright.fusion.graph import ORDERING, CnGraph, CnLayer, SmallIntegers, SourceTensor
 from tilewright.fusion.grid import Integers, LayerGrid
@@ -50,9 +49,8 @@ class ReadColumns(TypedDict):
 class ReadTable:
     """Collects reads; a content is a box of a tensor, whoever reads it."""
 
-    def __init__(self, workload: Workload, operands: tuple[str, ...], alike: Alike) -> None:
+    def __init__(self, workload: Workload, operands: tuple[str, ...]) -> None:
         self._workload = workload
-        self._alike = alike
         self._operands = operands
         self._demands: dict[str, list[Demand]] = {}
         self._reads: list[tuple[str, int, int, Integers, Integers]] = []
@@ -77,7 +75,7 @@ class ReadTable:
         for tensor, demands in self._demands.items():
             known = self._workload.tensor_of[tensor]
             first_content[tensor] = content_count
-            distinct, of_demands = self._alike.once(_distinct_contents, *demands)
+            distinct, of_demands = _distinct_contents(demands)
             contents_of[tensor] = iter(of_demands)
             counts.append(len(distinct))
             bounds.append(distinct.reshape(-1, 2))
@@ -113,9 +111,7 @@ class ReadTable:
 
 def reading_cns(demand: Demand, grid: LayerGrid) -> tuple[Integers, Integers]:
     """([read] CN in the layer, [read] entry of the demand)."""
-    content_of_cn, content_count, _ = grid.contents(demand.dimensions)
-    if len(demand.content) == content_count:
-        return np.arange(grid.cn_count, dtype=np.int64), content_of_cn
+    content_of_cn, _ = grid.combination_of(demand.dimensions)
     row = np.searchsorted(demand.content, content_of_cn)
     found = row < len(demand.content)
     found[found] = demand.content[row[found]] == content_of_cn[found]
@@ -131,14 +127,9 @@ def _element_counts(bounds: Integers, start: Integers) -> Integers:
     return counts
 
 
-def _distinct_contents(*demands: Demand) -> tuple[Boxes, list[Integers]]:
+def _distinct_contents(demands: Sequence[Demand]) -> tuple[Boxes, list[Integers]]:
     """(distinct boxes in lexicographic order, for each demand [entry] number of its box among them)."""
     boxes = [demand.boxes for demand in demands]
-    if len(demands) == 1:
-        if demands[0].are_tiles:
-            return boxes[0], [np.arange(len(boxes[0]), dtype=np.int64)]
-        distinct, number = _distinct(boxes[0])
-        return distinct, [number]
     distinct, number = _distinct(np.concatenate(boxes))
     return distinct, np.split(number, np.cumsum([len(part) for part in boxes[:-1]]))
 
@@ -186,7 +177,7 @@ def build_cn_graph(workload: Workload, tiling: Tiling) -> CnGraph:
     nodes = [node for node in workload.nodes if node.layer is not None]
     _check(workload, nodes, tiling)
     building = _start(workload, nodes, tiling)
-    reads = ReadTable(workload, building.operands, building.network.alike)
+    reads = ReadTable(workload, building.operands)
     for number, node in enumerate(nodes):
         _connect(building, number, node, reads)
     shape, shapes = _shapes(building)
@@ -224,7 +215,7 @@ def _shapes(building: _Building) -> tuple[Integers, tuple[Layer, ...]]:
     for cut in building.cuts:
         if cut not in shape_of_cn:
             assert cut.node.layer is not None
-            classes, examples = shape_classes(cut.node.layer, cut.grid, building.network.alike)
+            classes, examples = shape_classes(cut.node.layer, cut.grid)
             numbers = [places.setdefault(example, len(places)) for example in examples]
             shape_of_cn[cut] = np.array(numbers)[classes]
     return _joined([shape_of_cn[cut] for cut in building.cuts]), tuple(places)
@@ -275,13 +266,13 @@ def _start(workload: Workload, nodes: list[WorkloadNode], tiling: Tiling) -> _Bu
 
 def _connect(building: _Building, number: int, node: WorkloadNode, reads: ReadTable) -> None:
     """Edges into the CNs of a layer, and what they read from outside."""
-    layer, cut, alike = building.layers[number], building.cuts[number], building.network.alike
+    layer, cut = building.layers[number], building.cuts[number]
     needs = needs_of_layer(node, cut.demands, building.network)
     for (operand, tensor), demands in needs.items():
         made_by = building.producers.get(tensor)
         if made_by is None:
             for demand in demands:
-                reads.add(operand, tensor, demand, alike.once(reading_cns, demand, cut.grid), layer.first_cn)
+                reads.add(operand, tensor, demand, reading_cns(demand, cut.grid), layer.first_cn)
             continue
         link = Link(tuple(demands), made_by[1], cut.grid)
         building.links.append(DataLink(link, made_by[0], number, operand, tensor, building.bits(tensor)))
@@ -289,12 +280,6 @@ def _connect(building: _Building, number: int, node: WorkloadNode, reads: ReadTa
 
 def _ordering_edges(building: _Building, group: Integers) -> tuple[Integers, Integers]:
     """(source, target) of the edges from each CN to the next one of its group in its layer."""
-    count = len(group)
-    if all(cut.grid.tiling.group_count == 1 for cut in building.cuts):
-        is_last = np.zeros(count, dtype=bool)
-        is_last[[layer.first_cn + layer.cn_count - 1 for layer in building.layers]] = True
-        source = np.flatnonzero(~is_last)
-        return source, source + 1
     group_counts = np.array([cut.grid.tiling.group_count for cut in building.cuts])
     first_group = (group_counts.cumsum() - group_counts).repeat([layer.cn_count for layer in building.layers])
     # In the smallest type that holds them: numbers of 16 bits are sorted in linear time.

@@ -1,7 +1,7 @@
 """The regular grid of a layer's computation nodes: ranges, numbers and groups by formula, nothing held per CN."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -46,16 +46,13 @@ class DimensionTiles:
 
 @lru_cache(maxsize=1024)
 def whole_tile(size: int) -> DimensionTiles:
-    """The one tile of a dimension that is not cut; its arrays are shared, and so not to be written to."""
-    tiles = DimensionTiles(np.zeros(1, np.int64), np.full(1, size, np.int64), np.zeros(1, np.int64))
-    for values in (tiles.start, tiles.end, tiles.number):
-        values.flags.writeable = False
-    return tiles
+    """The one tile of a dimension that is not cut; shared, and so not to be written to."""
+    return DimensionTiles(np.zeros(1, np.int64), np.full(1, size, np.int64), np.zeros(1, np.int64))
 
 
 def sums(outer: Integers, inner: Integers) -> Integers:
     """All sums, the inner summand fastest."""
-    return outer + inner if len(outer) == 1 else (outer[:, None] + inner).ravel()
+    return (outer[:, None] + inner).ravel()
 
 
 Cuts = tuple[tuple[int, int, int], ...]
@@ -89,8 +86,6 @@ class LayerGrid:
 
     loop_sizes: tuple[tuple[str, int], ...]
     tiling: LayerTiling
-    cut: Callable[[int, Cuts], tuple[DimensionTiles, Integers | None]] = cut_dimension
-    """`cut_dimension`, or the same with tiles that grids share."""
 
     @property
     def loops(self) -> tuple[OuterLoop, ...]:
@@ -114,14 +109,14 @@ class LayerGrid:
         for loop, stride in zip(self.loops, self.strides, strict=True):
             cuts[loop.dimension] = (*cuts.get(loop.dimension, ()), (loop.count, loop.tile_size, stride))
         return {
-            dimension: self.cut(size, cuts[dimension]) if dimension in cuts else (whole_tile(size), None)
+            dimension: cut_dimension(size, cuts[dimension]) if dimension in cuts else (whole_tile(size), None)
             for dimension, size in self.loop_sizes
         }
 
     @cached_property
     def cut_tiles(self) -> Mapping[str, DimensionTiles]:
         """Dimension of more than one tile -> its tiles, in the order of the layer."""
-        return {dimension: tiles for dimension, (tiles, _) in self._tiles_and_ranks.items() if tiles.count > 1}
+        return {dimension: tiles for dimension, tiles in self.tiles.items() if tiles.count > 1}
 
     @property
     def tiled_dimensions(self) -> tuple[str, ...]:
@@ -174,24 +169,6 @@ class LayerGrid:
             if self.tiles[dimension].count > 1:
                 combination += self.tile_of(dimension)
         return combination, tuple(self.tiles[dimension].count for dimension in dimensions)
-
-    def contents(self, dimensions: tuple[str, ...]) -> tuple[Integers, int, bool]:
-        """([cn] combination of the tiles of some dimensions, their number, whether each CN's is its own number)."""
-        found = self._contents.get(dimensions)
-        if found is None:
-            if self.full_numbers is None and dimensions == tuple([loop.dimension for loop in reversed(self.loops)]):
-                found = np.arange(self.cn_count, dtype=np.int64), self.cn_count, True
-            else:
-                combination, counts = self.combination_of(dimensions)
-                count = math.prod(counts)
-                is_own = count == self.cn_count and bool((combination == np.arange(count)).all())
-                found = combination, count, is_own
-            self._contents[dimensions] = found
-        return found
-
-    @cached_property
-    def _contents(self) -> dict[tuple[str, ...], tuple[Integers, int, bool]]:
-        return {}
 
     def ranges(self, dimension: str) -> tuple[Integers, Integers]:
         """([cn] first value, [cn] value after the last) of a dimension."""

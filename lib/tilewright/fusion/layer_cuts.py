@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
 
-from tilewright.fusion.axis_rows import AxisRows, access_rows
+from tilewright.fusion.axis_rows import access_rows
 from tilewright.fusion.grid import LayerGrid
 from tilewright.fusion.needs import Demand, NetworkTensors, Producer, demand_of_map, producer_of
 from tilewright.fusion.outer_loops import LayerTiling
@@ -40,7 +40,7 @@ def layer_cuts(
         known = with_sizes.setdefault(node.layer.loop_sizes, [])
         cut = next((cut for cut in known if _is_cut_alike(cut, node, tiling, network.shape_of)), None)
         if cut is None:
-            cut = _layer_cut(node, tiling, network)
+            cut = _layer_cut(node, tiling, network.shape_of)
             known.append(cut)
         found.append(cut)
     return found
@@ -71,20 +71,15 @@ def _are_alike(node: WorkloadNode, other: WorkloadNode, shape_of: Mapping[str, S
     return len(set(name_of.values())) == len(name_of)
 
 
-def _layer_cut(node: WorkloadNode, tiling: LayerTiling, network: NetworkTensors) -> LayerCut:
+def _layer_cut(node: WorkloadNode, tiling: LayerTiling, shape_of: Mapping[str, Shape]) -> LayerCut:
     assert node.layer is not None
-    alike, shape_of = network.alike, network.shape_of
-    grid = alike.grid(node.layer.loop_sizes, tiling)
+    grid = LayerGrid(node.layer.loop_sizes, tiling)
     demands = []
-    written: dict[Hashable, list[AxisRows]] = {}
     producers: dict[str, tuple[int, Producer]] = {}
     for number, index_map in enumerate(node.index_maps):
         output, source = index_map.output, index_map.input.tensor
-        key = output.tensor, output.axes, index_map.loops
-        rows = written.get(key)
-        if rows is None:
-            rows = written[key] = access_rows(output, shape_of[output.tensor], index_map, grid, alike)
+        rows = access_rows(output, shape_of[output.tensor], index_map, grid)
         if output.tensor not in producers:
-            producers[output.tensor] = number, producer_of(rows, grid, alike)
-        demands.append(demand_of_map(index_map, shape_of[source], rows, grid, alike))
+            producers[output.tensor] = number, producer_of(rows, grid)
+        demands.append(demand_of_map(index_map, shape_of[source], rows, grid))
     return LayerCut(node, grid, tuple(demands), tuple(producers.values()))

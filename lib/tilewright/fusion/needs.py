@@ -8,7 +8,7 @@ How the CNs of a layer make its tensors.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from tilewright.errors import Problem
 from tilewright.fusion.axis_rows import (
-    Alike,
     AxisOwners,
     AxisRows,
     access_rows,
@@ -56,27 +55,15 @@ class Demand:
         if self.moved_boxes is not None:
             return self.moved_boxes
         assert self.axes is not None
-        spans = [rows.only or (0, 0) for rows, _ in self.axes]
-        boxes = np.array([spans], np.int64).reshape(1, -1, 2).repeat(len(self.content), axis=0)
+        boxes = np.empty((len(self.content), len(self.axes), 2), np.int64)
         for axis, (rows, row_of_entry) in enumerate(self.axes):
-            if rows.only is None:
-                boxes[:, axis, 0], boxes[:, axis, 1] = rows.first[row_of_entry], rows.end[row_of_entry]
+            boxes[:, axis, 0], boxes[:, axis, 1] = rows.first[row_of_entry], rows.end[row_of_entry]
         return boxes
-
-    @property
-    def are_tiles(self) -> bool:
-        """Whether the boxes are the tiles of one axis, in their order."""
-        cut = [rows for rows, _ in self.axes or () if rows.dimensions]
-        return len(cut) == 1 and cut[0].are_tiles and len(cut[0].first) == len(self.content)
 
     @property
     def is_gapped(self) -> bool:
         """Whether some boxes have gaps."""
         return self.axes is not None and any(rows.gapped is not None for rows, _ in self.axes)
-
-    def is_whole(self, axis: int, size: int) -> bool:
-        """Whether all contents need all of an axis."""
-        return self.axes is not None and self.axes[axis][0].only == (0, size)
 
     def bounds(self, axis: int) -> tuple[Integers, Integers]:
         """(first index, the one after the last) of boxes along an axis, in no order; all that occur do."""
@@ -104,7 +91,6 @@ class NetworkTensors:
     """Tensor that is neither a constant nor made by a layer, but by moving data -> the node that does."""
     shape_of: dict[str, Shape]
     """Tensor -> its shape."""
-    alike: Alike = field(default_factory=Alike)
 
 
 def network_tensors(workload: Workload) -> NetworkTensors:
@@ -164,7 +150,8 @@ def needs_of_outputs(network: NetworkTensors) -> dict[str, list[Demand]]:
 
 def whole_tensor(tensor: str, network: NetworkTensors) -> Demand:
     """All of a tensor, as one content."""
-    return network.alike.once(_whole, network.shape_of[tensor])
+    axes = tuple((whole_row(0, size, size), _ONE_ROW) for size in network.shape_of[tensor])
+    return Demand((), _ONE_ROW, True, axes)
 
 
 def sources_of(tensor: str, demand: Demand, network: NetworkTensors) -> Iterator[tuple[str, Demand]]:
@@ -175,16 +162,9 @@ def sources_of(tensor: str, demand: Demand, network: NetworkTensors) -> Iterator
     for index_map in network.mover[tensor].index_maps:
         if index_map.output.tensor != tensor:
             continue
-        shapes = network.shape_of[tensor], network.shape_of[index_map.input.tensor]
-        key = index_map.loops, index_map.is_exact, index_map.output.axes, index_map.input.axes, demand, shapes
-        behind = network.alike.once_for(key, _behind, index_map, demand, *shapes)
+        behind = _behind(index_map, demand, network.shape_of[tensor], network.shape_of[index_map.input.tensor])
         if len(behind.content):
             yield from sources_of(index_map.input.tensor, behind, network)
-
-
-def _whole(shape: Shape) -> Demand:
-    """A tensor as one content."""
-    return Demand((), _ONE_ROW, True, tuple([(whole_row(0, size, size), _ONE_ROW) for size in shape]))
 
 
 def _behind(index_map: IndexMap, demand: Demand, shape: Shape, input_shape: Shape) -> Demand:
@@ -199,18 +179,15 @@ def _behind(index_map: IndexMap, demand: Demand, shape: Shape, input_shape: Shap
     content, boxes = demand.content[possible], boxes[possible]
     if len(content) == 1:
         spans = zip(boxes[0].tolist(), input_shape, strict=True)
-        return Demand(
-            demand.dimensions, content, is_exact, tuple([(whole_row(*span, size), _ONE_ROW) for span, size in spans])
-        )
+        axes = tuple((whole_row(first, end, size), _ONE_ROW) for (first, end), size in spans)
+        return Demand(demand.dimensions, content, is_exact, axes)
     return Demand(demand.dimensions, content, is_exact, None, boxes)
 
 
-def demand_of_map(
-    index_map: IndexMap, shape: Shape, output_rows: Sequence[AxisRows], grid: LayerGrid, alike: Alike
-) -> Demand:
+def demand_of_map(index_map: IndexMap, shape: Shape, output_rows: Sequence[AxisRows], grid: LayerGrid) -> Demand:
     """What the CNs of a grid need of the tensor that a map of their layer reads; `output_rows` are those it writes."""
-    rows = access_rows(index_map.input, shape, index_map, grid, alike)
-    dimensions, content, row_of = alike.once(_contents_of, grid, tuple([row.dimensions for row in rows]))
+    rows = access_rows(index_map.input, shape, index_map, grid)
+    dimensions, content, row_of = _contents_of(grid, [row.dimensions for row in rows])
     if any(row.has_empty_rows for row in rows):
         filled = np.ones(len(content), dtype=bool)
         for row, place in zip(rows, row_of, strict=True):
@@ -223,7 +200,7 @@ def demand_of_map(
 
 
 def _contents_of(
-    grid: LayerGrid, cut_by: tuple[tuple[str, ...], ...]
+    grid: LayerGrid, cut_by: Sequence[tuple[str, ...]]
 ) -> tuple[tuple[str, ...], Integers, list[Integers]]:
     """(dimensions whose tiles tell contents apart, all contents, for each axis [content] row).
 
@@ -232,8 +209,8 @@ def _contents_of(
     used = {dimension for own in cut_by for dimension in own}
     dimensions = tuple([dimension for dimension in grid.cut_tiles if dimension in used])
     counts = tuple([grid.cut_tiles[dimension].count for dimension in dimensions])
-    row_of = {own: row_of_contents(own, dimensions, counts) for own in {dimensions, *cut_by}}
-    return dimensions, row_of[dimensions], [row_of[own] for own in cut_by]
+    content = np.arange(math.prod(counts), dtype=np.int64)
+    return dimensions, content, [row_of_contents(own, dimensions, counts) for own in cut_by]
 
 
 def _keeps_boxes(
@@ -303,7 +280,7 @@ class Producer:
         return self.grid.cn_of(owner + self.last_step)
 
 
-def producer_of(rows: Sequence[AxisRows], grid: LayerGrid, alike: Alike) -> Producer:
+def producer_of(rows: Sequence[AxisRows], grid: LayerGrid) -> Producer:
     """How a layer makes one of its outputs; `rows` are those of its axes."""
     owners: list[AxisOwners] = []
     shared: list[str] = []
@@ -312,7 +289,7 @@ def producer_of(rows: Sequence[AxisRows], grid: LayerGrid, alike: Alike) -> Prod
         if row.only is not None:
             owners.append(whole_owners(*row.only, row.size))
             continue
-        made, together = alike.once(owners_along, row)
+        made, together = owners_along(row)
         owners.append(made)
         written += row.dimensions
         if together:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.fusion.axis_rows import NOBODY, owners_of_indices, whole_owners
+from tilewright.fusion.axis_rows import NOBODY, owners_of_indices
 from tilewright.fusion.flows import Link, flows
 from tilewright.fusion.graph import CnGraph, SmallIntegers
 from tilewright.fusion.grid import Integers, LayerGrid
@@ -36,7 +36,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Cutting:
-    """The pieces of one tensor, numbered from 0, as layers that are cut alike share them."""
+    """The pieces of one tensor, numbered from 0."""
 
     bits: Integers
     """[piece]"""
@@ -63,13 +63,10 @@ class _Block:
         owners = []
         stride = 1
         for axis, (start, size) in reversed(list(enumerate(zip(self.starts, self.sizes, strict=True)))):
-            if len(start) == 1:
-                owners.append(whole_owners(0, size, size))
-            else:
-                of_index = np.repeat(np.arange(len(start)) * stride, _lengths(start, size))
-                if self.part is not None and self.part[0] == axis:
-                    of_index = np.where(self.part[1], of_index, NOBODY)
-                owners.append(owners_of_indices(of_index))
+            of_index = np.repeat(np.arange(len(start)) * stride, _lengths(start, size))
+            if self.part is not None and self.part[0] == axis:
+                of_index = np.where(self.part[1], of_index, NOBODY)
+            owners.append(owners_of_indices(of_index))
             stride *= len(start)
         return Producer(LayerGrid((), LayerTiling(-1)), tuple(reversed(owners)))
 
@@ -77,11 +74,8 @@ class _Block:
         """For each axis: [piece] segment."""
         found = []
         for start in reversed(self.starts):
-            if len(start) == 1:
-                found.append(np.zeros(len(piece), np.int64))
-            else:
-                found.append(piece % len(start))
-                piece = piece // len(start)
+            found.append(piece % len(start))
+            piece = piece // len(start)
         return found[::-1]
 
     def is_made(self, piece: Integers) -> Flags:
@@ -99,10 +93,6 @@ class _Block:
         number = np.zeros(len(piece), np.int64)
         for axis, segment in enumerate(self.segments(piece)):
             start, size = self.starts[axis], self.sizes[axis]
-            if len(start) == 1:
-                bits *= size
-                number += 0 if self.made_by is None else self.made_by.owners[axis].of_index[0]
-                continue
             bits *= _lengths(start, size)[segment]
             if self.made_by is not None:
                 number += self.made_by.owners[axis].of_index[start[segment]]
@@ -134,24 +124,18 @@ def cutting(
             needed = flows([Link(demands, as_producer, grid)])
             cn, piece = needed.target, needed.source
             made = block.is_made(piece)
-            found.append((cn, piece) if made.all() else (cn[made], piece[made]))
+            found.append((cn[made], piece[made]))
         used = np.unique(np.concatenate([piece for _, piece in found]))
         for its_needs, (cn, piece) in zip(needs, found, strict=True):
             its_needs.append((cn, np.searchsorted(used, piece) + count))
         for column, values in zip((bits, owner), block.bits_and_owner(used, element_bits), strict=True):
             column.append(values)
         count += len(used)
-    return Cutting(_joined(bits), _joined(owner), tuple([_in_order(its_needs) for its_needs in needs]))
-
-
-def _joined(parts: list[Integers]) -> Integers:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return Cutting(np.concatenate(bits), np.concatenate(owner), tuple(_in_order(its_needs) for its_needs in needs))
 
 
 def _in_order(parts: list[tuple[Integers, Integers]]) -> tuple[Integers, Integers]:
     """(CN, piece) of all blocks by CN."""
-    if len(parts) == 1:
-        return parts[0]
     cn, piece = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     order = np.argsort(cn, kind="stable")
     return cn[order], piece[order]
@@ -243,9 +227,6 @@ def _add_part(
 
 def _segments(axis: int, size: int, demands: list[Demand], made_by: Producer | None) -> Integers:
     """First index of each segment of an axis: where a tile of the producer or something needed begins or ends."""
-    is_uncut = made_by is None or made_by.owners[axis].only is not None
-    if is_uncut and size and all(demand.is_whole(axis, size) for demand in demands):
-        return np.zeros(1, np.int64)
     begins = np.zeros(size + 1, dtype=bool)
     begins[0] = True
     if made_by is not None:
@@ -303,7 +284,7 @@ def data_pieces(workload: Workload, graph: CnGraph) -> DataPieces:
         made_by, first_cn = producers.get(tensor, (None, 0))
         demands = tuple((reader.demands, reader.grid) for reader in its_readers)
         element_bits = workload.tensor_of[tensor].bits
-        cut = network.alike.once(cutting, network.shape_of[tensor], element_bits, demands, made_by)
+        cut = cutting(network.shape_of[tensor], element_bits, demands, made_by)
         found = len(cut.bits)
         leaving = np.zeros(found, np.int64)
         for reader, (cn, piece) in zip(its_readers, cut.needs, strict=True):

@@ -2,33 +2,27 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import lru_cache
 
 import numpy as np
 
-from tilewright.fusion.axis_rows import Alike
 from tilewright.fusion.grid import DimensionTiles, Integers, LayerGrid, sums
 from tilewright.workload.layer import DimensionRelation, Layer
 
 _FIELDS = tuple(field.name for field in fields(Layer) if field.name != "name")
 _KEPT = tuple(name for name in _FIELDS if name not in ("loop_sizes", "padding", "data_dimension_sizes"))
 """What all CNs of a layer have in common."""
-_MOST_KEYS = 2**16
-"""Above this, combinations of sizes are numbered anew."""
-_MOST_KINDS = 64
-"""Sizes that lie closer together than this are told apart by their distance from the smallest."""
 
 
-def shape_classes(layer: Layer, grid: LayerGrid, alike: Alike) -> tuple[Integers, list[Layer]]:
+def shape_classes(layer: Layer, grid: LayerGrid) -> tuple[Integers, list[Layer]]:
     """([cn] class, the layer of each class).
 
     A tile at a border has a class of its own where it is smaller, or where padding is part of its window: what it
     reads of the input is given by `data_dimension_sizes`, padding excluded. The layers have no name.
     """
-    loops = {name: _tile_sizes(name, tiles, alike) for name, tiles in grid.cut_tiles.items()}
-    windows = {item.data_dimension: _window_sizes(layer, item, grid, alike) for item in layer.relations}
+    loops = {name: _tile_sizes(name, tiles) for name, tiles in grid.cut_tiles.items()}
+    windows = {item.data_dimension: _window_sizes(layer, item, grid) for item in layer.relations}
     varying = tuple([sizes for sizes in (*loops.values(), *windows.values()) if sizes[0].kind_count > 1])
-    classes = alike.once(_classes, grid, varying)
+    classes = _classes(grid, varying)
     kept = {name: getattr(layer, name) for name in _KEPT}
     shapes = []
     for number in range(classes.count):
@@ -53,9 +47,8 @@ class _Lengths:
 
     sizes: tuple[int, ...]
     kinds: Integers
-    """[tile] different where sizes are: the distinct sizes are numbered, with gaps where that is quicker"""
+    """[tile] number of its size among the distinct ones"""
     kind_count: int
-    """Above all kinds; 1 where all tiles have one size."""
 
 
 _Sizes = tuple[_Lengths, tuple[str, ...]]
@@ -76,67 +69,40 @@ def _classes(grid: LayerGrid, varying: tuple[_Sizes, ...]) -> _Classes:
     """The classes of the CNs of a grid, in the order in which the CNs meet them."""
     if not varying:
         return _Classes(np.zeros(grid.cn_count, np.int64), 1, {})
-    key: Integers | int = 0
-    key_count = 1
-    tiles = [grid.contents(dimensions)[0] for _, dimensions in varying]
+    key = np.zeros(grid.cn_count, np.int64)
+    tiles = [grid.combination_of(dimensions)[0] for _, dimensions in varying]
     for (lengths, _), tile in zip(varying, tiles, strict=True):
         key = key * lengths.kind_count + lengths.kinds[tile]
-        key_count *= lengths.kind_count
-    assert not isinstance(key, int)
-    examples, of_cn = _first_of_each(key, key_count)
+    examples, of_cn = _first_of_each(key)
     places = {sizes: tile[examples].tolist() for sizes, tile in zip(varying, tiles, strict=True)}
     return _Classes(of_cn, len(examples), places)
 
 
-def _first_of_each(key: Integers, key_count: int) -> tuple[Integers, Integers]:
+def _first_of_each(key: Integers) -> tuple[Integers, Integers]:
     """(the first CN of each class, [cn] class); classes in the order in which the CNs meet them."""
-    if key_count > _MOST_KEYS:
-        values, key = np.unique(key, return_inverse=True)
-        key, key_count = key.reshape(-1), len(values)
-    count = len(key)
-    first = np.full(key_count, count, np.int64)
-    first[key[::-1]] = np.arange(count - 1, -1, -1)  # of equal keys the last one assigned counts
-    order = np.argsort(first, kind="stable")
-    rank = np.empty(key_count, np.int64)
-    rank[order] = np.arange(key_count)
-    first = first[order]
-    return first[first < count], rank[key]
+    _, first, number = np.unique(key, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(first), np.int64)
+    rank[order] = np.arange(len(first))
+    return first[order], rank[number.reshape(-1)]
 
 
-@lru_cache(maxsize=1024)
-def _one_size(size: int) -> _Sizes:
-    """The same for all tiles."""
-    return _Lengths((size,), np.zeros(1, np.int64), 1), ()
-
-
-def _tile_sizes(name: str, tiles: DimensionTiles, alike: Alike) -> _Sizes:
-    shortest, longest = tiles.shortest_and_longest
-    if shortest == longest:
-        return _one_size(longest)
-    return alike.once(_tile_lengths, tiles), (name,)
-
-
-def _tile_lengths(tiles: DimensionTiles) -> _Lengths:
-    return _lengths(tiles.lengths)
+def _tile_sizes(name: str, tiles: DimensionTiles) -> _Sizes:
+    return _lengths(tiles.lengths), (name,)
 
 
 def _lengths(values: Integers) -> _Lengths:
-    sizes = values.tolist()
-    smallest = min(sizes)
-    spread = max(sizes) - smallest + 1
-    if spread <= _MOST_KINDS:
-        return _Lengths(tuple(sizes), values - smallest, spread)
     distinct, kinds = np.unique(values, return_inverse=True)
-    return _Lengths(tuple(sizes), kinds.reshape(-1), len(distinct))
+    return _Lengths(tuple(values.tolist()), kinds.reshape(-1), len(distinct))
 
 
-def _window_sizes(layer: Layer, relation: DimensionRelation, grid: LayerGrid, alike: Alike) -> _Sizes:
+def _window_sizes(layer: Layer, relation: DimensionRelation, grid: LayerGrid) -> _Sizes:
     """Sizes of the data dimension without padding, by the tiles of the relation's loops."""
     whole = _whole_size(layer, relation)
     cut = grid.cut_tiles
     dimensions = tuple([name for name, _ in relation.terms if name in cut])
     if not dimensions:
-        return _one_size(whole)
+        return _lengths(np.array([whole])), ()
     first = last = -dict(layer.padding).get(relation.data_dimension, (0, 0))[0]
     terms = []
     for name, coefficient in relation.terms:
@@ -144,10 +110,10 @@ def _window_sizes(layer: Layer, relation: DimensionRelation, grid: LayerGrid, al
             terms.append((cut[name], coefficient))
         else:
             last += coefficient * (layer.size_of[name] - 1)
-    return alike.once(_windows, tuple(terms), first, last, whole), dimensions
+    return _windows(terms, first, last, whole), dimensions
 
 
-def _windows(terms: tuple[tuple[DimensionTiles, int], ...], low: int, high: int, whole: int) -> _Lengths:
+def _windows(terms: list[tuple[DimensionTiles, int]], low: int, high: int, whole: int) -> _Lengths:
     """Sizes of windows by the tiles of the cut loops, the first loop slowest; padding excluded.
 
     The uncut loops reach from `low` to `high`.
