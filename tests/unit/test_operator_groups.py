@@ -10,7 +10,6 @@ from tilewright.operator_groups import (
     group_has,
     is_listed,
 )
-from tilewright.workload.graph import VECTOR_UNIT
 from tilewright.workload.onnx import lowering
 from tilewright.workload.onnx.operators import register_operators
 
@@ -65,4 +64,3 @@ def test_lists_of_types_and_groups() -> None:
     assert not is_listed("Relu", ("pooling", "mac", "vector", "all"))
     assert not is_listed("", ("elementwise",))
     assert bare_type("Conv") == "Conv"
-    assert VECTOR_UNIT == "vector_unit"

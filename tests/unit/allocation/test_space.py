@@ -1,5 +1,8 @@
 """The space of allocations: which cores are left, requests of mapping files, tables that reproduce an allocation."""
 
+from collections import Counter
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from tilewright.allocation.point import Evaluation, choose, pareto_front
@@ -61,9 +64,14 @@ def test_genes_are_parts_with_a_choice() -> None:
     assert [problem.path for problem in error.value.problems] == ["layer 0 group 1", "layer 5 group 0"]
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_cores_left_are_those_the_scheduler_accepts(seed: int) -> None:
+def test_cores_left_are_those_the_scheduler_accepts() -> None:
     """Moving one part to a core makes an allocation with a schedule exactly where the space leaves that core."""
+    compared = Counter(accepted for seed in range(60) for accepted in accepted_moves(seed))
+    assert min(compared[True], compared[False]) > 50, compared
+
+
+def accepted_moves(seed: int) -> Iterator[bool]:
+    """Whether the scheduler accepts each move of a part of a random problem, compared with what the space leaves."""
     problem, _ = random_problem(seed)
     system = problem.system
     rng = np.random.default_rng(seed)
@@ -83,7 +91,8 @@ def test_cores_left_are_those_the_scheduler_accepts(seed: int) -> None:
                 accepted = True
             except MappingError:
                 accepted = False
-            assert accepted == (core in space.choices[part])
+            assert accepted == (core in space.choices[part]), (seed, part, core)
+            yield accepted
 
 
 def test_a_part_that_no_core_can_run_is_told_with_the_reasons() -> None:

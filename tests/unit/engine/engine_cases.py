@@ -183,6 +183,15 @@ def constraints(unrolling: Unrolling = (), ordering: list[list[Any]] | None = No
     return MappingConstraints("default", unrolling, temporal_ordering=entries, **other)
 
 
+def rank(objective: str, energy_pj: float, latency_cycles: float) -> tuple[float, ...]:
+    """What two mappings are compared by."""
+    return {
+        "latency": (latency_cycles, energy_pj),
+        "energy": (energy_pj, latency_cycles),
+        "EDP": (latency_cycles * energy_pj,),
+    }[objective]
+
+
 @dataclass(frozen=True)
 class Case:
     """A layer on a core with a spatial mapping; the order is drawn once the temporal sizes are known."""

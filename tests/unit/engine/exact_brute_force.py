@@ -69,18 +69,19 @@ def matches(order: Order, ordering: Ordering) -> bool:
     wanted = [(entry.dimension, entry.size) for entry in ordering if entry.dimension == "*" or entry.size != 1]
     if wanted and all(dimension != "*" for dimension, _ in wanted):
         wanted.append(("*", None))
-    return _matches_from(order, wanted) if wanted else True
+    return meets(order, wanted) if wanted else True
 
 
-def _matches_from(order: Order, wanted: list[tuple[str, int | None]]) -> bool:
+def meets(order: Sequence[tuple[str, int]], wanted: Sequence[tuple[str, int | None]]) -> bool:
+    """Whether an order has the wanted loops, by trying every length of every gap."""
     if not wanted:
         return not order
     dimension, size = wanted[0]
     if dimension == "*":
-        return any(_matches_from(order[skipped:], wanted[1:]) for skipped in range(len(order) + 1))
+        return any(meets(order[skipped:], wanted[1:]) for skipped in range(len(order) + 1))
     if not order or order[0][0] != dimension or size not in (None, order[0][1]):
         return False
-    return _matches_from(order[1:], wanted[1:])
+    return meets(order[1:], wanted[1:])
 
 
 def greedy_mappings(prepared: PreparedProblem, ordering: Ordering = ()) -> Iterator[Mappings]:

@@ -41,6 +41,7 @@ from tests.unit.engine.engine_cases import (
     convolution,
     gemm,
     orders,
+    rank,
     register_core,
     small_core,
 )
@@ -278,11 +279,6 @@ def test_uneven_boundaries_are_refused_where_even_is_asked_for() -> None:
 
 
 # the best of a batch --------------------------------------------------------------------------------------------------
-
-
-def rank(objective: str, energy: float, latency: float) -> tuple[float, ...]:
-    """What is compared."""
-    return {"latency": (latency, energy), "energy": (energy, latency), "EDP": (latency * energy,)}[objective]
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)

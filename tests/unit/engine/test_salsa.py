@@ -19,7 +19,6 @@ from tilewright.cost.problem import new_record
 from tilewright.errors import MappingError
 from tilewright.mapping.loop_factors import prime_factors
 from tilewright.search import salsa
-from tilewright.search import salsa as salsa_start
 from tilewright.search.batch import NOTHING_MATCHES, OrderBatch, SearchStoppedError, best_row, cost_orders
 from tilewright.search.evaluate import PreparedProblem, prepare
 from tilewright.search.loma import loma_batches
@@ -34,10 +33,10 @@ from tests.unit.engine.engine_cases import (
     constraints,
     convolution,
     gemm,
+    rank,
     register_core,
     small_core,
 )
-from tests.unit.engine.test_batches import rank
 
 CORE = small_core(buffer_bits=600)
 OBJECTIVES = ("latency", "energy", "EDP")
@@ -285,9 +284,9 @@ def test_nothing_fits() -> None:
 
 def test_start_in_the_best_order_of_few_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no random order fits, a chain starts in the best of all orders of merged loops, split into primes."""
-    monkeypatch.setattr(salsa_start, "START_DRAWS", ())
+    monkeypatch.setattr(salsa, "START_DRAWS", ())
     prepared = problem(gemm(C=12, D=10, K=16), register_core(buffer_bits=800), (("D1", ()),))
-    few, visited = salsa_start.fallback_order(OrderSpace.of(prepared, ()), "energy")
+    few, visited = salsa.fallback_order(OrderSpace.of(prepared, ()), "energy")
     assert few is not None
     batch = annealed(prepared, "energy", iteration_number=1, restarts=2)
     split = tuple((d, p) for d, size in few for p in prime_factors(size))
@@ -301,10 +300,10 @@ def test_start_in_the_best_order_of_few_loops(monkeypatch: pytest.MonkeyPatch) -
 
 def test_order_of_few_loops_that_cannot_be_split(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where it does not match any more when split, it is the answer: [C, *], [D, *] then asks for two single loops."""
-    monkeypatch.setattr(salsa_start, "START_DRAWS", ())
+    monkeypatch.setattr(salsa, "START_DRAWS", ())
     prepared = problem(gemm(C=12, D=10, K=16), register_core(buffer_bits=800), (("D1", ()),))
     entries = ordering([["K", "*"], ["D", "*"], ["*", "*"]])
-    few, visited = salsa_start.fallback_order(OrderSpace.of(prepared, entries), "energy")
+    few, visited = salsa.fallback_order(OrderSpace.of(prepared, entries), "energy")
     batch = annealed(prepared, "energy", entries)
     assert few is not None
     assert few[0] != ("K", 2), "otherwise it can be split"

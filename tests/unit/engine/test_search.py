@@ -16,9 +16,8 @@ from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.loop_factors import loop_multiset
 from tilewright.profile import REFERENCE
 from tilewright.search import loma
-from tilewright.search.batch import SearchStoppedError, best_row, cost_orders
-from tilewright.search.evaluate import evaluate, prepare
-from tilewright.search.loma import loma_batches
+from tilewright.search.batch import SearchStoppedError
+from tilewright.search.evaluate import evaluate
 from tilewright.search.options import SearchOptions
 from tilewright.search.store import Store, problem_key
 from tilewright.stages.items import MappedWorkload
@@ -36,6 +35,7 @@ from tests.unit.engine.engine_cases import (
     convolution,
     gemm,
     network,
+    rank,
     small_core,
 )
 from tests.unit.engine.test_temporal_orders import cool_lex, order_count
@@ -60,16 +60,6 @@ def all_orders(sizes: dict[str, int], limit: int) -> list[Order]:
     symbols = tuple(i for i, (_, repeats) in reversed(list(enumerate(multiset.loops))) for _ in range(repeats))
     orders = cool_lex(symbols, order_count(list(symbols)))
     return [tuple(multiset.loops[i][0] for i in order) for order in orders]
-
-
-def rank(objective: str, energy_pj: float, latency_cycles: float) -> tuple[float, ...]:
-    """What is compared; equal ranks go to the order enumerated first."""
-    ranks = {
-        "latency": (latency_cycles, energy_pj),
-        "energy": (energy_pj, latency_cycles),
-        "EDP": (latency_cycles * energy_pj,),
-    }
-    return ranks[objective]
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -119,28 +109,6 @@ def test_record_equals_evaluation_of_its_own_mapping(layer: Layer, kind: str) ->
     order = tuple((d, size) for d, size in record.loop_order)
     expected = replace(record, candidates=None, evaluations=None)
     assert evaluate(layer, CORE, LINKS, unrolling, order, options) == expected
-
-
-def test_blocks_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The orders, and which of them is the first best, do not depend on how many are evaluated in one go."""
-    prepared = prepare(LAYERS[1], CORE, LINKS, (("D1", ()), ("D2", ())), SearchOptions())
-
-    def search() -> tuple[list[int], tuple[float, float, object]]:
-        visited, best = [], []
-        for batch in loma_batches(prepared, (), 6):
-            costed = cost_orders(batch)
-            row = best_row(costed, "latency")
-            visited.append(batch.visited)
-            if row is not None:
-                best.append((float(costed.latency_cycles[row]), float(costed.energy_pj[row]), batch.loop_order(row)))
-        return visited, min(best, key=lambda entry: entry[:2])
-
-    whole = search()
-    monkeypatch.setattr(loma, "BATCH_ORDERS", 7)
-    parts = search()
-    assert parts[1] == whole[1]
-    assert sum(parts[0]) == sum(whole[0])
-    assert set(parts[0][:-1]) == {7}
 
 
 # nothing fits ---------------------------------------------------------------------------------------------------------

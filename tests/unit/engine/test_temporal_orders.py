@@ -19,6 +19,7 @@ from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_layer
 
 from tests.unit.engine.engine_cases import constraints, gemm, register_core
+from tests.unit.engine.exact_brute_force import meets
 
 Pattern = list[tuple[str, int | None]]
 DIMENSIONS = ("C", "D", "K")
@@ -164,18 +165,6 @@ def test_sized_loops_are_not_merged() -> None:
 # patterns -------------------------------------------------------------------------------------------------------------
 
 
-def brute_force_match(order: list[tuple[str, int]], pattern: Pattern) -> bool:
-    """Glob matching by trying every length of every gap."""
-    if not pattern:
-        return not order
-    (dimension, size), rest = pattern[0], pattern[1:]
-    if dimension == WILDCARD:
-        return any(brute_force_match(order[i:], rest) for i in range(len(order) + 1))
-    return (
-        bool(order) and order[0][0] == dimension and size in (None, order[0][1]) and brute_force_match(order[1:], rest)
-    )
-
-
 def kernel_match(order: list[tuple[str, int]], pattern: Pattern) -> bool:
     """The kernel's matching, run as plain Python."""
     arrays = order_pattern(entries(pattern), DIMENSIONS)
@@ -207,7 +196,7 @@ def test_matching_equals_brute_force(order: list[tuple[str, int]], pattern: Patt
         effective.append((WILDCARD, None))
     if not effective:
         return  # no pattern: the kernel does not ask
-    assert kernel_match(order, pattern) == brute_force_match(order, effective)
+    assert kernel_match(order, pattern) == meets(order, effective)
 
 
 # constraints in the search --------------------------------------------------------------------------------------------
@@ -223,7 +212,7 @@ def search(ordering: list[list[Any]], layer: Any = LAYER, **options: Any) -> dic
 
 def expected_matches(pattern: Pattern, loop_list: list[tuple[str, int]]) -> int:
     """How many distinct orders match."""
-    return sum(brute_force_match(list(order), pattern) for order in set(itertools.permutations(loop_list)))
+    return sum(meets(list(order), pattern) for order in set(itertools.permutations(loop_list)))
 
 
 def test_full_ordering_is_evaluated_as_it_is() -> None:

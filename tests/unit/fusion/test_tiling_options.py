@@ -133,10 +133,9 @@ def test_stacks_are_given_or_follow_from_the_weights(options: dict[str, Any], st
 
 
 def test_a_stack_has_weights_for_all_memories_together() -> None:
-    """Cores 0 to 3 of 1728 bits each, the pooling core and the vector unit: a and b fit where c does not any more."""
+    """Four cores of 1000 bits hold no two layers; in four of 1800 bits a and b fit (6912 of 7200), but not c. A memory
+    that cores share counts once."""
     accelerator = quad_core(all_cores=1000)
-    others = total_weight_capacity_bits(CHAIN, OPEN.constraints_of(CHAIN), accelerator) - 4000
-    assert others >= 0
     tight = replace(accelerator, cores=accelerator.cores[:4], places=accelerator.places[:4])
     assert total_weight_capacity_bits(CHAIN, OPEN.constraints_of(CHAIN), tight) == 4000
     assert network_tiling(CHAIN, OPEN, tight, TilingOptions()).stacks == ((0,), (1,), (2,))

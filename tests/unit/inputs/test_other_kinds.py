@@ -40,12 +40,11 @@ def told(wanted: str, text: str) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("wanted", READERS)
-@pytest.mark.parametrize("given", FILES)
+@pytest.mark.parametrize(
+    ("wanted", "given"), [(wanted, given) for given in FILES for wanted in READERS if wanted != given]
+)
 def test_another_kind_is_told_in_one_line(wanted: str, given: str) -> None:
     """What it seems to be, what is needed, and what that looks like; nothing of the content of the file."""
-    if wanted == given:
-        return
     said = told(wanted, FILES[given])
     assert said.startswith(f"it.yaml:1 seems to be {SEEMS[given]}, {NAMES[wanted]} is needed (allowed: a ")
     assert "\n" not in said

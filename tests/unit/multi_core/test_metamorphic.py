@@ -93,7 +93,7 @@ def test_core_files_may_be_copies_and_in_any_order(system: str, tmp_path: Path) 
     assert numbers(result(tmp_path / "b", described, network, hardware=path)) == numbers(one)
 
 
-def test_faster_links_and_ports_never_raise_the_bound(tmp_path: Path) -> None:
+def test_faster_links_never_raise_the_bound(tmp_path: Path) -> None:
     """Twice the width, or four times, of what joins the cores."""
     network = branches(tmp_path)
     found = []

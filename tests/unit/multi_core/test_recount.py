@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,42 +49,50 @@ CASES: dict[str, tuple[Callable[[Path], Path], Any, list[str], list[str]]] = {
 }
 
 
+Run = tuple[Path, Path, Workload]
+"""Folder of a run, its accelerator, its network."""
+
+
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Path, Workload]]:
-    """Name of the case -> folder of its run, accelerator, network."""
-    found = {}
-    for name, (network, accelerator, tiling, schedule) in CASES.items():
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Run]:
+    """The run of a case, made when it is first asked for."""
+
+    @cache
+    def of_case(name: str) -> Run:
+        network, accelerator, tiling, schedule = CASES[name]
         folder = tmp_path_factory.mktemp("run")
         hardware = write_accelerator(folder / "hardware", accelerator)
         model = network(folder)
         mapping = write_mapping(folder, *([] if tiling else [PARTS]))
         run(folder / "run", hardware, model, mapping, tiling, schedule=schedule)
-        found[name] = folder / "run", hardware, parse_workload(model, "corrected")
-    return found
+        return folder / "run", hardware, parse_workload(model, "corrected")
+
+    return of_case
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_all_numbers_follow_from_the_logs(case: str, runs: dict[str, tuple[Path, Path, Workload]]) -> None:
+def test_all_numbers_follow_from_the_logs(case: str, finished: Callable[[str], Run]) -> None:
     """Energy by cause, use of cores and links, peaks, gaps, work, traffic, edges."""
-    assert recount(*runs[case]) == []
+    assert recount(*finished(case)) == []
 
 
-def test_all_causes_of_movement_are_reached(runs: dict[str, tuple[Path, Path, Workload]]) -> None:
+def test_all_causes_of_movement_are_reached(finished: Callable[[str], Run]) -> None:
     """The cases have data that move for every cause, broadcasts, and partial sums."""
     moved: dict[str, int] = {}
-    for folder, _, _ in runs.values():
+    folders = [finished(case)[0] for case in CASES]
+    for folder in folders:
         causes = json.loads((folder / "summary.json").read_text())["payload"]["energy"]["causes"]
         moved |= {name: moved.get(name, 0) + row["transfers"] for name, row in causes.items()}
     assert all(moved.values()), moved
-    columns = [dict(np.load(folder / "schedule.npz")) for folder, _, _ in runs.values()]
+    columns = [dict(np.load(folder / "schedule.npz")) for folder in folders]
     assert any((found["schedule.transfers.broadcast_of"] >= 0).any() for found in columns)
     assert any(b'"partial_sum"' in found["description"].tobytes() for found in columns)
 
 
 @pytest.mark.parametrize("case", ["lines", "branches", "attention"])
-def test_edges_are_those_of_single_elements(case: str, runs: dict[str, tuple[Path, Path, Workload]]) -> None:
+def test_edges_are_those_of_single_elements(case: str, finished: Callable[[str], Run]) -> None:
     """What CNs hand on, counted element by element; no less where the graph says that it counts a box around it."""
-    folder, _, workload = runs[case]
+    folder, _, workload = finished(case)
     graph = read_cn_graph(folder / "cn_graph.json", folder / "cn_graph.npz")
     elements = brute_force(workload, Tiling(tuple(layer.tiling for layer in graph.layers), graph.stacks)).edges
     is_exact = {(link.producer, link.consumer): link.is_exact for link in graph.links}
@@ -117,10 +126,10 @@ def _element_bits(workload: Workload, graph: CnGraph, layer: int) -> int:
     ],
 )
 def test_a_wrong_number_is_found(
-    path: tuple[str | int, ...], change: float, word: str, runs: dict[str, tuple[Path, Path, Workload]], tmp_path: Path
+    path: tuple[str | int, ...], change: float, word: str, finished: Callable[[str], Run], tmp_path: Path
 ) -> None:
     """The second count is no formality."""
-    folder, hardware, workload = runs["lines"]
+    folder, hardware, workload = finished("lines")
     shutil.copytree(folder, tmp_path / "run")
     summary = json.loads((folder / "summary.json").read_text())
     place = summary["payload"]

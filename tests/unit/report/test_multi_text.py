@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from tilewright.report.multi.summary_text import summary_text
 
 CORE = {"core": 0, "name": "wide", "role": "compute", "cn_count": 3, "busy_cycles": 5, "utilisation": 0.5}
@@ -37,25 +36,27 @@ SUMMARY: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["net on duo:", "1,234 computation nodes", "5,678 edges"],
-        ["latency 1,000 cycles", "energy 5.0 µJ", "EDP 0.005 J cycles"],
-        ["800 cycles, 3.0 µJ", "20.0% in latency, 40.0% in energy"],
-        ["critical path 700, core work 800, off chip traffic 60, link traffic 50"],
-        ["everything on one core (0: wide)", "4,000", "75.0%", "4.00 ×"],
-        ["0: wide", "compute", "50.0%", "25.0%", "3.0", "90.0%"],
-        ["0: sram", "10", "90.0%"],
-        ["0->1", "unlimited", "1", "12.5%"],
-        ["arrays", "1.0", "20.0%"],
-        ["sram, in cores", "2.0", "40.0%"],
-        ["eviction", "2.0", "40.0%"],
-    ],
-)
-def test_every_figure_is_in_a_line_with_its_unit_or_heading(words: list[str]) -> None:
+FIGURES_AND_WORDS = [
+    ["net on duo:", "1,234 computation nodes", "5,678 edges"],
+    ["latency 1,000 cycles", "energy 5.0 µJ", "EDP 0.005 J cycles"],
+    ["800 cycles, 3.0 µJ", "20.0% in latency, 40.0% in energy"],
+    ["critical path 700, core work 800, off chip traffic 60, link traffic 50"],
+    ["everything on one core (0: wide)", "4,000", "75.0%", "4.00 ×"],
+    ["0: wide", "compute", "50.0%", "25.0%", "3.0", "90.0%"],
+    ["0: sram", "10", "90.0%"],
+    ["0->1", "unlimited", "1", "12.5%"],
+    ["arrays", "1.0", "20.0%"],
+    ["sram, in cores", "2.0", "40.0%"],
+    ["eviction", "2.0", "40.0%"],
+]
+"""What stands together in a line."""
+
+
+def test_every_figure_is_in_a_line_with_its_unit_or_heading() -> None:
     """In the order of the summary; parts of the energy are shares of all of it."""
-    assert any(all(word in line for word in words) for line in summary_text(SUMMARY).splitlines())
+    lines = summary_text(SUMMARY).splitlines()
+    for words in FIGURES_AND_WORDS:
+        assert any(all(word in line for word in words) for line in lines), words
 
 
 def test_the_short_text_has_no_tables_of_memories_links_and_energy() -> None:

@@ -1,10 +1,8 @@
 """Bounds from what one CN waits for and what waits for it: by hand, and against schedules of random problems."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilewright.errors import InputError
 from tilewright.scheduling.bounds.limits import cn_classes, system_limits
 from tilewright.scheduling.bounds.lower_bounds import lower_bounds
 from tilewright.scheduling.bounds.paths import paths_through
@@ -103,9 +101,3 @@ def test_a_problem_without_cns_has_no_bound() -> None:
     """One constant that nobody needs."""
     bounds = lower_bounds(make_problem(bus_system(1), [Piece(40)], []))
     assert (bounds.before_and_after_cycles, bounds.latency_cycles) == (0, 0)
-
-
-def test_circles_are_told() -> None:
-    """Two CNs that wait for each other."""
-    with pytest.raises(InputError, match="circle"):
-        lower_bounds(make_problem(bus_system(1), [], [Node(1, after=[1]), Node(1, after=[0])]))

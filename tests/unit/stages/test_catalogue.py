@@ -16,7 +16,7 @@ from tilewright.stages.run import map_problem
 from tilewright.steps import SINGLE
 
 from tests.unit.engine.engine_cases import network
-from tests.unit.stages.stage_cases import LAYERS, MAPPING, OPTIONS, PROJECT, ordered_mapping, problem, run
+from tests.unit.stages.stage_cases import LAYERS, MAPPING, OPTIONS, PROJECT, ordered_mapping, run
 
 STAGES = CATALOGUES[SINGLE]
 NAMES, OTHER_NAMES = STAGES.names, STAGES.other_names
@@ -121,8 +121,3 @@ def test_a_page_without_marks_is_refused() -> None:
     """The catalogue does not go just anywhere."""
     with pytest.raises(ValueError, match="has no lines"):
         with_catalogue("# Stages\n")
-
-
-def test_problem_is_whole() -> None:
-    """The network of these tests is what the default pipeline starts from."""
-    assert isinstance(problem(), Pipeline.build(None, OPTIONS).search().stages[0].takes)

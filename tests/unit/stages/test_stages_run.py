@@ -241,11 +241,6 @@ def test_saving_inside_a_search_needs_the_search(tmp_path: Path) -> None:
     assert not (tmp_path / "store").exists()
 
 
-def test_threads_change_nothing() -> None:
-    """Two threads give the records of one."""
-    assert run(threads=2) == run()
-
-
 # progress -------------------------------------------------------------------------------------------------------------
 
 

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tilewright.profile import CORRECTED, REFERENCE
+from tilewright.profile import REFERENCE
 from tilewright.workload.layer import Layer
 from tilewright.workload.onnx import ParsedNetwork, read_onnx
 
@@ -47,10 +47,9 @@ def _dims(row: dict[str, str], symbols: bool) -> dict[str, int]:
 def test_work_of_real_networks(shared: Path, file: str) -> None:
     """The seven networks, in every export, are costed in full with the independently counted work."""
     expected = int(_rows(shared)[file]["macs_of_conv_convtranspose_gemm_matmul"])
-    for profile in (REFERENCE, CORRECTED):
-        parsed = read_onnx(shared / "models" / file, profile)
-        assert parsed.coverage.modelled_mac_count == expected
-        assert parsed.coverage.is_complete
+    parsed = read_onnx(shared / "models" / file, REFERENCE)
+    assert parsed.coverage.modelled_mac_count == expected
+    assert parsed.coverage.is_complete
 
 
 def test_work_of_all_listed_models(shared: Path) -> None:
@@ -134,10 +133,15 @@ def test_reading_is_fast(shared: Path) -> None:
 def test_operator_test_models(shared: Path) -> None:
     """Under the reference profile convolutions of one and two axes are costed, others are told with their work."""
     folder = shared / "models" / "onnx_node_tests"
+    costed, told = 0, 0
     for path in sorted(folder.glob("*.onnx")):
         coverage = read_onnx(path, REFERENCE, dims={}).coverage
         if "Conv1d" in path.name or "Conv2d" in path.name:
             assert coverage.is_complete, path.name
+            costed += 1
         if "Conv3d" in path.name or "ConvTranspose" in path.name:
             assert coverage.total_mac_count > 0
             assert not coverage.is_complete, path.name
+            told += 1
+    assert costed > 10
+    assert told > 5

@@ -135,5 +135,5 @@ def test_heads_that_do_not_fit_are_refused() -> None:
     case = _case([(1, 3, 4), (1, 4, 4), (1, 4, 4)], 0, attributes={"q_num_heads": 2, "kv_num_heads": 2})
     model = case.model()
     model.graph.node[0].attribute[1].i = 3
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="heads of tensor 'x0', got 3"):
         lower_model(model)

@@ -88,12 +88,11 @@ def test_first_layer_of_a_generator_writes_each_tap() -> None:
     assert set(dict(layer.operand_dimensions)["O"]) >= {"K", "FY", "FX"}
 
 
-def test_wrong_channels_are_refused() -> None:
-    """Weights for other channels than the input has: an error, no number."""
-    case = _case((1, 2, 3), (2, 3, 3), {"group": 1}, 1)
-    model = case.model()
+def test_another_kernel_shape_is_refused() -> None:
+    """An attribute that says another kernel than the weights have: an error that names it, no number."""
+    model = _case((1, 2, 3), (2, 3, 3), {"group": 1}, 1).model()
     model.graph.node[0].attribute.append(helper.make_attribute("kernel_shape", [4]))
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="kernel_shape"):
         lower_model(model)
 
 

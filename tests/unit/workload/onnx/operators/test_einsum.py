@@ -76,8 +76,8 @@ def test_too_many_labels_are_unsupported() -> None:
 
 @pytest.mark.parametrize("equation", ["ij,jk->iz", "ij->i", "ij,jk,kl->i", "ij,j->ii", "i1,jk->ik"])
 def test_wrong_equations_are_refused(equation: str) -> None:
-    """An equation that does not fit the inputs is an error that names it."""
+    """An equation that does not fit the inputs is an error that names the operator."""
     model = _case("ij,jk->ik", (2, 3), (3, 4)).model()
     model.graph.node[0].attribute[0].s = equation.encode()
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="op: Einsum does not fit its inputs"):
         lower_model(model)
