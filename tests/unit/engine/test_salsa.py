@@ -97,13 +97,14 @@ def test_long_chains_find_the_optimum(layer: Any, objective: str) -> None:
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(cases(), st.sampled_from(OBJECTIVES), st.integers(0, 3))
 def test_never_worse_than_the_start_nor_better_than_the_optimum(case: Case, objective: str, seed: int) -> None:
-    """On random problems the result covers the layer, is at least as good as the start, and cannot beat the optimum."""
-    try:
-        options = SearchOptions(temporal_mapping_type="even" if case.even else "uneven")
-        prepared = prepare(case.layer, case.core, case.links, case.unrolling, options)
-    except MappingError:
-        return
-    found = best_cost(annealed(prepared, objective, iteration_number=300, seed=seed), objective)
+    """On random problems the result is at least as good as the start and cannot beat the optimum of its prime factors.
+
+    Where none of their orders fits, one of merged loops may: a level that takes no part of a loop leaves it to others.
+    """
+    options = SearchOptions(temporal_mapping_type="even" if case.even else "uneven")
+    prepared = prepare(case.layer, case.core, case.links, case.unrolling, options)
+    batch = annealed(prepared, objective, iteration_number=300, seed=seed)
+    found = best_cost(batch, objective)
     space = OrderSpace.of(prepared, ())
     start, _ = random_start(space, Random(salsa._random_state(seed, 0, "start")))
     event("fits" if found else "nothing fits")
@@ -112,8 +113,12 @@ def test_never_worse_than_the_start_nor_better_than_the_optimum(case: Case, obje
         assert found <= rank(objective, start.energy_pj, start.latency_cycles)
     if math.perm(len(space.multiset)) <= 50_000:
         best = optimum(prepared, objective)
-        assert (best is None) == (found is None)
-        assert best is None or found is None or best <= found
+        assert best is None or found is not None
+        if any(len(batch.loop_order(row)) < len(space.multiset) for row in range(len(batch.orders))):
+            event("merged loops")
+        else:
+            assert (best is None) == (found is None)
+            assert best is None or best <= found
 
 
 def test_orders_are_of_all_prime_factors() -> None:
