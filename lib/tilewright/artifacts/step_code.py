@@ -58,7 +58,10 @@ CODE_OF: dict[str, StepCode] = {
     "cost": StepCode(("tilewright.cli.cost", *modules_of(CORE)), without=(*_PRINTED, _OWN_PIPELINE)),
     "multi_pipeline": StepCode((_OWN_PIPELINE, *modules_of(MULTI, CORE)), without=_PRINTED),
     "allocate": StepCode(("tilewright.cli.allocate",), without=(*_PRINTED, _OWN_PIPELINE)),
-    "schedule": StepCode(("tilewright.cli.schedule",), without=("tilewright.report.multi.summary_text", _OWN_PIPELINE)),
+    "schedule": StepCode(
+        ("tilewright.cli.schedule",),
+        without=("tilewright.report.multi.summary_text", "tilewright.report.multi.gantt", _OWN_PIPELINE),
+    ),
     "report": StepCode(("tilewright.cli.report",), without=(_MULTI_REPORT,)),
     "check": StepCode(("tilewright.cli.check",), without=("tilewright.cli.check_multi",)),
     "check_multi": StepCode(("tilewright.cli.check",)),

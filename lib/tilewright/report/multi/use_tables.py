@@ -5,13 +5,15 @@ A table of the cores of a schedule: what each does, what it costs, how full its 
 
 import itertools
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas
 
 from tilewright.cost.ledger import energy_columns
 from tilewright.report.multi.schedule_view import ScheduleView
+
+if TYPE_CHECKING:
+    import pandas
 
 
 def layer_use_rows(view: ScheduleView) -> list[dict[str, Any]]:
@@ -44,8 +46,10 @@ def layer_use_rows(view: ScheduleView) -> list[dict[str, Any]]:
     return rows
 
 
-def layer_use_table(view: ScheduleView) -> pandas.DataFrame:
+def layer_use_table(view: ScheduleView) -> "pandas.DataFrame":
     """The rows as a table."""
+    import pandas  # slow to load, and the rows alone need none
+
     return pandas.DataFrame(layer_use_rows(view))
 
 
