@@ -94,7 +94,7 @@ def measure(nodes: int, cores: int, selection: str, record: bool) -> dict[str, o
     """Times and sizes of one problem."""
     begin = time.perf_counter()
     problem, allocation = fused_stack(nodes, cores)
-    options = ScheduleOptions(candidate_selection=selection, record=record)
+    options = ScheduleOptions(scheduler_candidate_selection=selection, record=record)
     Scheduler(*fused_stack(LAYERS, cores)[:1], options)  # loads the kernel
     built = time.perf_counter()
     scheduler = Scheduler(problem, options)

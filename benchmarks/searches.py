@@ -23,7 +23,7 @@ from tilewright.search.batch import OrderBatch, best_row, cost_orders, is_better
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.loma import loma_batches
 from tilewright.search.options import ALLOCATIONS, OBJECTIVES, SearchOptions
-from tilewright.search.salsa import SalsaOptions, salsa_batches
+from tilewright.search.salsa import SalsaParameters, salsa_batches
 
 LPF_LIMIT = 6
 SALSA_SEEDS = range(5)
@@ -37,10 +37,10 @@ Search = Callable[[PreparedProblem], Iterator[OrderBatch]]
 
 def exact_search(case: LayerCase, allocation: str, objective: str, time_budget_s: float) -> Search:
     """Branch and bound over all orders; imported here, so that the rest can be measured without it."""
-    from tilewright.search.exact.search import ExactOptions, exact_batches
+    from tilewright.search.exact.search import ExactParameters, exact_batches
 
-    options = ExactOptions(allocation=allocation, time_budget_s=time_budget_s)
-    return lambda problem: exact_batches(problem, case.constraints.temporal_ordering, options, objective)
+    options = ExactParameters(objective, allocation, time_budget_s)
+    return lambda problem: exact_batches(problem, case.constraints.temporal_ordering, options)
 
 
 def loma_search(case: LayerCase) -> Search:
@@ -50,8 +50,8 @@ def loma_search(case: LayerCase) -> Search:
 
 def salsa_search(case: LayerCase, objective: str, evaluations: int, seed: int) -> Search:
     """One chain of simulated annealing that looks at this many orders."""
-    options = SalsaOptions(iteration_number=evaluations, seed=seed)
-    return lambda problem: salsa_batches(problem, case.constraints.temporal_ordering, options, objective)
+    options = SalsaParameters(objective=objective, salsa_iteration_number=evaluations, seed=seed)
+    return lambda problem: salsa_batches(problem, case.constraints.temporal_ordering, options)
 
 
 def run_search(case: LayerCase, search: Search, objective: str) -> dict[str, Any]:

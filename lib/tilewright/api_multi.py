@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.parameters import unknown_names
 from tilewright.sources import AcceleratorSource, FilePath, MappingSource, WorkloadSource
 
 if TYPE_CHECKING:
     import pandas
 
     from tilewright.allocation.space import Genome
-    from tilewright.search.options import SearchOptions
+    from tilewright.search.options import CoreSearchOptions
     from tilewright.search.store import Store
     from tilewright.stages.base import Stage
     from tilewright.stages.multi_items import CnProblem, CostedCnProblem
@@ -58,7 +59,7 @@ def cns(
 
 def cost(
     cns: "CnProblem",
-    options: "SearchOptions | None" = None,
+    options: "CoreSearchOptions | None" = None,
     *,
     core: str = "",
     threads: int = 1,
@@ -112,7 +113,7 @@ def run_multi_core(
     workload: WorkloadSource,
     hardware: AcceleratorSource,
     mapping: MappingSource,
-    options: "SearchOptions | None" = None,
+    options: "CoreSearchOptions | None" = None,
     *,
     pipeline: "Sequence[Any] | Pipeline | None" = None,
     network_options: "NetworkOptions | None" = None,
@@ -175,22 +176,24 @@ def _read(
     return read_descriptions(hardware, workload, mapping, network_options)
 
 
-def _options(options: "SearchOptions | None", settings: Table[str, Any]) -> "tuple[SearchOptions, dict[str, Any]]":
+def _options(
+    options: "CoreSearchOptions | None", settings: Table[str, Any]
+) -> "tuple[CoreSearchOptions, dict[str, Any]]":
     """The options of a run, with those settings that are options too, and the other settings."""
-    from tilewright.search.options import SearchOptions
+    from tilewright.search.options import CnSearchOptions
 
-    names = {field.name for field in fields(SearchOptions)}
-    given = {"model": "corrected"} if options is None else options.as_dict()
-    chosen = SearchOptions(**(given | {name: value for name, value in settings.items() if name in names}))  # type: ignore[arg-type]
-    return chosen, {name: value for name, value in settings.items() if name not in names}
+    options = options or CnSearchOptions()
+    of_options = {name: value for name, value in settings.items() if name in options.as_dict()}
+    others = {name: value for name, value in settings.items() if name not in of_options}
+    return replace(options, **of_options), others
 
 
-def _made(kind: "type[Stage]", options: "SearchOptions | None", settings: Table[str, Any]) -> "Stage":
+def _made(kind: "type[Stage]", options: "CoreSearchOptions | None", settings: Table[str, Any]) -> "Stage":
     """A stage with settings as its parameters. Raises InputError with all that are wrong."""
-    from tilewright.search.options import SearchOptions
+    from tilewright.search.options import CnSearchOptions
     from tilewright.stages.parameters import make_stage
 
-    stage, findings = make_stage(kind, settings, options or SearchOptions(model="corrected"), ())
+    stage, findings = make_stage(kind, settings, options or CnSearchOptions(), ())
     if stage is None:
         raise InputError([finding.problem() for finding in findings])
     return stage
@@ -203,13 +206,7 @@ def _parameters(stages: "Sequence[Stage]") -> list[str]:
 
 def _unknown(settings: Table[str, Any], known: Sequence[str]) -> list[Problem]:
     """A problem for every setting that nothing takes."""
-    problems = []
-    for name in settings:
-        if name not in known:
-            nearest = nearest_name(name, list(known))
-            allowed = "" if nearest else ", ".join(known) or "none beside a pipeline that is built"
-            problems.append(Problem("no such setting", path=name, allowed=allowed, nearest=nearest))
-    return problems
+    return unknown_names(settings, known, "no such setting", "none beside a pipeline that is built")
 
 
 def _genome_of(cores: "Cores | MultiCoreResult | None", problem: "MultiCoreProblem") -> "Genome":

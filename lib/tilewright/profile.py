@@ -5,8 +5,10 @@ Each switch repairs one fault of zigzag-dse 3.9.1; all off is the reference. Eff
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from typing import Annotated
 
 from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.parameters import Check, Parameters
 
 
 @dataclass(frozen=True)
@@ -110,3 +112,16 @@ def _with_switches(base: ModelProfile, name: str) -> ModelProfile:
 def switch_values(profile: ModelProfile) -> Iterable[tuple[str, bool]]:
     """(switch, on) pairs in documentation order."""
     return ((switch, getattr(profile, switch)) for switch in SWITCHES)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelChoice(Parameters):
+    """The cost model."""
+
+    model: Annotated[str, Check(profile_by_name)] = REFERENCE.name
+    """Model profile: zigzag-3.9.1, corrected, or one of them with switches, such as zigzag-3.9.1+exact_window_sizes."""
+
+    @property
+    def profile(self) -> ModelProfile:
+        """The model profile."""
+        return profile_by_name(self.model)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tilewright.configuration.schema import config_schema
 from tilewright.errors import InputError, Problem
 from tilewright.file_kinds import HARDWARE, MAPPING, WORKLOAD, kind_of
 from tilewright.hardware.system_schema import multi_core_schema
@@ -22,6 +23,7 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "multi_core": multi_core_schema,
     "workload": workload_schema,
     "mapping": mapping_schema,
+    "config": config_schema,
 }
 """File kind -> function that returns its JSON Schema."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tilewright.errors import TilewrightError
 from tilewright.search.evaluate import PreparedProblem, prepare
-from tilewright.search.exact.search import ExactOptions, ExactResult, search_exact
+from tilewright.search.exact.search import ExactParameters, ExactResult, search_exact
 from tilewright.search.options import SearchOptions
 
 from tests.plain.model import PlainModel
@@ -107,7 +107,7 @@ def _attack_search(
     *_, allocation, objective = where
     least = best.value(objective)
     try:
-        result = search_exact(prepared, (), ExactOptions(allocation, 60.0), objective)
+        result = search_exact(prepared, (), ExactParameters(objective, allocation, 60.0))
     except TilewrightError as error:
         outcome.counts[f"refused: {_reason(error)}"] += 1
         return

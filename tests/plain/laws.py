@@ -14,7 +14,7 @@ from tilewright.cost.record import record_row
 from tilewright.errors import MappingError
 from tilewright.hardware.core import Core, Memory
 from tilewright.search.evaluate import evaluate_prepared, prepare
-from tilewright.search.exact.search import ExactOptions, search_exact
+from tilewright.search.exact.search import ExactParameters, search_exact
 from tilewright.search.options import SearchOptions
 from tilewright.workload.layer import Layer
 
@@ -244,7 +244,7 @@ def optimum(problem: Problem, model: str, objective: str) -> float | None:
     """The proven optimum with free boundaries, infinite where nothing fits, None where there is no proof."""
     try:
         prepared = prepare(problem.layer, problem.core, problem.links, problem.unrolling, SearchOptions(model=model))
-        result = search_exact(prepared, (), ExactOptions("free", 20.0), objective)
+        result = search_exact(prepared, (), ExactParameters(objective, "free", 20.0))
     except MappingError:
         return None
     if result is None:

@@ -93,7 +93,7 @@ def test_a_pipeline_from_python(network: Path, tmp_path: Path) -> None:
          ["stack_cutofs: no such setting (did you mean 'stack_cutoffs'?)", "mode: not a mode"]),
         ({"hint_loops": [["OY", "all"]]}, ["hint_loops: needs a cn_define_mode"]),
         ({"layer_stacks": "x", "lpf_limit": 0}, ["lpf_limit: not a count"]),
-        ({"layer_stacks": "x"}, ["layer_stacks: wrong kind of value, got 'x' (allowed: a list or null)"]),
+        ({"layer_stacks": "x"}, ["layer_stacks: must be a list of stacks, got 'x' (allowed: lists of node ids"]),
         ({"pipeline": [{"drop": "Sum"}], "nb_ga_individuals": "x"},
          ["pipeline[0].drop: the pipeline has no such stage", "nb_ga_individuals: wrong kind of value"]),
         ({"pipeline": multi_pipeline(sliced=False), "mode": "lbl"}, ["mode: no such setting (allowed: none beside"]),

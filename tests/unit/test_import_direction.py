@@ -11,7 +11,8 @@ import tilewright
 PACKAGE = Path(tilewright.__file__).parent
 LEVELS = (
     ("causes", "compiled", "errors", "operator_groups", "registry", "steps"),
-    ("profile", "record_pointer", "stage_table", "units", "yamlfile"),
+    ("parameters", "record_pointer", "stage_table", "units", "yamlfile"),
+    ("profile",),
     ("file_kinds", "validation"),
     ("artifacts",),
     ("workload", "hardware"),
@@ -22,6 +23,7 @@ LEVELS = (
     ("allocation",),
     ("report",),
     ("peers",),
+    ("configuration",),
     ("sources", "validate_files"),
     ("stages",),
     ("api", "api_multi"),

@@ -15,12 +15,12 @@ from snakemake.persistence import PersistenceBase
 
 from tilewright.artifacts.digests import input_digest
 from tilewright.artifacts.step_code import code_digests
-from tilewright.cli.config import NAME_PATTERN, command_line, plan_of
-from tilewright.cli.multi_config import MODEL as MULTI_MODEL
+from tilewright.cli.config import NAME_PATTERN, plan_of
 from tilewright.cli.multi_digests import read_system
 from tilewright.cli.multi_runs import graph_size
 from tilewright.cli.snakemake_hooks import keep_what_failed_jobs_had, name_ended_jobs
 from tilewright.errors import InputError
+from tilewright.profile import CORRECTED
 from tilewright.steps import MULTI, SINGLE, artifacts
 from tilewright.yamlfile import load_yaml
 
@@ -48,6 +48,8 @@ except InputError as error:
 config["unfinished"] = UNFINISHED
 PLAN = PLAN.without([row["run"] for row in UNFINISHED])
 RESULTS, LOGS = PLAN.results, PLAN.logs
+# How every network on several cores is read.
+MULTI_MODEL = CORRECTED.name
 
 
 # Every configuration has folders of its own.
@@ -154,14 +156,7 @@ def written_for_run(wildcards):
 
 def search_options(wildcards):
     """Param function: the options of a run, as the command line takes them."""
-    run = RUN_OF[wildcards.run]
-    return [*command_line(run.options), *(["--strict"] if run.strict else [])]
-
-
-def pipeline(wildcards):
-    """Param function: the pipeline of a run, as an option; nothing for the default one."""
-    text = RUN_OF[wildcards.run].stages.pipeline
-    return ["--pipeline", text] if text else []
+    return RUN_OF[wildcards.run].arguments("map")
 
 
 def stage_code(wildcards):

@@ -123,10 +123,7 @@ rule cost_multi:
         said_hardware=lambda wildcards: system_of(wildcards).of_cost_table(
             wildcards.core
         ),
-        options=lambda wildcards: command_line(MULTI_RUN_OF[wildcards.run].options),
-        pipeline=lambda wildcards: MULTI_RUN_OF[wildcards.run].pipeline_arguments(
-            "cost"
-        ),
+        arguments=arguments("cost"),
         directory=subpath(input.columns, parent=True),
         code=CODE["cost"],
         stage_code=stage_code_of_multi,
@@ -134,7 +131,7 @@ rule cost_multi:
         "{rule} {wildcards.run} {wildcards.core}"
     shell:
         "python -m tilewright cost --hardware {input.hardware:q} --core {wildcards.core:q} --cns {params.directory:q}"
-        " --workload {input.workload:q} --mapping {input.mapping:q} {params.options:q} {params.pipeline:q} --threads {threads}"
+        " --workload {input.workload:q} --mapping {input.mapping:q} {params.arguments:q} --threads {threads}"
         " -o {output:q} &> {log:q}"
 
 

@@ -37,7 +37,6 @@ rule map_single:
         runtime=60,
     params:
         options=search_options,
-        pipeline=pipeline,
         written=lambda wildcards, input: [
             word for file in input.written for word in ("--written", file)
         ],
@@ -48,7 +47,7 @@ rule map_single:
         "{rule} {wildcards.run}"
     shell:
         "python -m tilewright map --hardware {input.hardware:q} --workload {input.workload:q}"
-        " --mapping {input.mapping:q} {params.written:q} -o {params.directory:q} {params.options:q} {params.pipeline:q}"
+        " --mapping {input.mapping:q} {params.written:q} -o {params.directory:q} {params.options:q}"
         " --threads {threads} &> {log:q}"
 
 

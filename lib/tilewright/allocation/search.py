@@ -69,7 +69,7 @@ def search_allocation(
     allocation has a schedule, and lets Ctrl-C through before one has.
     """
     options = options or AllocationOptions()
-    with Evaluator(space, judge, options.thread_count, options.time_budget_s, clock) as evaluator:
+    with Evaluator(space, judge, options.thread_count, options.ga_time_budget_s, clock) as evaluator:
         search = _Search(space, options, evaluator, progress)
         try:
             search.run()

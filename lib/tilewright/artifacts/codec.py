@@ -8,7 +8,7 @@ import types
 import typing
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
-from typing import Any, TypeVar, Union
+from typing import Any, Literal, TypeVar, Union
 
 T = TypeVar("T")
 LEFT_OUT = {"left_out": True}
@@ -46,7 +46,7 @@ def _decode(hint: Any, data: Any, place: str) -> Any:
         return _decode_tuple(arguments, data, place)
     if origin is dict:
         return _decode_dict(arguments[1], data, place)
-    if hint is Any or _is_scalar(hint, data):
+    if hint is Any or _is_scalar(hint, data) or (origin is Literal and data in arguments):
         return data
     raise ValueError(f"{place}: expected {hint}, got {data!r}")
 

@@ -31,7 +31,8 @@ class StepCode:
 
 DISPATCH = (
     *("tilewright", "tilewright.stages", "tilewright.cli.main", "tilewright.cli.options"),
-    *("tilewright.cli.multi_options", "tilewright.artifacts.step_code", "tilewright.artifacts.imports"),
+    *("tilewright.cli.parameter_options", "tilewright.configuration", "tilewright.configuration.arguments"),
+    *("tilewright.artifacts.step_code", "tilewright.artifacts.imports"),
     *(
         "tilewright.steps",
         "tilewright.stage_table",

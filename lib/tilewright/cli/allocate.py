@@ -7,33 +7,31 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tilewright.allocation.options import AllocationOptions
 from tilewright.artifacts.canonical import make_folder, write_atomically
 from tilewright.artifacts.envelope import write_document
 from tilewright.artifacts.provenance import provenance
 from tilewright.cli.main import InterruptedRunError
-from tilewright.cli.multi_options import ga_options, schedule_options
-from tilewright.cli.multi_slices import allocation_settings, read_slice, slice_option
+from tilewright.cli.multi_slices import read_slice, slice_option
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
+from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.cli.run_inputs import input_digests, run_inputs
 from tilewright.errors import InputError, Problem, Problems
+from tilewright.scheduling.settings import ScheduleSettings
 from tilewright.steps import ALLOCATION, EXPORTS, FIXED_MAPPING, GENERATIONS, PARETO
 from tilewright.units import energy_text
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tilewright.allocation.options import AllocationOptions
     from tilewright.allocation.result import AllocationResult
-    from tilewright.scheduling.settings import ScheduleSettings
     from tilewright.stages.slices import Slice
 
 
 @click.command()
 @run_inputs
 @click.option("-o", "--output", type=FILE, help=f"Folder for {ALLOCATION}, {PARETO}, {FIXED_MAPPING}, ...")
-@ga_options
-@schedule_options
+@parameter_options(AllocationOptions, "search")
+@parameter_options(ScheduleSettings, "settings")
 @click.option(
     "--single-core/--no-single-core",
     default=True,
@@ -50,8 +48,8 @@ def command(
     mapping: Path,
     costs: Path,
     output: Path | None,
-    search: "Callable[[], AllocationOptions]",
-    settings: "Callable[[], ScheduleSettings]",
+    search: Given[AllocationOptions],
+    settings: Given[ScheduleSettings],
     single_core: bool,
     pipeline: str,
     network_options: NetworkOptions,
@@ -104,13 +102,13 @@ def command(
         raise InterruptedRunError(f"{result.evaluations:,} allocations were evaluated{kept}")
 
 
-def _stages(pipeline: str, search: "AllocationOptions", settings: "ScheduleSettings", output: Path | None) -> "Slice":
+def _stages(pipeline: str, search: AllocationOptions, settings: ScheduleSettings, output: Path | None) -> "Slice":
     """The stages that search. Raises InputError where one of them writes files and there is no folder for them."""
-    from tilewright.search.options import SearchOptions
+    from tilewright.search.options import CnSearchOptions
     from tilewright.stages.multi_allocation import InterCoreMapping
 
-    options = SearchOptions(objective=search.objective, seed=search.seed)
-    stages = read_slice("allocate", InterCoreMapping, pipeline, options, allocation_settings(search, settings))
+    of_run = {**search.as_dict(), **settings.as_dict()}
+    stages = read_slice("allocate", InterCoreMapping, pipeline, search.part(CnSearchOptions), of_run)
     if stages.exports and not output:
         raise InputError([Problem("a stage of the pipeline writes files: the option is needed", path="-o")])
     return stages

@@ -8,10 +8,11 @@ import click
 
 from tilewright.artifacts.canonical import make_folder
 from tilewright.artifacts.provenance import provenance
-from tilewright.cli.multi_options import TilingArguments, tiling_options
-from tilewright.cli.multi_slices import read_slice, slice_option, tiling_settings
+from tilewright.cli.multi_slices import read_slice, slice_option
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
+from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.errors import Problems
+from tilewright.fusion.tiling_options import CUTTING, TilingOptions
 from tilewright.steps import CN_COLUMNS, CN_GRAPH
 from tilewright.workload.network_options import NetworkOptions
 
@@ -28,7 +29,7 @@ _MOST_NOTICES = 20
 @click.option("--workload", required=True, type=FILE, help="ONNX or YAML file, or artifact.")
 @click.option("--mapping", required=True, type=FILE, help="Mapping file or artifact.")
 @click.option("-o", "--output", type=FILE, metavar="FOLDER", help="Folder for cn_graph.json and cn_graph.npz.")
-@tiling_options
+@parameter_options(TilingOptions, "tiling")
 @slice_option
 @network_options
 @click.option("--strict", is_flag=True, help="Fail if there is work in the network that is not costed.")
@@ -38,7 +39,7 @@ def command(
     workload: Path,
     mapping: Path,
     output: Path | None,
-    tiling: TilingArguments,
+    tiling: Given[TilingOptions],
     pipeline: str,
     network_options: NetworkOptions,
     strict: bool,
@@ -64,10 +65,9 @@ def command(
     told = Problems()
     options, stages = told.attempt(tiling), None
     if options is not None:
-        settings = tiling_settings(options)
-        stages = told.attempt(read_slice, "cns", GenerateCNWorkloadHybrid, pipeline, settings=settings)
+        stages = told.attempt(read_slice, "cns", GenerateCNWorkloadHybrid, pipeline, settings=options.as_dict())
     # Of options that are wrong, the others still say how the network is cut; of stages of the user's, nothing does.
-    cutting = None if pipeline else options or tiling.sound()
+    cutting = None if pipeline else options or tiling.sound(CUTTING)
     problem = told.attempt(read_checked, Descriptions(hardware, workload, mapping, network_options), cutting)
     if problem is not None and strict:
         told.attempt(problem.check_complete)

@@ -5,75 +5,31 @@ The Snakefile imports this at every parse: nothing heavier than YAML here.
 
 import itertools
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tilewright.cli.config_files import DESCRIPTIONS, find_file, known_files, mapping_for, name_of, some_of
 from tilewright.cli.config_globs import Globs, expand_choices, expand_run, is_glob, matching
-from tilewright.cli.multi_config import LIST_SETTINGS, MODEL, SETTINGS, SINGLE_ONLY, MultiRun, read_settings
 from tilewright.cli.multi_digests import is_system
 from tilewright.cli.network_config import NETWORK_KEYS, network_arguments
-from tilewright.cli.pipeline_config import Stages, read_stages
+from tilewright.cli.pipeline_config import read_stages
 from tilewright.cli.results_place import KEY, RESULTS, logs_folder, results_folder
+from tilewright.configuration.keys import FLOWS, KEYS, KEYS_OF, SEARCH_OF, SETTINGS, flows_of, groups_of
+from tilewright.configuration.run import Plan, Run
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.file_kinds import CONFIG, refuse_other_kind
-from tilewright.search.options import SearchOptions
+from tilewright.parameters import Parameters, parameters_of
+from tilewright.search.options import CoreSearchOptions
+from tilewright.steps import MULTI, SINGLE
 from tilewright.yamlfile import YamlDocument, load_yaml
 
-SINGLE, MULTI = "single", "multi"
-FLOWS = (SINGLE, MULTI)
-OPTION_NAMES = tuple(option.name for option in fields(SearchOptions))
-RUN_KEYS = ("flow", *DESCRIPTIONS, *OPTION_NAMES, "strict", "pipeline", *SETTINGS)
-TOP_KEYS = ("runs", "sweeps", KEY, *NETWORK_KEYS, *OPTION_NAMES, "strict", "pipeline", *SETTINGS)
-_ONLY_OF = dict.fromkeys(SINGLE_ONLY, SINGLE) | dict.fromkeys(SETTINGS, MULTI)
-"""Key -> the one flow that has it."""
-_VALUES_THAT_ARE_LISTS = ("pipeline", *LIST_SETTINGS)
+RUN_KEYS = ("flow", *DESCRIPTIONS, *KEYS, "pipeline")
+TOP_KEYS = ("runs", "sweeps", KEY, *NETWORK_KEYS, *KEYS, "pipeline")
+_VALUES_THAT_ARE_LISTS = ("pipeline", *(key for key, parameter in KEYS.items() if parameter.takes_list))
 NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9_.+-]*"
 """Names of runs and files: they become folders of results. The Snakefile constrains its wildcards with it."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """One entry of `runs`, or one combination of a sweep, of one core; hardware, workload and mapping are names of
-    files."""
-
-    name: str
-    hardware: str
-    workload: str
-    mapping: str
-    options: SearchOptions
-    stages: Stages
-    strict: bool = False
-    """Fail if there is work that is not costed."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """All runs, in the order of the configuration, and the file behind each name."""
-
-    runs: tuple[Run, ...]
-    """Of the single-core flow."""
-    multi_runs: tuple[MultiRun, ...]
-    """Of the multi-core flow, each followed by the run that it is compared with."""
-    files: dict[str, dict[str, str]]
-    """Kind -> name -> path."""
-    network_options: dict[str, tuple[str, ...]]
-    """Workload name -> what its ONNX file leaves open, as arguments of `tilewright parse workload`."""
-    results: Path = RESULTS
-    """Folder of the results, relative to the project."""
-
-    @property
-    def logs(self) -> Path:
-        """Folder of the logs of the jobs."""
-        return logs_folder(self.results)
-
-    def without(self, names: Collection[str]) -> "Plan":
-        """The plan without some of its runs, and without what these are compared with."""
-        left = tuple(run for run in self.runs if run.name not in names)
-        multi = tuple(run for run in self.multi_runs if not {run.name, run.base} & set(names))
-        return replace(self, runs=left, multi_runs=multi)
 
 
 def read_config(path: Path | str) -> Plan:
@@ -99,16 +55,15 @@ class _Reader:
 
     def read(self, config: Any) -> Plan:
         if not self._is_configuration(config):
-            return Plan((), (), {}, {})
+            return Plan((), {}, {}, RESULTS, logs_folder(RESULTS))
         self._refuse_repeated_keys()
         self._check_keys(config, (), TOP_KEYS)
         defaults = {key: value for key, value in config.items() if key in RUN_KEYS}
         self._check_defaults(config)
-        runs: dict[str, Run | MultiRun] = {}
+        runs: dict[str, Run] = {}
         for path, name, entry in self._entries(config):
             run = self._run(path, name, entry, defaults)
-            companion = run.companion if isinstance(run, MultiRun) else None
-            for found in (run, companion):
+            for found in (run, run and run.companion):
                 if found and found.name in runs:
                     self._note("two runs have this name", path, value=repr(found.name))
                 elif found:
@@ -116,10 +71,9 @@ class _Reader:
         if not runs and not self.problems:
             self._note("no runs: give at least one entry under runs or sweeps", ())
         arguments = network_arguments(config, tuple(self.files["workload"]), self._note)
-        single = tuple(run for run in runs.values() if isinstance(run, Run))
-        multi = tuple(run for run in runs.values() if isinstance(run, MultiRun))
         files = [document.file for document in self.documents]
-        return Plan(single, multi, self.files, arguments, results_folder(files, config.get(KEY), self._note))
+        results = results_folder(files, config.get(KEY), self._note)
+        return Plan(tuple(runs.values()), self.files, arguments, results, logs_folder(results))
 
     def _entries(self, config: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], str, dict[str, Any]]]:
         for section in ("runs", "sweeps"):
@@ -155,36 +109,27 @@ class _Reader:
                     self._note(f"no {kind} file in {place} matches", (*path, kind), repr(pattern), allowed, near)
         return found if all(found.values()) else None
 
-    def _run(
-        self, path: tuple[str, ...], name: str, entry: dict[str, Any], defaults: dict[str, Any]
-    ) -> Run | MultiRun | None:
+    def _run(self, path: tuple[str, ...], name: str, entry: dict[str, Any], defaults: dict[str, Any]) -> Run | None:
         before = len(self.problems)
         if not re.fullmatch(NAME_PATTERN, name):
             self._note("not a name", path, value=repr(name), allowed="letters, digits, _ . + -")
         flow = entry.get("flow", SINGLE)
         if flow not in FLOWS:
             self._note("unknown flow", (*path, "flow"), value=repr(flow), allowed=", ".join(FLOWS))
-            flow = None
         for key in entry:
-            if _ONLY_OF.get(key, flow) != flow and flow is not None:
-                self._note(f"only runs with flow: {_ONLY_OF[key]} have this key", (*path, key))
+            if flow in FLOWS and key in KEYS and flow not in flows_of(key):
+                self._note(f"only runs with flow: {flows_of(key)[0]} have this key", (*path, key))
         names = {kind: self._file(kind, path, entry) for kind in DESCRIPTIONS}
         self._check_hardware(flow, (*path, "hardware"), names["hardware"])
-        # The model of the reference has no operators but convolutions and matrix products: as a default it is meant
-        # for single cores.
-        left_out = ("model", *SINGLE_ONLY) if flow == MULTI else ()
-        values = {key: value for key, value in defaults.items() if key not in left_out}
-        values |= {"model": MODEL} if flow == MULTI else {}
-        values |= {key: value for key, value in entry.items() if key in OPTION_NAMES}
-        inherited = [key for key in defaults if key in values and key not in entry]
-        options = self._options(path, {key: value for key, value in values.items() if key in OPTION_NAMES}, inherited)
-        settings = read_settings(entry, defaults, path, self._note) if flow == MULTI else {}
-        strict = entry.get("strict", defaults.get("strict", False))
-        if not isinstance(strict, bool):
-            place = (*path, "strict") if "strict" in entry else ("strict",)
-            self._note("wrong kind of value", place, value=repr(strict), allowed="true or false")
-        if options is None:
+        flow = flow if flow in FLOWS else SINGLE
+        values = _values(flow, entry, defaults)
+        made = {group.kind: self._made(group.kind, values, path, entry) for group in groups_of(flow)}
+        if values.get("split_W_double_buffered") is True and not values.get("split_layers"):
+            self._note("has no effect without split_layers: true", (*path, "split_W_double_buffered"))
+        options = made[SEARCH_OF[flow]]
+        if not isinstance(options, CoreSearchOptions):
             return None
+        settings = {key: value for key, value in values.items() if key in SETTINGS}
         # A default pipeline is one of single cores: its stages mean nothing where several share the work.
         is_own = "pipeline" in entry
         pipeline = entry["pipeline"] if is_own else None if flow == MULTI else defaults.get("pipeline")
@@ -193,8 +138,22 @@ class _Reader:
         self.problems += [problem for problem in problems if problem not in self.problems]
         if len(self.problems) > before:
             return None
-        described = (name, names["hardware"], names["workload"], names["mapping"], options, stages)
-        return MultiRun(*described, strict, settings) if flow == MULTI else Run(*described, strict)
+        described = (name, flow, names["hardware"], names["workload"], names["mapping"])
+        return Run(*described, options, stages, values.get("strict", False), settings)
+
+    def _made(
+        self, kind: type[Parameters], values: Mapping[str, Any], path: tuple[str, ...], entry: Mapping[str, Any]
+    ) -> Parameters | None:
+        """The parameters of a run that a class has; what is wrong with one that it inherits from the top is told there,
+        once."""
+        names = [parameter.name for parameter in parameters_of(kind)]
+        try:
+            return kind(**{name: values[name] for name in names if name in values})
+        except InputError as error:
+            for problem in error.problems:
+                place = path if problem.path.partition("[")[0] in entry else ()
+                self._note(problem.message, (*place, problem.path), problem.value, problem.allowed, problem.nearest)
+            return None
 
     def _check_hardware(self, flow: str | None, path: tuple[str, ...], name: str) -> None:
         """A run of several cores needs the file of such an accelerator, a run of one core that of a core."""
@@ -227,31 +186,16 @@ class _Reader:
             self._note(f"two files of the same name, {other} and {file}: rename one", (*path, kind))
         return name
 
-    def _options(
-        self, path: tuple[str, ...], values: Mapping[str, Any], inherited: Sequence[str] = ()
-    ) -> SearchOptions | None:
-        """The options of a run; what is wrong with one that it inherits from the top is told there, once."""
-
-        def place(name: str) -> tuple[str, ...]:
-            return (name,) if name in inherited else (*path, name)
-
-        wrong = [name for name, value in values.items() if not _is_of_kind(name, value)]
-        for name in wrong:
-            self._note("wrong kind of value", place(name), value=repr(values[name]), allowed=_OPTION_TYPES[name][1])
-        try:
-            made = SearchOptions(**{name: value for name, value in values.items() if name not in wrong})
-        except InputError as error:
-            for problem in error.problems:
-                self._note(problem.message, place(problem.path), problem.value, problem.allowed, problem.nearest)
-            return None
-        return None if wrong else made
-
     def _check_defaults(self, config: Mapping[str, Any]) -> None:
         """What is wrong with options at the top by themselves, also with those that no run takes."""
-        for name in OPTION_NAMES:
-            if name in config and name != "allocation":  # which means something only beside others
-                self._options((), {name: config[name]})
-        read_settings({}, {key: config[key] for key in SETTINGS if not _holds(key, config.get(key))}, (), self._note)
+        for key, value in config.items():
+            if key not in KEYS or (value is None and key in SETTINGS):
+                continue
+            try:
+                KEYS[key].converted(value)
+            except InputError as error:
+                for problem in error.problems:
+                    self._note(problem.message, (problem.path,), problem.value, problem.allowed, problem.nearest)
 
     def _refuse_repeated_keys(self) -> None:
         """A repeated run would silently replace the first one."""
@@ -293,45 +237,16 @@ class _Reader:
             self.problems.append(problem)
 
 
-def _is_of_kind(name: str, value: Any) -> bool:
-    """Whether the value of an option is of the right kind; true and false are no numbers."""
-    kind, _ = _OPTION_TYPES[name]
-    return isinstance(value, kind) and (not isinstance(value, bool) or kind is bool)
+def _values(flow: str, entry: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a run with those of the top. A null gives a key of several cores its default.
 
-
-def _holds(key: str, value: Any) -> bool:
-    return value is None or SETTINGS[key].holds(value)
-
-
-_OPTION_TYPES: dict[str, tuple[Any, str]] = {
-    "objective": (str, "text"),
-    "model": (str, "text"),
-    "lpf_limit": (int | None, "a whole number, or null for no limit"),
-    "temporal_mapping_type": (str, "text"),
-    "nb_spatial_mappings_generated": (int, "a whole number, 0 for all"),
-    "enable_mix_spatial_mapping": (bool, "true or false"),
-    "temporal_mapping_search_engine": (str, "text"),
-    "allocation": (str, "text"),
-    "time_budget_s": (int | float, "a number"),
-    "seed": (int, "a whole number"),
-    "salsa_iteration_number": (int, "a whole number"),
-    "salsa_start_temperature": (int | float, "a number"),
-    "salsa_restarts": (int, "a whole number"),
-    "exploit_data_locality": (bool, "true or false"),
-    "workload_data_always_from_top_mem": (bool, "true or false"),
-}
-
-
-def command_line(options: SearchOptions) -> list[str]:
-    """The options of a search as `tilewright map` takes them."""
-    words: list[str] = []
-    for name, value in options.as_dict().items():
-        flag = f"--{name}".replace("_", "-")
-        if isinstance(value, bool):
-            words += [flag] if value else []
-        else:
-            words += [flag, str(value)]
-    return words
+    The model of the reference has no operators but convolutions and matrix products: at the top it is meant for single
+    cores.
+    """
+    left_out = ("model",) if flow == MULTI else ()
+    values = {key: value for key, value in defaults.items() if key not in left_out} | dict(entry)
+    own = {key: value for key, value in values.items() if key in KEYS_OF[flow]}
+    return {key: value for key, value in own.items() if value is not None or key not in SETTINGS}
 
 
 def expand_sweep(entry: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -1,8 +1,7 @@
 """`tilewright cost`: what the computation nodes of a run cost on one core."""
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,10 +18,10 @@ from tilewright.cli.options import (
     echo_json,
     echo_notices,
     network_options,
-    parse_lpf_limit,
-    search_options,
 )
+from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.errors import Problems
+from tilewright.search.options import CnSearchOptions
 from tilewright.steps import CN_COLUMNS, CN_GRAPH
 from tilewright.workload.network_options import NetworkOptions
 
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
     from tilewright.fusion.graph import CnGraph
     from tilewright.scheduling.core_costs import CoreCostRow
-    from tilewright.search.options import SearchOptions
     from tilewright.stages.system_problem import SystemProblem
 
 
@@ -42,7 +40,7 @@ if TYPE_CHECKING:
 @click.option("--workload", required=True, type=FILE, help="ONNX or YAML file, or artifact.")
 @click.option("--mapping", required=True, type=FILE, help="Mapping file or artifact.")
 @click.option("-o", "--output", type=FILE, help="Artifact to write (cost/NAME.jsonl).")
-@partial(search_options, model="corrected")
+@parameter_options(CnSearchOptions, "options")
 @slice_option
 @network_options
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Never changes a result.")
@@ -56,7 +54,7 @@ def command(
     workload: Path,
     mapping: Path,
     output: Path | None,
-    lpf_limit: str,
+    options: Given[CnSearchOptions],
     pipeline: str,
     network_options: NetworkOptions,
     threads: int,
@@ -64,7 +62,6 @@ def command(
     no_store: bool,
     verbose: bool,
     as_json: bool,
-    **options: Any,
 ) -> None:
     """Cost every class of computation nodes on one core of an accelerator.
 
@@ -72,7 +69,6 @@ def command(
     --workload config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml -o out/cost/k16_c16.jsonl
     """
     from tilewright.scheduling.core_costs import write_core_costs
-    from tilewright.search.options import SearchOptions
     from tilewright.search.store import Store
     from tilewright.stages.base import Control
     from tilewright.stages.cut_lanes_of_cns import cut_lanes_notices_of_cns
@@ -80,8 +76,7 @@ def command(
     from tilewright.stages.multi_items import CnProblem
 
     told = Problems()
-    limit = told.attempt(parse_lpf_limit, lpf_limit)
-    chosen = told.attempt(SearchOptions, **(options if told.found else {"lpf_limit": limit, **options}))
+    chosen = told.attempt(options)
     stages = told.attempt(read_slice, "cost", IntraCoreMapping, pipeline, chosen)
     read = told.attempt(_read, hardware, workload, mapping, cns, core, network_options)
     told.finish()
@@ -90,7 +85,7 @@ def command(
     assert read is not None
     described, graph = read
     cut = cut_lanes_notices_of_cns(described, graph, core)
-    echo_notices([*described.notices, *cut, *_of_no_effect(chosen)])
+    echo_notices([*described.notices, *cut])
     if output:
         make_folder(output.parent)  # a place that cannot be written is told before the search, not after it
     finished: list[object] = []
@@ -132,11 +127,6 @@ def _read(
     assert described is not None
     assert graph is not None
     return described, graph
-
-
-def _of_no_effect(options: "SearchOptions") -> list[str]:
-    named = [name for name in ("exploit_data_locality", "workload_data_always_from_top_mem") if getattr(options, name)]
-    return [f"{name} plays no part here: what stays on chip between layers is up to the schedule" for name in named]
 
 
 def _show(

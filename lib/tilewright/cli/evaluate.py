@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tilewright.cli.options import FILE, common_options, model_option, network_options
+from tilewright.cli.options import FILE, common_options, network_options
+from tilewright.cli.parameter_options import Given, parameter_option
 from tilewright.cli.points import Point, read_points
 from tilewright.errors import InputError, MappingError, Problem, nearest_name
 from tilewright.mapping.constraints import WILDCARD, Mapping
+from tilewright.profile import REFERENCE, ModelChoice
+from tilewright.search.options import BoundaryParameters, SearchOptions
 from tilewright.units import energy_text
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
@@ -28,13 +31,9 @@ OPEN_ORDER = "temporal_ordering leaves loops open; give every loop with its size
 @click.option("--mapping", type=FILE, help="Mapping file whose entries fix the whole mapping, as export writes.")
 @click.option("--points", type=FILE, help="JSON lines: {layer, spatial_mapping, loop_order, ...}; see docs/guide.md.")
 @click.option("--layer", "layer_name", default="", help="Only this layer; default: all.")
-@click.option(
-    "--temporal-mapping-type",
-    type=click.Choice(["uneven", "even"]),
-    help="Default: what the file says, or uneven.",
-)
+@parameter_option(BoundaryParameters, "temporal_mapping_type", default=None)
 @network_options
-@model_option("zigzag-3.9.1")
+@parameter_option(ModelChoice, "model", default=REFERENCE.name)
 @common_options
 def command(
     hardware: Path,
@@ -55,12 +54,12 @@ def command(
     """
     from tilewright.cost.record import record_row
     from tilewright.search.evaluate import evaluate_given
-    from tilewright.search.options import SearchOptions
     from tilewright.sources import existing_file, parse_accelerator, parse_workload, single_core
     from tilewright.stages.descriptions import Descriptions
     from tilewright.stages.run import read_problem
 
-    options = SearchOptions(model=model, temporal_mapping_type=temporal_mapping_type or "uneven")
+    asked = {"model": model} | ({"temporal_mapping_type": temporal_mapping_type} if temporal_mapping_type else {})
+    options = Given(SearchOptions, asked)()
     if (mapping is None) == (points is None):
         raise InputError("give either --mapping or --points")
     if mapping is not None:

@@ -24,6 +24,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "schedule": ("tilewright.cli.schedule", "What runs when on which core, and what that costs."),
     "evaluate": ("tilewright.cli.evaluate", "Cost of given mappings, with the full breakdown."),
     "export": ("tilewright.cli.export", "Mappings of a run as a mapping file or as loop nests."),
+    "options": ("tilewright.cli.list_options", "All options of configurations, verbs and stages."),
     "report": ("tilewright.cli.report", "Figures, tables and loop nests of one run."),
     "check": ("tilewright.cli.check", "Verify physical invariants on the artifacts of one run."),
     "summarize": ("tilewright.cli.summarize", "One table of many runs."),

@@ -18,18 +18,17 @@ from tilewright.cli.options import (
     echo_json,
     echo_notices,
     network_options,
-    parse_lpf_limit,
     pipeline_option,
     read_pipeline,
-    search_options,
 )
+from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.errors import InputError, Problem
+from tilewright.search.options import SearchOptions
 from tilewright.steps import EXPORTS, LAYERS, SUMMARY
 from tilewright.units import energy_text
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
-    from tilewright.search.options import SearchOptions
     from tilewright.stages.descriptions import NetworkProblem
     from tilewright.stages.items import MappedWorkload
     from tilewright.stages.pipeline import Pipeline
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     "--written", type=FILE, multiple=True, help="File behind an artifact, to tell its lines and notices; repeatable."
 )
 @click.option("-o", "--output", type=FILE, help=f"Folder for {LAYERS}, {SUMMARY}, {EXPORTS}.")
-@search_options
+@parameter_options(SearchOptions, "options")
 @pipeline_option
 @network_options
 @click.option("--strict", is_flag=True, help="Fail if there is work in the network that is not costed.")
@@ -57,7 +56,7 @@ def command(
     mapping: Path,
     written: tuple[Path, ...],
     output: Path | None,
-    lpf_limit: str,
+    options: Given[SearchOptions],
     pipeline: str,
     network_options: NetworkOptions,
     strict: bool,
@@ -66,14 +65,12 @@ def command(
     no_store: bool,
     verbose: bool,
     as_json: bool,
-    **options: Any,
 ) -> None:
     """Find the best mapping of every layer of a network on one core.
 
     Example: tilewright map --hardware config/hardware/tpu_like.yaml --workload config/workload/resnet18.onnx
     --mapping config/mapping/tpu_like.yaml -o out
     """
-    from tilewright.search.options import SearchOptions
     from tilewright.search.store import Store
     from tilewright.stages import run as engine
     from tilewright.stages.base import Control
@@ -81,7 +78,7 @@ def command(
     from tilewright.stages.descriptions import Descriptions
     from tilewright.stages.written_files import written_files
 
-    chosen = SearchOptions(lpf_limit=parse_lpf_limit(lpf_limit), **options)
+    chosen = options()
     stages = _pipeline(pipeline, chosen, workload)
     if stages.exports and not output:
         raise InputError([Problem("a stage of the pipeline writes files: the option is needed", path="-o")])
@@ -108,7 +105,7 @@ def command(
     _show(mapped, output, verbose, as_json)
 
 
-def _pipeline(given: str, options: "SearchOptions", workload: Path) -> "Pipeline":
+def _pipeline(given: str, options: SearchOptions, workload: Path) -> "Pipeline":
     """The pipeline of the command line; parsers of descriptions of layers and of networks differ."""
     from tilewright.artifacts.files import YAML_SUFFIXES
     from tilewright.stages.pipeline import Pipeline
@@ -127,7 +124,7 @@ def _pipeline(given: str, options: "SearchOptions", workload: Path) -> "Pipeline
     )
 
 
-def _made_by(problem: "NetworkProblem", options: "SearchOptions", stages: "Pipeline", given: bool) -> dict[str, Any]:
+def _made_by(problem: "NetworkProblem", options: SearchOptions, stages: "Pipeline", given: bool) -> dict[str, Any]:
     """Where the results come from; a pipeline of the user's is told stage by stage."""
     inputs = {
         "hardware": content_digest(encode(problem.accelerator)),

@@ -1,7 +1,6 @@
 """--pipeline of the verbs of the multi-core flow: each runs its slice of a pipeline of the user's."""
 
 from collections.abc import Mapping
-from dataclasses import fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +9,7 @@ import click
 from tilewright.cli.options import Function, read_pipeline
 
 if TYPE_CHECKING:
-    from tilewright.allocation.options import AllocationOptions
-    from tilewright.fusion.tiling_options import TilingOptions
-    from tilewright.scheduling.settings import ScheduleSettings
-    from tilewright.search.options import SearchOptions
+    from tilewright.search.options import CoreSearchOptions
     from tilewright.stages.base import Stage
     from tilewright.stages.slices import Slice
 
@@ -31,7 +27,7 @@ def read_slice(
     step: str,
     default: "type[Stage]",
     text: str,
-    options: "SearchOptions | None" = None,
+    options: "CoreSearchOptions | None" = None,
     settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> "Slice":
     """The slice that a step runs: the `default` stage, or its part of the pipeline of the command line.
@@ -54,19 +50,3 @@ def read_slice(
         prefix=("pipeline",) if keyed or not document.file else (),
     )
     return slice_of(pipeline, step)
-
-
-def tiling_settings(options: "TilingOptions") -> dict[str, Any]:
-    """The options as parameters of stages, by name."""
-    values = {field.name: getattr(options, field.name) for field in fields(options)}
-    values["split_W_percentage"] = values.pop("split_w_percentage")
-    return values
-
-
-def allocation_settings(search: "AllocationOptions | None", settings: "ScheduleSettings") -> dict[str, Any]:
-    """The options as parameters of stages, by name; objective and seed are options of the run."""
-    values = {field.name: getattr(settings, field.name) for field in fields(settings)}
-    if search is not None:
-        names = ("nb_ga_individuals", "nb_ga_generations", "exhaustive_nodes")
-        values |= {name: getattr(search, name) for name in names} | {"ga_time_budget_s": search.time_budget_s}
-    return values

@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 T = TypeVar("T")
-OBJECTIVES = ("latency", "energy", "EDP")
-TEMPORAL_MAPPING_TYPES = ("uneven", "even")
-SEARCH_ENGINES = ("loma", "salsa", "exact")
-ALLOCATIONS = ("greedy", "free")
 DEFAULT_STORE = Path("results/.store")
 FILE = click.Path(path_type=Path)
 
@@ -29,89 +25,6 @@ def common_options(function: Function) -> Function:
     """-v and --json. `main` looks for -v itself; verbs that say more with it take `verbose`."""
     function = click.option("-v", "--verbose", is_flag=True, help="Say more; tracebacks of errors.")(function)
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON value instead of text.")(function)
-
-
-def model_option(default: str) -> Callable[[Function], Function]:
-    """--model, the profile of the cost model."""
-    text = "Model profile: zigzag-3.9.1, corrected, or a profile with switches such as zigzag-3.9.1+exact_window_sizes."
-    return click.option("--model", default=default, show_default=True, help=text)
-
-
-def search_options(function: Function, model: str = "zigzag-3.9.1") -> Function:
-    """The options of a search, those of `SearchOptions`; `model` is the default profile."""
-    options = (
-        click.option("--objective", type=click.Choice(OBJECTIVES), default="latency", show_default=True),
-        model_option(model),
-        click.option(
-            "--lpf-limit",
-            default="6",
-            show_default=True,
-            help="Most loop prime factors to permute; more are merged. 'none': permute all.",
-        ),
-        click.option(
-            "--temporal-mapping-type", type=click.Choice(TEMPORAL_MAPPING_TYPES), default="uneven", show_default=True
-        ),
-        click.option(
-            "--nb-spatial-mappings-generated",
-            type=click.IntRange(min=0),
-            default=3,
-            show_default=True,
-            help="Spatial mappings to try where the mapping file leaves array dimensions open; 0: all.",
-        ),
-        click.option("--enable-mix-spatial-mapping", is_flag=True, help="Also several loops on one array dimension."),
-        click.option(
-            "--temporal-mapping-search-engine",
-            type=click.Choice(SEARCH_ENGINES),
-            default="loma",
-            show_default=True,
-            help="loma: all orders of --lpf-limit loops; salsa: simulated annealing; exact: the optimum, certified.",
-        ),
-        click.option(
-            "--allocation",
-            type=click.Choice(ALLOCATIONS),
-            default="greedy",
-            show_default=True,
-            help="free: exact also searches which memory keeps which loops.",
-        ),
-        click.option(
-            "--time-budget-s", type=float, default=60.0, show_default=True, help="Of exact, for each spatial mapping."
-        ),
-        click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of salsa."),
-        click.option(
-            "--salsa-iteration-number",
-            type=click.IntRange(min=1),
-            default=1000,
-            show_default=True,
-            help="Neighbours that one chain of salsa looks at.",
-        ),
-        click.option(
-            "--salsa-start-temperature",
-            type=float,
-            default=0.05,
-            show_default=True,
-            help="Relative loss that salsa accepts with probability 1/e at first.",
-        ),
-        click.option(
-            "--salsa-restarts",
-            type=click.IntRange(min=1),
-            default=1,
-            show_default=True,
-            help="Independent chains of salsa.",
-        ),
-        click.option(
-            "--exploit-data-locality",
-            is_flag=True,
-            help="Keep data between layers in the lowest memory that has room for it.",
-        ),
-        click.option(
-            "--workload-data-always-from-top-mem",
-            is_flag=True,
-            help="With that, input and output of the network use the top memory.",
-        ),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
 
 
 def network_options(function: Function) -> Callable[..., Any]:
@@ -163,15 +76,6 @@ def read_pipeline(text: str) -> "YamlDocument | None":
     if not (isinstance(document.data, dict) and "pipeline" in document.data):
         refuse_other_kind(document, PIPELINE)
     return document
-
-
-def parse_lpf_limit(text: str) -> int | None:
-    """The number, or None for 'none'. Raises InputError."""
-    if text.lower() in ("none", "null"):
-        return None
-    if text.isascii() and text.isdecimal() and len(text) <= 9 and int(text) >= 1:
-        return int(text)
-    raise InputError([Problem("wrong limit", path="lpf-limit", value=repr(text), allowed="1, 2, ... or none")])
 
 
 def parse_network_options(

@@ -10,8 +10,10 @@ from tilewright.artifacts.digests import input_digest
 from tilewright.artifacts.envelope import write_document
 from tilewright.artifacts.files import YAML_SUFFIXES
 from tilewright.artifacts.provenance import provenance
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, model_option, network_options
+from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
+from tilewright.cli.parameter_options import parameter_option
 from tilewright.errors import InputError, Problem
+from tilewright.profile import CORRECTED, ModelChoice
 from tilewright.workload.graph import Workload
 from tilewright.workload.network_options import NetworkOptions
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 @click.option("--name", default="", help="Name of the workload; default: the file's stem.")
 @click.option("--strict", is_flag=True, help="Fail if anything of the network that computes is not modelled.")
 @network_options
-@model_option("corrected")
+@parameter_option(ModelChoice, "model", default=CORRECTED.name)
 @common_options
 def workload(
     file: Path,

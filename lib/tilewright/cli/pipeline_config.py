@@ -1,30 +1,18 @@
 """Pipelines of users in a configuration: what they are, all of it checked."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from tilewright.configuration.run import Stages
 from tilewright.errors import Problem
-from tilewright.search.options import SearchOptions
+from tilewright.search.options import CoreSearchOptions
 from tilewright.yamlfile import YamlDocument
-
-
-@dataclass(frozen=True)
-class Stages:
-    """The pipeline of a run, where it is not the default one."""
-
-    pipeline: str = ""
-    """The value of `pipeline` as JSON; '' for the default."""
-    code: str = ""
-    """Digest of the files of the stages that the user wrote; '' if there are none."""
-    exports: bool = False
-    """True if a stage writes files into the folder of exports."""
 
 
 def read_stages(
     pipeline: Any,
     path: tuple[str, ...],
-    options: SearchOptions,
+    options: CoreSearchOptions,
     settings: Mapping[str, Any] | None,
     documents: Sequence[YamlDocument],
 ) -> tuple[Stages, list[Problem]]:

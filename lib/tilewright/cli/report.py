@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,8 +11,11 @@ from tilewright.artifacts.canonical import make_folder, write_atomically, writin
 from tilewright.artifacts.files import FilePath
 from tilewright.cli.multi_runs import is_multi_run
 from tilewright.cli.options import FILE, common_options, echo_paths
+from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.cli.runs import read_records, read_summary
 from tilewright.errors import InputError, Problem
+from tilewright.parameters import made_of
+from tilewright.report.schedule_options import ScheduleFigureOptions
 from tilewright.steps import LAYER_TABLE, LOOP_NEST_PAGES, LOOP_NESTS, REPORT
 
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -23,25 +27,13 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 @click.option(
     "--layer", "layers", multiple=True, metavar="NAME", help="Also the loop nest of this layer as SVG and PNG."
 )
-@click.option(
-    "--plot-full-schedule/--no-plot-full-schedule",
-    default=True,
-    show_default=True,
-    help="Of several cores: the whole schedule, or 5 % of it at its beginning, in its middle, at its end.",
-)
-@click.option(
-    "--plot-data-transfer/--no-plot-data-transfer",
-    default=True,
-    show_default=True,
-    help="Of several cores: rows of links in the figure of the schedule.",
-)
+@parameter_options(ScheduleFigureOptions, "figure")
 @common_options
 def command(
     run: Path,
     output: Path | None,
     layers: tuple[str, ...],
-    plot_full_schedule: bool,
-    plot_data_transfer: bool,
+    figure: Given[ScheduleFigureOptions],
     verbose: bool,
     as_json: bool,
 ) -> None:
@@ -52,7 +44,7 @@ def command(
 
     Example: tilewright report results/single/resnet18-tpu_like -o report
     """
-    paths = report(run, output, layers, plot_full_schedule=plot_full_schedule, plot_data_transfer=plot_data_transfer)
+    paths = report(run, output, layers, **figure().as_dict())
     if verbose and not as_json and not is_multi_run(run):
         from tilewright.report.tables import layers_text
 
@@ -64,15 +56,14 @@ def report(
     run: FilePath,
     output: FilePath | None = None,
     layers: Sequence[str] = (),
-    *,
-    plot_full_schedule: bool = True,
-    plot_data_transfer: bool = True,
+    **settings: Any,
 ) -> list[Path]:
     """Write the figures and tables of the run in a folder, by default into its folder `report`; the files.
 
-    `layers` get figures of their loop nests. Raises ArtifactError for a folder without a finished run, InputError for
-    an unknown layer.
+    `layers` get figures of their loop nests; settings are those of `ScheduleFigureOptions`, for several cores. Raises
+    ArtifactError for a folder without a finished run, InputError for an unknown layer or setting.
     """
+    options = made_of(ScheduleFigureOptions, settings)
     keep_font_cache_here()
     run = Path(run)
     directory = run / REPORT if output is None else Path(output)
@@ -82,7 +73,7 @@ def report(
         if layers:
             message = "loop nests are not drawn of runs on several cores"
             raise InputError([Problem(message, path="--layer", value=", ".join(layers))])
-        return write_multi_report(run, directory, plot_full_schedule, plot_data_transfer)
+        return write_multi_report(run, directory, options)
     from tilewright.report.figures import write_figures
     from tilewright.report.loop_nest import network_loop_nests
     from tilewright.report.nest_figure import write_layer_nests, write_nest_pages

@@ -5,6 +5,7 @@ from typing import Any
 
 from tilewright.artifacts.canonical import make_folder, writing
 from tilewright.artifacts.envelope import read_artifact
+from tilewright.report.schedule_options import ScheduleFigureOptions
 from tilewright.steps import (
     CN_COLUMNS,
     CN_GRAPH,
@@ -21,7 +22,9 @@ from tilewright.steps import (
 
 
 def write_multi_report(
-    run: Path, directory: Path, plot_full_schedule: bool = True, plot_data_transfer: bool = True
+    run: Path,
+    directory: Path,
+    options: ScheduleFigureOptions = ScheduleFigureOptions(),  # noqa: B008  frozen
 ) -> list[Path]:
     """Write figures, the interactive schedule, the trace and the tables of layers and cores; returns the paths.
 
@@ -55,8 +58,7 @@ def write_multi_report(
     network = f"{artifact.names.network} on {artifact.names.accelerator}"
     make_folder(directory)
     with writing(directory):
-        shown = (plot_full_schedule, plot_data_transfer)
-        paths = list(write_schedule_figure(view, directory / "schedule", summary, *shown, table))
+        paths = list(write_schedule_figure(view, directory / "schedule", summary, options, table))
         paths.append(write_schedule_page(view, directory / "schedule.html", summary, table))
         paths += write_memory_figure(view, directory / "memory")
         paths += write_link_figure(view, directory / "links")

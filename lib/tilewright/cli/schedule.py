@@ -11,20 +11,20 @@ import click
 from tilewright.artifacts.canonical import make_folder
 from tilewright.artifacts.envelope import read_artifact, write_document
 from tilewright.artifacts.provenance import provenance
-from tilewright.cli.multi_options import objective_option, schedule_options
-from tilewright.cli.multi_slices import allocation_settings, read_slice, slice_option
+from tilewright.cli.multi_slices import read_slice, slice_option
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
+from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.cli.run_inputs import input_digests, run_inputs
 from tilewright.errors import Problem, Problems
+from tilewright.scheduling.settings import ScheduleSettings
+from tilewright.search.options import CnSearchOptions, Goal
 from tilewright.steps import ALLOCATION, SCHEDULE, SUMMARY, cost_table
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from tilewright.allocation.space import Genome
-    from tilewright.scheduling.settings import ScheduleSettings
-    from tilewright.search.options import SearchOptions
     from tilewright.stages.multi_run import MultiCoreProblem
 
 Document = dict[str, Any]
@@ -37,8 +37,8 @@ Document = dict[str, Any]
 )
 @click.option("--baseline", type=FILE, metavar="FOLDER", help="Run of the network layer by layer, to compare with.")
 @click.option("-o", "--output", type=FILE, help=f"Folder for {SCHEDULE}, {SUMMARY}.")
-@objective_option
-@schedule_options
+@parameter_options(Goal, "goal")
+@parameter_options(ScheduleSettings, "settings")
 @slice_option
 @network_options
 @common_options
@@ -51,8 +51,8 @@ def command(
     allocation: Path | None,
     baseline: Path | None,
     output: Path | None,
-    objective: str,
-    settings: "Callable[[], ScheduleSettings]",
+    goal: Given[Goal],
+    settings: Given[ScheduleSettings],
     pipeline: str,
     network_options: NetworkOptions,
     verbose: bool,
@@ -78,11 +78,11 @@ def command(
     from tilewright.stages.multi_result import MultiCoreResult
 
     told = Problems()
-    chosen = told.attempt(settings)
+    chosen, aim = told.attempt(settings), told.attempt(goal)
     stages = None
-    if chosen is not None:
-        values = allocation_settings(None, chosen)
-        stages = told.attempt(read_slice, "schedule", InterCoreMapping, pipeline, _options(objective), values)
+    if chosen is not None and aim is not None:
+        values = chosen.as_dict()
+        stages = told.attempt(read_slice, "schedule", InterCoreMapping, pipeline, aim.part(CnSearchOptions), values)
     prefetched = chosen.operands_to_prefetch if chosen and not pipeline else ()
     inputs = told.attempt(read_inputs, hardware, workload, mapping, cns, costs, network_options, prefetched)
     documents = {
@@ -92,9 +92,10 @@ def command(
     }
     told.finish()
     assert chosen is not None
+    assert aim is not None
     assert stages is not None
     assert inputs is not None
-    chosen, objective = settings_of(stages, chosen), objective_of(stages, objective)
+    chosen, objective = settings_of(stages, chosen), objective_of(stages, aim.objective)
     digests = input_digests(inputs, cns, costs)
     cost_model = _cost_model(costs, inputs.costs)
     told.found += _of_others(allocation, baseline, documents, digests, chosen, cost_model)
@@ -120,12 +121,6 @@ def command(
         click.echo(summary_text(summary, verbose or not output), nl=False)
 
 
-def _options(objective: str) -> "SearchOptions":
-    from tilewright.search.options import SearchOptions
-
-    return SearchOptions(objective=objective)
-
-
 def _document(path: Path | None, schema: str) -> Document | None:
     """A document, None if it is not asked for. Raises InputError."""
     if path is None:
@@ -139,7 +134,7 @@ def _of_others(
     baseline: Path | None,
     documents: dict[str, Document | None],
     digests: dict[str, str],
-    settings: "ScheduleSettings",
+    settings: ScheduleSettings,
     cost_model: str,
 ) -> list[Problem]:
     """Whether allocation and baseline are of what is scheduled. Cores that were chosen for something else can be
@@ -166,7 +161,7 @@ def _of_others(
     return problems
 
 
-def _other_settings(document: Document | None, settings: "ScheduleSettings") -> list[str]:
+def _other_settings(document: Document | None, settings: ScheduleSettings) -> list[str]:
     """A notice if the allocation was chosen for schedules that are made in another way."""
     chosen_for = document["settings"] if document is not None else settings.stated()
     names = [name for name, value in settings.stated().items() if chosen_for.get(name) != value]

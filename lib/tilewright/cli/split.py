@@ -1,5 +1,7 @@
 """`tilewright split`: layers whose weights are too large for the cores become several layers."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -7,9 +9,11 @@ import click
 
 from tilewright.artifacts.canonical import make_folder, write_atomically
 from tilewright.artifacts.files import FilePath
-from tilewright.cli.multi_options import split_share_option
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
+from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.errors import Problem, Problems
+from tilewright.fusion.split_options import SplitOptions
+from tilewright.parameters import made_of
 from tilewright.stages.descriptions import Descriptions
 from tilewright.workload.network_options import NetworkOptions
 
@@ -24,10 +28,7 @@ if TYPE_CHECKING:
 @click.option("--workload", required=True, type=FILE, help="ONNX file.")
 @click.option("--mapping", required=True, type=FILE, help="Mapping file or artifact: which cores may run a layer.")
 @click.option("-o", "--output", type=FILE, help="ONNX file to write.")
-@split_share_option
-@click.option(
-    "--split-w-double-buffered", is_flag=True, help="Leave room for two parts: the next is fetched while one is used."
-)
+@parameter_options(SplitOptions, "share")
 @click.option(
     "--keep-weights", is_flag=True, help="Also keep weights that lie in a large file; the output is as large."
 )
@@ -38,8 +39,7 @@ def command(
     workload: Path,
     mapping: Path,
     output: Path | None,
-    split_w_percentage: float,
-    split_w_double_buffered: bool,
+    share: Given[SplitOptions],
     keep_weights: bool,
     network_options: NetworkOptions,
     verbose: bool,
@@ -50,10 +50,7 @@ def command(
     Example: tilewright split --hardware config/hardware/multi/quad_core.yaml --workload config/workload/resnet18.onnx
     --mapping config/mapping/multi/quad_core.yaml -o split.onnx
     """
-    found, problem = _split(
-        Descriptions(hardware, workload, mapping, network_options),
-        (split_w_percentage, split_w_double_buffered, keep_weights),
-    )
+    found, problem = _split(Descriptions(hardware, workload, mapping, network_options), share, keep_weights)
     echo_notices([*problem.notices, *found.notices])
     if output:
         _write(found, output)
@@ -69,18 +66,17 @@ def split(
     mapping: "MappingSource",
     output: FilePath | None = None,
     *,
-    split_W_percentage: float = 1.0,  # noqa: N803  the name in Stream
-    split_W_double_buffered: bool = False,  # noqa: N803
     keep_weights: bool = False,
     network_options: NetworkOptions | None = None,
+    **settings: Any,
 ) -> "SplitNetwork":
     """The ONNX model of a file with layers split whose weights are too large for the cores that may run them.
 
-    `output` is a file to write it to; with `keep_weights` also weights that lie in a large file are kept. Raises
-    InputError with everything that is wrong with the descriptions and with the options.
+    Settings are those of `SplitOptions`. `output` is a file to write it to; with `keep_weights` also weights that lie
+    in a large file are kept. Raises InputError with everything that is wrong with the descriptions and settings.
     """
     described = Descriptions(hardware, Path(workload), mapping, network_options or NetworkOptions())
-    found, _ = _split(described, (split_W_percentage, split_W_double_buffered, keep_weights))
+    found, _ = _split(described, partial(made_of, SplitOptions, settings), keep_weights)
     if output is not None:
         _write(found, Path(output))
     return found
@@ -91,18 +87,19 @@ def _write(found: "SplitNetwork", output: Path) -> None:
     write_atomically(output, found.model.SerializeToString(deterministic=True))
 
 
-def _split(given: Descriptions, values: tuple[float, bool, bool]) -> "tuple[SplitNetwork, SystemProblem]":
+def _split(
+    given: Descriptions, make: Callable[[], SplitOptions], keep_weights: bool
+) -> "tuple[SplitNetwork, SystemProblem]":
     """The split network, and what was read. Raises InputError with everything that is wrong."""
-    from tilewright.fusion.layer_splitting import SplitOptions, open_model, split_layers
+    from tilewright.fusion.layer_splitting import open_model, split_layers
     from tilewright.stages.preflight import preflight
     from tilewright.stages.preflight_files import read_checked
     from tilewright.workload.source import NETWORK, kind_of_source
 
-    share, double_buffered, keep_weights = values
     workload = given.workload
     assert isinstance(workload, Path)
     told = Problems()
-    options = told.attempt(SplitOptions, share, double_buffered)
+    options = told.attempt(make)
     if kind_of_source(workload) != NETWORK:
         allowed = "a file that ends in .onnx"
         told.found.append(Problem("layers are split in an ONNX file", str(workload), allowed=allowed))

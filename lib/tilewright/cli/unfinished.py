@@ -1,10 +1,9 @@
 """Runs of a configuration without a result that is up to date, as `snakemake --summary` tells it of their files."""
 
-from tilewright.cli.config import Plan, Run
-from tilewright.cli.multi_config import MultiRun
 from tilewright.cli.runs import UNFINISHED_KEYS
+from tilewright.configuration.run import Plan
 from tilewright.report.states import FAILED, STALE
-from tilewright.steps import MULTI, SINGLE, SUMMARY
+from tilewright.steps import SUMMARY
 
 MISSING_DATE, UP_TO_DATE = "-", "no update"
 
@@ -14,8 +13,7 @@ def unfinished_runs(plan: Plan, text: str) -> list[dict[str, str]]:
     with counts as a part of it. `text` is the table that `snakemake --summary` prints."""
     files = _files(text)
     rows = []
-    runs: list[tuple[str, str, Run | MultiRun]] = [(SINGLE, run.name, run) for run in plan.runs]
-    runs += [(MULTI, run.base or run.name, run) for run in plan.multi_runs]
+    runs = [(run.flow, run.base or run.name, run) for run in (*plan.runs, *plan.multi_runs)]
     states: dict[tuple[str, str], str] = {}
     for flow, name, run in runs:
         state = _state(files, f"{plan.results}/{flow}/{run.name}/")

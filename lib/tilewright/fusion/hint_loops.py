@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.fusion.outer_loops import LayerTiling, OuterLoop, Tiling, counted_loops, layer_tiling
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 HintLoop = tuple[str, int | str]
 """(loop dimension, size or "all")."""
 HintLoops = Sequence[HintLoop] | Sequence[Sequence[HintLoop]] | Mapping[tuple[int, ...], Sequence[HintLoop]]
-OUTER, INNER, BY_LAYER, SPLIT_WEIGHTS = 1, 2, 3, 4
-MODES = (OUTER, INNER, BY_LAYER, SPLIT_WEIGHTS)
+DefineMode = Literal[1, 2, 3, 4]
+OUTER, INNER, BY_LAYER, SPLIT_WEIGHTS = MODES = get_args(DefineMode)
 """Values of `cn_define_mode`: hint loops are outside of a CN; inside; outside, by groups of layers; outside, and
 weights that are too large are split."""
 

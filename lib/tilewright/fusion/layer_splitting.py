@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 
 import onnx
@@ -27,6 +26,7 @@ from tilewright.fusion.split_operators import (
     operator_form,
     split_operator,
 )
+from tilewright.fusion.split_options import SplitOptions
 from tilewright.fusion.weight_memories import smallest_weight_memory
 from tilewright.fusion.weights import network_input_operands, weight_bits, weight_operand
 from tilewright.hardware.core import Memory
@@ -41,31 +41,8 @@ from tilewright.workload.onnx.weightless import LARGEST_DATA_BYTES
 
 METADATA_KEY = "tilewright.split_layers"
 """Key of the model's metadata: JSON of layer -> number of its parts."""
-_DOUBLE_BUFFERED = Fraction(1, 2)
 _MOST_NAMED = 6
 _LARGEST_KEPT_BYTES = 2**14
-
-
-@dataclass(frozen=True)
-class SplitOptions:
-    """How much of a memory the weights of a part may take."""
-
-    split_w_percentage: float = 1.0
-    """Share of the memory, above 0 and at most 1."""
-    split_w_double_buffered: bool = False
-    """Whether the memory has room for two parts: the next one is fetched while one is used."""
-
-    def __post_init__(self) -> None:
-        share = self.split_w_percentage
-        if type(share) not in (int, float) or not 0 < share <= 1:
-            allowed = "a share above 0 and at most 1"
-            problem = Problem("wrong share", path="split_W_percentage", value=repr(share), allowed=allowed)
-            raise InputError([problem])
-
-    @property
-    def share(self) -> Fraction:
-        """The share for one part."""
-        return Fraction(repr(self.split_w_percentage)) * (_DOUBLE_BUFFERED if self.split_w_double_buffered else 1)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Layer stacks: which layers are fused with one another (the dialect of Stream of 2025)."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 from tilewright.errors import InputError, Problem
 from tilewright.fusion.weights import network_input_operands, weight_bits
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     # Loads numpy, which the names of the modes do not need.
     from tilewright.workload.graph import Workload, WorkloadNode
 
-LAYER_BY_LAYER, FUSED = "lbl", "fused"
-STACK_MODES = (LAYER_BY_LAYER, FUSED)
+StackMode = Literal["lbl", "fused"]
+LAYER_BY_LAYER, FUSED = STACK_MODES = get_args(StackMode)
 Stacks = tuple[tuple[int, ...], ...]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+from tilewright.mapping.boundary_kinds import TemporalMappingType
 from tilewright.operator_groups import ALL, GROUPS, group_has
 from tilewright.workload.layer import Layer, whole_name
 
@@ -99,7 +100,7 @@ class MappingConstraints:
     """Names that this entry uses for the loop dimensions of its layers, in their order; () for the names they have."""
     memory_reach: GivenReach | None = None
     """Up to which memory the data of the layer go; None for all the way, or what the search for data locality finds."""
-    temporal_mapping_type: str | None = None
+    temporal_mapping_type: TemporalMappingType | None = None
     """uneven or even, whatever the search is asked for; None leaves it to that."""
     access_same_data_considered_as_no_access: bool | None = None
     """Whether an input that the array uses again in the next cycle is not read again; None leaves it to the search."""

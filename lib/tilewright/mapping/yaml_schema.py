@@ -7,6 +7,7 @@ from pydantic import Field, PlainValidator
 from pydantic import WithJsonSchema as JsonSchema
 
 from tilewright.hardware.yaml_schema import ArrayDimension, Unrolling
+from tilewright.mapping.boundary_kinds import TemporalMappingType
 from tilewright.mapping.constraints import ALL_TILES, WILDCARD, TemporalOrderingEntry, TilingEntry
 from tilewright.units import LARGEST_WHOLE_NUMBER, FieldError
 from tilewright.validation import Count, Entry, Name, TextForm, json_schema
@@ -140,7 +141,7 @@ class MappingEntry(Entry):
     memory_reach: ReachEntry | None = None
     """One core: up to which memory the data of the layer go, as `exploit_data_locality` decided in the run that the
     mapping is from; without it all the way up."""
-    temporal_mapping_type: Literal["uneven", "even"] | None = None
+    temporal_mapping_type: TemporalMappingType | None = None
     """Whether operands that share a memory share level boundaries; without it the option of the search counts."""
     access_same_data_considered_as_no_access: bool | None = None
     """False if an input that the array uses again in the next cycle is read again; without it the parameter of

@@ -134,7 +134,7 @@ def inputs_block(
         if operand >= len(prefetches):
             raise InputError([Problem("is no operand", path="operands_to_prefetch", value=str(operand))])
         prefetches[operand] = 1
-    if by_rank := options.candidate_selection == "memory":
+    if by_rank := options.scheduler_candidate_selection == "memory":
         arrays = {**arrays, "nodes": arrays["nodes"].copy()}
         arrays["nodes"]["rank"][:-1] = problem.memory_rank.of(problem, np.asarray(allocation, np.int64))
     numbers = {

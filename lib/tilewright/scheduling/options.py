@@ -1,45 +1,33 @@
 """How a schedule is made: which candidate goes first, what is fetched ahead, how links are shared."""
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.parameters import Count, OneOf, Parameters, PositiveCount
 from tilewright.scheduling.models import CAUSAL, MODELS
 
-SELECTIONS = ("latency", "memory")
-"""Candidate selection: `latency` takes what is ready first, `memory` what is deepest in the network."""
+CandidateSelection = Literal["latency", "memory"]
 
 
-@dataclass(frozen=True)
-class ScheduleOptions:
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class SchedulerParameters(Parameters):
+    """What the scheduler and a configuration say in the same words."""
+
+    scheduler_candidate_selection: CandidateSelection = "latency"
+    """What a core runs next: `latency` what is ready first, `memory` what is deepest in the network."""
+    schedule_model: Annotated[str, OneOf(MODELS)] = CAUSAL
+    """causal: event by event; stream-2023: the list scheduler of the reference of 2023, for comparison."""
+    share_divisor: PositiveCount = 4
+    """A transfer starts once it can have this part of its full width; 1 waits for the full width."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScheduleOptions(SchedulerParameters):
     """Options of `simulate`; raises InputError with every value that is not allowed."""
 
-    candidate_selection: str = "latency"
-    """One of SELECTIONS."""
-    operands_to_prefetch: tuple[int, ...] = ()
+    operands_to_prefetch: tuple[Count, ...] = ()
     """Memory operands (column of `CoreSystem.core_memory`) whose constants are fetched ahead, links permitting."""
-    share_divisor: int = 4
-    """A transfer starts once it can have this part of its full width: 1 waits for the full width."""
     record: bool = True
     """Keep transfers and memory use over time; without them a search evaluates faster."""
-    schedule_model: str = CAUSAL
-    """One of MODELS."""
     model_repairs: tuple[str, ...] = ()
     """Rules of the schedule model that are exchanged, of those that it has; without effect on the causal model."""
-
-    def __post_init__(self) -> None:
-        problems = []
-        for name, value, allowed in (
-            ("candidate_selection", self.candidate_selection, SELECTIONS),
-            ("schedule_model", self.schedule_model, MODELS),
-        ):
-            if value not in allowed:
-                nearest = nearest_name(value, allowed)
-                problems.append(Problem("unknown", path=name, value=value, allowed=", ".join(allowed), nearest=nearest))
-        if self.share_divisor < 1:
-            value = str(self.share_divisor)
-            problems.append(Problem("must be a whole number", path="share_divisor", value=value, allowed="1 and more"))
-        if any(operand < 0 for operand in self.operands_to_prefetch):
-            value = str(self.operands_to_prefetch)
-            problems.append(Problem("must be operand numbers", path="operands_to_prefetch", value=value))
-        if problems:
-            raise InputError(problems)

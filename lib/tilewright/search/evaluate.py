@@ -32,7 +32,7 @@ from tilewright.mapping.spatial import ConvertedSpatialMapping, convert_spatial_
 from tilewright.mapping.temporal_ordering import applicable_ordering, counted_boundaries
 from tilewright.profile import CORRECTED
 from tilewright.search.block import cost_rows, thread_block, write_block
-from tilewright.search.options import SearchOptions
+from tilewright.search.options import BoundaryParameters, SearchOptions
 from tilewright.workload.layer import Layer
 
 Links = tuple[tuple[str, str], ...]
@@ -57,7 +57,7 @@ def prepare(
     core: Core,
     links: Links,
     unrolling: Unrolling,
-    options: SearchOptions,
+    options: BoundaryParameters,
     *,
     same_data_is_no_access: bool = True,
 ) -> PreparedProblem:

@@ -28,7 +28,7 @@ from tilewright.search.batch import OrderBatch, SearchStoppedError, cost_orders
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.loma import best_of_few_loops, layer_ordering, write_loops, write_pattern
 from tilewright.search.loma_kernel import STREAM_DTYPE, matches
-from tilewright.search.options import OBJECTIVES, SearchOptions
+from tilewright.search.options import OBJECTIVES, SalsaParameters
 from tilewright.search.salsa_kernel import CHAIN_DTYPE, anneal
 
 START_DRAWS = (1, 15, 240, 744)
@@ -148,32 +148,10 @@ BLOCK_ITERATIONS = 16384
 """Iterations between two looks at requests to stop."""
 
 
-@dataclass(frozen=True)
-class SalsaOptions:
-    """What chains are run."""
-
-    iteration_number: int = 1000
-    """Neighbours that a chain looks at."""
-    start_temperature: float = 0.05
-    """Relative loss that is accepted with probability 1/e in the first iteration."""
-    restarts: int = 1
-    """Independent chains."""
-    seed: int = 0
-    """Where the random numbers start; those of a chain depend on this and its number alone."""
-
-    @classmethod
-    def of(cls, options: SearchOptions) -> "SalsaOptions":
-        """The part of the options of a search that speaks of salsa."""
-        return cls(
-            options.salsa_iteration_number, options.salsa_start_temperature, options.salsa_restarts, options.seed
-        )
-
-
 def salsa_batches(
     prepared: PreparedProblem,
     ordering: tuple[TemporalOrderingEntry, ...],
-    options: SalsaOptions,
-    objective: str,
+    options: SalsaParameters,
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[OrderBatch]:
@@ -193,17 +171,17 @@ def salsa_batches(
     if draw_order(space, Random(0)) is None:
         yield space.batch([], search=_notes(options, 0, 0))
         return
-    yield from _Salsa(space, options, objective, stop, progress).batches()
+    yield from _Salsa(space, options, stop, progress).batches()
 
 
-def _notes(options: SalsaOptions, iterations: int, evaluations: int) -> tuple[tuple[str, object], ...]:
+def _notes(options: SalsaParameters, iterations: int, evaluations: int) -> tuple[tuple[str, object], ...]:
     """What the search says of itself."""
     return (
         ("engine", "salsa"),
         ("seed", options.seed),
-        ("restarts", options.restarts),
+        ("restarts", options.salsa_restarts),
         ("iterations", iterations),
-        ("start_temperature", options.start_temperature),
+        ("start_temperature", options.salsa_start_temperature),
         ("evaluations", evaluations),
     )
 
@@ -213,8 +191,7 @@ class _Salsa:
     """The chains on one problem."""
 
     space: OrderSpace
-    options: SalsaOptions
-    objective: str
+    options: SalsaParameters
     stop: threading.Event | None
     progress: Callable[[int], None] | None
 
@@ -223,7 +200,7 @@ class _Salsa:
         starts, missed, visited = self._starts()
         merged: LoopOrder | None = None
         if None in starts:
-            merged, orders = fallback_order(self.space, self.objective)
+            merged, orders = fallback_order(self.space, self.options.objective)
             visited += orders
             other = None if merged is None else split_start(self.space, merged)
             merged = merged if other is None else None
@@ -246,12 +223,12 @@ class _Salsa:
     @property
     def iterations(self) -> int:
         """Iterations of a chain: none where there is only one order."""
-        return self.options.iteration_number if len(self.space.loops) > 1 else 0
+        return self.options.salsa_iteration_number if len(self.space.loops) > 1 else 0
 
     def _starts(self) -> tuple[list[Start | None], OrderBatch, int]:
         """Where each chain starts (None: no random order fits), the orders drawn last, and how many were costed."""
         starts, visited = [], 0
-        for restart in range(self.options.restarts):
+        for restart in range(self.options.salsa_restarts):
             self._look_at_stop()
             random = Random(_random_state(self.options.seed, restart, "start"))
             start, drawn = random_start(self.space, random)
@@ -279,14 +256,14 @@ class _Salsa:
         chain = new_record(CHAIN_DTYPE)
         write_loops(chain, self.space.prepared, self.space.loops, start.order)
         write_pattern(chain, self.space.pattern)
-        chain.objective = OBJECTIVES.index(self.objective)
+        chain.objective = OBJECTIVES.index(self.options.objective)
         chain.best_order[:] = chain.order
         chain.best_energy_pj, chain.best_latency_cycles = start.energy_pj, start.latency_cycles
         values = (start.latency_cycles, start.energy_pj, start.latency_cycles * start.energy_pj)
         chain.current_value = values[chain.objective]
         chain.random_state = _random_state(self.options.seed, restart, "chain")
-        chain.temperature = self.options.start_temperature
-        chain.cooling = COOLING ** min(1.0, REFERENCE_ITERATIONS / self.options.iteration_number)
+        chain.temperature = self.options.salsa_start_temperature
+        chain.cooling = COOLING ** min(1.0, REFERENCE_ITERATIONS / self.options.salsa_iteration_number)
         return chain
 
     def _look_at_stop(self) -> None:

@@ -9,6 +9,7 @@ from tilewright.errors import InputError, Problem, TilewrightError
 from tilewright.hardware.core import Core
 from tilewright.mapping.data_locality_reach import MemoryReach, layer_roles, top_memory
 from tilewright.profile import profile_by_name
+from tilewright.search.options import LocalityParameters
 from tilewright.stages.base import Change
 from tilewright.stages.descriptions import NetworkProblem
 from tilewright.stages.items import LayerProblem
@@ -16,7 +17,7 @@ from tilewright.workload.layer import Layer
 
 
 @dataclass(frozen=True)
-class SearchUnusedMemory(Change):
+class SearchUnusedMemory(LocalityParameters, Change):
     """Finds for each layer of a network up to which memory its data have to go, so that what the next layer uses stays
     on the chip where there is room.
 
@@ -27,13 +28,6 @@ class SearchUnusedMemory(Change):
     [SearchUnusedMemory, Workload, RemoveUnusedMemory, MinimalLatency, SpatialMappingGenerator,
     SpatialMappingConversion, Loma, CostModel]
     """
-
-    model: str = "zigzag-3.9.1"
-    """Model profile."""
-    temporal_mapping_type: str = "uneven"
-    """uneven or even, as in SpatialMappingConversion."""
-    workload_data_always_from_top_mem: bool = False
-    """The input of the first and the output of the last layer use the top memory in any case."""
 
     takes = NetworkProblem
     gives = NetworkProblem
@@ -50,7 +44,7 @@ class SearchUnusedMemory(Change):
             item.workload,
             item.core,
             item.mapping,
-            profile_by_name(self.model),
+            self.profile,
             self.workload_data_always_from_top_mem,
             even_mapping="even" in types,
         )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.search.options import SearchOptions
+from tilewright.search.options import CoreSearchOptions
 from tilewright.stages.catalogue import Catalogue
 from tilewright.stages.entries import Entry
 
@@ -18,7 +18,7 @@ class Flow:
     """A kind of pipeline."""
 
     catalogue: Catalogue
-    default_entries: Callable[[SearchOptions, bool], list[Entry]]
+    default_entries: Callable[[CoreSearchOptions, bool], list[Entry]]
     """The default pipeline; the second argument is True for ONNX models."""
     takes: type
     """What the first stage is given."""

@@ -12,7 +12,7 @@ from tilewright.mapping.core_choice import core_choice
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.cost_classes import CostClass, CostClasses, cost_classes
 from tilewright.search.batch import ranking
-from tilewright.search.options import SearchOptions
+from tilewright.search.options import CoreSearchOptions
 from tilewright.search.store import Store
 from tilewright.stages.base import Control, Rest, Stage
 from tilewright.stages.cn_needs import OTHER, class_needs
@@ -62,7 +62,7 @@ def map_core(
     mapping: LayerMapping,
     accelerator: MultiCoreAccelerator,
     core_file_name: str,
-    options: SearchOptions,
+    options: CoreSearchOptions,
     *,
     threads: int = 1,
     store: Store | None = None,
@@ -214,7 +214,7 @@ def _with_partial_results(layer: Layer) -> Layer:
     return replace(layer, precision_bits=bits)
 
 
-def _row(number: int, plan: _Plan, layers: LayerSearch, options: SearchOptions) -> CoreCostRow:
+def _row(number: int, plan: _Plan, layers: LayerSearch, options: CoreSearchOptions) -> CoreCostRow:
     """The row of the best mapping that was found, or of the reason why there is none."""
     if plan.reason:
         return CoreCostRow(number, plan.reason)
@@ -241,7 +241,7 @@ def _found(plan: _Plan, layers: LayerSearch) -> list[MappedCn]:
     ]
 
 
-def _rank(mapped: MappedCn, options: SearchOptions) -> tuple[float, ...]:
+def _rank(mapped: MappedCn, options: CoreSearchOptions) -> tuple[float, ...]:
     """By what the search minimises, the off-chip memory included; of equal ones that which streams least.
 
     Of those that are equal in this too, the first one counts: the dataflow that the core names first.

@@ -2,20 +2,21 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tilewright.allocation.evaluate import EVERYTHING, INTERRUPTED, Evaluator
-from tilewright.allocation.options import AllocationOptions
+from tilewright.allocation.options import AllocationOptions, AllocationParameters
 from tilewright.allocation.point import Evaluation, choose, pareto_front
 from tilewright.allocation.progress import allocation_progress
 from tilewright.allocation.result import AllocationResult
 from tilewright.allocation.search import schedule_judge
 from tilewright.allocation.space import Genome
 from tilewright.artifacts.canonical import make_folder
-from tilewright.errors import InputError, MappingError, Problem
+from tilewright.errors import InputError, MappingError
 from tilewright.scheduling.settings import ScheduleSettings
+from tilewright.search.options import Goal
 from tilewright.stages import multi_run
 from tilewright.stages.base import Control, Rest, Stage
 from tilewright.stages.multi_items import CostedCnProblem
@@ -30,44 +31,21 @@ PROPOSALS = "proposals"
 
 
 @dataclass(frozen=True)
-class CoreAllocation(Stage):
+class CoreAllocation(ScheduleSettings, Goal, Stage):
     """Base of the stages that give every part of a layer a core: a subclass proposes allocations.
 
     Each is scheduled; the best by `objective` is the result, and those that no other is better than in both latency and
     energy are the Pareto front.
     """
 
-    objective: str = AllocationOptions.objective
-    """What the chosen allocation minimises: latency, energy or EDP."""
-    scheduler_candidate_selection: str = ScheduleSettings.scheduler_candidate_selection
-    """What a core runs next: `latency` what is ready first, `memory` what is deepest in the network."""
-    operands_to_prefetch: tuple[str, ...] = ScheduleSettings.operands_to_prefetch
-    """Layer operands whose constants are fetched ahead, such as W."""
-    schedule_model: str = ScheduleSettings.schedule_model
-    """causal, or stream-2023 for comparison with the reference."""
-    share_divisor: int = ScheduleSettings.share_divisor
-    """A transfer starts once it can have this part of its full width."""
-    cn_runtime: str = ScheduleSettings.cn_runtime
-    """Runtime of a CN: total0 with stalls, total1 with on-loading as well, total2 with off-loading as well."""
-
     takes = CostedCnProblem
     gives = None
     returns = MultiCoreResult
 
-    def __post_init__(self) -> None:
-        self.settings  # noqa: B018  wrong values are told when the stage is made
-        AllocationOptions(objective=self.objective)
-
     @property
     def settings(self) -> ScheduleSettings:
-        """How schedules are made. Raises InputError with every value that is not allowed."""
-        return ScheduleSettings(
-            scheduler_candidate_selection=self.scheduler_candidate_selection,
-            operands_to_prefetch=self.operands_to_prefetch,
-            schedule_model=self.schedule_model,
-            share_divisor=self.share_divisor,
-            cn_runtime=self.cn_runtime,
-        )
+        """How schedules are made."""
+        return self.part(ScheduleSettings)
 
     @abstractmethod
     def allocations(self, problem: MultiCoreProblem) -> Iterable[Genome]:
@@ -123,7 +101,7 @@ def _checked(choices: tuple[tuple[int, ...], ...], genome: Any) -> Genome:
 
 
 @dataclass(frozen=True)
-class InterCoreMapping(CoreAllocation):
+class InterCoreMapping(AllocationParameters, CoreAllocation):
     """Searches which core runs which part of each layer by a genetic algorithm, and schedules the best allocation.
 
     Where there are few allocations, all of them are tried. docs/allocation.md and docs/scheduling.md have the rules.
@@ -131,49 +109,15 @@ class InterCoreMapping(CoreAllocation):
     Example: {set: InterCoreMapping, parameters: {nb_ga_individuals: 32, operands_to_prefetch: [W]}}
     """
 
-    nb_ga_individuals: int = AllocationOptions.nb_ga_individuals
-    """Allocations in the population, and children in each generation."""
-    nb_ga_generations: int = AllocationOptions.nb_ga_generations
-    """Generations after the first population."""
-    seed: int = AllocationOptions.seed
-    """Where the random numbers start."""
-    ga_time_budget_s: float | None = AllocationOptions.time_budget_s
-    """Time after which no further evaluation begins; null: no limit."""
-    exhaustive_nodes: int = AllocationOptions.exhaustive_nodes
-    """Where allocations times CNs are no more than this, all allocations are evaluated."""
     plot_hof: bool = False
     """Draw the schedule of every allocation of the Pareto front, the hall of fame, into the folder of exports."""
 
     stands_for = "InterCoreMappingStage, later GeneticAlgorithmAllocationStage"
 
     def __post_init__(self) -> None:
-        problems: list[Problem] = []
-        for check in (super().__post_init__, lambda: self.options()):
-            try:
-                check()
-            except InputError as error:
-                problems += error.problems
-        if problems:
-            raise InputError(dict.fromkeys(problems))
+        super().__post_init__()
         # Of this stage, not of its class: it writes where it is asked to.
         object.__setattr__(self, "exports", self.plot_hof)
-
-    def options(self, threads: int = 1) -> AllocationOptions:
-        """The options of the search. Raises InputError with every value that is not allowed."""
-        try:
-            return AllocationOptions(
-                self.objective,
-                self.nb_ga_individuals,
-                self.nb_ga_generations,
-                self.seed,
-                self.ga_time_budget_s,
-                self.exhaustive_nodes,
-                threads,
-            )
-        except InputError as error:
-            at = {"time_budget_s": "ga_time_budget_s"}
-            problems = [replace(problem, path=at.get(problem.path, problem.path)) for problem in error.problems]
-            raise InputError(problems) from None
 
     def allocations(self, problem: MultiCoreProblem) -> Iterable[Genome]:
         """None beforehand: each generation follows from the one before."""
@@ -184,7 +128,7 @@ class InterCoreMapping(CoreAllocation):
         given = problem.inputs
         title = f"{given.graph.network} on {given.descriptions.accelerator.name}"
         with allocation_progress(title, control.show_progress) as tell:
-            return multi_run.allocate(problem, self.options(control.threads), tell)
+            return multi_run.allocate(problem, self.part(AllocationOptions, threads=control.threads), tell)
 
     def run(self, item: CostedCnProblem, rest: Rest) -> Iterator[MultiCoreResult]:
         """The schedule of the best allocation. Raises InputError where network, costs and cores do not fit together."""
@@ -250,7 +194,7 @@ def in_place_of_search(
 
     Those that only look at results are left out: what they write is of the search.
     """
-    values = {one.name: getattr(settings_of(stages, given), one.name) for one in fields(given)}
+    values = settings_of(stages, given).as_dict()
     above = tuple(stage for stage in stages.stages[:-1] if not stage.observes)
     return replace(stages, stages=(*above, FixedAllocation(**values, genome_of=genome_of)))
 

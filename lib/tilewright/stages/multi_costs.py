@@ -1,14 +1,14 @@
 """IntraCoreMapping: what computation nodes cost on each core, by the stages that map a layer on a single core."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from tilewright.errors import InputError, Problem
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.cost_classes import cost_classes
-from tilewright.search.options import SearchOptions
+from tilewright.search.options import CnSearchOptions, CoreSearchOptions
 from tilewright.stage_table import CORE
 from tilewright.stages.base import Control, Rest, Stage, is_own
 from tilewright.stages.catalogue import CATALOGUES
@@ -26,7 +26,7 @@ from tilewright.stages.results import model_of
 from tilewright.stages.slices import Slice
 
 
-def _search_of_a_layer(options: SearchOptions, onnx: bool) -> list[Entry]:
+def _search_of_a_layer(options: CoreSearchOptions, onnx: bool) -> list[Entry]:
     """The default pipeline below Workload; only a network can say which memories a layer does without."""
     entries = search_entries(options)
     first = next(place for place, entry in enumerate(entries) if entry.stage == "Workload") + 1
@@ -44,7 +44,7 @@ CN_SEARCH = Flow(
 
 
 @dataclass(frozen=True)
-class IntraCoreMapping(Stage):
+class IntraCoreMapping(CnSearchOptions, Stage):
     """Costs the CNs of each class of equal cost on each core that may run them.
 
     The mapping of a CN is searched as a layer is in the single-core flow, with the same options and through the same
@@ -56,32 +56,6 @@ class IntraCoreMapping(Stage):
     stage: CustomSpatialMappingGenerator}]}}
     """
 
-    objective: str = SearchOptions.objective
-    """What is minimised: latency, energy or EDP."""
-    model: str = "corrected"
-    """Model profile of the costs."""
-    lpf_limit: int | None = SearchOptions.lpf_limit
-    """Most loop prime factors to permute, `loma_lpf_limit` in Stream; null: none are merged."""
-    temporal_mapping_type: str = SearchOptions.temporal_mapping_type
-    """uneven or even, as in SpatialMappingConversion."""
-    nb_spatial_mappings_generated: int = SearchOptions.nb_spatial_mappings_generated
-    """How many generated spatial mappings are tried where mapping file and core leave room; 0 means all."""
-    enable_mix_spatial_mapping: bool = SearchOptions.enable_mix_spatial_mapping
-    """Also several loops over one side of the array."""
-    temporal_mapping_search_engine: str = SearchOptions.temporal_mapping_search_engine
-    """loma, salsa or exact."""
-    allocation: str = SearchOptions.allocation
-    """greedy, or free: exact also searches which memory keeps which loops."""
-    time_budget_s: float = SearchOptions.time_budget_s
-    """Of exact, for each spatial mapping."""
-    seed: int = SearchOptions.seed
-    """Of salsa."""
-    salsa_iteration_number: int = SearchOptions.salsa_iteration_number
-    """Neighbours that one chain of salsa looks at."""
-    salsa_start_temperature: float = SearchOptions.salsa_start_temperature
-    """Relative loss that salsa accepts with probability 1/e at first."""
-    salsa_restarts: int = SearchOptions.salsa_restarts
-    """Independent chains of salsa."""
     pipeline: list | tuple | None = None  # type: ignore[type-arg]
     """Stages that search a CN: a list of them, or of edits of the default MinimalLatency, SpatialMappingGenerator,
     SpatialMappingConversion, MinimalLatency, Loma, CostModel."""
@@ -91,16 +65,15 @@ class IntraCoreMapping(Stage):
     stands_for = "IntraCoreMappingStage, later ZigZagCoreMappingEstimationStage"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if isinstance(self.pipeline, list):
             object.__setattr__(self, "pipeline", tuple(self.pipeline))
-        self.inner()  # wrong options and stages are told when the stage is made
+        self.inner()  # wrong stages are told when the stage is made
 
     @property
-    def options(self) -> SearchOptions:
-        """The options of the search. Raises InputError with all that are wrong."""
-        return SearchOptions(
-            **{field.name: getattr(self, field.name) for field in fields(self) if field.name != "pipeline"}
-        )
+    def options(self) -> CnSearchOptions:
+        """The options of the search."""
+        return self.part(CnSearchOptions)
 
     def inner(self) -> tuple[Stage, ...]:
         """The stages that search a CN. Raises InputError with everything that is wrong with them."""
@@ -168,5 +141,5 @@ def cost_model(stages: Slice) -> str:
 
 
 @lru_cache(maxsize=64)
-def _default_search(options: SearchOptions) -> tuple[Stage, ...]:
+def _default_search(options: CoreSearchOptions) -> tuple[Stage, ...]:
     return Pipeline.build(None, options, flow=CN_SEARCH).stages

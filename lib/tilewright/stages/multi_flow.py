@@ -1,7 +1,7 @@
 """The multi-core flow: its default pipeline, what goes in and what ends it."""
 
 from tilewright import steps
-from tilewright.search.options import SearchOptions
+from tilewright.search.options import CoreSearchOptions
 from tilewright.stages.catalogue import CATALOGUES
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.entries import Entry
@@ -23,7 +23,7 @@ def multi_flow(split_layers: bool = False) -> Flow:
     def parsers(onnx: bool) -> list[Entry]:
         return parser_entries(onnx, split_layers)
 
-    def default(options: SearchOptions, onnx: bool) -> list[Entry]:
+    def default(options: CoreSearchOptions, onnx: bool) -> list[Entry]:
         return [
             *parsers(onnx),
             *(Entry(name) for step in ("cns", "cost", "allocate") for name in steps.STEPS[step].stages),

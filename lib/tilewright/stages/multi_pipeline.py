@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import InputError, KeyPath
-from tilewright.search.options import SearchOptions
+from tilewright.search.options import CnSearchOptions, CoreSearchOptions
 from tilewright.stages.base import Control, Same, Stage, is_own
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.findings import Finding
@@ -28,7 +28,7 @@ _NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 
 def check_multi_pipeline(
     value: Any,
-    options: SearchOptions | None = None,
+    options: CoreSearchOptions | None = None,
     settings: Mapping[str, Any] = _NO_SETTINGS,
     *,
     onnx: bool = True,
@@ -41,7 +41,7 @@ def check_multi_pipeline(
     verbs run, whose descriptions were read before.
     """
     flow = multi_flow(settings.get("split_layers") is True and not sliced)
-    options = options or SearchOptions(model="corrected")
+    options = options or CnSearchOptions()
     pipeline, findings = check_pipeline(value, options, onnx=onnx, folder=folder, flow=flow, settings=settings)
     if pipeline is not None and sliced:
         findings = _what_cannot_be_sliced(pipeline)
@@ -50,7 +50,7 @@ def check_multi_pipeline(
 
 def multi_pipeline(
     value: Any = None,
-    options: SearchOptions | None = None,
+    options: CoreSearchOptions | None = None,
     settings: Mapping[str, Any] = _NO_SETTINGS,
     *,
     onnx: bool = True,
@@ -112,7 +112,7 @@ def _costing_place(stages: Sequence[Stage]) -> int | None:
 def _what_cannot_be_sliced(pipeline: Pipeline) -> list[Finding]:
     """Why the verbs cannot run a pipeline: what was read is read, and results come up in the last slice alone."""
     parsers = tuple(stage.name() for stage in pipeline.parsers().stages)
-    plain = [check_pipeline(None, SearchOptions(), onnx=onnx, flow=multi_flow())[0] for onnx in (True, False)]
+    plain = [check_pipeline(None, CnSearchOptions(), onnx=onnx, flow=multi_flow())[0] for onnx in (True, False)]
     findings = []
     if not any(known is not None and known.parsers() == pipeline.parsers() for known in plain):
         message = "runs share what was read: only tilewright.run_multi_core can change the stages that read it"

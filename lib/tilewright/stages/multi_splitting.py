@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from tilewright.artifacts.canonical import make_folder, write_atomically
 from tilewright.errors import InputError
-from tilewright.fusion.layer_splitting import SplitNetwork, SplitOptions, open_model, split_layers
+from tilewright.fusion.layer_splitting import SplitNetwork, open_model, split_layers
+from tilewright.fusion.split_options import SplitOptions
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.source import parse_mapping
 from tilewright.stages.base import Change
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LayerSplitting(Change):
+class LayerSplitting(SplitOptions, Change):
     """Splits the layers of an ONNX model over output channels, so that weights fit the smallest memory of the cores
     that may run them, and reads the network that comes of it.
 
@@ -32,23 +33,11 @@ class LayerSplitting(Change):
 
     split_onnx_model_path: str = ""
     """File to write the split network to; by default none is written."""
-    split_W_percentage: float = SplitOptions.split_w_percentage  # noqa: N815  the name in Stream
-    """Share of a memory that the weights of a layer may take, above 0 and at most 1."""
-    split_W_double_buffered: bool = SplitOptions.split_w_double_buffered  # noqa: N815
-    """Leave room for two layers: the weights of the next are fetched while those of one are used."""
 
     takes = Descriptions
     gives = Descriptions
     needs = ("AcceleratorParser",)
     stands_for = "LayerSplittingStage"
-
-    def __post_init__(self) -> None:
-        self.options  # noqa: B018  wrong values are told when the stage is made
-
-    @property
-    def options(self) -> SplitOptions:
-        """The parameters as the library takes them. Raises InputError with all that are wrong."""
-        return SplitOptions(self.split_W_percentage, self.split_W_double_buffered)
 
     def change(self, item: Descriptions) -> Descriptions:
         """The descriptions with the split network. Problems are told together with those of the descriptions."""
@@ -73,8 +62,7 @@ class LayerSplitting(Change):
         if item.mapping is None:
             raise InputError("no mapping is given")
         mapping = parse_mapping(item.mapping, [])
-        options, network_options = self.options, item.network_options
-        return split_layers(_model_of(item), item.network, item.accelerator, mapping, options, network_options)
+        return split_layers(_model_of(item), item.network, item.accelerator, mapping, self, item.network_options)
 
 
 def _model_of(item: Descriptions) -> "onnx.ModelProto":

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import InputError, KeyPath, nearest_name
-from tilewright.search.options import OBJECTIVES, SearchOptions
+from tilewright.search.options import OBJECTIVES, CoreSearchOptions, SearchOptions
 from tilewright.stages.base import Control, Stage, run_stages
 from tilewright.stages.default import SINGLE
 from tilewright.stages.descriptions import Descriptions
@@ -32,7 +32,7 @@ class Pipeline:
     def build(
         cls,
         value: Any = None,
-        options: SearchOptions | None = None,
+        options: CoreSearchOptions | None = None,
         *,
         onnx: bool = True,
         folder: Path | None = None,
@@ -75,7 +75,7 @@ class Pipeline:
 
 def check_pipeline(
     value: Any,
-    options: SearchOptions,
+    options: CoreSearchOptions,
     *,
     onnx: bool = True,
     folder: Path | None = None,
@@ -147,7 +147,7 @@ def _with_objective(kind: type[Stage], entry: Entry, above: list[Placed]) -> Any
 
 
 def _with_what_goes_without_saying(
-    placed: list[Placed], options: SearchOptions, onnx: bool, flow: Flow
+    placed: list[Placed], options: CoreSearchOptions, onnx: bool, flow: Flow
 ) -> list[Placed]:
     """With the parsers that a list leaves out, and what is no stage of its own in lists of zigzag-dse.
 

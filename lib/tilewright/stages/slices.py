@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from tilewright.errors import InputError
-from tilewright.search.options import SearchOptions
+from tilewright.search.options import CnSearchOptions, CoreSearchOptions
 from tilewright.stages.base import Control, Stage, run_stages
 from tilewright.stages.parameters import make_stage
 
@@ -30,14 +30,14 @@ class Slice:
     def default(
         cls,
         kind: type[Stage],
-        options: SearchOptions | None = None,
+        options: CoreSearchOptions | None = None,
         settings: Mapping[str, Any] = MappingProxyType({}),
     ) -> "Slice":
         """The slice of the default pipeline, which is one stage, with its parameters from options and settings.
 
         Raises InputError with all that are wrong.
         """
-        stage, findings = make_stage(kind, {}, options or SearchOptions(model="corrected"), (), settings)
+        stage, findings = make_stage(kind, {}, options or CnSearchOptions(), (), settings)
         if stage is None:
             raise InputError(dict.fromkeys(finding.problem() for finding in findings))
         return cls((stage,))

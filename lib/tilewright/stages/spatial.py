@@ -6,28 +6,20 @@ from dataclasses import dataclass, replace
 from tilewright.errors import MappingError
 from tilewright.mapping.constraints import Unrolling
 from tilewright.mapping.spatial_generation import spatial_candidates
-from tilewright.profile import profile_by_name
 from tilewright.search.evaluate import prepare
-from tilewright.search.options import SearchOptions
+from tilewright.search.options import BoundaryParameters, SpatialParameters
 from tilewright.stages.base import Rest, Stage
 from tilewright.stages.items import Evaluations, LayerProblem, SpatialCandidate, TemporalProblem
 from tilewright.stages.tally import CandidateTally
 
 
 @dataclass(frozen=True)
-class SpatialMappingGenerator(Stage):
+class SpatialMappingGenerator(SpatialParameters, Stage):
     """Hands on the spatial mappings to try: the one that the mapping file gives, and where that leaves sides of the
     array open, the best generated ones.
 
     Example: {set: SpatialMappingGenerator, parameters: {nb_spatial_mappings_generated: 10}}
     """
-
-    model: str = "zigzag-3.9.1"
-    """Model profile."""
-    nb_spatial_mappings_generated: int = 3
-    """How many generated spatial mappings are tried; 0 means all."""
-    enable_mix_spatial_mapping: bool = False
-    """Also several loops over one side of the array."""
 
     takes = LayerProblem
     gives = SpatialCandidate
@@ -35,18 +27,14 @@ class SpatialMappingGenerator(Stage):
 
     def run(self, item: LayerProblem, rest: Rest) -> Iterator[Evaluations]:
         """The results of one candidate after the other. Raises MappingError if no spatial mapping is valid."""
-        profile, count, mixed = (
-            profile_by_name(self.model),
-            self.nb_spatial_mappings_generated,
-            self.enable_mix_spatial_mapping,
-        )
-        unrollings = spatial_candidates(item.layer, item.core, item.constraints, profile, count, mixed)
+        count, mixed = self.nb_spatial_mappings_generated, self.enable_mix_spatial_mapping
+        unrollings = spatial_candidates(item.layer, item.core, item.constraints, self.profile, count, mixed)
         for index, unrolling in enumerate(unrollings):
             yield from rest(SpatialCandidate.of(item, unrolling, index))
 
 
 @dataclass(frozen=True)
-class SpatialMappingConversion(Stage):
+class SpatialMappingConversion(BoundaryParameters, Stage):
     """Turns a spatial mapping into what each memory of each operand serves, and prepares the cost model for it.
 
     Without a generator before it, it takes the spatial mapping of the mapping file; sides of the array that this leaves
@@ -56,10 +44,6 @@ class SpatialMappingConversion(Stage):
     Example: {set: SpatialMappingConversion, parameters: {temporal_mapping_type: even}}
     """
 
-    model: str = "zigzag-3.9.1"
-    """Model profile."""
-    temporal_mapping_type: str = "uneven"
-    """uneven: each operand has its own boundaries between memory levels; even: operands share them."""
     access_same_data_considered_as_no_access: bool = True
     """An input that the array uses again in the next cycle is not read again."""
 
@@ -77,15 +61,14 @@ class SpatialMappingConversion(Stage):
 
     def _prepared(self, item: SpatialCandidate) -> TemporalProblem:
         given = item.constraints
+        even = given.temporal_mapping_type or self.temporal_mapping_type
         same_data = given.access_same_data_considered_as_no_access
         prepared = prepare(
             item.layer,
             item.core,
             given.memory_operand_links,
             item.unrolling,
-            SearchOptions(
-                model=self.model, temporal_mapping_type=given.temporal_mapping_type or self.temporal_mapping_type
-            ),
+            self.part(BoundaryParameters, temporal_mapping_type=even),
             same_data_is_no_access=self.access_same_data_considered_as_no_access if same_data is None else same_data,
         )
         return TemporalProblem.of(prepared, given.temporal_ordering, item.index, given.level_boundaries)
@@ -96,4 +79,4 @@ class SpatialMappingConversion(Stage):
         sides = dict(given)
         closed = (*given, *((name, ()) for name, _ in item.core.operational_array.dimensions if name not in sides))
         constraints = replace(item.constraints, spatial_mapping=closed)
-        return spatial_candidates(item.layer, item.core, constraints, profile_by_name(self.model))[0]
+        return spatial_candidates(item.layer, item.core, constraints, self.profile)[0]

@@ -7,7 +7,7 @@ from itertools import product
 from tilewright.errors import MappingError
 from tilewright.mapping.constraints import Unrolling
 from tilewright.mapping.spatial_generation import MaximumUnrolling, clean_user_mapping, maximum_unrolling
-from tilewright.profile import profile_by_name
+from tilewright.profile import ModelChoice
 from tilewright.stages.base import Rest, Stage
 from tilewright.stages.items import Evaluations, LayerProblem, SpatialCandidate
 
@@ -15,7 +15,7 @@ _Loop = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class CustomSpatialMappingGenerator(Stage):
+class CustomSpatialMappingGenerator(ModelChoice, Stage):
     """Hands on the spatial mapping that the mapping file or the core gives, or else what the rule of Stream makes: on
     each side of the array one loop, by the largest of its divisors for which array and bandwidth have room.
 
@@ -26,9 +26,6 @@ class CustomSpatialMappingGenerator(Stage):
 
     Example: {replace: SpatialMappingGenerator, stage: CustomSpatialMappingGenerator}
     """
-
-    model: str = "zigzag-3.9.1"
-    """Model profile."""
 
     takes = LayerProblem
     gives = SpatialCandidate
@@ -44,7 +41,7 @@ class CustomSpatialMappingGenerator(Stage):
 
     def _generated(self, item: LayerProblem) -> Iterator[Unrolling]:
         """Every choice of a loop for each side of the array, sides in their order, loops in that of the layer."""
-        limits = maximum_unrolling(item.layer, item.core, item.constraints, profile_by_name(self.model))
+        limits = maximum_unrolling(item.layer, item.core, item.constraints, self.profile)
         sides = [name for name, _ in item.core.operational_array.dimensions]
         for loops in product(*(_options(item, name, limits) for name in sides)):
             used = [loop[0] for loop in loops if loop is not None]

@@ -10,6 +10,7 @@ from tilewright.mapping.temporal_ordering import complete_order, counted_boundar
 from tilewright.search.batch import OrderBatch
 from tilewright.search.evaluate import allocated_boundaries, boundaries_of
 from tilewright.search.loma import layer_ordering, loma_batches
+from tilewright.search.options import ExactParameters, LomaParameters, SalsaParameters
 from tilewright.stages.base import Rest, Stage
 from tilewright.stages.items import Evaluations, TemporalProblem
 
@@ -45,16 +46,13 @@ def given_mapping(item: TemporalProblem) -> Iterator[OrderBatch]:
 
 
 @dataclass(frozen=True)
-class Loma(TemporalMapper):
+class Loma(LomaParameters, TemporalMapper):
     """Every order of the loop factors that meets the temporal ordering of the mapping file.
 
     Orders are made and costed in batches, so that memory does not grow with their number.
 
     Example: {set: Loma, parameters: {lpf_limit: 8}}
     """
-
-    lpf_limit: int | None = 6
-    """Most loop prime factors to permute; more are merged. null: none are merged."""
 
     stands_for = "LomaStage"
 
@@ -77,36 +75,23 @@ class Loma(TemporalMapper):
 
 
 @dataclass(frozen=True)
-class Salsa(TemporalMapper):
+class Salsa(SalsaParameters, TemporalMapper):
     """Simulated annealing over the orders of all prime factors: for layers with too many orders to try them all.
 
-    Neighbours that do not fit the core are rejected; the same seed gives the same result.
+    Neighbours that do not fit the core are rejected; the same seed gives the same result. By default it goes by what
+    the reduction above goes by.
 
     Example: {replace: Loma, stage: Salsa, parameters: {salsa_iteration_number: 5000, salsa_restarts: 4}}
     """
-
-    objective: str = "latency"
-    """What the search goes by: latency, energy or EDP; by default that of the reduction above."""
-    seed: int = 0
-    """Where the random numbers start."""
-    salsa_iteration_number: int = 1000
-    """Neighbours that one chain looks at."""
-    salsa_start_temperature: float = 0.05
-    """Relative loss that is accepted with probability 1/e at first."""
-    salsa_restarts: int = 1
-    """Independent chains; the best of all counts."""
 
     stands_for = "SalsaStage"
 
     def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
         """The best order of every chain."""
-        from tilewright.search.salsa import SalsaOptions, salsa_batches
+        from tilewright.search.salsa import salsa_batches
 
         control = rest.control
-        options = SalsaOptions(
-            self.salsa_iteration_number, self.salsa_start_temperature, self.salsa_restarts, self.seed
-        )
-        return salsa_batches(item, item.ordering, options, self.objective, control.stop, control.advance)
+        return salsa_batches(item, item.ordering, self, control.stop, control.advance)
 
     def order_total(self, item: TemporalProblem) -> int:
         """How many neighbours all chains look at."""
@@ -114,33 +99,25 @@ class Salsa(TemporalMapper):
 
 
 @dataclass(frozen=True)
-class Exact(TemporalMapper):
+class Exact(ExactParameters, TemporalMapper):
     """The optimum over the orders of all prime factors, with a certificate, by branch and bound.
 
     Where the time budget ends first: the best found, with a lower bound and the gap to it. The record says which
-    (`search`).
+    (`search`). By default it goes by what the reduction above goes by.
 
     Example: {replace: Loma, stage: Exact, parameters: {allocation: free, time_budget_s: 10}}
     """
-
-    objective: str = "latency"
-    """What the search goes by: latency, energy or EDP; by default that of the reduction above."""
-    allocation: str = "greedy"
-    """greedy: loops go to memories as in zigzag-dse; free: level boundaries are searched too."""
-    time_budget_s: float = 60.0
-    """Seconds for each spatial mapping."""
 
     stands_for = "nothing; LomaStage without lpf_limit visits the same orders"
 
     def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
         """The best order."""
-        from tilewright.search.exact.search import ExactOptions, exact_batches
+        from tilewright.search.exact.search import exact_batches
 
         if self.allocation == "free" and item.arrays.even:
             raise MappingError("the mapping file asks for even mappings, which forbid allocation: free")
         control = rest.control
-        options = ExactOptions(self.allocation, self.time_budget_s)
-        batches = exact_batches(item, item.ordering, options, self.objective, control.stop, control.advance)
+        batches = exact_batches(item, item.ordering, self, control.stop, control.advance)
         return (_with_boundaries(batch) if self.allocation == "free" else batch for batch in batches)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.errors import InputError, Problem
+from tilewright.profile import ModelChoice
 from tilewright.stages.base import Change
 from tilewright.stages.descriptions import Descriptions
 from tilewright.workload.graph import Workload
@@ -57,14 +58,13 @@ def _refuse_options(item: Descriptions) -> None:
 
 
 @dataclass(frozen=True)
-class WorkloadParser(NetworkParser):
+class WorkloadParser(ModelChoice, NetworkParser):
     """Reads a network that is described layer by layer: a YAML file, a list of dicts, or an artifact.
+
+    The profile `corrected` adds the tensors between layers, which several cores need.
 
     Example: {replace: ONNXModelParser, stage: WorkloadParser}
     """
-
-    model: str = "zigzag-3.9.1"
-    """Model profile; `corrected` adds the tensors between layers, which several cores need."""
 
     stands_for = "WorkloadParserStage"
 
@@ -76,14 +76,14 @@ class WorkloadParser(NetworkParser):
 
 
 @dataclass(frozen=True)
-class ONNXModelParser(NetworkParser):
+class ONNXModelParser(ModelChoice, NetworkParser):
     """Reads an ONNX model: a file, a model in memory, or an artifact.
+
+    The model profile decides how height and width are read, and which operators are layers.
 
     Example: {set: ONNXModelParser, parameters: {model: corrected}}
     """
 
-    model: str = "zigzag-3.9.1"
-    """Model profile; it decides how height and width are read."""
     network_name: str = ""
     """Name of the network; by default that of the file."""
 

@@ -197,7 +197,7 @@ def test_time_budget_ends_the_search(threads: int) -> None:
     """Once the clock passes the budget nothing more is started, and what was found is the result."""
     space, judge, _ = tabled(9, layers=8)
     ticks = itertools.count()
-    options = genetic(nb_ga_generations=1000, time_budget_s=50.0, threads=threads)
+    options = genetic(nb_ga_generations=1000, ga_time_budget_s=50.0, threads=threads)
     result = search_allocation(space, judge, options, clock=lambda: float(next(ticks)))
     assert result.stopped_by == "time_budget"
     assert 1 <= result.evaluations == len(judge.asked) <= 64
@@ -208,7 +208,7 @@ def test_budget_that_is_over_at_once_leaves_one_evaluation() -> None:
     """The first warm start is always evaluated."""
     space, judge, _ = tabled(9)
     ticks = itertools.count(step=1000)
-    result = search_allocation(space, judge, genetic(time_budget_s=1.0), clock=lambda: float(next(ticks)))
+    result = search_allocation(space, judge, genetic(ga_time_budget_s=1.0), clock=lambda: float(next(ticks)))
     assert (result.evaluations, result.stopped_by) == (1, "time_budget")
 
 
@@ -278,8 +278,8 @@ def test_allocations_without_schedule_are_counted_and_avoided() -> None:
 def test_wrong_options_are_all_told() -> None:
     """Every wrong value is a problem of its own."""
     with pytest.raises(InputError) as error:
-        AllocationOptions(objective="latncy", nb_ga_individuals=1, nb_ga_generations=-1, seed=-1, time_budget_s=0.0)
+        AllocationOptions(objective="latncy", nb_ga_individuals=1, nb_ga_generations=-1, seed=-1, ga_time_budget_s=0.0)
     assert [problem.path for problem in error.value.problems] == [
-        "objective", "nb_ga_individuals", "nb_ga_generations", "seed", "time_budget_s",
+        "objective", "seed", "nb_ga_individuals", "nb_ga_generations", "ga_time_budget_s",
     ]  # fmt: skip
     assert error.value.problems[0].nearest == "latency"

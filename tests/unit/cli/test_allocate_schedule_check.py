@@ -237,8 +237,8 @@ def test_an_allocation_chosen_for_other_schedules_is_told(
     [
         (["--operands-to-prefetch", '["X"]'], "operands_to_prefetch[0]: no layer reads an operand of this name"),
         (["--operands-to-prefetch", "[W"], "is not JSON"),
-        (["--operands-to-prefetch", '"W"'], "must be a list"),
-        (["--share-divisor", "0"], "share_divisor: must be a whole number"),
+        (["--operands-to-prefetch", '"W"'], "wrong kind of value, got 'W' (allowed: a list of layer operands"),
+        (["--share-divisor", "0"], "share_divisor: not a count, got 0 (allowed: integers from 1)"),
         (["--ga-time-budget-s", "-1"], "ga_time_budget_s: not a positive number"),
         (["--nb-ga-individuals", "1"], "nb_ga_individuals: not a count"),
     ],

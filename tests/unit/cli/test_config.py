@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tilewright.cli.config import TOP_KEYS, Plan, command_line, plan_of, read_config
-from tilewright.cli.multi_config import LIST_SETTINGS
+from tilewright.cli.config import TOP_KEYS, plan_of, read_config
 from tilewright.cli.network_config import NETWORK_KEYS
+from tilewright.configuration.arguments import arguments_of
+from tilewright.configuration.keys import KEYS
+from tilewright.configuration.run import Plan
 from tilewright.errors import InputError
 from tilewright.search.options import SearchOptions
 
@@ -279,7 +281,8 @@ def test_parsers_of_ones_own_are_refused(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_options_as_command_line() -> None:
     """Every option of a run reaches `tilewright map`: switches only where they are on, no limit as None."""
-    words = command_line(SearchOptions(lpf_limit=None, seed=3, exploit_data_locality=True))
+    options = SearchOptions(lpf_limit=None, seed=3, exploit_data_locality=True)
+    words = arguments_of(SearchOptions, options.as_dict())
     assert words[words.index("--lpf-limit") + 1] == "None"
     assert words[words.index("--seed") + 1] == "3"
     assert "--exploit-data-locality" in words
@@ -319,7 +322,7 @@ def test_a_wrong_option_at_the_top_is_told_once_at_its_line(tmp_path: Path) -> N
 @pytest.mark.parametrize("flow", ["single", "multi"])
 def test_every_option_at_the_top(option: str, flow: str) -> None:
     """Whatever it is, and whether or not a run takes it: once, at its own key."""
-    value: Any = "x" if option in LIST_SETTINGS else [1]
+    value: Any = "x" if option in KEYS and KEYS[option].takes_list else [1]
     runs = {"a": {**RUN, "workload": "bert_tiny"}, "b": RUN}
     if flow == "multi":
         runs = {name: {**run, "flow": "multi", "hardware": "multi/quad_core"} for name, run in runs.items()}

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tilewright.cli.config import Plan, plan_of
+from tilewright.cli.config import plan_of
+from tilewright.configuration.run import Plan
 from tilewright.errors import InputError
 
 CORE = "memories: {}\noperational_array: {}\n"

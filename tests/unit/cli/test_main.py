@@ -97,8 +97,8 @@ def test_broken_options_are_user_errors(capsys: pytest.CaptureFixture[str]) -> N
     assert main(["map", *DESCRIBED, "--mapping", TINY_MAPPING, "--objective", "speed"]) == 2
     assert main(["map", *DESCRIBED, "--mapping", TINY_MAPPING, "--model", "zigzag-3.9.0"]) == 2
     said = capsys.readouterr().err
-    assert "1, 2, ... or none" in said
-    assert "'speed' is not one of 'latency', 'energy', 'EDP'" in said
+    assert "lpf_limit: not a count, got 0 (allowed: integers from 1)" in said
+    assert "objective: unknown value, got 'speed' (allowed: latency, energy, EDP)" in said
     assert "did you mean 'zigzag-3.9.1'?" in said
 
 

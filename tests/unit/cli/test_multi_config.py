@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tilewright.cli.config import MULTI, RUN_KEYS, TOP_KEYS, Plan, plan_of, read_config
-from tilewright.cli.multi_config import SETTINGS, SINGLE_ONLY, MultiRun
+from tilewright.cli.config import RUN_KEYS, TOP_KEYS, plan_of, read_config
+from tilewright.configuration.run import Plan, Run
 from tilewright.errors import InputError
+from tilewright.steps import MULTI
 
 PROJECT = Path(__file__).resolve().parents[3]
 RUN = {"flow": MULTI, "workload": "resnet18", "hardware": "multi/quad_core"}
@@ -28,7 +29,7 @@ def problems_of(config: Any) -> str:
     return str(caught.value)
 
 
-def multi_run(top: dict[str, Any] | None = None, **values: Any) -> MultiRun:
+def multi_run(top: dict[str, Any] | None = None, **values: Any) -> Run:
     """The only run of a configuration with these keys at the top and in the run."""
     return plan_of({**(top or {}), "runs": {"a": {**RUN, **values}}}).multi_runs[0]
 
@@ -95,8 +96,8 @@ def test_keys_of_one_flow_at_the_top() -> None:
     top = {"nb_ga_individuals": 8, "exploit_data_locality": True, "mode": "lbl"}
     plan = plan_of({**top, "runs": {"a": {**RUN, "mode": None}, "b": SINGLE_RUN}})
     assert plan.multi_runs[0].settings == {"nb_ga_individuals": 8}
-    assert not plan.multi_runs[0].options.exploit_data_locality
-    assert plan.runs[0].options.exploit_data_locality
+    assert "exploit_data_locality" not in plan.multi_runs[0].options.as_dict()
+    assert plan.runs[0].options.as_dict()["exploit_data_locality"]
 
 
 def test_arguments_of_verbs() -> None:
@@ -120,12 +121,12 @@ def test_arguments_of_verbs() -> None:
     )
     assert run.arguments("split") == ["--split-w-percentage", "0.5", "--split-w-double-buffered"]
     assert run.arguments("cns") == [
-        *("--split-w-percentage", "0.5", "--cn-define-mode", "3", "--hint-loops", '[[["OY","all"]],[["K",4]]]'),
-        *("--layer-cutoffs", "[8]", "--layer-stacks", "[[0,1],[2]]", "--strict"),
+        *("--cn-define-mode", "3", "--hint-loops", '[[["OY","all"]],[["K",4]]]', "--layer-cutoffs", "[8]"),
+        *("--layer-stacks", "[[0,1],[2]]", "--split-w-percentage", "0.5", "--strict"),
     ]
     assert run.arguments("allocate") == [
-        *("--nb-ga-generations", "3", "--ga-time-budget-s", "1.5", "--operands-to-prefetch", '["W"]'),
-        *("--cn-runtime", "total2", "--seed", "7", "--no-single-core", "--objective", "EDP"),
+        *("--objective", "EDP", "--seed", "7", "--nb-ga-generations", "3", "--ga-time-budget-s", "1.5"),
+        *("--operands-to-prefetch", '["W"]', "--cn-runtime", "total2", "--no-single-core"),
     ]
     assert run.arguments("schedule") == [
         *("--operands-to-prefetch", '["W"]', "--cn-runtime", "total2", "--objective", "EDP")
@@ -206,10 +207,10 @@ def test_all_problems_at_once() -> None:
         "runs.a.split_W_percentage: wrong share, got 2",
         "runs.a.layer_stacks[0]: must be a list of node ids",
         "runs.a.ga_time_budget_s: not a positive number, got -1",
-        "runs.a.scheduler_candidate_selection: unknown, got latncy",
+        "runs.a.scheduler_candidate_selection: unknown value, got 'latncy'",
         "runs.a.share_divisor: wrong kind of value, got 'two' (allowed: a whole number)",
-        "runs.a.cn_runtime: unknown, got total4 (allowed: total0, total1, total2)",
-        "runs.a.operands_to_prefetch: must be names of layer operands, got (1,)",
+        "runs.a.cn_runtime: unknown value, got 'total4' (allowed: total0, total1, total2)",
+        "runs.a.operands_to_prefetch: wrong kind of value, got [1] (allowed: a list of layer operands, as [W])",
         "runs.a.model: unknown model profile, got 'corected'",
         "runs.a.strict: wrong kind of value, got 1",
         "runs.b.nb_ga_individuls: unknown key (did you mean 'nb_ga_individuals'?)",
@@ -284,4 +285,3 @@ def test_every_key_is_explained() -> None:
     ]
     told = {name for row in rows for name in row.split("|")[1].replace("`", "").replace(",", " ").split()}
     assert told == {*RUN_KEYS, *TOP_KEYS}
-    assert not set(SINGLE_ONLY) & set(SETTINGS)

@@ -327,21 +327,21 @@ VERBS: dict[str, tuple[list[str], list[str]]] = {
     "allocate": (
         ["--costs", "{folder}", "--nb-ga-individuals", "-4", "--seed", "-1", "--schedule-model", "casual"],
         [
-            "nb_ga_individuals: not a count, got -4 (allowed: integers from 2)",
             "seed: not a count, got -1 (allowed: integers from 0)",
+            "nb_ga_individuals: not a count, got -4 (allowed: integers from 2)",
             "schedule_model: …'causal'?)",
         ],
     ),
     "schedule": (
         ["--costs", "{folder}", "--operands-to-prefetch", "[1]", "--share-divisor", "0", "--allocation", "{folder}/no"],
         [
-            "share_divisor: must be a whole number, got 0 …",
-            "operands_to_prefetch: must be names of layer operands, got (1,)",
+            "share_divisor: not a count, got 0 (allowed: integers from 1)",
+            "operands_to_prefetch: wrong kind of value, got [1] (allowed: a list of layer operands, as [W])",
         ],
     ),
     "cost": (
         ["--core", "left", "--lpf-limit", "few"],
-        ["lpf-limit: wrong limit, got 'few' (allowed: 1, 2, ... or none)"],
+        ["lpf_limit: wrong kind of value, got 'few' (allowed: a whole number or null)"],
     ),
 }
 """Verb -> options, what is said of them."""

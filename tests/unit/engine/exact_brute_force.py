@@ -16,7 +16,7 @@ from tilewright.mapping.loop_factors import loop_multiset
 from tilewright.search.batch import OrderBatch, boundary_shape, cost_orders
 from tilewright.search.batch_kernel import BATCH_ORDERS
 from tilewright.search.evaluate import PreparedProblem
-from tilewright.search.exact.search import ExactOptions, ExactResult, search_exact
+from tilewright.search.exact.search import ExactParameters, ExactResult, search_exact
 
 Order = tuple[tuple[str, int], ...]
 Ordering = tuple[TemporalOrderingEntry, ...]
@@ -153,7 +153,7 @@ def search(
     prepared: PreparedProblem, allocation: str, objective: str, ordering: Ordering = (), budget_s: float = 60.0
 ) -> ExactResult | None:
     """The exact search with the options that matter here."""
-    return search_exact(prepared, ordering, ExactOptions(allocation, budget_s), objective)
+    return search_exact(prepared, ordering, ExactParameters(objective, allocation, budget_s))
 
 
 def check_optimum(result: ExactResult | None, spaces: list[Mappings], objective: str, where: object) -> None:

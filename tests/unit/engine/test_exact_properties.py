@@ -14,7 +14,7 @@ from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.yaml_reader import read_mapping
 from tilewright.search.evaluate import PreparedProblem
-from tilewright.search.exact.search import ExactOptions, search_exact
+from tilewright.search.exact.search import ExactParameters, search_exact
 from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_workload
 from tilewright.workload.layer import DimensionRelation, Layer
@@ -32,7 +32,7 @@ models, objectives = st.sampled_from(MODELS), st.sampled_from(OBJECTIVES)
 
 def least(case: ExactCase, model: str, objective: str, allocation: str = "free") -> float:
     """The optimum, infinite where nothing fits."""
-    result = search_exact(prepared_of(case, model), (), ExactOptions(allocation), objective)
+    result = search_exact(prepared_of(case, model), (), ExactParameters(objective, allocation))
     assert result is None or result.proven
     return float("inf") if result is None else result.value
 
@@ -119,7 +119,7 @@ def test_names_mean_nothing(case: ExactCase, model: str, objective: str, allocat
     unrolling = tuple((array, tuple((new[d], f) for d, f in factors)) for array, factors in case.unrolling)
     other = replace(case, layer=layer, unrolling=unrolling)
     results = [
-        search_exact(prepared_of(which, model), (), ExactOptions(allocation), objective) for which in (case, other)
+        search_exact(prepared_of(which, model), (), ExactParameters(objective, allocation)) for which in (case, other)
     ]
     assert (results[0] is None) == (results[1] is None)
     if results[0] is not None and results[1] is not None:

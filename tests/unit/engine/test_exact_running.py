@@ -14,7 +14,7 @@ from tilewright.search.evaluate import PreparedProblem, evaluate_prepared, prepa
 from tilewright.search.exact import search as exact_module
 from tilewright.search.exact import tables as exact_tables_module
 from tilewright.search.exact.lattice_record import LABELS
-from tilewright.search.exact.search import WIDTHS, ExactOptions, exact_batches, search_exact
+from tilewright.search.exact.search import WIDTHS, ExactParameters, exact_batches, search_exact
 from tilewright.search.options import SearchOptions
 
 from tests.unit.engine.engine_cases import LINKS, Order, convolution, gemm, register_core
@@ -89,10 +89,10 @@ def test_stop_event(allocation: str) -> None:
         stop.set()
 
     with pytest.raises(SearchStoppedError):
-        search_exact(large_problem(), (), ExactOptions(allocation), "EDP", stop, progress)
+        search_exact(large_problem(), (), ExactParameters("EDP", allocation), stop, progress)
     assert len(told) == 1
     with pytest.raises(SearchStoppedError):
-        search_exact(large_problem(), (), ExactOptions(allocation), "EDP", stop)
+        search_exact(large_problem(), (), ExactParameters("EDP", allocation), stop)
 
 
 def test_same_search_same_result() -> None:
@@ -164,7 +164,7 @@ def test_no_time_at_all(allocation: str) -> None:
     """Without time not even tables are made: the mapping of loma, bounded by the passes and the energy of the array."""
     prepared = large_problem()
     for objective in OBJECTIVES:
-        result = search_exact(prepared, (), ExactOptions(allocation, time_budget_s=0.0), objective)
+        result = search_exact(prepared, (), ExactParameters(objective, allocation, time_budget_s=1e-9))
         assert result is not None
         passes = math.prod(size for _, size in prepared.spatial.temporal_sizes)
         least = {"latency": passes, "energy": float(prepared.arrays.fixed_energy_pj)}
@@ -177,7 +177,7 @@ def test_progress_counts_prefixes() -> None:
     """What progress is told adds up to the prefixes of the result."""
     told: list[int] = []
     prepared = prepare(gemm(C=8, D=12, K=6), register_core(buffer_bits=300), LINKS, (("D1", ()),), SearchOptions())
-    result = search_exact(prepared, (), ExactOptions("free"), "energy", None, told.append)
+    result = search_exact(prepared, (), ExactParameters("energy", "free"), None, told.append)
     assert result is not None
     assert sum(told) == result.nodes > 0
 
@@ -187,7 +187,7 @@ def test_batch_carries_the_certificate(allocation: str) -> None:
     """The search as a batch: one mapping, with JSON values that say what is proven, and the cost that it says."""
     for where, _, prepared in itertools.islice(problems(range(1100, 1140)), 30):
         result = search(prepared, allocation, "EDP")
-        (batch,) = exact_batches(prepared, (), ExactOptions(allocation), "EDP")
+        (batch,) = exact_batches(prepared, (), ExactParameters("EDP", allocation))
         costed = cost_orders(batch)
         if result is None:
             assert not costed.fits.any(), where

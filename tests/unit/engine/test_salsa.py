@@ -8,7 +8,6 @@ import sys
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -23,7 +22,7 @@ from tilewright.search.batch import NOTHING_MATCHES, OrderBatch, SearchStoppedEr
 from tilewright.search.evaluate import PreparedProblem, prepare
 from tilewright.search.loma import loma_batches
 from tilewright.search.options import SearchOptions
-from tilewright.search.salsa import OrderSpace, SalsaOptions, draw_order, random_start, salsa_batches
+from tilewright.search.salsa import OrderSpace, SalsaParameters, draw_order, random_start, salsa_batches
 from tilewright.search.salsa_kernel import CHAIN_DTYPE, random_below, random_bits, random_fraction
 
 from tests.unit.engine.engine_cases import (
@@ -72,7 +71,7 @@ def optimum(prepared: PreparedProblem, objective: str, entries: Any = ()) -> tup
 
 def annealed(prepared: PreparedProblem, objective: str, entries: Any = (), **options: Any) -> OrderBatch:
     """The only batch."""
-    (batch,) = salsa_batches(prepared, entries, SalsaOptions(**options), objective)
+    (batch,) = salsa_batches(prepared, entries, SalsaParameters(objective, **options))
     return batch
 
 
@@ -89,7 +88,7 @@ def note(batch: OrderBatch, name: str) -> Any:
 def test_long_chains_find_the_optimum(layer: Any, objective: str) -> None:
     """Where all orders of the prime factors can be enumerated, some chains of 3000 iterations find the best cost."""
     prepared = problem(layer)
-    batch = annealed(prepared, objective, iteration_number=3000, restarts=5)
+    batch = annealed(prepared, objective, salsa_iteration_number=3000, salsa_restarts=5)
     assert best_cost(batch, objective) == optimum(prepared, objective)
     assert len(batch.orders) == 5
 
@@ -103,7 +102,7 @@ def test_never_worse_than_the_start_nor_better_than_the_optimum(case: Case, obje
     """
     options = SearchOptions(temporal_mapping_type="even" if case.even else "uneven")
     prepared = prepare(case.layer, case.core, case.links, case.unrolling, options)
-    batch = annealed(prepared, objective, iteration_number=300, seed=seed)
+    batch = annealed(prepared, objective, salsa_iteration_number=300, seed=seed)
     found = best_cost(batch, objective)
     space = OrderSpace.of(prepared, ())
     start, _ = random_start(space, Random(salsa._random_state(seed, 0, "start")))
@@ -124,7 +123,7 @@ def test_never_worse_than_the_start_nor_better_than_the_optimum(case: Case, obje
 def test_orders_are_of_all_prime_factors() -> None:
     """Nothing is merged: each order has every prime factor of what is left to iterate, as often as it is there."""
     prepared = problem(gemm(C=12, D=30, K=64))
-    batch = annealed(prepared, "energy", iteration_number=50, restarts=3)
+    batch = annealed(prepared, "energy", salsa_iteration_number=50, salsa_restarts=3)
     expected = Counter((d, p) for d, size in prepared.spatial.temporal_sizes for p in prime_factors(size))
     assert all(Counter(batch.loop_order(row)) == expected for row in range(3))
     assert sum(expected.values()) == 10
@@ -139,7 +138,7 @@ def test_neighbours_that_do_not_fit_are_rejected() -> None:
     random = Random(1)
     draws = cost_orders(space.batch([draw_order(space, random) or [] for _ in range(400)]))
     assert 0 < draws.fits.sum() < 200, "otherwise the test shows nothing"
-    batch = annealed(prepared, "energy", iteration_number=2000, restarts=4)
+    batch = annealed(prepared, "energy", salsa_iteration_number=2000, salsa_restarts=4)
     assert cost_orders(batch).fits.all()
     assert best_cost(batch, "energy") == optimum(prepared, "energy")
 
@@ -152,7 +151,7 @@ def results(seed: int = 3) -> list[Any]:
     found = []
     for layer in LAYERS:
         for objective in OBJECTIVES:
-            batch = annealed(problem(layer), objective, iteration_number=200, restarts=3, seed=seed)
+            batch = annealed(problem(layer), objective, salsa_iteration_number=200, salsa_restarts=3, seed=seed)
             found.append([batch.orders.tolist(), batch.visited, [list(pair) for pair in batch.search]])
     return found
 
@@ -177,9 +176,9 @@ def test_threads_and_processes_do_not_change_the_answer() -> None:
 def test_chains_do_not_depend_on_how_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chain number 2 of 3 is the same as of 5, and the same whether it runs in one go or in small blocks."""
     prepared = problem(LAYERS[1])
-    three = annealed(prepared, "energy", iteration_number=500, restarts=3)
+    three = annealed(prepared, "energy", salsa_iteration_number=500, salsa_restarts=3)
     monkeypatch.setattr(salsa, "BLOCK_ITERATIONS", 7)
-    five = annealed(prepared, "energy", iteration_number=500, restarts=5)
+    five = annealed(prepared, "energy", salsa_iteration_number=500, salsa_restarts=5)
     assert five.orders[:3].tolist() == three.orders.tolist()
 
 
@@ -210,7 +209,7 @@ def test_long_chains_cool_to_the_same_temperature() -> None:
     start, _ = random_start(space, Random(0))
     assert start is not None
     for iterations, factor in ((10, 0.995), (1000, 0.995), (50_000, 0.995 ** (1 / 50))):
-        search = salsa._Salsa(space, SalsaOptions(iterations), "energy", None, None)
+        search = salsa._Salsa(space, SalsaParameters("energy", salsa_iteration_number=iterations), None, None)
         chain = search._new_chain(start, 0)
         assert math.isclose(chain.cooling, factor, rel_tol=1e-15)
         assert chain.temperature == 0.05
@@ -231,7 +230,7 @@ def test_long_chains_cool_to_the_same_temperature() -> None:
 def test_orderings_are_respected(pairs: list[list[Any]], holds: Any) -> None:
     """Every chain ends in an order that matches, and the best is the best of those that match."""
     prepared = problem(gemm(C=4, D=6, K=8), register_core(buffer_bits=500), (("D1", ()),))
-    batch = annealed(prepared, "latency", ordering(pairs), iteration_number=3000, restarts=4)
+    batch = annealed(prepared, "latency", ordering(pairs), salsa_iteration_number=3000, salsa_restarts=4)
     assert all(holds(batch.loop_order(row)) for row in range(4))
     assert best_cost(batch, "latency") == optimum(prepared, "latency", ordering(pairs))
 
@@ -293,7 +292,7 @@ def test_start_in_the_best_order_of_few_loops(monkeypatch: pytest.MonkeyPatch) -
     prepared = problem(gemm(C=12, D=10, K=16), register_core(buffer_bits=800), (("D1", ()),))
     few, visited = salsa.fallback_order(OrderSpace.of(prepared, ()), "energy")
     assert few is not None
-    batch = annealed(prepared, "energy", iteration_number=1, restarts=2)
+    batch = annealed(prepared, "energy", salsa_iteration_number=1, salsa_restarts=2)
     split = tuple((d, p) for d, size in few for p in prime_factors(size))
     whole = best_cost(OrderBatch.of_orders(prepared, [split]), "energy")
     found = best_cost(batch, "energy")
@@ -322,7 +321,7 @@ def test_order_of_few_loops_that_cannot_be_split(monkeypatch: pytest.MonkeyPatch
 def test_what_the_search_says_of_itself() -> None:
     """Engine, seed, chains, iterations of each, and all evaluations: one start a chain where it fits at once."""
     prepared = problem(LAYERS[1])
-    batch = annealed(prepared, "energy", iteration_number=100, restarts=2, seed=9)
+    batch = annealed(prepared, "energy", salsa_iteration_number=100, salsa_restarts=2, seed=9)
     assert dict(batch.search) == {
         "engine": "salsa",
         "seed": 9,
@@ -340,7 +339,8 @@ def test_progress_and_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(salsa, "BLOCK_ITERATIONS", 30)
     prepared = problem(LAYERS[1])
     told: list[int] = []
-    list(salsa_batches(prepared, (), SalsaOptions(100, restarts=2), "energy", None, told.append))
+    options = SalsaParameters("energy", salsa_iteration_number=100, salsa_restarts=2)
+    list(salsa_batches(prepared, (), options, None, told.append))
     assert told == [30, 30, 30, 10] * 2
     stop = threading.Event()
     told.clear()
@@ -350,12 +350,5 @@ def test_progress_and_stop(monkeypatch: pytest.MonkeyPatch) -> None:
         stop.set()
 
     with pytest.raises(SearchStoppedError):
-        list(salsa_batches(prepared, (), SalsaOptions(100), "energy", stop, advance))
+        list(salsa_batches(prepared, (), SalsaParameters("energy", salsa_iteration_number=100), stop, advance))
     assert told == [30]
-
-
-def test_options_of_a_search() -> None:
-    """The options of a search name those of the chains."""
-    options = SearchOptions(seed=5, salsa_iteration_number=10, salsa_start_temperature=0.1, salsa_restarts=2)
-    assert SalsaOptions.of(options) == SalsaOptions(10, 0.1, 2, 5)
-    assert SalsaOptions.of(SearchOptions()) == replace(SalsaOptions())

@@ -44,7 +44,7 @@ def test_lists_of_a_yaml_file_are_taken_as_they_are() -> None:
 
 def test_stated_options_are_plain_data() -> None:
     """As JSON, which gives the same options again."""
-    options = TilingOptions(3, {(0,): (("OY", "all"),)}, split_w_percentage=0.5)
+    options = TilingOptions(3, {(0,): (("OY", "all"),)}, split_W_percentage=0.5)
     stated = json.loads(json.dumps(options.stated()))
     assert stated["hint_loops"] == [[[0], [["OY", "all"]]]]
     plain = TilingOptions(1, (("OY", 2), ("K", 2)), layer_stacks=((0, 1),))
@@ -72,9 +72,9 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     "stacks of names": ({"layer_stacks": [["a"]]}, ["layer_stacks[0]", "node ids"]),
     "falling cutoffs": ({"stack_cutoffs": [4, 2]}, ["stack_cutoffs", "must rise"]),
     "negative cutoff": ({"stack_cutoffs": [-1]}, ["stack_cutoffs", "node ids"]),
-    "per cent": ({"split_w_percentage": 50}, ["split_W_percentage", "at most 1"]),
-    "no share": ({"split_w_percentage": 0.0}, ["split_W_percentage"]),
-    "nan": ({"split_w_percentage": float("nan")}, ["split_W_percentage"]),
+    "per cent": ({"split_W_percentage": 50}, ["split_W_percentage", "at most 1"]),
+    "no share": ({"split_W_percentage": 0.0}, ["split_W_percentage"]),
+    "nan": ({"split_W_percentage": float("nan")}, ["split_W_percentage"]),
 }
 
 
@@ -151,7 +151,7 @@ def test_mode_4_splits_for_the_smallest_memory_of_the_cores_that_may_run_the_lay
     accelerator = quad_core(core_0=8000, core_1=1200)
     tiling = network_tiling(CHAIN, mapping, accelerator, TilingOptions(4, [["OY", 2]]))  # type: ignore[list-item]
     assert loops(tiling) == [[("OY", 2), ("K", 2)], [("OY", 2)], [("OY", 2), ("K", 2)]]
-    half = network_tiling(CHAIN, mapping, accelerator, TilingOptions(4, split_w_percentage=0.5))
+    half = network_tiling(CHAIN, mapping, accelerator, TilingOptions(4, split_W_percentage=0.5))
     assert loops(half) == [[("K", 4)], [("K", 2)], [("K", 4)]]
 
 

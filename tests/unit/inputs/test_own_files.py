@@ -38,7 +38,7 @@ def test_schemas_are_written_where_asked(tmp_path: Path) -> None:
 def test_every_field_is_described(kind: str) -> None:
     """Editors and the guide show a description for each key that a person can write."""
     schema = json.loads(schema_text(kind))
-    tables = [*schema["$defs"].values(), *([schema] if "properties" in schema else [])]
+    tables = [*schema.get("$defs", {}).values(), *([schema] if "properties" in schema else [])]
     assert tables
     for table in tables:
         for name, field in table.get("properties", {}).items():

@@ -354,7 +354,7 @@ class SlowScheduler:
             return max((self.end[before] for before in self.predecessors[cn]), default=0)
 
         def rank(cn: int) -> Any:
-            if self.options.candidate_selection == "memory":
+            if self.options.scheduler_candidate_selection == "memory":
                 return int(self.graph.stack[cn]), -int(self.graph.layer[cn]), *self.turns[cn], cn
             return ready(cn), cn
 

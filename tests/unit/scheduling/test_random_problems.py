@@ -1,6 +1,7 @@
 """Schedules of random problems: equal to the slow scheduler, with all invariants, never below the lower bounds."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from tests.unit.scheduling.slow_scheduler import SlowScheduler
 SEEDS = st.integers(0, 10**9)
 OPTIONS = st.builds(
     ScheduleOptions,
-    candidate_selection=st.sampled_from(("latency", "memory")),
+    scheduler_candidate_selection=st.sampled_from(("latency", "memory")),
     operands_to_prefetch=st.sampled_from(((), (1,), (1, 2))),
     share_divisor=st.sampled_from((1, 2, 4, 100)),
 )
@@ -76,7 +77,7 @@ def test_schedules_are_deterministic(seed: int, options: ScheduleOptions) -> Non
     scheduler = Scheduler(problem, options)
     first = scheduler(allocation)
     assert contents(first) == contents(scheduler(allocation)) == contents(simulate(problem, allocation, options))
-    plain = ScheduleOptions(options.candidate_selection, options.operands_to_prefetch, options.share_divisor, False)
+    plain = replace(options, record=False)
     silent = simulate(problem, allocation, plain)
     assert (silent.latency_cycles, silent.energy_pj) == (first.latency_cycles, first.energy_pj)
     assert len(silent.transfers) == 0
@@ -97,7 +98,7 @@ def test_one_scheduler_serves_several_threads() -> None:
 @pytest.mark.parametrize(
     ("options", "path"),
     [
-        ({"candidate_selection": "latncy"}, "candidate_selection"),
+        ({"scheduler_candidate_selection": "latncy"}, "scheduler_candidate_selection"),
         ({"schedule_model": "stream-2024"}, "schedule_model"),
         ({"share_divisor": 0}, "share_divisor"),
         ({"operands_to_prefetch": (-1,)}, "operands_to_prefetch"),

@@ -84,7 +84,7 @@ def test_no_cn_starts_earlier_and_nothing_ends_sooner(
 ) -> None:
     """Every CN of random problems, over all allocations or for the one that is scheduled."""
     problem, allocation = random_problem(seed, 25)
-    options = ScheduleOptions(candidate_selection=selection, operands_to_prefetch=prefetched)
+    options = ScheduleOptions(scheduler_candidate_selection=selection, operands_to_prefetch=prefetched)
     schedule = simulate(problem, allocation, options)
     split = split_of(problem, allocation.tolist() if of_allocation else None)
     for cn in range(len(allocation)):

@@ -338,7 +338,7 @@ def test_selection_by_latency_goes_wide_and_by_memory_goes_deep() -> None:
     nodes = [Node(10, layer=0)] * 3 + [Node(10, layer=1, after=[0]), Node(10, layer=1, after=[1])]
     problem = make_problem(bus_system(1), [], nodes)
     assert run(problem, [0] * 5).start_cycles.tolist() == [0, 10, 20, 30, 40]
-    deep = simulate(problem, np.zeros(5, np.int64), ScheduleOptions(candidate_selection="memory"))
+    deep = simulate(problem, np.zeros(5, np.int64), ScheduleOptions(scheduler_candidate_selection="memory"))
     assert deep.start_cycles.tolist() == [0, 20, 40, 10, 30]
 
 
@@ -357,7 +357,7 @@ def test_selection_by_memory_finishes_rows_where_the_weights_fit_and_groups_wher
     nodes[2] = replace(nodes[2], after=[0])
     nodes[3] = replace(nodes[3], after=[1])
     pieces = [Piece(40), Piece(40)]
-    by_memory = ScheduleOptions(candidate_selection="memory")
+    by_memory = ScheduleOptions(scheduler_candidate_selection="memory")
     starts = {
         capacity: simulate(
             make_problem(bus_system(1, [capacity]), pieces, nodes), np.zeros(6, np.int64), by_memory
@@ -376,7 +376,7 @@ def test_selection_by_memory_looks_at_the_cores_that_run_the_layer_not_at_those_
     runtime = problem.costs.runtime_cycles.copy()
     runtime[:, 1] = -1
     fixed = replace(problem, costs=replace(problem.costs, runtime_cycles=runtime))
-    by_memory = ScheduleOptions(candidate_selection="memory")
+    by_memory = ScheduleOptions(scheduler_candidate_selection="memory")
     for given in (problem, fixed):
         found = simulate(given, np.zeros(6, np.int64), by_memory)
         assert found.start_cycles.tolist() == [4, 14, 34, 44, 24, 54]

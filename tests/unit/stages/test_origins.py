@@ -11,7 +11,7 @@ from tilewright.stages.origins import stated_tiling
         TilingOptions(),
         TilingOptions(mode="lbl"),
         TilingOptions(layer_stacks=[[0, 1], [2]]),
-        TilingOptions(cn_define_mode=4, hint_loops=[["OY", 2]], split_w_percentage=0.5),
+        TilingOptions(cn_define_mode=4, hint_loops=[["OY", 2]], split_W_percentage=0.5),
         TilingOptions(cn_define_mode=1, hint_loops=[["OY", "all"], ["K", 4]]),
         TilingOptions(cn_define_mode=3, hint_loops=[[["OY", 2]], [["K", 4], ["OY", 3]]], layer_cutoffs=[1]),
         TilingOptions(cn_define_mode=3, hint_loops={(0, 1): [["OY", 2]], (2,): []}),

@@ -6,7 +6,7 @@ docs/validation.md has the format of the files.
 from collections.abc import Mapping as Table
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ConfigDict, Field
 
@@ -14,7 +14,10 @@ from tilewright.allocation.options import AllocationOptions
 from tilewright.comparison.chips.case_files import CaseFiles
 from tilewright.comparison.chips.expected import Expected, read_expected
 from tilewright.errors import InputError, Problem, Problems
+from tilewright.fusion.hint_loops import BY_LAYER, DefineMode
 from tilewright.fusion.tiling_options import TilingOptions
+from tilewright.scheduling.options import CandidateSelection
+from tilewright.search.options import Objective
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.system_problem import SystemProblem, read_system_problem
 from tilewright.validation import Count, Entry, PositiveCount, validate
@@ -22,8 +25,6 @@ from tilewright.yamlfile import YamlDocument, load_yaml, table
 
 _FOR_PEOPLE = ("main", "commit", "zigzag", "workload_parser", "model")
 """Keys of a run file that say where it comes from."""
-_BY_LAYER = 3
-"""The `cn_define_mode` in which layers have loops of their own."""
 
 
 class RunEntry(Entry):
@@ -31,7 +32,7 @@ class RunEntry(Entry):
 
     model_config = ConfigDict(extra="ignore")
 
-    cn_define_mode: int | None = 1
+    cn_define_mode: DefineMode | None = 1
     """How layers are cut, with hint_loops and layer_cutoffs; null: by the tilings of the mapping file."""
     hint_loops: Any = None
     """Loops around the computation nodes, the innermost first."""
@@ -41,11 +42,11 @@ class RunEntry(Entry):
     """Mode 4: share of a memory that weights may take."""
     operands_to_prefetch: list[str] = Field(default_factory=list)
     """Layer operands that are fetched ahead."""
-    scheduler_candidate_selection: Literal["latency", "memory"] = "memory"
+    scheduler_candidate_selection: CandidateSelection = "memory"
     """Which computation node goes first."""
     loma_lpf_limit: PositiveCount = 6
     """Loop prime factors that the search for loop orders permutes."""
-    intra_core_objective: Literal["latency", "energy", "EDP"] = "latency"
+    intra_core_objective: Objective = "latency"
     """What the mapping of a computation node on a core minimises."""
     nb_ga_individuals: int = Field(default=16, ge=2)
     """Allocations in a population, where layers may run on several cores."""
@@ -57,10 +58,10 @@ class RunEntry(Entry):
         """How the layers are cut; a table of loops says that layers have loops of their own. Raises InputError."""
         mode = self.cn_define_mode
         return TilingOptions(
-            cn_define_mode=_BY_LAYER if mode == 1 and isinstance(self.hint_loops, Table) else mode,
+            cn_define_mode=BY_LAYER if mode == 1 and isinstance(self.hint_loops, Table) else mode,
             hint_loops=self.hint_loops,
             layer_cutoffs=tuple(self.layer_cutoffs),
-            split_w_percentage=self.split_W_percentage,
+            split_W_percentage=self.split_W_percentage,
         )
 
 

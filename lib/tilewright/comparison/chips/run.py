@@ -19,7 +19,7 @@ from tilewright.scheduling.bounds.lower_bounds import lower_bounds
 from tilewright.scheduling.check.rules import check_schedule
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.models import CAUSAL
-from tilewright.scheduling.options import ScheduleOptions
+from tilewright.scheduling.options import ScheduleOptions, SchedulerParameters
 from tilewright.scheduling.problem import Integers
 from tilewright.scheduling.result import Schedule
 from tilewright.scheduling.settings import ScheduleSettings
@@ -42,11 +42,11 @@ class Switches:
     """All CNs of a layer cost the same and run in one chain (`whole_tile_graph`)."""
     whole_tensors: bool = False
     """Outputs of CNs move whole; what comes from outside has halos and padding in it (`whole_tile_problem`)."""
-    runtime: str = "total1"
+    runtime: str = ScheduleSettings.cn_runtime
     """total0, total1 or total2."""
     schedule_model: str = CAUSAL
     """Model of the schedule."""
-    share_divisor: int = 4
+    share_divisor: int = SchedulerParameters.share_divisor
     """1: a transfer has its links alone."""
     repairs: tuple[str, ...] = ()
     """Rules of the schedule model stream-2023 that are exchanged (`peers.stream.scheduler.REPAIRS`)."""

@@ -306,7 +306,7 @@ def simulate_stream_2023(problem: SchedulingProblem, allocation: Integers, optio
                 run.transfer(tensor, int(allocation[cn]), memory, 0, set(), NONE)
     first, successor = problem.edges
     waiting, ready = problem.predecessor_count.copy(), np.zeros(problem.graph.node_count, np.int64)
-    layer, deep = problem.graph.layer, options.candidate_selection == "memory"
+    layer, deep = problem.graph.layer, options.scheduler_candidate_selection == "memory"
 
     def key(cn: int) -> tuple[int, int, int]:
         return (-int(layer[cn]), -cn, cn) if deep else (int(ready[cn]), cn, cn)

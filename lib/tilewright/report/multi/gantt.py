@@ -25,6 +25,7 @@ from tilewright.report.figure_layout import figure_style, save_figure, three_dig
 from tilewright.report.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
 from tilewright.report.multi.bars import CORE, NODE_BAR, ScheduleTable, schedule_table
 from tilewright.report.multi.schedule_view import CATEGORIES, ScheduleView
+from tilewright.report.schedule_options import ScheduleFigureOptions
 from tilewright.report.short_names import short_layer_name
 from tilewright.scheduling.problem import Integers
 
@@ -128,8 +129,8 @@ MOST_ROW_CHARACTERS = 34
 def schedule_figure(
     view: ScheduleView,
     summary: Summary | None = None,
-    plot_full_schedule: bool = True,
-    plot_data_transfer: bool = True,
+    plot_full_schedule: bool = ScheduleFigureOptions.plot_full_schedule,
+    plot_data_transfer: bool = ScheduleFigureOptions.plot_data_transfer,
     table: ScheduleTable | None = None,
 ) -> Figure:
     """The Gantt chart: CNs in the colour of their layer, transfers in that of the layer of their data, hatched by
@@ -149,12 +150,11 @@ def write_schedule_figure(
     view: ScheduleView,
     path_stem: Path,
     summary: Summary | None = None,
-    plot_full_schedule: bool = True,
-    plot_data_transfer: bool = True,
+    options: ScheduleFigureOptions = ScheduleFigureOptions(),  # noqa: B008  frozen
     table: ScheduleTable | None = None,
 ) -> tuple[Path, Path]:
     """Write the Gantt chart as `path_stem`.svg and .png; returns both paths."""
-    figure = schedule_figure(view, summary, plot_full_schedule, plot_data_transfer, table)
+    figure = schedule_figure(view, summary, **options.as_dict(), table=table)
     return save_figure(figure, path_stem, PNG_DOTS_PER_INCH)
 
 

@@ -28,22 +28,13 @@ from tilewright.search.exact.expansion_kernel import begin, expand_labels, next_
 from tilewright.search.exact.lattice_record import EXACT_DTYPE, LABEL_FIELDS, LABELS, PATH_BITS, PATH_SYMBOLS
 from tilewright.search.exact.tables import TABLE_STEPS, new_search, truncates_by_order
 from tilewright.search.loma import FEW_LOOPS, best_of_few_loops, layer_ordering, loma_batches, write_pattern
-from tilewright.search.options import OBJECTIVES
+from tilewright.search.options import OBJECTIVES, ExactParameters
 
 WIDTHS = (8, 64, 512, 16384, LABELS)
 """Labels of a generation that go on, round after round; narrow rounds find good mappings for little time."""
 CHUNK_LABELS = 128
 """Labels expanded between two looks at the clock and at requests to stop."""
 _RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, EXACT_DTYPE)
-
-
-@dataclass(frozen=True)
-class ExactOptions:
-    """In which space, and how long."""
-
-    allocation: str = "greedy"
-    """greedy: each order is allocated as in the reference; free: the search chooses every level boundary."""
-    time_budget_s: float = 60.0
 
 
 @dataclass(frozen=True)
@@ -71,8 +62,7 @@ class ExactResult:
 def exact_batches(
     prepared: PreparedProblem,
     ordering: tuple[TemporalOrderingEntry, ...],
-    options: ExactOptions,
-    objective: str,
+    options: ExactParameters,
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[OrderBatch]:
@@ -80,7 +70,7 @@ def exact_batches(
 
     Raises MappingError for impossible constraints and problems that are too large, SearchStoppedError on `stop`.
     """
-    result = search_exact(prepared, ordering, options, objective, stop, progress)
+    result = search_exact(prepared, ordering, options, stop, progress)
     if result is None:
         yield next(loma_batches(prepared, ordering, FEW_LOOPS, stop))
         return
@@ -101,8 +91,7 @@ def exact_batches(
 def search_exact(
     prepared: PreparedProblem,
     ordering: tuple[TemporalOrderingEntry, ...],
-    options: ExactOptions,
-    objective: str,
+    options: ExactParameters,
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> ExactResult | None:
@@ -120,12 +109,14 @@ def search_exact(
     entries = layer_ordering(ordering, prepared)
     multisets = _multisets(prepared, entries, free)
     pattern = order_pattern(entries, prepared.dimensions)
-    start = best_of_few_loops(prepared, ordering, objective, stop)
+    start = best_of_few_loops(prepared, ordering, options.objective, stop)
     best = _Best(start.order, None, start.energy_pj, start.latency_cycles)
     first_round = 0
     lower_bound, nodes, proven = math.inf, 0, True
     for multiset in multisets:
-        rounds = _Rounds(prepared, multiset, pattern, OBJECTIVES.index(objective), free, deadline, stop, progress)
+        rounds = _Rounds(
+            prepared, multiset, pattern, OBJECTIVES.index(options.objective), free, deadline, stop, progress
+        )
         best = rounds.run(best, first_round)
         first_round = rounds.last_round  # these loops say much of those that come next
         lower_bound, nodes, proven = (
@@ -140,7 +131,7 @@ def search_exact(
         )
     if best.order is None:
         return None
-    value = best.value(objective)
+    value = best.value(options.objective)
     orders = sum(multiset.order_count for multiset in multisets)
     return ExactResult(
         best.order, best.boundaries, value, value if proven else min(lower_bound, value), proven, nodes, orders

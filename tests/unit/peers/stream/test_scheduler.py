@@ -110,7 +110,7 @@ def test_memory_selection_takes_the_largest_layer_and_number() -> None:
     """Layer 0: CNs 0, 1; layer 1: CN 2 (after 0), CN 3 (after 1): 1, 3, 0, 2."""
     nodes = [Node(10, layer=0), Node(10, layer=0), Node(10, layer=1, after=[0]), Node(10, layer=1, after=[1])]
     problem = make_problem(bus_system(1), [], nodes)
-    assert run(problem, [0] * 4, candidate_selection="memory").start_cycles.tolist() == [20, 0, 30, 10]
+    assert run(problem, [0] * 4, scheduler_candidate_selection="memory").start_cycles.tolist() == [20, 0, 30, 10]
     assert run(problem, [0] * 4).start_cycles.tolist() == [0, 10, 20, 30]
 
 

@@ -203,7 +203,7 @@ def test_the_published_latency_of_cores_that_share_a_memory() -> None:
     assert (whole.cn_count, len(whole.edge_source)) == (4200, 9385)
     problem = whole_tile_problem(assembled(workload, whole, TOTAL_2, CORES), workload, whole).problem
     options = ScheduleOptions(
-        schedule_model="stream-2023", candidate_selection="memory", operands_to_prefetch=(WEIGHT,)
+        schedule_model="stream-2023", scheduler_candidate_selection="memory", operands_to_prefetch=(WEIGHT,)
     )
     schedule = simulate(problem, np.array(CORES)[whole.cn_layer], options)
     assert schedule.latency_cycles == 791_852

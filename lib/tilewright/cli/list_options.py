@@ -1,0 +1,59 @@
+"""`tilewright options`: every parameter with its default, its limits, what it means, and the class that declares it."""
+
+from dataclasses import MISSING
+from typing import Any
+
+import click
+
+from tilewright.cli.options import common_options, echo_json
+from tilewright.configuration.arguments import default_text, flag_of
+from tilewright.configuration.keys import FLOWS, KEYS, KEYS_OF, groups_of
+from tilewright.parameters import Parameter, allowed_text, parameters_of
+
+
+@click.command()
+@common_options
+def command(verbose: bool, as_json: bool) -> None:
+    """List all options of configurations, verbs and stages.
+
+    Example: tilewright options --json
+    """
+    rows = [*(_of_runs(flow, parameter) for flow in FLOWS for parameter in KEYS_OF[flow].values()), *_of_stages()]
+    if as_json:
+        echo_json(rows)
+        return
+    for row in rows:
+        place = f"{row['flow']}; {', '.join(row['verbs']) or 'workflow only'}" if row["flow"] else "in a pipeline only"
+        click.echo(f"{row['name']}  ({place})")
+        click.echo(f"    {row['sentence']}")
+        default = "required" if row["default"] is None else f"default {row['default']}"
+        click.echo(f"    {default}; allowed: {row['allowed']}; declared by {row['class']}")
+
+
+def _of_runs(flow: str, parameter: Parameter) -> dict[str, Any]:
+    """A key of the runs of a flow."""
+    verbs = [verb for group in groups_of(flow) if parameter.name in group.names for verb in group.verbs]
+    return _row(parameter, flow, list(dict.fromkeys(verbs))) | {"option": flag_of(parameter)}
+
+
+def _of_stages() -> list[dict[str, Any]]:
+    """Parameters that stages alone have, which a pipeline sets."""
+    from tilewright.stages.catalogue import CATALOGUES
+
+    kinds = {catalogue.stage_class(name) for catalogue in CATALOGUES.values() for name in catalogue.names}
+    own = [one for kind in kinds for one in parameters_of(kind) if one.name not in KEYS]
+    found = {(one.owner.__name__, one.name): one for one in own}
+    return [_row(found[place], "", []) for place in sorted(found)]
+
+
+def _row(parameter: Parameter, flow: str, verbs: list[str]) -> dict[str, Any]:
+    owner = parameter.owner
+    return {
+        "name": parameter.name,
+        "flow": flow,
+        "verbs": verbs,
+        "default": None if parameter.default is MISSING else default_text(parameter),
+        "allowed": allowed_text(parameter),
+        "sentence": parameter.sentence,
+        "class": f"{owner.__module__}.{owner.__qualname__}",
+    }
