@@ -66,7 +66,7 @@ def parameter_options(kind: type[Parameters], argument: str) -> Callable[[Callab
             return function(*args, **{argument: Given(kind, given)}, **values)
 
         for parameter in reversed(parameters_of(kind)):
-            declare = click.option(*_declarations(parameter), cls=_Option, parameter=parameter)
+            declare = click.option(*_declarations(parameter), cls=_Option, parameter=parameter, default=None)
             with_parameters = declare(with_parameters)
         return with_parameters
 

@@ -12,10 +12,7 @@ from tilewright.configuration.keys import KEYS, KEYS_OF, SETTINGS
 from tilewright.parameters import Parameter
 from tilewright.steps import MULTI, SINGLE
 
-HEADS = {
-    SINGLE: "| key of a run | meaning | default |",
-    MULTI: "| key of a run with `flow: multi` | meaning | default |",
-}
+HEADS = {SINGLE: "key of a run", MULTI: "key of a run with `flow: multi`"}
 
 
 def table_of_keys(flow: str) -> str:

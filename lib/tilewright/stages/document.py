@@ -4,7 +4,6 @@
 which are files of the project, into the blocks that name them.
 """
 
-import ast
 import inspect
 import re
 import sys
@@ -16,6 +15,7 @@ from typing import Any
 
 from tilewright.artifacts.canonical import canonical_text
 from tilewright.artifacts.codec import encode
+from tilewright.parameters import field_docs
 from tilewright.search.batch import CostedBatch, OrderBatch
 from tilewright.stage_table import STAGES
 from tilewright.stages.base import Same, Stage, Types, type_name
@@ -182,27 +182,6 @@ def example_yaml(kind: type[Stage]) -> str:
     if example.startswith("["):
         return "\n".join(textwrap.wrap(example, 100, initial_indent="  ", subsequent_indent="   "))
     return f"  - {example}"
-
-
-def field_docs(kind: type) -> dict[str, str]:
-    """Field -> the text that follows it in the class, also for inherited fields."""
-    found: dict[str, str] = {}
-    for owner in reversed(kind.__mro__):
-        if owner.__module__.startswith("tilewright."):
-            found |= _own_field_docs(owner)
-    return found
-
-
-def _own_field_docs(kind: type) -> dict[str, str]:
-    (body,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-    assert isinstance(body, ast.ClassDef)
-    found = {}
-    for node, following in zip(body.body, [*body.body[1:], None], strict=True):
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            found[node.target.id] = ""
-            if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
-                found[node.target.id] = " ".join(str(following.value.value).split())
-    return found
 
 
 def with_catalogue(page: str, project: Path = Path()) -> str:

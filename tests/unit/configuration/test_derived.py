@@ -5,14 +5,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import click
 import jsonschema
 import pytest
 from tilewright.cli.config import RUN_KEYS, TOP_KEYS
 from tilewright.cli.main import main
+from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.configuration.document import with_tables
 from tilewright.configuration.keys import FLOWS, GROUPS, KEYS, KEYS_OF
 from tilewright.configuration.schema import config_schema, parameter_schema
 from tilewright.parameters import parameters_of
+from tilewright.report.schedule_options import ScheduleFigureOptions
 from tilewright.yamlfile import load_yaml
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -90,3 +93,17 @@ def test_all_options_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert ("", "plot_hof") in by_name
     assert main(["options"]) == 0
     assert "share_divisor  (multi; allocate, schedule)" in capsys.readouterr().out
+
+
+def test_what_is_not_given_has_its_default() -> None:
+    """Also switches whose default is on; `--no-...` turns them off."""
+    seen: list[Any] = []
+
+    @click.command()
+    @parameter_options(ScheduleFigureOptions, "figure")
+    def command(figure: Given[ScheduleFigureOptions]) -> None:
+        seen.append(figure())
+
+    command.main([], standalone_mode=False)
+    command.main(["--no-plot-full-schedule"], standalone_mode=False)
+    assert seen == [ScheduleFigureOptions(), ScheduleFigureOptions(plot_full_schedule=False)]

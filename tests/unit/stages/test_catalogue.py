@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 import yaml
+from tilewright.parameters import field_docs
 from tilewright.search.options import SearchOptions
 from tilewright.stages import Control, Descriptions, Pipeline
 from tilewright.stages.catalogue import CATALOGUES
-from tilewright.stages.document import BEGIN, docstring_parts, field_docs, listed_stages, with_catalogue
+from tilewright.stages.document import BEGIN, docstring_parts, listed_stages, with_catalogue
 from tilewright.stages.run import map_problem
 from tilewright.steps import SINGLE
 

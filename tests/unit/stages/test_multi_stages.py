@@ -13,12 +13,13 @@ from tilewright.cli.main import main
 from tilewright.errors import InputError, MappingError
 from tilewright.fusion.artifact import read_cn_graph
 from tilewright.fusion.graph import COLUMNS
+from tilewright.parameters import field_docs
 from tilewright.scheduling.core_costs import read_core_costs
 from tilewright.search.store import Store
 from tilewright.stages import Control, Descriptions, LayerProblem, Pipeline, Stage
 from tilewright.stages.base import run_stages
 from tilewright.stages.catalogue import CATALOGUES
-from tilewright.stages.document import docstring_parts, field_docs
+from tilewright.stages.document import docstring_parts
 from tilewright.stages.hardware_parser import AcceleratorParser
 from tilewright.stages.items import SpatialCandidate
 from tilewright.stages.multi_allocation import InterCoreMapping
@@ -223,7 +224,7 @@ def test_options_and_settings_reach_the_stages() -> None:
     edit = {"set": "InterCoreMapping", "parameters": {"nb_ga_individuals": 9}}
     cutting, costing, allocating = built([edit], **settings, nb_ga_individuals=7, seed=1).stages[3:]
     assert isinstance(cutting, GenerateCNWorkloadHybrid)
-    assert cutting.options.hint_loops == (("OY", "all"),)
+    assert cutting.hint_loops == (("OY", "all"),)
     assert isinstance(costing, IntraCoreMapping)
     assert (costing.lpf_limit, costing.model) == (4, "corrected")
     assert isinstance(allocating, InterCoreMapping)

@@ -14,7 +14,7 @@ from tilewright.allocation.options import AllocationOptions
 from tilewright.comparison.chips.case_files import CaseFiles
 from tilewright.comparison.chips.expected import Expected, read_expected
 from tilewright.errors import InputError, Problem, Problems
-from tilewright.fusion.hint_loops import BY_LAYER, DefineMode
+from tilewright.fusion.hint_loops import BY_LAYER
 from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.scheduling.options import CandidateSelection
 from tilewright.search.options import Objective
@@ -32,7 +32,7 @@ class RunEntry(Entry):
 
     model_config = ConfigDict(extra="ignore")
 
-    cn_define_mode: DefineMode | None = 1
+    cn_define_mode: Any = 1
     """How layers are cut, with hint_loops and layer_cutoffs; null: by the tilings of the mapping file."""
     hint_loops: Any = None
     """Loops around the computation nodes, the innermost first."""
