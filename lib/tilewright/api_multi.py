@@ -193,9 +193,9 @@ def _made(kind: "type[Stage]", options: "CoreSearchOptions | None", settings: Ta
     from tilewright.search.options import CnSearchOptions
     from tilewright.stages.parameters import make_stage
 
-    stage, findings = make_stage(kind, settings, options or CnSearchOptions(), ())
+    stage, problems = make_stage(kind, settings, options or CnSearchOptions(), ())
     if stage is None:
-        raise InputError([finding.problem() for finding in findings])
+        raise InputError(problems)
     return stage
 
 

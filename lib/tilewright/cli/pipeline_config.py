@@ -29,14 +29,15 @@ def read_stages(
     from tilewright.stages.identity import code_digests
     from tilewright.stages.multi_pipeline import check_multi_pipeline
     from tilewright.stages.pipeline import check_pipeline
+    from tilewright.stages.places import is_of_setting, placed
 
     if settings is None:
-        built, findings = check_pipeline(pipeline, options)
+        built, problems = check_pipeline(pipeline, options)
     else:
-        built, findings = check_multi_pipeline(pipeline, options, settings)
+        built, problems = check_multi_pipeline(pipeline, options, settings)
         # What is wrong with a setting is told at its own key.
-        findings = [finding for finding in findings if not finding.place or finding.place[0] not in settings]
-    problems = [finding.problem(path, documents) for finding in findings]
+        problems = [problem for problem in problems if not is_of_setting(problem, settings)]
+    problems = [placed(problem, path, documents) for problem in problems]
     if built is None:
         return Stages(), problems
     if settings is None and not all(is_own(type(stage)) for stage in built.parsers().stages):

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewright.errors import KeyPath, nearest_name
+from tilewright.errors import KeyPath, Problem, nearest_name
 from tilewright.stages.base import Stage
 from tilewright.stages.catalogue import Catalogue
-from tilewright.stages.findings import Finding
+from tilewright.stages.places import problem_at
 
 EDIT_KEYS = {
     "replace": ("replace", "stage", "parameters"),
@@ -49,31 +49,31 @@ def _title(stage: StageValue, catalogue: Catalogue) -> str:
     return stage.name()
 
 
-def read_entries(value: Any, default: Sequence[Entry], catalogue: Catalogue) -> tuple[list[Entry], list[Finding]]:
+def read_entries(value: Any, default: Sequence[Entry], catalogue: Catalogue) -> tuple[list[Entry], list[Problem]]:
     """The entries of a pipeline, which is a list of stages or of edits of `default`; the catalogue knows the names."""
     if not isinstance(value, list | tuple):
-        return [], [Finding((), "must be a list of stages, or of edits of the default pipeline", repr(value)[:40])]
+        return [], [problem_at((), "must be a list of stages, or of edits of the default pipeline", repr(value)[:40])]
     if not value:
-        return [], [Finding((), "is empty: leave it out for the default pipeline")]
-    findings: list[Finding] = []
+        return [], [problem_at((), "is empty: leave it out for the default pipeline")]
+    problems: list[Problem] = []
     edits = [index for index, item in enumerate(value) if _edit_of(item)]
     if not edits:
-        return [entry for i, item in enumerate(value) if (entry := _stage_entry(item, i, findings))], findings
+        return [entry for i, item in enumerate(value) if (entry := _stage_entry(item, i, problems))], problems
     entries = list(default)
     for index, item in enumerate(value):
         if index in edits:
-            _apply(item, index, entries, catalogue, findings)
+            _apply(item, index, entries, catalogue, problems)
         else:
             message = "a stage among edits: give either the full list of stages or edits of the default pipeline"
-            findings.append(Finding((index,), message, repr(item)[:60]))
-    return entries, findings
+            problems.append(problem_at((index,), message, repr(item)[:60]))
+    return entries, problems
 
 
 def _edit_of(item: Any) -> str:
     return next((kind for kind in EDIT_KEYS if kind in item), "") if isinstance(item, Mapping) else ""
 
 
-def _stage_entry(item: Any, index: int, findings: list[Finding]) -> Entry | None:
+def _stage_entry(item: Any, index: int, problems: list[Problem]) -> Entry | None:
     if _is_stage_value(item):
         return Entry(item, {}, (index,))
     if not isinstance(item, Mapping) or not _is_stage_value(item.get("stage")):
@@ -81,9 +81,9 @@ def _stage_entry(item: Any, index: int, findings: list[Finding]) -> Entry | None
         if isinstance(item, Mapping):
             known = [*STAGE_KEYS, *EDIT_KEYS]
             nearest = next((near for key in item if key not in known and (near := nearest_name(str(key), known))), "")
-        findings.append(Finding((index,), "not an entry of a pipeline", repr(item)[:60], FORMS, nearest))
+        problems.append(problem_at((index,), "not an entry of a pipeline", repr(item)[:60], FORMS, nearest))
         return None
-    _check_keys(item, index, STAGE_KEYS, findings)
+    _check_keys(item, index, STAGE_KEYS, problems)
     return Entry(item["stage"], item.get("parameters") or {}, (index,))
 
 
@@ -92,29 +92,29 @@ def _is_stage_value(value: Any) -> bool:
     return is_class or isinstance(value, Stage) or (isinstance(value, str) and bool(value))
 
 
-def _check_keys(item: Mapping[str, Any], index: int, known: tuple[str, ...], findings: list[Finding]) -> None:
+def _check_keys(item: Mapping[str, Any], index: int, known: tuple[str, ...], problems: list[Problem]) -> None:
     for key in item:
         if key not in known:
             nearest = nearest_name(str(key), known)
             allowed = "" if nearest else ", ".join(known)
-            findings.append(Finding((index, str(key)), "unknown key", allowed=allowed, nearest=nearest))
+            problems.append(problem_at((index, str(key)), "unknown key", allowed=allowed, nearest=nearest))
 
 
 def _apply(
-    item: Mapping[str, Any], index: int, entries: list[Entry], catalogue: Catalogue, findings: list[Finding]
+    item: Mapping[str, Any], index: int, entries: list[Entry], catalogue: Catalogue, problems: list[Problem]
 ) -> None:
     """Apply one edit to `entries`, in place."""
     kind = _edit_of(item)
-    _check_keys(item, index, EDIT_KEYS[kind], findings)
+    _check_keys(item, index, EDIT_KEYS[kind], problems)
     parameters = item.get("parameters") or {}
     if kind == "insert":
-        _insert(item, index, entries, catalogue, findings)
+        _insert(item, index, entries, catalogue, problems)
         return
-    places = _places_of(item[kind], (index, kind), entries, catalogue, findings)
+    places = _places_of(item[kind], (index, kind), entries, catalogue, problems)
     if kind == "replace" and not _is_stage_value(item.get("stage")):
-        findings.append(Finding((index, "stage"), "required key is missing: the stage that comes instead"))
+        problems.append(problem_at((index, "stage"), "required key is missing: the stage that comes instead"))
     elif kind == "set" and not parameters:
-        findings.append(Finding((index, "parameters"), "required key is missing: what to set"))
+        problems.append(problem_at((index, "parameters"), "required key is missing: what to set"))
     elif kind == "drop":
         for place in reversed(places):
             del entries[place]
@@ -129,33 +129,33 @@ def _apply(
 
 
 def _insert(
-    item: Mapping[str, Any], index: int, entries: list[Entry], catalogue: Catalogue, findings: list[Finding]
+    item: Mapping[str, Any], index: int, entries: list[Entry], catalogue: Catalogue, problems: list[Problem]
 ) -> None:
     sides = [side for side in ("before", "after") if side in item]
     if not _is_stage_value(item["insert"]):
-        findings.append(Finding((index, "insert"), "not a stage", repr(item["insert"])[:60]))
+        problems.append(problem_at((index, "insert"), "not a stage", repr(item["insert"])[:60]))
         return
     if len(sides) != 1:
-        findings.append(Finding((index,), "say where: give one of before and after", allowed="before, after"))
+        problems.append(problem_at((index,), "say where: give one of before and after", allowed="before, after"))
         return
-    places = _places_of(item[sides[0]], (index, sides[0]), entries, catalogue, findings)
+    places = _places_of(item[sides[0]], (index, sides[0]), entries, catalogue, problems)
     if len(places) > 1:
         message = "stands at several places of the pipeline: name a neighbour that stands at one, or give the full list"
-        findings.append(Finding((index, sides[0]), message, repr(item[sides[0]])))
+        problems.append(problem_at((index, sides[0]), message, repr(item[sides[0]])))
     elif places:
         entry = Entry(item["insert"], item.get("parameters") or {}, (index,))
         entries.insert(places[0] + (sides[0] == "after"), entry)
 
 
 def _places_of(
-    name: Any, place: KeyPath, entries: list[Entry], catalogue: Catalogue, findings: list[Finding]
+    name: Any, place: KeyPath, entries: list[Entry], catalogue: Catalogue, problems: list[Problem]
 ) -> list[int]:
-    """Where the stages of a name stand in the pipeline; a finding if nowhere."""
+    """Where the stages of a name stand in the pipeline; a problem if nowhere."""
     titles = list(dict.fromkeys(entry.title(catalogue) for entry in entries))
     wanted = _title(name, catalogue) if _is_stage_value(name) else ""
     found = [i for i, entry in enumerate(entries) if wanted and entry.title(catalogue) == wanted]
     if not found:
         nearest = nearest_name(wanted.removesuffix("Stage"), titles)
         message = "the pipeline has no such stage"
-        findings.append(Finding(place, message, repr(name)[:60], "" if nearest else ", ".join(titles), nearest))
+        problems.append(problem_at(place, message, repr(name)[:60], "" if nearest else ", ".join(titles), nearest))
     return found

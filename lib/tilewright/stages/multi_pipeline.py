@@ -5,11 +5,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from tilewright.errors import InputError, KeyPath
+from tilewright.errors import InputError, KeyPath, Problem
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions
 from tilewright.stages.base import Control, Same, Stage, is_own
 from tilewright.stages.descriptions import Descriptions
-from tilewright.stages.findings import Finding
 from tilewright.stages.flow import hands_on
 from tilewright.stages.identity import identity_of
 from tilewright.stages.multi_allocation import CoreAllocation
@@ -17,6 +16,7 @@ from tilewright.stages.multi_flow import multi_flow
 from tilewright.stages.multi_items import CnProblem, CostedCnProblem, SystemProblem
 from tilewright.stages.multi_result import MultiCoreResult
 from tilewright.stages.pipeline import Pipeline, check_pipeline
+from tilewright.stages.places import is_of_setting, placed, problem_at
 from tilewright.stages.preflight_needs import prefetch_problems
 from tilewright.stages.slices import Slice, only_result
 
@@ -34,7 +34,7 @@ def check_multi_pipeline(
     onnx: bool = True,
     folder: Path | None = None,
     sliced: bool = True,
-) -> tuple[Pipeline | None, list[Finding]]:
+) -> tuple[Pipeline | None, list[Problem]]:
     """The pipeline that `value` describes, or everything that is wrong with it; None is the default pipeline.
 
     `settings` are the parameters of a run by name, `options` those that all flows have. A `sliced` pipeline is one that
@@ -42,10 +42,10 @@ def check_multi_pipeline(
     """
     flow = multi_flow(settings.get("split_layers") is True and not sliced)
     options = options or CnSearchOptions()
-    pipeline, findings = check_pipeline(value, options, onnx=onnx, folder=folder, flow=flow, settings=settings)
+    pipeline, problems = check_pipeline(value, options, onnx=onnx, folder=folder, flow=flow, settings=settings)
     if pipeline is not None and sliced:
-        findings = _what_cannot_be_sliced(pipeline)
-    return (None if findings else pipeline), findings
+        problems = _what_cannot_be_sliced(pipeline)
+    return (None if problems else pipeline), problems
 
 
 def multi_pipeline(
@@ -59,13 +59,12 @@ def multi_pipeline(
     prefix: KeyPath = ("pipeline",),
 ) -> Pipeline:
     """The same as a pipeline. Raises InputError with everything that is wrong with it and with the settings."""
-    pipeline, findings = check_multi_pipeline(value, options, settings, onnx=onnx, sliced=sliced)
+    pipeline, problems = check_multi_pipeline(value, options, settings, onnx=onnx, sliced=sliced)
     if pipeline is None:
         # What is wrong with a setting has no place in the pipeline.
         raise InputError(
             dict.fromkeys(
-                finding.problem(() if finding.place and finding.place[0] in settings else prefix, documents)
-                for finding in findings
+                placed(problem, () if is_of_setting(problem, settings) else prefix, documents) for problem in problems
             )
         )
     return pipeline
@@ -109,30 +108,30 @@ def _costing_place(stages: Sequence[Stage]) -> int | None:
     )
 
 
-def _what_cannot_be_sliced(pipeline: Pipeline) -> list[Finding]:
+def _what_cannot_be_sliced(pipeline: Pipeline) -> list[Problem]:
     """Why the verbs cannot run a pipeline: what was read is read, and results come up in the last slice alone."""
     parsers = tuple(stage.name() for stage in pipeline.parsers().stages)
     plain = [check_pipeline(None, CnSearchOptions(), onnx=onnx, flow=multi_flow())[0] for onnx in (True, False)]
-    findings = []
+    problems = []
     if not any(known is not None and known.parsers() == pipeline.parsers() for known in plain):
         message = "runs share what was read: only tilewright.run_multi_core can change the stages that read it"
         if "LayerSplitting" in parsers:
             message = "split_layers: true, or `tilewright split`, is what splits layers in a run"
-        findings.append(Finding((), message, ", ".join(parsers)))
+        problems.append(problem_at((), message, ", ".join(parsers)))
     stages = pipeline.search().stages
     place = _costing_place(stages)
     if place is None:
         message = "no stage makes costs of CnProblem; only tilewright.run_multi_core can run such a pipeline"
-        return [*findings, Finding((), message)]
+        return [*problems, problem_at((), message)]
     for stage in stages[place + 1 :]:
         if hands_on(type(stage), CostedCnProblem):
             message = (
                 f"{stage.name()} hands on costs of its own, which others could not check: replace IntraCoreMapping"
             )
-            findings.append(Finding((), message))
+            problems.append(problem_at((), message))
     for stage in stages[: place + 1]:
         looks = stage.collects is not object or stage.returns is not Same
         if looks and not is_own(type(stage)):
             message = f"{stage.name()} looks at results, which come after {stages[place].name()}: put it there"
-            findings.append(Finding((), message))
-    return findings
+            problems.append(problem_at((), message))
+    return problems

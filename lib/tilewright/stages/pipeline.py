@@ -6,17 +6,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from tilewright.errors import InputError, KeyPath, nearest_name
+from tilewright.errors import InputError, KeyPath, Problem, nearest_name
 from tilewright.search.options import OBJECTIVES, CoreSearchOptions, SearchOptions
 from tilewright.stages.base import Control, Stage, run_stages
 from tilewright.stages.default import SINGLE
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.entries import Entry, read_entries
-from tilewright.stages.findings import Finding
 from tilewright.stages.flow import Flow, hands_on
 from tilewright.stages.items import SpatialCandidate, TemporalProblem
 from tilewright.stages.parameters import make_stage
 from tilewright.stages.pipeline_order import Placed, what_does_not_fit
+from tilewright.stages.places import moved, placed, problem_at
 
 if TYPE_CHECKING:
     from tilewright.yamlfile import YamlDocument
@@ -46,9 +46,9 @@ class Pipeline:
         are looked up below `folder`; `documents` and `prefix` say where `value` is written; `flow` says what pipelines
         are made of. Raises InputError with everything that is wrong.
         """
-        pipeline, findings = check_pipeline(value, options or SearchOptions(), onnx=onnx, folder=folder, flow=flow)
-        if findings or pipeline is None:
-            raise InputError(dict.fromkeys(finding.problem(prefix, documents) for finding in findings))
+        pipeline, problems = check_pipeline(value, options or SearchOptions(), onnx=onnx, folder=folder, flow=flow)
+        if problems or pipeline is None:
+            raise InputError(dict.fromkeys(placed(problem, prefix, documents) for problem in problems))
         return pipeline
 
     def run(self, item: Any, control: Control | None = None) -> Iterator[Any]:
@@ -81,17 +81,17 @@ def check_pipeline(
     folder: Path | None = None,
     flow: Flow = SINGLE,
     settings: Mapping[str, Any] = MappingProxyType({}),
-) -> tuple[Pipeline | None, list[Finding]]:
+) -> tuple[Pipeline | None, list[Problem]]:
     """The pipeline that `value` describes, or everything that is wrong with it.
 
     `settings` are further parameters of the run, by name; what is wrong with one is told at its name alone.
     """
     default = flow.default_entries(options, onnx)
-    entries, findings = (default, []) if value is None else read_entries(value, default, flow.catalogue)
-    complete = not findings
+    entries, problems = (default, []) if value is None else read_entries(value, default, flow.catalogue)
+    complete = not problems
     placed: list[Placed] = []
     for entry in entries:
-        kind = _class_of(entry, flow, folder, findings)
+        kind = _class_of(entry, flow, folder, problems)
         if kind is None:
             continue
         if isinstance(entry.stage, Stage):
@@ -99,17 +99,17 @@ def check_pipeline(
             continue
         given = _with_objective(kind, entry, placed)
         stage, wrong = make_stage(kind, given, options, entry.parameter_place, settings)
-        findings += [finding for finding in wrong if finding not in findings]
+        problems += [problem for problem in wrong if problem not in problems]
         placed.append(Placed(kind, entry, stage))
     if complete and len(placed) == len(entries):
         # With something unknown in it, every complaint about the order could be wrong.
         placed = _with_what_goes_without_saying(placed, options, onnx, flow)
-        findings += what_does_not_fit(placed, flow)
+        problems += what_does_not_fit(placed, flow)
     stages = tuple(item.stage for item in placed if item.stage is not None)
-    return (None if findings else Pipeline(stages)), findings
+    return (None if problems else Pipeline(stages)), problems
 
 
-def _class_of(entry: Entry, flow: Flow, folder: Path | None, findings: list[Finding]) -> type[Stage] | None:
+def _class_of(entry: Entry, flow: Flow, folder: Path | None, problems: list[Problem]) -> type[Stage] | None:
     if isinstance(entry.stage, Stage):
         return type(entry.stage)
     if isinstance(entry.stage, type):
@@ -123,16 +123,16 @@ def _class_of(entry: Entry, flow: Flow, folder: Path | None, findings: list[Find
         try:
             return load_class(entry.stage, folder)
         except InputError as error:
-            findings += [Finding.of(problem, entry.place) for problem in error.problems]
+            problems += [moved(problem, entry.place) for problem in error.problems]
             return None
     short = entry.stage.removesuffix("Stage")
     if elsewhere := flow.catalogue.elsewhere(short):
-        findings.append(Finding(entry.place, f"{short} {elsewhere}"))
+        problems.append(problem_at(entry.place, f"{short} {elsewhere}"))
         return None
     names = flow.catalogue.names
     nearest = nearest_name(short, names)
     allowed = "" if nearest else ", ".join(names) + ", or the dotted path of a class of yours"
-    findings.append(Finding(entry.place, "no such stage", repr(entry.stage), allowed, nearest))
+    problems.append(problem_at(entry.place, "no such stage", repr(entry.stage), allowed, nearest))
     return None
 
 

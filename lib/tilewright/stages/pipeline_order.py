@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from tilewright.errors import KeyPath
+from tilewright.errors import KeyPath, Problem
 from tilewright.stages.base import Same, Stage, Types, type_name
 from tilewright.stages.entries import Entry
-from tilewright.stages.findings import Finding
 from tilewright.stages.flow import Flow, hands_on
 from tilewright.stages.items import OrderBatch
+from tilewright.stages.places import problem_at
 
 
 @dataclass(frozen=True)
@@ -19,14 +19,14 @@ class Placed:
     stage: Stage | None = None
 
 
-def what_does_not_fit(placed: list[Placed], flow: Flow) -> list[Finding]:
+def what_does_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
     """What is wrong with the order of stages; one kind of fault at a time, since others often only follow from it."""
     return (
         _items_that_do_not_fit(placed, flow) or _results_that_do_not_fit(placed, flow) or _missing_predecessors(placed)
     )
 
 
-def _items_that_do_not_fit(placed: list[Placed], flow: Flow) -> list[Finding]:
+def _items_that_do_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
     """The first stage that is given something else than it takes; those behind it often only follow from it."""
     current: type | None = flow.takes
     giver = flow.giver
@@ -34,20 +34,20 @@ def _items_that_do_not_fit(placed: list[Placed], flow: Flow) -> list[Finding]:
         kind = item.kind
         if current is None:
             place = item.entry.place or placed[index - 1].entry.place
-            return [Finding(place, f"{kind.name()} cannot come after {giver}, which ends a pipeline")]
+            return [problem_at(place, f"{kind.name()} cannot come after {giver}, which ends a pipeline")]
         if not issubclass(current, kind.takes):
             remedy = _remedy(kind.takes, index, placed, giver, flow)
             message = f"{kind.name()} takes {type_name(kind.takes)}, but gets {type_name(current)} from {giver}{remedy}"
-            return [Finding(item.entry.place or _nearest_place(placed, index), message)]
+            return [problem_at(item.entry.place or _nearest_place(placed, index), message)]
         if kind.exports and current is OrderBatch:
             message = f"{kind.name()} would write a file for every batch of loop orders; put it before {giver}"
-            return [Finding(item.entry.place or _nearest_place(placed, index), message)]
+            return [problem_at(item.entry.place or _nearest_place(placed, index), message)]
         if kind.gives is not Same:
             current, giver = kind.gives, kind.name()
     if current is not None:
         last = " or ".join(flow.ends_with)
         message = f"the pipeline ends with {type_name(current)} from {giver}: the last stage must be {last}"
-        return [Finding((), message)]
+        return [problem_at((), message)]
     return []
 
 
@@ -63,7 +63,7 @@ def _remedy(wanted: type, index: int, placed: list[Placed], giver: str, flow: Fl
     return f"; put {' or '.join(givers)} before it" if givers else ""
 
 
-def _results_that_do_not_fit(placed: list[Placed], flow: Flow) -> list[Finding]:
+def _results_that_do_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
     if not placed or placed[-1].kind.gives is not None:
         return []
     found = []
@@ -75,12 +75,12 @@ def _results_that_do_not_fit(placed: list[Placed], flow: Flow) -> list[Finding]:
             got = f"but gets {type_name(current)} back from {giver}"
             message = f"{kind.name()} collects {type_name(kind.collects)}, {got}"
             belongs = _where_it_belongs(kind.collects, placed[:index])
-            found.append(Finding(placed[index].entry.place or _nearest_place(placed, index), message + belongs))
+            found.append(problem_at(placed[index].entry.place or _nearest_place(placed, index), message + belongs))
         if kind.returns is not Same:
             current, giver = kind.returns, kind.name()
     if flow.collects and not _is_one_of(current, flow.collects) and not found:
         message = f"the pipeline must end in {type_name(flow.collects)}, but {giver} yields {type_name(current)}"
-        found.append(Finding(_nearest_place(placed, 0), message))
+        found.append(problem_at(_nearest_place(placed, 0), message))
     return found
 
 
@@ -93,7 +93,7 @@ def _is_one_of(kind: type, allowed: Types) -> bool:
     return issubclass(kind, allowed)
 
 
-def _missing_predecessors(placed: list[Placed]) -> list[Finding]:
+def _missing_predecessors(placed: list[Placed]) -> list[Problem]:
     found = []
     for index, item in enumerate(placed):
         # A subclass of a stage is one of its kind.
@@ -102,7 +102,7 @@ def _missing_predecessors(placed: list[Placed]) -> list[Finding]:
             later = any(other.kind.name() in item.kind.needs for other in placed[index + 1 :])
             wanted = " or ".join(item.kind.needs)
             message = f"{item.kind.name()} needs {wanted} before it" + (", which comes later" if later else "")
-            found.append(Finding(item.entry.place or _nearest_place(placed, index), message))
+            found.append(problem_at(item.entry.place or _nearest_place(placed, index), message))
     return found
 
 

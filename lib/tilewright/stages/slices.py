@@ -37,9 +37,9 @@ class Slice:
 
         Raises InputError with all that are wrong.
         """
-        stage, findings = make_stage(kind, {}, options or CnSearchOptions(), (), settings)
+        stage, problems = make_stage(kind, {}, options or CnSearchOptions(), (), settings)
         if stage is None:
-            raise InputError(dict.fromkeys(finding.problem() for finding in findings))
+            raise InputError(dict.fromkeys(problems))
         return cls((stage,))
 
     def result(self, item: Any, kind: type[T], control: Control | None = None) -> T:

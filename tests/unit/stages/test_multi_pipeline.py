@@ -26,6 +26,7 @@ from tilewright.stages.multi_allocation import InterCoreMapping, in_place_of_sea
 from tilewright.stages.multi_costs import IntraCoreMapping, core_costs
 from tilewright.stages.multi_pipeline import check_multi_pipeline, run_whole, slice_of
 from tilewright.stages.multi_tiling import GenerateCNWorkloadHybrid
+from tilewright.stages.places import placed
 from tilewright.stages.slices import Slice
 from tilewright.yamlfile import parse_yaml
 
@@ -178,8 +179,8 @@ def test_everything_is_told_with_its_line() -> None:
     """From a file; what is wrong with a setting beside the pipeline is told at the setting."""
     text = "pipeline:\n- set: IntraCoreMapping\n  parameters:\n    lpf_limti: 3\n- drop: InterCoreMaping\n"
     document = parse_yaml(text, "run.yaml")
-    _, findings = check_multi_pipeline(document.data["pipeline"], SearchOptions())
-    problems = [finding.problem(("pipeline",), [document]) for finding in findings]
+    _, problems = check_multi_pipeline(document.data["pipeline"], SearchOptions())
+    problems = [placed(problem, ("pipeline",), [document]) for problem in problems]
     assert sorted((problem.file, problem.line) for problem in problems) == [("run.yaml", 4), ("run.yaml", 5)]
     both = said([{"drop": "InterCoreMaping"}], nb_ga_individuals="many").splitlines()
     assert "nb_ga_individuals: wrong kind of value, got 'many' (allowed: a whole number)" in both
