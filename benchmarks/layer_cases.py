@@ -15,8 +15,8 @@ from tilewright import parse_workload
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.mapping.constraints import MappingConstraints
-from tilewright.mapping.loop_factors import loop_multiset
 from tilewright.mapping.spatial_generation import spatial_candidates
+from tilewright.mapping.temporal import loop_multiset
 from tilewright.mapping.yaml_reader import read_mapping
 from tilewright.search.evaluate import PreparedProblem, prepare
 from tilewright.search.options import SearchOptions

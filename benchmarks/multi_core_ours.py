@@ -33,7 +33,7 @@ from tilewright.allocation.search import schedule_judge, search_allocation  # no
 from tilewright.allocation.space import allocation_space  # noqa: E402
 from tilewright.fusion.generation import build_cn_graph  # noqa: E402
 from tilewright.fusion.graph import CnGraph  # noqa: E402
-from tilewright.fusion.outer_loops import Tiling  # noqa: E402
+from tilewright.fusion.tiling import Tiling  # noqa: E402
 from tilewright.fusion.tiling_options import TilingOptions, network_tiling  # noqa: E402
 from tilewright.hardware.source import parse_accelerator  # noqa: E402
 from tilewright.hardware.system import MultiCoreAccelerator  # noqa: E402
@@ -41,13 +41,12 @@ from tilewright.mapping.constraints import Mapping  # noqa: E402
 from tilewright.mapping.yaml_reader import read_mapping  # noqa: E402
 from tilewright.scheduling.assembly import AssembledProblem, scheduling_problem  # noqa: E402
 from tilewright.scheduling.bounds.lower_bounds import lower_bounds  # noqa: E402
-from tilewright.scheduling.core_costs import CoreCostRow  # noqa: E402
-from tilewright.scheduling.cost_classes import cost_classes  # noqa: E402
+from tilewright.scheduling.core_costs import CoreCostRow, cost_classes  # noqa: E402
 from tilewright.scheduling.options import ScheduleOptions  # noqa: E402
 from tilewright.scheduling.simulate import Scheduler  # noqa: E402
 from tilewright.search.options import SearchOptions  # noqa: E402
-from tilewright.stages.cn_needs import class_needs  # noqa: E402
-from tilewright.stages.intra_core_mapping import map_core  # noqa: E402
+from tilewright.stages.multi.core_mapping import map_core  # noqa: E402
+from tilewright.stages.multi.cost_rows import class_needs  # noqa: E402
 from tilewright.workload.graph import Workload  # noqa: E402
 from tilewright.workload.source import parse_workload  # noqa: E402
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from tilewright.search.options import CoreSearchOptions
     from tilewright.search.store import Store
     from tilewright.stages.base import Stage
-    from tilewright.stages.multi_items import CnProblem, CostedCnProblem
-    from tilewright.stages.multi_result import MultiCoreResult
-    from tilewright.stages.multi_run import MultiCoreProblem
+    from tilewright.stages.multi.items import CnProblem, CostedCnProblem
+    from tilewright.stages.multi.result import MultiCoreResult
+    from tilewright.stages.multi.run import MultiCoreProblem
     from tilewright.stages.pipeline import Pipeline
     from tilewright.workload.network_options import NetworkOptions
 
@@ -48,7 +48,7 @@ def cns(
     with `strict` for work that is not costed.
     """
     from tilewright.stages.base import run_stages
-    from tilewright.stages.multi_tiling import GenerateCNWorkloadHybrid
+    from tilewright.stages.multi.tiling import GenerateCNWorkloadHybrid
 
     stage = _made(GenerateCNWorkloadHybrid, None, settings)
     problem = _read(workload, hardware, mapping, network_options)
@@ -72,7 +72,7 @@ def cost(
     Raises InputError for wrong options and stages, and for a core that is not there.
     """
     from tilewright.stages.base import Control, run_stages
-    from tilewright.stages.multi_costs import IntraCoreMapping
+    from tilewright.stages.multi.costs import IntraCoreMapping
 
     stage = _made(IntraCoreMapping, options, settings)
     wanted = replace(cns, core_files=(core,)) if core else cns
@@ -87,7 +87,7 @@ def allocate(
     Raises InputError for wrong settings, MappingError where no allocation has a schedule.
     """
     from tilewright.stages.base import Control, run_stages
-    from tilewright.stages.multi_allocation import InterCoreMapping
+    from tilewright.stages.multi.allocation import InterCoreMapping
 
     stage = _made(InterCoreMapping, None, settings)
     return next(run_stages((stage,), costed, Control(threads, exports=Path(exports))))  # type: ignore[no-any-return]
@@ -103,7 +103,7 @@ def schedule(
     Raises InputError for cores that do not fit, MappingError where the allocation has no schedule.
     """
     from tilewright.stages.base import run_stages
-    from tilewright.stages.multi_allocation import FixedAllocation
+    from tilewright.stages.multi.allocation import FixedAllocation
 
     stage = _made(FixedAllocation, None, {**settings, "genome_of": partial(_genome_of, cores)})
     return next(run_stages((stage,), costed))  # type: ignore[no-any-return]
@@ -133,7 +133,7 @@ def run_multi_core(
     """
     from tilewright.stages.base import Control
     from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.multi_pipeline import multi_pipeline, run_whole
+    from tilewright.stages.multi.pipeline import multi_pipeline, run_whole
     from tilewright.stages.pipeline import Pipeline
     from tilewright.workload.network_options import NetworkOptions
     from tilewright.workload.source import LAYERS, kind_of_source
@@ -171,7 +171,7 @@ def _read(
     mapping: MappingSource,
     network_options: "NetworkOptions | None",
 ) -> Any:
-    from tilewright.stages.multi_inputs import read_descriptions
+    from tilewright.stages.multi.inputs import read_descriptions
 
     return read_descriptions(hardware, workload, mapping, network_options)
 
@@ -211,8 +211,8 @@ def _unknown(settings: Table[str, Any], known: Sequence[str]) -> list[Problem]:
 
 def _genome_of(cores: "Cores | MultiCoreResult | None", problem: "MultiCoreProblem") -> "Genome":
     """The cores of parts with a choice. Raises InputError with every layer or core that is wrong or missing."""
-    from tilewright.stages.multi_result import MultiCoreResult
-    from tilewright.stages.multi_run import only_genome
+    from tilewright.stages.multi.result import MultiCoreResult
+    from tilewright.stages.multi.run import only_genome
 
     space, names = problem.space, problem.assembled.names
     if cores is None:

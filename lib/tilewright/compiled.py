@@ -22,7 +22,7 @@ import numpy as np
 
 _PACKAGE = Path(__file__).resolve().parent
 _KERNEL_SOURCES = (
-    "compiled.py", "record_pointer.py", "profile.py", "hardware/core.py", "cost/*.py", "mapping/temporal_ordering.py",
+    "compiled.py", "record_pointer.py", "profile.py", "hardware/core.py", "cost/*.py", "mapping/temporal.py",
     "**/*_record.py", "**/*_kernel.py",
 )  # fmt: skip
 """Files with kernels, and those whose constants kernels take in when they are compiled."""

@@ -2,6 +2,8 @@
 
 A user error is a list of `Problem`s, all of those found in one pass, each with a place in a file, so that one
 reading of the message is enough to mend the file.
+
+Many layers that fail for one cause are one message: what tells causes apart, and names in short.
 """
 
 import difflib
@@ -195,3 +197,26 @@ def nearest_name(name: str, candidates: Sequence[str]) -> str:
     folded = {candidate.lower(): candidate for candidate in candidates}
     matches = difflib.get_close_matches(name.lower(), list(folded), n=1, cutoff=0.6)
     return folded[matches[0]] if matches else ""
+
+
+MOST_NAMED = 4
+_SPATIAL_MAPPING = re.compile(r"\bwith (?:no spatial unrolling|D\d+: [^:;]*(?:; D\d+: [^:;]*)*): ")
+_NUMBER = re.compile(r"(?<![\w.'])\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?![\w'])")
+"""A number by itself: digits in the name of a memory or of a dimension belong to the name."""
+
+
+def cause_of(reasons: Iterable[str]) -> tuple[str, ...]:
+    """What reasons have in common with those of other layers: each once, without its spatial mapping and numbers."""
+    parts = (part for reason in reasons for part in re.split(r"; (?=with )", reason))
+    return tuple(dict.fromkeys(_NUMBER.sub("#", _SPATIAL_MAPPING.sub("", part.strip())) for part in parts))
+
+
+def some_of(names: Sequence[str], most: int = MOST_NAMED) -> str:
+    """The first names, and how many more there are: conv1, conv2 and 3 more."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
+
+
+def count_of(number: int, one: str) -> str:
+    """A number of things: 1 layer, 1,024 layers."""
+    return f"{number:,} {one}{'' if number == 1 else 's'}"

@@ -14,8 +14,7 @@ from tilewright.hardware.yaml_schema import hardware_schema
 from tilewright.mapping.yaml_reader import mapping_of
 from tilewright.mapping.yaml_schema import mapping_schema
 from tilewright.profile import REFERENCE
-from tilewright.workload.yaml_reader import workload_of
-from tilewright.workload.yaml_schema import workload_schema
+from tilewright.workload.yaml_reader import workload_of, workload_schema
 from tilewright.yamlfile import load_yaml
 
 SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {

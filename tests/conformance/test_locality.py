@@ -16,7 +16,7 @@ from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.mapping.constraints import Mapping, MappingConstraints
-from tilewright.mapping.data_locality import MemoryReach, find_memory_reach, remove_unused_memories
+from tilewright.mapping.locality import MemoryReach, find_memory_reach, remove_unused_memories
 from tilewright.mapping.yaml_reader import read_mapping
 from tilewright.profile import CORRECTED, REFERENCE
 from tilewright.search.options import SearchOptions

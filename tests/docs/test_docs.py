@@ -10,12 +10,10 @@ from tilewright.cost.record import record_row
 from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.mapping.yaml_reader import read_mapping
 from tilewright.profile import SWITCHES
-from tilewright.report.access_checks import CORE_CHECKS
-from tilewright.report.checks import RECORD_CHECKS
-from tilewright.report.legends import runs_legend
+from tilewright.report.checks import CORE_CHECKS, RECORD_CHECKS
 from tilewright.report.pareto import COLUMNS
 from tilewright.report.run_tables import multi_text, runs_table
-from tilewright.report.tables import layer_table, summary_row, summary_text
+from tilewright.report.tables import layer_table, runs_legend, summary_row, summary_text
 from tilewright.search.evaluate import evaluate
 from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_workload

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import tilewright
 from tilewright.stages import Pipeline
-from tilewright.stages.saving import SimpleSave
 from tilewright.stages.temporal import Loma
+from tilewright.stages.watchers import SimpleSave
 
 HARDWARE, MAPPING = "config/hardware/cube_3d.yaml", "config/mapping/cube_3d.yaml"
 WORKLOAD = [

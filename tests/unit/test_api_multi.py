@@ -8,8 +8,8 @@ import onnx
 import pytest
 import tilewright
 from tilewright.hardware.system import MultiCoreAccelerator
-from tilewright.stages.multi_allocation import InterCoreMapping
-from tilewright.stages.multi_pipeline import multi_pipeline
+from tilewright.stages.multi.allocation import InterCoreMapping
+from tilewright.stages.multi.pipeline import multi_pipeline
 
 from tests.unit.cli.multi_core import HARDWARE, MAPPING, write_network
 from tests.unit.stages.multi_cases import GA, LAYERS

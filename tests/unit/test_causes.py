@@ -1,7 +1,7 @@
 """Which failures are alike."""
 
 import pytest
-from tilewright.causes import cause_of, count_of, some_of
+from tilewright.errors import cause_of, count_of, some_of
 
 SMALL = "with D1: K 32; D2: C 3: memory 'rf_128B' is too small for the tile of W: needs 8 bits, has 4"
 

@@ -11,9 +11,9 @@ from tilewright import compiled
 from tilewright.cost.problem import PROBLEM_DTYPE, Problem
 from tilewright.cost.workspace import WORKSPACE_DTYPE, new_workspace
 from tilewright.mapping.constraints import MappingConstraints
-from tilewright.search.batch_kernel import BLOCK_DTYPE, cost_block
-from tilewright.search.block import cost_rows, new_block
+from tilewright.search.blocks import cost_rows, new_block
 from tilewright.search.evaluate import prepare
+from tilewright.search.loma_kernel import BLOCK_DTYPE, cost_block
 from tilewright.search.options import SearchOptions
 from tilewright.sources import parse_accelerator, parse_workload
 

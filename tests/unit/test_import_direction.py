@@ -10,7 +10,7 @@ import tilewright
 
 PACKAGE = Path(tilewright.__file__).parent
 LEVELS = (
-    ("causes", "compiled", "errors", "operator_groups", "registry", "steps"),
+    ("compiled", "errors", "operator_groups", "registry", "steps"),
     ("parameters", "record_pointer", "stage_table", "units", "yamlfile"),
     ("profile",),
     ("file_kinds", "validation"),

@@ -1,13 +1,22 @@
-"""What a search over allocations found, as objects and as plain tables."""
+"""What a search over allocations found, as objects and as plain tables.
+
+`allocation.json`: the chosen allocation, what it was chosen from, and reading it back.
+
+Cores are named by their ids in the accelerator file, layers by their numbers in the CN graph.
+"""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from tilewright.allocation.point import Evaluation
 from tilewright.allocation.space import AllocationSpace, Genome
-from tilewright.scheduling.problem import Integers
+from tilewright.errors import InputError, Problem
+from tilewright.scheduling.assembly import SystemNames
+from tilewright.scheduling.problem import Booleans, Integers
 
 REASONS_SHOWN = 10
 
@@ -110,3 +119,118 @@ def summary(result: AllocationResult) -> dict[str, Any]:
         "excluded_cores": [asdict(exclusion) for exclusion in result.space.exclusions],
         "stopped_by": result.stopped_by,
     }
+
+
+SCHEMA = "tilewright/allocation"
+
+
+@dataclass(frozen=True)
+class SingleCore:
+    """The network on one core as far as it can run there, the other parts on their fastest cores."""
+
+    core: int
+    """Column."""
+    parts_elsewhere: int
+    parts: int
+    latency_cycles: int
+    energy_pj: float
+    energy_parts_pj: Mapping[str, Any]
+    """on_core, and link_pj and memory_pj of each cause of movement."""
+
+
+def allocation_document(
+    result: AllocationResult, names: SystemNames, settings: Mapping[str, Any], single_cores: Sequence[SingleCore]
+) -> dict[str, Any]:
+    """What a search found, as plain data. `settings` are those of the schedules."""
+    ids = names.core_ids
+    search = summary(result)
+    exclusions = search.pop("excluded_cores")
+    return {
+        "workload": names.network,
+        "hardware": names.accelerator,
+        "objective": result.objective,
+        "settings": dict(settings),
+        "search": search,
+        **_figures(result.chosen),
+        "allocation": [
+            {
+                "layer": row["layer"],
+                "name": names.layer_names[row["layer"]],
+                "group": row["group"],
+                "core": ids[row["core"]],
+                "core_name": names.core_files[row["core"]],
+                "is_only_choice": row["is_only_choice"],
+            }
+            for row in allocation_table(result.space, result.chosen.genome)
+        ],
+        "front": [{**row, "cores": [ids[core] for core in row["cores"]]} for row in pareto_table(result)],
+        "excluded_cores": [
+            {
+                "layer": row["layer"],
+                "name": names.layer_names[row["layer"]],
+                "group": row["group"],
+                "core": ids[row["core"]],
+                "reason": row["reason"],
+            }
+            for row in exclusions
+        ],
+        "single_core": [
+            {
+                "core": ids[single.core],
+                "core_name": names.core_files[single.core],
+                "parts": single.parts,
+                "parts_elsewhere": single.parts_elsewhere,
+                "latency_cycles": single.latency_cycles,
+                "energy_pj": single.energy_pj,
+                "edp": single.latency_cycles * single.energy_pj,
+                "energy_parts_pj": dict(single.energy_parts_pj),
+            }
+            for single in single_cores
+        ],
+    }
+
+
+def _figures(point: Evaluation) -> dict[str, Any]:
+    return {"latency_cycles": point.latency_cycles, "energy_pj": point.energy_pj, "edp": point.edp}
+
+
+def allocation_genome(document: Mapping[str, Any], space: AllocationSpace, names: SystemNames, file: str) -> Genome:
+    """The genome of the allocation in a document. Raises InputError where it is of another CN graph or accelerator."""
+    column = {core_id: place for place, core_id in enumerate(names.core_ids)}
+    rows = document["allocation"]
+    found = {(row["layer"], row["group"]): row["core"] for row in rows}
+    problems = []
+    if set(found) != set(space.parts) or any(row["name"] != _layer_name(names, row["layer"]) for row in rows):
+        message = "is of another CN graph"
+        problems.append(Problem(message, file, value=f"{len(found)} parts", allowed=f"the {len(space.parts)} parts"))
+    unknown = sorted({core for core in found.values() if core not in column})
+    if unknown:
+        allowed = ", ".join(map(str, names.core_ids))
+        problems.append(Problem("names a core that does not exist", file, value=str(unknown[0]), allowed=allowed))
+    if problems:
+        raise InputError(problems)
+    return space.genome([column[found[part]] for part in space.parts])
+
+
+def _layer_name(names: SystemNames, layer: int) -> str:
+    return names.layer_names[layer] if layer < len(names.layer_names) else ""
+
+
+def layer_cores(space: AllocationSpace, genome: Genome, names: SystemNames) -> dict[int, list[int]]:
+    """Layer -> core id of each of its groups; groups without CNs get that of the group before."""
+    cores_of: dict[int, list[int]] = {}
+    for (layer, group), core in zip(space.parts, space.part_cores(genome), strict=True):
+        cores = cores_of.setdefault(layer, [])
+        core_id = names.core_ids[core]
+        cores += [cores[-1] if cores else core_id] * (group - len(cores))
+        cores.append(core_id)
+    return cores_of
+
+
+def allowed_cores(space: AllocationSpace, core_count: int) -> Booleans:
+    """[cn, core] whether the space lets a CN run on a core, for lower bounds."""
+    allowed = np.zeros((len(space.parts), core_count), np.bool_)
+    for part, cores in enumerate(space.choices):
+        allowed[part, list(cores)] = True
+    found: Booleans = allowed[space.part_of_cn]
+    return found

@@ -1,6 +1,8 @@
 """The one text form of JSON that tilewright writes: keys in the order that the code gives, shortest exact floats.
 
 Two equal results are equal bytes, on every machine and with any hash seed.
+
+Files that people name.
 """
 
 import json
@@ -8,10 +10,11 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from tilewright.errors import InputError, Problem
+from tilewright.errors import InputError, Problem, nearest_name
 
 JsonValue = Mapping[str, Any] | Sequence[Any] | str | int | float | bool | None
 
@@ -71,3 +74,23 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+FilePath = str | PathLike[str]
+YAML_SUFFIXES = (".yaml", ".yml")
+
+
+def existing_file(source: FilePath, what: str) -> Path:
+    """`source` as a path. Raises InputError, with the nearest name beside it, if there is no such file."""
+    path = Path(source)
+    if path.is_file():
+        return path
+    if path.is_dir():
+        raise InputError([Problem(f"the {what} file is a folder", str(path))])
+    siblings = sorted(item.name for item in path.parent.iterdir()) if path.parent.is_dir() else []
+    raise InputError([Problem(f"no such {what} file", str(path), nearest=nearest_name(path.name, siblings))])
+
+
+def file_of(source: object) -> str:
+    """The path of a source that is a file, else ''."""
+    return str(source) if isinstance(source, str | PathLike) else ""

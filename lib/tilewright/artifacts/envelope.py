@@ -2,15 +2,18 @@
 
 Both say what they are (schema, version), where they come from (provenance: versions and digests, never times or
 paths) and carry a digest of their content, so that a truncated or edited file is noticed when it is read.
+
+Dataclasses as artifacts.
 """
 
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tilewright.artifacts.canonical import canonical_text, document_text, write_atomically
+from tilewright.artifacts.codec import decode
 from tilewright.artifacts.digests import content_digest
 from tilewright.errors import ArtifactError, Problem
 
@@ -134,3 +137,14 @@ def _verify_digest(path: Path | str, artifact: Artifact) -> None:
 
 def _damaged(path: Path | str, reason: str) -> ArtifactError:
     return ArtifactError([Problem(f"artifact is damaged: {reason}; {REMEDY}", str(path))])
+
+
+Parsed = TypeVar("Parsed")
+
+
+def read_object(kind: type[Parsed], path: Path, schema: str) -> Parsed:
+    """The dataclass in an artifact. Raises ArtifactError."""
+    try:
+        return decode(kind, read_artifact(path, schema).payload)
+    except ValueError as error:
+        raise ArtifactError([Problem(f"artifact does not fit this version: {error}", str(path))]) from error

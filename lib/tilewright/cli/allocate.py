@@ -24,7 +24,7 @@ from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.allocation.result import AllocationResult
-    from tilewright.stages.slices import Slice
+    from tilewright.stages.multi.slices import Slice
 
 
 @click.command()
@@ -62,12 +62,12 @@ def command(
     --workload config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml --cns out --costs out/cost
     -o out
     """
-    from tilewright.allocation.document import SCHEMA, allocation_document
     from tilewright.allocation.evaluate import INTERRUPTED
-    from tilewright.stages import multi_run
+    from tilewright.allocation.result import SCHEMA, allocation_document
     from tilewright.stages.base import Control
-    from tilewright.stages.multi_inputs import read_inputs
-    from tilewright.stages.multi_result import MultiCoreResult
+    from tilewright.stages.multi import run
+    from tilewright.stages.multi.inputs import read_inputs
+    from tilewright.stages.multi.result import MultiCoreResult
 
     told = Problems()
     asked, chosen = told.attempt(search), told.attempt(settings)
@@ -86,7 +86,7 @@ def command(
     found = stages.result(inputs, MultiCoreResult, control)
     problem, result, settings_stated = found.problem, found.allocation, found.problem.settings.stated()
     is_cut_short = result.stopped_by == INTERRUPTED
-    singles = multi_run.single_cores(problem) if single_core and not is_cut_short else ()
+    singles = run.single_cores(problem) if single_core and not is_cut_short else ()
     document = allocation_document(result, problem.assembled.names, settings_stated, singles)
     if output:
         options = {key: value for key, value in vars(asked).items() if key != "threads"} | settings_stated
@@ -94,7 +94,7 @@ def command(
         made_by = provenance("allocate", input_digests(inputs, cns, costs), stated)
         write_atomically(output / GENERATIONS, _csv_of_generations(result))
         write_atomically(output / PARETO, _csv_of_front(document))
-        write_atomically(output / FIXED_MAPPING, multi_run.fixed_mapping_text(problem, result.chosen.genome))
+        write_atomically(output / FIXED_MAPPING, run.fixed_mapping_text(problem, result.chosen.genome))
         write_document(output / ALLOCATION, SCHEMA, document, made_by)
     _show(document, result, output, verbose, as_json)
     if is_cut_short:
@@ -105,7 +105,7 @@ def command(
 def _stages(pipeline: str, search: AllocationOptions, settings: ScheduleSettings, output: Path | None) -> "Slice":
     """The stages that search. Raises InputError where one of them writes files and there is no folder for them."""
     from tilewright.search.options import CnSearchOptions
-    from tilewright.stages.multi_allocation import InterCoreMapping
+    from tilewright.stages.multi.allocation import InterCoreMapping
 
     of_run = {**search.as_dict(), **settings.as_dict()}
     stages = read_slice("allocate", InterCoreMapping, pipeline, search.part(CnSearchOptions), of_run)

@@ -24,11 +24,11 @@ def check_folder(
     CN graph, cost tables and allocation are looked at where the folder has them; with hardware, workload and mapping
     the scheduling problem is made again and compared. Raises InputError for files that are damaged, or missing in part.
     """
-    from tilewright.fusion.artifact import read_cn_graph
+    from tilewright.fusion.graph import read_cn_graph
     from tilewright.report.multi.checks import check_multi_run
     from tilewright.report.multi.summary import SCHEMA
-    from tilewright.scheduling.artifact import read_schedule
     from tilewright.scheduling.core_costs import read_core_costs
+    from tilewright.scheduling.result import read_schedule
 
     artifact = read_schedule(run / SCHEDULE)
     summary = read_artifact(run / SUMMARY, SCHEMA)
@@ -60,7 +60,7 @@ def _assembled(
         raise InputError([Problem("is needed too: the problem is made of all three", path=name) for name in missing])
     from tilewright.scheduling.assembly import model_problem
     from tilewright.scheduling.settings import ScheduleSettings
-    from tilewright.stages.multi_inputs import read_inputs
+    from tilewright.stages.multi.inputs import read_inputs
 
     inputs = read_inputs(hardware, workload, mapping, run, run / COSTS, network_options)
     found = inputs.descriptions

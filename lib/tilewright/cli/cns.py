@@ -18,7 +18,7 @@ from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.fusion.graph import CnGraph
-    from tilewright.stages.system_problem import SystemProblem
+    from tilewright.stages.multi.problem import SystemProblem
 
 _MOST_NOTICES = 20
 """Notices told without -v; the artifact has those of the tiling."""
@@ -53,11 +53,11 @@ def command(
     """
     from tilewright.stages.base import Control
     from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.multi_items import CnProblem
-    from tilewright.stages.multi_tiling import GenerateCNWorkloadHybrid
-    from tilewright.stages.preflight import check_cn_graph
-    from tilewright.stages.preflight_files import read_checked
-    from tilewright.stages.slices import Slice
+    from tilewright.stages.multi.items import CnProblem
+    from tilewright.stages.multi.slices import Slice
+    from tilewright.stages.multi.tiling import GenerateCNWorkloadHybrid
+    from tilewright.stages.preflight.files import read_checked
+    from tilewright.stages.preflight.network import check_cn_graph
 
     def tell(notices: Sequence[str]) -> None:
         _echo_some(notices, verbose)
@@ -88,8 +88,8 @@ def command(
 
 
 def _write(folder: Path, problem: "SystemProblem", stated: dict[str, Any], graph: "CnGraph") -> None:
-    from tilewright.fusion.artifact import write_cn_graph
-    from tilewright.stages.system_problem import input_digests
+    from tilewright.fusion.graph import write_cn_graph
+    from tilewright.stages.multi.problem import input_digests
 
     make_folder(folder)
     made_by = provenance("cns", input_digests(problem), stated)

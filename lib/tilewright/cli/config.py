@@ -10,8 +10,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tilewright.cli.config_files import DESCRIPTIONS, find_file, known_files, mapping_for, name_of, some_of
-from tilewright.cli.config_globs import Globs, expand_choices, expand_run, is_glob, matching
+from tilewright.cli.config_files import (
+    DESCRIPTIONS,
+    Globs,
+    expand_choices,
+    expand_run,
+    find_file,
+    is_glob,
+    known_files,
+    mapping_for,
+    matching,
+    name_of,
+    some_of,
+)
 from tilewright.cli.multi_digests import is_system
 from tilewright.cli.network_config import NETWORK_KEYS, network_arguments
 from tilewright.cli.pipeline_config import read_stages

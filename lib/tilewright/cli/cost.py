@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from tilewright.fusion.graph import CnGraph
     from tilewright.scheduling.core_costs import CoreCostRow
-    from tilewright.stages.system_problem import SystemProblem
+    from tilewright.stages.multi.problem import SystemProblem
 
 
 @click.command()
@@ -71,9 +71,9 @@ def command(
     from tilewright.scheduling.core_costs import write_core_costs
     from tilewright.search.store import Store
     from tilewright.stages.base import Control
-    from tilewright.stages.cut_lanes_of_cns import cut_lanes_notices_of_cns
-    from tilewright.stages.multi_costs import IntraCoreMapping, core_costs, cost_model
-    from tilewright.stages.multi_items import CnProblem
+    from tilewright.stages.multi.costs import IntraCoreMapping, core_costs, cost_model
+    from tilewright.stages.multi.cut_lanes import cut_lanes_notices_of_cns
+    from tilewright.stages.multi.items import CnProblem
 
     told = Problems()
     chosen = told.attempt(options)
@@ -96,7 +96,7 @@ def command(
     except KeyboardInterrupt as error:
         raise InterruptedRunError(_kept(len(finished), None if no_store else store)) from error
     if output:
-        from tilewright.stages.origins import cost_inputs
+        from tilewright.stages.multi.inputs import cost_inputs
 
         stated = stages.stated(encode(chosen), model=cost_model(stages))
         digests = cost_inputs(described, core, graph, read_artifact(cns / CN_GRAPH).digest)
@@ -108,11 +108,11 @@ def _read(
     hardware: Path, workload: Path, mapping: Path, cns: Path, core: str, options: NetworkOptions
 ) -> "tuple[SystemProblem, CnGraph]":
     """The descriptions and the CN graph. Raises InputError with everything that is wrong with them or the core."""
-    from tilewright.fusion.artifact import read_cn_graph
-    from tilewright.stages.intra_core_mapping import unknown_core_file
-    from tilewright.stages.multi_inputs import graph_problems, read_descriptions
-    from tilewright.stages.preflight_dataflows import dataflow_problems
-    from tilewright.stages.preflight_needs import offchip_problems
+    from tilewright.fusion.graph import read_cn_graph
+    from tilewright.stages.multi.core_mapping import unknown_core_file
+    from tilewright.stages.multi.inputs import graph_problems, read_descriptions
+    from tilewright.stages.preflight.cores import dataflow_problems
+    from tilewright.stages.preflight.needs import offchip_problems
 
     told = Problems()
     described = told.attempt(read_descriptions, hardware, workload, mapping, options)

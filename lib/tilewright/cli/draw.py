@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from tilewright.artifacts.canonical import writing
-from tilewright.artifacts.files import FilePath
+from tilewright.artifacts.canonical import FilePath, writing
 from tilewright.cli.options import FILE, common_options, echo_paths
 from tilewright.cli.report import keep_font_cache_here
 from tilewright.hardware.source import AcceleratorSource, parse_accelerator

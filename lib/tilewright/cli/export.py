@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.canonical import write_atomically
-from tilewright.artifacts.files import FilePath
+from tilewright.artifacts.canonical import FilePath, write_atomically
 from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, network_options
 from tilewright.cli.runs import read_records, read_summary
 from tilewright.errors import InputError, Problem
@@ -108,7 +107,7 @@ def export(
 
 def _text(form: str, run: Path, records: "tuple[LayerRecord, ...]", hardware: FilePath | None) -> str:
     from tilewright.api import export_loop_nests, export_mapping
-    from tilewright.peers.zigzag.exports.loop_ordering import network_loop_orderings
+    from tilewright.peers.zigzag.exports.files import network_loop_orderings
 
     if form == MAPPING:
         return export_mapping(records, hardware)

@@ -74,9 +74,8 @@ def command(
     from tilewright.search.store import Store
     from tilewright.stages import run as engine
     from tilewright.stages.base import Control
-    from tilewright.stages.cut_lanes_notices import cut_lanes_notices
     from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.written_files import written_files
+    from tilewright.stages.notices import cut_lanes_notices, written_files
 
     chosen = options()
     stages = _pipeline(pipeline, chosen, workload)
@@ -107,7 +106,7 @@ def command(
 
 def _pipeline(given: str, options: SearchOptions, workload: Path) -> "Pipeline":
     """The pipeline of the command line; parsers of descriptions of layers and of networks differ."""
-    from tilewright.artifacts.files import YAML_SUFFIXES
+    from tilewright.artifacts.canonical import YAML_SUFFIXES
     from tilewright.stages.pipeline import Pipeline
 
     document = read_pipeline(given)

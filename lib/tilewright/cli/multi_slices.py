@@ -11,7 +11,7 @@ from tilewright.cli.options import Function, read_pipeline
 if TYPE_CHECKING:
     from tilewright.search.options import CoreSearchOptions
     from tilewright.stages.base import Stage
-    from tilewright.stages.slices import Slice
+    from tilewright.stages.multi.slices import Slice
 
 
 def slice_option(function: Function) -> Function:
@@ -34,12 +34,12 @@ def read_slice(
 
     `options` and `settings` are those of the verb. Raises InputError with everything that is wrong with the pipeline.
     """
-    from tilewright.stages.slices import Slice
+    from tilewright.stages.multi.slices import Slice
 
     document = read_pipeline(text)
     if document is None:
         return Slice.default(default, options, settings)
-    from tilewright.stages.multi_pipeline import multi_pipeline, slice_of
+    from tilewright.stages.multi.pipeline import multi_pipeline, slice_of
 
     keyed = isinstance(document.data, dict) and "pipeline" in document.data
     pipeline = multi_pipeline(

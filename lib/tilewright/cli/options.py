@@ -70,7 +70,7 @@ def read_pipeline(text: str) -> "YamlDocument | None":
 
     if text.lstrip().startswith(("[", "{")):
         return parse_yaml(text)
-    from tilewright.artifacts.files import existing_file
+    from tilewright.artifacts.canonical import existing_file
 
     document = load_yaml(existing_file(text, "pipeline"))
     if not (isinstance(document.data, dict) and "pipeline" in document.data):

@@ -12,8 +12,7 @@ from tilewright.artifacts.provenance import provenance
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.hardware.core import Accelerator, Core
-from tilewright.hardware.interconnect import Link, all_pairs
-from tilewright.hardware.system import COMPUTE, OFFCHIP, CorePlace, MultiCoreAccelerator
+from tilewright.hardware.system import COMPUTE, OFFCHIP, CorePlace, Link, MultiCoreAccelerator, all_pairs
 
 MOST_CORES_WITH_PATHS = 12
 """Up to so many cores all paths are printed, beyond with -v."""
@@ -131,7 +130,7 @@ def _instances(served: tuple[str, ...], sizes: dict[str, int]) -> str:
 
 
 def _place_row(accelerator: MultiCoreAccelerator, place: CorePlace) -> tuple[str, ...]:
-    from tilewright.hardware.top_memories import top_memories
+    from tilewright.hardware.hierarchy import top_memories
 
     offchip = place.role == OFFCHIP
     core = accelerator.core_of[place.core_id]

@@ -27,7 +27,7 @@ def read_stages(
     from tilewright.artifacts.digests import content_digest
     from tilewright.stages.base import is_own
     from tilewright.stages.identity import code_digests
-    from tilewright.stages.multi_pipeline import check_multi_pipeline
+    from tilewright.stages.multi.pipeline import check_multi_pipeline
     from tilewright.stages.pipeline import check_pipeline
     from tilewright.stages.places import is_of_setting, placed
 

@@ -31,9 +31,9 @@ def write_multi_report(
     Reads the schedule, the summary, the graph of CNs, the cost tables and the tables of the search in the folder of the
     run. Raises ArtifactError where one of them is missing or damaged, before anything is written.
     """
-    from tilewright.fusion.artifact import read_cn_graph
+    from tilewright.fusion.graph import read_cn_graph
     from tilewright.report.multi.allocation_figure import read_front, read_generations, write_allocation_figure
-    from tilewright.report.multi.bars import schedule_table
+    from tilewright.report.multi.bars import ScheduleView, schedule_table, tile_ranges
     from tilewright.report.multi.baselines_figure import write_baselines_figure
     from tilewright.report.multi.cost_table_figure import write_cost_table_figure
     from tilewright.report.multi.energy_figure import write_energy_breakdown
@@ -41,11 +41,10 @@ def write_multi_report(
     from tilewright.report.multi.memory_figure import write_link_figure, write_memory_figure
     from tilewright.report.multi.page import write_schedule_page
     from tilewright.report.multi.perfetto import write_trace
-    from tilewright.report.multi.schedule_view import ScheduleView, tile_ranges
     from tilewright.report.multi.use_tables import core_use_table, layer_use_table
     from tilewright.report.tables import write_csv
-    from tilewright.scheduling.artifact import read_schedule
     from tilewright.scheduling.core_costs import read_core_costs
+    from tilewright.scheduling.result import read_schedule
 
     artifact = read_schedule(run / SCHEDULE)
     summary: dict[str, Any] = read_artifact(run / SUMMARY, "tilewright/multi-summary").payload

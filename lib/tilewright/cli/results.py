@@ -1,4 +1,7 @@
-"""`tilewright results`: where the results of a configuration lie, and which of its runs are not up to date."""
+"""`tilewright results`: where the results of a configuration lie, and which of its runs are not up to date.
+
+Runs of a configuration without a result that is up to date, as `snakemake --summary` tells it of their files.
+"""
 
 from pathlib import Path
 
@@ -6,6 +9,10 @@ import click
 
 from tilewright.artifacts.canonical import canonical_text, write_atomically, writing
 from tilewright.cli.options import FILE, common_options, echo_json
+from tilewright.cli.runs import UNFINISHED_KEYS
+from tilewright.configuration.run import Plan
+from tilewright.report.states import FAILED, STALE
+from tilewright.steps import SUMMARY
 
 
 @click.command()
@@ -23,7 +30,6 @@ def command(
     """
     from tilewright.cli.config import read_config
     from tilewright.cli.results_place import claim
-    from tilewright.cli.unfinished import unfinished_runs
 
     read = read_config(config)
     if is_claimed:
@@ -39,3 +45,38 @@ def command(
         click.echo(f"{read.results}\n{read.logs}")
         for row in found:
             click.echo(f"{row['run']}: {row['state']}")
+
+
+MISSING_DATE, UP_TO_DATE = "-", "no update"
+
+
+def unfinished_runs(plan: Plan, text: str) -> list[dict[str, str]]:
+    """One row with UNFINISHED_KEYS for each run of which a file is missing or to be made again; what a run is compared
+    with counts as a part of it. `text` is the table that `snakemake --summary` prints."""
+    files = _files(text)
+    rows = []
+    runs = [(run.flow, run.base or run.name, run) for run in (*plan.runs, *plan.multi_runs)]
+    states: dict[tuple[str, str], str] = {}
+    for flow, name, run in runs:
+        state = _state(files, f"{plan.results}/{flow}/{run.name}/")
+        states[flow, name] = states.get((flow, name), "") or state
+    for flow, name, run in runs:
+        if run.name == name and states[flow, name]:
+            said = (name, flow, states[flow, name], run.workload, run.hardware)
+            rows.append(dict(zip(UNFINISHED_KEYS, said, strict=True)))
+    return rows
+
+
+def _files(text: str) -> dict[str, tuple[bool, bool]]:
+    """Output file -> whether it is there, whether it is up to date."""
+    rows = [line.split("\t") for line in text.splitlines()]
+    return {row[0]: (row[1] != MISSING_DATE, row[-1] == UP_TO_DATE) for row in rows if len(row) > 2}
+
+
+def _state(files: dict[str, tuple[bool, bool]], folder: str) -> str:
+    """Of the run with this folder; '' if all of it is up to date."""
+    own = {name: found for name, found in files.items() if name.startswith(folder)}
+    if own and all(is_there and is_new for is_there, is_new in own.values()):
+        return ""
+    is_there, is_new = own.get(folder + SUMMARY, (False, False))
+    return STALE if is_there and not is_new else FAILED

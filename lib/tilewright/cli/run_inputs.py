@@ -10,7 +10,7 @@ from tilewright.cli.options import FILE
 from tilewright.steps import CN_GRAPH, cost_table
 
 if TYPE_CHECKING:
-    from tilewright.stages.multi_items import CostedCnProblem
+    from tilewright.stages.multi.items import CostedCnProblem
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tilewright.allocation.space import Genome
-    from tilewright.stages.multi_run import MultiCoreProblem
+    from tilewright.stages.multi.run import MultiCoreProblem
 
 Document = dict[str, Any]
 
@@ -66,16 +66,16 @@ def command(
     """
     from tilewright.report.multi.summary import SCHEMA, baseline_rows
     from tilewright.report.multi.summary_text import summary_text
-    from tilewright.scheduling.artifact import write_schedule
+    from tilewright.scheduling.result import write_schedule
     from tilewright.stages.base import Control
-    from tilewright.stages.multi_allocation import (
+    from tilewright.stages.multi.allocation import (
         InterCoreMapping,
         in_place_of_search,
         objective_of,
         settings_of,
     )
-    from tilewright.stages.multi_inputs import read_inputs
-    from tilewright.stages.multi_result import MultiCoreResult
+    from tilewright.stages.multi.inputs import read_inputs
+    from tilewright.stages.multi.result import MultiCoreResult
 
     told = Problems()
     chosen, aim = told.attempt(settings), told.attempt(goal)
@@ -139,7 +139,7 @@ def _of_others(
 ) -> list[Problem]:
     """Whether allocation and baseline are of what is scheduled. Cores that were chosen for something else can be
     scheduled by the mapping file that was written with them."""
-    from tilewright.stages.origins import origin_problems
+    from tilewright.stages.multi.inputs import origin_problems
 
     problems = []
     if allocation is not None:
@@ -169,8 +169,8 @@ def _other_settings(document: Document | None, settings: ScheduleSettings) -> li
 
 
 def _genome(problem: "MultiCoreProblem", document: Document | None, file: str) -> "Genome":
-    from tilewright.allocation.document import allocation_genome
-    from tilewright.stages.multi_run import only_genome
+    from tilewright.allocation.result import allocation_genome
+    from tilewright.stages.multi.run import only_genome
 
     if document is None:
         return only_genome(problem.space)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.canonical import make_folder, write_atomically
-from tilewright.artifacts.files import FilePath
+from tilewright.artifacts.canonical import FilePath, make_folder, write_atomically
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
 from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.errors import Problem, Problems
@@ -20,7 +19,7 @@ from tilewright.workload.network_options import NetworkOptions
 if TYPE_CHECKING:
     from tilewright.fusion.layer_splitting import LayerSplit, SplitNetwork
     from tilewright.sources import AcceleratorSource, MappingSource
-    from tilewright.stages.system_problem import SystemProblem
+    from tilewright.stages.multi.problem import SystemProblem
 
 
 @click.command()
@@ -92,8 +91,8 @@ def _split(
 ) -> "tuple[SplitNetwork, SystemProblem]":
     """The split network, and what was read. Raises InputError with everything that is wrong."""
     from tilewright.fusion.layer_splitting import open_model, split_layers
-    from tilewright.stages.preflight import preflight
-    from tilewright.stages.preflight_files import read_checked
+    from tilewright.stages.preflight.files import read_checked
+    from tilewright.stages.preflight.network import preflight
     from tilewright.workload.source import NETWORK, kind_of_source
 
     workload = given.workload

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.canonical import writing
-from tilewright.artifacts.files import FilePath
+from tilewright.artifacts.canonical import FilePath, writing
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.runs import read_any_summary, read_unfinished, run_directories
 from tilewright.errors import ArtifactError, InputError
@@ -96,10 +95,9 @@ def _table(
 
 
 def _text(summaries: Summaries, rows: Rows) -> str:
-    from tilewright.report.legends import runs_legend
     from tilewright.report.run_tables import ROW_OF, multi_text
     from tilewright.report.states import unfinished_lines
-    from tilewright.report.tables import summary_text
+    from tilewright.report.tables import runs_legend, summary_text
 
     texts = [show(summaries[flow]) for flow, show in ((SINGLE, summary_text), (MULTI, multi_text)) if summaries[flow]]
     rows_of = {flow: [make(run, one) for run, one in summaries[flow].items()] for flow, make in ROW_OF.items()}

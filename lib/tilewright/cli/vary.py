@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from tilewright.artifacts.canonical import write_atomically
-from tilewright.artifacts.files import FilePath
+from tilewright.artifacts.canonical import FilePath, write_atomically
 from tilewright.cli.options import FILE, common_options, echo_paths
 
 

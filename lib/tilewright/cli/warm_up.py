@@ -81,8 +81,7 @@ def command(verbose: bool, as_json: bool) -> None:
 
 def _two_cores() -> "MultiCoreAccelerator":
     """Two cores of the tiny hardware, and one more as off-chip memory, on a bus."""
-    from tilewright.hardware.interconnect import Link, all_pairs
-    from tilewright.hardware.system import OFFCHIP, CorePlace, MultiCoreAccelerator
+    from tilewright.hardware.system import OFFCHIP, CorePlace, Link, MultiCoreAccelerator, all_pairs
     from tilewright.hardware.yaml_reader import read_accelerator
 
     core = read_accelerator(TINY_HARDWARE).cores[0]

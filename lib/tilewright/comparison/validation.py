@@ -23,8 +23,7 @@ def command(folder: Path, cases: tuple[str, ...], steps: bool, threads: int, ver
 
     Example: tilewright validation ../shared/validation --steps
     """
-    from tilewright.comparison.chips.case import read_case
-    from tilewright.comparison.chips.case_files import find_cases
+    from tilewright.comparison.chips.case import find_cases, read_case
     from tilewright.comparison.chips.comparison import as_plain, compare_case, comparison_text
 
     found = []

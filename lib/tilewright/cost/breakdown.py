@@ -28,9 +28,9 @@ from tilewright.cost.workspace import (
     STALL,
     Workspace,
 )
-from tilewright.hardware.areas import core_area
 from tilewright.hardware.core import DIRECTIONS, Core
 from tilewright.hardware.hierarchy import memory_hierarchy
+from tilewright.hardware.system import core_area
 from tilewright.mapping.spatial import ConvertedSpatialMapping
 from tilewright.workload.layer import Layer
 

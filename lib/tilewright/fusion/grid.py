@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.fusion.outer_loops import LayerTiling, OuterLoop
+from tilewright.fusion.tiling import LayerTiling, OuterLoop
 
 Integers = npt.NDArray[np.int64]
 

@@ -35,9 +35,8 @@ from tilewright.mapping.constraints import Mapping
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import part_name
 from tilewright.workload.network_options import NetworkOptions
-from tilewright.workload.onnx.loading import load_model
+from tilewright.workload.onnx.loading import LARGEST_DATA_BYTES, load_model
 from tilewright.workload.onnx.resolution.network import resolve_graph
-from tilewright.workload.onnx.weightless import LARGEST_DATA_BYTES
 
 METADATA_KEY = "tilewright.split_layers"
 """Key of the model's metadata: JSON of layer -> number of its parts."""

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Mapping, Sequence
 
 from tilewright.errors import InputError, Problem
-from tilewright.fusion.outer_loops import LayerTiling, Tiling, counted_loops, layer_tiling
+from tilewright.fusion.tiling import LayerTiling, Tiling, counted_loops, layer_tiling
 from tilewright.mapping.constraints import WILDCARD, MappingConstraints, TilingEntry
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import OUTPUT, Layer

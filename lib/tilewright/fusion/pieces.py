@@ -23,9 +23,17 @@ from tilewright.fusion.axis_rows import NOBODY, owners_of_indices
 from tilewright.fusion.flows import Link, flows
 from tilewright.fusion.graph import CnGraph, SmallIntegers
 from tilewright.fusion.grid import Integers, LayerGrid
-from tilewright.fusion.layer_cuts import LayerCut, layer_cuts
-from tilewright.fusion.needs import Demand, NetworkTensors, Producer, needs_of_layer, needs_of_outputs, network_tensors
-from tilewright.fusion.outer_loops import LayerTiling
+from tilewright.fusion.needs import (
+    Demand,
+    LayerCut,
+    NetworkTensors,
+    Producer,
+    layer_cuts,
+    needs_of_layer,
+    needs_of_outputs,
+    network_tensors,
+)
+from tilewright.fusion.tiling import LayerTiling
 from tilewright.workload.access import Shape
 from tilewright.workload.graph import Workload, WorkloadNode
 

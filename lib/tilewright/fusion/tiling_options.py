@@ -10,21 +10,24 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright.errors import InputError, Problem, Problems
-from tilewright.fusion.hint_loops import (
+from tilewright.fusion.split_options import WeightShare
+from tilewright.fusion.tiling import (
     BY_LAYER,
+    LAYER_BY_LAYER,
     SPLIT_WEIGHTS,
     DefineMode,
     HintLoopOptions,
     HintLoops,
+    StackMode,
+    Stacks,
     hint_loop_problems,
     hint_loop_tiling,
+    layer_stacks,
 )
-from tilewright.fusion.split_options import WeightShare
-from tilewright.fusion.stacks import LAYER_BY_LAYER, StackMode, Stacks, layer_stacks
 from tilewright.parameters import Parameters, Read, Told, parameters_of
 
 if TYPE_CHECKING:
-    from tilewright.fusion.outer_loops import Tiling
+    from tilewright.fusion.tiling import Tiling
     from tilewright.hardware.system import MultiCoreAccelerator
     from tilewright.mapping.constraints import Mapping, MappingConstraints
     from tilewright.workload.graph import Workload

@@ -7,7 +7,7 @@ from tilewright.fusion.weights import weight_operand
 from tilewright.hardware.core import Memory
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.constraints import MappingConstraints
-from tilewright.mapping.core_choice import core_choice
+from tilewright.mapping.runnable import core_choice
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tilewright.errors import Problems
 from tilewright.hardware.core_paths import CoreIds
-from tilewright.hardware.interconnect import all_pairs
+from tilewright.hardware.system import all_pairs
 from tilewright.hardware.system_checks import check_energy_keys, core_list
 from tilewright.hardware.system_links import Connection, LinkCost, whole_bits
 from tilewright.hardware.system_schema import ConnectionEntry, ConnectivityFile

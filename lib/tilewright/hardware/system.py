@@ -1,11 +1,68 @@
-"""An accelerator of several cores: the cores with their roles, the links between them, and the memories they share."""
+"""An accelerator of several cores: the cores with their roles, the links between them, and the memories they share.
+
+Links between cores: what carries data from one core to another, how fast, at what energy.
+
+A link is one resource: everything it carries shares its bandwidth, whatever the pair of cores. A wire in one direction
+carries one pair; a bus, or the single port of a DRAM, carries many.
+
+The area of cores and accelerators. Files may leave areas out, as those of the reference mostly do: an area is given
+only where every part has one, and a sum over some of the parts is none.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
 
+from tilewright.hardware.array_model import array_model
 from tilewright.hardware.core import Accelerator, Core, Memory
-from tilewright.hardware.interconnect import Link
-from tilewright.hardware.top_memories import shared_memory_names, top_memories
+from tilewright.hardware.hierarchy import instance_count, shared_memory_names, top_memories
+
+POINT_TO_POINT, BUS, OFFCHIP_PORT = "link", "bus", "port"
+"""Kinds of links. A port is a link of the off-chip core that several cores share."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """One link, shared by all pairs of cores that it carries."""
+
+    name: str
+    kind: str
+    edges: tuple[tuple[int, int], ...]
+    """(sending core, receiving core) pairs that it carries, by core id."""
+    bandwidth_bits_per_cycle: int | None
+    """None: infinite, a transfer takes no time."""
+    energy_pj_per_bit: float
+    unit_energy_pj_per_cycle: float | None = None
+    """`unit_energy_cost` as written: energy of a busy cycle, which the energy per bit comes from; None if the file
+    gives the energy per bit itself."""
+
+    @property
+    def core_ids(self) -> tuple[int, ...]:
+        """The cores that it joins, in rising order."""
+        return tuple(sorted({core_id for edge in self.edges for core_id in edge}))
+
+    @property
+    def is_half_duplex(self) -> bool:
+        """Whether both directions of some pair share it."""
+        return any((receiver, sender) in self.edges for sender, receiver in self.edges)
+
+    def transfer_cycles(self, bits: int) -> int:
+        """Cycles that `bits` take at full width, rounded up."""
+        return 0 if self.bandwidth_bits_per_cycle is None else -(-bits // self.bandwidth_bits_per_cycle)
+
+
+def energy_per_bit_pj(unit_energy_pj_per_cycle: float, bandwidth_bits_per_cycle: int | None) -> float:
+    """Energy of a bit on a link whose busy cycle costs `unit_energy_pj_per_cycle`: a cycle carries a full width.
+
+    The reference tool multiplies by the cycles of a transfer, so that half-filled last cycles and waiting for a slower
+    link cost energy too; per bit they do not. A link of infinite bandwidth is never busy: 0.
+    """
+    return 0.0 if bandwidth_bits_per_cycle is None else unit_energy_pj_per_cycle / bandwidth_bits_per_cycle
+
+
+def all_pairs(core_ids: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    """Every ordered pair of different cores."""
+    return tuple((sender, receiver) for sender in core_ids for receiver in core_ids if sender != receiver)
+
 
 COMPUTE, POOLING, SIMD, MEMORY, OFFCHIP = "compute", "pooling", "simd", "memory", "offchip"
 """What a core is for. Only compute cores pass on data of others, unless the file says which do (`routers`)."""
@@ -97,3 +154,78 @@ class MultiCoreAccelerator(Accelerator):
                 users.setdefault(key, []).append((core_id, operands))
                 memory_of.setdefault(key, memory)
         return tuple(MemoryInstance(memory_of[key], tuple(found)) for key, found in users.items())
+
+
+UNITS = "units"
+"""What the units of an array are called among the parts of a core."""
+
+
+@dataclass(frozen=True)
+class Area:
+    """An area on the chip, or what it lacks."""
+
+    mm2: float | None
+    """None where a part has no area."""
+    note: str
+    """In words which parts have none; '' if the area is known."""
+
+
+def core_area(core: Core) -> Area:
+    """The area of the array and of all instances of all memories. Memories off the chip have none and need none."""
+    return _area(_core_area_mm2(core), ", ".join(parts_without_area(core)))
+
+
+def system_area(accelerator: MultiCoreAccelerator) -> Area:
+    """The area of all cores on the chip. A memory that cores share counts once; links have no area."""
+    missing: dict[str, list[str]] = {}
+    area = 0.0
+    for place in accelerator.places:
+        if place.role == OFFCHIP:
+            continue
+        core = accelerator.core_of[place.core_id]
+        area += _core_area_mm2(core)
+        lacks_units = place.role != MEMORY and _array_area_mm2(core) is None
+        parts = [UNITS] * lacks_units + [memory.name for memory in core.memories if memory.area_mm2 <= 0]
+        if parts:
+            missing[place.file_name] = parts
+    for instance in accelerator.memory_instances:
+        for core_id in instance.core_ids[1:]:
+            core = accelerator.core_of[core_id]
+            index = next(place for place, memory in enumerate(core.memories) if memory.name == instance.memory.name)
+            area -= core.memories[index].area_mm2 * instance_count(core, index)
+    return _area(area, "; ".join(f"{name}: {', '.join(parts)}" for name, parts in missing.items()))
+
+
+def parts_without_area(core: Core) -> tuple[str, ...]:
+    """Names of what has no area in the hardware file: memories, and UNITS for those of the array.
+
+    A memory above which no operand has another one is off the chip and needs none; if it is the only one of its
+    operands it counts.
+    """
+    missing = [] if _array_area_mm2(core) is not None else [UNITS]
+    for index, memory in enumerate(core.memories):
+        if memory.area_mm2 <= 0 and not _is_outermost(core, index):
+            missing.append(memory.name)
+    return tuple(missing)
+
+
+def _area(mm2: float, missing: str) -> Area:
+    return Area(None, f"area not given: none for {missing}") if missing else Area(float(mm2), "")
+
+
+def _core_area_mm2(core: Core) -> float:
+    area = _array_area_mm2(core) or 0.0
+    for index, memory in enumerate(core.memories):
+        area += memory.area_mm2 * instance_count(core, index)
+    return area
+
+
+def _array_area_mm2(core: Core) -> float | None:
+    return array_model(core.operational_array).area_mm2(core.operational_array)
+
+
+def _is_outermost(core: Core, index: int) -> bool:
+    above = {operand for memory in core.memories[index + 1 :] for operand in memory.operands}
+    below = {operand for memory in core.memories[:index] for operand in memory.operands}
+    held = set(core.memories[index].operands)
+    return not held & above and bool(held & below)

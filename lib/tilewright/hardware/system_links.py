@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import memory_hierarchy
-from tilewright.hardware.interconnect import BUS, OFFCHIP_PORT, POINT_TO_POINT, Link, all_pairs, energy_per_bit_pj
+from tilewright.hardware.system import BUS, OFFCHIP_PORT, POINT_TO_POINT, Link, all_pairs, energy_per_bit_pj
 
 Pair = tuple[int, int]
 

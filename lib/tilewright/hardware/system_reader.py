@@ -8,15 +8,16 @@ from tilewright.hardware.connections import default_cost, read_connections
 from tilewright.hardware.core import Core
 from tilewright.hardware.core_files import CoreFile, NotOneCoreError, missing_file_problem, read_core_file
 from tilewright.hardware.core_paths import CoreIds, core_file_names, core_files_of, core_ids_of, find_core_file
-from tilewright.hardware.interconnect import Link, all_pairs
-from tilewright.hardware.path_checks import check_paths
-from tilewright.hardware.system import COMPUTE, MEMORY, OFFCHIP, CorePlace, MultiCoreAccelerator
+from tilewright.hardware.paths import check_paths
+from tilewright.hardware.system import COMPUTE, MEMORY, OFFCHIP, CorePlace, Link, MultiCoreAccelerator, all_pairs
 from tilewright.hardware.system_checks import (
     check_graph,
     check_ids,
     check_shared_memories,
+    check_unmodelled,
     note_closed_memories,
     note_silent_ports,
+    note_unmodelled,
     sharing_groups,
 )
 from tilewright.hardware.system_links import (
@@ -30,7 +31,6 @@ from tilewright.hardware.system_links import (
     whole_bits,
 )
 from tilewright.hardware.system_schema import MESH, ROLE_KEYS, ConnectivityFile, GraphFile, SystemFile
-from tilewright.hardware.unmodelled import check_unmodelled, note_unmodelled
 from tilewright.validation import validate
 from tilewright.yamlfile import YamlDocument, table
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from tilewright.errors import InputError, KeyPath, Problem, Problems
 from tilewright.hardware.core import Core
-from tilewright.hardware.dataflow_checks import is_usual_loop
+from tilewright.hardware.yaml_checks import is_usual_loop
 from tilewright.mapping.constraints import DEFAULT, LAYER_KINDS, WILDCARD, Mapping, MappingConstraints
-from tilewright.mapping.data_locality_reach import reach_faults
+from tilewright.mapping.memory_reach import reach_faults
 from tilewright.mapping.yaml_schema import LinksEntry, MappingEntry
 from tilewright.validation import each, whole
 from tilewright.workload.graph import Workload

@@ -1,7 +1,7 @@
 """What of the peers stands in which registry of the model. Light, since `import tilewright` reads it."""
 
 ENTRIES = {
-    "tilewright.mapping.data_locality": {"zigzag-3.9.1": "tilewright.peers.zigzag.data_locality:reference_reach"},
+    "tilewright.mapping.locality": {"zigzag-3.9.1": "tilewright.peers.zigzag.data_locality:reference_reach"},
     "tilewright.workload.onnx.reader": {"zigzag-3.9.1": "tilewright.peers.zigzag.onnx_reading:read_reference"},
     "tilewright.scheduling.models": {"stream-2023": "tilewright.peers.stream.model:MODEL"},
 }

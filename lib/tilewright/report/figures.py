@@ -16,10 +16,10 @@ from matplotlib.patches import Patch
 
 from tilewright.cost.ledger import term_words
 from tilewright.cost.record import LayerRecord
-from tilewright.report.colours import OPERAND_COLOURS, lighter, operand_colour
 from tilewright.report.figure_layout import (
     CHARACTER_INCHES,
     MAX_PANEL_INCHES,
+    OPERAND_COLOURS,
     TOP_INCHES,
     Unit,
     add_legend,
@@ -28,6 +28,8 @@ from tilewright.report.figure_layout import (
     finish_panel,
     label_layers,
     label_room,
+    lighter,
+    operand_colour,
     panel_grid,
     save_figure,
     split_rows,

@@ -12,12 +12,18 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from tilewright.hardware.areas import core_area
 from tilewright.hardware.core import Core, Memory
 from tilewright.hardware.hierarchy import instance_count, memory_hierarchy
-from tilewright.report.canvas import GREY, Canvas
-from tilewright.report.colours import lighter, memory_operand_colour
-from tilewright.report.figure_layout import figure_style, save_figure, size_text
+from tilewright.hardware.system import core_area
+from tilewright.report.figure_layout import (
+    GREY,
+    Canvas,
+    figure_style,
+    lighter,
+    memory_operand_colour,
+    save_figure,
+    size_text,
+)
 
 LANE_INCHES, GAP_INCHES, MARGIN_INCHES, TITLE_INCHES, ARROW_INCHES = 2.75, 0.22, 0.25, 0.75, 0.42
 LINE_INCHES, PAD_INCHES, CHIP_INCHES = 0.145, 0.1, 0.2

@@ -16,10 +16,7 @@ import networkx as nx
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from tilewright.report.canvas import GREY, Canvas
-from tilewright.report.colours import lighter
-from tilewright.report.figure_layout import figure_style
-from tilewright.report.printable import make_printable
+from tilewright.report.figure_layout import GREY, Canvas, figure_style, lighter, make_printable
 from tilewright.report.short_names import short_layer_name
 from tilewright.workload.graph import MAC_ARRAY, VECTOR_UNIT, Workload, WorkloadNode
 

@@ -11,9 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from tilewright.report.canvas import GREY
-from tilewright.report.colours import OPERAND_COLOURS
-from tilewright.report.figure_layout import figure_style, save_figure, unit_for
+from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, save_figure, unit_for
 from tilewright.report.figures import CYCLE_UNITS, ENERGY_UNIT
 from tilewright.report.pareto import Group, figures_of, run_label
 

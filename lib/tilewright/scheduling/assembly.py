@@ -4,29 +4,195 @@
 * A need's memory operand is what `memory_operand_links` of the layer's mapping entry says. What a layer reads by no
   operand (a bias), or by an operand without a link, is OTHER: kept beside the weights, fetched, and never streamed.
 * CNs of a group run in the order of their numbers: the ORDERING edges of the CN graph.
+
+The cost table of a scheduling problem from the tables of the cores.
+
+Partial sums that CNs hand on: where a reduction is cut into steps, each step adds to what the one before made.
+
+The CN graph orders the steps of a group and lets data flow from the last one only. In between, the sums so far must be
+kept: each step but the last makes a piece of partial sums that the next step of the same output tile needs. A step
+that adds in place keeps both pieces for its run, which is more than it needs, never less.
 """
 
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tilewright.fusion.graph import ORDERING, CnGraph
-from tilewright.fusion.grid import Integers
+from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.fusion.graph import ORDERING, CnGraph, CnLayer
 from tilewright.fusion.pieces import OUTSIDE, DataPieces, data_pieces
-from tilewright.hardware.system import MultiCoreAccelerator
+from tilewright.hardware.core import Core
+from tilewright.hardware.system import OFFCHIP, CorePlace, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping
-from tilewright.scheduling.core_costs import CoreCostRow
-from tilewright.scheduling.cost_assembly import cost_table, row_reasons
-from tilewright.scheduling.cost_classes import CostClasses, cost_classes
+from tilewright.mapping.runnable import can_run
+from tilewright.profile import CORRECTED
+from tilewright.scheduling.core_costs import CoreCostRow, CostClass, CostClasses, cost_classes
 from tilewright.scheduling.models import CAUSAL, OTHER_MODELS
-from tilewright.scheduling.partial_sums import partial_sums
-from tilewright.scheduling.problem import NodeGraph, SchedulingProblem, starts_of
-from tilewright.scheduling.settings import ScheduleSettings
+from tilewright.scheduling.problem import CostTable, Floats, Integers, NodeGraph, SchedulingProblem, starts_of
+from tilewright.scheduling.settings import RUNTIMES, ScheduleSettings
 from tilewright.scheduling.system_assembly import MEMORY_OPERANDS, OTHER, core_system
-from tilewright.workload.graph import Workload
+from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import OUTPUT
+from tilewright.workload.relevancy import operand_bits
+
+_CANNOT_RUN = -1
+_Column = tuple[Integers, Floats, Integers, Integers]
+
+
+def place_can_run(place: CorePlace, core: Core, node: WorkloadNode) -> bool:
+    """Whether the accelerator lets a core run the layer of a node; where nothing is said of the core, any."""
+    return place.operator_types is None or can_run(replace(core, operator_types=place.operator_types), node)
+
+
+def cost_table(
+    graph: CnGraph,
+    workload: Workload,
+    accelerator: MultiCoreAccelerator,
+    classes: CostClasses,
+    costs: Table[str, Sequence[CoreCostRow]],
+    runtime: str,
+) -> CostTable:
+    """Rows are cost classes, columns the cores of `accelerator.core_ids`; the off-chip core runs nothing.
+
+    Cores of one file have equal costs, but the accelerator may allow each of them other operators. A CN takes a cycle
+    at least. Raises InputError if the runtime is unknown, and for each core file whose table is missing or of another
+    graph.
+    """
+    _check(accelerator, classes, costs, runtime)
+    shape = len(classes.classes), len(accelerator.core_ids)
+    table = CostTable(
+        runtime_cycles=np.full(shape, _CANNOT_RUN, np.int64),
+        on_core_energy_pj=np.zeros(shape),
+        stream_bits=np.zeros((*shape, len(MEMORY_OPERANDS)), np.int64),
+        stream_bits_per_cycle=np.ones((*shape, len(MEMORY_OPERANDS)), np.int64),
+    )
+    columns = {name: _column(costs[name], runtime) for name in accelerator.distinct_cores}
+    node_of = {node.node_id: node for node in workload.nodes}
+    for column, place in enumerate(accelerator.places):
+        if place.role == OFFCHIP:
+            continue
+        core = accelerator.core_of[place.core_id]
+        runs = np.array([_runs(place, core, found, graph, node_of) for found in classes.classes], np.bool_)
+        cycles, energy, bits, width = columns[place.file_name]
+        table.runtime_cycles[:, column] = np.where(runs, cycles, _CANNOT_RUN)
+        table.on_core_energy_pj[:, column] = energy
+        table.stream_bits[:, column] = bits
+        table.stream_bits_per_cycle[:, column] = width
+    return table
+
+
+def row_reasons(
+    graph: CnGraph,
+    workload: Workload,
+    accelerator: MultiCoreAccelerator,
+    classes: CostClasses,
+    costs: Table[str, Sequence[CoreCostRow]],
+) -> dict[tuple[int, int], str]:
+    """(row, column of the core) -> why the core cannot run the class, where it cannot."""
+    node_of = {node.node_id: node for node in workload.nodes}
+    reasons: dict[tuple[int, int], str] = {}
+    for column, place in enumerate(accelerator.places):
+        if place.role == OFFCHIP:
+            continue
+        core = accelerator.core_of[place.core_id]
+        for row, cost_class in enumerate(classes.classes):
+            node = node_of[graph.layers[cost_class.layers[0]].node_id]
+            reason = costs[place.file_name][row].reason
+            if not place_can_run(place, core, node):
+                reason = f"runs {', '.join(place.operator_types or ())}, not {node.origin_type or node.operator_type}"
+            if reason:
+                reasons[row, column] = reason
+    return reasons
+
+
+def _check(
+    accelerator: MultiCoreAccelerator, classes: CostClasses, costs: Table[str, Sequence[CoreCostRow]], runtime: str
+) -> None:
+    problems = []
+    if runtime not in RUNTIMES:
+        nearest = nearest_name(runtime, RUNTIMES)
+        allowed = ", ".join(RUNTIMES)
+        problems.append(Problem("unknown", path="cn_runtime", value=runtime, allowed=allowed, nearest=nearest))
+    for name in accelerator.distinct_cores:
+        if name not in costs:
+            problems.append(Problem("has no cost table", path=name))
+        elif [row.cost_class for row in costs[name]] != list(range(len(classes.classes))):
+            message = "the cost table is of another CN graph or mapping"
+            found, wanted = len(costs[name]), len(classes.classes)
+            problems.append(Problem(message, path=name, value=f"{found} rows", allowed=f"{wanted}, one a class"))
+    if problems:
+        raise InputError(problems)
+
+
+def _runs(
+    place: CorePlace, core: Core, cost_class: CostClass, graph: CnGraph, node_of: Table[int, WorkloadNode]
+) -> bool:
+    """Whether the accelerator lets a core run a class; its layers are of one kind."""
+    return place_can_run(place, core, node_of[graph.layers[cost_class.layers[0]].node_id])
+
+
+def _column(rows: Sequence[CoreCostRow], runtime: str) -> _Column:
+    """([row] cycles, energy, [row, operand] bits that stream, their width) of the cores of one file."""
+    cycles = np.array(
+        [max(getattr(row, f"{runtime}_cycles"), 1) if row.can_run else _CANNOT_RUN for row in rows], np.int64
+    )
+    energy = np.array([row.on_core_energy_pj for row in rows], np.float64)
+    bits = np.zeros((len(rows), len(MEMORY_OPERANDS)), np.int64)
+    width = np.ones_like(bits)
+    for number, row in enumerate(rows):
+        for stream in row.streams:
+            operand = MEMORY_OPERANDS.index(stream.operand)
+            bits[number, operand] = stream.bits
+            width[number, operand] = max(stream.bits_per_cycle, 1)
+    return cycles, energy, bits, width
+
+
+@dataclass(frozen=True, eq=False)
+class PartialSums:
+    """Pieces of partial sums; [piece] in all columns."""
+
+    bits: Integers
+    producer: Integers
+    """CN that makes it"""
+    reader: Integers
+    """CN that adds to it"""
+    layer: Integers
+    """number of the layer in the CN graph"""
+
+
+def partial_sums(workload: Workload, graph: CnGraph) -> PartialSums:
+    """The partial sums of all layers whose reductions are cut, by layer, then by output tile."""
+    none = np.zeros(0, np.int64)
+    columns: list[tuple[Integers, ...]] = [(none,) * 4]
+    nodes = [node for node in workload.nodes if node.layer is not None]
+    for number, (node, layer) in enumerate(zip(nodes, graph.layers, strict=True)):
+        if not _reduced_dimensions(node, layer):
+            continue
+        producer, reader = _steps(node, layer)
+        shapes, of_piece = np.unique(graph.shape[producer], return_inverse=True)
+        bits = np.array([operand_bits(graph.shapes[shape], OUTPUT, CORRECTED) for shape in shapes], np.int64)
+        columns.append((bits[of_piece.reshape(-1)], producer, reader, np.full(len(producer), number, np.int64)))
+    return PartialSums(*(np.concatenate(column) for column in zip(*columns, strict=True)))
+
+
+def _reduced_dimensions(node: WorkloadNode, layer: CnLayer) -> tuple[str, ...]:
+    """Dimensions that are cut and that no output of the layer is indexed by."""
+    written = {
+        name for index_map in node.index_maps for axis in index_map.output.axes for name, factor in axis.terms if factor
+    }
+    return tuple(dimension for dimension in layer.grid.tiled_dimensions if dimension not in written)
+
+
+def _steps(node: WorkloadNode, layer: CnLayer) -> tuple[Integers, Integers]:
+    """(CN, the next CN that adds to the same output tile)."""
+    reduced = _reduced_dimensions(node, layer)
+    tile, _ = layer.grid.combination_of([name for name in layer.grid.tiled_dimensions if name not in reduced])
+    order = np.argsort(tile, kind="stable").astype(np.int64)
+    same = tile[order[1:]] == tile[order[:-1]]
+    return order[:-1][same] + layer.first_cn, order[1:][same] + layer.first_cn
+
 
 WEIGHT, INPUT, ACTIVATION, PARTIAL_SUM = "weight", "input", "activation", "partial_sum"
 """Where a piece comes from: a constant, an input of the network, a layer, a step of a layer's reduction."""

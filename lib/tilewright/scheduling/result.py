@@ -1,11 +1,29 @@
-"""A schedule: when each CN runs, what moves when over which links, what is in the memories, energy by cause."""
+"""A schedule: when each CN runs, what moves when over which links, what is in the memories, energy by cause.
 
-from dataclasses import dataclass
+`schedule.npz`: a schedule with the problem that it solves and the names of everything, readable on its own.
+
+Columns are named after the fields of `NodeGraph` (`graph.layer`), `CostTable` (`costs.`), `CoreSystem` (`system.`) and
+`Schedule` (`schedule.`); records are one column for each field (`schedule.transfers.piece`). `description` is JSON text
+in UTF-8: schema, version, provenance, names, options, the numbers that are no arrays.
+"""
+
+import json
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from tilewright.scheduling.problem import CoreSystem, Floats, Integers
-from tilewright.scheduling.state_record import CAUSES
+from tilewright.artifacts.canonical import canonical_text, write_atomically
+from tilewright.artifacts.codec import decode, encode
+from tilewright.artifacts.columns import packed, read_columns
+from tilewright.artifacts.envelope import REMEDY, SCHEMA_VERSIONS
+from tilewright.errors import ArtifactError, InputError, Problem
+from tilewright.scheduling.assembly import AssembledProblem, SystemNames
+from tilewright.scheduling.problem import CoreSystem, CostTable, Floats, Integers, NodeGraph, SchedulingProblem
+from tilewright.scheduling.state_record import CAUSES, CHANGE_LOG, STREAM_LOG, TRANSFER_LOG
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 
@@ -116,3 +134,174 @@ def cause_energies(
     link_pj: Floats = link_bits @ system.link_energy_pj_per_bit
     memory_pj: Floats = words_read @ system.memory_read_energy_pj + words_written @ system.memory_write_energy_pj
     return {name: CauseEnergy(float(link_pj[i]), float(memory_pj[i])) for i, name in enumerate(CAUSES)}
+
+
+SCHEMA = "tilewright/schedule"
+_DESCRIPTION = "description"
+_RECORDS = {"transfers": TRANSFER_LOG, "streams": STREAM_LOG, "memory_changes": CHANGE_LOG}
+_Arrays = dict[str, npt.NDArray[Any]]
+_Part = TypeVar("_Part", NodeGraph, CostTable, CoreSystem)
+
+
+@dataclass(frozen=True)
+class _Description:
+    """What is no array."""
+
+    schema: str
+    version: int
+    provenance: Any
+    names: SystemNames
+    schedule_model: str
+    off_chip_core: int
+    latency_cycles: int
+    on_core_energy_pj: float
+    causes: tuple[tuple[str, CauseEnergy], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ScheduleArtifact:
+    """A schedule as it is stored."""
+
+    problem: SchedulingProblem
+    schedule: Schedule
+    names: SystemNames
+    piece_tensor: Integers
+    """[piece] place in `names.tensor_names`"""
+    schedule_model: str = "causal"
+    provenance: Any = None
+
+    @property
+    def system(self) -> CoreSystem:
+        """Cores, memories, links and paths."""
+        return self.problem.system
+
+    @property
+    def graph(self) -> NodeGraph:
+        """CNs and pieces."""
+        return self.problem.graph
+
+    @cached_property
+    def cn_energy_pj(self) -> Floats:
+        """[cn] on its core"""
+        energy: Floats = self.problem.costs.on_core_energy_pj[self.graph.cost_row, self.schedule.allocation]
+        return energy
+
+    @cached_property
+    def piece_layer(self) -> Integers:
+        """[piece] layer of its producer; of what comes from outside that of the first CN that needs it"""
+        reader = np.full(len(self.graph.piece_bits), self.graph.node_count, np.int64)
+        np.minimum.at(reader, self.problem.fetch_order[0], self.problem.need_cn)
+        producer = self.graph.piece_producer
+        layer = np.append(self.graph.layer, -1)
+        found: Integers = layer[np.where(producer >= 0, producer, reader)]
+        return found
+
+    @cached_property
+    def edges(self) -> tuple[Integers, Integers, Integers]:
+        """(source, target, bits) of the pairs of CNs between which data flows; sources ascend"""
+        piece = self.problem.fetch_order[0]
+        flows = np.flatnonzero(self.graph.piece_producer[piece] >= 0)
+        count = max(self.graph.node_count, 1)
+        # A piece that a CN reads by two operands flows once.
+        key = np.unique(np.stack((self.problem.need_cn[flows], piece[flows])), axis=1) if len(flows) else None
+        if key is None:
+            nothing = np.zeros(0, np.int64)
+            return nothing, nothing, nothing
+        pair = self.graph.piece_producer[key[1]] * count + key[0]
+        distinct, place = np.unique(pair, return_inverse=True)
+        bits = np.zeros(len(distinct), np.int64)
+        np.add.at(bits, place.reshape(-1), self.graph.piece_bits[key[1]])
+        return distinct // count, distinct % count, bits
+
+
+def schedule_artifact(
+    assembled: AssembledProblem, schedule: Schedule, schedule_model: str = "causal", provenance: Any = None
+) -> ScheduleArtifact:
+    """What is stored of a schedule of a problem that was assembled."""
+    tensor = assembled.pieces.tensor.astype(np.int64)
+    return ScheduleArtifact(assembled.problem, schedule, assembled.names, tensor, schedule_model, provenance)
+
+
+def write_schedule(path: Path | str, artifact: ScheduleArtifact) -> None:
+    """Write atomically; equal schedules are equal bytes."""
+    schedule, problem = artifact.schedule, artifact.problem
+    description = _Description(
+        schema=SCHEMA,
+        version=SCHEMA_VERSIONS[SCHEMA],
+        provenance=artifact.provenance,
+        names=artifact.names,
+        schedule_model=artifact.schedule_model,
+        off_chip_core=problem.system.off_chip_core,
+        latency_cycles=schedule.latency_cycles,
+        on_core_energy_pj=schedule.on_core_energy_pj,
+        causes=tuple(schedule.causes.items()),
+    )
+    text = canonical_text(encode(description)).encode()
+    columns: _Arrays = {_DESCRIPTION: np.frombuffer(text, np.uint8)}
+    columns |= _columns_of(problem.graph, "graph") | {"graph.piece_tensor": artifact.piece_tensor}
+    columns |= _columns_of(problem.costs, "costs") | _columns_of(problem.system, "system")
+    columns |= _columns_of(schedule, "schedule")
+    write_atomically(path, packed(columns))
+
+
+def read_schedule(path: Path | str) -> ScheduleArtifact:
+    """Read back. Raises ArtifactError if it is missing, damaged, or of another version."""
+    arrays = read_columns(path)
+    try:
+        data = json.loads(arrays[_DESCRIPTION].tobytes())
+        if data["schema"] != SCHEMA:
+            raise ArtifactError([Problem("wrong kind of artifact", str(path), value=data["schema"], allowed=SCHEMA)])
+        if data["version"] != SCHEMA_VERSIONS[SCHEMA]:
+            message = f"{SCHEMA} version {data['version']} was written by another tilewright; {REMEDY}"
+            raise ArtifactError([Problem(message, str(path))])
+        description = decode(_Description, data)
+        system = _part(CoreSystem, arrays, "system", off_chip_core=description.off_chip_core)
+        graph, costs = _part(NodeGraph, arrays, "graph"), _part(CostTable, arrays, "costs")
+        return ScheduleArtifact(
+            problem=SchedulingProblem(graph, costs, system),
+            schedule=_schedule(arrays, description),
+            names=description.names,
+            piece_tensor=arrays["graph.piece_tensor"],
+            schedule_model=description.schedule_model,
+            provenance=description.provenance,
+        )
+    except ArtifactError:
+        raise
+    except (KeyError, ValueError, TypeError, InputError) as error:
+        raise ArtifactError([Problem(f"artifact is damaged: {error}; {REMEDY}", str(path))]) from error
+
+
+def _columns_of(part: NodeGraph | CostTable | CoreSystem | Schedule, prefix: str) -> _Arrays:
+    columns: _Arrays = {}
+    for field in fields(part):
+        value = getattr(part, field.name)
+        if field.name in _RECORDS:
+            columns |= {f"{prefix}.{field.name}.{name}": value[name] for name in value.dtype.names}
+        elif isinstance(value, np.ndarray):
+            columns[f"{prefix}.{field.name}"] = value
+    return columns
+
+
+def _part(kind: type[_Part], arrays: _Arrays, prefix: str, **numbers: Any) -> _Part:
+    found: dict[str, Any] = {
+        field.name: arrays[f"{prefix}.{field.name}"] for field in fields(kind) if field.name not in numbers
+    }
+    return kind(**found, **numbers)
+
+
+def _schedule(arrays: _Arrays, description: _Description) -> Schedule:
+    values: dict[str, Any] = {}
+    for name, dtype in _RECORDS.items():
+        columns = {part: arrays[f"schedule.{name}.{part}"] for part in dtype.names or ()}
+        values[name] = np.zeros(len(next(iter(columns.values()))), dtype)
+        for part, column in columns.items():
+            values[name][part] = column
+    for field in fields(Schedule):
+        if f"schedule.{field.name}" in arrays:
+            values[field.name] = arrays[f"schedule.{field.name}"]
+    return Schedule(
+        **values,
+        latency_cycles=description.latency_cycles,
+        on_core_energy_pj=description.on_core_energy_pj,
+        causes=dict(description.causes),
+    )

@@ -1,18 +1,202 @@
-"""Running the compiled scheduler: a problem and an allocation in, a `Schedule` out."""
+"""Running the compiled scheduler: a problem and an allocation in, a `Schedule` out.
 
+Records and arrays for the compiled scheduler, from a problem and back.
+"""
+
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tilewright.compiled import native_function
 from tilewright.errors import InputError, MappingError, Problem
-from tilewright.scheduling.arrays import Array, Block, inputs_block, problem_arrays, state_block
+from tilewright.record_pointer import pointer_to
 from tilewright.scheduling.models import CAUSAL, OTHER_MODELS
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import Integers, SchedulingProblem
 from tilewright.scheduling.result import Schedule, cause_energies
 from tilewright.scheduling.simulation_kernel import run
-from tilewright.scheduling.state_record import CANNOT_RUN, DOES_NOT_FIT, DONE, INPUTS, NO_MEMORY, NO_PATH, STATE
+from tilewright.scheduling.state_record import (
+    CANNOT_RUN,
+    CAUSES,
+    CELL,
+    CHANGE_LOG,
+    COPY,
+    CORE,
+    COST,
+    DOES_NOT_FIT,
+    DONE,
+    ENTRY,
+    EVENT,
+    FLIGHT,
+    INPUTS,
+    LINK,
+    LINK_STATE,
+    MEMORY,
+    MEMORY_STATE,
+    NEED,
+    NO_MEMORY,
+    NO_PATH,
+    NODE,
+    NODE_STATE,
+    PAIR,
+    PIECE,
+    PIECE_STATE,
+    STATE,
+    STREAM,
+    STREAM_LOG,
+    TRANSFER_LOG,
+)
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A record for the kernel and the arrays whose addresses it holds, by field."""
+
+    record: np.record
+    arrays: dict[str, Array]
+
+
+def _block(dtype: np.dtype, arrays: dict[str, Array], numbers: dict[str, int]) -> Block:
+    record: np.record = np.zeros(1, dtype).view(np.recarray)[0]
+    for name, array in arrays.items():
+        record[name] = pointer_to(array)
+    for name, number in numbers.items():
+        record[name] = number
+    return Block(record, arrays)
+
+
+def _table(dtype: np.dtype, count: int, **columns: Any) -> Array:
+    """Records with the given columns; a column may be one shorter than the table."""
+    table = np.zeros(count, dtype)
+    for name, values in columns.items():
+        table[name][: len(values)] = values
+    return table
+
+
+def problem_arrays(problem: SchedulingProblem) -> dict[str, Array]:
+    """The arrays of `INPUTS` that do not depend on allocation and options."""
+    graph, costs, system = problem.graph, problem.costs, problem.system
+    need_piece, need_operand = problem.fetch_order
+    return {
+        "nodes": _table(
+            NODE,
+            graph.node_count + 1,
+            cost_row=graph.cost_row,
+            need_start=graph.need_start,
+            output_start=problem.outputs[0],
+            successor_start=problem.edges[0],
+        ),
+        "needs": _table(NEED, len(need_piece), piece=need_piece, cn=problem.need_cn, operand=need_operand),
+        "pieces": _table(
+            PIECE,
+            len(graph.piece_bits) + 1,
+            bits=graph.piece_bits,
+            producer=graph.piece_producer,
+            need_start=problem.piece_needs[0],
+            is_output=graph.piece_is_output,
+        ),
+        "memories": _table(
+            MEMORY,
+            len(system.memory_capacity_bits),
+            capacity_bits=system.memory_capacity_bits,
+            read_bits=system.memory_read_bits,
+            write_bits=system.memory_write_bits,
+        ),
+        "links": _table(
+            LINK,
+            len(system.link_bits_per_cycle),
+            bits_per_cycle=system.link_bits_per_cycle,
+            is_broadcast=system.link_is_broadcast,
+        ),
+        "pairs": _table(PAIR, system.core_count**2 + 1, start=system.path_start, exists=system.path_exists),
+        "costs": _table(
+            COST,
+            costs.runtime_cycles.size,
+            runtime_cycles=costs.runtime_cycles.ravel(),
+            has_streams=np.any(costs.stream_bits > 0, axis=2).ravel(),
+        ),
+        "streams": _table(
+            STREAM,
+            costs.stream_bits.size,
+            bits=costs.stream_bits.ravel(),
+            bits_per_cycle=costs.stream_bits_per_cycle.ravel(),
+        ),
+        "core_memory": _cells(system.core_memory.ravel()),
+        "piece_need": _cells(problem.piece_needs[1]),
+        "output_piece": _cells(problem.outputs[1]),
+        "successor": _cells(problem.edges[1]),
+        "path_link": _cells(system.path_link),
+    }
+
+
+def _cells(values: Any) -> Array:
+    return np.ascontiguousarray(values, dtype=np.int64)
+
+
+def inputs_block(
+    problem: SchedulingProblem, arrays: dict[str, Array], allocation: Integers, options: ScheduleOptions
+) -> Block:
+    """`INPUTS` for an allocation; `arrays` are those of `problem_arrays`."""
+    system = problem.system
+    prefetches = np.zeros(system.core_memory.shape[1], np.int64)
+    for operand in options.operands_to_prefetch:
+        if operand >= len(prefetches):
+            raise InputError([Problem("is no operand", path="operands_to_prefetch", value=str(operand))])
+        prefetches[operand] = 1
+    if by_rank := options.scheduler_candidate_selection == "memory":
+        arrays = {**arrays, "nodes": arrays["nodes"].copy()}
+        arrays["nodes"]["rank"][:-1] = problem.memory_rank.of(problem, np.asarray(allocation, np.int64))
+    numbers = {
+        "node_count": problem.graph.node_count,
+        "piece_count": len(problem.graph.piece_bits),
+        "core_count": system.core_count,
+        "operand_count": system.core_memory.shape[1],
+        "memory_count": len(system.memory_capacity_bits),
+        "link_count": len(system.link_bits_per_cycle),
+        "off_chip_core": system.off_chip_core,
+        "off_chip_memory": system.off_chip_memory,
+        "share_divisor": options.share_divisor,
+        "by_rank": by_rank,
+        "record": options.record,
+    }
+    return _block(INPUTS, {**arrays, "allocation": _cells(allocation), "prefetches": prefetches}, numbers)
+
+
+def state_block(problem: SchedulingProblem, room: tuple[int, int, int]) -> Block:
+    """`STATE` at its beginning, with zeros where the kernel counts on them; memory never touched costs nothing.
+
+    `room` is the number of rows of the logs: transfers, streams, memory changes.
+    """
+    nodes, pieces, needs = problem.graph.node_count, len(problem.graph.piece_bits), len(problem.graph.need_piece)
+    cores, memories = problem.system.core_count, len(problem.system.memory_capacity_bits)
+    links, copies = len(problem.system.link_bits_per_cycle), pieces + needs
+    flights = 2 * copies + 8
+    arrays = {
+        "nodes": _table(NODE_STATE, nodes, unstarted=problem.predecessor_count),
+        "pieces": np.zeros(pieces, PIECE_STATE),
+        "copies": np.empty(copies, COPY),
+        "memories": np.zeros(memories + 1, MEMORY_STATE),
+        "entries": np.empty(2 * copies + 16 * memories, ENTRY),
+        "cores": np.zeros(cores + 1, CORE),
+        "links": np.zeros(links, LINK_STATE),
+        "flights": np.empty(flights, FLIGHT),
+        "events": np.empty(flights + cores, EVENT),
+        "transfers": np.empty(room[0], TRANSFER_LOG),
+        "streams": np.empty(room[1], STREAM_LOG),
+        "memory_changes": np.empty(room[2], CHANGE_LOG),
+        "request": np.empty(2 * (cores + memories) + 2, CELL),
+        "stream_share": np.zeros(cores * links, np.int64),
+        "link_bits": np.zeros((len(CAUSES), links), np.int64),
+        "words_read": np.zeros((len(CAUSES), memories), np.int64),
+        "words_written": np.zeros((len(CAUSES), memories), np.int64),
+    }
+    for name, count in (("need_copy", needs), ("future", nodes), ("ready", nodes), ("prefetch_copy", copies)):
+        arrays[name] = np.empty(count, CELL)
+    arrays["flight_free"] = np.empty(flights, CELL)
+    return _block(STATE, arrays, {"transfer_room": room[0], "stream_room": room[1], "change_room": room[2]})
 
 
 class Scheduler:

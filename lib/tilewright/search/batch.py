@@ -9,9 +9,9 @@ import numpy as np
 from tilewright.cost.record import LoopOrder
 from tilewright.cost.workspace import FITS, new_workspace
 from tilewright.errors import MappingError
-from tilewright.search.batch_kernel import BATCH_ORDERS
-from tilewright.search.block import cost_rows, thread_block, write_block
+from tilewright.search.blocks import cost_rows, thread_block, write_block
 from tilewright.search.evaluate import Boundaries, PreparedProblem, boundary_array, check_order, failure_text
+from tilewright.search.loma_kernel import BATCH_ORDERS
 
 NOTHING_MATCHES = "no loop order matches temporal_ordering"
 

@@ -27,11 +27,11 @@ from tilewright.cost.workspace import (
 from tilewright.errors import MappingError
 from tilewright.hardware.core import DIRECTIONS, Core
 from tilewright.mapping.constraints import MappingConstraints, Unrolling
-from tilewright.mapping.data_locality_reach import core_for, reach_of_core
+from tilewright.mapping.memory_reach import core_for, reach_of_core
 from tilewright.mapping.spatial import ConvertedSpatialMapping, convert_spatial_mapping
-from tilewright.mapping.temporal_ordering import applicable_ordering, counted_boundaries
+from tilewright.mapping.temporal import applicable_ordering, counted_boundaries
 from tilewright.profile import CORRECTED
-from tilewright.search.block import cost_rows, thread_block, write_block
+from tilewright.search.blocks import cost_rows, thread_block, write_block
 from tilewright.search.options import BoundaryParameters, SearchOptions
 from tilewright.workload.layer import Layer
 

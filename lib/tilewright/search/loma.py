@@ -11,13 +11,18 @@ from tilewright.compiled import native_function
 from tilewright.cost.problem import new_record
 from tilewright.cost.record import LoopOrder
 from tilewright.mapping.constraints import TemporalOrderingEntry
-from tilewright.mapping.loop_factors import LoopMultiset, loop_multiset
-from tilewright.mapping.temporal_ordering import OrderPattern, applicable_ordering, complete_order, order_pattern
+from tilewright.mapping.temporal import (
+    LoopMultiset,
+    OrderPattern,
+    applicable_ordering,
+    complete_order,
+    loop_multiset,
+    order_pattern,
+)
 from tilewright.search.batch import OrderBatch, SearchStoppedError, best_row, cost_orders, is_better
-from tilewright.search.batch_kernel import BATCH_ORDERS, BLOCK_DTYPE
-from tilewright.search.block import check_length, thread_block
+from tilewright.search.blocks import check_length, thread_block
 from tilewright.search.evaluate import PreparedProblem
-from tilewright.search.loma_kernel import STREAM_DTYPE, fill_block
+from tilewright.search.loma_kernel import BATCH_ORDERS, BLOCK_DTYPE, STREAM_DTYPE, fill_block
 
 VISITS_PER_ROW = 64
 """Orders looked at for each order of a batch, before a batch goes out that is not full."""

@@ -2,13 +2,20 @@
 
 Orders come in cool-lex order (Williams 2009, "Loopless generation of multiset permutations using a constant number of
 variables by prefix shifts"), as in the reference, so that equal results are told apart by the same rule: first wins.
+
+A block of loop orders and their costs, as the compiled kernel reads and writes it.
 """
+
+import math
 
 import numpy as np
 
 from tilewright.compiled import kernel
-from tilewright.cost.problem import MAX_LOOPS
-from tilewright.mapping.temporal_ordering import ANY, GAP
+from tilewright.cost.allocation_kernel import allocate, check_boundaries
+from tilewright.cost.kernel import evaluate_allocation
+from tilewright.cost.problem import MAX_LEVELS, MAX_LOOPS, MAX_OPERANDS
+from tilewright.cost.workspace import ENERGY, FITS, LATENCY
+from tilewright.mapping.temporal import ANY, GAP
 
 STREAM_DTYPE = np.dtype(
     [
@@ -87,3 +94,79 @@ def fill_block(stream, block, count):
             next_order(stream, n)
     stream.rows = rows
     stream.visited = visited
+
+
+BATCH_ORDERS = 16384
+"""Orders that are made and costed between two looks at the clock and at requests to stop."""
+BOUNDARIES = MAX_OPERANDS * MAX_LEVELS
+
+BLOCK_DTYPE = np.dtype(
+    [
+        ("length", np.int64),  # loops of an order
+        ("loop_dimension", np.int64, (MAX_LOOPS,)),  # [loop]
+        ("loop_size", np.int64, (MAX_LOOPS,)),  # [loop]
+        ("bounded", np.int8),  # bool: level boundaries are given, else memories are allocated greedily
+        ("orders", np.int8, (BATCH_ORDERS * MAX_LOOPS,)),  # [row * length + position] loop, innermost first
+        ("boundaries", np.int8, (BATCH_ORDERS * BOUNDARIES,)),  # [row * BOUNDARIES + operand * MAX_LEVELS + level]
+        ("energy_pj", np.float64, (BATCH_ORDERS,)),  # [row]
+        ("latency_cycles", np.float64, (BATCH_ORDERS,)),  # [row]
+        ("outcome", np.int8, (BATCH_ORDERS,)),  # [row]
+        ("fitting", np.int64),  # orders that fit
+        ("closest_outcome", np.int64),  # the failure that missed by least; kept until something fits
+        ("closest_place", np.int64, (3,)),  # memory, operand, level
+        ("closest_bits", np.float64, (2,)),  # needed, limit
+        ("closest_ratio", np.float64),
+    ],
+    align=True,
+)
+"""Orders lie one behind the other without gaps, so that few loops take little memory."""
+
+
+@kernel
+def cost_block(problem, ws, block, count):
+    """Cost the first `count` orders of `block`; `ws` then holds the breakdown of the last one."""
+    ws.loop_count = block.length
+    for row in range(count):
+        load_row(problem, ws, block, row)
+        outcome = check_boundaries(problem, ws) if block.bounded else allocate(problem, ws)
+        if outcome == FITS:
+            outcome = evaluate_allocation(problem, ws)
+        block.outcome[row] = outcome
+        if outcome == FITS:
+            block.fitting += 1
+            block.energy_pj[row] = ws.totals[ENERGY]
+            block.latency_cycles[row] = ws.totals[LATENCY]
+        else:
+            block.energy_pj[row] = math.inf
+            block.latency_cycles[row] = math.inf
+            if block.fitting == 0:
+                keep_closest_failure(ws, block, outcome)
+
+
+@kernel
+def load_row(problem, ws, block, row):
+    """Write one order, and its level boundaries where there are any, into the workspace."""
+    start = row * block.length
+    for i in range(block.length):
+        loop = block.orders[start + i]
+        ws.loop_dimension[i] = block.loop_dimension[loop]
+        ws.loop_size[i] = block.loop_size[loop]
+    if block.bounded:
+        start = row * BOUNDARIES
+        for o in range(problem.operand_count):
+            for m in range(problem.level_count[o]):
+                ws.bound[o, m] = block.boundaries[start + o * MAX_LEVELS + m]
+
+
+@kernel
+def keep_closest_failure(ws, block, outcome):
+    """Keep the failure with the smallest ratio of what was needed to what there is."""
+    limit = ws.failure_bits[1]
+    ratio = ws.failure_bits[0] / limit if limit > 0 else 0.0
+    if ratio < block.closest_ratio:
+        block.closest_ratio = ratio
+        block.closest_outcome = outcome
+        for i in range(3):
+            block.closest_place[i] = ws.failure[i]
+        for i in range(2):
+            block.closest_bits[i] = ws.failure_bits[i]

@@ -22,8 +22,15 @@ from tilewright.cost.problem import PROBLEM_DTYPE, new_record
 from tilewright.cost.record import LoopOrder
 from tilewright.cost.workspace import WORKSPACE_DTYPE, new_workspace
 from tilewright.mapping.constraints import TemporalOrderingEntry
-from tilewright.mapping.loop_factors import loop_multiset, prime_factors
-from tilewright.mapping.temporal_ordering import ANY, GAP, OrderPattern, complete_order, order_pattern
+from tilewright.mapping.temporal import (
+    ANY,
+    GAP,
+    OrderPattern,
+    complete_order,
+    loop_multiset,
+    order_pattern,
+    prime_factors,
+)
 from tilewright.search.batch import OrderBatch, SearchStoppedError, cost_orders
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.loma import best_of_few_loops, layer_ordering, write_loops, write_pattern

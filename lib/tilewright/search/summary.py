@@ -7,8 +7,8 @@ from typing import Any
 from tilewright.cost.energy_terms import energy_term_names
 from tilewright.cost.ledger import energy_columns
 from tilewright.cost.record import LayerRecord, number
-from tilewright.hardware.areas import core_area
 from tilewright.hardware.core import Core
+from tilewright.hardware.system import core_area
 from tilewright.mapping.runnable import coverage_of, is_unmodelled, unmodelled_work
 from tilewright.workload.graph import Workload
 

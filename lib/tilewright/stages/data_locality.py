@@ -7,7 +7,7 @@ from typing import Any
 from tilewright.cost.record import UNEVEN, LayerRecord
 from tilewright.errors import InputError, Problem, TilewrightError
 from tilewright.hardware.core import Core
-from tilewright.mapping.data_locality_reach import MemoryReach, layer_roles, top_memory
+from tilewright.mapping.memory_reach import MemoryReach, layer_roles, top_memory
 from tilewright.profile import profile_by_name
 from tilewright.search.options import LocalityParameters
 from tilewright.stages.base import Change
@@ -35,7 +35,7 @@ class SearchUnusedMemory(LocalityParameters, Change):
 
     def change(self, item: NetworkProblem) -> NetworkProblem:
         """The network with the reach of its data. Raises InputError where the mapping file says it for some layers."""
-        from tilewright.mapping.data_locality import find_memory_reach
+        from tilewright.mapping.locality import find_memory_reach
 
         if _is_given(item):
             return item
@@ -81,7 +81,7 @@ class RemoveUnusedMemory(Change):
 
     def change(self, item: LayerProblem) -> LayerProblem:
         """The layer on its own, smaller core."""
-        from tilewright.mapping.data_locality import remove_unused_memories
+        from tilewright.mapping.locality import remove_unused_memories
 
         if item.memory_reach is None:
             return item
@@ -115,7 +115,7 @@ def _ends_below(core: Core, record: LayerRecord) -> bool:
 
 def _reaches_if_exploited(item: NetworkProblem, records: Sequence[LayerRecord], model: str) -> list[bool] | None:
     """For each layer whether data would stay below the top memory; None where that cannot be told."""
-    from tilewright.mapping.data_locality import find_memory_reach
+    from tilewright.mapping.locality import find_memory_reach
 
     even = any(record.temporal_mapping_type != UNEVEN for record in records)
     try:

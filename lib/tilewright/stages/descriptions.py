@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tilewright.artifacts.files import file_of
+from tilewright.artifacts.canonical import file_of
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Accelerator, Core, single_core
 from tilewright.mapping.constraints import Mapping
@@ -13,7 +13,7 @@ from tilewright.workload.graph import Workload
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
-    from tilewright.mapping.data_locality import MemoryReach
+    from tilewright.mapping.locality import MemoryReach
     from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
     from tilewright.workload.onnx.coverage import Coverage
 

@@ -22,6 +22,7 @@ from tilewright.stages.base import Same, Stage, Types, type_name
 from tilewright.stages.catalogue import CATALOGUES, Catalogue
 from tilewright.stages.descriptions import Descriptions, NetworkProblem
 from tilewright.stages.items import (
+    CandidateTally,
     Evaluations,
     LayerProblem,
     LayerRecord,
@@ -29,10 +30,9 @@ from tilewright.stages.items import (
     SpatialCandidate,
     TemporalProblem,
 )
-from tilewright.stages.multi_items import CnProblem, CostedCnProblem, SystemProblem
-from tilewright.stages.multi_result import MultiCoreResult
-from tilewright.stages.multi_run import MultiCoreProblem
-from tilewright.stages.tally import CandidateTally
+from tilewright.stages.multi.items import CnProblem, CostedCnProblem, SystemProblem
+from tilewright.stages.multi.result import MultiCoreResult
+from tilewright.stages.multi.run import MultiCoreProblem
 from tilewright.steps import MULTI, SINGLE
 
 BEGIN, END = "<!-- catalogue: made by tilewright.stages.document -->", "<!-- end of the catalogue -->"

@@ -12,9 +12,8 @@ from tilewright.search.summary import summarize
 from tilewright.stages.base import Rest, Stage
 from tilewright.stages.data_locality import locality_summary
 from tilewright.stages.descriptions import NetworkProblem
-from tilewright.stages.items import Evaluations, LayerRecord, MappedWorkload
-from tilewright.stages.results import model_of, single_row, tally_key, what_is_minimised
-from tilewright.stages.tally import Tally
+from tilewright.stages.items import Evaluations, LayerRecord, MappedWorkload, Tally
+from tilewright.stages.layers import model_of, single_row, tally_key, what_is_minimised
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 from tilewright.errors import InputError
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import Mapping, MappingConstraints
-from tilewright.mapping.data_locality_reach import core_for
+from tilewright.mapping.memory_reach import core_for
 from tilewright.search.evaluate import with_reach
 from tilewright.search.options import SearchOptions
 from tilewright.search.store import Store
@@ -18,9 +18,8 @@ from tilewright.stages.base import Control, Rest, Stage
 from tilewright.stages.data_locality import locality_summary
 from tilewright.stages.descriptions import Descriptions, NetworkProblem, of_core
 from tilewright.stages.items import LayerProblem, LayerRecord, MappedWorkload
-from tilewright.stages.layers import search_layer
+from tilewright.stages.layers import model_of, search_layer, what_is_minimised
 from tilewright.stages.pipeline import Pipeline
-from tilewright.stages.results import model_of, what_is_minimised
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 from tilewright.workload.source import LAYERS, kind_of_source

@@ -1,18 +1,21 @@
-"""Temporal mappers: stages that hand on loop orders of a layer with its spatial mapping."""
+"""Temporal mappers: stages that hand on loop orders of a layer with its spatial mapping.
+
+The stage CostModel: what loop orders cost.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from tilewright.errors import MappingError
-from tilewright.mapping.loop_factors import loop_multiset
-from tilewright.mapping.temporal_ordering import complete_order, counted_boundaries
-from tilewright.search.batch import OrderBatch
+from tilewright.mapping.temporal import complete_order, counted_boundaries, loop_multiset
+from tilewright.search.batch import OrderBatch, cost_orders
 from tilewright.search.evaluate import allocated_boundaries, boundaries_of
 from tilewright.search.loma import layer_ordering, loma_batches
 from tilewright.search.options import ExactParameters, LomaParameters, SalsaParameters
 from tilewright.stages.base import Rest, Stage
-from tilewright.stages.items import Evaluations, TemporalProblem
+from tilewright.stages.items import CandidateTally, Evaluations, TemporalProblem
+from tilewright.stages.layers import tally_key
 
 OPEN_ORDER = "temporal_ordering leaves loops open, give every loop with its size or search with Loma, Salsa or Exact"
 
@@ -158,3 +161,30 @@ class TemporalOrderingConversion(TemporalMapper):
     def order_total(self, item: TemporalProblem) -> int:
         """One."""
         return 1
+
+
+@dataclass(frozen=True)
+class CostModel(Stage):
+    """Costs batches of loop orders with the compiled cost model: energy and latency of each, whether it fits, and if
+    none does, why the one that misses by least does not. Stands at the end of every pipeline.
+
+    Example: [Sum, Workload, MinimalLatency, SpatialMappingConversion, TemporalOrderingConversion, CostModel]
+    """
+
+    takes = OrderBatch
+    gives = None
+    returns = Evaluations
+    stands_for = "CostModelStage"
+
+    def run(self, item: OrderBatch, rest: Rest) -> Iterator[Evaluations]:
+        """One result: the costs of the batch."""
+        costs = cost_orders(item)
+        tally = CandidateTally(
+            *tally_key(item),
+            orders=item.visited,
+            feasible=int(costs.fits.sum()),
+            reason=costs.closest_failure,
+            missed_by=float(costs.closest_ratio),
+            notes=item.search,
+        )
+        yield Evaluations(costs, (tally,))

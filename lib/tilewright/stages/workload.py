@@ -1,24 +1,53 @@
-"""The stage Workload: runs the stages below it for every layer of a network, each distinct problem once."""
+"""The stage Workload: runs the stages below it for every layer of a network, each distinct problem once.
+
+Layers for which nothing fits, told by cause.
+"""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.cost.record import LayerRecord
-from tilewright.errors import InputError, MappingError, Problem
-from tilewright.hardware.areas import core_area
+from tilewright.errors import InputError, MappingError, NothingFitsError, Problem, cause_of, count_of, indented, some_of
 from tilewright.hardware.core import Core
-from tilewright.mapping.data_locality_reach import core_for
+from tilewright.hardware.system import core_area
+from tilewright.mapping.memory_reach import core_for
 from tilewright.search.evaluate import with_reach
 from tilewright.stages.base import Change, Rest, Same, Stage
 from tilewright.stages.data_locality import RemoveUnusedMemory
 from tilewright.stages.descriptions import NetworkProblem
-from tilewright.stages.failures import told_by_cause
 from tilewright.stages.identity import SearchIdentity
 from tilewright.stages.items import Evaluations, LayerProblem
 from tilewright.stages.layer_search import LayerSearch, LayerTask
 from tilewright.workload import graph
+
+Failure = tuple[Sequence[str], MappingError]
+"""Names of the layers of one problem, and why nothing fits."""
+
+
+def told_by_cause(failures: Sequence[Failure], core: str) -> str:
+    """What is wrong with the layers of a network on a core: those that fail for one cause together, with the first of
+    them as the example."""
+    alike: dict[tuple[str, ...], list[Failure]] = {}
+    for names, error in failures:
+        reasons = error.reasons if isinstance(error, NothingFitsError) else str(error).splitlines()
+        cause = tuple(part.replace(f"'{names[0]}'", "''") for part in cause_of(reasons))
+        alike.setdefault(cause, []).append((names, error))
+    return "\n".join(_told(found, core) for found in alike.values())
+
+
+def _told(failures: Sequence[Failure], core: str) -> str:
+    names = [name for problem_names, _ in failures for name in problem_names]
+    error = failures[0][1]
+    if len(names) == 1 or not isinstance(error, NothingFitsError):
+        others = f"; the same for {some_of(names[1:])}" if len(names) > 1 else ""
+        return f"{error}{others}"
+    head = f"no mapping of {count_of(len(names), 'layer')} fits core '{core}': {some_of(names)}"
+    first: dict[tuple[str, ...], str] = {}
+    for reason in error.reasons:
+        first.setdefault(cause_of([reason]), f"{names[0]} {reason}")
+    return "\n".join([head, *indented(first.values())])
 
 
 @dataclass(frozen=True)

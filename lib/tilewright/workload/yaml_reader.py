@@ -1,17 +1,253 @@
-"""Reads the workload YAML, or the same data as a list of dicts (zigzag-dse 3.9.1: workload file)."""
+"""Reads the workload YAML, or the same data as a list of dicts (zigzag-dse 3.9.1: workload file).
+
+The workload file: a list of layers, in the dialect of zigzag-dse 3.9.1.
+
+Checks across the fields of a workload file; fields that are broken, which is told, are holes in it.
+"""
 
 import itertools
+import math
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from tilewright.errors import Problems
+from pydantic import Field
+
+from tilewright.errors import WRITTEN, Problems, nearest_name
 from tilewright.file_kinds import WORKLOAD, refuse_other_kind
-from tilewright.validation import validate
+from tilewright.validation import Count, Entry, PositiveCount, TextForm, each, json_schema, names_of, validate, whole
+from tilewright.workload.equation import (
+    EQUATION_PATTERN,
+    LOOP_DIMENSION,
+    RELATION_PATTERN,
+    OperandDimensions,
+    check_loop_dimension,
+    parse_equation,
+    parse_relation,
+)
 from tilewright.workload.graph import Workload, WorkloadNode
-from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
-from tilewright.workload.yaml_checks import check_workload
-from tilewright.workload.yaml_schema import LayerEntry, WorkloadFile
+from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, DimensionRelation, Layer
+from tilewright.workload.relevancy import distinct_positions
 from tilewright.yamlfile import YamlDocument, document_of, load_yaml
+
+LoopDimension = Annotated[str, TextForm(check_loop_dimension, LOOP_DIMENSION.pattern)]
+Equation = Annotated[OperandDimensions, TextForm(parse_equation, EQUATION_PATTERN)]
+Relation = Annotated[DimensionRelation, TextForm(parse_relation, RELATION_PATTERN)]
+Bits = Annotated[int, Field(ge=0, le=1024)]
+PositiveBits = Annotated[int, Field(gt=0, le=1024)]
+Padding = Annotated[list[Count], Field(min_length=2, max_length=2)]
+
+
+class PrecisionEntry(Entry):
+    """Bits of one element of each operand."""
+
+    W: Bits
+    """Bits of the weights; 0 for an operand that costs nothing, as in pooling."""
+    I: Bits  # noqa: E741
+    """Bits of the inputs."""
+    O: PositiveBits  # noqa: E741
+    """Bits of partial sums."""
+    O_final: PositiveBits
+    """Bits of final outputs."""
+
+
+class SourcesEntry(Entry):
+    """Where the inputs come from."""
+
+    W: int | None = None
+    """Id of the layer that makes the weights; the own id for constants."""
+    I: int | None = None  # noqa: E741
+    """Id of the layer that makes the input; the own id for constants."""
+
+
+class LayerEntry(Entry):
+    """One layer."""
+
+    id: int
+    """Number of the layer, unique in the file."""
+    name: str | None = None
+    """Name of the layer; by default `Layer<id>`."""
+    operator_type: Literal[
+        "Max",
+        "Conv",
+        "Pooling",
+        "Add",
+        "Conv_downsample",
+        "Gemm",
+        "MatMul",
+        "Pool",
+        "MaxPool",
+        "AveragePool",
+        "GlobalAveragePool",
+    ]
+    """What the layer does; selects entries of the mapping file."""
+    equation: Equation
+    """The layer as an equation over loop dimensions: O[b][k][oy][ox] += W[k][c][fy][fx] * I[b][c][iy][ix]."""
+    dimension_relations: list[Relation] | None = None
+    """Sliding windows: ix = 2*ox + 1*fx declares the dimension ix of the input."""
+    loop_dims: Annotated[list[LoopDimension], Field(min_length=1)]
+    """Names of the loop dimensions."""
+    loop_sizes: list[PositiveCount]
+    """Size of each loop dimension, in the order of `loop_dims`."""
+    operand_precision: PrecisionEntry
+    """Bits of each operand."""
+    operand_source: SourcesEntry | None = None
+    """For each input the id of the layer that makes it; the own id marks a constant."""
+    pr_loop_dims: list[LoopDimension] | None = None
+    """Dimensions declared by sliding windows, in the order of `pr_loop_sizes` and `padding`."""
+    pr_loop_sizes: list[PositiveCount] | None = None
+    """Their sizes; where given, padding is not used."""
+    padding: list[Padding] | None = None
+    """[before, after] for each of `pr_loop_dims`."""
+
+
+WorkloadFile = Annotated[list[LayerEntry], Field(min_length=1)]
+
+
+def workload_schema() -> dict[str, Any]:
+    """The JSON Schema of a workload file."""
+    return json_schema(WorkloadFile, "tilewright workload", "The layers of a network, as loop nests.")
+
+
+MOST_OPERATIONS = 2**60
+"""Counts of operations and cycles are 64 bit integers."""
+
+
+def check_workload(problems: Problems, entries: list[LayerEntry]) -> None:
+    """Record every problem across fields and layers."""
+    _check_identities(problems, entries)
+    for index, entry in each(entries):
+        layer = problems.within(index)
+        _check_loops(layer, entry)
+        relations = _check_relations(layer, entry)
+        if relations is not None:
+            _check_equation(layer, entry, relations)
+            _check_windows(layer, entry, relations)
+    _note_wide_results(problems, entries)
+
+
+def _note_wide_results(problems: Problems, entries: list[LayerEntry]) -> None:
+    """Note layers whose final outputs are wider than what they are summed up in, all of one pair of widths together."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for index, entry in each(entries):
+        bits = entry.operand_precision
+        if bits is not None and bits.O is not None and bits.O_final is not None and bits.O_final > bits.O:
+            found.setdefault((bits.O, bits.O_final), []).append(index)
+    for (partial, final), indices in found.items():
+        message = f"final outputs of {final} bits are wider than partial sums, O, of {partial}: they gain nothing by it"
+        others = f" (in {len(indices)} layers of the file)" if len(indices) > 1 else ""
+        problems.notice((indices[0], "operand_precision", "O_final"), message + others)
+
+
+def _check_identities(problems: Problems, entries: list[LayerEntry]) -> None:
+    ids = [None if entry is None else entry.id for entry in entries]
+    names: list[str] = []
+    for index, entry in each(entries):
+        if entry.id is not None and entry.id in ids[:index]:
+            problems.at((index, "id"), "another layer has the same id", entry.id)
+        name = entry.name or f"Layer{entry.id}"
+        if entry.name is not None and name in names:
+            message = "another layer has the same name; here and in mapping files this one gets a number, as in name__2"
+            problems.notice((index, "name"), message)
+        names.append(name)
+        for operand in ("W", "I"):
+            source = getattr(entry.operand_source, operand, None)
+            place = (index, "operand_source", operand)
+            if source is None or source == entry.id or source in ids[:index]:
+                continue
+            if source in ids:
+                problems.at(place, "the layer that makes an input must come earlier in the file", source)
+            else:
+                known = ", ".join(map(str, whole(ids[: index + 1][-8:])))
+                problems.at(place, "no layer has this id", source, f"an earlier layer's id, or its own: {known}")
+
+
+def _check_loops(problems: Problems, entry: LayerEntry) -> None:
+    dimensions, sizes = entry.loop_dims, entry.loop_sizes
+    problems.repeated(("loop_dims",), dimensions or (), "the loop dimension is given twice")
+    if dimensions is None or sizes is None:
+        return
+    if len(dimensions) != len(sizes):
+        message = "needs one size for each of `loop_dims`"
+        problems.at(("loop_sizes",), message, f"{len(sizes)} items", f"{len(dimensions)} items")
+    elif math.prod(whole(sizes)) > MOST_OPERATIONS:
+        problems.at(("loop_sizes",), "the layer has more than 2^60 operations")
+
+
+def _check_relations(problems: Problems, entry: LayerEntry) -> list[DimensionRelation] | None:
+    """The layer's sliding windows, or None if some are holes."""
+    relations, is_broken = whole(entry.dimension_relations), problems.has("dimension_relations")
+    known = names_of(entry.loop_dims)
+    earlier: set[str] = set()
+    for index, relation in each(entry.dimension_relations):
+        place = ("dimension_relations", index)
+        if relation.data_dimension in earlier:
+            problems.at(place, "another sliding window declares the same dimension", relation.data_dimension)
+        if relation.data_dimension in known:
+            message = "is a loop dimension too; a sliding window declares a dimension of its own"
+            problems.at(place, message, relation.data_dimension)
+        for dimension, _ in relation.terms:
+            if known and dimension not in known:
+                problems.unknown_name(place, "the dimension is not in loop_dims", dimension, known)
+        earlier.add(relation.data_dimension)
+    return None if is_broken else relations
+
+
+def _check_equation(problems: Problems, entry: LayerEntry, relations: list[DimensionRelation]) -> None:
+    operands, loops = entry.equation, names_of(entry.loop_dims)
+    if operands is None or not loops:
+        return
+    known = loops + [relation.data_dimension for relation in relations]
+    for operand, dimensions in operands:
+        for position, dimension in enumerate(dimensions):
+            if dimension not in known:
+                message = f"operand {operand} uses a dimension that is neither a loop nor a sliding window"
+                problems.unknown_name(("equation",), message, dimension, known)
+            if dimension in dimensions[:position]:
+                problems.at(("equation",), f"operand {operand} uses a dimension twice", dimension)
+    used = {dimension for _, dimensions in operands for dimension in dimensions}
+    used |= {dimension for relation in relations for dimension, _ in relation.terms}
+    for dimension, size in zip(loops, entry.loop_sizes or (), strict=False):
+        if dimension not in used and size != 1:
+            problems.notice(("loop_dims",), f"no operand uses {dimension}: the same work is done {size} times")
+
+
+def _check_windows(problems: Problems, entry: LayerEntry, relations: list[DimensionRelation]) -> None:
+    names = entry.pr_loop_dims
+    known = [relation.data_dimension for relation in relations]
+    problems.repeated(("pr_loop_dims",), names or (), "the dimension is given twice")
+    for index, name in each(names):
+        if name not in known:
+            problems.unknown_name(("pr_loop_dims", index), "no sliding window declares this", name, known)
+    for key, values in (("pr_loop_sizes", entry.pr_loop_sizes), ("padding", entry.padding)):
+        if values and names is None and not problems.has("pr_loop_dims"):
+            problems.at((key,), "needs `pr_loop_dims`, which names the dimensions")
+        elif values is not None and names is not None and len(values) != len(names):
+            message = "needs one item for each of `pr_loop_dims`"
+            problems.at((key,), message, f"{len(values)} items", f"{len(names)} items")
+    if entry.pr_loop_sizes and None not in (names or ()):
+        for name in known:
+            if name not in (names or ()):
+                message = f"has sizes, but none for {name}; give all or none"
+                problems.at(("pr_loop_sizes",), message, nearest=nearest_name(name, names or ()))
+    elif entry.padding is not None:
+        _check_padding(problems, entry, dict(zip(known, relations, strict=True)))
+
+
+def _check_padding(problems: Problems, entry: LayerEntry, relations: dict[str, DimensionRelation]) -> None:
+    sizes = dict(zip(entry.loop_dims or (), entry.loop_sizes or (), strict=False))
+    for index, padding in each(entry.padding):
+        name = (entry.pr_loop_dims or [])[index : index + 1]
+        if not name or name[0] not in relations or None in padding or len(padding) != 2:
+            continue
+        terms = relations[name[0]].terms
+        extents = [sizes.get(dimension) or 0 for dimension, _ in terms]
+        if 0 in extents or not all(factor > 0 for _, factor in terms):
+            continue
+        (_, first), (_, second) = terms
+        count = distinct_positions((first, second), extents[0], extents[1], exact=False)
+        if sum(padding) >= count:
+            message = f"padding leaves nothing of {name[0]}, which has {count} positions"
+            problems.at(("padding", index), message, WRITTEN)
 
 
 def read_workload_yaml(source: str | Path | list[dict[str, Any]], notices: list[str] | None = None) -> Workload:

@@ -10,8 +10,17 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
-from tilewright.artifacts.imports import SourceTree, module_name
-from tilewright.artifacts.step_code import CODE_OF, DISPATCH, PACKAGE, StepCode, code_digests, code_files, digest_of
+from tilewright.artifacts.step_code import (
+    CODE_OF,
+    DISPATCH,
+    PACKAGE,
+    SourceTree,
+    StepCode,
+    code_digests,
+    code_files,
+    digest_of,
+    module_name,
+)
 from tilewright.stages.identity import search_modules
 from tilewright.stages.run import default_pipeline
 

@@ -12,7 +12,7 @@ import yaml
 from tilewright.allocation import evaluate
 from tilewright.artifacts.envelope import read_artifact, write_document
 from tilewright.cli.main import main
-from tilewright.scheduling.artifact import read_schedule, write_schedule
+from tilewright.scheduling.result import read_schedule, write_schedule
 
 from tests.unit.cli.multi_core import GA, HARDWARE, MAPPING, cut_and_cost, given, inputs, write_network
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tilewright.cli.main import main
-from tilewright.fusion.artifact import read_cn_graph
+from tilewright.fusion.graph import read_cn_graph
 
 from tests.unit.fusion.systems import CONFIG, QUAD_CORE
 

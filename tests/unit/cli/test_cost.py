@@ -7,9 +7,9 @@ import pytest
 import yaml
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.cli.main import main
-from tilewright.fusion.artifact import write_cn_graph
 from tilewright.fusion.generation import build_cn_graph
-from tilewright.fusion.hint_loops import HintLoopOptions, hint_loop_tiling
+from tilewright.fusion.graph import write_cn_graph
+from tilewright.fusion.tiling import HintLoopOptions, hint_loop_tiling
 from tilewright.scheduling.core_costs import read_core_costs
 from tilewright.workload.source import parse_workload
 

@@ -14,8 +14,8 @@ from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.source import parse_mapping
 from tilewright.search.options import SearchOptions
-from tilewright.stages.intra_core_mapping import map_core
-from tilewright.stages.system_problem import part_digest
+from tilewright.stages.multi.core_mapping import map_core
+from tilewright.stages.multi.problem import part_digest
 from tilewright.workload.source import parse_workload
 
 from tests.three_layers import write_network

@@ -9,7 +9,7 @@ import pytest
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.cli.main import main
 from tilewright.report.multi.page import page_data
-from tilewright.scheduling.artifact import read_schedule
+from tilewright.scheduling.result import read_schedule
 
 from tests.three_layers import write_network
 from tests.workflow.multi_projects import TINY_MULTI

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tilewright.cli.main import main
-from tilewright.comparison.chips.case import read_case
-from tilewright.comparison.chips.case_files import CaseFiles
+from tilewright.comparison.chips.case import CaseFiles, read_case
 from tilewright.comparison.chips.comparison import CaseComparison, compare_case
 from tilewright.comparison.chips.run import STREAM_2023_SWITCHES, CaseRunner
 from tilewright.errors import MappingError

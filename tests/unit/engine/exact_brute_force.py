@@ -12,11 +12,11 @@ from functools import cached_property
 import numpy as np
 import pytest
 from tilewright.mapping.constraints import TemporalOrderingEntry
-from tilewright.mapping.loop_factors import loop_multiset
+from tilewright.mapping.temporal import loop_multiset
 from tilewright.search.batch import OrderBatch, boundary_shape, cost_orders
-from tilewright.search.batch_kernel import BATCH_ORDERS
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact.search import ExactParameters, ExactResult, search_exact
+from tilewright.search.loma_kernel import BATCH_ORDERS
 
 Order = tuple[tuple[str, int], ...]
 Ordering = tuple[TemporalOrderingEntry, ...]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tilewright.errors import MappingError
 from tilewright.hardware.core import Core, Memory, OperationalArray, Port
 from tilewright.mapping.constraints import Unrolling
-from tilewright.mapping.loop_factors import loop_multiset, prime_factors
+from tilewright.mapping.temporal import loop_multiset, prime_factors
 from tilewright.search.evaluate import PreparedProblem, prepare
 from tilewright.search.options import SearchOptions
 from tilewright.workload.layer import Layer

@@ -8,7 +8,7 @@ import numpy as np
 from tilewright.compiled import native_function
 from tilewright.cost.problem import PROBLEM_DTYPE
 from tilewright.cost.workspace import WORKSPACE_DTYPE, new_workspace
-from tilewright.mapping.loop_factors import LoopMultiset
+from tilewright.mapping.temporal import LoopMultiset
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact.expansion_kernel import begin, expand_labels, next_generation
 from tilewright.search.exact.lattice_record import EXACT_DTYPE, PATH_BITS, PATH_SYMBOLS

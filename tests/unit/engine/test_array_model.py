@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 from tilewright.errors import InputError, MappingError
-from tilewright.hardware.areas import core_area
 from tilewright.hardware.array_model import ARRAY_MODELS, ArrayWork
 from tilewright.hardware.core import OperationalArray
+from tilewright.hardware.system import core_area
 from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.registry import enter, withdraw

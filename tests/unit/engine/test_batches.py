@@ -13,7 +13,7 @@ from tilewright.cost.problem import PROBLEM_DTYPE
 from tilewright.cost.record import Figures
 from tilewright.cost.workspace import new_workspace
 from tilewright.errors import InputError, MappingError
-from tilewright.mapping.loop_factors import loop_multiset
+from tilewright.mapping.temporal import loop_multiset
 from tilewright.search import loma
 from tilewright.search.batch import (
     NOTHING_MATCHES,
@@ -24,10 +24,10 @@ from tilewright.search.batch import (
     cost_orders,
     is_better,
 )
-from tilewright.search.batch_kernel import BATCH_ORDERS
-from tilewright.search.block import cost_rows, new_block
+from tilewright.search.blocks import cost_rows, new_block
 from tilewright.search.evaluate import PreparedProblem, corrected_figures, evaluate_prepared, prepare
 from tilewright.search.loma import loma_batches
+from tilewright.search.loma_kernel import BATCH_ORDERS
 from tilewright.search.options import SearchOptions
 
 from tests.plain.model import PlainModel
@@ -376,8 +376,7 @@ def test_wrong_options_are_told_together() -> None:
 
 def test_records_have_no_field_that_numpy_has() -> None:
     """Names of record fields do not hide attributes of numpy's records."""
-    from tilewright.search.batch_kernel import BLOCK_DTYPE
-    from tilewright.search.loma_kernel import STREAM_DTYPE
+    from tilewright.search.loma_kernel import BLOCK_DTYPE, STREAM_DTYPE
     from tilewright.search.salsa_kernel import CHAIN_DTYPE
 
     for dtype in (PROBLEM_DTYPE, BLOCK_DTYPE, STREAM_DTYPE, CHAIN_DTYPE):

@@ -1,7 +1,7 @@
 """The exact search against plain brute force; `benchmarks/attack_certificates.py` attacks many more problems."""
 
 import pytest
-from tilewright.mapping.loop_factors import loop_multiset
+from tilewright.mapping.temporal import loop_multiset
 
 from tests.plain.attack import ALLOCATIONS, Outcome, attack
 from tests.plain.problems import random_problem

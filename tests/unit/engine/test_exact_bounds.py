@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from tilewright.errors import MappingError
-from tilewright.mapping.loop_factors import LoopMultiset, loop_multiset
+from tilewright.mapping.temporal import LoopMultiset, loop_multiset
 from tilewright.search.evaluate import PreparedProblem
 
 from tests.unit.engine.exact_brute_force import Mappings, free_mapping_count, free_mappings, greedy_mappings

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from tilewright.errors import MappingError
 from tilewright.mapping.constraints import TemporalOrderingEntry
-from tilewright.mapping.loop_factors import loop_multiset
+from tilewright.mapping.temporal import loop_multiset
 from tilewright.search import loma as loma_module
 from tilewright.search.evaluate import PreparedProblem, prepare
 from tilewright.search.options import SearchOptions

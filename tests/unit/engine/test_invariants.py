@@ -6,7 +6,7 @@ from tilewright.cost.invariants import InvariantError, verify
 from tilewright.cost.problem import Problem
 from tilewright.cost.workspace import ENERGY, LATENCY, Workspace, new_workspace
 from tilewright.mapping.constraints import MappingConstraints
-from tilewright.search.block import cost_rows, new_block
+from tilewright.search.blocks import cost_rows, new_block
 from tilewright.search.evaluate import prepare
 from tilewright.search.options import SearchOptions
 from tilewright.sources import parse_accelerator, parse_workload

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from tilewright.cost.problem import new_record
 from tilewright.errors import MappingError
-from tilewright.mapping.loop_factors import prime_factors
+from tilewright.mapping.temporal import prime_factors
 from tilewright.search import salsa
 from tilewright.search.batch import NOTHING_MATCHES, OrderBatch, SearchStoppedError, best_row, cost_orders
 from tilewright.search.evaluate import PreparedProblem, prepare

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tilewright.cost.record import LayerRecord
 from tilewright.errors import MappingError
 from tilewright.mapping.constraints import Mapping, MappingConstraints
-from tilewright.mapping.loop_factors import loop_multiset
+from tilewright.mapping.temporal import loop_multiset
 from tilewright.profile import REFERENCE
 from tilewright.search import loma
 from tilewright.search.batch import SearchStoppedError

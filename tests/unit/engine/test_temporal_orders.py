@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tilewright.cost.problem import new_record
 from tilewright.errors import MappingError
 from tilewright.mapping.constraints import WILDCARD, TemporalOrderingEntry
-from tilewright.mapping.loop_factors import LoopMultiset, loop_multiset, prime_factors
-from tilewright.mapping.temporal_ordering import order_pattern
+from tilewright.mapping.temporal import LoopMultiset, loop_multiset, order_pattern, prime_factors
 from tilewright.search.loma_kernel import STREAM_DTYPE, matches, next_order
 from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_layer

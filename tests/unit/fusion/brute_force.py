@@ -5,7 +5,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from tilewright.fusion.outer_loops import LayerTiling, Tiling
+from tilewright.fusion.tiling import LayerTiling, Tiling
 from tilewright.workload.access import IndexMap, dependency_pairs
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer

@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tilewright.errors import ArtifactError
-from tilewright.fusion.artifact import read_cn_graph, write_cn_graph
 from tilewright.fusion.generation import build_cn_graph
-from tilewright.fusion.graph import COLUMNS, CnGraph
+from tilewright.fusion.graph import COLUMNS, CnGraph, read_cn_graph, write_cn_graph
 
 from tests.unit.fusion.networks import two_convolutions
 from tests.unit.fusion.test_generation import tiled

@@ -10,7 +10,7 @@ from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import COLUMNS
 from tilewright.fusion.grid import LayerGrid
 from tilewright.fusion.needs import Demand, Producer
-from tilewright.fusion.outer_loops import LayerTiling
+from tilewright.fusion.tiling import LayerTiling
 
 from tests.unit.fusion.networks import conv, read
 from tests.unit.fusion.test_generation import tiled

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import ORDERING, CnGraph
-from tilewright.fusion.outer_loops import Tiling, counted_loops, layer_tiling
+from tilewright.fusion.tiling import Tiling, counted_loops, layer_tiling
 from tilewright.workload.graph import Workload
 from tilewright.workload.source import parse_workload
 

@@ -2,7 +2,7 @@
 
 import pytest
 from tilewright.fusion.grid import LayerGrid
-from tilewright.fusion.outer_loops import LayerTiling, OuterLoop, counted_loops, layer_tiling
+from tilewright.fusion.tiling import LayerTiling, OuterLoop, counted_loops, layer_tiling
 from tilewright.workload.layer import Layer
 
 from tests.unit.fusion.brute_force import ranges_of_cns

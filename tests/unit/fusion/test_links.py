@@ -8,7 +8,7 @@ from onnx.helper import make_node
 from tilewright.errors import InputError
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import ORDERING, CnGraph
-from tilewright.fusion.outer_loops import LayerTiling, OuterLoop, Tiling
+from tilewright.fusion.tiling import LayerTiling, OuterLoop, Tiling
 
 from tests.unit.fusion.networks import IMAGE, SAME, conv, read, two_convolutions
 from tests.unit.fusion.test_generation import assert_equals_enumeration, tiled

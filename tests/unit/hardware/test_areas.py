@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tilewright.hardware.areas import Area, system_area
+from tilewright.hardware.system import Area, system_area
 
 from tests.unit.hardware.system_cases import connected, core, memory, offchip, read
 

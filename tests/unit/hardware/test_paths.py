@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilewright.errors import InputError
 from tilewright.hardware.core import Core, OperationalArray
-from tilewright.hardware.interconnect import Link, all_pairs
 from tilewright.hardware.paths import path_table
-from tilewright.hardware.system import CorePlace, MultiCoreAccelerator
+from tilewright.hardware.system import CorePlace, Link, MultiCoreAccelerator, all_pairs
 
 from tests.unit.hardware.system_cases import SHARED, connected, mesh, read
 

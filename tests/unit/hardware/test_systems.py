@@ -10,10 +10,9 @@ from tilewright.cli.main import main
 from tilewright.errors import ArtifactError, InputError
 from tilewright.hardware.core import single_core
 from tilewright.hardware.core_paths import core_file_names
-from tilewright.hardware.interconnect import Link, energy_per_bit_pj
 from tilewright.hardware.paths import path_table
 from tilewright.hardware.source import read_accelerator_artifact
-from tilewright.hardware.system import MultiCoreAccelerator
+from tilewright.hardware.system import Link, MultiCoreAccelerator, energy_per_bit_pj
 from tilewright.sources import parse_accelerator
 from tilewright.validate_files import schema_text, validate_file
 

@@ -13,8 +13,7 @@ from tilewright.hardware.yaml_reader import accelerator_of
 from tilewright.hardware.yaml_schema import HardwareFile
 from tilewright.mapping.yaml_reader import mapping_of
 from tilewright.mapping.yaml_schema import MappingEntry
-from tilewright.workload.yaml_reader import workload_of
-from tilewright.workload.yaml_schema import LayerEntry
+from tilewright.workload.yaml_reader import LayerEntry, workload_of
 from tilewright.yamlfile import YamlDocument, parse_yaml
 
 FILES = {

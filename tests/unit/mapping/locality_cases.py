@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tilewright.hardware.core import Core, OperationalArray
 from tilewright.hardware.hierarchy import instance_count
 from tilewright.mapping.constraints import Mapping, MappingConstraints
-from tilewright.mapping.data_locality import MemoryReach, remove_unused_memories
+from tilewright.mapping.locality import MemoryReach, remove_unused_memories
 from tilewright.profile import CORRECTED
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer, activation_operand, weight_operand

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 from tilewright.errors import MappingError
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import Mapping
-from tilewright.mapping.data_locality import MemoryReach, find_memory_reach, remove_unused_memories
+from tilewright.mapping.locality import MemoryReach, find_memory_reach, remove_unused_memories
 from tilewright.profile import CORRECTED, REFERENCE, ModelProfile, profile_by_name
 from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_layer

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilewright.fusion.artifact import read_cn_graph
-from tilewright.fusion.graph import CnGraph
-from tilewright.fusion.outer_loops import Tiling
+from tilewright.fusion.graph import CnGraph, read_cn_graph
+from tilewright.fusion.tiling import Tiling
 from tilewright.workload.graph import Workload
 from tilewright.workload.source import parse_workload
 

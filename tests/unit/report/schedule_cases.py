@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
-from tilewright.report.multi.schedule_view import ScheduleView
-from tilewright.scheduling.artifact import ScheduleArtifact
+from tilewright.report.multi.bars import ScheduleView
 from tilewright.scheduling.assembly import SystemNames
 from tilewright.scheduling.problem import CostTable, NodeGraph, SchedulingProblem
+from tilewright.scheduling.result import ScheduleArtifact
 from tilewright.scheduling.simulate import simulate
 
 from tests.unit.scheduling.random_problems import random_problem

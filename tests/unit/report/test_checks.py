@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from tilewright.cost.record import record_of_row
 from tilewright.hardware.yaml_reader import read_accelerator
-from tilewright.report.access_checks import own_dimensions
-from tilewright.report.checks import check_run, checks_document, failure_message
+from tilewright.report.checks import check_run, checks_document, failure_message, own_dimensions
 from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_layer
 

@@ -8,7 +8,7 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from tilewright.hardware.interconnect import OFFCHIP_PORT
+from tilewright.hardware.system import OFFCHIP_PORT
 from tilewright.report.multi.bars import LINK, schedule_table
 from tilewright.report.multi.memory_figure import (
     Curve,

@@ -11,8 +11,16 @@ import pytest
 from matplotlib.figure import Figure
 from tilewright.cost.record import record_of_row
 from tilewright.errors import InputError
-from tilewright.report.nest_figure import nest_figure, write_layer_nests, write_nest_pages
-from tilewright.report.nest_layout import BAND_INCHES, EMPTY_INCHES, ROW_INCHES, Block, nest_layout
+from tilewright.report.nest_figure import (
+    BAND_INCHES,
+    EMPTY_INCHES,
+    ROW_INCHES,
+    Block,
+    nest_figure,
+    nest_layout,
+    write_layer_nests,
+    write_nest_pages,
+)
 
 
 def column(record: dict[str, Any], operand: str) -> list[Block]:

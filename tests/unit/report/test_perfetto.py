@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from tilewright.errors import MappingError
 from tilewright.report.multi import perfetto
-from tilewright.report.multi.bars import schedule_table
+from tilewright.report.multi.bars import ScheduleView, schedule_table
 from tilewright.report.multi.perfetto import CORES, LINKS, MEMORIES, trace_text, write_trace
-from tilewright.report.multi.schedule_view import ScheduleView
 
 from tests.unit.report.schedule_cases import broadcast, every_category, random_view, view_of
 

@@ -5,10 +5,9 @@ from typing import Any
 
 import pandas
 import pytest
-from tilewright.report.legends import runs_legend
 from tilewright.report.run_tables import multi_row, multi_text, runs_table
 from tilewright.report.states import unfinished_lines
-from tilewright.report.tables import summary_row, summary_text, write_csv, write_parquet
+from tilewright.report.tables import runs_legend, summary_row, summary_text, write_csv, write_parquet
 
 CAUSES = {"off_chip_fetch": {"link_pj": 1.0, "memory_pj": 2.0}, "core_to_core": {"link_pj": 4.0, "memory_pj": 8.0}}
 

@@ -10,8 +10,8 @@ import pytest
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from tilewright.report.colours import LAYER_COLOURS, layer_colour, lighter, text_colour
-from tilewright.report.multi.bars import ScheduleTable, schedule_table
+from tilewright.report.figure_layout import LAYER_COLOURS, layer_colour, lighter, text_colour
+from tilewright.report.multi.bars import CATEGORIES, ScheduleTable, schedule_table
 from tilewright.report.multi.gantt import (
     CATEGORY_HATCHES,
     LIGHTER,
@@ -21,7 +21,6 @@ from tilewright.report.multi.gantt import (
     strips,
     write_schedule_figure,
 )
-from tilewright.report.multi.schedule_view import CATEGORIES
 
 from tests.unit.report.schedule_cases import every_category, pipeline, random_view, within_a_core
 

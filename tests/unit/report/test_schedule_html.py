@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilewright.report.multi.bars import NODE_BAR, TRANSFER_BAR, listeners, schedule_table
+from tilewright.report.multi.bars import NODE_BAR, TRANSFER_BAR, ScheduleView, TileRanges, listeners, schedule_table
 from tilewright.report.multi.page import (
     FOLDER,
     SCRIPTS,
@@ -20,7 +20,6 @@ from tilewright.report.multi.page import (
     unpacked_column,
     write_schedule_page,
 )
-from tilewright.report.multi.schedule_view import ScheduleView, TileRanges
 
 from tests.unit.report.schedule_cases import broadcast, every_category, pipeline, random_view, within_a_core
 

@@ -6,18 +6,19 @@ from collections import Counter
 import numpy as np
 import pytest
 from tilewright.report.multi.bars import (
+    CATEGORIES,
     CORE,
     LINK,
     NO_LINK,
     NODE_BAR,
     STREAM_BAR,
     TRANSFER_BAR,
+    ScheduleView,
     busy_cycles,
     lanes_of,
     listeners,
     schedule_table,
 )
-from tilewright.report.multi.schedule_view import CATEGORIES, ScheduleView
 from tilewright.scheduling.result import link_use, own_hops
 
 from tests.unit.report.schedule_cases import broadcast, every_category, pipeline, random_view, within_a_core

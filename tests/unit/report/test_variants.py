@@ -6,8 +6,8 @@ import pytest
 import yaml
 from tilewright.cli.main import main
 from tilewright.errors import InputError
-from tilewright.hardware.areas import core_area
 from tilewright.hardware.core import Core
+from tilewright.hardware.system import core_area
 from tilewright.hardware.variants import read_variants
 from tilewright.sources import parse_accelerator
 

@@ -5,13 +5,20 @@ from dataclasses import replace
 
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import CnGraph
-from tilewright.fusion.hint_loops import HintLoopOptions, hint_loop_tiling
+from tilewright.fusion.tiling import HintLoopOptions, hint_loop_tiling
 from tilewright.hardware.core import Core, Memory, OperationalArray, Port
-from tilewright.hardware.interconnect import BUS, OFFCHIP_PORT, POINT_TO_POINT, Link, all_pairs
-from tilewright.hardware.system import OFFCHIP, CorePlace, MultiCoreAccelerator
+from tilewright.hardware.system import (
+    BUS,
+    OFFCHIP,
+    OFFCHIP_PORT,
+    POINT_TO_POINT,
+    CorePlace,
+    Link,
+    MultiCoreAccelerator,
+    all_pairs,
+)
 from tilewright.mapping.constraints import Mapping, MappingConstraints
-from tilewright.scheduling.core_costs import CoreCostRow, Stream
-from tilewright.scheduling.cost_classes import cost_classes
+from tilewright.scheduling.core_costs import CoreCostRow, Stream, cost_classes
 from tilewright.workload.graph import Workload
 
 ANY = Mapping((MappingConstraints("default"),))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tilewright.allocation.core_fit import unfit_for_core
+from tilewright.allocation.space import unfit_for_core
 from tilewright.errors import InputError, MappingError
 from tilewright.scheduling.bounds.lower_bounds import lower_bounds
 from tilewright.scheduling.check.rules import check_schedule

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from tilewright.artifacts.columns import packed, read_columns
 from tilewright.errors import ArtifactError
-from tilewright.scheduling.artifact import ScheduleArtifact, read_schedule, schedule_artifact, write_schedule
 from tilewright.scheduling.assembly import scheduling_problem
 from tilewright.scheduling.check.rules import check_schedule
 from tilewright.scheduling.core_costs import Stream
+from tilewright.scheduling.result import ScheduleArtifact, read_schedule, schedule_artifact, write_schedule
 from tilewright.scheduling.simulate import simulate
 
 from tests.unit.fusion.networks import two_convolutions

@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilewright.scheduling.bounds.limits import cn_classes, system_limits
 from tilewright.scheduling.bounds.lower_bounds import lower_bounds
-from tilewright.scheduling.bounds.paths import paths_through
-from tilewright.scheduling.bounds.split import SplitBounds
+from tilewright.scheduling.bounds.paths import SplitBounds, paths_through
 from tilewright.scheduling.bounds.work import possible_moves
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import SchedulingProblem

@@ -2,7 +2,7 @@
 
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import CnGraph
-from tilewright.fusion.hint_loops import HintLoopOptions, hint_loop_tiling
+from tilewright.fusion.tiling import HintLoopOptions, hint_loop_tiling
 from tilewright.hardware.core import Core, Dataflow, Memory, OperationalArray, Port
 from tilewright.hardware.system import OFFCHIP, CorePlace, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping, MappingConstraints

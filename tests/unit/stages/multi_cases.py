@@ -6,7 +6,7 @@ from typing import Any
 from tilewright.errors import InputError
 from tilewright.search.options import SearchOptions
 from tilewright.stages import Control, Descriptions, MultiCoreResult, Pipeline
-from tilewright.stages.multi_pipeline import multi_pipeline, run_whole
+from tilewright.stages.multi.pipeline import multi_pipeline, run_whole
 
 from tests.unit.cli.multi_core import HARDWARE, MAPPING
 

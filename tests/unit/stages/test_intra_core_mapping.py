@@ -11,13 +11,11 @@ from tilewright.errors import InputError
 from tilewright.hardware.core import Core
 from tilewright.hardware.system import POOLING, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping, MappingConstraints
-from tilewright.scheduling.core_costs import CoreCostRow, Stream, write_core_costs
-from tilewright.scheduling.cost_classes import cost_classes
+from tilewright.scheduling.core_costs import CoreCostRow, Stream, cost_classes, write_core_costs
 from tilewright.search.store import Store
 from tilewright.sources import parse_accelerator
-from tilewright.stages.intra_core_mapping import map_core
+from tilewright.stages.multi.core_mapping import constraints_on_core, map_core
 from tilewright.stages.run import map_layer
-from tilewright.stages.spatial_choice import constraints_on_core
 from tilewright.workload.graph import Workload
 
 from tests.unit.fusion.networks import SAME, conv, read, two_convolutions

@@ -18,16 +18,16 @@ from tilewright.stages import (
     Pipeline,
     Rest,
     Stage,
-    multi_run,
 )
 from tilewright.stages.base import Change
 from tilewright.stages.hardware_parser import AcceleratorParser
-from tilewright.stages.multi_allocation import InterCoreMapping, in_place_of_search
-from tilewright.stages.multi_costs import IntraCoreMapping, core_costs
-from tilewright.stages.multi_pipeline import check_multi_pipeline, run_whole, slice_of
-from tilewright.stages.multi_tiling import GenerateCNWorkloadHybrid
+from tilewright.stages.multi import run as multi_run
+from tilewright.stages.multi.allocation import InterCoreMapping, in_place_of_search
+from tilewright.stages.multi.costs import IntraCoreMapping, core_costs
+from tilewright.stages.multi.pipeline import check_multi_pipeline, run_whole, slice_of
+from tilewright.stages.multi.slices import Slice
+from tilewright.stages.multi.tiling import GenerateCNWorkloadHybrid
 from tilewright.stages.places import placed
-from tilewright.stages.slices import Slice
 from tilewright.yamlfile import parse_yaml
 
 from tests.unit.cli.multi_core import write_network
@@ -197,7 +197,7 @@ def test_operands_that_no_layer_has_are_told_before_anything_is_computed(
     network: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A misspelt operand to prefetch."""
-    monkeypatch.setattr("tilewright.stages.multi_tiling.checked_cn_graph", lambda *_: pytest.fail("it was cut"))
+    monkeypatch.setattr("tilewright.stages.multi.tiling.checked_cn_graph", lambda *_: pytest.fail("it was cut"))
     with pytest.raises(InputError, match="operands_to_prefetch\\[0\\]: no layer reads an operand of this name, got V"):
         run(network, operands_to_prefetch=["V"])
 

@@ -11,8 +11,7 @@ import pytest
 import yaml
 from tilewright.cli.main import main
 from tilewright.errors import InputError, MappingError
-from tilewright.fusion.artifact import read_cn_graph
-from tilewright.fusion.graph import COLUMNS
+from tilewright.fusion.graph import COLUMNS, read_cn_graph
 from tilewright.parameters import field_docs
 from tilewright.scheduling.core_costs import read_core_costs
 from tilewright.search.store import Store
@@ -22,13 +21,13 @@ from tilewright.stages.catalogue import CATALOGUES
 from tilewright.stages.document import docstring_parts
 from tilewright.stages.hardware_parser import AcceleratorParser
 from tilewright.stages.items import SpatialCandidate
-from tilewright.stages.multi_allocation import InterCoreMapping
-from tilewright.stages.multi_costs import IntraCoreMapping
-from tilewright.stages.multi_items import CnProblem, CostedCnProblem, SystemProblem
-from tilewright.stages.multi_parsers import StreamONNXModelParser, SystemMappingParser, UserDefinedModelParser
-from tilewright.stages.multi_splitting import LayerSplitting
-from tilewright.stages.multi_tiling import GenerateCNWorkloadHybrid
-from tilewright.stages.spatial_custom import CustomSpatialMappingGenerator
+from tilewright.stages.multi.allocation import InterCoreMapping
+from tilewright.stages.multi.costs import IntraCoreMapping
+from tilewright.stages.multi.items import CnProblem, CostedCnProblem, SystemProblem
+from tilewright.stages.multi.parsers import StreamONNXModelParser, SystemMappingParser, UserDefinedModelParser
+from tilewright.stages.multi.splitting import LayerSplitting
+from tilewright.stages.multi.tiling import GenerateCNWorkloadHybrid
+from tilewright.stages.spatial import CustomSpatialMappingGenerator
 from tilewright.steps import MULTI
 
 from tests.unit.cli.multi_core import CORES, cut_and_cost, given, inputs, write_network

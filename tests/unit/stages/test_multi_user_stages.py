@@ -11,7 +11,7 @@ from tilewright.errors import InputError, TilewrightError
 from tilewright.search.store import Store
 from tilewright.stages import Control, Pipeline
 from tilewright.stages.identity import code_digests
-from tilewright.stages.multi_pipeline import run_whole
+from tilewright.stages.multi.pipeline import run_whole
 
 from tests.unit.cli.multi_core import CORES, given, inputs, write_network
 from tests.unit.stages.multi_cases import GA, built, descriptions, run
@@ -21,7 +21,7 @@ ROUND_ROBIN = "config.stages.round_robin.RoundRobin"
 HEAD = """\
 from dataclasses import dataclass, replace
 from tilewright.stages import CnProblem, CoreAllocation, CostedCnProblem, MultiCoreResult, Stage, SystemProblem
-from tilewright.stages.multi_tiling import GenerateCNWorkloadHybrid
+from tilewright.stages.multi.tiling import GenerateCNWorkloadHybrid
 """
 OTHER = "corrected+per_level_loading_floor"
 ALLOCATION = """
@@ -51,7 +51,7 @@ class Own(Stage):
 
     def run(self, item, rest):
         from tilewright.scheduling.core_costs import CoreCostRow
-        from tilewright.scheduling.cost_classes import cost_classes
+        from tilewright.scheduling.core_costs import cost_classes
         given = item.descriptions
         count = len(cost_classes(item.graph, given.workload, given.mapping).classes)
         rows = tuple(CoreCostRow(n, "", *[self.cycles] * 4, 1.0, 1.0) for n in range(count))

@@ -2,7 +2,7 @@
 
 import pytest
 from tilewright.fusion.tiling_options import TilingOptions
-from tilewright.stages.origins import stated_tiling
+from tilewright.stages.multi.inputs import stated_tiling
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from tilewright.errors import InputError
 from tilewright.search.options import SearchOptions
 from tilewright.stages import Pipeline
-from tilewright.stages.default import MAPPER_OF, REDUCTION_OF
+from tilewright.stages.pipeline import MAPPER_OF, REDUCTION_OF
 from tilewright.stages.reductions import MinimalEDP, MinimalEnergy
 from tilewright.stages.temporal import Exact, Loma, Salsa
 from tilewright.yamlfile import parse_yaml

@@ -16,10 +16,10 @@ from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.source import parse_mapping
 from tilewright.stages.descriptions import Descriptions
-from tilewright.stages.preflight import checked_cn_graph, preflight
-from tilewright.stages.preflight_exchange import layer_pairs
-from tilewright.stages.preflight_needs import prefetch_problems
-from tilewright.stages.system_problem import SystemProblem, part_digest, read_system_problem
+from tilewright.stages.multi.problem import SystemProblem, part_digest, read_system_problem
+from tilewright.stages.preflight.cutting import layer_pairs
+from tilewright.stages.preflight.needs import prefetch_problems
+from tilewright.stages.preflight.network import checked_cn_graph, preflight
 
 from tests.unit.fusion.networks import SAME, conv, read
 from tests.unit.fusion.systems import CONFIG, QUAD_CORE, quad_core

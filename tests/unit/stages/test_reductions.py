@@ -23,8 +23,8 @@ from tilewright.stages import (
 )
 from tilewright.stages.base import run_stages
 from tilewright.stages.descriptions import of_core
+from tilewright.stages.items import Tally, merged_notes
 from tilewright.stages.run import map_layer
-from tilewright.stages.tally import Tally, merged_notes
 
 from tests.unit.engine.engine_cases import network
 from tests.unit.stages.stage_cases import CORE, MAPPING, ONE, OPTIONS, SEARCH, TWO, results_of, run

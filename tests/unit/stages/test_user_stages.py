@@ -317,7 +317,7 @@ def test_our_own_faults_are_not_the_users(folder: Path, monkeypatch: pytest.Monk
         raise ZeroDivisionError("ours")
 
     write(folder, stage("yield from rest(item)"))
-    monkeypatch.setattr("tilewright.stages.costing.cost_orders", fail)
+    monkeypatch.setattr("tilewright.stages.temporal.cost_orders", fail)
     with pytest.raises(ZeroDivisionError, match="ours"):
         run([{"insert": "mine.own.Own", "after": "Workload"}])
 

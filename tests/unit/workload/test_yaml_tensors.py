@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import ORDERING
-from tilewright.fusion.hint_loops import HintLoopOptions, hint_loop_tiling
+from tilewright.fusion.tiling import HintLoopOptions, hint_loop_tiling
 from tilewright.workload.access import influences
 from tilewright.workload.graph import Workload
 from tilewright.workload.source import parse_workload

@@ -1,27 +1,200 @@
 """A published case: accelerator, workload, mapping, how it is run, and what is known of the result.
 
 docs/validation.md has the format of the files.
+
+Cases as folders: which there are, and which file of a case has what.
+
+What is known of a case: the numbers of the chip and of the reference tool.
 """
 
+import math
 from collections.abc import Mapping as Table
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ConfigDict, Field
 
 from tilewright.allocation.options import AllocationOptions
-from tilewright.comparison.chips.case_files import CaseFiles
-from tilewright.comparison.chips.expected import Expected, read_expected
-from tilewright.errors import InputError, Problem, Problems
-from tilewright.fusion.hint_loops import BY_LAYER
+from tilewright.errors import InputError, Problem, Problems, nearest_name
+from tilewright.fusion.tiling import BY_LAYER
 from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.scheduling.options import CandidateSelection
 from tilewright.search.options import Objective
 from tilewright.stages.descriptions import Descriptions
-from tilewright.stages.system_problem import SystemProblem, read_system_problem
+from tilewright.stages.multi.problem import SystemProblem, read_system_problem
 from tilewright.validation import Count, Entry, PositiveCount, validate
-from tilewright.yamlfile import YamlDocument, load_yaml, table
+from tilewright.yamlfile import YamlDocument, items, load_yaml, table
+
+VARIANT = "variant_"
+_YAML = (".yaml", ".yml")
+_NAMES = {
+    "run": tuple(f"run{suffix}" for suffix in _YAML),
+    "hardware": tuple(f"{stem}{suffix}" for stem in ("accelerator", "hardware") for suffix in _YAML),
+    "workload": tuple(f"{stem}{suffix}" for stem in ("workload", "network") for suffix in (*_YAML, ".onnx")),
+    "mapping": tuple(f"mapping{suffix}" for suffix in _YAML),
+    "expected": tuple(f"expected{suffix}" for suffix in _YAML),
+}
+"""Kind of file -> its names; the first one that a folder has counts."""
+NEEDED = ("run", "hardware", "workload", "mapping")
+"""The kinds that every case has."""
+
+
+@dataclass(frozen=True)
+class CaseFiles:
+    """The files of a case; a variant has some of its own in place of those of the case."""
+
+    folder: Path
+    variant: Path | None = None
+
+    def find(self, kind: str) -> Path | None:
+        """The file of a kind, None if there is none."""
+        folders = [self.folder] if self.variant is None else [self.variant, self.folder]
+        return next((found for folder in folders if (found := _find(folder, kind))), None)
+
+    def missing(self) -> list[Problem]:
+        """A problem for each file that a case needs and this one lacks."""
+        allowed = {kind: " or ".join(_NAMES[kind]) for kind in NEEDED}
+        return [
+            Problem("is missing", str(self.folder / _NAMES[kind][0]), allowed=allowed[kind])
+            for kind in NEEDED
+            if self.find(kind) is None
+        ]
+
+    def notices(self) -> list[str]:
+        """A notice for each file that has no effect, because another one of the folder says the same thing."""
+        folders = [self.folder] if self.variant is None else [self.variant, self.folder]
+        return [
+            f"{folder / name}: has no effect beside {_find(folder, kind)}"
+            for folder in folders
+            for kind, names in _NAMES.items()
+            for name in names
+            if (folder / name).is_file() and folder / name != _find(folder, kind)
+        ]
+
+
+def find_cases(folder: Path, names: tuple[str, ...] = ()) -> dict[str, CaseFiles]:
+    """Name -> files of all cases in a folder, or of the folder as a case itself; each before its variants.
+
+    A folder is a case if it has any of the files of one, so that a case from which one is missing is not passed over;
+    others may have cases in them. Names are paths below the folder. With `names` only those, what is in them, and
+    their variants. Raises InputError where there are none of them.
+    """
+    if not folder.is_dir():
+        raise InputError([Problem("no such folder", value=str(folder), allowed="a folder of cases")])
+    found: dict[str, CaseFiles] = {}
+    for case in _case_folders(folder):
+        name = case.resolve().name if case == folder else case.relative_to(folder).as_posix()
+        found[name] = CaseFiles(case)
+        for variant in sorted(case.glob(f"{VARIANT}*")):
+            if variant.is_dir():
+                found[f"{name}/{variant.name}"] = CaseFiles(case, variant)
+    if not found:
+        files = ", ".join(_NAMES[kind][0] for kind in NEEDED)
+        raise InputError([Problem("has no case", str(folder), allowed=f"folders with {files}")])
+    problems = [
+        Problem(
+            "no such case", path="case", value=name, allowed=", ".join(found), nearest=nearest_name(name, list(found))
+        )
+        for name in names
+        if not any(_is_in(case, name) for case in found)
+    ]
+    if problems:
+        raise InputError(problems)
+    return {case: files for case, files in found.items() if not names or any(_is_in(case, name) for name in names)}
+
+
+def _is_in(case: str, name: str) -> bool:
+    return case == name or case.startswith(f"{name.rstrip('/')}/")
+
+
+def _case_folders(folder: Path) -> list[Path]:
+    """The folder if it is a case, else all cases in it, in the order of their paths; hidden folders are left out."""
+    if any(_find(folder, kind) for kind in _NAMES):
+        return [folder]
+    inside = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    return [case for path in inside if not path.is_symlink() or path.exists() for case in _case_folders(path)]
+
+
+def _find(folder: Path, kind: str) -> Path | None:
+    """The file of a kind in a folder; a network may have any name if it is the only ONNX file."""
+    named = next((folder / name for name in _NAMES[kind] if (folder / name).is_file()), None)
+    if named is None and kind == "workload":
+        networks = sorted(folder.glob("*.onnx"))
+        return networks[0] if len(networks) == 1 else None
+    return named
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is known of a case; None and {} where nothing is."""
+
+    measured_cycles: float | None = None
+    """On the chip."""
+    reference_cycles: float | None = None
+    """By the reference tool, as is the energy."""
+    reference_energy_pj: float | None = None
+    reference_nodes: int | None = None
+    """Computation nodes, then edges."""
+    reference_edges: int | None = None
+    layer_cycles: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """Layer id -> (temporal cycles, total0, total1, total2) of a computation node, by the reference tool."""
+
+
+def read_expected(path: Path | None, notices: list[str]) -> Expected:
+    """What a file says; it may have more, for people. Numbers that are none count as unknown, and a notice says so.
+
+    Raises InputError if the file cannot be read.
+    """
+    if path is None:
+        return Expected()
+    document = load_yaml(path)
+    problems, data = Problems(document), table(document.data)
+    if not isinstance(document.data, dict):
+        problems.at((), "must be a table of keys", document.data)
+    nodes, edges = (_positive(problems, data, "graph", key) for key in ("nb_cns", "nb_edges"))
+    found = Expected(
+        measured_cycles=_positive(problems, data, "measured", "latency"),
+        reference_cycles=_positive(problems, data, "reproduced", "latency"),
+        reference_energy_pj=_positive(problems, data, "reproduced", "energy"),
+        reference_nodes=None if nodes is None else round(nodes),
+        reference_edges=None if edges is None else round(edges),
+        layer_cycles=dict(_layer_cycles(table(data.get("layers")))),
+    )
+    problems.finish(notices)
+    return found
+
+
+def _positive(problems: Problems, data: dict[Any, Any], part: str, key: str) -> float | None:
+    """A number above 0, also one that YAML reads as text (6.18e6)."""
+    value = table(data.get(part)).get(key)
+    number = _number(value)
+    if value is not None and number is None:
+        problems.notice((part, key), f"is no number above 0, and counts as unknown: {value!r}")
+    return number
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    if not math.isfinite(number) or number <= 0:
+        return None
+    return number if isinstance(value, str) else value
+
+
+def _layer_cycles(layers: dict[Any, Any]) -> list[tuple[int, tuple[int, ...]]]:
+    """(layer id, its four numbers of cycles) where they are whole numbers."""
+    found = []
+    for layer, entry in layers.items():
+        cycles = items(table(entry).get("cycles"))
+        if str(layer).isdecimal() and len(cycles) == 4 and all(type(number) is int for number in cycles):
+            found.append((int(layer), tuple(cycles)))
+    return found
+
 
 _FOR_PEOPLE = ("main", "commit", "zigzag", "workload_parser", "model")
 """Keys of a run file that say where it comes from."""

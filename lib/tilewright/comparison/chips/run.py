@@ -1,6 +1,10 @@
-"""Runs of a case: by the named set of switches `stream-2023`, by the default model, and by steps between the two."""
+"""Runs of a case: by the named set of switches `stream-2023`, by the default model, and by steps between the two.
 
-from dataclasses import dataclass, replace
+The spatial mapping of the 2023 model: the dataflow, as far as array and layer have room for it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -9,8 +13,8 @@ from tilewright.allocation.requests import layer_requests
 from tilewright.allocation.search import schedule_judge, search_allocation
 from tilewright.allocation.space import allocation_space
 from tilewright.comparison.chips.case import SiliconCase
-from tilewright.comparison.chips.dataflow_stage import stages_2023
 from tilewright.fusion.graph import CnGraph
+from tilewright.mapping.spatial_generation import clean_user_mapping
 from tilewright.peers.stream import STREAM_2023
 from tilewright.peers.stream.scheduler import REPAIRS
 from tilewright.peers.stream.whole_tiles import whole_tile_graph, whole_tile_problem
@@ -26,8 +30,43 @@ from tilewright.scheduling.settings import ScheduleSettings
 from tilewright.scheduling.simulate import simulate
 from tilewright.scheduling.system_assembly import MEMORY_OPERANDS
 from tilewright.search.options import SearchOptions
-from tilewright.stages.intra_core_mapping import map_core
-from tilewright.stages.preflight import checked_cn_graph
+from tilewright.stages.base import Rest, Stage
+from tilewright.stages.items import Evaluations, LayerProblem, SpatialCandidate
+from tilewright.stages.multi.core_mapping import map_core
+from tilewright.stages.preflight.network import checked_cn_graph
+from tilewright.stages.run import below_workload, default_pipeline
+from tilewright.stages.spatial import SpatialMappingGenerator
+
+
+@dataclass(frozen=True)
+class UnlimitedDataflow(SpatialMappingGenerator):
+    """Hands on the spatial mapping that is given, limited by the sizes of array and layer alone.
+
+    Capacity and bandwidth of the innermost memories do not limit it, and sides of the array that it leaves open are not
+    used. Where none is given, it does what `SpatialMappingGenerator` does.
+    """
+
+    stands_for = ""
+
+    def run(self, item: LayerProblem, rest: Rest) -> Iterator[Evaluations]:
+        """The results of the dataflow."""
+        given, sides = item.constraints.spatial_mapping, item.core.operational_array.dimensions
+        if not given:
+            yield from super().run(item, rest)
+            return
+        limits = {name: {loop: min(size, room) for loop, size in item.layer.loop_sizes} for name, room in sides}
+        draft = clean_user_mapping(given, item.layer, item.core, limits)
+        yield from rest(SpatialCandidate.of(item, tuple((name, tuple(loops.items())) for name, loops in draft.items())))
+
+
+def stages_2023(options: SearchOptions) -> tuple[Stage, ...]:
+    """The stages that map a computation node in the 2023 model: the default ones but for the spatial mapping."""
+    return tuple(
+        UnlimitedDataflow(**{field.name: getattr(stage, field.name) for field in fields(stage)})
+        if isinstance(stage, SpatialMappingGenerator)
+        else stage
+        for stage in below_workload(default_pipeline(options).stages)
+    )
 
 
 @dataclass(frozen=True)

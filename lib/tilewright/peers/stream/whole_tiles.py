@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tilewright.fusion.graph import ORDERING, CnGraph, CnLayer
 from tilewright.fusion.grid import Integers
 from tilewright.fusion.pieces import OUTSIDE, DataPieces
-from tilewright.peers.stream.links import fewest_links
+from tilewright.peers.stream.scheduler import fewest_links
 from tilewright.scheduling.assembly import AssembledProblem
 from tilewright.scheduling.problem import SchedulingProblem, starts_of
 from tilewright.workload.access import IndexMap

@@ -11,7 +11,7 @@ from graphlib import TopologicalSorter
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import instance_count
 from tilewright.mapping.constraints import Mapping
-from tilewright.mapping.data_locality_reach import LayerRoles, MemoryReach, layer_roles, top_memory
+from tilewright.mapping.memory_reach import LayerRoles, MemoryReach, layer_roles, top_memory
 from tilewright.profile import ModelProfile
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import OUTPUT, Layer, activation_operand, weight_operand

@@ -1,17 +1,30 @@
-"""The reading of zigzag-dse 3.9.1: Conv, QLinearConv, Gemm and MatMul are layers, everything else is free."""
+"""The reading of zigzag-dse 3.9.1: Conv, QLinearConv, Gemm and MatMul are layers, everything else is free.
+
+Order and constants of a graph; which inputs of an operator are constants, and which nodes feed the others.
+
+zigzag-dse 3.9.1 goes by the *number* of predecessor nodes of a layer: none: both operands constant; one: W constant and
+I fed by it; two: I fed by the first and W by the second; three or more: refused. A `Constant` node counts as a
+predecessor (fault B13), so weights that come through Constant, Cast, Transpose or DequantizeLinear look like
+activations, and so does a bias computed by a node.
+
+Here the reference profile keeps that rule, and the reader notes every layer in which it gives another answer than the
+graph does. With three or more predecessors, and always under `trace_onnx_constants`, the answer
+comes from the graph: whatever is computed from constants only is a constant, I is the first operand and W the second,
+except that a constant first operand of a matrix product is W.
+"""
 
 import math
 from collections.abc import Collection
+from dataclasses import dataclass
 
 import onnx
 
 from tilewright.errors import InputError, Problem
-from tilewright.peers.zigzag.onnx_operands import Topology, operand_roles, read_topology
 from tilewright.profile import ModelProfile
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer
 from tilewright.workload.network_options import NetworkOptions
-from tilewright.workload.onnx import conv, gemm
+from tilewright.workload.onnx import products
 from tilewright.workload.onnx.coverage import (
     MODELLED,
     PASS_THROUGH,
@@ -24,8 +37,136 @@ from tilewright.workload.onnx.macs import CONTROL_FLOW, counted_macs, does_macs
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, OperandRoles, Shape, Shapes
 from tilewright.workload.onnx.resolution.inputs import GivenSizes, ResolvedInputs, missing_size_problems, resolve_inputs
 from tilewright.workload.onnx.resolution.network import resolve_graph
-from tilewright.workload.onnx.resolution.outputs import InnerTensors
-from tilewright.workload.onnx.shapes import stored_shapes
+from tilewright.workload.onnx.resolution.outputs import InnerTensors, stored_shapes
+from tilewright.workload.onnx.resolution.topology import (
+    RANDOM_OPERATORS,
+    run_order,
+    tensor_makers,
+    tensors_read,
+    unique_names,
+)
+
+
+@dataclass(frozen=True)
+class Topology:
+    """The operators in an order in which they can run, and who makes each tensor."""
+
+    nodes: tuple[OnnxNode, ...]
+    producer_of: dict[str, int]
+    """Tensor -> id of the node that makes it. Network inputs and initialisers are not in it."""
+    constant_nodes: frozenset[int]
+    """Nodes whose outputs are known before run time: Constant, and whatever is computed from constants only."""
+    captured: dict[int, tuple[str, ...]]
+    """Node id -> outer tensors that its subgraphs (If, Loop, Scan) read."""
+
+    def predecessors(self, node: OnnxNode) -> list[int]:
+        """Producers of the inputs of `node`, in input order, a producer twice if two inputs come from it."""
+        return [self.producer_of[name] for name in node.inputs if name in self.producer_of]
+
+    def all_predecessors(self, node: OnnxNode) -> list[int]:
+        """Each producer once, those of tensors read inside subgraphs included."""
+        names = node.inputs + self.captured.get(node.node_id, ())
+        return list(dict.fromkeys(self.producer_of[name] for name in names if name in self.producer_of))
+
+
+def read_topology(graph: onnx.GraphProto, notices: list[str]) -> Topology:
+    """The nodes of `graph` in file order, or in a topological order close to it (with a notice) if that is not one.
+
+    Raises InputError for inputs that nothing produces, tensors produced twice, and cycles.
+    """
+    protos = list(graph.node)
+    makers, problems = tensor_makers(graph)
+    known = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    known.update(tensor.values.name for tensor in graph.sparse_initializer)
+    names = unique_names(protos)
+    reads = [tensors_read(proto) for proto in protos]
+    for index, proto in enumerate(protos):
+        missing = [name for name in proto.input if name and name not in makers and name not in known]
+        problems += [Problem(f"input '{name}' is produced by nothing", path=names[index]) for name in missing]
+    if problems:
+        raise InputError(problems)
+    order = run_order(reads, makers, names)
+    if order != list(range(len(protos))):
+        notices.append("the operators of the file are not in an order in which they can run; they were sorted")
+    nodes = tuple(OnnxNode(place, names[index], protos[index]) for place, index in enumerate(order))
+    producer_of = {name: node.node_id for node in nodes for name in node.outputs if name}
+    captured = {
+        place: tuple(reads[index][len(protos[index].input) :])
+        for place, index in enumerate(order)
+        if len(reads[index]) > len(protos[index].input)
+    }
+    inputs = {value.name for value in graph.input} - {tensor.name for tensor in graph.initializer}
+    return Topology(nodes, producer_of, _constant_nodes(nodes, producer_of, inputs, captured), captured)
+
+
+def _constant_nodes(
+    nodes: tuple[OnnxNode, ...], producer_of: dict[str, int], inputs: set[str], captured: dict[int, tuple[str, ...]]
+) -> frozenset[int]:
+    constant: set[int] = set()
+    for node in nodes:
+        names = [name for name in node.inputs + captured.get(node.node_id, ()) if name]
+        is_constant = node.proto.op_type not in RANDOM_OPERATORS and not any(
+            name in inputs or (name in producer_of and producer_of[name] not in constant) for name in names
+        )
+        if is_constant:
+            constant.add(node.node_id)
+    return frozenset(constant)
+
+
+def reference_roles(predecessors: list[int], weight_input: int) -> OperandRoles:
+    """The roles by number of predecessors, of which there are at most two."""
+    if not predecessors:
+        return OperandRoles(0, weight_input, ("W", "I"), ())
+    if len(predecessors) == 1:
+        return OperandRoles(0, weight_input, ("W",), (("I", predecessors[0]),))
+    return OperandRoles(0, weight_input, (), (("W", predecessors[1]), ("I", predecessors[0])))
+
+
+def graph_roles(node: OnnxNode, topology: Topology, weight_input: int, *, may_exchange: bool) -> OperandRoles:
+    """The roles by where the data come from; a bias computed by a node is a third source, `bias`.
+
+    With `may_exchange` a constant first operand is W and the second one I.
+    """
+    first, second = _computed_by(node, topology, 0), _computed_by(node, topology, weight_input)
+    exchanged = may_exchange and first is None and second is not None
+    activation, weight = (second, first) if exchanged else (first, second)
+    sources = [(operand, source) for operand, source in (("W", weight), ("I", activation)) if source is not None]
+    constants = tuple(operand for operand, source in (("W", weight), ("I", activation)) if source is None)
+    used = {activation, weight}
+    for source in topology.all_predecessors(node):
+        if source not in topology.constant_nodes and source not in used:
+            sources.append(("bias", source))
+    inputs = (weight_input, 0) if exchanged else (0, weight_input)
+    return OperandRoles(*inputs, constants, tuple(sources))
+
+
+def _computed_by(node: OnnxNode, topology: Topology, index: int) -> int | None:
+    producer = topology.producer_of.get(node.inputs[index]) if index < len(node.inputs) else None
+    return None if producer in topology.constant_nodes else producer
+
+
+def operand_roles(
+    node: OnnxNode, topology: Topology, profile: ModelProfile, weight_input: int, *, may_exchange: bool
+) -> tuple[OperandRoles, str]:
+    """The roles under `profile`, and a remark ('' if none) when the reference takes a layer for what it is not."""
+    actual = graph_roles(node, topology, weight_input, may_exchange=may_exchange)
+    if profile.trace_onnx_constants:
+        return actual, ""
+    predecessors = topology.predecessors(node)
+    if len(predecessors) > 2:
+        return (
+            actual,
+            "more than two predecessors, which zigzag-dse 3.9.1 refuses; operands were traced to their constants",
+        )
+    roles = reference_roles(predecessors, weight_input)
+    same = roles.constant_operands == actual.constant_operands and roles.activation_input == actual.activation_input
+    if same and all(source in actual.sources for source in roles.sources):
+        return roles, ""
+    return roles, (
+        "the reference rule (operands by number of predecessors) takes a constant for an activation or the other way "
+        "round; `model: corrected` traces operands to their constants"
+    )
+
 
 _MATRIX_PRODUCTS = frozenset({"Gemm", "MatMul"})
 
@@ -89,7 +230,7 @@ class _Reader:
 
     def _node(self, node: OnnxNode) -> WorkloadNode:
         if node.proto.domain in STANDARD_DOMAINS:
-            if node.proto.op_type in conv.WEIGHT_INPUT:
+            if node.proto.op_type in products.WEIGHT_INPUT:
                 return self._conv(node)
             if node.proto.op_type in _MATRIX_PRODUCTS and not self._is_empty(node):
                 return self._matrix_product(node)
@@ -100,7 +241,7 @@ class _Reader:
         return any(0 in self.shapes.get(name, ()) for name in (*node.inputs[:2], *node.outputs[:1]))
 
     def _conv(self, node: OnnxNode) -> WorkloadNode:
-        geometry = conv.conv_geometry(node, self.shapes)
+        geometry = products.conv_geometry(node, self.shapes)
         if len(geometry.kernel) > 2:
             return self._without_layer(node)
         if geometry.axes_differ and not self.profile.onnx_height_is_y:
@@ -109,13 +250,13 @@ class _Reader:
                 "exchanges them (fault B10); `model: corrected` does not",
                 node,
             )
-        roles = self._roles(node, conv.WEIGHT_INPUT[node.proto.op_type], may_exchange=False)
-        return self._with_layer(node, conv.conv_layer(node, geometry, roles, self.profile), roles)
+        roles = self._roles(node, products.WEIGHT_INPUT[node.proto.op_type], may_exchange=False)
+        return self._with_layer(node, products.conv_layer(node, geometry, roles, self.profile), roles)
 
     def _matrix_product(self, node: OnnxNode) -> WorkloadNode:
-        product = gemm.matrix_product(node, self.shapes)
+        product = products.matrix_product(node, self.shapes)
         roles = self._roles(node, 1, may_exchange=True)
-        return self._with_layer(node, gemm.gemm_layer(node, product, roles, self.profile), roles)
+        return self._with_layer(node, products.gemm_layer(node, product, roles, self.profile), roles)
 
     def _roles(self, node: OnnxNode, weight_input: int, *, may_exchange: bool) -> OperandRoles:
         roles, remark = operand_roles(node, self.topology, self.profile, weight_input, may_exchange=may_exchange)
@@ -196,7 +337,8 @@ def _required_tensors(node: OnnxNode) -> list[str]:
     if node.proto.op_type in CONTROL_FLOW:
         return []
     needed = list(node.outputs[:1])
-    if (node.proto.op_type in conv.WEIGHT_INPUT and node.has("kernel_shape")) or node.proto.op_type in _MATRIX_PRODUCTS:
+    operator_type = node.proto.op_type
+    if (operator_type in products.WEIGHT_INPUT and node.has("kernel_shape")) or operator_type in _MATRIX_PRODUCTS:
         needed += node.inputs[:1]
     else:
         needed += node.inputs

@@ -12,9 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from tilewright.errors import ArtifactError, Problem
-from tilewright.report.canvas import GREY
-from tilewright.report.colours import OPERAND_COLOURS
-from tilewright.report.figure_layout import figure_style, save_figure, three_digits, unit_for
+from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, save_figure, three_digits, unit_for
 from tilewright.report.figures import CYCLE_UNITS, ENERGY_UNIT
 
 Row = Mapping[str, Any]

@@ -9,9 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from tilewright.report.canvas import GREY
-from tilewright.report.colours import OPERAND_COLOURS
-from tilewright.report.figure_layout import figure_style, save_figure, three_digits, unit_for
+from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, save_figure, three_digits, unit_for
 from tilewright.report.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
 from tilewright.report.multi.energy_figure import THIS_RUN, readable
 

@@ -11,12 +11,12 @@ from tilewright.cost.ledger import on_core_terms
 from tilewright.fusion.graph import ORDERING, CnGraph
 from tilewright.report.checks import Check, result
 from tilewright.report.multi.summary import THIS_RUN, core_rows, link_rows, memory_rows
-from tilewright.scheduling.artifact import ScheduleArtifact
 from tilewright.scheduling.assembly import ACTIVATION, AssembledProblem
 from tilewright.scheduling.bounds.lower_bounds import lower_bounds
 from tilewright.scheduling.check.rules import faults_by_rule
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.models import CAUSAL
+from tilewright.scheduling.result import ScheduleArtifact
 
 _TOLERANCE = 1e-9
 _RULES = {

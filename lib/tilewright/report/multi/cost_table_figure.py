@@ -11,7 +11,6 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from tilewright.report.colours import layer_colour, lighter
 from tilewright.report.figure_layout import (
     CHARACTER_INCHES,
     LABEL_DEGREES,
@@ -20,6 +19,8 @@ from tilewright.report.figure_layout import (
     add_legend,
     add_title,
     figure_style,
+    layer_colour,
+    lighter,
     panel_grid,
     save_figure,
 )

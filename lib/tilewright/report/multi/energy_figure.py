@@ -10,11 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from tilewright.cost.ledger import ARRAYS, on_core_terms
-from tilewright.report.canvas import GREY
-from tilewright.report.colours import OPERAND_COLOURS
-from tilewright.report.figure_layout import figure_style, save_figure, three_digits
+from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, save_figure, three_digits
 from tilewright.report.figures import ENERGY_UNIT
-from tilewright.report.multi.schedule_view import ScheduleView
+from tilewright.report.multi.bars import ScheduleView
 from tilewright.scheduling.result import Schedule
 
 Summary = Mapping[str, Any]

@@ -19,12 +19,19 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from tilewright.report.canvas import GREY
-from tilewright.report.colours import LAYER_COLOURS, NO_LAYER_COLOUR, layer_colour, text_colour
-from tilewright.report.figure_layout import figure_style, save_figure, three_digits, unit_for
+from tilewright.report.figure_layout import (
+    GREY,
+    LAYER_COLOURS,
+    NO_LAYER_COLOUR,
+    figure_style,
+    layer_colour,
+    save_figure,
+    text_colour,
+    three_digits,
+    unit_for,
+)
 from tilewright.report.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
-from tilewright.report.multi.bars import CORE, NODE_BAR, ScheduleTable, schedule_table
-from tilewright.report.multi.schedule_view import CATEGORIES, ScheduleView
+from tilewright.report.multi.bars import CATEGORIES, CORE, NODE_BAR, ScheduleTable, ScheduleView, schedule_table
 from tilewright.report.schedule_options import ScheduleFigureOptions
 from tilewright.report.short_names import short_layer_name
 from tilewright.scheduling.problem import Integers

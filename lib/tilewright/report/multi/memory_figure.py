@@ -10,11 +10,17 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from tilewright.report.canvas import GREY
-from tilewright.report.colours import OPERAND_COLOURS, lighter
-from tilewright.report.figure_layout import figure_style, save_figure, size_text, unit_for
+from tilewright.report.figure_layout import (
+    GREY,
+    OPERAND_COLOURS,
+    figure_style,
+    lighter,
+    save_figure,
+    size_text,
+    unit_for,
+)
 from tilewright.report.figures import CYCLE_UNITS
-from tilewright.report.multi.schedule_view import ScheduleView
+from tilewright.report.multi.bars import ScheduleView
 from tilewright.report.multi.summary import link_rows
 from tilewright.scheduling.problem import Floats, Integers
 from tilewright.scheduling.result import link_use

@@ -18,10 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.artifacts.canonical import canonical_text, write_atomically
-from tilewright.report.colours import layer_colour, text_colour
-from tilewright.report.multi.bars import ScheduleTable, listeners, schedule_table
+from tilewright.report.figure_layout import layer_colour, text_colour
+from tilewright.report.multi.bars import CATEGORIES, ScheduleTable, ScheduleView, listeners, schedule_table
 from tilewright.report.multi.gantt import CATEGORY_HATCHES, Summary, schedule_title, totals_line
-from tilewright.report.multi.schedule_view import CATEGORIES, ScheduleView
 from tilewright.report.short_names import short_layer_name
 from tilewright.scheduling.state_record import CAUSES
 

@@ -10,8 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.artifacts.canonical import canonical_text, write_atomically
-from tilewright.report.multi.bars import CORE, NODE_BAR, TRANSFER_BAR, ScheduleTable, listeners, schedule_table
-from tilewright.report.multi.schedule_view import CATEGORIES, ScheduleView
+from tilewright.report.multi.bars import (
+    CATEGORIES,
+    CORE,
+    NODE_BAR,
+    TRANSFER_BAR,
+    ScheduleTable,
+    ScheduleView,
+    listeners,
+    schedule_table,
+)
 from tilewright.report.short_names import short_layer_name
 from tilewright.scheduling.state_record import CAUSES
 

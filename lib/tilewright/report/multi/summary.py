@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.hardware.areas import system_area
-from tilewright.hardware.system import MultiCoreAccelerator
-from tilewright.scheduling.artifact import ScheduleArtifact
+from tilewright.hardware.system import MultiCoreAccelerator, system_area
 from tilewright.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.problem import Integers
-from tilewright.scheduling.result import link_use
+from tilewright.scheduling.result import ScheduleArtifact, link_use
 from tilewright.scheduling.state_record import CAUSES
 from tilewright.scheduling.system_assembly import UNLIMITED_BITS_PER_CYCLE
 

@@ -16,12 +16,9 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from tilewright.hardware.core import Core
-from tilewright.hardware.interconnect import Link
-from tilewright.hardware.system import COMPUTE, MEMORY, OFFCHIP, POOLING, SIMD, CorePlace, MultiCoreAccelerator
-from tilewright.hardware.top_memories import top_memories
-from tilewright.report.canvas import GREY, Canvas
-from tilewright.report.colours import lighter
-from tilewright.report.figure_layout import figure_style, save_figure, size_text
+from tilewright.hardware.hierarchy import top_memories
+from tilewright.hardware.system import COMPUTE, MEMORY, OFFCHIP, POOLING, SIMD, CorePlace, Link, MultiCoreAccelerator
+from tilewright.report.figure_layout import GREY, Canvas, figure_style, lighter, save_figure, size_text
 
 MOST_COLUMNS = 8
 Cell = tuple[int, int]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.cost.ledger import energy_columns
-from tilewright.report.multi.schedule_view import ScheduleView
+from tilewright.report.multi.bars import ScheduleView
 
 if TYPE_CHECKING:
     import pandas

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.scheduling.bounds.limits import SLACK, CnClasses, SystemLimits, cn_classes, system_limits
-from tilewright.scheduling.bounds.paths import paths_through
-from tilewright.scheduling.bounds.split import split_latency_cycles
+from tilewright.scheduling.bounds.paths import paths_through, split_latency_cycles
 from tilewright.scheduling.bounds.work import (
     core_work,
     fetched_pieces,

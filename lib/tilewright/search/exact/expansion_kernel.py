@@ -12,7 +12,7 @@ from tilewright.cost.allocation_kernel import OUTPUT_INDEX, check_boundaries
 from tilewright.cost.kernel import evaluate_allocation, evaluate_order
 from tilewright.cost.problem import IRRELEVANT, PARTIAL, RELEVANT
 from tilewright.cost.workspace import ENERGY, FITS, LATENCY
-from tilewright.mapping.temporal_ordering import ANY
+from tilewright.mapping.temporal import ANY
 from tilewright.search.exact.bounds_kernel import TOLERANCE, bound_child, is_beaten, value_of
 from tilewright.search.exact.labels_kernel import (
     hash_child,

@@ -19,8 +19,7 @@ from tilewright.cost.record import LoopOrder
 from tilewright.cost.workspace import WORKSPACE_DTYPE, Workspace, new_workspace
 from tilewright.errors import MappingError
 from tilewright.mapping.constraints import TemporalOrderingEntry
-from tilewright.mapping.loop_factors import LoopMultiset, loop_multiset
-from tilewright.mapping.temporal_ordering import GAP, OrderPattern, order_pattern
+from tilewright.mapping.temporal import GAP, LoopMultiset, OrderPattern, loop_multiset, order_pattern
 from tilewright.search.batch import OrderBatch, SearchStoppedError
 from tilewright.search.evaluate import Boundaries, PreparedProblem
 from tilewright.search.exact.bounds_kernel import TOLERANCE

@@ -14,7 +14,7 @@ from tilewright.compiled import Kernel, native_function
 from tilewright.cost.problem import PROBLEM_DTYPE, Problem, new_record
 from tilewright.cost.workspace import WORKSPACE_DTYPE, Workspace
 from tilewright.errors import MappingError
-from tilewright.mapping.loop_factors import LoopMultiset
+from tilewright.mapping.temporal import LoopMultiset
 from tilewright.profile import SWITCHES
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact.expansion_kernel import fill_tables, mark_tables, sum_tables

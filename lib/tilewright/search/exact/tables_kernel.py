@@ -8,7 +8,7 @@ import math
 
 from tilewright.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
-from tilewright.cost.energy_kernel import word_accesses
+from tilewright.cost.kernel import word_accesses
 from tilewright.cost.problem import IRRELEVANT
 from tilewright.cost.reuse_kernel import count_cycles, record_data_movement, size_tiles
 from tilewright.cost.tile_kernel import tile_elements_of

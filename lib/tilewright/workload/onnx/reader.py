@@ -1,18 +1,31 @@
-"""Reading an ONNX model into a workload and a statement of what of it is costed."""
+"""Reading an ONNX model into a workload and a statement of what of it is costed.
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+The whole network: every operator that computes is a layer or several, all that only move data are index maps.
+
+Operators whose results are known before run time vanish: their outputs are constants that others read.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import onnx
 
-from tilewright.errors import InputError
+from tilewright.errors import InputError, Problem
 from tilewright.profile import REFERENCE, ModelProfile
 from tilewright.registry import Registry
-from tilewright.workload.graph import Workload
+from tilewright.workload.graph import MAC_ARRAY, VECTOR_UNIT, Tensor, Workload, WorkloadNode
 from tilewright.workload.network_options import NetworkOptions
-from tilewright.workload.onnx.coverage import Coverage
+from tilewright.workload.onnx.coverage import PASS_THROUGH, UNSUPPORTED, Coverage, OperatorCoverage, build_coverage
 from tilewright.workload.onnx.loading import load_model
+from tilewright.workload.onnx.lowering import LoweredNode, Lowering, file_tensor, lower, moved_bits, operation_count
+from tilewright.workload.onnx.macs import counted_macs
+from tilewright.workload.onnx.node import OnnxNode
+from tilewright.workload.onnx.operators import register_operators
+from tilewright.workload.onnx.precision import overridden_bits
+from tilewright.workload.onnx.resolution.control_flow import UNROLLED
+from tilewright.workload.onnx.resolution.inference_guard import start_inference
+from tilewright.workload.onnx.resolution.network import ResolvedGraph, TensorFacts, resolve_graph
 
 Reading = Callable[[onnx.ModelProto, ModelProfile, NetworkOptions], tuple[Workload, Coverage]]
 """The (nameless) workload of a model and what of it is costed; raises InputError with all problems."""
@@ -56,7 +69,6 @@ def read_onnx(
     try:
         if profile.model_every_operator:
             # Here, because the other reading starts faster without the operators.
-            from tilewright.workload.onnx.network_reader import read_every_operator
 
             workload, coverage = read_every_operator(model, profile, options)
         else:
@@ -66,3 +78,151 @@ def read_onnx(
     if notices is not None:
         notices.extend(coverage.notices)
     return ParsedNetwork(replace(workload, name=name or default_name), coverage)
+
+
+def read_every_operator(
+    model: onnx.ModelProto, profile: ModelProfile, options: NetworkOptions
+) -> tuple[Workload, Coverage]:
+    """The (nameless) workload of a model and what of it is costed. Raises InputError with all problems."""
+    start_inference()
+    register_operators()
+    graph = resolve_graph(model, dict(options.dims), dict(options.input_shapes), dict(options.branches))
+    reading = _Reading(graph, profile, options.precision)
+    problems: list[Problem] = []
+    for node in graph.nodes:
+        try:
+            reading.read(node)
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(problems)
+    notices = (*graph.notices, *(f"{text}: {', '.join(names)}" for text, names in reading.remarks.items()))
+    return reading.workload(), build_coverage(reading.entries, notices)
+
+
+@dataclass
+class _Reading:
+    """One reading: the nodes so far, the producer of each tensor, coverage entries, remarks with their operators."""
+
+    graph: ResolvedGraph
+    profile: ModelProfile
+    policy: str
+    nodes: list[WorkloadNode] = field(default_factory=list)
+    producer_of: dict[str, int] = field(default_factory=dict)
+    temporaries: dict[str, Tensor] = field(default_factory=dict)
+    entries: list[OperatorCoverage] = field(default_factory=list)
+    remarks: dict[str, list[str]] = field(default_factory=dict)
+    overrides: dict[str, int] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+
+    def read(self, node: OnnxNode) -> None:
+        """Add what becomes of one operator. Raises InputError."""
+        if node.node_id in self.graph.constant_nodes:
+            self.entries.append(OperatorCoverage(node.operator_type, PASS_THROUGH, 1, 0, 0, 0))
+            return
+        op = Lowering(node, self.graph, self.profile, self.policy)
+        lower(op)
+        self.temporaries.update(op.temporaries)
+        for lowered in op.lowered:
+            self._add(op, lowered)
+        self._note_overrides(node)
+        for remark in dict.fromkeys(op.remarks):
+            self.remarks.setdefault(remark, []).append(node.name)
+        self.entries.append(self._entry(op))
+
+    def _entry(self, op: Lowering) -> OperatorCoverage:
+        node, bits = op.node, moved_bits(op)
+        if op.status == UNSUPPORTED:
+            shapes = {name: facts.shape for name, facts in self.graph.tensors.items()}
+            macs = counted_macs(node, shapes)
+            if node.proto.op_type in UNROLLED and macs:
+                macs = None  # of one iteration
+            return OperatorCoverage(node.operator_type, op.status, 1, macs, None, bits)
+        macs, operations = (operation_count(op.lowered, unit) for unit in (MAC_ARRAY, VECTOR_UNIT))
+        return OperatorCoverage(node.operator_type, op.status, 1, macs, operations, bits)
+
+    def _add(self, op: Lowering, lowered: LoweredNode) -> None:
+        node, node_id = op.node, len(self.nodes)
+        name = self._unique(lowered.name)
+        layer = (
+            lowered.layer if lowered.layer is None or lowered.layer.name == name else replace(lowered.layer, name=name)
+        )
+        elements = None if layer else sum(self._tensor(output).element_count for output in lowered.outputs)
+        self.nodes.append(
+            WorkloadNode(
+                node_id=node_id,
+                name=name,
+                operator_type=lowered.operator_type,
+                layer=layer,
+                sources=tuple(self._sources(lowered)),
+                output_elements=elements,
+                is_network_output=any(output in self.graph.outputs for output in lowered.outputs),
+                unit=lowered.unit,
+                origin=self.graph.origins.get(node.node_id, node.name),
+                origin_type=node.operator_type,
+                status=_node_status(op, layer is None),
+                inputs=lowered.inputs,
+                outputs=lowered.outputs,
+                index_maps=lowered.index_maps,
+            )
+        )
+        self.producer_of.update((output, node_id) for output in lowered.outputs)
+
+    def _unique(self, name: str) -> str:
+        """Names of parts may coincide with names of other operators."""
+        base, number = name, 2
+        while name in self.names:
+            name, number = f"{base}__{number}", number + 1
+        self.names.add(name)
+        return name
+
+    def _sources(self, lowered: LoweredNode) -> Iterator[tuple[str, int]]:
+        """(operand, producer): W before I as in zigzag-dse 3.9.1, then what is no operand; once for each producer."""
+        produced = [
+            (index_map.operand, self.producer_of[index_map.input.tensor])
+            for index_map in lowered.index_maps
+            if index_map.input.tensor in self.producer_of
+        ]
+        named = {operand: source for operand, source in produced if operand}
+        yield from sorted(named.items(), key=lambda pair: pair[0] != "W")
+        others = dict.fromkeys(source for operand, source in produced if not operand)
+        numbers = iter(range(3, len(others) + 3)) if lowered.layer else iter(range(1, len(others) + 1))
+        for source in others:
+            if source not in named.values():
+                yield _OTHER_NAMES.get(number := next(numbers), f"I{number}"), source
+
+    def _tensor(self, name: str) -> Tensor:
+        if name in self.temporaries:
+            return self.temporaries[name]
+        facts = self.graph.tensors[name]
+        return _with_override(facts, self.overrides.get(name), self.policy)
+
+    def _note_overrides(self, node: OnnxNode) -> None:
+        for name in dict.fromkeys((*node.inputs, *node.outputs)):
+            if name in self.graph.tensors:
+                bits = overridden_bits(node, is_weight=self.graph.tensors[name].is_constant)
+                if bits is not None:
+                    self.overrides[name] = bits
+
+    def workload(self) -> Workload:
+        """The network read so far."""
+        used = dict.fromkeys(name for node in self.nodes for name in (*node.inputs, *node.outputs)) | dict.fromkeys(
+            name for name in (*self.graph.inputs, *self.graph.outputs) if name in self.graph.tensors
+        )
+        return Workload(
+            "", tuple(self.nodes), tuple(self._tensor(name) for name in used), self.graph.inputs, self.graph.outputs
+        )
+
+
+_OTHER_NAMES = {1: "I", 2: "W"}
+"""Edges of operators without a layer are called I, W, I3, I4, ..."""
+
+
+def _node_status(op: Lowering, is_move: bool) -> str:
+    """Moves between the layers of a costed operator are moves all the same."""
+    return PASS_THROUGH if is_move and op.status != UNSUPPORTED else op.status
+
+
+def _with_override(facts: TensorFacts, bits: int | None, policy: str) -> Tensor:
+    tensor = file_tensor(facts, policy)
+    return tensor if bits is None else replace(tensor, bits=bits, precision_source="override")

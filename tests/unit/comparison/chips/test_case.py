@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tilewright.comparison.chips.case import SiliconCase
+from tilewright.comparison.chips.case import CaseFiles, SiliconCase, find_cases
 from tilewright.comparison.chips.case import read_case as read
-from tilewright.comparison.chips.case_files import CaseFiles, find_cases
 from tilewright.errors import InputError
 
 from tests.unit.comparison.chips.cases import MAPPING, RUN, core, write_case

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 from tilewright.cli.main import main
-from tilewright.comparison.chips.case import read_case
-from tilewright.comparison.chips.case_files import CaseFiles
+from tilewright.comparison.chips.case import CaseFiles, read_case
 from tilewright.comparison.chips.run import STREAM_2023_SWITCHES, CaseRunner
 
 from tests.unit.comparison.chips.cases import core, layer, write_case
@@ -14,7 +13,7 @@ from tests.unit.comparison.chips.cases import core, layer, write_case
 PUBLISHED = Path(__file__).resolve().parents[5] / "shared" / "validation"
 OF_REFERENCE = ["--schedule-model", "stream-2023", "--cn-runtime", "total2", "--operands-to-prefetch", '["W"]']
 UNLIMITED = """
-from tilewright.comparison.chips.dataflow_stage import UnlimitedDataflow
+from tilewright.comparison.chips.run import UnlimitedDataflow
 """
 PIPELINE = """
 - set: IntraCoreMapping

@@ -8,8 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tilewright.comparison.chips.case import SiliconCase, read_case
-from tilewright.comparison.chips.case_files import CaseFiles
+from tilewright.comparison.chips.case import CaseFiles, SiliconCase, read_case
 from tilewright.comparison.chips.run import STREAM_2023_SWITCHES, CaseRun, CaseRunner, Switches, steps
 from tilewright.errors import InputError
 from tilewright.scheduling.check.rules import check_schedule

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import ORDERING, CnGraph
-from tilewright.fusion.hint_loops import HintLoopOptions, hint_loop_tiling
 from tilewright.fusion.pieces import OUTSIDE, data_pieces
+from tilewright.fusion.tiling import HintLoopOptions, hint_loop_tiling
 from tilewright.peers.stream.whole_tiles import whole_tile_graph, whole_tile_problem
 from tilewright.scheduling.assembly import AssembledProblem
 from tilewright.scheduling.options import ScheduleOptions

@@ -1,7 +1,7 @@
 """Data kept between layers by the rules of zigzag-dse 3.9.1, cut-out nodes included."""
 
 from tilewright.hardware.core import Core
-from tilewright.mapping.data_locality import find_memory_reach, remove_unused_memories
+from tilewright.mapping.locality import find_memory_reach, remove_unused_memories
 from tilewright.peers.zigzag.data_locality import layer_graph
 from tilewright.profile import CORRECTED, REFERENCE
 

@@ -17,8 +17,14 @@ from tilewright.cli.main import main
 from tilewright.cost.record import LayerRecord, record_of_row
 from tilewright.errors import InputError
 from tilewright.hardware.core import Core
-from tilewright.peers.zigzag.exports.files import check_descriptions, write_all_complete, write_all_simple, write_pickle
-from tilewright.peers.zigzag.exports.loop_ordering import loop_ordering_text, network_loop_orderings
+from tilewright.peers.zigzag.exports.files import (
+    check_descriptions,
+    loop_ordering_text,
+    network_loop_orderings,
+    write_all_complete,
+    write_all_simple,
+    write_pickle,
+)
 from tilewright.peers.zigzag.exports.results import (
     COMPLETE,
     complete_layer,

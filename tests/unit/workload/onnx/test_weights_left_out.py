@@ -12,8 +12,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from tilewright.errors import InputError
-from tilewright.workload.onnx.loading import load_model
-from tilewright.workload.onnx.weightless import LARGEST_DATA_BYTES, without_weights
+from tilewright.workload.onnx.loading import LARGEST_DATA_BYTES, load_model, without_weights
 
 node = helper.make_node
 

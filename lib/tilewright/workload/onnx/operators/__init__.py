@@ -6,7 +6,7 @@ _FAMILIES = (
     "tilewright.workload.onnx.operators.convolution",
     "tilewright.workload.onnx.operators.convolution_transposed",
     "tilewright.workload.onnx.operators.matrix",
-    "tilewright.workload.onnx.operators.matrix_microsoft",
+    "tilewright.workload.onnx.operators.matrix",
     "tilewright.workload.onnx.operators.einsum",
     "tilewright.workload.onnx.operators.recurrent",
     "tilewright.workload.onnx.operators.attention",

@@ -1,19 +1,262 @@
-"""The standard attention operator, decomposed as `attention_parts` says."""
+"""The standard attention operator, decomposed as `attention_parts` says.
 
-from tilewright.workload.onnx.lowering import Lowering, lowers
-from tilewright.workload.onnx.operators.attention_parts import (
-    Heads,
-    ScoreParts,
-    attention,
-    batch_access,
-    has_softcap,
-    heads_of,
-    joined,
-    optional_input,
-    optional_output,
-    output_heads,
-)
-from tilewright.workload.onnx.operators.matrix import Axis, broadcast
+Attention in parts: scores, scaling, mask, softmax and the weighted sum, for heads in any layout of tensors.
+"""
+
+from dataclasses import dataclass
+
+from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine, fixed
+from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lowers
+from tilewright.workload.onnx.operators.elementwise import elementwise
+from tilewright.workload.onnx.operators.matrix import Axis, as_index, broadcast, split_axis
+from tilewright.workload.onnx.operators.normalization import softmax_parts
+
+_SCORES = ("B", "H", "D", "K")
+"""Loops over the scores: batch, query head, query, key."""
+
+
+@dataclass(frozen=True)
+class Heads:
+    """A tensor of heads: [batch, heads, positions, width], or [batch, positions, heads * width] if flat."""
+
+    tensor: str
+    batch: int
+    heads: int
+    positions: int
+    width: int
+    is_flat: bool = False
+    start: int = 0
+    """First channel of a flat tensor that holds other things too."""
+
+    def at(self, head: Axis, position: Axis, channel: Axis) -> TensorAccess:
+        """The element of loop B and of these indices."""
+        if not self.is_flat:
+            return access(self.tensor, "B", head, position, channel)
+        index, inner = as_index(head), as_index(channel)
+        terms = tuple((name, coefficient * self.width) for name, coefficient in index.terms)
+        flat = AxisIndex((*terms, *inner.terms), self.start + index.offset * self.width + inner.offset)
+        return access(self.tensor, "B", position, flat)
+
+
+@dataclass(frozen=True)
+class ScoreParts:
+    """What is done to the scores between the two products."""
+
+    hides_keys: bool = False
+    """Whether some query does not see some key, by order, by a window, or by lengths that are known at run time."""
+    masks: tuple[str, ...] = ()
+    """Tensors that are broadcast to [batch, heads, queries, keys] and added."""
+    has_softcap: bool = False
+    others: tuple[tuple[str, tuple[Axis, ...]], ...] = ()
+    """(tensor, indices over the loops B, H, D, K): lengths at run time."""
+    exposed: str = ""
+    """Output that shows the scores; '' for none."""
+    exposed_stage: int = 0
+    """0 after scaling, 1 after the soft cap, 2 after the mask, 3 after softmax."""
+
+
+def attention(op: Lowering, query: Heads, key: Heads, value: Heads, output: Heads, parts: ScoreParts) -> None:
+    """output = softmax(scale * query * key + mask) * value; several query heads in a row share a key head.
+
+    Multiply-accumulates: batch x query heads x queries x keys x (key width + value width). Raises InputError for heads
+    that do not fit.
+    """
+    if not query.batch == key.batch == value.batch:
+        raise op.node.error(
+            "batches of queries, keys and values", f"{query.batch}, {key.batch}, {value.batch}", "equal"
+        )
+    shared = query.heads // max(key.heads, 1)
+    if key.heads < 1 or query.heads != shared * key.heads or value.heads != key.heads:
+        raise op.node.error("numbers of heads", f"{query.heads}, {key.heads}, {value.heads}", "multiples")
+    if query.width != key.width or value.positions != key.positions or value.width != output.width:
+        raise op.node.error(
+            "sizes of queries, keys and values",
+            f"widths {query.width}, {key.width}, {value.width}; positions {key.positions}, {value.positions}",
+        )
+    shape = (query.batch, query.heads, query.positions, key.positions)
+    for mask in parts.masks:
+        broadcast(op, mask, _SCORES, dict(zip(_SCORES, shape, strict=True)))
+    scores = _product(op, query, key, shape, shared)
+    probabilities = _probabilities(op, scores, parts)
+    head = split_axis("G", shared, "H")
+    op.nest(
+        (
+            ("C", key.positions),
+            ("D", query.positions),
+            ("K", value.width),
+            *_head_loops(query.batch, key.heads, shared),
+        ),
+        output.at(head, "D", "K"),
+        {"I": access(probabilities, "B", head, "D", "C"), "W": value.at("G", "C", "K")},
+        unit=MAC_ARRAY,
+        part="values",
+        operator_type="MatMul",
+        is_exact=not parts.hides_keys,
+    )
+    if parts.hides_keys:
+        op.approximated("attention that hides keys from queries: each counts as seeing all keys, in work too")
+
+
+def _product(op: Lowering, query: Heads, key: Heads, shape: tuple[int, ...], shared: int) -> str:
+    scores = op.temporary("scores", shape, query.tensor)
+    head = split_axis("G", shared, "H")
+    op.nest(
+        (
+            ("C", query.width),
+            ("D", query.positions),
+            ("K", key.positions),
+            *_head_loops(query.batch, key.heads, shared),
+        ),
+        access(scores, "B", head, "D", "K"),
+        {"I": query.at(head, "D", "C"), "W": key.at("G", "K", "C")},
+        unit=MAC_ARRAY,
+        part="scores",
+        operator_type="MatMul",
+    )
+    return scores
+
+
+def _head_loops(batch: int, groups: int, shared: int) -> tuple[tuple[str, int], ...]:
+    return ("B", batch), ("G", groups), ("H", shared)
+
+
+def _probabilities(op: Lowering, scores: str, parts: ScoreParts) -> str:
+    shape = op.shape(scores)
+    stages = [_unary(op, scores, "scaled", "Mul")]
+    stages.append(_unary(op, stages[-1], "capped", "Tanh") if parts.has_softcap else stages[-1])
+    stages.append(_masked(op, stages[-1], parts))
+    probabilities = op.temporary("probabilities", shape, scores)
+    softmax_parts(op, stages[-1], probabilities, len(shape) - 1, "softmax_")
+    stages.append(probabilities)
+    if parts.exposed:
+        names = _SCORES
+        shown = IndexMap(
+            tuple(zip(names, shape, strict=True)),
+            access(parts.exposed, *names),
+            access(stages[parts.exposed_stage], *names),
+        )
+        op.move(shown, part="exposed", operator_type="Identity")
+    return probabilities
+
+
+def _unary(op: Lowering, source: str, part: str, operator_type: str) -> str:
+    result = op.temporary(part, op.shape(source), source)
+    elementwise(op, result, [source], part=part, operator_type=operator_type)
+    return result
+
+
+def _masked(op: Lowering, scores: str, parts: ScoreParts) -> str:
+    """Scores with the masks added; an operation for each score where keys are hidden without a mask tensor."""
+    names, shape = _SCORES, op.shape(scores)
+    loops = tuple(zip(names, shape, strict=True))
+    result = scores
+    for number, mask in enumerate(parts.masks):
+        target = op.temporary(f"masked{number}", shape, scores)
+        elementwise(
+            op, target, [result, mask], part=f"mask{number}", operator_type="Add", is_exact=not parts.hides_keys
+        )
+        result = target
+    if parts.others or (parts.hides_keys and not parts.masks):
+        target = op.temporary("visible", shape, scores)
+        op.nest(
+            loops,
+            access(target, *names),
+            {"I": access(result, *names)},
+            others=[access(tensor, *axes) for tensor, axes in parts.others],
+            part="hide",
+            operator_type="Where",
+            is_exact=not parts.hides_keys,
+        )
+        result = target
+    return result
+
+
+def joined(op: Lowering, past: str, new: Heads, output: str, part: str) -> Heads:
+    """The heads of a cache and the new ones behind it, handed to `output` if that is asked for ('' if not)."""
+    before = op.shape(past)[2] if past else 0
+    if not past and not output:
+        return new
+    shape = (new.batch, new.heads, before + new.positions, new.width)
+    if past and op.shape(past) != (new.batch, new.heads, before, new.width):
+        raise op.node.error(
+            "shape of a cache", str(list(op.shape(past))), f"[{new.batch}, {new.heads}, .., {new.width}]"
+        )
+    target = output or op.temporary(part, shape, new.tensor)
+    if op.shape(target) != shape:
+        raise op.node.error(f"shape of output '{target}'", str(list(op.shape(target))), str(list(shape)))
+    loops = (("B", new.batch), ("H", new.heads), ("D", new.positions), ("K", new.width))
+    maps = [IndexMap(loops, access(target, "B", "H", affine(("D", 1), offset=before), "K"), new.at("H", "D", "K"))]
+    if before:
+        old = ("B", "H", "D", "K")
+        maps.append(IndexMap((*loops[:2], ("D", before), loops[3]), access(target, *old), access(past, *old)))
+    op.move(*maps, part=part, operator_type="Concat")
+    return Heads(target, new.batch, new.heads, before + new.positions, new.width) if past else new
+
+
+def heads_of(op: Lowering, tensor: str, heads: int) -> Heads:
+    """The heads of a tensor [batch, heads, positions, width], or [batch, positions, width of all `heads`].
+
+    Raises InputError for another rank, or a width that is no multiple.
+    """
+    shape = op.shape(tensor)
+    if len(shape) == 4:
+        return Heads(tensor, shape[0], shape[1], shape[2], shape[3])
+    if len(shape) != 3 or heads < 1 or shape[2] % heads:
+        raise op.node.error(
+            f"heads of tensor '{tensor}'", f"{heads} of {list(shape)}", "rank 4, or a multiple of heads"
+        )
+    return Heads(tensor, shape[0], heads, shape[1], shape[2] // heads, is_flat=True)
+
+
+def added_bias(op: Lowering, data: Heads, bias: str, start: int, part: str) -> Heads:
+    """Heads with the values of a bias from element `start` on added, one for each channel of each head."""
+    shape = op.shape(data.tensor)
+    result = Heads(
+        op.temporary(part, shape, data.tensor), data.batch, data.heads, data.positions, data.width, data.is_flat
+    )
+    channel = affine(("H", data.width), ("K", 1), offset=start)
+    op.nest(
+        (("B", data.batch), ("H", data.heads), ("D", data.positions), ("K", data.width)),
+        result.at("H", "D", "K"),
+        {"I": data.at("H", "D", "K"), "W": access(bias, channel)},
+        part=part,
+        operator_type="Add",
+    )
+    return result
+
+
+def batch_access(op: Lowering, tensor: str, batch: int) -> tuple[Axis, ...]:
+    """The indices of a tensor of one value for each batch: [batch] or [batch, 1]. Raises InputError for another."""
+    shape = op.shape(tensor)
+    if len(shape) > 2 or shape[:1] not in ((batch,), (1,)) or any(size != 1 for size in shape[1:]):
+        raise op.node.error(f"shape of tensor '{tensor}'", str(list(shape)), f"[{batch}]")
+    return tuple(fixed() if size == 1 else "B" for size in shape)
+
+
+def output_heads(op: Lowering, query: Heads, value: Heads) -> Heads:
+    """The output in the layout of its rank. Raises InputError if its shape does not follow from the inputs."""
+    shape = op.output_shape()
+    flat = (query.batch, query.positions, query.heads * value.width)
+    full = (query.batch, query.heads, query.positions, value.width)
+    if shape not in (flat, full):
+        raise op.node.error("shape of the output", str(list(shape)), f"{list(flat)} or {list(full)}")
+    return Heads(op.output(), query.batch, query.heads, query.positions, value.width, is_flat=len(shape) == 3)
+
+
+def optional_input(op: Lowering, index: int) -> str:
+    """The tensor at input `index`, '' if it is left out."""
+    return op.input(index) if op.has_input(index) else ""
+
+
+def optional_output(op: Lowering, index: int) -> str:
+    """The tensor at output `index`, '' if it is left out."""
+    return op.output(index) if op.has_output(index) else ""
+
+
+def has_softcap(op: Lowering) -> bool:
+    """Whether the attribute `softcap` limits the scores."""
+    return any(attribute.name == "softcap" and attribute.f > 0 for attribute in op.node.proto.attribute)
+
 
 _STAGES = 4
 _MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = 3, 4, 5, 6

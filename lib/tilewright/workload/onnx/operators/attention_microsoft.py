@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tilewright.workload.access import IndexMap, affine, fixed, loop
 from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lowers
-from tilewright.workload.onnx.operators.attention_parts import (
+from tilewright.workload.onnx.operators.attention import (
     Heads,
     ScoreParts,
     added_bias,

@@ -4,7 +4,6 @@ import math
 from dataclasses import replace
 
 from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine
-from tilewright.workload.onnx.conv import ConvGeometry, conv_geometry, conv_layer
 from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lowers
 from tilewright.workload.onnx.node import OperandRoles
 from tilewright.workload.onnx.operators.elementwise import elementwise
@@ -15,6 +14,7 @@ from tilewright.workload.onnx.operators.matrix import (
     split_axis,
     with_tensor_precision,
 )
+from tilewright.workload.onnx.products import ConvGeometry, conv_geometry, conv_layer
 from tilewright.workload.onnx.resolution.custom import CONTRIB_DOMAIN, has_channels_last
 
 Loops = tuple[tuple[str, int], ...]

@@ -1,0 +1,155 @@
+"""Temporal ordering constraints: a complete order, or a pattern that orders must match (zigzag-dse 3.9.1, mapping).
+
+Entries before the first `*` gap bind the innermost positions, entries after the last gap the outermost ones, entries
+between two gaps a run anywhere between. Without a gap everything outside the listed loops is free. (The reference
+drops gaps, and stops on sizes of 1 and on repeated sizes: faults B7, B8 and B9.)
+
+Temporal loop sizes as factors to permute: prime factors, merged down to a limit (zigzag-dse 3.9.1, LOMA).
+"""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.errors import MappingError
+from tilewright.mapping.constraints import WILDCARD, TemporalOrderingEntry
+from tilewright.workload.layer import Layer
+
+ANY = -1
+GAP = -2
+
+
+def applicable_ordering(ordering: tuple[TemporalOrderingEntry, ...], layer: Layer) -> tuple[TemporalOrderingEntry, ...]:
+    """The entries that speak of the layer's dimensions, and the gaps."""
+    return tuple(entry for entry in ordering if entry.dimension == WILDCARD or entry.dimension in layer.size_of)
+
+
+def complete_order(
+    ordering: tuple[TemporalOrderingEntry, ...], temporal_sizes: tuple[tuple[str, int], ...]
+) -> tuple[tuple[str, int], ...] | None:
+    """The loop order that `ordering` spells out in full (loops of 1 dropped), or None if it leaves a choice."""
+    if any(entry.dimension == WILDCARD or entry.size is None for entry in ordering):
+        return None
+    loops = tuple((entry.dimension, entry.size or 1) for entry in ordering)
+    products = {d: math.prod(size for name, size in loops if name == d) for d, _ in loops}
+    if {d: size for d, size in products.items() if size != 1} != dict(temporal_sizes):
+        return None
+    return tuple(loop for loop in loops if loop[1] != 1)
+
+
+def counted_boundaries(
+    boundaries: tuple[tuple[str, tuple[int, ...]], ...], ordering: tuple[TemporalOrderingEntry, ...], layer: Layer
+) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Boundaries over the entries of `ordering` as boundaries over the loops that the layer has of them.
+
+    Entries of other dimensions and loops of 1 are no loops of the layer. A boundary above all entries stays above.
+    """
+    counts = [0]
+    for entry in ordering:
+        counts.append(counts[-1] + (entry.dimension in layer.size_of and entry.size != 1))
+
+    def counted(bound: int) -> int:
+        return counts[bound] if bound < len(counts) else counts[-1] + bound - len(ordering)
+
+    return tuple((operand, tuple(counted(bound) for bound in bounds)) for operand, bounds in boundaries)
+
+
+@dataclass(frozen=True)
+class OrderPattern:
+    """A pattern as arrays for the kernel: dimension index (or GAP) and size (or ANY), innermost first."""
+
+    dimension: np.ndarray
+    size: np.ndarray
+
+
+def order_pattern(ordering: tuple[TemporalOrderingEntry, ...], dimensions: tuple[str, ...]) -> OrderPattern:
+    """The pattern of `ordering`; loops of size 1 are nothing and are dropped."""
+    entries = [entry for entry in ordering if entry.dimension == WILDCARD or entry.size != 1]
+    if entries and all(entry.dimension != WILDCARD for entry in entries):
+        entries.append(TemporalOrderingEntry(WILDCARD))
+    index = [GAP if entry.dimension == WILDCARD else dimensions.index(entry.dimension) for entry in entries]
+    size = [ANY if entry.size is None else entry.size for entry in entries]
+    return OrderPattern(np.array(index, np.int64), np.array(size, np.int64))
+
+
+@dataclass(frozen=True)
+class LoopMultiset:
+    """The loops to permute: (dimension, factor) sorted by name and factor, each with its multiplicity."""
+
+    loops: tuple[tuple[tuple[str, int], int], ...]
+
+    @property
+    def length(self) -> int:
+        """Number of loops of an order."""
+        return sum(multiplicity for _, multiplicity in self.loops)
+
+    @property
+    def order_count(self) -> int:
+        """Number of distinct orders."""
+        count = math.factorial(self.length)
+        for _, multiplicity in self.loops:
+            count //= math.factorial(multiplicity)
+        return count
+
+
+def prime_factors(number: int) -> list[int]:
+    """Prime factors of a positive integer, ascending, with repeats; [] for 1."""
+    factors = []
+    divisor = 2
+    while divisor * divisor <= number:
+        while number % divisor == 0:
+            factors.append(divisor)
+            number //= divisor
+        divisor += 1
+    return [*factors, number] if number > 1 else factors
+
+
+def loop_multiset(
+    temporal_sizes: tuple[tuple[str, int], ...],
+    limit: int | None,
+    ordering: tuple[TemporalOrderingEntry, ...] = (),
+) -> LoopMultiset:
+    """The loops of all orders of `temporal_sizes`, at most `limit` of them unless there are more dimensions.
+
+    A loop that `ordering` gives a size is kept whole. While there are too many, the dimension with most factors merges
+    its smallest factor with an equal one, else with the next larger. Raises MappingError when a size of `ordering`
+    does not divide what is left of its dimension.
+    """
+    whole = _whole_loops(dict(temporal_sizes), ordering)
+    free = {
+        dimension: prime_factors(size // math.prod(whole.get(dimension, [1]))) for dimension, size in temporal_sizes
+    }
+    if limit is not None:
+        target = max(limit, len(temporal_sizes))
+        while sum(len(free[d]) + len(whole.get(d, ())) for d in free) > target:
+            mergeable = [d for d in free if len(free[d]) > 1]
+            if not mergeable:
+                break
+            _merge_smallest(free[max(mergeable, key=lambda d: len(free[d]) + len(whole.get(d, ())))])
+    counts = Counter((d, f) for d in free for f in (*free[d], *whole.get(d, ())))
+    return LoopMultiset(tuple(sorted(counts.items())))
+
+
+def _merge_smallest(factors: list[int]) -> None:
+    """Merge, in place, the smallest factor with an equal one if there is one, else with the next larger."""
+    product = factors.pop(0) * factors.pop(0)
+    factors.append(product)
+    factors.sort()
+
+
+def _whole_loops(sizes: dict[str, int], ordering: tuple[TemporalOrderingEntry, ...]) -> dict[str, list[int]]:
+    """Dimension -> loops that the ordering names with a size."""
+    whole: dict[str, list[int]] = {}
+    for entry in ordering:
+        if entry.size is not None and entry.dimension != WILDCARD:
+            whole.setdefault(entry.dimension, []).append(entry.size)
+    for dimension, factors in whole.items():
+        size = sizes.get(dimension, 1)
+        if size % math.prod(factors):
+            raise MappingError(
+                f"temporal_ordering asks for loops {dimension} {' x '.join(map(str, factors))}, "
+                f"which do not divide the {size} iterations that the spatial mapping leaves of {dimension}"
+            )
+    return whole

@@ -1,0 +1,70 @@
+"""Blocks of loop orders: the only way into the compiled cost kernel, for one order or for many."""
+
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+
+from tilewright.compiled import native_function
+from tilewright.cost.problem import MAX_LEVELS, MAX_LOOPS, MAX_OPERANDS, PROBLEM_DTYPE, Problem, new_record
+from tilewright.cost.workspace import WORKSPACE_DTYPE, Workspace
+from tilewright.errors import MappingError
+from tilewright.search.loma_kernel import BLOCK_DTYPE, BOUNDARIES, cost_block
+
+_of_thread = threading.local()
+
+
+def check_length(length: int) -> None:
+    """Raise MappingError for more loops than the kernel has room for."""
+    if length > MAX_LOOPS:
+        raise MappingError(f"an order of {length} temporal loops, at most {MAX_LOOPS} are possible")
+
+
+def new_block(
+    dimension: Sequence[int], size: Sequence[int], orders: np.ndarray, boundaries: np.ndarray | None = None
+) -> np.record:
+    """A block of `orders`; see `write_block`."""
+    return write_block(new_record(BLOCK_DTYPE), dimension, size, orders, boundaries)
+
+
+def thread_block() -> np.record:
+    """The block of this thread, whatever it holds: making one takes longer than costing fifty orders.
+
+    What was written is there until the next call of a function that uses it; nobody keeps it.
+    """
+    if not hasattr(_of_thread, "block"):
+        _of_thread.block = new_record(BLOCK_DTYPE)
+    block: np.record = _of_thread.block
+    return block
+
+
+def write_block(
+    block: np.record,
+    dimension: Sequence[int],
+    size: Sequence[int],
+    orders: np.ndarray,
+    boundaries: np.ndarray | None = None,
+) -> np.record:
+    """Write `orders` [order, position], indexes into the loops given by dimension index and size, into `block`.
+
+    `boundaries` [order, operand, level] are the loops up to and including a level; without them memories are allocated.
+    """
+    rows, length = orders.shape
+    check_length(length)
+    if len(size) > MAX_LOOPS:
+        raise MappingError(f"a batch of orders with {len(size)} different loops, at most {MAX_LOOPS} are possible")
+    block.length = length
+    block.loop_dimension[: len(dimension)], block.loop_size[: len(size)] = dimension, size
+    block.orders[: rows * length] = orders.ravel()
+    block.bounded = boundaries is not None
+    if boundaries is not None:
+        places = block.boundaries[: rows * BOUNDARIES].reshape(rows, MAX_OPERANDS, MAX_LEVELS)
+        places[:, : boundaries.shape[1], : boundaries.shape[2]] = np.clip(boundaries, -1, MAX_LOOPS + 1)
+    block.fitting = 0
+    block.closest_ratio = np.inf
+    return block
+
+
+def cost_rows(problem: Problem, workspace: Workspace, block: np.record, count: int) -> None:
+    """Cost the first `count` orders; `workspace` then holds the breakdown of the last one."""
+    native_function(cost_block, (PROBLEM_DTYPE, WORKSPACE_DTYPE, BLOCK_DTYPE))(problem, workspace, block, count)

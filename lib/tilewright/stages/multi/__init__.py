@@ -1,0 +1,1 @@
+"""The stages of the flow of several cores, and what they hand on."""

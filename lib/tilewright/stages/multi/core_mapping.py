@@ -1,0 +1,292 @@
+"""Intra-core mapping: what the CNs of each class cost on one core (Stream's IntraCoreMappingStage).
+
+Which spatial mappings a CN may get on a core: that of the mapping file, the core's own dataflows, or a search.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tilewright.errors import InputError, MappingError, NothingFitsError, Problem, nearest_name
+from tilewright.fusion.graph import CnGraph
+from tilewright.hardware.core import Core, Dataflow
+from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
+from tilewright.mapping.constraints import Mapping as LayerMapping
+from tilewright.mapping.constraints import MappingConstraints
+from tilewright.mapping.runnable import core_choice
+from tilewright.scheduling.core_costs import CoreCostRow, CostClass, CostClasses, cost_classes
+from tilewright.search.batch import ranking
+from tilewright.search.options import CoreSearchOptions
+from tilewright.search.store import Store
+from tilewright.stages.base import Control, Rest, Stage
+from tilewright.stages.identity import SearchIdentity
+from tilewright.stages.items import LayerProblem
+from tilewright.stages.layer_search import LayerSearch, LayerTask
+from tilewright.stages.multi.cost_rows import (
+    OTHER,
+    MappedCn,
+    Needs,
+    class_needs,
+    cost_row,
+    described,
+    stream_choices,
+    why_not_going_on,
+    with_off_chip_memory,
+)
+from tilewright.stages.run import below_workload, default_pipeline
+from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
+
+
+def constraints_on_core(constraints: MappingConstraints, layer: Layer, core: Core) -> tuple[MappingConstraints, ...]:
+    """What the mapping file says, as far as it is for this core, with each spatial mapping that is to be tried.
+
+    The spatial mapping of the file counts if the core has all the array dimensions that it names: systems of unlike
+    cores share one file. Else each dataflow of the core counts, for the array dimensions to which it gives a loop that
+    the layer has; a dataflow without any is left out. What is left open is searched, as are array dimensions in the
+    single flow that the file leaves open: everything, where no dataflow is for the layer.
+    """
+    array = core.operational_array.size_of
+    if constraints.spatial_mapping and all(name in array for name, _ in constraints.spatial_mapping):
+        return (constraints,)
+    usable = dict.fromkeys(part for dataflow in core.dataflows if (part := _part_for(layer, core, dataflow)))
+    return tuple(replace(constraints, spatial_mapping=dataflow) for dataflow in usable or ((),))
+
+
+def _part_for(layer: Layer, core: Core, dataflow: Dataflow) -> Dataflow:
+    """The array dimensions of a dataflow that get a loop which the layer has."""
+    return tuple(
+        (name, factors)
+        for name, factors in dataflow
+        if name in core.operational_array.size_of
+        and any(layer.size_of.get(dimension, 1) > 1 for dimension, _ in factors)
+    )
+
+
+@dataclass(frozen=True)
+class _System:
+    """A core file in its accelerator."""
+
+    accelerator: MultiCoreAccelerator
+    core: Core
+    core_ids: frozenset[int]
+    """The cores of this file."""
+    off_chip: Core | None
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """One way to map a class on the core."""
+
+    task: LayerTask
+    streams: tuple[str, ...]
+    """Memory operands that stream."""
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is to be tried for a class, or why nothing is."""
+
+    cost_class: CostClass
+    attempts: tuple[_Attempt, ...] = ()
+    reason: str = ""
+
+
+def map_core(
+    graph: CnGraph,
+    workload: Workload,
+    mapping: LayerMapping,
+    accelerator: MultiCoreAccelerator,
+    core_file_name: str,
+    options: CoreSearchOptions,
+    *,
+    threads: int = 1,
+    store: Store | None = None,
+    show_progress: bool = False,
+    on_found: Callable[[LayerTask], None] | None = None,
+    stages: Sequence[Stage] | None = None,
+    needs: Sequence[Mapping[str, int]] | None = None,
+) -> tuple[CoreCostRow, ...]:
+    """The rows of one core for all cost classes of a graph, in order.
+
+    `core_file_name` is a key of `accelerator.distinct_cores`. A class that the core cannot run is a row with a reason.
+    `on_found` is told each mapping that was searched; when interrupted, those stay in `store`. `stages` search a CN
+    instead of the stages below Workload in the default pipeline. `needs` are those of `class_needs`, which several
+    cores can share. Raises InputError for an unknown core.
+    """
+    system = _system(accelerator, core_file_name)
+    classes = cost_classes(graph, workload, mapping)
+    chosen = below_workload(default_pipeline(options).stages) if stages is None else tuple(stages)
+    search = Rest(chosen, Control(threads, store, show_progress=show_progress))
+    needs = class_needs(graph, workload, classes) if needs is None else needs
+    identity = SearchIdentity(search.stages)
+    plans = _plans(graph, workload, mapping, system, classes, needs, identity)
+    told = None if on_found is None else lambda task, records: on_found(task)
+    layers = LayerSearch(f"{graph.network} on {system.core.name}", search, told)
+    layers.run(_tasks(plans, layers))
+    plans = [
+        _with_more_streams(plan, graph.shapes[plan.cost_class.shape], its_needs, system, identity)
+        if plan.attempts and not _found(plan, layers)
+        else plan
+        for plan, its_needs in zip(plans, needs, strict=True)
+    ]
+    layers.run(_tasks(plans, layers))
+    return tuple(
+        described(_row(number, plan, layers, options), plan.cost_class, graph.shapes[plan.cost_class.shape])
+        for number, plan in enumerate(plans)
+    )
+
+
+def unknown_core_file(accelerator: MultiCoreAccelerator, name: str) -> Problem:
+    """What is told of a core file that an accelerator does not have."""
+    known = list(accelerator.distinct_cores)
+    nearest = nearest_name(name, known)
+    message = "has no such core file"
+    return Problem(message, accelerator.name, value=name, allowed=", ".join(known), nearest=nearest)
+
+
+def _system(accelerator: MultiCoreAccelerator, core_file_name: str) -> _System:
+    cores = accelerator.distinct_cores
+    if core_file_name not in cores:
+        raise InputError([unknown_core_file(accelerator, core_file_name)])
+    off_chip_id = accelerator.offchip_core_id
+    return _System(
+        accelerator,
+        cores[core_file_name],
+        frozenset(
+            place.core_id for place in accelerator.places if place.file_name == core_file_name and place.role != OFFCHIP
+        ),
+        None if off_chip_id is None else accelerator.core_of[off_chip_id],
+    )
+
+
+def _plans(
+    graph: CnGraph,
+    workload: Workload,
+    mapping: LayerMapping,
+    system: _System,
+    classes: CostClasses,
+    needs: Sequence[Mapping[str, int]],
+    identity: SearchIdentity,
+) -> list[_Plan]:
+    node_of = {node.node_id: node for node in workload.nodes}
+    nodes = [node_of[layer.node_id] for layer in graph.layers]
+    plans = []
+    for cost_class, its_needs in zip(classes.classes, needs, strict=True):
+        reason = _why_not_here([nodes[number] for number in cost_class.layers], mapping, system)
+        layer = graph.shapes[cost_class.shape]
+        plans.append(
+            _Plan(cost_class, reason=reason) if reason else _plan(cost_class, layer, its_needs, system, identity)
+        )
+    return plans
+
+
+def _why_not_here(nodes: Sequence[WorkloadNode], mapping: LayerMapping, system: _System) -> str:
+    """Why no core of this file may run a class, by what the files say; '' if one may run one of its layers."""
+    reasons: dict[int, str] = {}
+    for node in nodes:
+        assert node.layer is not None
+        choice = core_choice(node, mapping.constraints_for(node.layer), system.accelerator)
+        if not system.core_ids.isdisjoint(choice.core_ids):
+            return ""
+        reasons = dict(choice.reasons) | reasons
+    told = dict.fromkeys(reason for core_id, reason in sorted(reasons.items()) if core_id in system.core_ids)
+    return "; ".join(told) or "the mapping file gives it to other cores"
+
+
+def _tasks(plans: Sequence[_Plan], layers: LayerSearch) -> list[LayerTask]:
+    """The distinct problems of plans that have not been searched."""
+    tasks = {attempt.task.key: attempt.task for plan in plans for attempt in plan.attempts}
+    return [task for key, task in tasks.items() if key not in layers.found and key not in layers.failures]
+
+
+def _with_more_streams(
+    plan: _Plan, layer: Layer, needs: Mapping[str, int], system: _System, identity: SearchIdentity
+) -> _Plan:
+    """A plan of which nothing was found, with what is left to try: that operands stream although they fit."""
+    tried = {attempt.streams for attempt in plan.attempts}
+    more = _plan(plan.cost_class, layer, needs, system, identity, also_what_fits=True).attempts
+    return replace(plan, attempts=(*plan.attempts, *(attempt for attempt in more if attempt.streams not in tried)))
+
+
+def _plan(
+    cost_class: CostClass,
+    layer: Layer,
+    needs: Mapping[str, int],
+    system: _System,
+    identity: SearchIdentity,
+    also_what_fits: bool = False,
+) -> _Plan:
+    """The mappings to look for, one for each set of operands that may stream and each dataflow."""
+    link = dict(cost_class.constraints.memory_operand_links)
+    unlinked = [operand for operand in layer.operands if operand not in link]
+    if unlinked:
+        return _Plan(cost_class, reason=f"memory_operand_links has no entry for operand {', '.join(unlinked)}")
+    if cost_class.leaves_partial_sums:
+        layer = _with_partial_results(layer)
+    choices = constraints_on_core(cost_class.constraints, layer, system.core)
+    kept = Needs({link[operand]: needs[operand] for operand in layer.operands}, needs[OTHER])
+    attempts = []
+    reason = "what streams never, such as a bias, does not fit"
+    for streams in stream_choices(system.core, kept, also_what_fits):
+        try:
+            extended = with_off_chip_memory(system.core, system.off_chip, streams)
+        except MappingError as error:
+            reason = str(error)
+            continue
+        if cost_class.takes_partial_sums and (
+            no := why_not_going_on(extended, layer, cost_class.constraints.memory_operand_links)
+        ):
+            reason = no
+            continue
+        problems = [LayerProblem(layer, extended, constraints) for constraints in choices]
+        attempts += [_Attempt(LayerTask(identity.key_of(problem), problem), streams) for problem in problems]
+    return _Plan(cost_class, tuple(attempts), "" if attempts else reason)
+
+
+def _with_partial_results(layer: Layer) -> Layer:
+    """A step of a reduction that is not the last hands on partial sums."""
+    bits = tuple((name, layer.bits_of[OUTPUT] if name == FINAL_OUTPUT else of) for name, of in layer.precision_bits)
+    return replace(layer, precision_bits=bits)
+
+
+def _row(number: int, plan: _Plan, layers: LayerSearch, options: CoreSearchOptions) -> CoreCostRow:
+    """The row of the best mapping that was found, or of the reason why there is none."""
+    if plan.reason:
+        return CoreCostRow(number, plan.reason)
+    found = _found(plan, layers)
+    if not found:
+        streams = plan.attempts[0].streams
+        told = [_told(layers.failures[attempt.task.key]) for attempt in plan.attempts if attempt.streams == streams]
+        return CoreCostRow(number, "; ".join(dict.fromkeys(told)))
+    return cost_row(number, min(found, key=lambda mapped: _rank(mapped, options)))
+
+
+def _found(plan: _Plan, layers: LayerSearch) -> list[MappedCn]:
+    """All mappings that were found for a plan."""
+    return [
+        MappedCn(
+            attempt.task.problem.layer,
+            attempt.task.problem.core,
+            attempt.streams,
+            record,
+            plan.cost_class.takes_partial_sums,
+        )
+        for attempt in plan.attempts
+        for record in layers.found.get(attempt.task.key, ())
+    ]
+
+
+def _rank(mapped: MappedCn, options: CoreSearchOptions) -> tuple[float, ...]:
+    """By what the search minimises, the off-chip memory included; of equal ones that which streams least.
+
+    Of those that are equal in this too, the first one counts: the dataflow that the core names first.
+    """
+    record = mapped.record
+    best = ranking(options.objective, record.energy_pj, record.latency_cycles)
+    return (*(float(value) for value in best), len(mapped.streams))
+
+
+def _told(failure: MappingError) -> str:
+    """The reasons of a search, on one line."""
+    lines = failure.reasons if isinstance(failure, NothingFitsError) else str(failure).splitlines()
+    return "; ".join(line.strip() for line in lines)

@@ -1,0 +1,143 @@
+"""IntraCoreMapping: what computation nodes cost on each core, by the stages that map a layer on a single core."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from tilewright.errors import InputError, Problem
+from tilewright.scheduling.core_costs import CoreCostRow, cost_classes
+from tilewright.search.options import CnSearchOptions, CoreSearchOptions
+from tilewright.stage_table import CORE
+from tilewright.stages.base import Control, Rest, Stage, is_own
+from tilewright.stages.catalogue import CATALOGUES
+from tilewright.stages.entries import Entry
+from tilewright.stages.flow import Flow
+from tilewright.stages.items import Evaluations, LayerProblem
+from tilewright.stages.layer_search import LayerTask
+from tilewright.stages.layers import model_of
+from tilewright.stages.multi.core_mapping import map_core
+from tilewright.stages.multi.cost_rows import class_needs
+from tilewright.stages.multi.items import CnProblem, CostedCnProblem
+from tilewright.stages.multi.slices import Slice
+from tilewright.stages.pipeline import REDUCTION_OF, Pipeline, search_entries
+from tilewright.stages.reductions import Reduction
+
+
+def _search_of_a_layer(options: CoreSearchOptions, onnx: bool) -> list[Entry]:
+    """The default pipeline below Workload; only a network can say which memories a layer does without."""
+    entries = search_entries(options)
+    first = next(place for place, entry in enumerate(entries) if entry.stage == "Workload") + 1
+    return [entry for entry in entries[first:] if entry.stage != "RemoveUnusedMemory"]
+
+
+CN_SEARCH = Flow(
+    catalogue=CATALOGUES[CORE],
+    default_entries=_search_of_a_layer,
+    takes=LayerProblem,
+    giver="IntraCoreMapping",
+    collects=(Evaluations,),
+)
+"""The pipelines that search the mapping of a computation node on one core."""
+
+
+@dataclass(frozen=True)
+class IntraCoreMapping(CnSearchOptions, Stage):
+    """Costs the CNs of each class of equal cost on each core that may run them.
+
+    The mapping of a CN is searched as a layer is in the single-core flow, with the same options and through the same
+    store; `pipeline` changes the stages of that search. Operands that do not fit a core stream from the off-chip
+    memory. A core that cannot run a class has a row with the reason. docs/cost-table.md has the rules.
+
+    Example:
+    {set: IntraCoreMapping, parameters: {lpf_limit: 7, pipeline: [{replace: SpatialMappingGenerator,
+    stage: CustomSpatialMappingGenerator}]}}
+    """
+
+    pipeline: list | tuple | None = None  # type: ignore[type-arg]
+    """Stages that search a CN: a list of them, or of edits of the default MinimalLatency, SpatialMappingGenerator,
+    SpatialMappingConversion, MinimalLatency, Loma, CostModel."""
+
+    takes = CnProblem
+    gives = CostedCnProblem
+    stands_for = "IntraCoreMappingStage, later ZigZagCoreMappingEstimationStage"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.pipeline, list):
+            object.__setattr__(self, "pipeline", tuple(self.pipeline))
+        self.inner()  # wrong stages are told when the stage is made
+
+    @property
+    def options(self) -> CnSearchOptions:
+        """The options of the search."""
+        return self.part(CnSearchOptions)
+
+    def inner(self) -> tuple[Stage, ...]:
+        """The stages that search a CN. Raises InputError with everything that is wrong with them."""
+        if self.pipeline is None:
+            return _default_search(self.options)
+        stages = Pipeline.build(self.pipeline, self.options, flow=CN_SEARCH).stages
+        message = "writes files, which no stage can do here"
+        problems = [Problem(f"{stage.name()} {message}", path="pipeline") for stage in stages if stage.exports]
+        if not any(isinstance(stage, Reduction) or not is_own(type(stage)) for stage in stages):
+            allowed = ", ".join(REDUCTION_OF.values())
+            problems.append(Problem("no stage keeps the best mapping of a CN", path="pipeline", allowed=allowed))
+        if problems:
+            raise InputError(problems)
+        return stages
+
+    def run(self, item: CnProblem, rest: Rest) -> Iterator[Any]:
+        """The results for the CNs with their costs. Raises InputError for unknown cores."""
+        given = item.descriptions
+        # What CNs keep on a core is the same on all of them.
+        needs = class_needs(item.graph, given.workload, cost_classes(item.graph, given.workload, given.mapping))
+        costs = {name: self._rows(item, name, needs, rest.control) for name in item.wanted_core_files}
+        yield from rest(CostedCnProblem(given, item.graph, costs))
+
+    def _rows(
+        self, item: CnProblem, core_file_name: str, needs: Sequence[Mapping[str, int]], control: Control
+    ) -> tuple[CoreCostRow, ...]:
+        given = item.descriptions
+        return map_core(
+            item.graph,
+            given.workload,
+            given.mapping,
+            given.accelerator,
+            core_file_name,
+            self.options,
+            threads=control.threads,
+            store=control.store,
+            show_progress=control.show_progress,
+            on_found=_telling(control),
+            stages=self.inner(),
+            needs=needs,
+        )
+
+
+def _telling(control: Control) -> Callable[[LayerTask], None] | None:
+    """Tells whoever listens each mapping that was found."""
+    on_record = control.on_record
+    return None if on_record is None else lambda task: on_record({"key": task.key})
+
+
+def core_costs(
+    stages: Slice, problem: CnProblem, core_file: str, control: Control | None = None
+) -> tuple[CoreCostRow, ...]:
+    """What the CNs cost on one core by the stages of `tilewright cost`. Raises InputError for an unknown core."""
+    costs = stages.result(replace(problem, core_files=(core_file,)), CostedCnProblem, control).costs
+    if core_file not in costs:
+        given = ", ".join(costs) or "no core"
+        raise InputError(f"{stages.stages[0].name()} gives no costs of {core_file}, but of {given}")
+    return costs[core_file]
+
+
+def cost_model(stages: Slice) -> str:
+    """The model profile of the costs; where they come from a stage of a user's that has none, its name."""
+    stage = stages.stages[0]
+    return model_of(stage.inner()) or model_of((stage,)) or stage.name()
+
+
+@lru_cache(maxsize=64)
+def _default_search(options: CoreSearchOptions) -> tuple[Stage, ...]:
+    return Pipeline.build(None, options, flow=CN_SEARCH).stages

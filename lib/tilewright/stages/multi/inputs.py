@@ -1,0 +1,192 @@
+"""What the verbs of the multi-core flow read: descriptions, the CN graph of a run, the cost tables of its cores.
+
+Everything that is missing or wrong is told at once.
+
+Whether the artifacts of a run were made of what is given now: an artifact of something else gives wrong figures.
+
+The provenance of each has digests of what it was made of. Of the mapping file only that counts which the artifact
+depends on: the mapping file that `tilewright allocate` writes fixes cores, and fits the same CN graph and cost tables.
+"""
+
+from collections.abc import Mapping as Table
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.artifacts.codec import encode
+from tilewright.artifacts.digests import content_digest
+from tilewright.artifacts.envelope import read_artifact
+from tilewright.errors import InputError, Problem, Problems
+from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
+from tilewright.stages.descriptions import Descriptions
+from tilewright.stages.multi.items import CostedCnProblem
+from tilewright.stages.multi.problem import SystemProblem, input_digests, read_system_problem
+from tilewright.stages.preflight.needs import offchip_problems, prefetch_problems
+from tilewright.steps import CN_COLUMNS, CN_GRAPH, cost_table
+from tilewright.workload.graph import Workload
+from tilewright.workload.network_options import NetworkOptions
+
+if TYPE_CHECKING:
+    from tilewright.fusion.graph import CnGraph
+    from tilewright.fusion.tiling_options import TilingOptions
+
+
+_TELL = {
+    "core": "another core file, or another use of it",
+    "off_chip": "another off-chip core",
+    "cores": "other cores",
+    "hardware": "another accelerator",
+    "workload": "another network",
+    "mapping": "another mapping file",
+    "cn_graph": "another CN graph",
+    "classes": "another mapping file",
+}
+"""Input in the provenance -> what is told where it differs."""
+
+
+def cost_inputs(described: SystemProblem, core: str, graph: "CnGraph", graph_digest: str) -> dict[str, str]:
+    """Digests of what the cost table of a core file depends on: of the accelerator the core, what its places are for,
+    and the off-chip core; of the mapping file what it says of each class of CNs on one core."""
+    from tilewright.scheduling.core_costs import cost_classes
+
+    accelerator = described.accelerator
+    places = [
+        [place.core_id, place.role, place.operator_types]
+        for place in accelerator.places
+        if place.file_name == core and place.core_id != accelerator.offchip_core_id
+    ]
+    off_chip = accelerator.offchip_core_id
+    return {
+        "core": content_digest([encode(accelerator.distinct_cores[core]), encode(places)]),
+        "off_chip": content_digest(None if off_chip is None else encode(accelerator.core_of[off_chip])),
+        "cn_graph": graph_digest,
+        "workload": content_digest(encode(described.workload)),
+        "classes": content_digest(encode(cost_classes(graph, described.workload, described.mapping).classes)),
+    }
+
+
+def origin_problems(
+    provenance: Table[str, Any], expected: Table[str, str], file: str, verb: str, keys: tuple[str, ...] = ()
+) -> list[Problem]:
+    """A problem if an artifact was made of something else than expected; `keys` are those that count, default all."""
+    inputs = provenance.get("inputs", {})
+    wrong = [key for key in keys or expected if inputs.get(key) != expected[key]]
+    if not wrong:
+        return []
+    what = ", ".join(dict.fromkeys(_TELL.get(key, f"other costs of {key.removeprefix('cost/')}") for key in wrong))
+    return [Problem(f"was made of {what}; run `tilewright {verb}` again", file)]
+
+
+def graph_origin_problems(
+    provenance: Table[str, Any], described: SystemProblem, graph: "CnGraph", file: str
+) -> list[Problem]:
+    """Whether a CN graph is of the descriptions. With another mapping file or other memories it is if they cut the
+    network in the same way."""
+    expected = input_digests(described)
+    problems = origin_problems(provenance, expected, file, "cns", ("workload",))
+    if problems or all(provenance.get("inputs", {}).get(key) == value for key, value in expected.items()):
+        return problems
+    options = stated_tiling(provenance.get("options", {}))
+    if options is not None and _is_cut_so(described, graph, options):
+        return []
+    return origin_problems(provenance, expected, file, "cns")
+
+
+def stated_tiling(stated: Table[str, Any]) -> "TilingOptions | None":
+    """The options that `TilingOptions.stated` told; None if the network was cut by other means."""
+    from dataclasses import fields
+
+    from tilewright.fusion.tiling_options import TilingOptions
+
+    if set(stated) != {field.name for field in fields(TilingOptions)}:
+        return None
+    values = dict(stated)
+    hints = values["hint_loops"] or []
+    if hints and all(len(pair) == 2 and pair[0] and isinstance(pair[0][0], int) for pair in hints):
+        values["hint_loops"] = {tuple(members): loops for members, loops in hints}
+    return TilingOptions(**values)
+
+
+def _is_cut_so(described: SystemProblem, graph: "CnGraph", options: "TilingOptions") -> bool:
+    """Whether descriptions and options give the tiling and the stacks of a CN graph."""
+    from tilewright.fusion.tiling_options import network_tiling
+
+    try:
+        tiling = network_tiling(described.workload, described.mapping, described.accelerator, options)
+    except InputError:
+        return False
+    node_ids = [layer.node_id for layer in graph.layers]
+    stacks = tuple(tuple(node_ids[layer] for layer in stack) for stack in graph.stacks)
+    same_layers = all(tiling.of_node.get(layer.node_id) == layer.tiling for layer in graph.layers)
+    return same_layers and tuple(tuple(stack) for stack in tiling.stacks) == stacks
+
+
+def read_descriptions(
+    hardware: AcceleratorSource,
+    workload: WorkloadSource,
+    mapping: MappingSource,
+    network_options: NetworkOptions | None = None,
+) -> SystemProblem:
+    """Files, artifacts or objects, read. Raises InputError with everything that is wrong with any of them."""
+    return read_system_problem(Descriptions(hardware, workload, mapping, network_options or NetworkOptions()))
+
+
+def read_inputs(
+    hardware: AcceleratorSource,
+    workload: WorkloadSource,
+    mapping: MappingSource,
+    cns: Path | str,
+    costs: Path | str,
+    network_options: NetworkOptions | None = None,
+    operands_to_prefetch: Sequence[str] = (),
+) -> CostedCnProblem:
+    """Descriptions, the CN graph in the folder `cns`, and a cost table for each core file in the folder `costs`.
+
+    Raises InputError with everything that is wrong, missing or damaged, or that does not fit together, also with
+    operands to prefetch that no layer reads.
+    """
+    from tilewright.fusion.graph import read_cn_graph
+    from tilewright.scheduling.core_costs import read_core_costs
+
+    told = Problems()
+    graph_file = Path(cns) / CN_GRAPH
+    described = told.attempt(read_descriptions, hardware, workload, mapping, network_options)
+    graph = told.attempt(read_cn_graph, graph_file, Path(cns) / CN_COLUMNS)
+    names = [] if described is None else list(described.accelerator.distinct_cores)
+    files = {name: cost_table(costs, name) for name in names}
+    read = {name: told.attempt(read_core_costs, file) for name, file in files.items()}
+    tables = {name: table for name, table in read.items() if table is not None}
+    if described is not None:
+        told.found += offchip_problems(described)
+        told.found += prefetch_problems(described.workload, operands_to_prefetch)
+    if described is not None and graph is not None:
+        made_by = read_artifact(graph_file)
+        wrong = graph_problems(graph, described.workload, str(graph_file))
+        told.found += wrong or graph_origin_problems(made_by.provenance, described, graph, str(graph_file))
+        for name in () if wrong else tables:
+            expected = cost_inputs(described, name, graph, made_by.digest)
+            told.found += origin_problems(read_artifact(files[name]).provenance, expected, str(files[name]), "cost")
+    told.found += _unlike_models([files[name] for name in tables])
+    told.finish()
+    assert described is not None
+    assert graph is not None
+    return CostedCnProblem(described, graph, tables)
+
+
+def _unlike_models(tables: Sequence[Path]) -> list[Problem]:
+    """A problem for each cost table that is of another cost model than the first one."""
+    models = {file: str(read_artifact(file).provenance.get("options", {}).get("model", "")) for file in tables}
+    first = models[tables[0]] if tables else ""
+    message = "is of another cost model than the other tables; run `tilewright cost` again"
+    return [Problem(message, str(file), value=model, allowed=first) for file, model in models.items() if model != first]
+
+
+def graph_problems(graph: "CnGraph", workload: Workload, file: str = "") -> list[Problem]:
+    """Whether a CN graph is of a workload: the same layers with the same loops."""
+    known = [(node.node_id, node.name, node.layer.loop_sizes) for node in workload.nodes if node.layer is not None]
+    found = [(layer.node_id, layer.name, layer.loop_sizes) for layer in graph.layers]
+    if known == found:
+        return []
+    name = next((layer[1] for layer, other in zip(found, known, strict=False) if layer != other), "")
+    message = f"the CN graph is of another network than {workload.name}"
+    return [Problem(message, file, path=name, value=f"{len(found)} layers", allowed=f"the {len(known)} layers of it")]

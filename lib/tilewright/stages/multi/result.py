@@ -1,0 +1,116 @@
+"""What comes up a pipeline of the multi-core flow: the network scheduled on the cores."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tilewright.allocation.result import AllocationResult, summary
+from tilewright.scheduling.assembly import SystemNames
+from tilewright.scheduling.bounds.lower_bounds import LowerBounds
+from tilewright.scheduling.result import Schedule, ScheduleArtifact
+from tilewright.stages.multi import run as multi_run
+from tilewright.stages.multi.run import MultiCoreProblem, fixed_mapping_text
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True, eq=False)
+class MultiCoreResult:
+    """A network scheduled on the cores of an accelerator."""
+
+    problem: MultiCoreProblem
+    """What was to be allocated and scheduled: the network, its costs, the cores that each part may run on."""
+    allocation: AllocationResult
+    """The chosen allocation, the Pareto front, and how they were found."""
+    made: ScheduleArtifact | None = None
+    """`artifact`, where it is made already."""
+
+    @cached_property
+    def artifact(self) -> ScheduleArtifact:
+        """The schedule of the chosen allocation with its logs; made, and verified, when it is first asked for."""
+        return self.made or multi_run.schedule(self.problem, self.allocation.chosen.genome)
+
+    @property
+    def schedule(self) -> Schedule:
+        """When each CN runs, what moves when, what is in the memories."""
+        return self.artifact.schedule
+
+    @property
+    def names(self) -> SystemNames:
+        """What the numbers of the schedule stand for."""
+        return self.problem.assembled.names
+
+    @property
+    def latency_cycles(self) -> int:
+        """Of the schedule."""
+        return self.schedule.latency_cycles
+
+    @property
+    def energy_pj(self) -> float:
+        """Of the schedule."""
+        return self.schedule.energy_pj
+
+    @property
+    def bounds(self) -> LowerBounds | None:
+        """What no allocation is below; None for a model of schedules for which nothing is proven."""
+        return self.problem.bounds
+
+    @property
+    def edp(self) -> float:
+        """Energy times latency, pJ · cycles."""
+        return self.energy_pj * self.latency_cycles
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Totals and their parts, bounds, use of cores, memories and links, as in `summary.json` of a run."""
+        search = summary(self.allocation)
+        del search["excluded_cores"]
+        allocation = {**search, "front_size": len(self.allocation.front)}
+        return self.summary_of(self.allocation.objective, allocation)
+
+    def summary_of(
+        self, objective: str, allocation: Mapping[str, Any] | None, notices: Sequence[str] = (), **first: Any
+    ) -> dict[str, Any]:
+        """The summary, where `objective` and the search for the `allocation` (None: there was none) are told as they
+        are given; with `notices` after those of the descriptions, and other fields."""
+        from tilewright.report.multi.summary import area_fields, multi_summary
+
+        inputs = self.problem.inputs
+        given = inputs.descriptions
+        others = {
+            **first,
+            "settings": self.problem.settings.stated(),
+            "allocation": allocation,
+            **given.coverage,
+            **area_fields(given.accelerator),
+            "notices": [*given.notices, *notices, *inputs.graph.notices],
+        }
+        return multi_summary(self.artifact, self.bounds, inputs.costs, objective, others)
+
+    def core_table(self) -> "pandas.DataFrame":
+        """A row for each part of a layer: its core, how many CNs it has, when the first starts and the last ends."""
+        import pandas
+
+        schedule, space, names = self.schedule, self.problem.space, self.names
+        rows = []
+        for number, (layer, group) in enumerate(space.parts):
+            cns = space.part_of_cn == number
+            core = int(schedule.allocation[cns][0])
+            rows.append(
+                {
+                    "layer": names.layer_names[layer],
+                    "group": group,
+                    "core_id": names.core_ids[core],
+                    "core": names.core_files[core],
+                    "cn_count": int(cns.sum()),
+                    "start_cycles": int(schedule.start_cycles[cns].min()),
+                    "end_cycles": int(schedule.end_cycles[cns].max()),
+                }
+            )
+        return pandas.DataFrame(rows)
+
+    def mapping_text(self) -> str:
+        """A mapping file with the cores of the chosen allocation fixed: it reproduces the schedule."""
+        return fixed_mapping_text(self.problem, self.allocation.chosen.genome)

@@ -1,0 +1,72 @@
+"""What is said of lanes that the mapping file asks for and layers do not get, for runs on one core.
+
+The files that artifacts were read from: what is unusual in them is told again where the artifacts are used.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tilewright.errors import InputError, Problems
+from tilewright.file_kinds import HARDWARE, MAPPING, WORKLOAD, kind_of
+from tilewright.hardware.source import parse_accelerator
+from tilewright.mapping.mismatches import cuts_on_core, note_cut_lanes
+from tilewright.mapping.source import parse_mapping
+from tilewright.mapping.yaml_checks import document_behind
+from tilewright.profile import profile_by_name
+from tilewright.stages.base import is_own
+from tilewright.stages.descriptions import NetworkProblem, WrittenFiles
+from tilewright.stages.layers import model_of
+from tilewright.stages.pipeline import Pipeline
+from tilewright.stages.spatial import CustomSpatialMappingGenerator, SpatialMappingConversion, SpatialMappingGenerator
+from tilewright.workload.source import read_layers
+from tilewright.yamlfile import load_yaml
+
+
+def cut_lanes_notices(problem: NetworkProblem, pipeline: Pipeline, file: str) -> list[str]:
+    """A notice for each cause; [] where the stages of the pipeline make other lanes than those of the mapping file.
+
+    `file` is what the mapping was read from, for lines.
+    """
+    stages = pipeline.search().stages
+    known = any(isinstance(stage, SpatialMappingGenerator | SpatialMappingConversion) for stage in stages)
+    others = any(isinstance(stage, CustomSpatialMappingGenerator) or not is_own(type(stage)) for stage in stages)
+    model = model_of(stages)
+    if not known or others or not model:
+        return []
+    core, profile = problem.core, profile_by_name(model)
+    problems = Problems(document_behind(problem.mapping, file))
+    cuts = []
+    for node in problem.workload.layers_in_order:
+        if node.layer is not None:
+            entry = problem.mapping.constraints_for(node.layer)
+            cuts.append((node.layer.name, entry, cuts_on_core(node.layer, core, entry, profile)))
+    note_cut_lanes(problems, problem.mapping, cuts)
+    return problems.notices
+
+
+def written_files(files: Sequence[Path]) -> tuple[WrittenFiles, list[str]]:
+    """The files by their kinds, and what is unusual in them.
+
+    What is wrong with one is left to the step that reads it: the artifact is what counts.
+    """
+    found: dict[str, str] = {}
+    notices: list[str] = []
+    for file in files:
+        own: list[str] = []
+        try:
+            kind = kind_of(load_yaml(file).data)
+            _read(file, kind, own)
+        except InputError:
+            continue
+        found[kind] = str(file)
+        notices += own
+    return WrittenFiles(found.get(HARDWARE, ""), found.get(MAPPING, "")), notices
+
+
+def _read(file: Path, kind: str, notices: list[str]) -> None:
+    if kind == HARDWARE:
+        parse_accelerator(file, notices)
+    elif kind == MAPPING:
+        parse_mapping(file, notices)
+    elif kind == WORKLOAD:
+        read_layers(file, notices)

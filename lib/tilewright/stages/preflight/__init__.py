@@ -1,0 +1,1 @@
+"""What is wrong with a network on an accelerator of several cores, found before anything is computed."""

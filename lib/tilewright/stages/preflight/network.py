@@ -1,0 +1,137 @@
+"""What is structurally wrong with a network on an accelerator of several cores, under a mapping file and the options
+that cut it: all of it at once, before anything is computed.
+
+Preflight: memories of cores that cannot hold a single element of what layers keep in them.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tilewright.errors import Problem, Problems
+from tilewright.fusion.generation import build_cn_graph
+from tilewright.fusion.graph import CnGraph
+from tilewright.fusion.tiling import Tiling
+from tilewright.fusion.tiling_options import TilingOptions
+from tilewright.hardware.core_paths import core_paths
+from tilewright.hardware.system import OFFCHIP
+from tilewright.mapping.mismatches import element_fit_problems, too_small_memories
+from tilewright.mapping.runnable import core_choice
+from tilewright.mapping.yaml_checks import check_mapping_against_workload, document_behind
+from tilewright.stages.multi.problem import SystemProblem, has_lines
+from tilewright.stages.preflight.cores import check_array_names, check_cores, dataflow_problems
+from tilewright.stages.preflight.cutting import check_cutting, check_exchange
+from tilewright.stages.preflight.needs import offchip_problems, prefetch_problems
+from tilewright.workload.layer import Layer
+
+
+def check_memories(problems: Problems, problem: SystemProblem) -> None:
+    """Record problems where layers have no other core, notices where others can run them; each once, with the layers
+    that it hits, on the line of the core file."""
+    files = core_paths(Path(problem.hardware_file)) if has_lines(problem.hardware_file) else {}
+    stranded, others = _layers_of_cores(problem)
+    for name, core in problem.accelerator.distinct_cores.items():
+        told = (core, problem.mapping, files.get(name))
+        problems.found += element_fit_problems(stranded.get(name, ()), *told)
+        problems.notices += map(str, element_fit_problems(others.get(name, ()), *told))
+
+
+def _layers_of_cores(problem: SystemProblem) -> tuple[dict[str, list[Layer]], dict[str, list[Layer]]]:
+    """Core file -> its layers that have no core with room for an element of all operands, and its other layers."""
+    file_of = {place.core_id: place.file_name for place in problem.accelerator.places if place.role != OFFCHIP}
+    stranded: dict[str, list[Layer]] = {}
+    others: dict[str, list[Layer]] = {}
+    cores = problem.accelerator.distinct_cores
+    for node in problem.workload.nodes:
+        if node.layer is None:
+            continue
+        entry = problem.mapping.constraints_for(node.layer)
+        ids = core_choice(node, entry, problem.accelerator).core_ids
+        names: Sequence[str] = list(dict.fromkeys(file_of[core_id] for core_id in ids))
+        has_none = all(too_small_memories(node.layer, cores[name], problem.mapping) for name in names)
+        for name in names:
+            (stranded if has_none else others).setdefault(name, []).append(node.layer)
+    return stranded, others
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What was found."""
+
+    problems: tuple[Problem, ...]
+    """In the order of the lines of the mapping file, then those that have no line."""
+    notices: tuple[str, ...]
+    """What is legal but unusual."""
+    tiling: Tiling | None
+    """How the network is cut; None if it cannot be."""
+
+
+def preflight(
+    problem: SystemProblem,
+    options: TilingOptions | None,
+    operands_to_prefetch: Sequence[str] = (),
+    mapping_is_whole: bool = True,
+) -> Preflight:
+    """Everything that is wrong with a problem and with how it is to be cut.
+
+    Wrong are unknown cores, cores that cannot run what they are named for, layers that no core can run, tiles larger
+    than every layer they are for, unknown loop dimensions, stacks of unknown layers, fixed lists of cores that do not
+    match the groups of their layers, memories without room for one element, cores between which data cannot move, a
+    missing off-chip core, loop dimensions in dataflows that no layer has, and operands to prefetch that no layer has.
+
+    `options` are None where they are wrong themselves: whatever they decide is left out. A mapping of which a part
+    could not be read says nothing about which cores must exchange data.
+    """
+    problems = Problems(document_behind(problem.mapping, problem.mapping_file))
+    check_cores(problems, problem)
+    check_array_names(problems, problem)
+    _check_reach(problems, problem)
+    tiling = check_cutting(problems, problem.workload, problem.mapping, problem.accelerator, options)
+    if not any(node.layer for node in problem.workload.nodes):
+        message = "the network has no layer that computes anything"
+        problems.found.append(Problem(message, path=problem.workload.name))
+    if mapping_is_whole:
+        check_exchange(problems, problem)
+    problems.found += check_mapping_against_workload(problem.mapping, problem.workload, problem.mapping_file)
+    problems.found += [*offchip_problems(problem), *dataflow_problems(problem)]
+    check_memories(problems, problem)
+    problems.found += prefetch_problems(problem.workload, operands_to_prefetch)
+    found = dict.fromkeys(problems.found)
+    ordered = sorted(found, key=lambda one: (one.file != problem.mapping_file, one.line))
+    return Preflight(tuple(ordered), tuple(dict.fromkeys(problems.notices)), tiling)
+
+
+def _check_reach(problems: Problems, problem: SystemProblem) -> None:
+    """Between several cores the scheduler says where data lie."""
+    for index, entry in enumerate(problem.mapping.entries):
+        if entry.memory_reach is not None:
+            message = "is for one core alone: where data of several cores lie, the schedule says"
+            problems.at((index, "memory_reach"), message)
+
+
+def checked_cn_graph(
+    problem: SystemProblem, options: TilingOptions, tell: Callable[[Sequence[str]], None] | None = None
+) -> tuple[CnGraph, tuple[str, ...]]:
+    """The CN graph of a problem, and notices.
+
+    Raises InputError with everything that `preflight` finds, and with what keeps the graph from being built; `tell` is
+    given the notices before that, which may be what is behind it.
+    """
+    graph, notices = check_cn_graph(problem, options, tell)
+    assert graph is not None
+    return graph, notices
+
+
+def check_cn_graph(
+    problem: SystemProblem, options: TilingOptions | None, tell: Callable[[Sequence[str]], None] | None = None
+) -> tuple[CnGraph | None, tuple[str, ...]]:
+    """The same where the options may be wrong, and None then: what else is wrong is told; if nothing is, there is no
+    graph."""
+    found = preflight(problem, options)
+    if found.problems and tell is not None:
+        tell(found.notices)
+    told = Problems()
+    told.found += found.problems
+    graph = None if found.tiling is None else told.attempt(build_cn_graph, problem.workload, found.tiling)
+    told.finish()
+    return graph, found.notices

@@ -1,0 +1,279 @@
+"""Convolutions and matrix products become layers.
+
+Matrix products: Gemm and MatMul become layers.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+from tilewright.errors import InputError, Problem
+from tilewright.profile import ModelProfile
+from tilewright.workload.layer import DimensionRelation, Layer
+from tilewright.workload.onnx.node import OnnxNode, OperandRoles, Shape, Shapes
+from tilewright.workload.onnx.precision import precision_bits
+
+WEIGHT_INPUT = {"Conv": 1, "QLinearConv": 3}
+"""Which input of each operator holds the weights."""
+
+
+@dataclass(frozen=True)
+class ConvGeometry:
+    """Sizes of a convolution. Spatial tuples are in ONNX order: (height, width) for two axes, (length,) for one."""
+
+    batch: int
+    groups: int
+    in_channels: int
+    out_channels: int
+    in_size: Shape
+    out_size: Shape
+    kernel: Shape
+    strides: Shape
+    dilations: Shape
+    pads_before: Shape
+    pads_after: Shape
+
+    @property
+    def mac_count(self) -> int:
+        """Multiply-accumulates: output elements times the inputs that each one sums up."""
+        outputs = self.batch * self.out_channels * math.prod(self.out_size)
+        return outputs * (self.in_channels // self.groups) * math.prod(self.kernel)
+
+    @property
+    def axes_differ(self) -> bool:
+        """Whether exchanging height and width of kernel, strides, dilations or padding would change anything."""
+        tuples = (self.kernel, self.strides, self.dilations, self.pads_before, self.pads_after)
+        return any(len(set(values)) > 1 for values in tuples)
+
+
+def conv_geometry(node: OnnxNode, shapes: Shapes) -> ConvGeometry:
+    """The geometry of a convolution, of any number of spatial axes, checked. Raises InputError."""
+    weight_input = WEIGHT_INPUT.get(node.proto.op_type, 1)
+    data, out = node.input_shape(0, shapes), node.output_shape(shapes)
+    if len(data) < 3 or len(out) != len(data):
+        raise node.error(
+            "a convolution needs input and output of the same rank, 3 or more", f"ranks {len(data)}, {len(out)}"
+        )
+    axes = len(data) - 2
+    weights = shapes.get(node.inputs[weight_input]) if weight_input < len(node.inputs) else None
+    kernel = _spatial(node, "kernel_shape", weights[2:] if weights else (), axes)
+    geometry = ConvGeometry(
+        batch=max(out[0], 1),
+        groups=node.integer("group", 1),
+        in_channels=data[1],
+        out_channels=out[1],
+        in_size=data[2:],
+        out_size=out[2:],
+        kernel=kernel,
+        strides=_spatial(node, "strides", (1,) * axes, axes),
+        dilations=_spatial(node, "dilations", (1,) * axes, axes),
+        pads_before=(0,) * axes,
+        pads_after=(0,) * axes,
+    )
+    _check(node, geometry, data, weights)
+    return _with_pads(node, geometry)
+
+
+def _spatial(node: OnnxNode, attribute: str, default: Shape, axes: int) -> Shape:
+    values = node.integers(attribute, default)
+    if len(values) != axes or any(value < 1 for value in values):
+        raise node.error(f"attribute '{attribute}'", str(list(values)), f"{axes} positive integers")
+    return values
+
+
+def _check(node: OnnxNode, geometry: ConvGeometry, data: Shape, weights: Shape | None) -> None:
+    problems: list[Problem] = []
+    if max(data[0], 1) != geometry.batch:
+        problems += node.error("input and output batch differ", f"{data[0]} and {geometry.batch}").problems
+    if min(geometry.out_size) < 1 <= min(geometry.in_channels, geometry.out_channels, *geometry.in_size):
+        message = "the kernel is larger than the padded input: there is no output"
+        problems += node.error(message, str(list(geometry.out_size))).problems
+    elif min(geometry.in_channels, geometry.out_channels, *geometry.in_size, *geometry.out_size) < 1:
+        problems += node.error("a tensor of this convolution has an empty or negative dimension").problems
+    groups = geometry.groups
+    if groups < 1 or geometry.in_channels % groups or geometry.out_channels % groups:
+        channels = f"group {groups} with {geometry.in_channels} input and {geometry.out_channels} output channels"
+        problems += node.error("'group' must divide both numbers of channels", channels).problems
+    elif weights is not None:
+        expected = (geometry.out_channels, geometry.in_channels // groups, *geometry.kernel)
+        if weights != expected:
+            problems += node.error("shape of the weights", str(list(weights)), str(list(expected))).problems
+    if problems:
+        raise InputError(problems)
+
+
+def _with_pads(node: OnnxNode, geometry: ConvGeometry) -> ConvGeometry:
+    axes = len(geometry.kernel)
+    pads = node.integers("pads", (0,) * (2 * axes))
+    auto_pad = node.text("auto_pad", "NOTSET")
+    if len(pads) != 2 * axes:
+        raise node.error("attribute 'pads'", str(list(pads)), f"{2 * axes} integers")
+    before, after = pads[:axes], pads[axes:]
+    if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        total = [
+            max((out - 1) * stride + (kernel - 1) * dilation + 1 - size, 0)
+            for out, stride, kernel, dilation, size in zip(
+                geometry.out_size, geometry.strides, geometry.kernel, geometry.dilations, geometry.in_size, strict=True
+            )
+        ]
+        small, large = tuple(value // 2 for value in total), tuple(value - value // 2 for value in total)
+        before, after = (small, large) if auto_pad == "SAME_UPPER" else (large, small)
+    elif auto_pad == "VALID":
+        before, after = (0,) * axes, (0,) * axes
+    return replace(geometry, pads_before=before, pads_after=after)
+
+
+def conv_layer(node: OnnxNode, geometry: ConvGeometry, roles: OperandRoles, profile: ModelProfile) -> Layer:
+    """The layer of a convolution over one or two spatial axes; a single axis is X.
+
+    Dimension order, operand order and precisions are those of zigzag-dse 3.9.1. That tool ties index 0 of kernel_shape,
+    strides, dilations and pads (the height) to X (fault B10): so does this, unless `profile.onnx_height_is_y` or
+    there is only one axis, which that tool refuses.
+    """
+    one_axis = len(geometry.kernel) == 1
+    exchange = not (profile.onnx_height_is_y or one_axis)
+
+    def of_axes(values: Shape, missing: int) -> tuple[int, int]:
+        height, width = (missing, values[0]) if one_axis else values
+        return (width, height)
+
+    def of_attributes(values: Shape, missing: int) -> tuple[int, int]:
+        x, y = of_axes(values, missing)
+        return (y, x) if exchange else (x, y)
+
+    out_x, out_y = of_axes(geometry.out_size, 1)
+    in_x, in_y = of_axes(geometry.in_size, 1)
+    kernel_x, kernel_y = of_attributes(geometry.kernel, 1)
+    stride_x, stride_y = of_attributes(geometry.strides, 1)
+    dilation_x, dilation_y = of_attributes(geometry.dilations, 1)
+    before_x, before_y = of_attributes(geometry.pads_before, 0)
+    after_x, after_y = of_attributes(geometry.pads_after, 0)
+    return Layer(
+        name=node.name,
+        operator_type=node.proto.op_type,
+        operand_dimensions=(
+            ("O", ("B", "G", "K", "OY", "OX")),
+            ("W", ("G", "K", "C", "FY", "FX")),
+            ("I", ("B", "G", "C", "IY", "IX")),
+        ),
+        loop_sizes=(
+            ("B", geometry.batch),
+            ("K", geometry.out_channels // geometry.groups),
+            ("G", geometry.groups),
+            ("OX", out_x),
+            ("OY", out_y),
+            ("C", geometry.in_channels // geometry.groups),
+            ("FX", kernel_x),
+            ("FY", kernel_y),
+        ),
+        relations=(
+            DimensionRelation("IX", (("OX", stride_x), ("FX", dilation_x))),
+            DimensionRelation("IY", (("OY", stride_y), ("FY", dilation_y))),
+        ),
+        precision_bits=precision_bits(node),
+        padding=(("IX", (before_x, after_x)), ("IY", (before_y, after_y))),
+        data_dimension_sizes=(("IX", in_x), ("IY", in_y)),
+        constant_operands=roles.constant_operands,
+    )
+
+
+@dataclass(frozen=True)
+class MatrixProduct:
+    """out[batch, D, K] = sum over C of left[batch, D, C] * right[batch, C, K]. Batches: () or (B,) or (B, H)."""
+
+    out_batch: Shape
+    left_batch: Shape
+    """As long as `out_batch`; 1 where the left operand is shared by all batches."""
+    right_batch: Shape | None
+    """None if the shape of the right operand is not known."""
+    rows: int
+    depth: int
+    columns: int
+
+    @property
+    def mac_count(self) -> int:
+        """Multiply-accumulates: output elements times the depth of the sum."""
+        return math.prod(self.out_batch) * self.rows * self.columns * self.depth
+
+
+def matrix_product(node: OnnxNode, shapes: Shapes) -> MatrixProduct:
+    """The sizes of a Gemm or MatMul, checked. Raises InputError.
+
+    Vectors become matrices of one row or column, and operands of lower rank are repeated over the batches, as the
+    operator's definition says; more than two batch dimensions become (first, product of the others).
+    """
+    left, out = node.input_shape(0, shapes), node.output_shape(shapes)
+    right = shapes.get(node.inputs[1]) if len(node.inputs) > 1 else None
+    if len(node.inputs) < 2:
+        raise node.error(f"{node.operator_type} needs two inputs", str(len(node.inputs)))
+    if not left or right == ():
+        raise node.error("an operand of a matrix product is a scalar")
+    if node.proto.op_type == "Gemm":
+        left, right = _transposed(node, left, right)
+    if len(left) == 1:
+        left, out = (1, *left), (*out[:-1], 1, *out[-1:]) if right is None or len(right) > 1 else (1, *out)
+    if right is not None and len(right) == 1:
+        right, out = (*right, 1), (*out, 1)
+    if len(out) < 2 or len(left) > len(out):
+        raise node.error("ranks of the operands and the output do not fit", f"{len(left)} and {len(out)}")
+    if left[-2] != out[-2]:
+        raise node.error("rows of the first operand and of the output differ", f"{left[-2]} and {out[-2]}")
+    if right is not None and (right[-2] != left[-1] or right[-1] != out[-1]):
+        raise node.error("shape of the second operand", str(list(right)), f"[..., {left[-1]}, {out[-1]}]")
+    if min(out[-2], out[-1], left[-1]) < 1:
+        raise node.error("an operand of this matrix product has an empty or negative dimension")
+    rank = len(out)
+    batches = [_batch_sizes(shape, rank) for shape in (out, left, right or ())]
+    return MatrixProduct(batches[0], batches[1], batches[2] if right else None, out[-2], left[-1], out[-1])
+
+
+def _transposed(node: OnnxNode, left: Shape, right: Shape | None) -> tuple[Shape, Shape | None]:
+    if len(left) != 2 or (right is not None and len(right) != 2):
+        raise node.error("Gemm needs operands of rank 2", f"{len(left)}" + (f" and {len(right)}" if right else ""))
+    if node.integer("transA", 0):
+        left = left[::-1]
+    if right is not None and node.integer("transB", 0):
+        right = right[::-1]
+    return left, right
+
+
+def _batch_sizes(shape: Shape, rank: int) -> Shape:
+    batch = (1,) * (rank - len(shape)) + shape[: max(len(shape) - 2, 0)]
+    batch = batch[-(rank - 2) :] if rank > 2 else ()
+    batch = tuple(max(size, 1) for size in batch)
+    return batch if len(batch) <= 2 else (batch[0], math.prod(batch[1:]))
+
+
+def gemm_layer(node: OnnxNode, product: MatrixProduct, roles: OperandRoles, profile: ModelProfile) -> Layer:
+    """The layer of a matrix product: O[b][h][d][k] += I[b][h][d][c] * W[c][k].
+
+    Bias, alpha and beta cost nothing, as in zigzag-dse 3.9.1. There W carries the batch dimensions exactly when it is
+    no constant; under `trace_onnx_constants` an operand carries the batch dimensions that it has.
+    """
+    names = ("B", "H")[: len(product.out_batch)]
+    left, right = _dims_carried(product, product.left_batch, names), names
+    if not profile.trace_onnx_constants:
+        right = () if roles.weight_is_constant else names
+    elif product.right_batch is not None:
+        right = _dims_carried(product, product.right_batch, names)
+    exchanged = roles.weight_input == 0
+    left_operand, right_operand = ("W", "I") if exchanged else ("I", "W")
+    dimensions = {left_operand: (*left, "D", "C"), right_operand: (*right, "C", "K")}
+    return Layer(
+        name=node.name,
+        operator_type=node.proto.op_type,
+        operand_dimensions=(("O", (*names, "D", "K")), ("I", dimensions["I"]), ("W", dimensions["W"])),
+        loop_sizes=(
+            ("C", product.depth),
+            ("D", product.rows),
+            ("K", product.columns),
+            *zip(names, product.out_batch, strict=True),
+        ),
+        precision_bits=precision_bits(node, weight_is_activation=not roles.weight_is_constant),
+        constant_operands=roles.constant_operands,
+    )
+
+
+def _dims_carried(product: MatrixProduct, batch: Shape, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The batch dimensions over which an operand really varies; a dimension of size 1 counts as carried."""
+    sizes = zip(names, batch, product.out_batch, strict=True)
+    return tuple(name for name, own, full in sizes if own > 1 or full == 1)
