@@ -150,18 +150,12 @@ class StepCode:
 DISPATCH = (
     *("tilewright", "tilewright.stages", "tilewright.cli.main", "tilewright.cli.options"),
     *("tilewright.cli.parameter_options", "tilewright.configuration", "tilewright.configuration.arguments"),
-    *("tilewright.artifacts.step_code", "tilewright.artifacts.step_code"),
-    *(
-        "tilewright.steps",
-        "tilewright.stage_table",
-        "tilewright.registry",
-        "tilewright.peers",
-        "tilewright.peers.entries",
-    ),
+    *("tilewright.artifacts.step_code", "tilewright.steps", "tilewright.stage_table"),
+    *("tilewright.registry", "tilewright.peers", "tilewright.peers.entries"),
 )
 """Modules that name others and say what can be asked for; they decide no result of any step."""
 _PRINTED = ("tilewright.report.*", "tilewright.peers.zigzag.exports.*")
-_OWN_PIPELINE = "tilewright.cli.multi_slices"
+_OWN_PIPELINE = "tilewright.stages.multi.pipeline"
 _MULTI_REPORT = "tilewright.cli.report_multi"
 
 _RECORDS = "tilewright.cost*"
@@ -175,7 +169,7 @@ CODE_OF: dict[str, StepCode] = {
     "split": StepCode(("tilewright.cli.split",), without=_PRINTED),
     "cns": StepCode(("tilewright.cli.cns",), without=(*_PRINTED, _OWN_PIPELINE, _RECORDS)),
     "cost": StepCode(("tilewright.cli.cost", *modules_of(CORE)), without=(*_PRINTED, _OWN_PIPELINE)),
-    "multi_pipeline": StepCode((_OWN_PIPELINE, *modules_of(MULTI, CORE)), without=_PRINTED),
+    "multi_pipeline": StepCode(("tilewright.cli.multi_slices", *modules_of(MULTI, CORE)), without=_PRINTED),
     "allocate": StepCode(("tilewright.cli.allocate",), without=(*_PRINTED, _OWN_PIPELINE)),
     "schedule": StepCode(
         ("tilewright.cli.schedule",),

@@ -1,5 +1,6 @@
 """Options and output that verbs share."""
 
+import os
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
@@ -19,6 +20,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 T = TypeVar("T")
 DEFAULT_STORE = Path("results/.store")
 FILE = click.Path(path_type=Path)
+CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 def common_options(function: Function) -> Function:
@@ -142,3 +144,9 @@ def echo_notices(notices: list[str]) -> None:
     """Remarks on what is legal but unusual, on standard error."""
     for notice in notices:
         click.echo(f"note: {notice}", err=True)
+
+
+def keep_font_cache_here() -> None:
+    """In a checkout, matplotlib's list of fonts belongs into its cache folder, not into the home of the user."""
+    if (CHECKOUT / "Snakefile").is_file():
+        os.environ.setdefault("MPLCONFIGDIR", str(CHECKOUT / ".cache" / "matplotlib"))

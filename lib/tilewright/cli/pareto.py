@@ -8,8 +8,7 @@ import click
 
 from tilewright.artifacts.canonical import FilePath, make_folder, writing
 from tilewright.artifacts.envelope import read_artifact
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
-from tilewright.cli.report import keep_font_cache_here
+from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, keep_font_cache_here
 from tilewright.cli.runs import read_any_summary, read_unfinished, run_directories
 from tilewright.errors import InputError
 from tilewright.steps import MULTI, SUMMARY
@@ -73,7 +72,7 @@ def _compared(
 ) -> "tuple[pandas.DataFrame, Sequence[Group]]":
     """The table, and the groups of runs that are compared."""
     from tilewright.report.pareto import compare, pareto_table
-    from tilewright.report.tables import write_csv
+    from tilewright.report.text_tables import write_csv
 
     rows = read_unfinished(None if unfinished is None else Path(unfinished))
     if not runs and not rows:

@@ -62,7 +62,7 @@ def workload(
     if coverage_output:
         write_document(coverage_output, "tilewright/coverage", coverage.to_dict(), made_by)
     if table_output:
-        from tilewright.report.tables import write_csv
+        from tilewright.report.text_tables import write_csv
 
         write_csv(workload_table(parsed), table_output)
     if graph_output:

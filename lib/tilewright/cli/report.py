@@ -1,6 +1,5 @@
 """`tilewright report`: figures, tables and loop nests of one run, of one core or of several."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,15 +8,13 @@ import click
 
 from tilewright.artifacts.canonical import FilePath, make_folder, write_atomically, writing
 from tilewright.cli.multi_runs import is_multi_run
-from tilewright.cli.options import FILE, common_options, echo_paths
+from tilewright.cli.options import FILE, common_options, echo_paths, keep_font_cache_here
 from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.cli.runs import read_records, read_summary
 from tilewright.errors import InputError, Problem
 from tilewright.parameters import made_of
 from tilewright.report.schedule_options import ScheduleFigureOptions
 from tilewright.steps import LAYER_TABLE, LOOP_NEST_PAGES, LOOP_NESTS, REPORT
-
-CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 @click.command()
@@ -76,7 +73,8 @@ def report(
     from tilewright.report.figures import write_figures
     from tilewright.report.loop_nest import network_loop_nests
     from tilewright.report.nest_figure import write_layer_nests, write_nest_pages
-    from tilewright.report.tables import layer_table, write_csv
+    from tilewright.report.tables import layer_table
+    from tilewright.report.text_tables import write_csv
 
     records, summary = read_records(run), read_summary(run)
     make_folder(directory)
@@ -87,9 +85,3 @@ def report(
         write_csv(layer_table(records, summary), directory / LAYER_TABLE)
     write_atomically(directory / LOOP_NESTS, network_loop_nests(records, summary))
     return paths + [directory / name for name in (LAYER_TABLE, LOOP_NEST_PAGES, LOOP_NESTS)]
-
-
-def keep_font_cache_here() -> None:
-    """In a checkout, matplotlib's list of fonts belongs into its cache folder, not into the home of the user."""
-    if (CHECKOUT / "Snakefile").is_file():
-        os.environ.setdefault("MPLCONFIGDIR", str(CHECKOUT / ".cache" / "matplotlib"))

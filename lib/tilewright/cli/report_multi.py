@@ -42,7 +42,7 @@ def write_multi_report(
     from tilewright.report.multi.page import write_schedule_page
     from tilewright.report.multi.perfetto import write_trace
     from tilewright.report.multi.use_tables import core_use_table, layer_use_table
-    from tilewright.report.tables import write_csv
+    from tilewright.report.text_tables import write_csv
     from tilewright.scheduling.core_costs import read_core_costs
     from tilewright.scheduling.result import read_schedule
 

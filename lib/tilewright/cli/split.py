@@ -135,7 +135,7 @@ def _show(network: str, split: "SplitNetwork", output: Path | None) -> None:
     if not split.splits:
         click.echo(f"{network}: no layer is split" + (f"; {output} is the same network" if output else ""))
         return
-    from tilewright.report.tables import render, text_table
+    from tilewright.report.text_tables import render, text_table
 
     parts = sum(len(one.parts) for one in split.splits)
     numbers = ("weights\n[bits]", "room\n[bits]", "output\nchannels", "parts", "largest part\n[bits]")

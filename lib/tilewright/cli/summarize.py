@@ -84,7 +84,7 @@ def _table(
 ) -> "pandas.DataFrame":
     """The table of runs, written where that is asked for."""
     from tilewright.report.run_tables import runs_table
-    from tilewright.report.tables import write_csv, write_parquet
+    from tilewright.report.text_tables import write_csv, write_parquet
 
     table = runs_table(**summaries, unfinished=rows)
     for write, output in ((write_csv, csv_output), (write_parquet, parquet_output)):

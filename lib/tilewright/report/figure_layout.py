@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 from matplotlib.artist import Artist
@@ -24,8 +24,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch, Rectangle
 from matplotlib.text import Text
 
-from tilewright.report.records import PlacedLayer
 from tilewright.report.short_names import short_layer_name
+
+if TYPE_CHECKING:
+    from tilewright.report.records import PlacedLayer
 
 GREY = "#444444"
 
@@ -171,7 +173,7 @@ def figure_style() -> AbstractContextManager[None]:
     return matplotlib.rc_context(settings | STYLE)
 
 
-def split_rows(layers: Sequence[PlacedLayer], inches_per_layer: float) -> list[Sequence[PlacedLayer]]:
+def split_rows(layers: "Sequence[PlacedLayer]", inches_per_layer: float) -> "list[Sequence[PlacedLayer]]":
     """The layers in rows of nearly equal length, none wider than a panel may be."""
     per_row = max(1, int(MAX_PANEL_INCHES / inches_per_layer))
     rows = max(1, math.ceil(len(layers) / per_row))
@@ -215,7 +217,7 @@ def finish_panel(panel: Axes, top: float, unit: Unit, quantity: str) -> None:
     panel.tick_params(axis="x", length=0)
 
 
-def label_layers(panel: Axes, layers: Sequence[PlacedLayer], level: bool, below_inches: float = 0.0) -> None:
+def label_layers(panel: Axes, layers: "Sequence[PlacedLayer]", level: bool, below_inches: float = 0.0) -> None:
     """Layer names under the panel at x = 0, 1, …, level or slanted, `below_inches` under the axis."""
     names = [short_layer_name(layer.name, layer.record.layer.operator_type) for layer in layers]
     alignment: dict[str, Any] = (
@@ -226,7 +228,7 @@ def label_layers(panel: Axes, layers: Sequence[PlacedLayer], level: bool, below_
     panel.set_xlim(-0.5, max(len(names), 1) - 0.5)
 
 
-def label_room(layers: Sequence[PlacedLayer], inches_per_layer: float) -> tuple[bool, float]:
+def label_room(layers: "Sequence[PlacedLayer]", inches_per_layer: float) -> tuple[bool, float]:
     """Whether layer names fit side by side, and how many inches they take below the axis."""
     names = [short_layer_name(layer.name, layer.record.layer.operator_type) for layer in layers]
     longest = max((len(name) for name in names), default=0) * CHARACTER_INCHES

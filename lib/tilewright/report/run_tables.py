@@ -6,15 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.report.records import Summary
 from tilewright.report.states import DONE
-from tilewright.report.tables import (
-    COSTED_HEADING,
-    TERMINAL_WIDTH,
-    costed_text,
-    millions,
-    render,
-    summary_row,
-    text_table,
-)
+from tilewright.report.tables import COSTED_HEADING, costed_text, summary_row
+from tilewright.report.text_tables import TERMINAL_WIDTH, millions, render, text_table
 from tilewright.steps import MULTI, SINGLE
 
 if TYPE_CHECKING:  # pandas is slow to load, and tables for the terminal need none

@@ -3,23 +3,17 @@
 What the columns of the tables for the terminal mean, in lines to print below them.
 """
 
-import io
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
-from tilewright.artifacts.canonical import write_atomically
 from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, energy_terms, term_words
 from tilewright.cost.record import LayerRecord
 from tilewright.report.coverage_text import share_text
 from tilewright.report.locality_text import assumption, setting_of
 from tilewright.report.records import PlacedLayer, Summary, layers_in_order
 from tilewright.report.short_names import short_layer_name
+from tilewright.report.text_tables import TERMINAL_WIDTH, millions, render, spatial_text, text_table
 
 if TYPE_CHECKING:
     import pandas
@@ -61,7 +55,6 @@ def _wrapped(name: str, meaning: str) -> Iterator[str]:
     yield from textwrap.wrap(f"{name}: {meaning}", WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 
-TERMINAL_WIDTH = 120
 COSTED_HEADING = "costed\nMACs, ops"
 TOTAL_HEADINGS = ("MACs\n[10⁶]", "ops\n[10⁶]", "energy\n[µJ]", "latency\n[cycles]", "array\nuse")
 
@@ -110,16 +103,6 @@ def summary_row(run: str, summary: Summary) -> dict[str, Any]:
     }
 
 
-def write_csv(table: "pandas.DataFrame", path: Path) -> None:
-    """Write a table with full precision: every number reads back to the same double."""
-    write_atomically(path, table.to_csv(index=False, lineterminator="\n"))
-
-
-def write_parquet(table: "pandas.DataFrame", path: Path) -> None:
-    """Write a table as Parquet."""
-    write_atomically(path, table.to_parquet(index=False))
-
-
 def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
     """The runs as a text table for the terminal: totals, what the corrected model changes, and the shares of
     multiply-accumulates and of other operations that are costed."""
@@ -150,39 +133,10 @@ def layers_text(records: Sequence[LayerRecord], summary: Summary | None = None, 
     return render(table, width) + "\n" + layers_legend()
 
 
-def render(table: Table, width: int = TERMINAL_WIDTH) -> str:
-    """A rich table as plain text of at most `width` columns, the same on every terminal."""
-    buffer = io.StringIO()
-    # Layer names are text, even where they look like markup; the terminal of the moment plays no part.
-    console = Console(
-        file=buffer, width=width, color_system=None, markup=False, emoji=False, highlight=False, _environ={}
-    )
-    console.print(table)
-    return "".join(line.rstrip() + "\n" for line in buffer.getvalue().splitlines() if line.strip())
-
-
-def text_table(title: str, names: Sequence[str], numbers: Sequence[str]) -> Table:
-    """An empty table with left-aligned columns `names`, then right-aligned columns `numbers`."""
-    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in names:
-        table.add_column(name, overflow="fold")
-    for name in numbers:
-        table.add_column(name, justify="right")
-    return table
-
-
 def _totals(row: dict[str, Any]) -> tuple[str, ...]:
     use = _ratio(row["ideal_cycles"], row["latency_cycles"])
     scaled = (millions(row[key]) for key in ("mac_count", "operation_count", "energy_pj"))
     return (*scaled, f"{row['latency_cycles']:,.0f}", f"{use:.1%}")
-
-
-def spatial_text(spatial_mapping: Mapping[str, Mapping[str, int]]) -> str:
-    """The spatial mapping of a record on one line: D1: K 32, C 2; D2: OX 4."""
-    return "; ".join(
-        f"{array_dimension}: " + (", ".join(f"{dimension} {factor}" for dimension, factor in factors.items()) or "-")
-        for array_dimension, factors in spatial_mapping.items()
-    )
 
 
 def order_text(record: LayerRecord) -> str:
@@ -217,12 +171,6 @@ def _layer_row(placed: PlacedLayer) -> dict[str, Any]:
 
 def _ratio(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
-
-
-def millions(value: float) -> str:
-    """A number in millions, in few digits."""
-    scaled = value / 1e6
-    return f"{scaled:,.1f}" if scaled >= 10 else f"{scaled:.3g}"
 
 
 def costed_text(row: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas
 
 from tilewright.report.short_names import short_layer_name
-from tilewright.report.tables import render, text_table
+from tilewright.report.text_tables import render, text_table
 from tilewright.workload.graph import Workload, WorkloadNode, work_counts
 from tilewright.workload.onnx.coverage import Coverage, OperatorCoverage
 

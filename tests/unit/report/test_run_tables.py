@@ -7,7 +7,8 @@ import pandas
 import pytest
 from tilewright.report.run_tables import multi_row, multi_text, runs_table
 from tilewright.report.states import unfinished_lines
-from tilewright.report.tables import runs_legend, summary_row, summary_text, write_csv, write_parquet
+from tilewright.report.tables import runs_legend, summary_row, summary_text
+from tilewright.report.text_tables import write_csv, write_parquet
 
 CAUSES = {"off_chip_fetch": {"link_pj": 1.0, "memory_pj": 2.0}, "core_to_core": {"link_pj": 4.0, "memory_pj": 8.0}}
 

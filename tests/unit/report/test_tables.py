@@ -6,14 +6,8 @@ from dataclasses import replace
 import pandas
 import pytest
 from tilewright.cost.record import Figures, record_of_row
-from tilewright.report.tables import (
-    layer_table,
-    layers_text,
-    summary_row,
-    summary_text,
-    write_csv,
-    write_parquet,
-)
+from tilewright.report.tables import layer_table, layers_text, summary_row, summary_text
+from tilewright.report.text_tables import write_csv, write_parquet
 
 
 def test_layer_table_has_a_row_for_each_layer_in_execution_order(make_network):

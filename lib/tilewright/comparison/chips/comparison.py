@@ -11,7 +11,7 @@ from tilewright.comparison.chips.case import SiliconCase
 from tilewright.comparison.chips.run import STREAM_2023_SWITCHES, CaseRun, CaseRunner, LatencyTerms, Switches, steps
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.peers.stream import STREAM_2023
-from tilewright.report.tables import TERMINAL_WIDTH, render
+from tilewright.report.text_tables import TERMINAL_WIDTH, render
 from tilewright.scheduling.models import CAUSAL
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tilewright.fusion.graph import ORDERING, CnGraph, CnLayer
 from tilewright.report.short_names import short_layer_name
-from tilewright.report.tables import render, text_table
+from tilewright.report.text_tables import render, text_table
 
 _WIDTH = 150
 

@@ -6,7 +6,7 @@ from typing import Any
 import pandas
 
 from tilewright.cost.ledger import energy_columns
-from tilewright.report.tables import TERMINAL_WIDTH, millions, render, spatial_text, text_table
+from tilewright.report.text_tables import TERMINAL_WIDTH, millions, render, spatial_text, text_table
 from tilewright.scheduling.core_costs import CoreCostRow
 
 CostTables = Mapping[str, Sequence[CoreCostRow]]

@@ -1,0 +1,62 @@
+"""Tables as text for the terminal and as files for programs, whatever they are of."""
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from tilewright.artifacts.canonical import write_atomically
+
+if TYPE_CHECKING:
+    import pandas
+
+TERMINAL_WIDTH = 120
+
+
+def write_csv(table: "pandas.DataFrame", path: Path) -> None:
+    """Write a table with full precision: every number reads back to the same double."""
+    write_atomically(path, table.to_csv(index=False, lineterminator="\n"))
+
+
+def write_parquet(table: "pandas.DataFrame", path: Path) -> None:
+    """Write a table as Parquet."""
+    write_atomically(path, table.to_parquet(index=False))
+
+
+def render(table: Table, width: int = TERMINAL_WIDTH) -> str:
+    """A rich table as plain text of at most `width` columns, the same on every terminal."""
+    buffer = io.StringIO()
+    # Layer names are text, even where they look like markup; the terminal of the moment plays no part.
+    console = Console(
+        file=buffer, width=width, color_system=None, markup=False, emoji=False, highlight=False, _environ={}
+    )
+    console.print(table)
+    return "".join(line.rstrip() + "\n" for line in buffer.getvalue().splitlines() if line.strip())
+
+
+def text_table(title: str, names: Sequence[str], numbers: Sequence[str]) -> Table:
+    """An empty table with left-aligned columns `names`, then right-aligned columns `numbers`."""
+    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in names:
+        table.add_column(name, overflow="fold")
+    for name in numbers:
+        table.add_column(name, justify="right")
+    return table
+
+
+def spatial_text(spatial_mapping: Mapping[str, Mapping[str, int]]) -> str:
+    """The spatial mapping of a record on one line: D1: K 32, C 2; D2: OX 4."""
+    return "; ".join(
+        f"{array_dimension}: " + (", ".join(f"{dimension} {factor}" for dimension, factor in factors.items()) or "-")
+        for array_dimension, factors in spatial_mapping.items()
+    )
+
+
+def millions(value: float) -> str:
+    """A number in millions, in few digits."""
+    scaled = value / 1e6
+    return f"{scaled:,.1f}" if scaled >= 10 else f"{scaled:.3g}"
