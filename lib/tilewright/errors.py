@@ -3,7 +3,7 @@
 A user error is a list of `Problem`s, all of those found in one pass, each with a place in a file, so that one
 reading of the message is enough to mend the file.
 
-Many layers that fail for one cause are one message: what tells causes apart, and names in short.
+Many layers that fail for one cause are one message: `cause_of` tells causes apart, `some_of` names layers in short.
 """
 
 import difflib

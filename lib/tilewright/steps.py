@@ -40,7 +40,7 @@ class Step:
     reads: tuple[str, ...] = ()
     """Files of the same folder that it is made of."""
     stages: tuple[str, ...] = ()
-    """The stages of the default pipeline that it runs below the parsers; a search on a core has more (`default.py`)."""
+    """The stages of the default pipeline that it runs below the parsers; `stages/pipeline.py` has those of a core."""
 
     @property
     def paths(self) -> tuple[str, ...]:

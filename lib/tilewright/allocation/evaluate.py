@@ -1,8 +1,7 @@
-"""Evaluating allocations: each once, several at a time, until there is no time left or someone stops it.
+"""Evaluating allocations: each once, several at a time, until there is no time left or someone stops it; and telling of
+the progress of that on stderr.
 
-Progress of a search over allocations on stderr: evaluations, the best so far, time left.
-
-A bar on a terminal, a line now and then in a log, nothing for searches that are over in a moment.
+Progress is a bar on a terminal, a line now and then in a log, nothing for searches that are over in a moment.
 """
 
 import contextlib

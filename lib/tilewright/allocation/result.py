@@ -1,6 +1,4 @@
-"""What a search over allocations found, as objects and as plain tables.
-
-`allocation.json`: the chosen allocation, what it was chosen from, and reading it back.
+"""What a search over allocations found: as objects, as plain tables, and as `allocation.json`, which is read back here.
 
 Cores are named by their ids in the accelerator file, layers by their numbers in the CN graph.
 """

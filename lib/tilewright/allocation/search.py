@@ -4,12 +4,10 @@ Latency and energy are minimised together; the Pareto front is kept over everyth
 it is chosen by the objective. No allocation is evaluated twice: a child that is known is made again, by stronger
 mutation, until it is new.
 
-What makes the next generation: selection by NSGA-II, tournaments, crossover and mutation.
-
-Non-dominated sorting, crowding distances and the survival of the best are DEAP's (K. Deb, A. Pratap, S. Agarwal,
-T. Meyarivan, "A fast and elitist multiobjective genetic algorithm: NSGA-II", IEEE Trans. Evolutionary Computation 6(2),
-2002). Tournament, crossover and mutation are a few lines here, since DEAP's draw from the random numbers of the whole
-process: two searches at once would disturb each other.
+Of what makes the next generation, non-dominated sorting, crowding distances and the survival of the best are DEAP's (K.
+Deb, A. Pratap, S. Agarwal, T. Meyarivan, "A fast and elitist multiobjective genetic algorithm: NSGA-II", IEEE Trans.
+Evolutionary Computation 6(2), 2002). Tournament, crossover and mutation are a few lines here, since DEAP's draw from
+the random numbers of the whole process: two searches at once would disturb each other.
 """
 
 import itertools

@@ -1,6 +1,5 @@
-"""The space of allocations: the parts of layers that a core is chosen for, and the cores that each may run on.
-
-Which cores can run which parts of layers, whatever else runs where.
+"""The space of allocations: the parts of layers that a core is chosen for, and the cores that can run each, whatever
+else runs where.
 
 A core can run a CN if the cost table has a runtime, the core has a memory for each operand that does not stream, what
 the CN keeps while it runs fits these memories, and the off-chip memory is reached. These are the checks of the

@@ -1,8 +1,7 @@
-"""The one text form of JSON that tilewright writes: keys in the order that the code gives, shortest exact floats.
+"""How tilewright writes: JSON in one text form (keys in the order that the code gives, shortest exact floats), and
+every file whole or not at all, at the path that people name.
 
 Two equal results are equal bytes, on every machine and with any hash seed.
-
-Files that people name.
 """
 
 import json

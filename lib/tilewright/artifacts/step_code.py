@@ -1,14 +1,12 @@
-"""The code behind each step of the pipeline, and its digest. Standard library only: the Snakefile imports this.
+"""The code behind each step of the pipeline, found by the imports in its sources, and its digest.
 
-A code digest as a parameter of a rule makes Snakemake rerun the rule when that code changes. It covers the raw bytes
-of every file of the package that the step runs: those of the modules that it begins with, and all that these import.
-
-Which files of the package run when a module of it does: the closure of the import graph, read from the sources.
+A code digest as a parameter of a rule makes Snakemake rerun the rule when that code changes. It covers the raw bytes of
+every file of the package that the step runs: those of the modules that it begins with, and all that these import.
 
 Standard library only, and without a parser: commands and the Snakefile ask for it whenever they start, and this takes
 milliseconds. What is read is what Python could import: imports anywhere in a module, except under `if TYPE_CHECKING:`,
-texts that are the name of a module, as of families of operators, and what stands in a registry. A test compares
-with Python's own parser.
+texts that are the name of a module, as of families of operators, and what stands in a registry. A test compares with
+Python's own parser.
 """
 
 import hashlib

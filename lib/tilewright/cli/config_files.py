@@ -1,6 +1,6 @@
-"""The files that a run names: where they are looked for, and what they are called.
+"""The files that a run names: where they are looked for, what they are called, and which of them a glob stands for.
 
-Globs in a configuration: `hardware: systolic/*` stands for every file that matches, in the order of their names.
+`hardware: systolic/*` in a configuration stands for every file that matches, in the order of their names.
 """
 
 import glob

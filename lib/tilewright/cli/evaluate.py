@@ -1,6 +1,5 @@
-"""`tilewright evaluate`: the cost of given mappings.
-
-Points files: given mappings, one JSON object a line, for `tilewright evaluate --points`.
+"""`tilewright evaluate`: the cost of given mappings, of options or of a points file with one mapping, a JSON object, a
+line.
 """
 
 import json

@@ -1,6 +1,6 @@
 """`tilewright results`: where the results of a configuration lie, and which of its runs are not up to date.
 
-Runs of a configuration without a result that is up to date, as `snakemake --summary` tells it of their files.
+What is not up to date is what `snakemake --summary` tells of the files of runs.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
 """The cost model: one loop order to energy and latency (compiled). Batches, searches and breakdowns all call this.
 
-Energy: word accesses of each link and their cost (compiled; zigzag-dse 3.9.1, energy).
+Energy: word accesses of each link and their cost (zigzag-dse 3.9.1, energy); then the terms that are entered.
 """
 
 import math

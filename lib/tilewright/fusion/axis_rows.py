@@ -1,9 +1,8 @@
-"""What the tiles of a layer read or write along one axis of a tensor.
-
-Which tiles of a producer hold what tiles of a consumer need, axis by axis, and all axes together.
+"""Which tiles of a producer hold what tiles of a consumer need, axis by axis, and all axes together.
 
 A tensor's axes are cut independently of one another, so what a consumer needs and what a producer makes are both
-products over the axes: a join along each axis is small, and the pairs of CNs are the product of the joins.
+products over the axes, a row of tiles along each: a join along each axis is small, and the pairs of CNs are the product
+of the joins.
 """
 
 import math

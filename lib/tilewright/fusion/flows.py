@@ -1,10 +1,9 @@
-"""Data that flows from the CNs of layers to those of others: pairs, and how many elements each passes on.
+"""Edges of the CN graph along the links between layers: pairs of CNs, how many elements each passes on, and what layers
+hand to the outside.
 
 Networks have many small links: what flows along several is worked out in one go, over arrays of all of them.
 
-What a layer needs of one tensor along several ways, without what they share.
-
-Edges of the CN graph along the links between layers, and what layers make and hand to the outside.
+What a layer needs of one tensor along several ways is counted without what they share.
 """
 
 import math

@@ -1,8 +1,9 @@
-"""Builds the graph of computation nodes of a network from its tiling.
+"""Builds the graph of computation nodes (CNs) of a network from its tiling: classes of CNs that cost the same, edges,
+and what is read that no layer makes.
 
-What CNs read of tensors that no layer makes: weights and inputs of the network, each content once.
+Weights and inputs of the network are read each content once.
 
-Classes of CNs that cost the same: equal loop sizes, windows, relations and precisions, whatever their names.
+CNs cost the same that have equal loop sizes, windows, relations and precisions, whatever their names.
 """
 
 from collections import Counter

@@ -1,6 +1,7 @@
-"""The graph of computation nodes: columns over CNs, edges and what is read from outside; no object per CN.
+"""The graph of computation nodes: columns over CNs, edges and what is read from outside, no object per CN; and its two
+files.
 
-The CN graph as two files: `cn_graph.npz` with the columns, `cn_graph.json` with layers, stacks and shapes.
+`cn_graph.npz` has the columns, `cn_graph.json` layers, stacks and shapes.
 """
 
 import hashlib

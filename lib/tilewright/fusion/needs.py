@@ -1,11 +1,7 @@
-"""What the tiles of a layer need of the tensors that layers make, that come from outside, or that are constant.
+"""What the tiles of a layer need of tensors and how they make its own: what follows from its outer loops.
 
-Nodes that only move data are passed through: what is needed of their outputs is turned into what is needed of their
-inputs, box by box.
-
-How the CNs of a layer make its tensors.
-
-What follows from the outer loops of a layer: its grid, what its CNs need and how they make its outputs.
+Tensors are made by layers, come from outside, or are constant. Nodes that only move data are passed through: what is
+needed of their outputs is turned into what is needed of their inputs, box by box.
 """
 
 import math

@@ -1,15 +1,13 @@
-"""One tensor cut into pieces: a grid of segments, or several where parts of it are needed in different ways.
-
-An axis is cut wherever a tile of the producer ends or what some CN needs begins or ends. Readers that need disjoint
-parts of an axis (queries, keys and values in one tensor) need not cut the other axes of one another: such parts have
-grids of their own where that makes at most half as many pieces.
-
-Data cut into pieces that move and are stored as a whole: no two share an element.
+"""Data cut into pieces that move and are stored as a whole: no two share an element. A tensor is one grid of segments,
+or several where parts of it are needed in different ways.
 
 A tensor is cut along each axis wherever a tile of its producer ends or what some CN needs begins or ends. Halos are
-then pieces of their own that several CNs need, and what an edge of the CN graph carries is the sum of its pieces.
-Where a CN needs only every second element of a line (a stride larger than the window), it gets the line whole: a
-piece of which anything is needed moves with its gaps. Lines of which nothing is needed do not.
+then pieces of their own that several CNs need, and what an edge of the CN graph carries is the sum of its pieces. Where
+a CN needs only every second element of a line (a stride larger than the window), it gets the line whole: a piece of
+which anything is needed moves with its gaps. Lines of which nothing is needed do not.
+
+Readers that need disjoint parts of an axis (queries, keys and values in one tensor) need not cut the other axes of one
+another: such parts have grids of their own where that makes at most half as many pieces.
 """
 
 import math

@@ -1,6 +1,6 @@
 """How ONNX operators are split over output channels: which inputs are cut along which axes, and what joins parts.
 
-Slices of the constants of an ONNX model, without reading weights that are in other files or were left out.
+Constants are cut without reading weights that are in other files or were left out.
 """
 
 from collections.abc import Mapping, Sequence

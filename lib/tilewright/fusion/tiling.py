@@ -1,8 +1,7 @@
-"""The outer loops that cut the layers of a network into computation nodes, in stacks, or by hint loops.
+"""The outer loops that cut the layers of a network into computation nodes: layer stacks, and the tiling by
+`cn_define_mode` and `hint_loops`.
 
-Layer stacks: which layers are fused with one another (the dialect of Stream of 2025).
-
-Tiling by `cn_define_mode` and `hint_loops`, the dialect of Stream until 2024.
+Stacks, which say what is fused with what, are the dialect of Stream of 2025, hint loops that of Stream until 2024.
 """
 
 # Loads numpy, which the names of the modes do not need.

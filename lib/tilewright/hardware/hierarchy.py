@@ -1,6 +1,5 @@
-"""The memory hierarchy of a core as each operand sees it (zigzag-dse 3.9.1: memory hierarchy).
-
-The memories at the top of a core's hierarchy, through which it exchanges data, and which of them cores can share.
+"""The memory hierarchy of a core as each operand sees it (zigzag-dse 3.9.1: memory hierarchy), and the memories at its
+top, through which a core exchanges data and which cores can share.
 """
 
 import itertools

@@ -1,11 +1,10 @@
-"""Over which links data go from core to core.
+"""Over which links data go from core to core, and whether they get from every core to every other, over links or by way
+of the off-chip memory.
 
 The path of a pair is the one of least transfer time. A transfer occupies all links of its path at once, at the width of
 the narrowest, so that is the path whose narrowest link is widest. Ties go to fewer links, then to the smaller core ids.
 Of several links between two cores the widest is taken, of equal ones the first. Data never pass through the off-chip
 core or another core that is no router.
-
-Checks that data can get from every core to every other, over links or by way of the off-chip memory.
 """
 
 import math

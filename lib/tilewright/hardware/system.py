@@ -1,6 +1,5 @@
-"""An accelerator of several cores: the cores with their roles, the links between them, and the memories they share.
-
-Links between cores: what carries data from one core to another, how fast, at what energy.
+"""An accelerator of several cores: the cores with their roles, the links between them, the memories they share, and its
+area.
 
 A link is one resource: everything it carries shares its bandwidth, whatever the pair of cores. A wire in one direction
 carries one pair; a bus, or the single port of a DRAM, carries many.

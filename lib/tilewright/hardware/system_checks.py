@@ -1,6 +1,6 @@
 """Checks across the fields of an accelerator file; fields that are broken, which is told, are holes in it.
 
-Keys of Stream 2.1 that are read and checked, and have no part in the model: what is told of each, once a file.
+Keys of Stream 2.1 that have no part in the model are checked too, and told once a file.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,12 +1,9 @@
-"""Checks across the fields of a core file; fields that are broken, which is told, are holes in it.
-
-Whether the ports of a core carry every direction in which data of its layers move.
+"""Checks across the fields of a core file: array and dataflows, memories, and whether their ports carry every direction
+in which data of its layers move. Fields that are broken, which is told, are holes in it.
 
 At each of its memories an input is read out to the level below (tl), and unless it is the top one, refilled from the
 level above (fh). An output is written by the level below (fl), and unless it is the top one, written to the level above
 (th); partial sums are read back, tl and fh, only where a loop order leaves them unfinished.
-
-Checks of the dataflows of a core against its array.
 """
 
 import math

@@ -3,22 +3,18 @@
 Two steps: `find_memory_reach` decides for a whole network how far each operand of each layer goes up;
 `remove_unused_memories` gives the smaller core on which a layer is then mapped.
 
-The data that layers hand to one another, and from when to when each of them must be kept.
+What layers hand to one another is kept for a time: steps count the layers in order of execution; data of step s occupy
+memory while layer s runs, and the step after the last layer stands for the time after the network. Operators that only
+pass data on cost nothing in this model and take no time: one with a single input is applied where its output is read;
+one that joins several (Add, Concat) makes new data as soon as its inputs are there, in their place if nothing else
+reads them. A join whose output size is not known is applied where it is read, too, and its inputs are kept until then.
 
-Steps count the layers in order of execution; data of step s occupy memory while layer s runs, and the step after the
-last layer stands for the time after the network. Operators that only pass data on cost nothing in this model and take
-no time: one with a single input is applied where its output is read; one that joins several (Add, Concat) makes new
-data as soon as its inputs are there, in their place if nothing else reads them. A join whose output size is not known
-is applied where it is read, too, and its inputs are kept until then.
-
-Where data stay between layers, such that all that is live at one time fits: the sound counterpart of
-the rules of the reference (repair of B32).
-
-Data that meet without cost must be in one memory, so they are decided together, as a *group*. A group stays in the
-lowest memory that all its writers and readers use, that exists once, and in which there is room in each step of its
-life. Room means: the memory holds what is kept in it, the whole of each operand of the running layer that starts or
-ends there, and a smallest tile of each operand that passes through. Groups that save most traffic for the room that
-they take come first; weights, which are never free again, last.
+All that is live at one time fits: the sound counterpart of the rules of the reference (repair of B32). Data that meet
+without cost must be in one memory, so they are decided together, as a *group*. A group stays in the lowest memory that
+all its writers and readers use, that exists once, and in which there is room in each step of its life. Room means: the
+memory holds what is kept in it, the whole of each operand of the running layer that starts or ends there, and a
+smallest tile of each operand that passes through. Groups that save most traffic for the room that they take come first;
+weights, which are never free again, last.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -444,7 +440,7 @@ __all__ = ["MemoryReach", "find_memory_reach", "remove_unused_memories"]
 ReachRule = Callable[[Workload, Core, Mapping, ModelProfile, bool], tuple[MemoryReach, ...]]
 """The reach of each layer; the last argument is `data_always_from_top_memory`."""
 OTHER_RULES: Registry[ReachRule] = Registry(__name__)
-"""Model profile -> its rules, where they are not those of `data_locality_live`."""
+"""Model profile -> its rules, where they are not those of `live_reach`."""
 
 
 def find_memory_reach(

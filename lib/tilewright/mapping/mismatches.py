@@ -1,10 +1,8 @@
 """What a mapping file asks for and does not get: lanes that are cut, memories too small for an element, unused entries.
 
-That a layer is smaller than the lanes is what a mapping for many layers always means, and is not told.
-
-Memories that cannot hold a single element of an operand that layers keep there: no mapping of those layers fits.
-
-Entries of a mapping file that select no layer of the network: slips of the pen, mostly.
+That a layer is smaller than the lanes is what a mapping for many layers always means, and is not told. Where a memory
+cannot hold a single element of an operand that layers keep there, no mapping of those layers fits. Entries that select
+no layer of the network are slips of the pen, mostly.
 """
 
 import math

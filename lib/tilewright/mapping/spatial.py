@@ -4,10 +4,9 @@ mapping conversion).
 Two representations are made: *fractional* factors, which spread a non-dividing unrolling evenly and drive loop sizes,
 capacity and energy, and *integer* factors, which drive latency.
 
-The order in which the reference iterates over its sets of dimensions, which decides ties between candidates.
-
-zigzag-dse 3.9.1 keeps dimensions in Python sets; their hash comes from SHA-512 of the pickled name and class, so the
-order is the same in every process. We reproduce the hash, and let a set of integers of those hashes give the order.
+Ties between candidates are decided by the order of dimensions in the reference: zigzag-dse 3.9.1 keeps them in Python
+sets; their hash comes from SHA-512 of the pickled name and class, so the order is the same in every process. We
+reproduce the hash, and let a set of integers of those hashes give the order.
 """
 
 import hashlib

@@ -1,10 +1,11 @@
-"""Temporal ordering constraints: a complete order, or a pattern that orders must match (zigzag-dse 3.9.1, mapping).
+"""Loop orders before the search: the loops to permute, and constraints on their order, a complete one or a pattern that
+orders must match (zigzag-dse 3.9.1, mapping and LOMA).
 
-Entries before the first `*` gap bind the innermost positions, entries after the last gap the outermost ones, entries
-between two gaps a run anywhere between. Without a gap everything outside the listed loops is free. (The reference
-drops gaps, and stops on sizes of 1 and on repeated sizes: faults B7, B8 and B9.)
+Of a pattern, entries before the first `*` gap bind the innermost positions, entries after the last gap the outermost
+ones, entries between two gaps a run anywhere between. Without a gap everything outside the listed loops is free. (The
+reference drops gaps, and stops on sizes of 1 and on repeated sizes: faults B7, B8 and B9.)
 
-Temporal loop sizes as factors to permute: prime factors, merged down to a limit (zigzag-dse 3.9.1, LOMA).
+Sizes of loops are prime factors, merged down to a limit.
 """
 
 import math

@@ -3,7 +3,7 @@
 Each check says in its detail what was verified, or names the layers that break it with the numbers. The functions
 return, they do not raise: whoever runs them decides what a failed check stops.
 
-Invariants of accesses and energies that need the core: word widths, access costs, double-buffered memories.
+With the core also accesses and energies are checked: word widths, access costs, double-buffered memories.
 """
 
 import math

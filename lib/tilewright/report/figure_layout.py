@@ -1,10 +1,5 @@
-"""The frame that the figures of a run share: rows of panels, axis labels, legends and files with stable bytes.
-
-A figure without axes that is drawn on in inches from its lower left corner.
-
-Colours of operands and of layers in figures, the same in all of them.
-
-Names as a drawing can hold them: XML has no form for control characters, and names of networks may have any.
+"""What the figures of a run share: rows of panels, axis labels, legends, colours of operands and layers, names as XML
+can hold them, and files with stable bytes.
 """
 
 import math

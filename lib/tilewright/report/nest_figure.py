@@ -1,10 +1,8 @@
 """The loop nest of a layer over its memory levels, as a figure.
 
-The temporal loops stand on the left, outermost on top. Beside them every operand has a column of its memories, each
-as high as the loops whose data it keeps; spatial loops are bands between the memories that they spread or collect
-data between. The array is at the bottom.
-
-Where things stand in the figure of a loop nest: the same loop at the same height in the column of every operand.
+The temporal loops stand on the left, outermost on top. Beside them every operand has a column of its memories, each as
+high as the loops whose data it keeps, the same loop at the same height in all; spatial loops are bands between the
+memories that they spread or collect data between. The array is at the bottom.
 """
 
 from collections.abc import Iterator, Sequence

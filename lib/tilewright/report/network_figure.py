@@ -1,10 +1,9 @@
 """The graph of a network as a drawing: a box for each node, in rows from the inputs down, coloured by what it needs.
 
-Places for the nodes of a directed acyclic graph in rows (the layered method of Sugiyama, 1981).
-
-Nodes stand in the row of their longest path from a source. Edges that pass rows get a narrow place in each of them, one
-for all edges of a source, so that they do not run behind nodes. Rows are ordered by the mean place of neighbours
-(barycentre heuristic), then every node is moved as near to the mean of its neighbours as order and widths allow.
+Nodes stand in the row of their longest path from a source (the layered method of Sugiyama, 1981). Edges that pass rows
+get a narrow place in each of them, one for all edges of a source, so that they do not run behind nodes. Rows are
+ordered by the mean place of neighbours (barycentre heuristic), then every node is moved as near to the mean of its
+neighbours as order and widths allow.
 """
 
 from collections.abc import Hashable, Sequence

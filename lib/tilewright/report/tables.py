@@ -1,6 +1,5 @@
-"""Tables of a run and across runs: CSV and Parquet for programs, text for the terminal. Units stand in the names.
-
-What the columns of the tables for the terminal mean, in lines to print below them.
+"""Tables of a run: CSV and Parquet for programs, text for the terminal with lines that explain its columns. Units stand
+in the names.
 """
 
 import textwrap

@@ -1,17 +1,14 @@
 """The scheduling problem of a network on an accelerator: CN graph, cost tables, cores and links joined as arrays.
 
-* Pieces and needs are those of `fusion.pieces`, and partial sums where a reduction is cut (`scheduling.partial_sums`).
+* Pieces and needs are those of `fusion.pieces`, and partial sums where a reduction is cut into steps.
 * A need's memory operand is what `memory_operand_links` of the layer's mapping entry says. What a layer reads by no
   operand (a bias), or by an operand without a link, is OTHER: kept beside the weights, fetched, and never streamed.
 * CNs of a group run in the order of their numbers: the ORDERING edges of the CN graph.
 
-The cost table of a scheduling problem from the tables of the cores.
-
-Partial sums that CNs hand on: where a reduction is cut into steps, each step adds to what the one before made.
-
-The CN graph orders the steps of a group and lets data flow from the last one only. In between, the sums so far must be
-kept: each step but the last makes a piece of partial sums that the next step of the same output tile needs. A step
-that adds in place keeps both pieces for its run, which is more than it needs, never less.
+Partial sums: each step of a reduction that is cut adds to what the one before made. The CN graph orders the steps of a
+group and lets data flow from the last one only. In between, the sums so far must be kept: each step but the last makes
+a piece of partial sums that the next step of the same output tile needs. A step that adds in place keeps both pieces
+for its run, which is more than it needs, never less.
 """
 
 from collections.abc import Mapping as Table

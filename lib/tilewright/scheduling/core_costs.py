@@ -1,6 +1,5 @@
-"""What the CNs of each class cost on one core: the rows of `cost/{core}.jsonl` (docs/cost-table.md).
-
-Classes of CNs that cost the same on every core: the rows of the cost table (docs/cost-table.md).
+"""Classes of CNs that cost the same on every core, and what each costs on one: the rows of `cost/{core}.jsonl`
+(docs/cost-table.md).
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,5 @@
-"""The input of the scheduler: computation nodes (CNs) and their data, a cost table, and a system of cores.
+"""The input of the scheduler: computation nodes (CNs) and their data, a cost table, and a system of cores; with the
+checks that its arrays fit together (shapes, ranges, signs).
 
 Everything is an array; lists of different lengths are in CSR form (`start[i]` to below `start[i + 1]` are the entries
 of i). A *piece* is the unit of data: CNs produce pieces and need pieces, a piece moves and is stored as a whole, and
@@ -7,9 +8,8 @@ an edge CN → CN is the bits of the pieces that the one produces and the other 
 
 Operand 0 is the output operand, in `need_operand`, `core_memory` and the cost table alike.
 
-Whether the arrays of a scheduling problem fit together: shapes, ranges, signs.
-
-The order in which candidate selection `memory` takes CNs: what frees most memory soonest goes first.
+Candidate selection `memory` takes CNs by a rank that follows from the problem: what frees most memory soonest goes
+first.
 """
 
 from __future__ import annotations

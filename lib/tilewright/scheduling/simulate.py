@@ -1,7 +1,4 @@
-"""Running the compiled scheduler: a problem and an allocation in, a `Schedule` out.
-
-Records and arrays for the compiled scheduler, from a problem and back.
-"""
+"""Running the compiled scheduler: a problem and an allocation in, by records and arrays, a `Schedule` out."""
 
 from dataclasses import dataclass
 from typing import Any

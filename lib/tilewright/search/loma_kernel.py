@@ -1,9 +1,7 @@
-"""Every distinct order of a multiset of loops, made block by block (compiled).
+"""Every distinct order of a multiset of loops, made and costed block by block (compiled).
 
 Orders come in cool-lex order (Williams 2009, "Loopless generation of multiset permutations using a constant number of
 variables by prefix shifts"), as in the reference, so that equal results are told apart by the same rule: first wins.
-
-A block of loop orders and their costs, as the compiled kernel reads and writes it.
 """
 
 import math

@@ -1,6 +1,5 @@
-"""Running the stages below Workload on one layer.
-
-From evaluations to records: choosing rows of batches, and the full breakdown of what was chosen.
+"""Running the stages below Workload on one layer, and records from the evaluations: rows chosen of batches, with their
+full breakdown.
 """
 
 import contextlib

@@ -1,6 +1,5 @@
-"""What is said of lanes that the mapping file asks for and layers do not get, for runs on one core.
-
-The files that artifacts were read from: what is unusual in them is told again where the artifacts are used.
+"""Notices of runs on one core: of lanes that the mapping file asks for and layers do not get, and of what is unusual in
+the files that artifacts were read from, told again where the artifacts are used.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,9 @@
-"""A pipeline: stages in an order that fits, checked when it is built, before anything runs.
+"""A pipeline: stages in an order that fits, checked when it is built, before anything runs; and the default one of the
+single-core flow.
 
-Whether the stages of a pipeline stand in an order that fits: by what they take, give, collect and return.
+Whether stages fit is decided by what they take, give, collect and return.
 
-The default pipeline of the single-core flow: what `tilewright map` runs unless a pipeline is given.
+The default is what `tilewright map` runs unless a pipeline is given.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,6 +1,6 @@
 """Stages that choose spatial mappings: what each side of the array does at the same time.
 
-The generator of spatial mappings that Stream uses for its computation nodes.
+`CustomSpatialMappingGenerator` is the generator that Stream uses for its computation nodes.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,5 @@
-"""Temporal mappers: stages that hand on loop orders of a layer with its spatial mapping.
-
-The stage CostModel: what loop orders cost.
+"""Temporal mappers, stages that hand on loop orders of a layer with its spatial mapping; and CostModel, which says what
+those cost.
 """
 
 from collections.abc import Iterator

@@ -1,10 +1,8 @@
-"""What passes a stage that only looks: whose results they are, and what of them is kept to be written.
+"""Stages that only look: they write files, or draw figures, of what passes them, and pass it on.
 
-Stages that write what passes them into files, for programs that read the output of zigzag-dse, and pass it on.
+Most write for programs that read the output of zigzag-dse.
 
 The files go into the folder of exports, `results/single/<run>/exports/` in the pipeline. Nothing ever reads them back.
-
-The stage PlotTemporalMappings: figures of the mappings that pass it.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,5 @@
-"""The stage Workload: runs the stages below it for every layer of a network, each distinct problem once.
-
-Layers for which nothing fits, told by cause.
+"""The stage Workload: runs the stages below it for every layer of a network, each distinct problem once, and tells of
+layers for which nothing fits by cause.
 """
 
 from collections import Counter

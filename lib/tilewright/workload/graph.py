@@ -1,6 +1,5 @@
-"""A workload: layers and the nodes that only pass data on, in the order in which a core runs them.
-
-A tensor of a network: what the operators hand to one another, without its values.
+"""A workload: layers and the nodes that only pass data on, in the order in which a core runs them, with the tensors
+that they hand to one another, without values.
 """
 
 import math

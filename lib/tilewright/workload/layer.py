@@ -1,10 +1,9 @@
 """A layer: a loop nest over named dimensions with affine operand accesses.
 
-Names of the parts of a layer that was split: `conv1#2of4` is the second of four parts of `conv1`.
+A part of a layer that was split has a name such as `conv1#2of4`, the second of four parts of `conv1`. What a mapping
+file says for a layer, by its name or by a glob, holds for its parts too, unless it names the part.
 
-What a mapping file says for a layer, by its name or by a glob, holds for its parts too, unless it names the part.
-
-Which input of a layer is the activation and which the weight (zigzag-dse 3.9.1: roles of operands).
+Which input of a layer is the activation and which the weight is as in zigzag-dse 3.9.1 (roles of operands).
 """
 
 import math

@@ -1,8 +1,7 @@
-"""Reads the workload YAML, or the same data as a list of dicts (zigzag-dse 3.9.1: workload file).
+"""Reads the workload YAML, a list of layers, or the same data as a list of dicts (zigzag-dse 3.9.1: workload file), and
+checks across its fields.
 
-The workload file: a list of layers, in the dialect of zigzag-dse 3.9.1.
-
-Checks across the fields of a workload file; fields that are broken, which is told, are holes in it.
+Fields that are broken, which is told, are holes in it.
 """
 
 import itertools

@@ -10,9 +10,7 @@ position: O[b][k][oy][ox] of a producer is I[b][c][iy][ix] of its consumer, what
 What is assumed is a superset of the true dependencies (`IndexMap.is_exact` False), told in a notice that names both
 layers.
 
-The axes of a layer's operands, and how they are the axes of a tensor that another layer makes.
-
-Axes are matched by position. Groups and channels, [g][k] or [g][c], are one axis with the groups outside.
+Groups and channels, [g][k] or [g][c], are one axis with the groups outside.
 """
 
 import math

@@ -1,10 +1,7 @@
-"""A published case: accelerator, workload, mapping, how it is run, and what is known of the result.
+"""Published cases: the folders that they are in; accelerator, workload, mapping and how each is run; and what is known
+of the result, from the chip and from the reference tool.
 
 docs/validation.md has the format of the files.
-
-Cases as folders: which there are, and which file of a case has what.
-
-What is known of a case: the numbers of the chip and of the reference tool.
 """
 
 import math

@@ -1,6 +1,7 @@
-"""Runs of a case: by the named set of switches `stream-2023`, by the default model, and by steps between the two.
+"""Runs of a case, with the spatial mapping of the 2023 model: by the named set of switches `stream-2023`, by the
+default model, and by steps between the two.
 
-The spatial mapping of the 2023 model: the dataflow, as far as array and layer have room for it.
+That mapping is the dataflow, as far as array and layer have room for it.
 """
 
 from collections.abc import Iterator

@@ -2,9 +2,8 @@
 
 For comparison with published numbers only; it is not causal: a decision taken later may use space and links earlier,
 and a tensor counts as ready where it is only registered. docs/scheduling.md lists the rules. Plain Python, one pass
-over the CNs in decision order. Transfers move whole outputs of CNs.
-
-Links of the model `stream-2023`: paths of the fewest, and each taken by one transfer at a time.
+over the CNs in decision order. Transfers move whole outputs of CNs, over the path of the fewest links, each taken by
+one transfer at a time.
 """
 
 import heapq

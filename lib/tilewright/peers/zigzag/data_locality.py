@@ -2,7 +2,7 @@
 
 Its faults (B32) are kept: the output is counted at partial-sum precision; only the first producer is followed; whatever
 else is live at the same time is not counted; one layer that leaves room for all weights keeps those of all layers.
-`mapping.data_locality_live` repairs them.
+`mapping.locality` repairs them.
 """
 
 from dataclasses import dataclass

@@ -1,11 +1,9 @@
 """The reading of zigzag-dse 3.9.1: Conv, QLinearConv, Gemm and MatMul are layers, everything else is free.
 
-Order and constants of a graph; which inputs of an operator are constants, and which nodes feed the others.
-
-zigzag-dse 3.9.1 goes by the *number* of predecessor nodes of a layer: none: both operands constant; one: W constant and
-I fed by it; two: I fed by the first and W by the second; three or more: refused. A `Constant` node counts as a
-predecessor (fault B13), so weights that come through Constant, Cast, Transpose or DequantizeLinear look like
-activations, and so does a bias computed by a node.
+Which operands are constants, zigzag-dse 3.9.1 tells by the *number* of predecessor nodes of a layer: none: both
+operands constant; one: W constant and I fed by it; two: I fed by the first and W by the second; three or more: refused.
+A `Constant` node counts as a predecessor (fault B13), so weights that come through Constant, Cast, Transpose or
+DequantizeLinear look like activations, and so does a bias computed by a node.
 
 Here the reference profile keeps that rule, and the reader notes every layer in which it gives another answer than the
 graph does. With three or more predecessors, and always under `trace_onnx_constants`, the answer

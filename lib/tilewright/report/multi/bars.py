@@ -1,9 +1,8 @@
-"""A schedule as rows of bars: what the figures, the interactive page and the trace draw.
+"""A schedule as rows of bars, with the system it runs on and names for people: what the figures, the interactive page
+and the trace draw.
 
 A row is a core, or a link that carries something. Transfers share links, so that bars of a link may overlap in time:
 each goes into the first *lane* of its row that is free.
-
-What the figures of a schedule are drawn from: the schedule, the system it runs on, names for people.
 """
 
 import heapq
@@ -163,7 +162,7 @@ class ScheduleTable:
     layer: Integers
     """[bar] of the CN or of the data; -1: of none"""
     category: Integers
-    """[bar] place in `schedule_view.CATEGORIES`, -1 for CNs"""
+    """[bar] place in `CATEGORIES`, -1 for CNs"""
     latency_cycles: int
 
     @property

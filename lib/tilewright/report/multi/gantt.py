@@ -1,9 +1,8 @@
 """The schedule as a figure: a row for each core, then one for each link in use; cycles from left to right.
 
-Bars of a schedule as an image, for schedules of more bars than a drawing of shapes bears.
-
-Each pixel has the mean colour of what lasts in its stretch of time, white where nothing does: the image that a drawing
-of all bars would give, in time that grows with bars and pixels.
+A schedule of more bars than a drawing of shapes bears is an image: each pixel has the mean colour of what lasts in its
+stretch of time, white where nothing does: the image that a drawing of all bars would give, in time that grows with bars
+and pixels.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """An accelerator of several cores as a figure: cores with role, array and memories, links, buses as bars, the DRAM.
 
-Where the cores of an accelerator stand in its figure, and which of its links are drawn together.
-
 Links between neighbours are drawn as arrows. All others are bars below the cores: a bus or a shared port is one bar,
 and so are the equal links of one core with several others.
 """

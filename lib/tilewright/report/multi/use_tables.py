@@ -1,6 +1,5 @@
-"""Tables of a schedule: where and when each layer runs, what each core does, and what that costs.
-
-A table of the cores of a schedule: what each does, what it costs, how full its memories get.
+"""Tables of a schedule: where and when each layer runs, what each core does, how full its memories get, and what that
+costs.
 """
 
 import itertools

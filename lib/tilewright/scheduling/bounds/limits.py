@@ -1,8 +1,7 @@
-"""The most that a system can move per cycle and the least that moving costs, for lower bounds.
+"""What lower bounds are made of: the most that a system can move per cycle and the least that moving costs, the CNs
+that they treat alike, and the best of the bounds that weights on resources give (docs/bounds.md).
 
-CNs that lower bounds treat alike: the same row of the cost table and the same allowed cores (docs/bounds.md).
-
-The best of the bounds that weights on resources give (docs/bounds.md, "Work per core" and "Link traffic").
+CNs are alike that have the same row of the cost table and the same allowed cores.
 """
 
 import math

@@ -1,6 +1,5 @@
-"""Longest paths through the graph of CNs, each CN on its fastest core (docs/bounds.md).
-
-Lower bounds on latency from what one CN waits for, and what waits for it (docs/bounds.md).
+"""Lower bounds on latency from longest paths through the graph of CNs, each CN on its fastest core, and from what one
+CN waits for and what waits for it (docs/bounds.md).
 """
 
 import math

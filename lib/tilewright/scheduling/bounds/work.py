@@ -1,6 +1,5 @@
-"""Cycles that cores and the off-chip memory are busy at least (docs/bounds.md).
-
-What links must carry whatever core each CN is on: data that cannot stay where it is (docs/bounds.md).
+"""What resources must do at least (docs/bounds.md): cycles that cores and the off-chip memory are busy, and what links
+carry whatever core each CN is on, data that cannot stay where it is.
 """
 
 import math

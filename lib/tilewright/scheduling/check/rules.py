@@ -1,12 +1,8 @@
-"""Whether a schedule keeps the rules, worked out again from the problem and the logs without the compiled scheduler.
+"""Whether a schedule keeps the rules, worked out again from the problem and the logs without the compiled scheduler:
+data where and while they are read, space in memories, transfers that the system can make, counts and energy.
 
-Whether a schedule can be checked at all: its arrays have the sizes of the problem and name what it has.
-
-Whether counts and energy of a schedule are those of its logs.
-
-Whether all data is where it is read while it is read, and whether the memories have the space for that.
-
-Whether each transfer of a schedule is one that the system can make: ends, path, rate, length, cause, broadcast.
+A transfer has its ends, path, rate, length, cause and broadcast checked. Logs of other sizes than the problem, or that
+name what it has not, cannot be checked, which is told first.
 """
 
 import math

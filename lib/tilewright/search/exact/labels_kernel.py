@@ -1,6 +1,5 @@
-"""Labels of the exact search: reading, writing, and when two of them are one (compiled; docs/exact.md, 5).
-
-Points of the lattice at which a boundary has equal numbers are one class (compiled; docs/exact.md, 5).
+"""Labels of the exact search: reading, writing, and when two of them are one, where points of the lattice at which a
+boundary has equal numbers are one class (compiled; docs/exact.md, 5).
 """
 
 from tilewright.compiled import kernel

@@ -1,12 +1,11 @@
-"""The least that the open boundaries of a label can still cost (compiled; docs/exact.md, 3 and 5).
+"""The least that the open boundaries of a label can still cost, by themselves and by what must pass a port (compiled;
+docs/exact.md, 3 to 5).
 
 A boundary that the search has yet to place costs at least the least over all larger multisets. One that the allocator
 places in its own way, by the whole order, lies on the path or is still to come: there the candidates are gathered.
 
-Lower bounds of latency from what must pass a port, while the array computes or before and after (compiled).
-
-Small tiles load fast but move often, and what does not move during the computation moves outside it: bounds of such
-sums are sharper than sums of bounds (docs/exact.md, 4).
+Of a port, while the array computes or before and after: small tiles load fast but move often, and what does not move
+during the computation moves outside it: bounds of such sums are sharper than sums of bounds (docs/exact.md, 4).
 """
 
 import math

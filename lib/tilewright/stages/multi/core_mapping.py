@@ -1,6 +1,7 @@
-"""Intra-core mapping: what the CNs of each class cost on one core (Stream's IntraCoreMappingStage).
+"""Intra-core mapping: what the CNs of each class cost on one core (Stream's IntraCoreMappingStage), with the spatial
+mappings that they may get there.
 
-Which spatial mappings a CN may get on a core: that of the mapping file, the core's own dataflows, or a search.
+Those are of the mapping file, of the core's own dataflows, or searched.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,10 +1,8 @@
-"""From the record of a mapped CN to its row in the cost table: cycles, energy on the core, what streams.
+"""From the record of a mapped CN to its row in the cost table: cycles, energy on the core, how much of each operand CNs
+keep while they run, and which operands stream.
 
-Operands of a CN that do not fit the core: which of them stay in the off-chip memory and stream during the CN.
-
-Stream's IntraCoreMappingStage, the rule for operands that are too large; docs/cost-table.md says where this differs.
-
-How much of each operand the CNs of a class keep while they run.
+Operands that do not fit the core stay in the off-chip memory and stream during the CN: Stream's IntraCoreMappingStage,
+the rule for operands that are too large; docs/cost-table.md says where this differs.
 """
 
 import itertools

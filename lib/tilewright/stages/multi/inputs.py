@@ -1,11 +1,11 @@
-"""What the verbs of the multi-core flow read: descriptions, the CN graph of a run, the cost tables of its cores.
+"""What the verbs of the multi-core flow read: descriptions, the CN graph of a run, the cost tables of its cores; and
+whether these artifacts were made of what is given now.
 
 Everything that is missing or wrong is told at once.
 
-Whether the artifacts of a run were made of what is given now: an artifact of something else gives wrong figures.
-
-The provenance of each has digests of what it was made of. Of the mapping file only that counts which the artifact
-depends on: the mapping file that `tilewright allocate` writes fixes cores, and fits the same CN graph and cost tables.
+An artifact of something else gives wrong figures: the provenance of each has digests of what it was made of. Of the
+mapping file only that counts which the artifact depends on: the mapping file that `tilewright allocate` writes fixes
+cores, and fits the same CN graph and cost tables.
 """
 
 from collections.abc import Mapping as Table

@@ -1,6 +1,5 @@
-"""Pipelines of the multi-core flow: built and checked, whole or in the slices that the verbs run.
-
-The multi-core flow: its default pipeline, what goes in and what ends it.
+"""The pipelines of the multi-core flow, the default one and those of users: built and checked, whole or in the slices
+that the verbs run.
 """
 
 from collections.abc import Mapping, Sequence

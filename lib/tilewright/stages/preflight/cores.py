@@ -1,6 +1,5 @@
-"""Preflight: the cores that a mapping file names, and whether each layer has one that can run it.
-
-Preflight: loop dimensions in the dataflows of cores.
+"""Preflight: the cores that a mapping file names, whether each layer has one that can run it, and loop dimensions in
+the dataflows of cores.
 """
 
 from collections.abc import Sequence

@@ -1,11 +1,8 @@
-"""Preflight: what is wrong with how a network is cut, by a mapping file or by options: tiles, stacks, their ends.
+"""Preflight: what is wrong with how a network is cut, by a mapping file or by options (tiles, stacks, their ends), and
+whether data can then get from the cores of a layer to those of the layers that read it.
 
-Preflight: numbers of tiles against the layers they are for.
-
-A number larger than the dimension means as many tiles as it is long, which a mapping for many layers may well say. A
-number larger than in all layers it is for is a slip.
-
-Preflight: whether data can get from the cores of a layer to those of the layers that read it.
+A number of tiles larger than the dimension means as many tiles as it is long, which a mapping for many layers may well
+say. A number larger than in all layers it is for is a slip.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,7 @@
 """What is structurally wrong with a network on an accelerator of several cores, under a mapping file and the options
 that cut it: all of it at once, before anything is computed.
 
-Preflight: memories of cores that cannot hold a single element of what layers keep in them.
+That begins with memories of cores that cannot hold a single element of what layers keep in them.
 """
 
 from collections.abc import Callable, Sequence

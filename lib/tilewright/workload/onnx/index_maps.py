@@ -1,6 +1,6 @@
-"""Index maps of operators that move data, from per-axis indices, from strides, and of reshapes.
+"""Index maps of operators that move data: from per-axis indices as few affine pieces, from strides, and of reshapes.
 
-Arrays of indices as few affine pieces: boxes of places on which the index is an affine function of the place.
+A piece is a box of places on which the index is an affine function of the place.
 """
 
 import math

@@ -1,9 +1,8 @@
 """Opening an ONNX model: from a file or a model in memory, never with its weights.
 
-The bytes of an ONNX file without those of its large constants, so that decoding it costs no memory for weights.
-
-Walks the wire format of protocol buffers (protobuf.dev, "Encoding") along the messages of onnx.proto3 that hold
-tensors, and leaves out the data fields that are longer than any constant whose values matter here.
+Large constants are left out of the bytes before they are decoded, so that this costs no memory for weights: it walks
+the wire format of protocol buffers (protobuf.dev, "Encoding") along the messages of onnx.proto3 that hold tensors, and
+leaves out the data fields that are longer than any constant whose values matter here.
 """
 
 import mmap

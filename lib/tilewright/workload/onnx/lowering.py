@@ -3,11 +3,10 @@
 Every operator family has a module in `operators/` with functions `lower_...(op: Lowering)`, registered by ONNX operator
 type. A function reads shapes, attributes and constants from `op` and adds nests and moves to it.
 
-From affine accesses to a layer: the view of a loop nest that the cost model has.
-
-The cost model knows loop dimensions that are relevant or irrelevant to an operand, and sliding windows over two loops.
-An axis that several loops index without overlap (channels of groups, `g * channels + c`) is as good as one dimension
-for each of its loops; one on which two loops overlap is a sliding window.
+A loop nest becomes a layer, the view that the cost model has. That knows loop dimensions that are relevant or
+irrelevant to an operand, and sliding windows over two loops. An axis that several loops index without overlap (channels
+of groups, `g * channels + c`) is as good as one dimension for each of its loops; one on which two loops overlap is a
+sliding window.
 """
 
 import math

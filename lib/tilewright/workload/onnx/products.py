@@ -1,7 +1,4 @@
-"""Convolutions and matrix products become layers.
-
-Matrix products: Gemm and MatMul become layers.
-"""
+"""Convolutions and matrix products (Gemm, MatMul) become layers."""
 
 import math
 from dataclasses import dataclass, replace

@@ -1,6 +1,6 @@
 """Reading an ONNX model into a workload and a statement of what of it is costed.
 
-The whole network: every operator that computes is a layer or several, all that only move data are index maps.
+Every operator that computes is a layer or several, all that only move data are index maps.
 
 Operators whose results are known before run time vanish: their outputs are constants that others read.
 """

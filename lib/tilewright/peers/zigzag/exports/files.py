@@ -1,9 +1,7 @@
 """Files in the layouts of zigzag-dse 3.9.1, each written whole: a reader sees the old file or the new one.
 
-The text `loop_ordering.txt` of zigzag-dse 3.9.1, for programs and people that read that tool's output.
-
-Unlike the tool's own, it can be written for layers without temporal loops and for any number of operands. For reading
-there is the richer `loop_nest`.
+`loop_ordering.txt`, unlike the tool's own, can be written for layers without temporal loops and for any number of
+operands. For reading there is the richer `report.loop_nest`.
 """
 
 from collections import Counter

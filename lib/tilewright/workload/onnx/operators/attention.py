@@ -1,6 +1,6 @@
-"""The standard attention operator, decomposed as `attention_parts` says.
+"""The standard attention operator, in parts: scores, scaling, mask, softmax and the weighted sum.
 
-Attention in parts: scores, scaling, mask, softmax and the weighted sum, for heads in any layout of tensors.
+The parts are for heads in any layout of tensors; other attention operators use them too.
 """
 
 from dataclasses import dataclass

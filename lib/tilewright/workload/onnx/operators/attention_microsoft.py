@@ -1,6 +1,6 @@
-"""Attention operators of the domain com.microsoft, decomposed as `attention_parts` says, and rotary embeddings.
+"""Attention operators of the domain com.microsoft, decomposed as `attention` says, and rotary embeddings.
 
-Rotary position embeddings: pairs of channels are turned by an angle that depends on the position.
+Rotary embeddings turn pairs of channels by an angle that depends on the position.
 """
 
 from dataclasses import replace

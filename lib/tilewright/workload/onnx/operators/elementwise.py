@@ -1,11 +1,8 @@
 """Operators that compute element by element: activations, arithmetic with broadcasting, comparisons, choices.
 
-Each is one nest over the elements of its output on the vector unit, with one operation for every element.
+Each is one nest that computes every output element from the input elements at its own place, on the vector unit.
 
-Nests that compute every output element from the input elements at its own place, with broadcasting.
-
-Every operator on the vector unit counts one operation per loop iteration: an element of an exponential counts as much
-as one of an addition.
+It counts one operation per loop iteration: an element of an exponential counts as much as one of an addition.
 """
 
 import math

@@ -3,10 +3,8 @@
 Where the indices are constants in the file, every output element has its exact input element, told in affine pieces of
 equal steps; where they are computed at run time, an output element may depend on every element that an index can name.
 
-Operators that write at places which a tensor of indices says: scatters, and columns put back into images.
-
-With constant indices every output element comes from its update or, where nothing was written, from the data: exact
-affine pieces. With indices that are computed at run time an output element may depend on both.
+Where they write, an element comes from its update or, where nothing was written, from the data: exactly with constant
+indices, from either with others.
 """
 
 import math

@@ -1,8 +1,7 @@
 """Matrix products: Gemm, MatMul of any rank, their integer variants, and those of the domain com.microsoft.
 
-What convolutions and matrix products share: operands beside the product, and the precision of a given layer.
-
-Matrix products of the domain com.microsoft: fused with other operators, quantised, with packed weights.
+Those of com.microsoft are fused with other operators, quantised, or have packed weights. Convolutions share what is
+here of operands beside the product, and of the precision of a given layer.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,9 +1,4 @@
-"""Operators that move data along axes, cut pieces out of tensors, or put tensors into larger ones.
-
-Parts that operators which move data share: ends of a map, loops per axis, supersets, checks.
-
-Operators that cut pieces out of tensors or put tensors into larger ones: slices, padding, cropping.
-"""
+"""Operators that move data along axes, cut pieces out of tensors, or put tensors into larger ones."""
 
 from collections.abc import Sequence
 

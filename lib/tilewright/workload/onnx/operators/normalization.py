@@ -1,9 +1,7 @@
 """Softmax, its relatives, and normalisations by mean and variance, decomposed into parts on the vector unit.
 
-Normalisations by mean and variance, decomposed into parts on the vector unit; folded ones (BatchNormalization).
-
-Parts for every element: sum for the mean, subtraction, sum of squares, multiplication with the reciprocal deviation,
-and scale with shift as one operation; the reciprocal root once for every group of elements.
+A normalisation has for every element: sum for the mean, subtraction, sum of squares, multiplication with the reciprocal
+deviation, and scale with shift as one operation; the reciprocal root once for every group of elements.
 """
 
 import math

@@ -3,8 +3,6 @@
 A step depends on the steps before it. Where an operator has so many steps that its parts would be too many, some steps
 in a row are one block: the state inside a block then counts as depending on all inputs of the block.
 
-The parts of a recurrent operator: products of inputs, products of the state, arithmetic of gates, for one block.
-
 A block is one step, or several in a row; the tensors of several have an axis of steps in front.
 """
 

@@ -5,11 +5,8 @@ more with antialiasing. Where the taps of every axis are affine in loops (whole 
 nest. Otherwise moves without cost gather the taps axis by axis, and a nest sums them up; it counts as reading
 one element for each of the output, because neighbours share their taps.
 
-Which input positions every output position of a resized axis reads, by the formulas of ONNX Resize.
-
-Resizing is separable: along each axis an output position reads a few neighbouring input positions, the taps.
-
-Sampling at places that are computed at run time, on the vector unit.
+Resizing, by the formulas of ONNX Resize, is separable: along each axis an output position reads a few neighbouring
+input positions, the taps.
 """
 
 import math

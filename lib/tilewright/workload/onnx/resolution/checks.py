@@ -1,10 +1,10 @@
-"""What is checked of an operator before onnx's inference sees it: types and ranges of attributes, sizes that overflow.
+"""What is checked of an operator before onnx's inference sees it: types and ranges of attributes, sizes that overflow,
+and operands that have to agree (channels, gates, biases, indices), which inference does not compare.
 
 The inference computes with 64-bit integers and does not look for overflow, so sizes that lead there are refused.
 
-Operands that have to agree and that onnx's inference does not compare: channels, gates, biases, indices.
-
-A network in which they do not agree runs nowhere, and its shapes would still look right. Source: Operators.md of ONNX.
+A network in which operands do not agree runs nowhere, and its shapes would still look right. Source: Operators.md of
+ONNX.
 """
 
 import functools

@@ -1,11 +1,11 @@
 """Control flow and sequences: what is known of branches, loops and sequences is written out as plain operators.
 
-Loop and Scan whose number of iterations is known: their bodies are written out, once for each iteration.
+Loop and Scan whose number of iterations is known are written out, their bodies once for each iteration.
 
 A body that computes the condition of the next iteration from constants, or hands it on, is followed as well. Where the
 number is decided at run time the operator stays as it is, and is not modelled.
 
-Sequences of tensors that are known one by one: what makes and reads them is replaced by operators on the tensors.
+Of sequences whose tensors are known one by one, what makes and reads them is replaced by operators on the tensors.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,4 @@
-"""Bodies of functions and branches as operators of the network, with names that stay unique and stable.
-
-Model-local functions: their calls are replaced by their bodies, with names that stay unique.
-"""
+"""Bodies of model-local functions and of branches in place of their calls, with names that stay unique and stable."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,6 +1,5 @@
-"""Dynamic dimensions of the network inputs: which number each symbol stands for.
-
-Sizes of dimensions that people give: by symbol, by place, or by a pattern that stands for many of either.
+"""The inputs of a network: which number each dynamic dimension stands for, and the sizes that people give, by symbol,
+by place, or by a pattern that stands for many of either.
 """
 
 import re

@@ -1,8 +1,7 @@
-"""Shapes, values and bits of the outputs of one operator; people may give the sizes that no inference tells.
+"""Shapes, values and bits of the outputs of one operator, with the shapes that a file stores of inner tensors; people
+may give the sizes that no inference tells.
 
-Shapes that a file stores of inner tensors and outputs, some of their sizes being symbols.
-
-Sizes of the tensors of an ONNX graph as the file stores them.
+Some sizes of stored shapes are symbols.
 """
 
 from collections.abc import Mapping

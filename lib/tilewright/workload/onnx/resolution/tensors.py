@@ -1,8 +1,5 @@
-"""The tensors of a network as far as one pass over it knows them.
-
-What is known about a network once its sizes, constants, branches and functions are resolved.
-
-Bits of quantised tensors: what quantisers, integer types and dequantisers of a file say.
+"""The tensors of a network as far as one pass over it knows them: shapes, constants, and bits, by what quantisers,
+integer types and dequantisers of the file say.
 """
 
 import functools
