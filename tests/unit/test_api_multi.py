@@ -12,7 +12,7 @@ from tilewright.stages.multi.allocation import InterCoreMapping
 from tilewright.stages.multi.pipeline import multi_pipeline
 
 from tests.unit.cli.multi_core import HARDWARE, MAPPING, write_network
-from tests.unit.stages.multi_cases import GA, LAYERS
+from tests.unit.stages.multi.multi_cases import GA, LAYERS
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from tilewright.report.export import mapping_yaml
 from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_layer
 
-from tests.unit.engine.engine_cases import constraints, convolution, small_core
+from tests.unit.cost.engine_cases import constraints, convolution, small_core
 
 LAYER = convolution("one", K=8, C=6, OX=6, FX=3)
 CORE = small_core(buffer_bits=600)

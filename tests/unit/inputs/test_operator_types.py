@@ -14,8 +14,8 @@ from tilewright.report.export import mapping_yaml
 from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_layer
 
-from tests.unit.engine.engine_cases import convolution, gemm, small_core
-from tests.unit.engine.vector_layers import binary, max_pool, relu
+from tests.unit.cost.engine_cases import convolution, gemm, small_core
+from tests.unit.mapping.vector_layers import binary, max_pool, relu
 
 ROOT = Path(__file__).resolve().parents[3]
 TPU_LIKE = yaml.safe_load((ROOT / "config" / "hardware" / "tpu_like.yaml").read_text())

@@ -14,8 +14,8 @@ from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer, activation_operand, weight_operand
 from tilewright.workload.relevancy import operand_elements, operand_relevancy
 
-from tests.unit.engine.engine_cases import LINKS, gemm, memory
-from tests.unit.engine.vector_layers import vector_layers
+from tests.unit.cost.engine_cases import LINKS, gemm, memory
+from tests.unit.mapping.vector_layers import vector_layers
 
 SWAPPED = (("O", "O"), ("W", "I1"), ("I", "I2"))
 WIDTHS = ((8, 8, 16, 8), (8, 8, 8, 8), (4, 8, 20, 8), (8, 4, 8, 16))

@@ -24,9 +24,9 @@ from tilewright.workload.layer import Layer
 from tilewright.workload.onnx import read_onnx
 from tilewright.workload.onnx.coverage import UNSUPPORTED as REPORTED_UNSUPPORTED
 
-from tests.unit.engine.engine_cases import constraints, convolution, gemm, tpu_like
-from tests.unit.engine.vector_layers import binary, max_pool, one_input_layer, relu
+from tests.unit.cost.engine_cases import constraints, convolution, gemm, tpu_like
 from tests.unit.mapping.locality_cases import mapping
+from tests.unit.mapping.vector_layers import binary, max_pool, one_input_layer, relu
 
 
 def core(*operator_types: str) -> Core:

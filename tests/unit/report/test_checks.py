@@ -10,8 +10,8 @@ from tilewright.report.checks import check_run, checks_document, failure_message
 from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_layer
 
-from tests.unit.engine.engine_cases import constraints
-from tests.unit.engine.vector_layers import binary
+from tests.unit.cost.engine_cases import constraints
+from tests.unit.mapping.vector_layers import binary
 
 PROJECT = Path(__file__).resolve().parents[3]
 

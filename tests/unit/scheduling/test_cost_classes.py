@@ -8,7 +8,7 @@ from tilewright.mapping.constraints import Mapping, MappingConstraints, TilingEn
 from tilewright.scheduling.core_costs import cost_classes, on_one_core
 
 from tests.unit.fusion.networks import SAME, conv, read, two_convolutions
-from tests.unit.stages.core_cases import ANY, cut
+from tests.unit.stages.multi.core_cases import ANY, cut
 
 
 def test_classes_are_numbered_by_their_first_cn_and_cover_all_cns() -> None:

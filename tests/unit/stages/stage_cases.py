@@ -11,7 +11,7 @@ from tilewright.stages import Control, MappedWorkload, NetworkProblem, Pipeline
 from tilewright.stages.descriptions import of_core
 from tilewright.stages.run import map_problem
 
-from tests.unit.engine.engine_cases import constraints, convolution, gemm, network, small_core
+from tests.unit.cost.engine_cases import constraints, convolution, gemm, network, small_core
 
 PROJECT = Path(__file__).resolve().parents[3]
 ONE = convolution("one", K=8, C=3, OX=6, FX=3)

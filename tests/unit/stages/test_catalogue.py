@@ -16,7 +16,7 @@ from tilewright.stages.document import BEGIN, docstring_parts, listed_stages, wi
 from tilewright.stages.run import map_problem
 from tilewright.steps import SINGLE
 
-from tests.unit.engine.engine_cases import network
+from tests.unit.cost.engine_cases import network
 from tests.unit.stages.stage_cases import LAYERS, MAPPING, OPTIONS, PROJECT, ordered_mapping, run
 
 STAGES = CATALOGUES[SINGLE]

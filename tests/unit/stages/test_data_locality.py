@@ -13,7 +13,7 @@ from tilewright.search.options import SearchOptions
 from tilewright.stages.items import MappedWorkload
 from tilewright.stages.run import map_workload
 
-from tests.unit.engine.engine_cases import gemm
+from tests.unit.cost.engine_cases import gemm
 from tests.unit.mapping.locality_cases import buffered_core, entry, network
 
 CHAIN = network((entry("a", D=4, C=6, K=8),), (gemm("b", D=4, C=8, K=6), (0,)), (gemm("c", D=4, C=6, K=8), (1,)))

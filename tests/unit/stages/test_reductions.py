@@ -26,7 +26,7 @@ from tilewright.stages.descriptions import of_core
 from tilewright.stages.items import Tally, merged_notes
 from tilewright.stages.run import map_layer
 
-from tests.unit.engine.engine_cases import network
+from tests.unit.cost.engine_cases import network
 from tests.unit.stages.stage_cases import CORE, MAPPING, ONE, OPTIONS, SEARCH, TWO, results_of, run
 
 PROBLEM = LayerProblem(TWO, CORE, MAPPING.entries[0], names=("two",))

@@ -28,7 +28,7 @@ from tilewright.stages.pipeline import Pipeline
 from tilewright.stages.run import map_problem, map_workload
 from tilewright.workload.graph import Workload
 
-from tests.unit.engine.engine_cases import LINKS, convolution, gemm, small_core, unrollings
+from tests.unit.cost.engine_cases import LINKS, convolution, gemm, small_core, unrollings
 from tests.unit.mapping.locality_cases import SWAPPED, buffered_core, entry, network, networks
 from tests.unit.mapping.locality_cases import cores as locality_cores
 

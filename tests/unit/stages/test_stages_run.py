@@ -24,7 +24,7 @@ from tilewright.stages.temporal import OPEN_ORDER, CostModel, Loma
 from tilewright.stages.user_errors import WrongTypeError
 from tilewright.stages.workload import Workload
 
-from tests.unit.engine.engine_cases import constraints, gemm, network, small_core
+from tests.unit.cost.engine_cases import constraints, gemm, network, small_core
 from tests.unit.stages.stage_cases import (
     CORE,
     LAYERS,

@@ -5,7 +5,7 @@ from tilewright.mapping.locality import find_memory_reach, remove_unused_memorie
 from tilewright.peers.zigzag.data_locality import layer_graph
 from tilewright.profile import CORRECTED, REFERENCE
 
-from tests.unit.engine.engine_cases import LINKS, gemm, memory
+from tests.unit.cost.engine_cases import LINKS, gemm, memory
 from tests.unit.mapping.locality_cases import buffered_core, chain, entry, levels, mapping, network, play, product
 
 

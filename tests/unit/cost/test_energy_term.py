@@ -1,0 +1,124 @@
+"""A term of the energy in one file: leakage of memories, which goes on as long as a layer runs. Whatever sums, checks,
+tabulates or draws energies has it, on one core and on several."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tilewright.cost.energy_terms import ENERGY_TERMS, TermCost
+from tilewright.cost.record import LayerRecord, record_of_row, record_row
+from tilewright.hardware.core import Core
+from tilewright.mapping.constraints import Mapping, MappingConstraints, Unrolling
+from tilewright.registry import enter, withdraw
+from tilewright.report.checks import check_run, failure_message
+from tilewright.report.figures import energy_figure
+from tilewright.report.multi.energy_figure import on_core_parts
+from tilewright.report.multi.use_tables import core_use_rows
+from tilewright.report.tables import layer_table, summary_row
+from tilewright.scheduling.core_costs import read_core_costs
+from tilewright.search.options import OBJECTIVES, SearchOptions
+from tilewright.stages.run import map_layer, map_workload
+from tilewright.workload.layer import Layer
+
+from tests.unit.cost.engine_cases import constraints, gemm, network, register_core
+from tests.unit.multi_core.runs import DUO, branches, done, run, write_accelerator, write_mapping
+
+PJ_A_CYCLE_AND_BIT = 1 / 64
+LINES = ("--cn-define-mode", "1", "--hint-loops", '[["OY", "all"]]')
+ENTRIES = {ENERGY_TERMS.owner: {"leakage": f"{__name__}:Leakage"}}
+LAYER = gemm(C=4, D=6, K=4)
+CORE = register_core()
+
+
+def power(core: Core) -> float:
+    """Leakage of the memories of a core in pJ a cycle; an outermost one has no end, and would hide all else."""
+    return PJ_A_CYCLE_AND_BIT * sum(min(memory.size_bits, 2**15) for memory in core.memories)
+
+
+class _Leakage:
+    """Every bit of a memory leaks in every cycle."""
+
+    def concerns(self, core: Core) -> bool:
+        """Every core has memories."""
+        return True
+
+    def cost(self, layer: Layer, core: Core, unrolling: Unrolling) -> TermCost:
+        """It grows with latency."""
+        return TermCost(pj_a_cycle=power(core))
+
+
+Leakage = _Leakage()
+
+
+@pytest.fixture(autouse=True)
+def leakage() -> Iterator[None]:
+    """The term while a test runs."""
+    enter(ENTRIES)
+    yield
+    withdraw(ENTRIES)
+
+
+def test_one_core() -> None:
+    """Records, their file form, the summary, checks, tables and figures have the term."""
+    mapped = map_workload(network([LAYER]), CORE, Mapping((MappingConstraints("default"),)), SearchOptions())
+    (record,) = mapped.records
+    expected = power(CORE) * record.latency_cycles
+    assert list(record.energy_terms_pj) == ["mac", "memory", "leakage"]
+    assert record.energy_terms_pj["leakage"] == expected
+    assert record.energy_pj == pytest.approx(sum(record.energy_terms_pj.values()), rel=1e-15)
+    assert record_row(record)["leakage_energy_pj"] == expected
+    assert record_of_row(record_row(record)) == record
+    assert failure_message(check_run(mapped.records, mapped.summary, CORE)) == ""
+    assert layer_table(mapped.records, mapped.summary)["leakage_energy_pj"][0] == expected
+    assert summary_row("run", mapped.summary)["leakage_energy_pj"] == expected
+    texts = {text.get_text() for legend in energy_figure(mapped.records).legends for text in legend.get_texts()}
+    assert {"MAC", "leakage"} <= texts
+
+
+def test_what_is_missing_from_the_sum_is_found() -> None:
+    """A record that leaves the term out of its energy fails, and a summary that leaves it out of its sum."""
+    mapped = map_workload(network([LAYER]), CORE, Mapping((MappingConstraints("default"),)), SearchOptions())
+    (record,) = mapped.records
+    wrong = replace(record, energy_pj=record.energy_pj - record.energy_terms_pj["leakage"])
+    assert "breakdowns_sum_to_totals" in failure_message(check_run([wrong]))
+    summary = mapped.summary | {"leakage_energy_pj": 0.0}
+    assert "leakage_energy_pj is 0.0 in the summary" in failure_message(check_run(mapped.records, summary))
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("size", [{"C": 4, "D": 6, "K": 4}, {"C": 8, "D": 4, "K": 9}, {"C": 12, "D": 2, "K": 6}])
+def test_the_exact_search_finds_the_optimum(objective: str, size: dict[str, int]) -> None:
+    """The certified optimum is the best of all orders, although the energy depends on the latency."""
+    layer, core = gemm(**size), register_core(buffer_bits=300)
+    options = SearchOptions(objective=objective)
+
+    def value(record: LayerRecord) -> float:
+        values = {"energy": record.energy_pj, "latency": record.latency_cycles}
+        return values.get(objective, record.energy_pj * record.latency_cycles)
+
+    tried = [map_layer(layer, core, constraints(), replace(options, lpf_limit=limit)) for limit in (None, 2, 3, 4, 5)]
+    exact = map_layer(layer, core, constraints(), replace(options, temporal_mapping_search_engine="exact"))
+    assert exact.search["proven"]
+    assert value(exact) == pytest.approx(min(map(value, tried)), rel=1e-12)
+
+
+def test_several_cores(tmp_path: Path) -> None:
+    """Cost tables, the schedule, its checks, its summary and its report have the term."""
+    hardware, mapping = write_accelerator(tmp_path / "hw", DUO), write_mapping(tmp_path)
+    summary = run(tmp_path / "run", hardware, branches(tmp_path), mapping, LINES)
+    leaked = 0.0
+    for core in summary["cores"]:
+        rows = read_core_costs(tmp_path / "run" / "cost" / f"{core['name']}.jsonl")
+        for row in rows:
+            terms = dict(row.term_energy_pj)
+            assert terms["leakage"] == pytest.approx(PJ_A_CYCLE_AND_BIT * 4096 * 8 * row.total2_cycles)
+            parts = (row.operational_energy_pj, *dict(row.memory_energy_pj).values(), *terms.values())
+            assert row.on_core_energy_pj == pytest.approx(sum(parts), rel=1e-12)
+        leaked += core.get("term_energy_pj", {}).get("leakage", 0.0)
+    assert leaked > 0
+    assert summary["energy"]["on_core_terms_pj"] == {"leakage": pytest.approx(leaked)}
+    assert sum(row.get("leakage_energy_pj", 0.0) for row in core_use_rows(summary)) == pytest.approx(leaked)
+    done(["report", str(tmp_path / "run"), "-o", str(tmp_path / "report")])
+    assert "leakage_energy_pj" in (tmp_path / "report" / "cores.csv").read_text()
+    assert on_core_parts(summary)["leakage"] == pytest.approx(leaked)

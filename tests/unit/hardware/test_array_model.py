@@ -1,0 +1,152 @@
+"""A kind of array in one file: bit-serial units, two cycles an operation, two terms of energy, banks of powers of two.
+Whatever costs, checks, tabulates or draws arrays has it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from tilewright.errors import InputError, MappingError
+from tilewright.hardware.array_model import ARRAY_MODELS, ArrayWork
+from tilewright.hardware.core import OperationalArray
+from tilewright.hardware.system import core_area
+from tilewright.hardware.yaml_reader import read_accelerator
+from tilewright.mapping.constraints import Mapping, MappingConstraints
+from tilewright.registry import enter, withdraw
+from tilewright.report.checks import check_run, failure_message
+from tilewright.report.figures import energy_figure
+from tilewright.report.tables import layer_table, summary_row
+from tilewright.search.evaluate import evaluate
+from tilewright.search.options import OBJECTIVES, SearchOptions
+from tilewright.stages.run import map_layer, map_workload
+
+from tests.unit.cost.engine_cases import LINKS, constraints, gemm, network, register_core
+
+ROOT = Path(__file__).parents[3]
+ENTRIES = {ARRAY_MODELS.owner: {"serial": f"{__name__}:Serial"}}
+LAYER = gemm(C=4, D=6, K=4)
+DIGITAL = register_core()
+ARRAY = replace(DIGITAL.operational_array, kind="serial", parameters=(("converter_pj", 3.0), ("area_mm2", 0.5)))
+CORE = replace(DIGITAL, operational_array=ARRAY)
+
+
+class _Serial:
+    """Energy of cells for each operation, of converters for each operation that a bank does at once."""
+
+    terms = ("cells", "converters")
+
+    def energies_pj(self, array: OperationalArray, work: ArrayWork) -> tuple[float, ...]:
+        """A converter for the lanes that are added up."""
+        converter_pj = dict(array.parameters)["converter_pj"]
+        return array.unit_energy_pj * work.operations, converter_pj * work.operations / self._lanes(work)
+
+    def cycles_per_operation(self, array: OperationalArray) -> int:
+        """Two bits a cycle, four bits."""
+        return 2
+
+    def area_mm2(self, array: OperationalArray) -> float | None:
+        """As the file says."""
+        return dict(array.parameters)["area_mm2"]
+
+    def refusal(self, array: OperationalArray, work: ArrayWork) -> str:
+        """Adder trees are of powers of two."""
+        lanes = self._lanes(work)
+        return "" if lanes & (lanes - 1) == 0 else f"a bank of {lanes} lanes is no power of two"
+
+    @staticmethod
+    def _lanes(work: ArrayWork) -> int:
+        lanes = 1
+        for factors in work.unrolling.values():
+            lanes *= factors.get("C", 1)
+        return lanes
+
+
+Serial = _Serial()
+
+
+@pytest.fixture(autouse=True)
+def serial() -> Iterator[None]:
+    """The kind while a test runs."""
+    enter(ENTRIES)
+    yield
+    withdraw(ENTRIES)
+
+
+def test_energy_cycles_and_area_are_those_of_the_model() -> None:
+    """Two terms instead of one, twice the cycles, another area; sums, checks, tables and figures have them."""
+    mapped = map_workload(network([LAYER]), CORE, Mapping((MappingConstraints("default"),)), SearchOptions())
+    (record,) = mapped.records
+    lanes = Serial._lanes(ArrayWork(0, record.spatial_mapping))
+    assert list(record.energy_terms_pj) == ["cells", "converters", "memory"]
+    assert record.energy_terms_pj["cells"] == ARRAY.unit_energy_pj * LAYER.mac_count
+    assert record.energy_terms_pj["converters"] == pytest.approx(3.0 * LAYER.mac_count / lanes)
+    assert record.cycles_per_operation == 2
+    assert failure_message(check_run(mapped.records, mapped.summary, CORE)) == ""
+    row = layer_table(mapped.records, mapped.summary)
+    assert {"cells_energy_pj", "converters_energy_pj", "memory_energy_pj"} <= set(row)
+    assert summary_row("run", mapped.summary)["cells_energy_pj"] == record.energy_terms_pj["cells"]
+    texts = {text.get_text() for legend in energy_figure(mapped.records).legends for text in legend.get_texts()}
+    assert {"cells", "converters"} <= texts
+    without_memories = replace(CORE, memories=tuple(replace(memory, area_mm2=0.25) for memory in CORE.memories))
+    assert core_area(without_memories).mm2 is not None
+
+
+def test_cycles_are_those_of_operations() -> None:
+    """Where memories keep up, a layer takes twice the cycles; transfers have twice the time."""
+    unrolling = (("D1", ()),)
+    order = (("C", 4), ("D", 6), ("K", 4))
+    own, usual = (evaluate(LAYER, core, LINKS, unrolling, order) for core in (CORE, DIGITAL))
+    for part in ("ideal", "spatial_stall"):
+        assert own.latency_breakdown_cycles[part] == 2 * usual.latency_breakdown_cycles[part]
+    assert own.latency_breakdown_cycles["temporal_stall"] <= usual.latency_breakdown_cycles["temporal_stall"]
+    assert own.word_accesses == usual.word_accesses
+
+
+def test_the_model_refuses_spatial_mappings() -> None:
+    """What the array cannot do is a reason why a mapping is impossible."""
+    with pytest.raises(MappingError, match="a bank of 3 lanes is no power of two"):
+        evaluate(gemm(C=3, D=2, K=2), CORE, LINKS, (("D1", (("C", 3),)),), (("D", 2), ("K", 2)))
+
+
+def test_a_kind_without_a_model_is_refused() -> None:
+    """A core of a kind that nobody entered has no cost."""
+    unknown = replace(CORE, operational_array=replace(ARRAY, kind="optical"))
+    with pytest.raises(MappingError, match="no model of optical arrays"):
+        map_layer(LAYER, unknown, constraints(), SearchOptions())
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("size", [{"C": 4, "D": 6, "K": 4}, {"C": 8, "D": 4, "K": 9}, {"C": 12, "D": 2, "K": 6}])
+def test_the_exact_search_finds_the_optimum(objective: str, size: dict[str, int]) -> None:
+    """The certified optimum is the best of all orders."""
+    layer, core = gemm(**size), replace(register_core(buffer_bits=300), operational_array=ARRAY)
+    options = SearchOptions(objective=objective)
+    tried = [map_layer(layer, core, constraints(), replace(options, lpf_limit=limit)) for limit in (None, 2, 3, 4, 5)]
+    exact = map_layer(layer, core, constraints(), replace(options, temporal_mapping_search_engine="exact"))
+    assert exact.search["proven"]
+    found = [
+        {"energy": record.energy_pj, "latency": record.latency_cycles}.get(
+            objective, record.energy_pj * record.latency_cycles
+        )
+        for record in (exact, *tried)
+    ]
+    assert found[0] == pytest.approx(min(found[1:]), rel=1e-12)
+
+
+def test_files_name_kinds_that_are_entered(tmp_path: Path) -> None:
+    """An in-memory array is refused until its kind has a model; then its numbers reach it."""
+    described = yaml.safe_load((ROOT / "config/hardware/tpu_like.yaml").read_text())
+    described["operational_array"] |= {"is_imc": True, "imc_type": "analog", "adc_resolution": 8}
+    file = tmp_path / "imc.yaml"
+    file.write_text(yaml.safe_dump(described))
+    with pytest.raises(InputError, match="in-memory computing arrays are not supported yet"):
+        read_accelerator(file)
+    analog = {ARRAY_MODELS.owner: {"analog in-memory": f"{__name__}:Serial"}}
+    enter(analog)
+    try:
+        array = read_accelerator(file).cores[0].operational_array
+    finally:
+        withdraw(analog)
+    assert array.kind == "analog in-memory"
+    assert dict(array.parameters)["adc_resolution"] == 8
