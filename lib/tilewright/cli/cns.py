@@ -11,6 +11,7 @@ from tilewright.artifacts.provenance import provenance
 from tilewright.cli.multi_slices import read_slice, slice_option
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
 from tilewright.cli.parameter_options import Given, parameter_options
+from tilewright.cli.run_inputs import system_descriptions
 from tilewright.errors import Problems
 from tilewright.fusion.tiling_options import CUTTING, TilingOptions
 from tilewright.steps import CN_COLUMNS, CN_GRAPH
@@ -25,9 +26,7 @@ _MOST_NOTICES = 20
 
 
 @click.command()
-@click.option("--hardware", required=True, type=FILE, help="File or artifact of an accelerator of several cores.")
-@click.option("--workload", required=True, type=FILE, help="ONNX or YAML file, or artifact.")
-@click.option("--mapping", required=True, type=FILE, help="Mapping file or artifact.")
+@system_descriptions
 @click.option("-o", "--output", type=FILE, metavar="FOLDER", help="Folder for cn_graph.json and cn_graph.npz.")
 @parameter_options(TilingOptions, "tiling")
 @slice_option

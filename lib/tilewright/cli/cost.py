@@ -12,14 +12,15 @@ from tilewright.artifacts.provenance import provenance
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.multi_slices import read_slice, slice_option
 from tilewright.cli.options import (
-    DEFAULT_STORE,
     FILE,
     common_options,
     echo_json,
     echo_notices,
     network_options,
+    store_options,
 )
 from tilewright.cli.parameter_options import Given, parameter_options
+from tilewright.cli.run_inputs import system_descriptions
 from tilewright.errors import Problems
 from tilewright.search.options import CnSearchOptions
 from tilewright.steps import CN_COLUMNS, CN_GRAPH
@@ -34,18 +35,14 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--hardware", required=True, type=FILE, help="File or artifact of an accelerator of several cores.")
+@system_descriptions
 @click.option("--core", required=True, metavar="NAME", help="Core file of it, by its name without folder and suffix.")
 @click.option("--cns", required=True, type=FILE, metavar="FOLDER", help="Folder with the CN graph of the network.")
-@click.option("--workload", required=True, type=FILE, help="ONNX or YAML file, or artifact.")
-@click.option("--mapping", required=True, type=FILE, help="Mapping file or artifact.")
 @click.option("-o", "--output", type=FILE, help="Artifact to write (cost/NAME.jsonl).")
 @parameter_options(CnSearchOptions, "options")
 @slice_option
 @network_options
-@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Never changes a result.")
-@click.option("--store", type=FILE, default=DEFAULT_STORE, show_default=True, help="Folder of earlier results.")
-@click.option("--no-store", is_flag=True, help="Neither read nor write earlier results; the output is the same.")
+@store_options
 @common_options
 def command(
     hardware: Path,

@@ -12,7 +12,6 @@ from tilewright.artifacts.envelope import write_document, write_rows
 from tilewright.artifacts.provenance import provenance
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
-    DEFAULT_STORE,
     FILE,
     common_options,
     echo_json,
@@ -20,6 +19,7 @@ from tilewright.cli.options import (
     network_options,
     pipeline_option,
     read_pipeline,
+    store_options,
 )
 from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.errors import InputError, Problem
@@ -46,9 +46,7 @@ if TYPE_CHECKING:
 @pipeline_option
 @network_options
 @click.option("--strict", is_flag=True, help="Fail if there is work in the network that is not costed.")
-@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Never changes a result.")
-@click.option("--store", type=FILE, default=DEFAULT_STORE, show_default=True, help="Folder of earlier results.")
-@click.option("--no-store", is_flag=True, help="Neither read nor write earlier results; the output is the same.")
+@store_options
 @common_options
 def command(
     hardware: Path,

@@ -54,6 +54,21 @@ def network_options(function: Function) -> Callable[..., Any]:
     return with_network_options
 
 
+def store_options(function: Function) -> Function:
+    """--threads, --store and --no-store, of verbs that search."""
+    for option in (
+        click.option(
+            "--no-store", is_flag=True, help="Neither read nor write earlier results; the output is the same."
+        ),
+        click.option("--store", type=FILE, default=DEFAULT_STORE, show_default=True, help="Folder of earlier results."),
+        click.option(
+            "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Never changes a result."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
 def pipeline_option(function: Function) -> Function:
     """--pipeline, a file or a text."""
     text = (

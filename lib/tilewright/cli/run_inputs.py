@@ -17,11 +17,16 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def run_inputs(function: Function) -> Function:
     """--hardware, --workload, --mapping, --cns and --costs."""
+    costs = click.option(
+        "--costs", required=True, type=FILE, metavar="FOLDER", help="Folder with a cost table for each core."
+    )
+    cns = click.option("--cns", required=True, type=FILE, metavar="FOLDER", help="Folder with the CN graph.")
+    return system_descriptions(cns(costs(function)))
+
+
+def system_descriptions(function: Function) -> Function:
+    """--hardware, --workload and --mapping."""
     for option in (
-        click.option(
-            "--costs", required=True, type=FILE, metavar="FOLDER", help="Folder with a cost table for each core."
-        ),
-        click.option("--cns", required=True, type=FILE, metavar="FOLDER", help="Folder with the CN graph."),
         click.option("--mapping", required=True, type=FILE, help="Mapping file or artifact."),
         click.option("--workload", required=True, type=FILE, help="ONNX or YAML file, or artifact."),
         click.option(

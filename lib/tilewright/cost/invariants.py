@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from tilewright.cost.ledger import ROUNDING
 from tilewright.cost.problem import Problem
 from tilewright.cost.workspace import (
     ENERGY,
@@ -14,8 +15,6 @@ from tilewright.cost.workspace import (
     STALL,
     Workspace,
 )
-
-RELATIVE_TOLERANCE = 1e-9
 
 
 class InvariantError(RuntimeError):
@@ -48,7 +47,7 @@ def verify(problem: Problem, ws: Workspace) -> None:
         ("energy", totals[ENERGY], float(ws.terms[: problem.term_count].sum())),
         ("latency", totals[LATENCY], parts),
     ):
-        if not math.isclose(total, expected, rel_tol=RELATIVE_TOLERANCE, abs_tol=1e-12):
+        if not math.isclose(total, expected, rel_tol=ROUNDING, abs_tol=1e-12):
             violations.append(f"sum of {name}")
     if violations:
         raise InvariantError(f"impossible {', '.join(violations)} in the cost of a mapping")

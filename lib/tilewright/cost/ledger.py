@@ -3,6 +3,7 @@
 Who makes a term names it; everyone else iterates over the terms of a record or of a summary.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,8 @@ ARRAYS = "arrays"
 """The energy of all arrays of several cores."""
 ENERGY_KEY = "_energy_pj"
 """A term of the energy is `<term>_energy_pj` in files and tables."""
+ROUNDING = 1e-9
+"""Relative: how far sums of the same numbers, added up in another order, may differ."""
 _WORDS = {MAC: "MAC", "spatial_stall": "spatial stall", "temporal_stall": "temporal stall"} | {
     "onloading": "on-loading",
     "offloading": "off-loading",
@@ -29,6 +32,11 @@ def term_words(term: str) -> str:
 def term_phrase(term: str) -> str:
     """What a term is of, in a sentence."""
     return "the array" if term == MAC else term_words(term)
+
+
+def agree(one: float, other: float) -> bool:
+    """Whether a total and its parts are the same but for rounding."""
+    return math.isclose(one, other, rel_tol=ROUNDING, abs_tol=ROUNDING)
 
 
 def energy_columns(terms: Mapping[str, float]) -> dict[str, float]:

@@ -5,7 +5,7 @@ files.
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -177,7 +177,7 @@ class _Description:
     """Digest of the file with the columns."""
 
 
-_FIELDS = ("network", "layers", "stacks", "operands", "shapes", "links", "sources", "notices")
+_FIELDS = tuple(one.name for one in fields(_Description) if one.name != "columns")
 
 
 def write_cn_graph(graph: CnGraph, json_path: Path | str, npz_path: Path | str, provenance: dict[str, Any]) -> str:

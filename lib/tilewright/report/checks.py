@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from tilewright.cost.ledger import ACCESSES, energy_columns, energy_terms, term_phrase, term_words
+from tilewright.cost.ledger import ACCESSES, ROUNDING, agree, energy_columns, energy_terms, term_phrase, term_words
 from tilewright.cost.record import LayerRecord
 from tilewright.hardware.array_model import ArrayWork, array_model
 from tilewright.hardware.core import DIRECTIONS, Core, Memory
@@ -26,7 +26,6 @@ from tilewright.report.records import (
     work_text,
 )
 
-RELATIVE_TOLERANCE = 1e-9
 CoreCheck = Callable[[LayerRecord, Core], Iterator[str]]
 
 
@@ -95,13 +94,13 @@ def _energies(record: LayerRecord, core: Core) -> Iterator[str]:
             cost = memory.read_energy_pj if direction in ("tl", "th") else memory.write_energy_pj
             words = record.word_accesses[operand][level][direction]
             energy = record.energy_breakdown_pj[operand][level][direction]
-            if not math.isclose(energy, words * cost, rel_tol=RELATIVE_TOLERANCE, abs_tol=RELATIVE_TOLERANCE):
+            if not agree(energy, words * cost):
                 yield f"{energy} pJ for {words} words at {cost} pJ, {operand} at {name} {direction}"
     array = core.operational_array
     model, work = array_model(array), ArrayWork(record.layer.work, record.spatial_mapping)
     for term, expected in zip(model.terms, model.energies_pj(array, work), strict=True):
         found = record.energy_terms_pj.get(term, 0.0)
-        if not math.isclose(found, expected, rel_tol=RELATIVE_TOLERANCE):
+        if not math.isclose(found, expected, rel_tol=ROUNDING):
             yield f"energy of {term_phrase(term)} is {found} pJ, the operations give {expected}"
 
 
@@ -114,7 +113,7 @@ def _double_buffers(record: LayerRecord, core: Core) -> Iterator[str]:
         copies = 2 if _tile_is_replaced(record, operand, level) else 1
         filled[name] = filled.get(name, 0.0) + copies * share
     for name, share in filled.items():
-        if memories[name].force_double_buffering and share > 1 + RELATIVE_TOLERANCE:
+        if memories[name].force_double_buffering and share > 1 + ROUNDING:
             yield f"{name} would need {share:.6g} of its capacity to double-buffer"
 
 
@@ -193,14 +192,10 @@ def result(name: str, verified: str, violations: Sequence[str]) -> Check:
     return Check(name, False, shown + (f"; and {more} more" if more > 0 else ""))
 
 
-def _same(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=RELATIVE_TOLERANCE, abs_tol=RELATIVE_TOLERANCE)
-
-
 def _same_or_both_unknown(one: float | None, other: float | None) -> bool:
     if one is None or other is None:
         return one is other
-    return _same(one, other)
+    return agree(one, other)
 
 
 def _totals(record: LayerRecord) -> dict[str, float]:
@@ -236,7 +231,7 @@ def _mac_count(record: LayerRecord) -> Iterator[str]:
     if record.layer.work != expected:
         yield f"{work_text(record)} reported, the loop sizes give {expected:,}"
     for use, fraction in record.mac_utilization.items():
-        if fraction > 1 + RELATIVE_TOLERANCE:
+        if fraction > 1 + ROUNDING:
             yield f"MAC utilization {use} is {fraction}, more MACs than the array can do"
 
 
@@ -262,9 +257,9 @@ def _capacity(record: LayerRecord) -> Iterator[str]:
     uncounted = _uncounted_shares(record)
     for operand, level, memory in memory_levels(record):
         shared = record.memory_utilization[operand][level]
-        if shared - uncounted.get(memory, 0.0) > 1 + RELATIVE_TOLERANCE:
+        if shared - uncounted.get(memory, 0.0) > 1 + ROUNDING:
             yield f"{memory} is filled to {shared:.6g} of its capacity"
-        if not _same(shared, shares[memory]):
+        if not agree(shared, shares[memory]):
             yield f"{memory} is filled to {shared:.6g}, its operands add up to {shares[memory]:.6g}"
 
 
@@ -302,17 +297,17 @@ def _breakdowns(record: LayerRecord) -> Iterator[str]:
         ("energy-delay product", record.edp_pj_cycles, record.energy_pj * record.latency_cycles),
     )
     for what, total, parts in sums:
-        if not _same(total, parts):
+        if not agree(total, parts):
             yield f"{what} is {total}, its parts give {parts}"
 
 
 def _cycles(record: LayerRecord) -> Iterator[str]:
     parts = record.latency_breakdown_cycles
     passes = math.prod(size for _, size in record.loop_order) * record.cycles_per_operation
-    if not _same(parts["ideal"] + parts["spatial_stall"], passes):
+    if not agree(parts["ideal"] + parts["spatial_stall"], passes):
         yield f"{parts['ideal']} ideal and {parts['spatial_stall']} spatial-stall cycles for {passes} passes"
     stalls = [port.stall_slack_cycles for port in record.ports]
-    if stalls and not _same(parts["temporal_stall"], max(0, *stalls)):
+    if stalls and not agree(parts["temporal_stall"], max(0, *stalls)):
         yield f"temporal stall is {parts['temporal_stall']} cycles, the worst port has {max(0, *stalls)}"
 
 

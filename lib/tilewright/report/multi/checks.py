@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.cost.ledger import on_core_terms
+from tilewright.cost.ledger import ROUNDING, agree, on_core_terms
 from tilewright.fusion.graph import ORDERING, CnGraph
 from tilewright.report.checks import Check, result
 from tilewright.report.multi.summary import THIS_RUN, core_rows, link_rows, memory_rows
@@ -18,7 +18,6 @@ from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.models import CAUSAL
 from tilewright.scheduling.result import ScheduleArtifact
 
-_TOLERANCE = 1e-9
 _RULES = {
     "nodes": "each node runs once, on a core that can run it, long enough, after its predecessors",
     "cores": "no two nodes overlap on a core; streams last as long as their nodes",
@@ -74,7 +73,7 @@ def _rule_checks(artifact: ScheduleArtifact) -> list[Check]:
 def _same(one: Any, other: Any) -> bool:
     if one is None or other is None or isinstance(one, str):
         return bool(one == other)
-    return math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+    return agree(one, other)
 
 
 def _total_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Iterator[str]:
@@ -121,10 +120,10 @@ def _bound_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Ite
         ("energy_pj", artifact.schedule.energy_pj, bound["energy_pj"], own.energy_pj),
     ):
         for what, low in (("bound", over_all), ("bound of its allocation", of_own)):
-            if total < low * (1 - _TOLERANCE):
+            if total < low * (1 - ROUNDING):
                 yield f"{name} is {total}, below its {what}, {low}"
         # Work per core is a bound by weights that are searched, so only the other terms are comparable.
-        if name == "energy_pj" and of_own < over_all * (1 - _TOLERANCE):
+        if name == "energy_pj" and of_own < over_all * (1 - ROUNDING):
             yield f"the bound of the allocation on {name} is {of_own}, below that of all allocations, {over_all}"
 
 
@@ -185,7 +184,7 @@ def _use_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Itera
     for table, keys in (("cores", ("utilisation", "array_utilisation")), ("links", of_links)):
         for row in summary[table]:
             for key in keys:
-                if row[key] is not None and not 0 <= row[key] <= 1 + _TOLERANCE:
+                if row[key] is not None and not 0 <= row[key] <= 1 + ROUNDING:
                     yield f"{table} {row['name']}: {key} is {row[key]}"
     for row in summary["memories"]:
         if artifact.schedule_model == CAUSAL and row["peak_bits"] > row["capacity_bits"]:

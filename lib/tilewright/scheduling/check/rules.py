@@ -5,12 +5,12 @@ A transfer has its ends, path, rate, length, cause and broadcast checked. Logs o
 name what it has not, cannot be checked, which is told first.
 """
 
-import math
 from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.cost.ledger import agree
 from tilewright.scheduling.problem import OUTPUT_OPERAND, Booleans, Integers, SchedulingProblem
 from tilewright.scheduling.result import Records, Schedule, link_use, own_hops
 from tilewright.scheduling.state_record import (
@@ -303,9 +303,6 @@ def _out_of_range(name: str, log: Records, ranges: dict[str, int]) -> list[str]:
     ]
 
 
-_TOLERANCE = 1e-9
-
-
 def energy_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     """Bits over links and words of memories from the logs, energy from those, and the total from its parts."""
     system, graph = problem.system, problem.graph
@@ -328,9 +325,7 @@ def energy_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
         pairs.append((f"{name} memory", schedule.causes[name].memory_pj, float(memory_pj[i])))
     pairs.append(("total", schedule.energy_pj, sum(found for _, _, found in pairs)))
     return faults + [
-        f"energy {name} is {given} pJ, the logs say {found}"
-        for name, given, found in pairs
-        if not math.isclose(given, found, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+        f"energy {name} is {given} pJ, the logs say {found}" for name, given, found in pairs if not agree(given, found)
     ]
 
 

@@ -65,6 +65,13 @@ class OnnxNode:
             raise self.error(f"attribute '{name}' must be a list of integers")
         return tuple(attribute.ints)
 
+    def positive_integers(self, name: str, default: Shape, count: int) -> Shape:
+        """The attribute `name`, so many integers above 0. Raises InputError for any others."""
+        values = self.integers(name, default)
+        if len(values) != count or any(value < 1 for value in values):
+            raise self.error(f"attribute '{name}'", str(list(values)), f"{count} positive integers")
+        return values
+
     def text(self, name: str, default: str) -> str:
         """The string attribute `name`. Raises InputError when it is of another type."""
         if name not in self._attributes:

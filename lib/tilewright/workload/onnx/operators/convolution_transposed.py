@@ -250,7 +250,7 @@ def _geometry(op: Lowering) -> _Geometry:
         raise op.node.error("ranks of input, weights and output", f"{len(data)}, {len(weights)}, {len(out)}", "equal")
     groups = op.node.integer("group", 1)
     strides, dilations, kernel = (
-        _positive(op, name, default)
+        op.node.positive_integers(name, default, axes)
         for name, default in (("strides", (1,) * axes), ("dilations", (1,) * axes), ("kernel_shape", weights[2:]))
     )
     if kernel != weights[2:]:
@@ -262,13 +262,6 @@ def _geometry(op: Lowering) -> _Geometry:
         raise op.node.error("a tensor of this convolution is empty, or its batch differs", f"{list(data)}, {list(out)}")
     pads = _pads_before(op, data[2:], out[2:], kernel, strides, dilations)
     return _Geometry(data[0], groups, data[1], out[1], data[2:], out[2:], kernel, strides, dilations, pads)
-
-
-def _positive(op: Lowering, attribute: str, default: Shape) -> Shape:
-    values = op.node.integers(attribute, default)
-    if len(values) != len(default) or any(value < 1 for value in values):
-        raise op.node.error(f"attribute '{attribute}'", str(list(values)), f"{len(default)} positive integers")
-    return values
 
 
 def _pads_before(

@@ -34,9 +34,9 @@ def pool_windows(op: Lowering) -> PoolWindows:
     if axes not in _SPATIAL_NAMES or len(output) != len(data):
         allowed = "the same rank, 3 to 5"
         raise op.node.error("ranks of the input and output of a pool", f"{len(data)}, {len(output)}", allowed)
-    kernel = _positive(op, "kernel_shape", (), axes)
-    strides = _positive(op, "strides", (1,) * axes, axes)
-    dilations = _positive(op, "dilations", (1,) * axes, axes)
+    kernel = op.node.positive_integers("kernel_shape", (), axes)
+    strides = op.node.positive_integers("strides", (1,) * axes, axes)
+    dilations = op.node.positive_integers("dilations", (1,) * axes, axes)
     pads = op.node.integers("pads", (0,) * (2 * axes))
     if len(pads) != 2 * axes:
         raise op.node.error("attribute 'pads'", str(list(pads)), f"{2 * axes} integers")
@@ -66,13 +66,6 @@ def _in_order(op: Lowering, axes: Sequence[AxisIndex | str]) -> list[AxisIndex |
 
 def _is_channels_last(op: Lowering) -> bool:
     return op.node.proto.domain == CONTRIB_DOMAIN and has_channels_last(op.node.proto)
-
-
-def _positive(op: Lowering, attribute: str, default: Shape, axes: int) -> Shape:
-    values = op.node.integers(attribute, default)
-    if len(values) != axes or any(value < 1 for value in values):
-        raise op.node.error(f"attribute '{attribute}'", str(list(values)), f"{axes} positive integers")
-    return values
 
 
 @lowers("MaxPool", "AveragePool", "LpPool")

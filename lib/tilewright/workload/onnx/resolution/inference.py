@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import onnx
 from onnx import numpy_helper
 
-from tilewright.errors import InputError, Problem
+from tilewright.errors import InputError, Problem, some_of
 from tilewright.workload.onnx.resolution.checks import check_attributes, check_axes, check_values, known_attributes
 from tilewright.workload.onnx.resolution.custom import (
     CONTRIB_DOMAIN,
@@ -171,11 +171,6 @@ def _with_element_type(value: onnx.TypeProto, element_type: int) -> onnx.TypePro
     return copy
 
 
-def _listed(places: list[str]) -> str:
-    shown = ", ".join(places[:_MOST_PLACES])
-    return shown if len(places) <= _MOST_PLACES else f"{shown} and {len(places) - _MOST_PLACES} more"
-
-
 def _reason(node: onnx.NodeProto, error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = lines[0] if lines else type(error).__name__
@@ -212,7 +207,7 @@ class Inference:
 
     def notices(self) -> list[str]:
         """The remarks with their places."""
-        return [f"{text}: {_listed(list(places))}" for text, places in self.remarks.items()]
+        return [f"{text}: {some_of(list(places), _MOST_PLACES)}" for text, places in self.remarks.items()]
 
     def is_defined(self, item: PendingNode) -> bool:
         """Whether onnx knows the operator, so that the types of its inputs are needed."""
