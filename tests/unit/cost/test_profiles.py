@@ -2,11 +2,11 @@
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
+from tilewright.cost.record import Figures, LayerRecord, record_row
 from tilewright.errors import MappingError
 from tilewright.hardware.core import Core, Memory, OperationalArray, Port
 from tilewright.mapping.constraints import MappingConstraints, Unrolling
@@ -41,21 +41,22 @@ TPU: Example = (
 """The worked example of test_worked_example.py."""
 
 
-def result(example: Example, model: str = REFERENCE) -> dict[str, Any]:
+def result(example: Example, model: str = REFERENCE) -> LayerRecord:
     """The record of an example."""
     layer, core, unrolling, order = example
     return evaluate(layer, core, LINKS, unrolling, order, SearchOptions(model=model))
 
 
-def changes(example: Example, switch: str) -> tuple[dict[str, Any], dict[str, Any], set[str]]:
+def changes(example: Example, switch: str) -> tuple[LayerRecord, LayerRecord, set[str]]:
     """Records without and with a switch, and the fields in which they differ; parts of latency by name.
 
     Under `corrected` nothing differs: it is the profile that does not depend on the run's own.
     """
     before, after = result(example), result(example, f"{REFERENCE}+{switch}")
-    assert before.pop("model") != after.pop("model")
+    assert before.model != after.model
     assert before.corrected == after.corrected
-    flat = [{**r, **r.latency_breakdown_cycles, "latency_breakdown_cycles": 0} for r in (before, after)]
+    left_out = {"model": "", "latency_breakdown_cycles": 0}
+    flat = [{**record_row(r), **r.latency_breakdown_cycles, **left_out} for r in (before, after)]
     return before, after, {name for name in flat[0] if flat[0][name] != flat[1][name]}
 
 
@@ -102,19 +103,19 @@ def test_round_up_spatial_factors() -> None:
         gemm(K=49), register_core(array=(("D1", 16),)), (("D1", (("K", 16),)),), (("K", 4),)
     )  # fmt: skip
     before, after, changed = changes(example, "round_up_spatial_factors")
-    assert [r.spatial_levels["W"][0] for r in (before, after)] == [[["K", 12]], [["K", 13]]]
+    assert [r.spatial_levels["W"][0] for r in (before, after)] == [(("K", 12),), (("K", 13),)]
     assert [real_cycles(r, "top", "W", "tl") for r in (before, after)] == [6, 7]
     assert [r.latency_breakdown_cycles["onloading"] for r in (before, after)] == [7, 8]
     assert changed == LATENCY | {"spatial_levels", "ports", "onloading", "offloading"}
 
 
-def real_cycles(record: dict[str, Any], memory: str, operand: str, direction: str) -> int:
+def real_cycles(record: LayerRecord, memory: str, operand: str, direction: str) -> int:
     """Cycles of one transfer."""
     return next(
-        activity["real_cycles"]
+        activity.real_cycles
         for port in record.ports
-        for activity in port["activities"]
-        if (port["memory"], activity["operand"], activity["direction"]) == (memory, operand, direction)
+        for activity in port.activities
+        if (port.memory, activity.operand, activity.direction) == (memory, operand, direction)
     )
 
 
@@ -221,7 +222,7 @@ def test_whole_tiles() -> None:
 
 def test_whole_tiles_need_room() -> None:
     """B41: a memory of 20 bits does not hold the 3 weights of 8 bits that one of the passes needs, only 2.5 of them."""
-    assert result(lanes_for_weights(20))["energy_pj"] > 0
+    assert result(lanes_for_weights(20)).energy_pj > 0
     for model in (f"{REFERENCE}+whole_tiles", "corrected"):
         with pytest.raises(MappingError, match=r"'weights' is too small .* needs 24 bits, has 20"):
             result(lanes_for_weights(20), model)
@@ -278,8 +279,8 @@ def test_room_for_final_outputs() -> None:
         *((("D1", ()),), (("D", 8), ("C", 2))),
     )
     before, after, _ = changes(example, "room_for_final_outputs")
-    assert before.temporal_mapping["O"] == [[["D", 8], ["C", 2]], []]
-    assert after.temporal_mapping["O"] == [[], [["D", 8], ["C", 2]]]
+    assert before.temporal_mapping["O"] == ((("D", 8), ("C", 2)), ())
+    assert after.temporal_mapping["O"] == ((), (("D", 8), ("C", 2)))
     assert before.memory_utilization["O"][0] == 2.0
     assert after.memory_utilization["O"][0] <= 1.0
 
@@ -304,7 +305,7 @@ def test_ties_by_equation() -> None:
         for operands in (("I1", "I2"), ("I2", "I1")):
             core = single_lane(memory("buffer", 72, operands, ("D1",)))
             record = result((gemm(C=2, D=4, K=4), core, (("D1", ()),), (("C", 2), ("D", 4), ("K", 4))), model)
-            kept.append("".join(o for o in "IW" if record.temporal_mapping[o][1] == []))
+            kept.append("".join(o for o in "IW" if record.temporal_mapping[o][1] == ()))
     assert kept == ["I", "W", "I", "I"]
 
 
@@ -332,16 +333,16 @@ def test_corrected_of_worked_example() -> None:
     """All switches together, and the figures that stand beside every reference result, are those of `corrected`."""
     record = result(TPU, "corrected")
     assert (record.energy_pj, record.latency_cycles) == (3219863.68, 6265)
-    assert result(TPU)["corrected"] == {"energy_pj": 3219863.68, "latency_cycles": 6265}
+    assert result(TPU).corrected == Figures(3219863.68, 6265)
     every = result(TPU, REFERENCE + "".join(f"+{switch}" for switch in SWITCHES))
-    assert {**every, "model": ""} == {**record, "model": ""}
+    assert replace(every, model="") == replace(record, model="")
 
 
 # always ---------------------------------------------------------------------------------------------------------------
 
 
-def draw_record(data: st.DataObject, model: str) -> dict[str, Any] | None:
-    """The record of a random mapping, None where it does not fit."""
+def draw_record(data: st.DataObject, model: str) -> tuple[Layer, LayerRecord] | None:
+    """A layer and the record of a random mapping of it, None where it does not fit."""
     case = data.draw(cases())
     options = SearchOptions(model=model, temporal_mapping_type="even" if case.even else "uneven")
     try:
@@ -353,7 +354,7 @@ def draw_record(data: st.DataObject, model: str) -> dict[str, Any] | None:
         record = evaluate(case.layer, case.core, case.links, case.unrolling, order, options)
     except MappingError:
         return None
-    return record | {"layer_object": case.layer}
+    return case.layer, record
 
 
 @pytest.mark.parametrize("model", [REFERENCE, "corrected"])
@@ -362,9 +363,10 @@ def draw_record(data: st.DataObject, model: str) -> dict[str, Any] | None:
 def test_breakdowns_sum_and_nothing_is_negative(model: str, data: st.DataObject) -> None:
     """Energy by link and MACs sum to the total, parts of latency too; no figure is negative; no MAC works more than all
     the time."""
-    record = draw_record(data, model)
-    if record is None:
+    drawn = draw_record(data, model)
+    if drawn is None:
         return
+    _, record = drawn
     event("fits")
     links = [row for levels in record.energy_breakdown_pj.values() for row in levels]
     total = record.energy_terms_pj["mac"] + sum(value for row in links for value in row.values())
@@ -386,10 +388,12 @@ def test_breakdowns_sum_and_nothing_is_negative(model: str, data: st.DataObject)
 def test_memories_are_never_overfull(data: st.DataObject) -> None:
     """With factors that divide, what all operands keep in a memory is at most its size (one element more or less
     where fractional tiles are rounded)."""
-    record = draw_record(data, REFERENCE)
-    if record is None or any(f % 1 for levels in record.spatial_levels.values() for x in levels for _, f in x):
+    drawn = draw_record(data, REFERENCE)
+    if drawn is None:
         return
-    layer: Layer = record["layer_object"]
+    layer, record = drawn
+    if any(f % 1 for levels in record.spatial_levels.values() for x in levels for _, f in x):
+        return
     lanes: dict[str, int] = {}
     for factors in record.spatial_mapping.values():
         for dimension, factor in factors.items():
@@ -405,10 +409,10 @@ def test_memories_are_never_overfull(data: st.DataObject) -> None:
 @given(st.data())
 def test_corrected_never_reads_back_what_was_never_written(data: st.DataObject) -> None:
     """Under `corrected` no partial sum comes back at a level where no accumulation in time is left (V = 1)."""
-    record = draw_record(data, "corrected")
-    if record is None:
+    drawn = draw_record(data, "corrected")
+    if drawn is None:
         return
-    layer: Layer = record["layer_object"]
+    layer, record = drawn
     outputs = dict(layer.operand_dimensions)["O"]
     levels = record.temporal_mapping["O"]
     for m, words in enumerate(record.word_accesses["O"]):
