@@ -50,7 +50,7 @@ def test_final_outputs_reach_the_top_in_full_width() -> None:
     core = Core("one", OperationalArray((("D1", 1),), 1.0), (top,))
     case = problem(core, (("D1", ()),), (8, 8, 1, 16), C=2, D=1, K=1)
     record = record_of(case, "corrected", (("C", 2),), {"O": (1,), "I": (1,), "W": (1,)})
-    assert record.word_accesses["O"][0]["fl"] >= 16
+    assert record["word_accesses"]["O"][0]["fl"] >= 16
 
 
 def test_an_unrolling_by_one_means_nothing() -> None:
@@ -66,7 +66,7 @@ def test_an_unrolling_by_one_means_nothing() -> None:
     for factors in ((), (("C", 1),)):
         case = problem(core, (("D1", factors),), (8, 8, 16, 8), C=2, D=2, K=2)
         record = record_of(case, "corrected", order, boundaries)
-        figures.append((record.energy_pj, record.latency_cycles))
+        figures.append((record["energy_pj"], record["latency_cycles"]))
     assert figures[0] == figures[1]
 
 
@@ -78,7 +78,7 @@ def test_partial_sums_have_their_own_width() -> None:
     core = Core("lanes", OperationalArray((("D1", 2),), 1.0), (register, replace(register, name="next"), top))
     case = problem(core, (("D1", (("C", 2),)),), (8, 8, 16, 8), C=3, D=1, K=1)
     record = record_of(case, "corrected", (("C", 2),), {"O": (1, 1, 1), "I": (1,), "W": (1,)})
-    assert record.word_accesses["O"][1]["fl"] == 2 * 1.5
+    assert record["word_accesses"]["O"][1]["fl"] == 2 * 1.5
 
 
 def test_windows_of_lanes_cover_the_tensor() -> None:
@@ -90,4 +90,4 @@ def test_windows_of_lanes_cover_the_tensor() -> None:
     layer = convolution(OX=16, FX=3)
     case = Problem("conv", layer, core, LINKS, (("D1", (("FX", 3),)), ("D2", (("OX", 2),))), "corrected")
     record = record_of(case, "corrected", (("OX", 8),), {"O": (1,), "W": (1,), "I": (1, 1)})
-    assert record.word_accesses["I"][1]["tl"] >= 18
+    assert record["word_accesses"]["I"][1]["tl"] >= 18
