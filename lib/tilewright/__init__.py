@@ -24,7 +24,6 @@ enter(ENTRIES)
 _HOMES = {
     "tilewright.sources": ("parse_workload", "parse_accelerator", "parse_mapping"),
     "tilewright.api": (
-        "validate",
         "map_layer",
         "map_workload",
         "evaluate",
@@ -39,6 +38,8 @@ _HOMES = {
         "run_multi_core",
         "cost_table",
     ),
+    "tilewright.cli.parse": ("parse",),
+    "tilewright.cli.validate": ("validate",),
     "tilewright.cli.split": ("split",),
     "tilewright.cli.report": ("report",),
     "tilewright.cli.check": ("check",),
@@ -47,6 +48,12 @@ _HOMES = {
     "tilewright.cli.draw": ("draw",),
     "tilewright.cli.vary": ("vary",),
     "tilewright.cli.export": ("export",),
+    "tilewright.cli.list_options": ("options",),
+    "tilewright.cli.results": ("results",),
+    "tilewright.cli.store": ("store",),
+    "tilewright.cli.warm_up": ("warm_up",),
+    "tilewright.comparison.conformance": ("conformance",),
+    "tilewright.comparison.validation": ("validation",),
     "tilewright.search.options": ("SearchOptions",),
     "tilewright.errors": ("ArtifactError", "InputError", "MappingError", "Problem", "TilewrightError"),
 }

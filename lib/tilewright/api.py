@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.errors import Problem
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import MappingConstraints, Unrolling, as_unrolling
 from tilewright.sources import (
@@ -29,13 +28,6 @@ if TYPE_CHECKING:
     from tilewright.stages.pipeline import Pipeline
 
 Loops = Sequence[tuple[str, int]]
-
-
-def validate(path: FilePath) -> tuple[Problem, ...]:
-    """Everything that is wrong with a hardware, mapping or workload file (YAML or ONNX); () if nothing is."""
-    from tilewright.validate_files import validate_file
-
-    return tuple(validate_file(Path(path))[1])
 
 
 def map_layer(

@@ -1,22 +1,35 @@
 """The verbs of the command line as functions: the same names, the same results."""
 
+import importlib
 import inspect
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import tilewright
 from tilewright.cli.main import VERBS, main
+from tilewright.cli.parse import READERS
 
 from tests.unit.cli.multi_core import CORES, GA, HARDWARE, MAPPING, cut_and_cost, inputs, write_network
 
 PROJECT = Path(__file__).resolve().parents[2]
 TINY = PROJECT / "tests" / "workflow" / "tiny"
 HARDWARE_FILE = TINY / "hardware" / "wide.yaml"
-ONLY_COMMANDS = {"parse", "results", "store", "conformance", "validation", "warm-up"}
-"""Verbs that look after files, or compare; `parse` is `parse_accelerator`, `parse_workload`, `parse_mapping`."""
+OF_COMMANDS = {"verbose", "as_json", "help", "no_store"}
+"""Options that say what is printed; a function has no store unless it is given one."""
+OF_OBJECTS = {"map", "cns", "cost", "allocate", "schedule", "evaluate"}
+"""Verbs whose functions take and give what is in memory instead of the files of a command."""
+ONE_KEYWORD = dict.fromkeys(("dims", "input_shapes", "branches", "precision"), "network_options")
+"""Options of commands that are one keyword of functions."""
+
+
+def function_name(verb: str) -> str:
+    """As Python writes it."""
+    return verb.replace("-", "_")
 
 
 @pytest.fixture(scope="module")
@@ -41,13 +54,67 @@ def schedule(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in ONLY_COMMANDS])
+@pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_is_a_documented_function(verb: str) -> None:
     """Of the same name, also once the packages `cost` and `report` are imported."""
-    function = getattr(tilewright, verb)
+    function = getattr(tilewright, function_name(verb))
     assert inspect.isfunction(function)
     assert function.__doc__
-    assert f"`{verb}`" in (PROJECT / "docs" / "guide.md").read_text()
+    assert f"`{function_name(verb)}`" in (PROJECT / "docs" / "guide.md").read_text()
+
+
+def commands() -> Iterator[tuple[str, click.Command, Callable[..., Any]]]:
+    """Each verb with its command and its function; each kind of `parse`, each action of `store`."""
+    for verb in VERBS:
+        command, function = importlib.import_module(VERBS[verb][0]).command, getattr(tilewright, function_name(verb))
+        for name, part in getattr(command, "commands", {"": command}).items():
+            if verb not in OF_OBJECTS:
+                yield f"{verb} {name}".strip(), part, READERS[name] if verb == "parse" else function
+
+
+@pytest.mark.parametrize(("command", "function"), [pytest.param(*rest, id=verb) for verb, *rest in commands()])
+def test_every_option_is_a_keyword(command: click.Command, function: Callable[..., Any]) -> None:
+    """By the name that it has on the command line; functions take parameters of classes as settings."""
+    known = inspect.signature(function).parameters
+    has_settings = any(one.kind is one.VAR_KEYWORD for one in known.values())
+    for option in command.params:
+        names = {ONE_KEYWORD.get(str(option.name), str(option.name))}
+        names |= {text.lstrip("-").replace("-", "_") for text in option.opts}
+        of_class = has_settings and hasattr(option, "parameter")
+        assert of_class or not names.isdisjoint({*known, *OF_COMMANDS}), option.name
+
+
+def test_descriptions_are_parsed_by_their_kind(tmp_path: Path) -> None:
+    """The same artifacts as the command writes; an unknown kind or option is told."""
+    core = tilewright.parse("hardware", HARDWARE, tmp_path / "left.json", core="left")
+    assert core == tilewright.parse_accelerator(HARDWARE).distinct_cores["left"]
+    assert main(["parse", "hardware", HARDWARE, "--core", "left", "-o", str(tmp_path / "same.json")]) == 0
+    assert (tmp_path / "same.json").read_bytes() == (tmp_path / "left.json").read_bytes()
+    network = tilewright.parse("workload", TINY / "workload" / "two_layers.yaml", table=tmp_path / "layers.csv")
+    assert len((tmp_path / "layers.csv").read_text().splitlines()) == 1 + len(network.layers_in_order)
+    assert tilewright.parse("mapping", MAPPING) == tilewright.parse_mapping(MAPPING)
+    with pytest.raises(tilewright.InputError, match="kind: no such kind of file"):
+        tilewright.parse("hardwar", HARDWARE)
+    with pytest.raises(tilewright.InputError, match="cors: no such option"):
+        tilewright.parse("hardware", HARDWARE, cors=tmp_path)
+
+
+def test_files_are_looked_after(tmp_path: Path) -> None:
+    """Artifacts are verified, damaged ones deleted if asked for; several files are validated in one call."""
+    folder = tmp_path / "single" / "one"
+    folder.mkdir(parents=True)
+    (folder / "summary.json").write_text("no artifact")
+    with pytest.raises(tilewright.ArtifactError, match="damaged"):
+        tilewright.store("verify", tmp_path)
+    found = tilewright.store("verify", tmp_path, remove_damaged=True)
+    assert found == {"artifacts": 1, "damaged": [str(folder / "summary.json")]}
+    assert tilewright.store("verify", tmp_path) == {"artifacts": 0, "damaged": []}
+    with pytest.raises(tilewright.InputError, match="action: no such action"):
+        tilewright.store("collect")
+    assert tilewright.validate([HARDWARE, MAPPING]) == ()
+    assert tilewright.validate(MAPPING, "hardware")
+    assert tilewright.results(PROJECT / "config" / "config.yaml")["results"] == "results"
+    assert {"model", "objective"} <= {row["name"] for row in tilewright.options()}
 
 
 def test_packages_of_the_names_of_verbs_are_importable() -> None:

@@ -18,7 +18,7 @@ def command(verbose: bool, as_json: bool) -> None:
 
     Example: tilewright options --json
     """
-    rows = [*(_of_runs(flow, parameter) for flow in FLOWS for parameter in KEYS_OF[flow].values()), *_of_stages()]
+    rows = options()
     if as_json:
         echo_json(rows)
         return
@@ -28,6 +28,12 @@ def command(verbose: bool, as_json: bool) -> None:
         click.echo(f"    {row['sentence']}")
         default = "required" if row["default"] is None else f"default {row['default']}"
         click.echo(f"    {default}; allowed: {row['allowed']}; declared by {row['class']}")
+
+
+def options() -> list[dict[str, Any]]:
+    """All parameters of configurations, verbs and stages: a row for each key of a flow, then for each parameter that
+    stages alone have."""
+    return [*(_of_runs(flow, parameter) for flow in FLOWS for parameter in KEYS_OF[flow].values()), *_of_stages()]
 
 
 def _of_runs(flow: str, parameter: Parameter) -> dict[str, Any]:

@@ -1,10 +1,22 @@
 """`tilewright parse`: descriptions to artifacts. Each kind has a module, so that each has its own code digest."""
 
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from tilewright.cli.parse_hardware import hardware
-from tilewright.cli.parse_mapping import mapping
-from tilewright.cli.parse_workload import workload
+from tilewright.artifacts.canonical import FilePath
+from tilewright.cli.parse_hardware import hardware, read_hardware_file
+from tilewright.cli.parse_mapping import mapping, read_mapping_file
+from tilewright.cli.parse_workload import read_workload_file, workload
+from tilewright.errors import InputError, Problem
+from tilewright.parameters import unknown_names
+
+if TYPE_CHECKING:
+    from tilewright.hardware.core import Accelerator, Core
+    from tilewright.mapping.constraints import Mapping
+    from tilewright.workload.graph import Workload
 
 
 class _Kinds(click.Group):
@@ -24,6 +36,28 @@ def command() -> None:
     """
 
 
-command.add_command(hardware)
-command.add_command(workload)
-command.add_command(mapping)
+for _kind in (hardware, workload, mapping):
+    command.add_command(_kind)
+READERS: dict[str, "Callable[..., Accelerator | Core | Workload | Mapping]"] = {
+    "hardware": read_hardware_file,
+    "workload": read_workload_file,
+    "mapping": read_mapping_file,
+}
+
+
+def parse(
+    kind: str, file: FilePath, output: FilePath | None = None, **options: Any
+) -> "Accelerator | Core | Workload | Mapping":
+    """What the description in a file says, which is written to the artifact `output`, as the verb does.
+
+    `kind` is hardware, workload or mapping, and `options` are those of the verb for that kind: of hardware `cores` and
+    `core`, of a workload `coverage`, `table`, `graph`, `name`, `strict`, `network_options` and `model`. Raises
+    InputError with everything that is wrong with the file, and for another kind or option.
+    """
+    if kind not in READERS:
+        raise InputError([Problem("no such kind of file", path="kind", value=repr(kind), allowed=", ".join(READERS))])
+    read = READERS[kind]
+    unknown = unknown_names(options, [*inspect.signature(read).parameters][2:], "no such option", "none")
+    if unknown:
+        raise InputError(unknown)
+    return read(file, output, **options)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from tilewright.artifacts.canonical import FilePath
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import input_digest
 from tilewright.artifacts.envelope import is_artifact, write_document
@@ -31,6 +32,30 @@ def hardware(
 
     Example: tilewright parse hardware config/hardware/tpu_like.yaml -o accelerator.json
     """
+    accelerator, notices = _read(file)
+    echo_notices(notices)
+    found = _write(accelerator, file, output, cores, core)
+    if as_json:
+        echo_json(encode(found))
+    elif verbose or not (output or cores):
+        click.echo("\n".join(_core_lines(found) if isinstance(found, Core) else _lines(found, verbose)))
+
+
+def read_hardware_file(
+    file: FilePath,
+    output: FilePath | None = None,
+    *,
+    cores: FilePath | None = None,
+    core: str | None = None,
+) -> Accelerator | Core:
+    """The accelerator of a file, or its `core` of that name, written as an artifact if asked for; `cores` is a folder
+    for an artifact of each core file."""
+    accelerator, _ = _read(Path(file))
+    return _write(accelerator, Path(file), output, cores, core)
+
+
+def _read(file: Path) -> tuple[Accelerator, list[str]]:
+    """The accelerator of a file, and what is legal but unusual in it."""
     from tilewright.stages.base import run_stages
     from tilewright.stages.descriptions import Descriptions
     from tilewright.stages.hardware_parser import AcceleratorParser
@@ -38,20 +63,23 @@ def hardware(
     read: Descriptions = next(run_stages((AcceleratorParser(),), Descriptions(hardware=file)))
     accelerator = read.checked().accelerator
     assert accelerator is not None
-    echo_notices(list(read.notices))
+    return accelerator, list(read.notices)
+
+
+def _write(
+    accelerator: Accelerator, file: Path, output: FilePath | None, cores: FilePath | None, core: str | None
+) -> Accelerator | Core:
+    """Write the artifacts that are asked for; the accelerator, or its core that is."""
     chosen = _core_called(core, accelerator, file) if core is not None else None
     paths = _core_paths(file)
     if output and chosen is not None:
-        _write_core(output, core or "", chosen, paths)
+        _write_core(Path(output), core or "", chosen, paths)
     elif output:
-        _write_accelerator(output, accelerator, file, paths)
+        _write_accelerator(Path(output), accelerator, file, paths)
     if cores:
         for name, found in _distinct_cores(accelerator).items():
-            _write_core(cores / f"{name}.json", name, found, paths)
-    if as_json:
-        echo_json(encode(accelerator if chosen is None else chosen))
-    elif verbose or not (output or cores):
-        click.echo("\n".join(_lines(accelerator, verbose) if chosen is None else _core_lines(chosen)))
+            _write_core(Path(cores) / f"{name}.json", name, found, paths)
+    return accelerator if chosen is None else chosen
 
 
 def _core_paths(file: Path) -> dict[str, Path]:

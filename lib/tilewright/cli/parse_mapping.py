@@ -4,12 +4,13 @@ from pathlib import Path
 
 import click
 
+from tilewright.artifacts.canonical import FilePath
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import input_digest
 from tilewright.artifacts.envelope import write_document
 from tilewright.artifacts.provenance import provenance
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
-from tilewright.mapping.constraints import MappingConstraints
+from tilewright.mapping.constraints import Mapping, MappingConstraints
 
 
 @click.command()
@@ -21,20 +22,36 @@ def mapping(file: Path, output: Path | None, verbose: bool, as_json: bool) -> No
 
     Example: tilewright parse mapping config/mapping/tpu_like.yaml -o mapping.json
     """
+    parsed, notices = _read(file)
+    echo_notices(notices)
+    _write(parsed, file, output)
+    if as_json:
+        echo_json(encode(parsed))
+    elif verbose or not output:
+        click.echo("\n".join(_text(entry) for entry in parsed.entries))
+
+
+def read_mapping_file(file: FilePath, output: FilePath | None = None) -> Mapping:
+    """The mapping of a file, written as an artifact if asked for."""
+    parsed, _ = _read(Path(file))
+    _write(parsed, Path(file), output)
+    return parsed
+
+
+def _read(file: Path) -> tuple[Mapping, list[str]]:
+    """The mapping of a file, and what is legal but unusual in it."""
     from tilewright.stages.base import run_stages
     from tilewright.stages.descriptions import Descriptions, NetworkProblem
     from tilewright.stages.mapping_parser import MappingParser
 
     read: NetworkProblem = next(run_stages((MappingParser(),), Descriptions(mapping=file)))
-    parsed = read.mapping
-    echo_notices(list(read.notices))
+    return read.mapping, list(read.notices)
+
+
+def _write(parsed: Mapping, file: Path, output: FilePath | None) -> None:
     if output:
         made_by = provenance("parse_mapping", {"mapping": input_digest(file)})
-        write_document(output, "tilewright/mapping", encode(parsed), made_by)
-    if as_json:
-        echo_json(encode(parsed))
-    elif verbose or not output:
-        click.echo("\n".join(_text(entry) for entry in parsed.entries))
+        write_document(Path(output), "tilewright/mapping", encode(parsed), made_by)
 
 
 def _text(entry: MappingConstraints) -> str:

@@ -1,11 +1,11 @@
 """`tilewright parse workload`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.canonical import YAML_SUFFIXES
+from tilewright.artifacts.canonical import YAML_SUFFIXES, FilePath
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import input_digest
 from tilewright.artifacts.envelope import write_document
@@ -49,26 +49,14 @@ def workload(
 
     Example: tilewright parse workload config/workload/resnet18.onnx -o workload.json --graph resnet18.svg
     """
-    from tilewright.report.workload_tables import coverage_text, workload_table, workload_text
+    from tilewright.report.workload_tables import coverage_text, workload_text
 
-    parsed, coverage = _read(file, model, name, network_options)
+    parsed, coverage, notices = _read(file, model, name, network_options)
+    echo_notices(notices)
     if strict:
         _refuse_unsupported(coverage, file)
-    made_by = provenance(
-        "parse_workload", {"workload": input_digest(file)}, {"model": model, **network_options.stated()}
-    )
-    if output:
-        write_document(output, "tilewright/workload", encode(parsed), made_by)
-    if coverage_output:
-        write_document(coverage_output, "tilewright/coverage", coverage.to_dict(), made_by)
-    if table_output:
-        from tilewright.report.text_tables import write_csv
-
-        write_csv(workload_table(parsed), table_output)
-    if graph_output:
-        from tilewright.report.network_figure import write_network_figure
-
-        write_network_figure(parsed, graph_output)
+    made_by = _made_by(file, model, network_options)
+    _write(parsed, coverage, made_by, output, coverage_output, table_output, graph_output)
     if as_json:
         echo_json({"workload": encode(parsed), "coverage": coverage.to_dict()})
     elif verbose or not output:
@@ -76,7 +64,57 @@ def workload(
         click.echo(coverage_text(coverage), nl=False)
 
 
-def _read(file: Path, model: str, name: str, options: NetworkOptions) -> "tuple[Workload, Coverage]":
+def read_workload_file(
+    file: FilePath,
+    output: FilePath | None = None,
+    *,
+    coverage: FilePath | None = None,
+    table: FilePath | None = None,
+    graph: FilePath | None = None,
+    name: str = "",
+    strict: bool = False,
+    network_options: NetworkOptions | None = None,
+    model: str = CORRECTED.name,
+) -> Workload:
+    """The workload of a file; its artifact, coverage, table of layers and drawing are written if asked for."""
+    file, options = Path(file), network_options or NetworkOptions()
+    parsed, found, _ = _read(file, model, name, options)
+    if strict:
+        _refuse_unsupported(found, file)
+    _write(parsed, found, _made_by(file, model, options), output, coverage, table, graph)
+    return parsed
+
+
+def _made_by(file: Path, model: str, options: NetworkOptions) -> dict[str, Any]:
+    return provenance("parse_workload", {"workload": input_digest(file)}, {"model": model, **options.stated()})
+
+
+def _write(
+    parsed: Workload,
+    coverage: "Coverage",
+    made_by: dict[str, Any],
+    output: FilePath | None,
+    coverage_output: FilePath | None,
+    table_output: FilePath | None,
+    graph_output: FilePath | None,
+) -> None:
+    if output:
+        write_document(Path(output), "tilewright/workload", encode(parsed), made_by)
+    if coverage_output:
+        write_document(Path(coverage_output), "tilewright/coverage", coverage.to_dict(), made_by)
+    if table_output:
+        from tilewright.report.text_tables import write_csv
+        from tilewright.report.workload_tables import workload_table
+
+        write_csv(workload_table(parsed), Path(table_output))
+    if graph_output:
+        from tilewright.report.network_figure import write_network_figure
+
+        write_network_figure(parsed, Path(graph_output))
+
+
+def _read(file: Path, model: str, name: str, options: NetworkOptions) -> "tuple[Workload, Coverage, list[str]]":
+    """The workload of a file, what of it is costed, and what is legal but unusual."""
     from tilewright.profile import profile_by_name
     from tilewright.stages.base import run_stages
     from tilewright.stages.descriptions import Descriptions
@@ -88,13 +126,12 @@ def _read(file: Path, model: str, name: str, options: NetworkOptions) -> "tuple[
     read: Descriptions = next(run_stages((parser,), Descriptions(workload=file, network_options=options)))
     parsed = read.checked().network
     assert parsed is not None
-    echo_notices(list(read.notices))
     coverage = read.coverage
     if coverage is None:
         layers = [node.layer for node in parsed.nodes if node.layer]
         entries = [OperatorCoverage(layer.operator_type, MODELLED, 1, layer.mac_count, 0, None) for layer in layers]
         coverage = build_coverage(entries, read.notices)
-    return parsed, coverage
+    return parsed, coverage, list(read.notices)
 
 
 def _refuse_unsupported(coverage: "Coverage", file: Path) -> None:

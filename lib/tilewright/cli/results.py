@@ -4,10 +4,11 @@ What is not up to date is what `snakemake --summary` tells of the files of runs.
 """
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from tilewright.artifacts.canonical import canonical_text, write_atomically, writing
+from tilewright.artifacts.canonical import FilePath, canonical_text, write_atomically, writing
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.runs import UNFINISHED_KEYS
 from tilewright.configuration.run import Plan
@@ -28,23 +29,36 @@ def command(
 
     Example: tilewright results config/config.yaml
     """
-    from tilewright.cli.config import read_config
-    from tilewright.cli.results_place import claim
-
-    read = read_config(config)
-    if is_claimed:
-        with writing(read.results):
-            claim(read.results, [str(config)])
-    found = [] if plan is None else unfinished_runs(read, plan.read_text("utf-8"))
-    if output:
-        write_atomically(output, canonical_text(found) + "\n")
+    found = results(config, is_claimed, plan, output)
     if as_json:
-        unfinished = {} if plan is None else {"unfinished": found}
-        echo_json({"results": str(read.results), "logs": str(read.logs), **unfinished})
+        echo_json(found)
     elif not output:
-        click.echo(f"{read.results}\n{read.logs}")
-        for row in found:
+        click.echo(f"{found['results']}\n{found['logs']}")
+        for row in found.get("unfinished", ()):
             click.echo(f"{row['run']}: {row['state']}")
+
+
+def results(
+    config: FilePath, claim: bool = False, plan: FilePath | None = None, output: FilePath | None = None
+) -> dict[str, Any]:
+    """Where the results of a configuration file and their logs lie, as `results` and `logs`.
+
+    With `claim` the folder is made, and noted in it whose it is. `plan` is a file with what `snakemake --summary` says
+    of the configuration: `unfinished` are then the runs without a result that is up to date, also written to the JSON
+    file `output`. Raises InputError with everything that is wrong with the configuration.
+    """
+    from tilewright.cli import results_place
+    from tilewright.cli.config import read_config
+
+    read = read_config(Path(config))
+    if claim:
+        with writing(read.results):
+            results_place.claim(read.results, [str(config)])
+    found = [] if plan is None else unfinished_runs(read, Path(plan).read_text("utf-8"))
+    if output:
+        write_atomically(Path(output), canonical_text(found) + "\n")
+    unfinished = {} if plan is None else {"unfinished": found}
+    return {"results": str(read.results), "logs": str(read.logs), **unfinished}
 
 
 MISSING_DATE, UP_TO_DATE = "-", "no update"

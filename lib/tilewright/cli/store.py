@@ -3,17 +3,20 @@
 import re
 import zipfile
 import zlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
-from tilewright.artifacts.canonical import writing
+from tilewright.artifacts.canonical import FilePath, writing
 from tilewright.artifacts.digests import bytes_digest
 from tilewright.artifacts.envelope import REMEDY, read_artifact
 from tilewright.cli.options import DEFAULT_STORE, FILE, common_options, echo_json
 from tilewright.errors import ArtifactError, InputError, Problem
 from tilewright.steps import REPORT, STEPS
 
+DEFAULT_RESULTS = Path("results")
 ARTIFACT_PATTERNS = tuple(
     dict.fromkeys(
         re.sub(r"{\w+}", "*", path)
@@ -41,6 +44,15 @@ def gc(folder: Path, verbose: bool, as_json: bool) -> None:
 
     Example: tilewright store gc results/.store
     """
+    found = _collect(folder)
+    if as_json:
+        echo_json(found)
+    else:
+        click.echo(f"{folder}: deleted {found['files']} results, {found['bytes'] / 2**20:.1f} MiB")
+
+
+def _collect(folder: Path) -> dict[str, Any]:
+    """Delete a store: how many files of how many bytes there were. Raises InputError for a folder that is no store."""
     files = _store_files(folder)
     size = sum(path.stat().st_size for path in files)
     try:
@@ -50,10 +62,7 @@ def gc(folder: Path, verbose: bool, as_json: bool) -> None:
             place.rmdir()
     except OSError as error:
         raise InputError([Problem(f"cannot be deleted: {error.strerror}", str(error.filename))]) from error
-    if as_json:
-        echo_json({"files": len(files), "bytes": size})
-    else:
-        click.echo(f"{folder}: deleted {len(files)} results, {size / 2**20:.1f} MiB")
+    return {"files": len(files), "bytes": size}
 
 
 def _store_files(folder: Path) -> list[Path]:
@@ -104,7 +113,7 @@ def _digest_beside(path: Path) -> str:
 
 
 @command.command()
-@click.argument("folder", type=FILE, default=Path("results"))
+@click.argument("folder", type=FILE, default=DEFAULT_RESULTS)
 @click.option("--remove-damaged", is_flag=True, help="Delete damaged artifacts, so that the next run rebuilds them.")
 @common_options
 def verify(folder: Path, remove_damaged: bool, verbose: bool, as_json: bool) -> None:
@@ -112,24 +121,54 @@ def verify(folder: Path, remove_damaged: bool, verbose: bool, as_json: bool) -> 
 
     Example: tilewright store verify results
     """
+    found, problems = _verified(folder)
+    for path in _removed(found["damaged"]) if remove_damaged else ():
+        click.echo(f"removed {path}: it is damaged or of another version, and will be rebuilt", err=True)
+    if as_json:
+        echo_json(found)
+    elif verbose:
+        click.echo(f"{found['artifacts']} artifacts, {len(found['damaged'])} damaged")
+    if problems and not remove_damaged:
+        raise ArtifactError(problems)
+
+
+def _verified(folder: Path) -> tuple[dict[str, Any], list[Problem]]:
+    """How many artifacts there are and which of them are damaged, and what is wrong with those."""
     _check_folder(folder)
-    damaged: list[Path] = []
+    damaged: list[str] = []
     problems: list[Problem] = []
     paths = sorted(path for pattern in ARTIFACT_PATTERNS for path in folder.glob(pattern))
     for path in paths:
         try:
             _read(path)
         except ArtifactError as error:
-            damaged.append(path)
+            damaged.append(str(path))
             problems += error.problems
-    if remove_damaged:
-        for path in damaged:
-            with writing(path):
-                path.unlink()
-            click.echo(f"removed {path}: it is damaged or of another version, and will be rebuilt", err=True)
-    if as_json:
-        echo_json({"artifacts": len(paths), "damaged": [str(path) for path in damaged]})
-    elif verbose:
-        click.echo(f"{len(paths)} artifacts, {len(damaged)} damaged")
+    return {"artifacts": len(paths), "damaged": damaged}, problems
+
+
+def _removed(files: Sequence[str]) -> Iterator[str]:
+    """The files, each once it is deleted."""
+    for file in files:
+        with writing(Path(file)):
+            Path(file).unlink()
+        yield file
+
+
+def store(action: str, folder: FilePath | None = None, *, remove_damaged: bool = False) -> dict[str, Any]:
+    """Look after stored results, as the verb does: "gc" deletes a store, "verify" reads every artifact of a folder.
+
+    What was deleted, as `files` and `bytes`; or how many `artifacts` there are, and which are `damaged`. By default the
+    folder is that of the verb. Raises InputError for another action or a wrong folder, and ArtifactError for damaged
+    artifacts unless `remove_damaged` deletes them.
+    """
+    if action not in command.commands:
+        allowed = ", ".join(command.commands)
+        raise InputError([Problem("no such action", path="action", value=repr(action), allowed=allowed)])
+    if action == "gc":
+        return _collect(DEFAULT_STORE if folder is None else Path(folder))
+    found, problems = _verified(DEFAULT_RESULTS if folder is None else Path(folder))
     if problems and not remove_damaged:
         raise ArtifactError(problems)
+    list(_removed(found["damaged"]))
+    return found

@@ -1,9 +1,12 @@
 """`tilewright validate`: everything that is wrong with files, at once."""
 
+from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 
 import click
 
+from tilewright.artifacts.canonical import FilePath
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
 from tilewright.errors import InputError, Problem
 
@@ -19,28 +22,41 @@ def command(files: tuple[Path, ...], kind: str | None, verbose: bool, as_json: b
 
     Example: tilewright validate config/hardware/*.yaml config/mapping/*.yaml
     """
-    problems: list[Problem] = []
-    notices: list[str] = []
-    rows = []
-    for file in files:
-        found: list[Problem] = []
-        told = kind or ""
-        try:
-            told = kind or kind_of(file)
-            _validate(file, told, notices)
-        except InputError as error:
-            found = list(error.problems)
-        problems += found
-        rows.append({"file": str(file), "kind": told, "problems": [str(problem) for problem in found]})
+    checked = [(file, *validate_file(file, kind)) for file in files]
     if as_json:
-        echo_json(rows)
+        echo_json(
+            [{"file": str(file), "kind": told, "problems": list(map(str, found))} for file, told, found, _ in checked]
+        )
     else:
-        echo_notices(notices)
-        for row in rows:
-            if not row["problems"]:
-                click.echo(f"{row['file']}: {row['kind']}, no problems")
+        echo_notices([notice for *_, notices in checked for notice in notices])
+        for file, told, found, _ in checked:
+            if not found:
+                click.echo(f"{file}: {told}, no problems")
+    problems = [problem for _, _, found, _ in checked for problem in found]
     if problems:
         raise InputError(problems)
+
+
+def validate(files: FilePath | Sequence[FilePath], kind: str | None = None) -> tuple[Problem, ...]:
+    """Everything that is wrong with a file, or with several; () if nothing is.
+
+    Files are of hardware, a workload (YAML or ONNX), a mapping or a configuration, or artifacts: `kind` is one of
+    KINDS, None to tell it from their content.
+    """
+    given = [files] if isinstance(files, str | PathLike) else files
+    return tuple(problem for file in given for problem in validate_file(Path(file), kind)[1])
+
+
+def validate_file(file: Path, kind: str | None = None) -> tuple[str, list[Problem], list[str]]:
+    """Of which kind a file is ('' if that cannot be told), what is wrong with it, and what is legal but unusual."""
+    notices: list[str] = []
+    told = kind or ""
+    try:
+        told = kind or kind_of(file)
+        _validate(file, told, notices)
+    except InputError as error:
+        return told, list(error.problems), notices
+    return told, [], notices
 
 
 def kind_of(file: Path) -> str:

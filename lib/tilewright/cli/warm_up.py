@@ -68,15 +68,20 @@ def command(verbose: bool, as_json: bool) -> None:
 
     Example: tilewright warm-up
     """
+    warm_up()
+    if as_json:
+        echo_json({"ready": True})
+    else:
+        click.echo("ready")
+
+
+def warm_up() -> None:
+    """Map one tiny layer on one core and on two, which compiles everything and keeps it for later runs."""
     from tilewright.api import map_workload
     from tilewright.api_multi import run_multi_core
 
     map_workload([TINY_LAYER], TINY_HARDWARE, [TINY_MAPPING])
     run_multi_core([TINY_LAYER], _two_cores(), [TINY_MAPPING])
-    if as_json:
-        echo_json({"ready": True})
-    else:
-        click.echo("ready")
 
 
 def _two_cores() -> "MultiCoreAccelerator":

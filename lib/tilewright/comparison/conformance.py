@@ -1,11 +1,17 @@
 """`tilewright conformance`: comparison with numbers of the reference tool."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from tilewright.artifacts.canonical import FilePath
 from tilewright.cli.options import FILE, common_options, echo_json
-from tilewright.errors import InputError, Problem
+from tilewright.errors import Problems
+
+if TYPE_CHECKING:
+    from tilewright.comparison.reference_numbers import ConformanceReport
 
 
 @click.command()
@@ -19,26 +25,13 @@ def command(files: tuple[Path, ...], hardware_directory: Path | None, verbose: b
 
     Example: tilewright conformance tests/conformance/data/reference-points.jsonl.gz
     """
-    from tilewright.comparison.reference_numbers import compare_flow, compare_points, report_text
-    from tilewright.sources import existing_file
+    from tilewright.comparison.reference_numbers import report_text
 
-    problems: list[Problem] = []
-    for file in files:
-        try:
-            existing_file(file, "reference")
-        except InputError as error:
-            problems += error.problems
-    if problems:
-        raise InputError(problems)
     reports = []
-    for file in files:
-        directory = hardware_directory or next(
-            (parent / "hardware" for parent in file.resolve().parents if (parent / "hardware").is_dir()), Path()
-        )
-        compare = compare_flow if file.suffix == ".json" else compare_points
-        reports.append(compare(file, directory))
+    for file, report in _compared(files, hardware_directory):
+        reports.append(report)
         if verbose:
-            click.echo(f"{file.name}: {reports[-1].equal} of {reports[-1].points} equal", err=True)
+            click.echo(f"{file.name}: {report.equal} of {report.points} equal", err=True)
     if as_json:
         echo_json([report.__dict__ for report in reports])
     else:
@@ -46,4 +39,31 @@ def command(files: tuple[Path, ...], hardware_directory: Path | None, verbose: b
     return 0 if all(report.passed for report in reports) else 1
 
 
-__all__ = ["command"]
+def conformance(files: Sequence[FilePath], hardware_directory: FilePath | None = None) -> "list[ConformanceReport]":
+    """The comparison of each file of reference numbers, points (.jsonl, .jsonl.gz) or flow (.json), with our numbers.
+
+    Hardware files are in `hardware_directory`, or in the folder `hardware` beside a file. Raises InputError with every
+    file that is missing or wrong.
+    """
+    directory = None if hardware_directory is None else Path(hardware_directory)
+    return [report for _, report in _compared(tuple(map(Path, files)), directory)]
+
+
+def _compared(files: Sequence[Path], hardware_directory: Path | None) -> "Iterator[tuple[Path, ConformanceReport]]":
+    """Each file with its comparison, once it is made."""
+    from tilewright.comparison.reference_numbers import compare_flow, compare_points
+    from tilewright.sources import existing_file
+
+    told = Problems()
+    for file in files:
+        told.attempt(existing_file, file, "reference")
+    told.finish()
+    for file in files:
+        directory = hardware_directory or next(
+            (parent / "hardware" for parent in file.resolve().parents if (parent / "hardware").is_dir()), Path()
+        )
+        compare = compare_flow if file.suffix == ".json" else compare_points
+        yield file, compare(file, directory)
+
+
+__all__ = ["command", "conformance"]

@@ -1,12 +1,18 @@
 """`tilewright validation`: comparison with chips."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from tilewright.artifacts.canonical import FilePath
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
 from tilewright.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from tilewright.comparison.chips.comparison import CaseComparison
 
 
 @click.command()
@@ -23,21 +29,14 @@ def command(folder: Path, cases: tuple[str, ...], steps: bool, threads: int, ver
 
     Example: tilewright validation ../shared/validation --steps
     """
-    from tilewright.comparison.chips.case import find_cases, read_case
-    from tilewright.comparison.chips.comparison import as_plain, compare_case, comparison_text
+    from tilewright.comparison.chips.comparison import as_plain, comparison_text
 
     found = []
     problems: list[Problem] = []
-    for name, files in find_cases(folder, cases).items():
-        try:
-            compared = compare_case(read_case(name, files), threads, steps)
-        except InputError as error:
-            problems += [_of_case(problem, name, files.folder) for problem in error.problems]
-            continue
+    for compared in _compared(folder, cases, steps, threads, problems):
         found.append(compared)
-        problems += [Problem(text) for text in compared.problems]
         if verbose:
-            echo_notices([f"{name}: {notice}" for notice in compared.notices])
+            echo_notices([f"{compared.case}: {notice}" for notice in compared.notices])
     if as_json:
         echo_json([as_plain(case) for case in found])
     elif found:
@@ -47,6 +46,38 @@ def command(folder: Path, cases: tuple[str, ...], steps: bool, threads: int, ver
     return 0
 
 
+def validation(
+    folder: FilePath, cases: Sequence[str] = (), steps: bool = False, threads: int = 1
+) -> "list[CaseComparison]":
+    """The comparison of each published case in a folder: chip, reference tool, our model of it, our own model.
+
+    `cases` are the names of those to compare, () for all; `steps` adds the models between, one switch each. Raises
+    InputError with everything that is wrong with any case.
+    """
+    problems: list[Problem] = []
+    found = list(_compared(Path(folder), tuple(cases), steps, threads, problems))
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+def _compared(
+    folder: Path, cases: tuple[str, ...], steps: bool, threads: int, problems: list[Problem]
+) -> "Iterator[CaseComparison]":
+    """Each case that is sound, once it is compared; what is wrong with any is added to the problems."""
+    from tilewright.comparison.chips.case import find_cases, read_case
+    from tilewright.comparison.chips.comparison import compare_case
+
+    for name, files in find_cases(folder, cases).items():
+        try:
+            compared = compare_case(read_case(name, files), threads, steps)
+        except InputError as error:
+            problems += [_of_case(problem, name, files.folder) for problem in error.problems]
+            continue
+        problems += [Problem(text) for text in compared.problems]
+        yield compared
+
+
 def _of_case(problem: Problem, name: str, folder: Path) -> Problem:
     """A problem that says which case it is of."""
     if problem.file.startswith(str(folder)):
@@ -54,4 +85,4 @@ def _of_case(problem: Problem, name: str, folder: Path) -> Problem:
     return replace(problem, file=f"{name}, {problem.file}" if problem.file else name)
 
 
-__all__ = ["command"]
+__all__ = ["command", "validation"]

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from tilewright.cli.main import main
+from tilewright.cli.validate import validate_file
 from tilewright.errors import InputError, Problem
 from tilewright.sources import parse_accelerator
-from tilewright.validate_files import validate_file
 
 from tests.unit.hardware.system_cases import connected, core, memory, mesh, offchip, write
 

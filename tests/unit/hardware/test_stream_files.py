@@ -11,11 +11,11 @@ import pytest
 from onnx.helper import make_node
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.cli.main import main
+from tilewright.cli.validate import validate_file
 from tilewright.errors import InputError
 from tilewright.hardware.paths import path_table
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.sources import parse_accelerator
-from tilewright.validate_files import validate_file
 
 from tests.unit.hardware.system_cases import core, memory, write
 from tests.unit.workload.onnx.dependency_checks import build_model

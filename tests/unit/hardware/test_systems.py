@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.cli.main import main
+from tilewright.cli.validate import validate_file
 from tilewright.errors import ArtifactError, InputError
 from tilewright.hardware.core import single_core
 from tilewright.hardware.core_paths import core_file_names
@@ -14,7 +15,7 @@ from tilewright.hardware.paths import path_table
 from tilewright.hardware.source import read_accelerator_artifact
 from tilewright.hardware.system import Link, MultiCoreAccelerator, energy_per_bit_pj
 from tilewright.sources import parse_accelerator
-from tilewright.validate_files import schema_text, validate_file
+from tilewright.validate_files import schema_text
 
 from tests.unit.hardware.system_cases import MULTI, SHARED, connected, core, memory, mesh, offchip, read, write
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tilewright.validate_files import SCHEMAS, schema_text, validate_file, write_schemas
+from tilewright.cli.validate import validate_file
+from tilewright.validate_files import SCHEMAS, schema_text, write_schemas
 
 ROOT = Path(__file__).resolve().parents[3]
 CONFIGURED = [
@@ -81,5 +82,5 @@ def test_a_broken_onnx_file_is_a_list_of_problems(tmp_path: Path) -> None:
     file = tmp_path / "net.onnx"
     file.write_bytes(b"no model")
     kind, problems, _ = validate_file(file)
-    assert kind == "onnx"
+    assert kind == "workload"
     assert problems

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 import yaml
+from tilewright.cli.validate import validate_file
 from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.mapping.constraints import TemporalOrderingEntry
 from tilewright.mapping.yaml_reader import check_mapping_against_core, read_mapping
-from tilewright.validate_files import validate_file
 from tilewright.workload.yaml_reader import read_workload_yaml
 
 CONFORMANCE = Path(__file__).resolve().parents[3].parent / "shared" / "conformance"
