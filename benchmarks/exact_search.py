@@ -31,8 +31,8 @@ sys.path[:0] = [str(HERE), str(PROJECT / "lib")]
 from accelforge.setup_environment import NoSuitablePythonError, ensure_accelforge  # noqa: E402
 from child import run_child  # noqa: E402
 from layer_cases import ACCELERATORS, REPRESENTATIVE_LAYERS, layer_cases, peer_layer  # noqa: E402
+from tilewright.objectives import OBJECTIVES  # noqa: E402
 
-OBJECTIVES = ("latency", "energy", "EDP")
 PEER_RUNNER = HERE / "accelforge" / "runner.py"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 Row = dict[str, Any]
@@ -275,7 +275,7 @@ def write_csv(rows: list[Row], path: Path) -> None:
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--objective", choices=OBJECTIVES, default="latency")
+    parser.add_argument("--objective", choices=tuple(OBJECTIVES), default="latency")
     parser.add_argument("--accelerators", nargs="+", choices=ACCELERATORS, default=list(ACCELERATORS))
     parser.add_argument("--layers", nargs="*", default=[], help="names as network/layer; default all")
     parser.add_argument("--time-budget-s", type=float, default=30.0, help="of the exact search, for each layer")

@@ -19,10 +19,11 @@ from typing import Any
 
 from layer_cases import ACCELERATORS, LayerCase, layer_cases, loop_count
 from tilewright.errors import TilewrightError
+from tilewright.objectives import OBJECTIVES
 from tilewright.search.batch import OrderBatch, best_row, cost_orders, is_better
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.loma import loma_batches
-from tilewright.search.options import ALLOCATIONS, OBJECTIVES, SearchOptions
+from tilewright.search.options import ExactParameters, SearchOptions
 from tilewright.search.salsa import SalsaParameters, salsa_batches
 
 LPF_LIMIT = 6
@@ -32,12 +33,13 @@ SALSA_LARGE_BUDGET = 10
 """The larger budget of salsa, in multiples of the orders that loma looks at."""
 MINIMUM_CPU_SECONDS = 0.05
 """A search is repeated until this much CPU time was used, so that a short one is timed well."""
+ALLOCATIONS = ("greedy", "free")
 Search = Callable[[PreparedProblem], Iterator[OrderBatch]]
 
 
 def exact_search(case: LayerCase, allocation: str, objective: str, time_budget_s: float) -> Search:
     """Branch and bound over all orders; imported here, so that the rest can be measured without it."""
-    from tilewright.search.exact.search import ExactParameters, exact_batches
+    from tilewright.search.exact.search import exact_batches
 
     options = ExactParameters(objective, allocation, time_budget_s)
     return lambda problem: exact_batches(problem, case.constraints.temporal_ordering, options)
@@ -72,7 +74,7 @@ def run_search(case: LayerCase, search: Search, objective: str) -> dict[str, Any
 
 def value_of(costs: tuple[float, float], objective: str) -> float:
     """The objective from (energy, latency)."""
-    return {"energy": costs[0], "latency": costs[1], "EDP": costs[0] * costs[1]}[objective]
+    return OBJECTIVES[objective].value(*costs)
 
 
 def attempt(case: LayerCase, make_search: Callable[[], Search], objective: str) -> dict[str, Any]:
@@ -116,7 +118,7 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("accelerator", choices=ACCELERATORS)
-    parser.add_argument("--objective", choices=OBJECTIVES, default="latency")
+    parser.add_argument("--objective", choices=tuple(OBJECTIVES), default="latency")
     parser.add_argument("--layers", nargs="*", help="names as network/layer; default all")
     parser.add_argument("--time-budget-s", type=float, default=30.0, help="of the exact search, for each layer")
     arguments = parser.parse_args()

@@ -12,7 +12,7 @@ PACKAGE = Path(tilewright.__file__).parent
 LEVELS = (
     ("compiled", "errors", "operator_groups", "registry", "steps"),
     ("parameters", "record_pointer", "stage_table", "units", "yamlfile"),
-    ("profile",),
+    ("objectives", "profile"),
     ("file_kinds", "validation"),
     ("artifacts",),
     ("workload", "hardware"),

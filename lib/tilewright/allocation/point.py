@@ -1,9 +1,10 @@
 """Evaluated allocations, their Pareto front, and the rule by which one of them is chosen."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tilewright.allocation.space import Genome
+from tilewright.objectives import OBJECTIVES
 
 
 @dataclass(frozen=True)
@@ -31,36 +32,24 @@ class Evaluation:
 _Rank = tuple[float, int, float, Genome]
 
 
-def _by_latency(point: Evaluation) -> _Rank:
+def _rank(point: Evaluation, objective: str) -> _Rank:
     latency, energy = point.objectives
-    return (0.0, latency, energy, point.genome)
-
-
-def _by_energy(point: Evaluation) -> _Rank:
-    latency, energy = point.objectives
-    return (energy, latency, energy, point.genome)
-
-
-def _by_edp(point: Evaluation) -> _Rank:
-    latency, energy = point.objectives
-    return (float(f"{latency * energy:.12g}"), latency, energy, point.genome)
-
-
-_RANKS: dict[str, Callable[[Evaluation], _Rank]] = {"latency": _by_latency, "energy": _by_energy, "EDP": _by_edp}
+    value = OBJECTIVES[objective].value(energy, latency)
+    return (float(f"{value:.12g}"), latency, energy, point.genome)
 
 
 def ranked(points: Iterable[Evaluation], objective: str) -> list[Evaluation]:
     """Points by `objective`, best first, ties as in `choose`."""
-    return sorted(points, key=_RANKS[objective])
+    return sorted(points, key=lambda point: _rank(point, objective))
 
 
 def choose(points: Iterable[Evaluation], objective: str) -> Evaluation:
-    """The best point by `objective` (latency, energy or EDP).
+    """The best point by `objective`.
 
     Ties: least latency, then least energy, then the smallest genome (core numbers, first part first), so that the
     choice does not depend on the order in which allocations were evaluated.
     """
-    return min(points, key=_RANKS[objective])
+    return min(points, key=lambda point: _rank(point, objective))
 
 
 def pareto_front(points: Iterable[Evaluation]) -> tuple[Evaluation, ...]:
@@ -69,7 +58,7 @@ def pareto_front(points: Iterable[Evaluation]) -> tuple[Evaluation, ...]:
     Of points with equal latency and energy the one with the smallest genome stands for all.
     """
     front: list[Evaluation] = []
-    for point in sorted(points, key=_by_latency):
+    for point in ranked(points, "latency"):
         if not front or point.objectives[1] < front[-1].objectives[1]:
             front.append(point)
     return tuple(front)

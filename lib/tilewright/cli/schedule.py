@@ -16,8 +16,9 @@ from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
 from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.cli.run_inputs import input_digests, run_inputs
 from tilewright.errors import Problem, Problems
+from tilewright.objectives import Goal
 from tilewright.scheduling.settings import ScheduleSettings
-from tilewright.search.options import CnSearchOptions, Goal
+from tilewright.search.options import CnSearchOptions
 from tilewright.steps import ALLOCATION, SCHEDULE, SUMMARY, cost_table
 from tilewright.workload.network_options import NetworkOptions
 

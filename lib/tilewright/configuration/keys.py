@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from tilewright.allocation.options import AllocationParameters
 from tilewright.fusion.split_options import SplitOptions
 from tilewright.fusion.tiling_options import TilingOptions
+from tilewright.objectives import Goal
 from tilewright.parameters import Parameter, Parameters, parameters_of
 from tilewright.report.schedule_options import ScheduleFigureOptions
 from tilewright.scheduling.settings import ScheduleSettings
-from tilewright.search.options import CnSearchOptions, CoreSearchOptions, Goal, SearchOptions
+from tilewright.search.options import CnSearchOptions, CoreSearchOptions, SearchOptions
 from tilewright.steps import MULTI, SINGLE
 
 FLOWS = (SINGLE, MULTI)

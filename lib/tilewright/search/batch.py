@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
 from tilewright.cost.record import LoopOrder
 from tilewright.cost.workspace import FITS, new_workspace
 from tilewright.errors import MappingError
+from tilewright.objectives import ranking
 from tilewright.search.blocks import cost_rows, thread_block, write_block
 from tilewright.search.evaluate import Boundaries, PreparedProblem, boundary_array, check_order, failure_text
 from tilewright.search.loma_kernel import BATCH_ORDERS
@@ -138,19 +138,6 @@ def cost_orders(batch: OrderBatch) -> CostedBatch:
         failure,
         ratio,
     )
-
-
-Number = TypeVar("Number", float, np.ndarray)
-
-
-def ranking(objective: str, energy_pj: Number, latency_cycles: Number) -> tuple[Number, ...]:
-    """What mappings are compared by under an objective, the most important first; of one mapping or of columns.
-
-    The reference's rule: the objective, then (not for EDP) the other metric; the smaller wins, of equal ones the first.
-    """
-    if objective == "EDP":
-        return (latency_cycles * energy_pj,)
-    return (latency_cycles, energy_pj) if objective == "latency" else (energy_pj, latency_cycles)
 
 
 def first_of_the_best(columns: Sequence[np.ndarray]) -> int | None:

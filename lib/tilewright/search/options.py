@@ -5,25 +5,15 @@ Each class holds the parameters of a stage; the defaults are those of zigzag-dse
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from tilewright.errors import Problem
 from tilewright.mapping.boundary_kinds import TemporalMappingType
+from tilewright.objectives import Goal
 from tilewright.parameters import Check, Count, Parameters, PositiveCount, PositiveNumber
 from tilewright.profile import CORRECTED, ModelChoice, profile_by_name
 
 SearchEngine = Literal["loma", "salsa", "exact"]
-Objective = Literal["latency", "energy", "EDP"]
-OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
-"""Kernels know objectives by their place here."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Goal(Parameters):
-    """What a search goes by."""
-
-    objective: Objective = "latency"
-    """What is minimised: latency, energy or EDP (their product)."""
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

@@ -30,11 +30,12 @@ from tilewright.mapping.temporal import (
     order_pattern,
     prime_factors,
 )
+from tilewright.objectives import OBJECTIVES
 from tilewright.search.batch import OrderBatch, SearchStoppedError, cost_orders
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.loma import best_of_few_loops, layer_ordering, write_loops, write_pattern
 from tilewright.search.loma_kernel import STREAM_DTYPE, matches
-from tilewright.search.options import OBJECTIVES, SalsaParameters
+from tilewright.search.options import SalsaParameters
 from tilewright.search.salsa_kernel import CHAIN_DTYPE, anneal
 
 START_DRAWS = (1, 15, 240, 744)
@@ -262,11 +263,11 @@ class _Salsa:
         chain = new_record(CHAIN_DTYPE)
         write_loops(chain, self.space.prepared, self.space.loops, start.order)
         write_pattern(chain, self.space.pattern)
-        chain.objective = OBJECTIVES.index(self.options.objective)
+        powers = OBJECTIVES[self.options.objective]
+        chain.energy_power, chain.latency_power = powers.energy, powers.latency
         chain.best_order[:] = chain.order
         chain.best_energy_pj, chain.best_latency_cycles = start.energy_pj, start.latency_cycles
-        values = (start.latency_cycles, start.energy_pj, start.latency_cycles * start.energy_pj)
-        chain.current_value = values[chain.objective]
+        chain.current_value = powers.value(start.energy_pj, start.latency_cycles)
         chain.random_state = _random_state(self.options.seed, restart, "chain")
         chain.temperature = self.options.salsa_start_temperature
         chain.cooling = COOLING ** min(1.0, REFERENCE_ITERATIONS / self.options.salsa_iteration_number)

@@ -9,14 +9,14 @@ from tilewright.cost.kernel import evaluate_order
 from tilewright.cost.problem import MAX_LOOPS
 from tilewright.cost.workspace import ENERGY, FITS, LATENCY
 from tilewright.search.loma_kernel import matches
+from tilewright.search.objective_kernel import POWER_FIELDS, ranks_before, value_of
 
-LATENCY_OBJECTIVE, ENERGY_OBJECTIVE, EDP_OBJECTIVE = range(3)
 PROPOSALS = 64
 """Neighbours drawn until one matches the pattern; an iteration in which none does looks at no neighbour."""
 
 CHAIN_DTYPE = np.dtype(
     [
-        ("objective", np.int64),
+        *POWER_FIELDS,
         ("length", np.int64),  # loops of an order
         ("loop_dimension", np.int64, (MAX_LOOPS,)),  # [loop]
         ("loop_size", np.int64, (MAX_LOOPS,)),  # [loop]
@@ -141,11 +141,7 @@ def anneal(problem, ws, chain, count):
 @kernel
 def accept(ws, chain):
     """Whether the chain goes to the neighbour: always if it is no worse, else by chance, less likely when colder."""
-    value = ws.totals[LATENCY]
-    if chain.objective == ENERGY_OBJECTIVE:
-        value = ws.totals[ENERGY]
-    elif chain.objective == EDP_OBJECTIVE:
-        value = ws.totals[LATENCY] * ws.totals[ENERGY]
+    value = value_of(chain, ws.totals[ENERGY], ws.totals[LATENCY])
     gain = chain.current_value / value - 1.0
     if value > chain.current_value and random_fraction(chain) >= math.exp(gain / chain.temperature):
         return False
@@ -155,18 +151,10 @@ def accept(ws, chain):
 
 @kernel
 def keep_better(ws, chain):
-    """Keep where the chain is if it is the best so far: smaller objective, then (not for EDP) the other metric."""
+    """Keep where the chain is if it is the best so far."""
     energy = ws.totals[ENERGY]
     latency = ws.totals[LATENCY]
-    best_energy = chain.best_energy_pj
-    best_latency = chain.best_latency_cycles
-    if chain.objective == LATENCY_OBJECTIVE:
-        better = latency < best_latency or (latency == best_latency and energy < best_energy)
-    elif chain.objective == ENERGY_OBJECTIVE:
-        better = energy < best_energy or (energy == best_energy and latency < best_latency)
-    else:
-        better = latency * energy < best_latency * best_energy
-    if better:
+    if ranks_before(chain, energy, latency, chain.best_energy_pj, chain.best_latency_cycles):
         chain.best_energy_pj = energy
         chain.best_latency_cycles = latency
         for i in range(chain.length):

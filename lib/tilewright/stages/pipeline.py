@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from tilewright import steps
 from tilewright.errors import InputError, KeyPath, Problem, nearest_name
-from tilewright.search.options import OBJECTIVES, CoreSearchOptions, SearchEngine, SearchOptions
+from tilewright.objectives import OBJECTIVES
+from tilewright.search.options import CoreSearchOptions, SearchEngine, SearchOptions
 from tilewright.stages.base import Control, Same, Stage, Types, run_stages, type_name
 from tilewright.stages.catalogue import CATALOGUES
 from tilewright.stages.descriptions import Descriptions, NetworkProblem
@@ -130,13 +131,9 @@ def _nearest_place(placed: list[Placed], index: int) -> KeyPath:
     return next((placed[other].entry.place for other in others if placed[other].entry.place), ())
 
 
-def _stage_named(prefix: str, value: str) -> str:
-    return f"{prefix}{value[0].upper()}{value[1:]}"
-
-
-REDUCTION_OF = {objective: _stage_named("Minimal", objective) for objective in OBJECTIVES}
+REDUCTION_OF = {objective: f"Minimal{objective[0].upper()}{objective[1:]}" for objective in OBJECTIVES}
 """Objective -> the stage that keeps the best."""
-MAPPER_OF = {engine: _stage_named("", engine) for engine in get_args(SearchEngine)}
+MAPPER_OF = {engine: engine.capitalize() for engine in get_args(SearchEngine)}
 """Search engine -> the stage that hands on loop orders."""
 
 

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tilewright.search.batch import CostedBatch, first_of_the_best, ranking
+from tilewright.objectives import ranking
+from tilewright.search.batch import CostedBatch, first_of_the_best
 from tilewright.search.summary import summarize
 from tilewright.stages.base import Rest, Stage
 from tilewright.stages.data_locality import locality_summary
@@ -75,8 +76,16 @@ class Reduction(Stage):
         return (None, ()) if row is None else (row, tuple(float(column[row]) for column in columns))
 
 
+class _OfObjective(Reduction):
+    """Keeps the best by the objective that it names."""
+
+    def rank(self, costs: CostedBatch) -> Sequence[np.ndarray]:
+        """The objective, then the metric that it leaves out."""
+        return ranking(self.minimises, costs.energy_pj, costs.latency_cycles)
+
+
 @dataclass(frozen=True)
-class MinimalLatency(Reduction):
+class MinimalLatency(_OfObjective):
     """Keeps the mapping with the fewest cycles; of equal ones that with less energy, then the first found.
 
     Example: [Sum, Workload, MinimalLatency, SpatialMappingGenerator, SpatialMappingConversion, Loma, CostModel]
@@ -85,13 +94,9 @@ class MinimalLatency(Reduction):
     minimises = "latency"
     stands_for = "MinimalLatencyStage"
 
-    def rank(self, costs: CostedBatch) -> Sequence[np.ndarray]:
-        """Latency, then energy."""
-        return ranking(self.minimises, costs.energy_pj, costs.latency_cycles)
-
 
 @dataclass(frozen=True)
-class MinimalEnergy(Reduction):
+class MinimalEnergy(_OfObjective):
     """Keeps the mapping with the least energy; of equal ones that with fewer cycles, then the first found.
 
     Example: {replace: MinimalLatency, stage: MinimalEnergy}
@@ -100,13 +105,9 @@ class MinimalEnergy(Reduction):
     minimises = "energy"
     stands_for = "MinimalEnergyStage"
 
-    def rank(self, costs: CostedBatch) -> Sequence[np.ndarray]:
-        """Energy, then latency."""
-        return ranking(self.minimises, costs.energy_pj, costs.latency_cycles)
-
 
 @dataclass(frozen=True)
-class MinimalEDP(Reduction):
+class MinimalEDP(_OfObjective):
     """Keeps the mapping with the smallest product of energy and cycles; of equal ones the first found.
 
     Example: {replace: MinimalLatency, stage: MinimalEDP}
@@ -114,10 +115,6 @@ class MinimalEDP(Reduction):
 
     minimises = "EDP"
     stands_for = "MinimalEDPStage"
-
-    def rank(self, costs: CostedBatch) -> Sequence[np.ndarray]:
-        """The product of latency and energy."""
-        return ranking(self.minimises, costs.energy_pj, costs.latency_cycles)
 
 
 @dataclass(frozen=True)

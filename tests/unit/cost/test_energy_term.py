@@ -10,6 +10,7 @@ from tilewright.cost.energy_terms import ENERGY_TERMS, TermCost
 from tilewright.cost.record import LayerRecord, record_of_row, record_row
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import Mapping, MappingConstraints, Unrolling
+from tilewright.objectives import OBJECTIVES
 from tilewright.registry import enter, withdraw
 from tilewright.report.checks import check_run, failure_message
 from tilewright.report.figures import energy_figure
@@ -17,7 +18,7 @@ from tilewright.report.multi.energy_figure import on_core_parts
 from tilewright.report.multi.use_tables import core_use_rows
 from tilewright.report.tables import layer_table, summary_row
 from tilewright.scheduling.core_costs import read_core_costs
-from tilewright.search.options import OBJECTIVES, SearchOptions
+from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_layer, map_workload
 from tilewright.workload.layer import Layer
 

@@ -13,12 +13,13 @@ from tilewright.hardware.core import OperationalArray
 from tilewright.hardware.system import core_area
 from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.mapping.constraints import Mapping, MappingConstraints
+from tilewright.objectives import OBJECTIVES
 from tilewright.registry import enter, withdraw
 from tilewright.report.checks import check_run, failure_message
 from tilewright.report.figures import energy_figure
 from tilewright.report.tables import layer_table, summary_row
 from tilewright.search.evaluate import evaluate
-from tilewright.search.options import OBJECTIVES, SearchOptions
+from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_layer, map_workload
 
 from tests.unit.cost.engine_cases import LINKS, constraints, gemm, network, register_core

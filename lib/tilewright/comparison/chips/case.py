@@ -16,8 +16,8 @@ from tilewright.allocation.options import AllocationOptions
 from tilewright.errors import InputError, Problem, Problems, nearest_name
 from tilewright.fusion.tiling import BY_LAYER
 from tilewright.fusion.tiling_options import TilingOptions
+from tilewright.objectives import Objective
 from tilewright.scheduling.options import CandidateSelection
-from tilewright.search.options import Objective
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.multi.problem import SystemProblem, read_system_problem
 from tilewright.validation import Count, Entry, PositiveCount, validate

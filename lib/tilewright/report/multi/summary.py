@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.hardware.system import MultiCoreAccelerator, system_area
+from tilewright.objectives import OBJECTIVES
 from tilewright.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.problem import Integers
@@ -201,10 +202,10 @@ def baseline_rows(summary: Summary, layer_by_layer: Summary | None, singles: Seq
     a row needs as this run. `energy_parts_pj` is the energy by cause.
     """
     rows = []
-    key = {"latency": "latency_cycles", "energy": "energy_pj"}.get(summary["objective"], "edp")
+    objective = OBJECTIVES.get(summary["objective"], OBJECTIVES["EDP"])
     bound = (layer_by_layer or {}).get("lower_bound")
     if singles:
-        best = min(singles, key=lambda row: (row[key], row["core"]))
+        best = min(singles, key=lambda row: (objective.value(row["energy_pj"], row["latency_cycles"]), row["core"]))
         rows.append(
             {"name": SINGLE_CORE, "core": best["core"], "core_name": best["core_name"], **_figures(best, bound)}
         )

@@ -22,7 +22,7 @@ from tilewright.cost.loading_kernel import (
 )
 from tilewright.hardware.core import FL, TH, TL
 from tilewright.search.exact.labels_kernel import effective_bits_of
-from tilewright.search.exact.lattice_record import ENERGY_OVER_TIME, LINK_TL, MAX_BUSY_PORTS
+from tilewright.search.exact.lattice_record import LINK_TL, MAX_BUSY_PORTS
 from tilewright.search.exact.open_kernel import (
     bound_ports,
     bound_top,
@@ -35,7 +35,7 @@ from tilewright.search.exact.open_kernel import (
     load_of_open,
 )
 from tilewright.search.exact.tables_kernel import direction_of
-from tilewright.search.salsa_kernel import ENERGY_OBJECTIVE, LATENCY_OBJECTIVE
+from tilewright.search.objective_kernel import root, value_of
 
 ENDLESS = 1e18
 TOLERANCE = 1e-9
@@ -288,19 +288,12 @@ def shrinking_ports(problem, ws, x):
 @kernel
 def longest_computation(problem, x, energy):
     """Cycles beyond which a completion, of at least that energy, cannot be better than the best known mapping."""
-    if x.objective == LATENCY_OBJECTIVE:
-        return min(ENDLESS, x.best_latency)
-    if x.objective == ENERGY_OVER_TIME:
-        return min(ENDLESS, max(0.0, x.best - energy) / problem.energy_pj_a_cycle)
-    return min(ENDLESS, x.best / energy)
-
-
-@kernel
-def value_of(x, energy, latency):
-    """Value of the objective."""
-    if x.objective == LATENCY_OBJECTIVE:
-        return latency
-    return energy if x.objective == ENERGY_OBJECTIVE or x.objective == ENERGY_OVER_TIME else energy * latency
+    if x.latency_power == 0:
+        return min(ENDLESS, max(0.0, root(x.best, x.energy_power) - energy) / problem.energy_pj_a_cycle)
+    power = x.best
+    for _ in range(x.energy_power):
+        power /= energy
+    return min(ENDLESS, root(power, x.latency_power))
 
 
 @kernel
@@ -374,8 +367,11 @@ def bound_child(problem, ws, x, placed):
                 gather_candidates(problem, x, o, placed)
     energy = bound_energy(problem, x)
     x.child_energy_bound = energy
-    if x.objective == ENERGY_OBJECTIVE or energy == math.inf:
+    if energy == math.inf:
         x.child_bound = energy
+        return
+    if not x.latency_counts:
+        x.child_bound = value_of(x, energy, 1.0)
         return
     latency = bound_latency(problem, ws, x, energy)
     x.child_latency_bound = latency

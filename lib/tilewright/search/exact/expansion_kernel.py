@@ -13,7 +13,7 @@ from tilewright.cost.kernel import evaluate_allocation, evaluate_order
 from tilewright.cost.problem import IRRELEVANT, PARTIAL, RELEVANT
 from tilewright.cost.workspace import ENERGY, FITS, LATENCY
 from tilewright.mapping.temporal import ANY
-from tilewright.search.exact.bounds_kernel import TOLERANCE, bound_child, is_beaten, value_of
+from tilewright.search.exact.bounds_kernel import TOLERANCE, bound_child, is_beaten
 from tilewright.search.exact.labels_kernel import (
     hash_child,
     keeps_sums,
@@ -29,6 +29,7 @@ from tilewright.search.exact.rules_kernel import ROUNDING, mark_greedy, mark_mem
 from tilewright.search.exact.sums_kernel import sum_elements, sum_up
 from tilewright.search.exact.tables_kernel import count_at, fill_point, least_bits_of, symbol_at, tile_bits_of
 from tilewright.search.loma_kernel import matches
+from tilewright.search.objective_kernel import value_of
 
 REFUSED = -1
 """An order that does not match the temporal ordering."""

@@ -9,7 +9,6 @@ from tilewright.cost.loading_kernel import computing_transfers
 from tilewright.cost.problem import PARTIAL
 from tilewright.search.exact.lattice_record import CLASS_SLOTS, PATH_WORDS
 from tilewright.search.exact.tables_kernel import direction_of, storage_bits
-from tilewright.search.salsa_kernel import ENERGY_OBJECTIVE
 
 EARLY = 1 << 62
 """Marks in `key_runs` that the level above may begin early; the runs, and stalls, are smaller."""
@@ -163,7 +162,7 @@ def set_keys(problem, x):
             number += keeps_sums(x, OUTPUT_INDEX, x.boundary_level[b])
         if x.wide_final and x.boundary_operand[b] == OUTPUT_INDEX and begins_early(x, x.boundary_level[b]):
             x.child_key_runs[b] = EARLY
-        if x.objective == ENERGY_OBJECTIVE:
+        if not x.latency_counts:
             x.child_key[b] = number if x.shares[b] and partner_is_open(problem, x, b) else 0
             continue
         x.child_key[b] = number
@@ -177,7 +176,7 @@ def set_keys(problem, x):
 @kernel
 def run_number(problem, x, kind, product, level, o):
     """The run of the level being filled as far as it can matter."""
-    if x.objective == ENERGY_OBJECTIVE or x.always_buffered[problem.level_memory[o, level]]:
+    if not x.latency_counts or x.always_buffered[problem.level_memory[o, level]]:
         return 0
     if kind == PARTIAL or kind < 0:
         return 1
@@ -189,7 +188,7 @@ def stationary_number(x, o, point):
     """The stationarity of an input as far as it can matter."""
     if point < 0:
         return -1
-    return 0 if x.objective == ENERGY_OBJECTIVE else x.array_count[o, point]
+    return 0 if not x.latency_counts else x.array_count[o, point]
 
 
 @kernel
@@ -254,7 +253,7 @@ def same_as_child(problem, x, g, i):
 @kernel
 def tile_matters(x, b):
     """Whether the tile as the allocator counts it can matter once boundary `b` is closed."""
-    return x.shares[b] or x.objective == ENERGY_OBJECTIVE
+    return x.shares[b] or not x.latency_counts
 
 
 @kernel
@@ -268,7 +267,7 @@ def periods_of(x, b, q, point):
 def hash_numbers(x, b, row, point):
     """A hash of some of what `same_numbers` compares: of all whole numbers."""
     number = mix(1469598103934665603, int(x.elements[row, point]) if tile_matters(x, b) else 0)
-    if x.objective == ENERGY_OBJECTIVE:
+    if not x.latency_counts:
         return number
     number = mix(number, x.tile_bits[b, point])
     if not x.simple[b]:
@@ -285,7 +284,7 @@ def same_numbers(x, b, row, point, other):
     """True if boundary `b` has the same numbers at both points."""
     if tile_matters(x, b) and x.elements[row, point] != x.elements[row, other]:
         return False
-    if x.objective == ENERGY_OBJECTIVE:
+    if not x.latency_counts:
         return True
     if x.tile_bits[b, point] != x.tile_bits[b, other]:
         return False

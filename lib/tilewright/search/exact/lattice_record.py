@@ -7,9 +7,8 @@ through what its closed levels have fixed; a label is one such state. docs/exact
 import numpy as np
 
 from tilewright.cost.problem import MAX_LEVELS, MAX_LOOPS, MAX_MEMORIES, MAX_OPERANDS, MAX_PORTS
+from tilewright.search.objective_kernel import POWER_FIELDS
 
-ENERGY_OVER_TIME = 3
-"""Objective besides those of the other searches: an energy that also grows with latency, so that both count."""
 MAX_SYMBOLS = 24
 """Distinct (loop dimension, prime factor) pairs."""
 MAX_LATTICE = 1 << 17
@@ -39,7 +38,8 @@ LINK_TH, LINK_FH, LINK_TL, LINK_FL = range(4)
 # not used.
 
 TASK_FIELDS = (
-    ("objective", np.int64),
+    *POWER_FIELDS,
+    ("latency_counts", np.int8),  # in the objective, or in an energy that grows with latency
     ("free", np.int8),  # boundaries chosen by the search, not by the reference's allocator
     ("wide_final", np.int8),  # free: final outputs need more room than partial sums, so levels begin early
     ("symbol_count", np.int64),

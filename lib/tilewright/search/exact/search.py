@@ -20,6 +20,7 @@ from tilewright.cost.workspace import WORKSPACE_DTYPE, Workspace, new_workspace
 from tilewright.errors import MappingError
 from tilewright.mapping.constraints import TemporalOrderingEntry
 from tilewright.mapping.temporal import GAP, LoopMultiset, OrderPattern, loop_multiset, order_pattern
+from tilewright.objectives import OBJECTIVES
 from tilewright.search.batch import OrderBatch, SearchStoppedError
 from tilewright.search.evaluate import Boundaries, PreparedProblem
 from tilewright.search.exact.bounds_kernel import TOLERANCE
@@ -27,7 +28,7 @@ from tilewright.search.exact.expansion_kernel import begin, expand_labels, next_
 from tilewright.search.exact.lattice_record import EXACT_DTYPE, LABEL_FIELDS, LABELS, PATH_BITS, PATH_SYMBOLS
 from tilewright.search.exact.tables import TABLE_STEPS, new_search, truncates_by_order
 from tilewright.search.loma import FEW_LOOPS, best_of_few_loops, layer_ordering, loma_batches, write_pattern
-from tilewright.search.options import OBJECTIVES, ExactParameters
+from tilewright.search.options import ExactParameters
 
 WIDTHS = (8, 64, 512, 16384, LABELS)
 """Labels of a generation that go on, round after round; narrow rounds find good mappings for little time."""
@@ -43,7 +44,7 @@ class ExactResult:
     order: LoopOrder
     boundaries: Boundaries | None
     value: float
-    """Of the objective: cycles, pJ, or their product."""
+    """Of the objective, in cycles and pJ."""
     lower_bound: float
     """No mapping of the space has a smaller objective."""
     proven: bool
@@ -113,9 +114,7 @@ def search_exact(
     first_round = 0
     lower_bound, nodes, proven = math.inf, 0, True
     for multiset in multisets:
-        rounds = _Rounds(
-            prepared, multiset, pattern, OBJECTIVES.index(options.objective), free, deadline, stop, progress
-        )
+        rounds = _Rounds(prepared, multiset, pattern, options.objective, free, deadline, stop, progress)
         best = rounds.run(best, first_round)
         first_round = rounds.last_round  # these loops say much of those that come next
         lower_bound, nodes, proven = (
@@ -160,8 +159,7 @@ class _Best:
 
     def value(self, objective: str) -> float:
         """Of the objective."""
-        values = {"latency": self.latency_cycles, "energy": self.energy_pj}
-        return values.get(objective, self.latency_cycles * self.energy_pj)
+        return OBJECTIVES[objective].value(self.energy_pj, self.latency_cycles)
 
 
 class _Rounds:
@@ -172,7 +170,7 @@ class _Rounds:
         prepared: PreparedProblem,
         multiset: LoopMultiset,
         pattern: OrderPattern,
-        objective: int,
+        objective: str,
         free: bool,
         deadline: float,
         stop: threading.Event | None,
@@ -182,7 +180,7 @@ class _Rounds:
         self.stop, self.progress = stop, progress
         self.workspace: Workspace = new_workspace()
         tables = new_search(prepared, multiset, self.workspace, objective, free, self._in_time)
-        self.objective = OBJECTIVES[objective]
+        self.objective = objective
         self.in_time = tables is not None
         if tables is not None:
             self.search = tables

@@ -11,7 +11,6 @@ from tilewright.cost.loading_kernel import PORT_TIME, computing_transfers
 from tilewright.hardware.core import FH, FL, TL
 from tilewright.search.exact.lattice_record import LINK_FH, LINK_FL, LINK_TH, LINK_TL, MAX_BUSY_PORTS, NO_PORT
 from tilewright.search.exact.tables_kernel import direction_of
-from tilewright.search.salsa_kernel import ENERGY_OBJECTIVE
 
 FAR = 1 << 58
 """Cycles of what cannot be; sums of a few of them do not overflow."""
@@ -313,9 +312,9 @@ def sum_up(problem, x, o):
         sum_energy(x, b, upper)
         if not list_ports(problem, x, b, upper):
             return
-        if x.objective != ENERGY_OBJECTIVE:
+        if x.latency_counts:
             sum_loads(problem, x, b)
             sum_ports(problem, x, b, upper)
         upper = b
-    if x.objective != ENERGY_OBJECTIVE and not problem.switches[PORT_TIME]:
+    if x.latency_counts and not problem.switches[PORT_TIME]:
         sum_top(problem, x, o)

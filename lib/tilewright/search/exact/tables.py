@@ -14,11 +14,11 @@ from tilewright.cost.problem import PROBLEM_DTYPE, Problem, new_record
 from tilewright.cost.workspace import WORKSPACE_DTYPE, Workspace
 from tilewright.errors import MappingError
 from tilewright.mapping.temporal import LoopMultiset
+from tilewright.objectives import OBJECTIVES
 from tilewright.profile import SWITCHES
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact.expansion_kernel import fill_tables, mark_tables, sum_tables
 from tilewright.search.exact.lattice_record import (
-    ENERGY_OVER_TIME,
     EXACT_DTYPE,
     MAX_BOUNDARIES,
     MAX_BUSY_PORTS,
@@ -26,7 +26,6 @@ from tilewright.search.exact.lattice_record import (
     MAX_PLACED,
     MAX_SYMBOLS,
 )
-from tilewright.search.salsa_kernel import ENERGY_OBJECTIVE
 
 
 def order_sensitive_dimensions(problem: Problem, search: np.record) -> set[int]:
@@ -85,7 +84,7 @@ def new_search(
     prepared: PreparedProblem,
     multiset: LoopMultiset,
     workspace: Workspace,
-    objective: int,
+    objective: str,
     free: bool,
     in_time: Callable[[], bool] = lambda: True,
 ) -> np.record | None:
@@ -97,8 +96,9 @@ def new_search(
     shape = [count + 1 for _, count in multiset.loops]
     _check_room(problem, multiset, math.prod(shape))
     search = _cleared_record()
-    grows = objective == ENERGY_OBJECTIVE and problem.energy_pj_a_cycle > 0
-    search.objective, search.free = ENERGY_OVER_TIME if grows else objective, free
+    powers = OBJECTIVES[objective]
+    search.energy_power, search.latency_power, search.free = powers.energy, powers.latency, free
+    search.latency_counts = powers.latency > 0 or problem.energy_pj_a_cycle > 0
     search.wide_final = free and outputs_outgrow_sums(problem)
     search.symbol_count, search.loop_count, search.lattice_size = len(shape), multiset.length, math.prod(shape)
     search.length = multiset.length

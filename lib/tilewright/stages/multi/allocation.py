@@ -14,8 +14,8 @@ from tilewright.allocation.search import schedule_judge
 from tilewright.allocation.space import Genome
 from tilewright.artifacts.canonical import make_folder
 from tilewright.errors import InputError, MappingError
+from tilewright.objectives import Goal
 from tilewright.scheduling.settings import ScheduleSettings
-from tilewright.search.options import Goal
 from tilewright.stages.base import Control, Rest, Stage
 from tilewright.stages.multi import run as multi_run
 from tilewright.stages.multi.items import CostedCnProblem

@@ -14,8 +14,8 @@ from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping as LayerMapping
 from tilewright.mapping.constraints import MappingConstraints
 from tilewright.mapping.runnable import core_choice
+from tilewright.objectives import ranking
 from tilewright.scheduling.core_costs import CoreCostRow, CostClass, CostClasses, cost_classes
-from tilewright.search.batch import ranking
 from tilewright.search.options import CoreSearchOptions
 from tilewright.search.store import Store
 from tilewright.stages.base import Control, Rest, Stage

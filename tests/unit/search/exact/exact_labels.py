@@ -13,7 +13,6 @@ from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact.expansion_kernel import begin, expand_labels, next_generation
 from tilewright.search.exact.lattice_record import EXACT_DTYPE, PATH_BITS, PATH_SYMBOLS
 from tilewright.search.exact.tables import new_search
-from tilewright.search.options import OBJECTIVES
 
 from tests.unit.search.exact.exact_brute_force import Mappings
 
@@ -63,7 +62,7 @@ def generations(
     `best` is the value to beat, `best_latency_cycles` the latency beyond which bounds of latency need not hold.
     """
     workspace = new_workspace()
-    search = new_search(prepared, multiset, workspace, OBJECTIVES.index(objective), free)
+    search = new_search(prepared, multiset, workspace, objective, free)
     assert search is not None
     search.best, search.best_latency, search.best_energy = best, best_latency_cycles, math.inf
     _call(begin, prepared, workspace, search, 0)
