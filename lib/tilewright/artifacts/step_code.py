@@ -20,7 +20,7 @@ from pathlib import Path
 from tilewright.artifacts.digests import DIGEST_BYTES
 from tilewright.registry import entered
 from tilewright.stage_table import CORE, modules_of
-from tilewright.steps import MULTI, SINGLE
+from tilewright.steps import MULTI, SINGLE, STEPS
 
 NAME = "tilewright"
 _MENTION = re.compile(
@@ -159,11 +159,12 @@ _MULTI_REPORT = "tilewright.cli.report_multi"
 _RECORDS = "tilewright.cost*"
 """What printed tables know of records, where a step makes none."""
 CODE_OF: dict[str, StepCode] = {
+    **{name: StepCode((f"tilewright.cli.{step.verb}",)) for name, step in STEPS.items() if step.verb != "parse"},
     "parse_hardware": StepCode(("tilewright.cli.parse_hardware",)),
     "parse_workload": StepCode(("tilewright.cli.parse_workload",)),
     "parse_mapping": StepCode(("tilewright.cli.parse_mapping",)),
     "map": StepCode(("tilewright.cli.map", *modules_of(SINGLE)), without=_PRINTED),
-    "export": StepCode(("tilewright.stages.watchers", "tilewright.stages.watchers")),
+    "export": StepCode(("tilewright.stages.watchers",)),
     "split": StepCode(("tilewright.cli.split",), without=_PRINTED),
     "cns": StepCode(("tilewright.cli.cns",), without=(*_PRINTED, _OWN_PIPELINE, _RECORDS)),
     "cost": StepCode(("tilewright.cli.cost", *modules_of(CORE)), without=(*_PRINTED, _OWN_PIPELINE)),
@@ -175,15 +176,14 @@ CODE_OF: dict[str, StepCode] = {
     ),
     "report": StepCode(("tilewright.cli.report",), without=(_MULTI_REPORT,)),
     "check": StepCode(("tilewright.cli.check",), without=("tilewright.cli.check_multi",)),
-    "check_multi": StepCode(("tilewright.cli.check",)),
     "draw": StepCode(("tilewright.cli.draw",), without=(_MULTI_REPORT,)),
-    "report_multi": StepCode(("tilewright.cli.report",)),
     "pareto": StepCode(("tilewright.cli.pareto",), without=(_MULTI_REPORT,)),
     "summarize": StepCode(("tilewright.cli.summarize",), without=("tilewright.cli.config",)),
 }
-"""What each step of the pipeline runs.
+"""What each step of the pipeline runs: its verb, unless it stands here otherwise.
 
-`export` is what mapping runs besides, where a stage of its pipeline writes files.
+`export` is what mapping runs besides, where a stage of its pipeline writes files, `multi_pipeline` what a pipeline of
+the user's may run on several cores.
 """
 
 
