@@ -165,11 +165,9 @@ def stage_code(wildcards):
     return [stages.code, CODE["export"] if stages.exports else ""]
 
 
-def runs_that(exporting):
-    """Pattern for the runs with, or without, a stage that writes files of its own."""
-    names = [
-        re.escape(run.name) for run in PLAN.runs if run.stages.exports == exporting
-    ]
+def runs_that(runs, hold):
+    """Pattern for those of the runs for which a condition holds."""
+    names = [re.escape(run.name) for run in runs if hold(run)]
     return "|".join(names) or "(?!)"
 
 

@@ -16,7 +16,7 @@ rule split_multi:
     log:
         "<logs>/multi/{run}/split.log",
     wildcard_constraints:
-        run=multi_runs_that(lambda run: run.splits and not run.base),
+        run=runs_that(PLAN.multi_runs, lambda run: run.splits and not run.base),
     conda:
         "../../environment.yml"
     params:
@@ -44,7 +44,7 @@ rule parse_split_multi:
     log:
         "<logs>/multi/{run}/parse_split.log",
     wildcard_constraints:
-        run=multi_runs_that(lambda run: run.splits and not run.base),
+        run=runs_that(PLAN.multi_runs, lambda run: run.splits and not run.base),
     conda:
         "../../environment.yml"
     params:
@@ -154,7 +154,7 @@ rule allocate_multi:
     benchmark:
         "<logs>/multi/{run}/allocate.tsv"
     wildcard_constraints:
-        run=multi_runs_that(lambda run: not run.stages.exports),
+        run=runs_that(PLAN.multi_runs, lambda run: not run.stages.exports),
     conda:
         "../../environment.yml"
     threads: 4
@@ -182,7 +182,7 @@ use rule allocate_multi as allocate_and_export_multi with:
         allocation=update("<results>/multi/{run}/allocation.json"),
         exports=directory("<results>/multi/{run}/exports"),
     wildcard_constraints:
-        run=multi_runs_that(lambda run: run.stages.exports),
+        run=runs_that(PLAN.multi_runs, lambda run: run.stages.exports),
 
 
 rule schedule_multi:

@@ -111,12 +111,6 @@ def stage_code_of_multi(wildcards):
     return [stages.code, CODE["multi_pipeline"], *exports] if stages.pipeline else []
 
 
-def multi_runs_that(hold):
-    """Pattern for the runs for which a condition holds."""
-    names = [re.escape(run.name) for run in PLAN.multi_runs if hold(run)]
-    return "|".join(names) or "(?!)"
-
-
 def memory_mb(least, bytes_each):
     """Resource function: memory that grows with the nodes and edges of the graph, once that is there."""
     return lambda wildcards, input, attempt: attempt * (

@@ -28,7 +28,7 @@ rule map_single:
     benchmark:
         "<logs>/single/{run}/map.tsv"
     wildcard_constraints:
-        run=runs_that(exporting=False),
+        run=runs_that(PLAN.runs, lambda run: not run.stages.exports),
     conda:
         "../../environment.yml"
     threads: 1
@@ -57,7 +57,7 @@ use rule map_single as map_and_export_single with:
         summary=update("<results>/single/{run}/summary.json"),
         exports=directory("<results>/single/{run}/exports"),
     wildcard_constraints:
-        run=runs_that(exporting=True),
+        run=runs_that(PLAN.runs, lambda run: run.stages.exports),
 
 
 rule check_single:

@@ -114,7 +114,7 @@ def stage_text(kind: type[Stage], other_tool: str) -> str:
     rows = [
         f"| takes, gives | {_down(kind)} |",
         f"| collects, returns | {_up(kind)} |",
-        f"| in {other_tool} | {kind.stands_for} |",
+        f"| in {other_tool} | {kind.stands_for or 'none'} |",
     ]
     text = f"#### {kind.name()}\n\n{words}\n\n| | |\n|---|---|\n" + "\n".join(rows)
     parameters = [

@@ -78,12 +78,11 @@ def costed(cut: CnProblem) -> CostedCnProblem:
 
 @pytest.mark.parametrize("name", CATALOGUE.names)
 def test_every_stage_is_documented(name: str) -> None:
-    """A stage has words, an example, a counterpart in Stream, and a text for every parameter."""
+    """A stage has words, an example, and a text for every parameter."""
     kind = CATALOGUE.stage_class(name)
     words, example = docstring_parts(kind)
     assert len(words) > 40
     assert kind.name() == name in example or name == "AcceleratorParser"
-    assert kind.stands_for
     assert [field.name for field in fields(kind) if not field_docs(kind).get(field.name)] == []
 
 
