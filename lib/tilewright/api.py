@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tilewright.search.store import Store
     from tilewright.stages.items import MappedWorkload
     from tilewright.stages.pipeline import Pipeline
+    from tilewright.workload.network_options import NetworkOptions
 
 Loops = Sequence[tuple[str, int]]
 
@@ -51,27 +52,34 @@ def map_workload(
     store: "Store | None" = None,
     exports: FilePath = "exports",
     strict: bool = False,
+    network_options: "NetworkOptions | None" = None,
+    **settings: Any,
 ) -> "MappedWorkload":
     """The best mapping of every layer of a network on the core of `hardware`: records and a summary.
 
-    `pipeline` is a list of stages or of edits of the default pipeline, as in a configuration; stages may also be given
-    as classes or objects. Stages that write files put them into the folder `exports`. Raises InputError for wrong
-    descriptions and pipelines, and with `strict` for work that is not costed; MappingError where nothing fits.
+    Settings are those of `SearchOptions` by name, which go before `options`; `network_options` say what an ONNX file
+    leaves open. `pipeline` is a list of stages or of edits of the default pipeline, as in a configuration; stages may
+    also be given as classes or objects. Stages that write files put them into the folder `exports`. Raises InputError
+    for wrong descriptions and pipelines, and with `strict` for work that is not costed; MappingError where nothing
+    fits.
     """
+    from tilewright.parameters import made_of
     from tilewright.search.options import SearchOptions
     from tilewright.stages import run
     from tilewright.stages.base import Control
     from tilewright.stages.descriptions import Descriptions
     from tilewright.stages.pipeline import Pipeline
+    from tilewright.workload.network_options import NetworkOptions
     from tilewright.workload.source import LAYERS, kind_of_source
 
-    chosen = options or SearchOptions()
+    given = options or SearchOptions()
+    chosen = made_of(SearchOptions, {**given.as_dict(), **settings}) if settings else given
     if isinstance(pipeline, Pipeline):
         stages = pipeline
     else:
         is_onnx = kind_of_source(workload) != LAYERS
         stages = Pipeline.build(pipeline if pipeline is None else list(pipeline), chosen, onnx=is_onnx)
-    problem = next(stages.parsers().run(Descriptions(hardware, workload, mapping)))
+    problem = next(stages.parsers().run(Descriptions(hardware, workload, mapping, network_options or NetworkOptions())))
     if strict:
         problem.check_complete()
     return run.map_problem(problem, stages, Control(threads, store, Path(exports)))

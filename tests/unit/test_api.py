@@ -7,6 +7,7 @@ import tilewright
 from tilewright.stages import Pipeline
 from tilewright.stages.temporal import Loma
 from tilewright.stages.watchers import SimpleSave
+from tilewright.workload.network_options import NetworkOptions
 
 HARDWARE, MAPPING = "config/hardware/cube_3d.yaml", "config/mapping/cube_3d.yaml"
 WORKLOAD = [
@@ -60,6 +61,19 @@ def test_a_pipeline_from_python(tmp_path: Path) -> None:
     assert tilewright.map_workload(WORKLOAD, HARDWARE, MAPPING, pipeline=built, exports=tmp_path) == plain
     with pytest.raises(tilewright.InputError, match="did you mean 'Loma'"):
         tilewright.map_workload(WORKLOAD, HARDWARE, MAPPING, pipeline=[{"drop": "Lima"}])
+
+
+def test_options_by_name() -> None:
+    """The same as in a `SearchOptions`; what is wrong with them, or with those of the network, is told."""
+    options = tilewright.SearchOptions(objective="latency", lpf_limit=3)
+    by_name = tilewright.map_workload(WORKLOAD, HARDWARE, MAPPING, options, objective="energy")
+    energy = tilewright.SearchOptions(objective="energy", lpf_limit=3)
+    assert by_name == tilewright.map_workload(WORKLOAD, HARDWARE, MAPPING, energy)
+    with pytest.raises(tilewright.InputError, match=r"lpf_limt: .*did you mean 'lpf_limit'"):
+        tilewright.map_workload(WORKLOAD, HARDWARE, MAPPING, lpf_limt=3)
+    network, nowhere = "config/workload/bert_tiny.onnx", NetworkOptions(dims=(("nowhere", 1),))
+    with pytest.raises(tilewright.InputError, match="nowhere"):
+        tilewright.map_workload(network, HARDWARE, MAPPING, network_options=nowhere)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
