@@ -3,16 +3,21 @@
 import math
 import random
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from typing import Any
 
 from tilewright.errors import TilewrightError
 from tilewright.search.evaluate import PreparedProblem, prepare
 from tilewright.search.exact.search import ExactParameters, ExactResult, search_exact
+from tilewright.search.exact.tables import truncates_by_order
 from tilewright.search.options import SearchOptions
 
+from tests.plain.labels import AllLabels, WrongClaim
 from tests.plain.model import PlainModel
 from tests.plain.problems import KINDS, Problem, random_problem
+from tests.plain.relevancy import Loops
 from tests.plain.space import OBJECTIVES, Best, free_best, free_count, greedy_best, greedy_count
 from tests.plain.spatial import DoesNotFitError
 from tests.plain.switches import SWITCHES
@@ -98,7 +103,36 @@ def attack(seed: int, switches: tuple[str, ...] = SWITCHES, model: str | None = 
             where = (seed, model, problem.kind, allocation, objective)
             outcome.counts[f"searches: {allocation} {objective}"] += 1
             _attack_search(outcome, where, prepared, plain, best)
+            _attack_labels(outcome, where, prepared, best)
     return outcome
+
+
+def _attack_labels(
+    outcome: Outcome, where: tuple[int, str, str, str, str], prepared: PreparedProblem, best: Best
+) -> None:
+    """Compare what the search says of every label with what its completions cost."""
+    *_, allocation, objective = where
+    try:
+        labels = AllLabels(prepared, objective, allocation == "free")
+    except TilewrightError:
+        return  # refused, as the search itself
+    if truncates_by_order(prepared.arrays, labels.x):
+        outcome.counts["searches that claim no bound"] += 1
+        return
+    outcome.counts["labels"] += len(labels.energy)
+    wrong = [*islice(labels.wrong_merges(), 1), *islice(labels.wrong_bounds(), 1)]
+    if allocation == "free":
+        wrong += islice(_wrong_orders(labels.least_by_order(), best.by_order[objective]), 1)
+    outcome.counts["labels DIFFERENT"] += len(wrong)
+    outcome.differences += [Difference(*where, claim.what, claim.claimed, claim.found, claim.where) for claim in wrong]
+
+
+def _wrong_orders(package: dict[Loops, float], plain: dict[Loops, float]) -> Iterator[WrongClaim]:
+    """Orders that the labels cannot reach at what their best boundaries cost."""
+    for order in sorted({*package, *plain}):
+        ours, least = package.get(order, math.inf), plain.get(order, math.inf)
+        if ours != least and not abs(ours - least) <= CLOSE * least:
+            yield WrongClaim("the best boundaries of an order", ours, least, str(order))
 
 
 def _attack_search(

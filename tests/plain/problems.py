@@ -220,10 +220,20 @@ def random_core(rng: random.Random, layer: Layer, array: tuple[tuple[str, int], 
             (("I1",), ("I2",), ("O",)),
         )
     )
+    if rng.random() < 0.1:
+        tops = _tops_without_some(rng, tops, memories)
     for i, operands in enumerate(tops):
         memories.append(_memory(rng, layer, f"top{i}", operands, names, top=True))
     systolic = tuple(name for name in names if rng.random() < 0.3)
     return Core("random", OperationalArray(array, rng.choice((0.0, 0.04, 1.0)), 1.0, systolic), tuple(memories))
+
+
+def _tops_without_some(
+    rng: random.Random, tops: tuple[tuple[str, ...], ...], memories: list[Memory]
+) -> tuple[tuple[str, ...], ...]:
+    """The topmost memories without some operands that have one below, which others may pass on their way up."""
+    below = {o for memory in memories for o in memory.operands if rng.random() < 0.6}
+    return tuple(left for left in (tuple(o for o in operands if o not in below) for operands in tops) if left)
 
 
 def _memory(

@@ -29,6 +29,8 @@ class Best:
 
     def __init__(self) -> None:
         self.found: dict[str, Found] = {}
+        self.by_order: dict[str, dict[Loops, float]] = {objective: {} for objective in OBJECTIVES}
+        """The least value of each order that fits."""
         self.mappings = 0
 
     def see(self, energy: float, latency: Number, order: Loops, boundaries: Boundaries | None) -> None:
@@ -37,6 +39,8 @@ class Best:
         for objective, value in zip(OBJECTIVES, (float(latency), energy, energy * latency), strict=True):
             if objective not in self.found or value < self.found[objective].value:
                 self.found[objective] = Found(float(value), order, boundaries)
+            by_order = self.by_order[objective]
+            by_order[order] = min(float(value), by_order.get(order, math.inf))
 
     def value(self, objective: str) -> float:
         """The least value, infinite where nothing fits."""

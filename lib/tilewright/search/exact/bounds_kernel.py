@@ -79,6 +79,17 @@ def all_tiles_known(problem, x, k):
 
 
 @kernel
+def effective_share(problem, ws, k):
+    """The part of memory `k` that all its operands effectively hold, as far as `ws.effective` says."""
+    share = 0.0
+    for j in range(problem.operand_count):
+        o = problem.memory_operands[k, j]
+        if o >= 0:
+            share += ws.effective[o, problem.memory_levels[k, j]]
+    return share
+
+
+@kernel
 def write_shares(problem, ws, x):
     """Effective shares of the memories whose boundaries are closed; none where they are open."""
     for o in range(problem.operand_count):
@@ -92,11 +103,7 @@ def write_shares(problem, ws, x):
                 ws.effective[o, m] = bits / problem.memory_bits[problem.level_memory[o, m]]
     for i in range(problem.held_memory_count):
         k = problem.memory_order[i]
-        share = 0.0
-        for j in range(problem.operand_count):
-            o = problem.memory_operands[k, j]
-            if o >= 0:
-                share += ws.effective[o, problem.memory_levels[k, j]]
+        share = effective_share(problem, ws, k)
         for j in range(problem.operand_count):
             o = problem.memory_operands[k, j]
             if o >= 0:
@@ -120,11 +127,7 @@ def decide_buffers(problem, ws, x):
         k = problem.memory_order[i]
         if all_tiles_known(problem, x, k):
             continue
-        share = 0.0
-        for j in range(problem.operand_count):
-            o = problem.memory_operands[k, j]
-            if o >= 0:
-                share += ws.effective[o, problem.memory_levels[k, j]]
+        share = effective_share(problem, ws, k)
         for j in range(problem.operand_count):
             o = problem.memory_operands[k, j]
             if o >= 0:

@@ -45,30 +45,35 @@ def bits_beside(problem, x, k, closing):
             continue
         m = problem.memory_levels[k, j]
         top = m == problem.level_count[o] - 1
-        if m < x.child_level[o]:
-            bits += tile_bits_of(problem, x, o, m, x.child_boundary[x.first_boundary[o] + m], keeps_sums(x, o, m))
-        elif top:
+        if top and (x.child_level[o] < m or not x.free):
             bits += least_bits_of(problem, x, o, m, x.lattice_size - 1)
+        elif top:
+            bits += tile_bits_of(problem, x, o, m, x.lattice_size - 1, keeps_sums(x, o, m))
+        elif m < x.child_level[o]:
+            bits += tile_bits_of(problem, x, o, m, x.child_boundary[x.first_boundary[o] + m], keeps_sums(x, o, m))
         else:
             bits += least_bits_of(problem, x, o, m, x.child_start[o])
     return bits
 
 
 @kernel
+def may_fit(problem, x, o, m, point):
+    """False if the tile of operand `o` in its level `m`, up to the loops of a point, surely does not fit."""
+    k = problem.level_memory[o, m]
+    if problem.holds_everything[k]:
+        return True
+    bits = tile_bits_of(problem, x, o, m, point, keeps_sums(x, o, m)) + bits_beside(problem, x, k, o)
+    return bits <= problem.memory_bits[k] * (1 + ROUNDING)
+
+
+@kernel
 def close_level(problem, x, o):
-    """Place the next boundary of operand `o` after the loops placed so far; False if its tile does not fit there."""
+    """Place the next boundary of operand `o` after the loops placed so far; False if a tile does not fit then."""
     m = x.child_level[o]
     b = x.first_boundary[o] + m
     point = x.child_lattice
-    if not x.possible[b, point]:
+    if not x.possible[b, point] or not may_fit(problem, x, o, m, point):
         return False
-    k = problem.level_memory[o, m]
-    if not problem.holds_everything[k]:
-        bits = tile_bits_of(problem, x, o, m, point, keeps_sums(x, o, m))
-        if bits > problem.memory_bits[k] * (1 + ROUNDING):
-            return False
-        if x.shares[b] and bits + bits_beside(problem, x, k, o) > problem.memory_bits[k] * (1 + ROUNDING):
-            return False
     x.child_boundary[b] = point
     x.child_top_irrelevant[b] = x.child_run_product[o] if x.child_run_kind[o] == IRRELEVANT else 1
     x.child_top_relevant[b] = x.child_run_product[o] if x.child_run_kind[o] == RELEVANT else 1
@@ -77,6 +82,9 @@ def close_level(problem, x, o):
     x.child_start[o] = point
     x.child_run_kind[o] = -1
     x.child_run_product[o] = 1
+    top = problem.level_count[o] - 1
+    if x.free and m + 1 == top:  # now it is known at which width outputs are kept at the top
+        return may_fit(problem, x, o, top, x.lattice_size - 1)
     return True
 
 

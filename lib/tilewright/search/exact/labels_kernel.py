@@ -6,9 +6,9 @@ from tilewright.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX, ROOM_FOR_FINAL
 from tilewright.cost.buffers_kernel import kept_bits
 from tilewright.cost.loading_kernel import computing_transfers
-from tilewright.cost.problem import PARTIAL
+from tilewright.cost.problem import IRRELEVANT, PARTIAL
 from tilewright.search.exact.lattice_record import CLASS_SLOTS, PATH_WORDS
-from tilewright.search.exact.tables_kernel import direction_of, storage_bits
+from tilewright.search.exact.tables_kernel import direction_of, least_precision, most_precision, storage_bits
 
 EARLY = 1 << 62
 """Marks in `key_runs` that the level above may begin early; the runs, and stalls, are smaller."""
@@ -110,14 +110,26 @@ def keeps_sums(x, o, m):
 
 
 @kernel
+def top_is_open(problem, x, o):
+    """True if the bits that operand `o` takes in its topmost memory are not known yet: the width of outputs there
+    depends on where the level begins.
+    """
+    top = problem.level_count[o] - 1
+    return x.child_level[o] < top and most_precision(problem, o, top) != least_precision(problem, o, top)
+
+
+@kernel
 def partner_is_open(problem, x, b):
-    """True if another operand has still to place its tile in the memory below boundary `b`."""
+    """True if what another operand takes in the memory below boundary `b` is still to be decided."""
     k = problem.level_memory[x.boundary_operand[b], x.boundary_level[b]]
     for j in range(problem.operand_count):
         o = problem.memory_operands[k, j]
         if o >= 0 and o != x.boundary_operand[b]:
             m = problem.memory_levels[k, j]
-            if m >= x.child_level[o] and m < problem.level_count[o] - 1:
+            if m == problem.level_count[o] - 1:
+                if top_is_open(problem, x, o):
+                    return True
+            elif m >= x.child_level[o]:
                 return True
     return False
 
@@ -175,9 +187,11 @@ def set_keys(problem, x):
 
 @kernel
 def run_number(problem, x, kind, product, level, o):
-    """The run of the level being filled as far as it can matter."""
+    """The run of the level being filled as far as it can matter: how long it is, or whether the level above it may
+    begin early.
+    """
     if not x.latency_counts or x.always_buffered[problem.level_memory[o, level]]:
-        return 0
+        return 1 if x.wide_final and o == OUTPUT_INDEX and kind == IRRELEVANT else 0
     if kind == PARTIAL or kind < 0:
         return 1
     return product * 4 + kind
