@@ -7,12 +7,7 @@ two pieces never share content. Data that two CNs share (a halo, a weight) is on
 an edge CN → CN is the bits of the pieces that the one produces and the other needs.
 
 Operand 0 is the output operand, in `need_operand`, `core_memory` and the cost table alike.
-
-Candidate selection `memory` takes CNs by a rank that follows from the problem: what frees most memory soonest goes
-first.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,207 +17,10 @@ import numpy.typing as npt
 
 from tilewright.errors import InputError, Problem
 
-
-def graph_problems(graph: NodeGraph) -> list[Problem]:
-    """Everything that is wrong with CNs, pieces and needs taken by themselves."""
-    nodes, pieces = len(graph.layer), len(graph.piece_bits)
-    problems = [
-        Problem(f"must have {nodes} entries, one a CN", path=name, value=str(len(getattr(graph, name))))
-        for name in ("group", "stack", "cost_row")
-        if len(getattr(graph, name)) != nodes
-    ]
-    problems += [
-        Problem(f"must have {pieces} entries, one a piece", path=name, value=str(len(getattr(graph, name))))
-        for name in ("piece_producer", "piece_is_output")
-        if len(getattr(graph, name)) != pieces
-    ]
-    if len(graph.need_operand) != len(graph.need_piece):
-        problems.append(Problem("must be as long as need_piece", path="need_operand"))
-    problems += _csr_problems("need_start", graph.need_start, nodes, len(graph.need_piece))
-    problems += _csr_problems("order_start", graph.order_start, nodes, len(graph.order_predecessor))
-    problems += _range_problems("need_piece", graph.need_piece, 0, pieces)
-    problems += _range_problems("order_predecessor", graph.order_predecessor, 0, nodes)
-    problems += _range_problems("piece_producer", graph.piece_producer, -1, nodes)
-    problems += _range_problems("piece_bits", graph.piece_bits, 1, 2**53)
-    if not problems and bool(np.any(graph.piece_is_output & (graph.piece_producer < 0))):
-        problems.append(Problem("marks a constant as a result of the network", path="piece_is_output"))
-    return problems
-
-
-def cost_table_problems(costs: CostTable, cores: int, operands: int) -> list[Problem]:
-    """Everything that is wrong with the cost table, given how many cores and operands there are."""
-    rows = len(costs.runtime_cycles)
-    problems = []
-    for name, shape in (
-        ("runtime_cycles", (rows, cores)),
-        ("on_core_energy_pj", (rows, cores)),
-        ("stream_bits", (rows, cores, operands)),
-        ("stream_bits_per_cycle", (rows, cores, operands)),
-    ):
-        if getattr(costs, name).shape != shape:
-            problems.append(Problem(f"must have shape {shape}", path=name, value=str(getattr(costs, name).shape)))
-    if problems:
-        return problems
-    runs = costs.runtime_cycles != -1
-    if bool(np.any(costs.runtime_cycles[runs] < 1)):
-        problems.append(Problem("must be at least 1, or -1 where a core cannot run the CN", path="runtime_cycles"))
-    energy = costs.on_core_energy_pj[runs]
-    if not bool(np.all(np.isfinite(energy) & (energy >= 0))):
-        problems.append(Problem("must be finite and not negative", path="on_core_energy_pj"))
-    if bool(np.any(costs.stream_bits < 0)):
-        problems.append(Problem("must not be negative", path="stream_bits"))
-    if bool(np.any((costs.stream_bits > 0) & (costs.stream_bits_per_cycle < 1))):
-        problems.append(Problem("must be at least 1 where bits are streamed", path="stream_bits_per_cycle"))
-    return problems
-
-
-def system_problems(system: CoreSystem) -> list[Problem]:
-    """Everything that is wrong with cores, memories, links and paths."""
-    cores, memories, links = len(system.core_memory), len(system.memory_capacity_bits), len(system.link_bits_per_cycle)
-    problems = [
-        Problem(f"must have {count} entries", path=name, value=str(len(getattr(system, name))))
-        for names, count in (
-            (("memory_read_bits", "memory_write_bits", "memory_read_energy_pj", "memory_write_energy_pj"), memories),
-            (("link_energy_pj_per_bit", "link_is_broadcast"), links),
-            (("path_exists",), cores * cores),
-        )
-        for name in names
-        if len(getattr(system, name)) != count
-    ]
-    problems += _range_problems("core_memory", system.core_memory.ravel(), -1, memories)
-    for name in ("memory_capacity_bits", "memory_read_bits", "memory_write_bits", "link_bits_per_cycle"):
-        problems += _range_problems(name, getattr(system, name), 1, 2**62)
-    for name in ("memory_read_energy_pj", "memory_write_energy_pj", "link_energy_pj_per_bit"):
-        energy = getattr(system, name)
-        if not bool(np.all(np.isfinite(energy) & (energy >= 0))):
-            problems.append(Problem("must be finite and not negative", path=name))
-    problems += _csr_problems("path_start", system.path_start, cores * cores, len(system.path_link))
-    problems += _range_problems("path_link", system.path_link, 0, links)
-    if not 0 <= system.off_chip_core < cores:
-        problems.append(Problem("is no core", path="off_chip_core", value=str(system.off_chip_core)))
-    elif not problems:
-        problems += _off_chip_problems(system)
-    return problems
-
-
-def _off_chip_problems(system: CoreSystem) -> list[Problem]:
-    """The off-chip core has one memory, which no other core shares."""
-    own = system.core_memory[system.off_chip_core]
-    others = np.delete(system.core_memory, system.off_chip_core, axis=0)
-    if len(set(own.tolist())) != 1 or own[0] < 0:
-        return [Problem("must be the same memory for every operand of the off-chip core", path="core_memory")]
-    if bool(np.any(others == own[0])):
-        return [Problem("gives the off-chip memory to another core too", path="core_memory")]
-    return []
-
-
-def _csr_problems(name: str, start: Integers, count: int, total: int) -> list[Problem]:
-    if len(start) != count + 1 or start[0] != 0 or start[-1] != total or bool(np.any(np.diff(start) < 0)):
-        return [Problem(f"must rise from 0 to {total} in {count + 1} entries", path=name)]
-    return []
-
-
-def _range_problems(name: str, values: Integers, low: int, high: int) -> list[Problem]:
-    """Values must be at least `low` and below `high`."""
-    wrong = np.flatnonzero((values < low) | (values >= high))
-    if len(wrong) == 0:
-        return []
-    message = f"has {len(wrong)} entries out of range, the first at {wrong[0]}"
-    return [Problem(message, path=name, value=str(values[wrong[0]]), allowed=f"{low} to {high - 1}")]
-
-
 Integers = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class MemoryRank:
-    """The order for every allocation: it depends on the cores that run a layer, not on those that might."""
-
-    by_turn: Integers
-    """[cn] place in the order where the groups of every layer take turns"""
-    by_group: Integers
-    """[cn] place in the order where one group of a layer after the other runs to its end"""
-    shared_bits: Integers
-    """[layer, operand] constants that more than one CN of the layer needs"""
-
-    def of(self, problem: SchedulingProblem, allocation: Integers) -> Integers:
-        """[cn] place in the order: earliest stack, deepest layer, then by the weights of the layer, then first CN.
-
-        Where the constants that CNs of a layer share fit the memories of the cores that run it, all groups do their
-        first CN, then all their second: the tiles that the next layers wait for are complete as soon as can be. Where
-        they do not, one group after the other runs to its end, so that its constants come once.
-        """
-        fits = np.all(self.shared_bits <= _smallest_memory(problem, allocation, len(self.shared_bits)), axis=1)
-        # The CNs of a layer have the same places among all CNs in both orders.
-        return np.where(fits[problem.graph.layer], self.by_turn, self.by_group)
-
-
-def memory_rank(problem: SchedulingProblem) -> MemoryRank:
-    """What of the order does not depend on the allocation."""
-    graph = problem.graph
-    turn = _place_in_group(graph.layer, graph.group)
-    return MemoryRank(
-        by_turn=_ranks(problem, turn, graph.group),
-        by_group=_ranks(problem, graph.group, np.zeros_like(turn)),
-        shared_bits=_shared_constants(problem),
-    )
-
-
-def _ranks(problem: SchedulingProblem, first: Integers, second: Integers) -> Integers:
-    """[cn] place by stack, layer from the last one, `first`, `second`, number."""
-    graph = problem.graph
-    number = np.arange(graph.node_count)
-    rank = np.empty(graph.node_count, np.int64)
-    rank[np.lexsort((number, second, first, -graph.layer, graph.stack))] = number
-    return rank
-
-
-def _place_in_group(layer: Integers, group: Integers) -> Integers:
-    """[cn] how many CNs of its group have a smaller number."""
-    count = len(layer)
-    order = np.lexsort((np.arange(count), group, layer))
-    is_first = np.append(True, (np.diff(layer[order]) != 0) | (np.diff(group[order]) != 0))[:count]
-    starts = np.flatnonzero(is_first)
-    place = np.empty(count, np.int64)
-    place[order] = np.arange(count) - np.repeat(starts, np.diff(np.append(starts, count)))
-    return place
-
-
-def _shared_constants(problem: SchedulingProblem) -> Integers:
-    """[layer, operand] bits of the constants that more than one CN of the layer needs."""
-    graph = problem.graph
-    layers = int(graph.layer.max(initial=-1)) + 1
-    constant = graph.piece_producer[graph.need_piece] < 0
-    layer, piece, operand = (
-        column[constant] for column in (graph.layer[problem.need_cn], graph.need_piece, graph.need_operand)
-    )
-    operands = problem.system.core_memory.shape[1]
-    # One row for each (layer, operand, piece), with the number of CNs that have the need.
-    pieces = len(graph.piece_bits)
-    key, needs = np.unique((layer * operands + operand) * pieces + piece, return_counts=True)
-    key = key[needs > 1]
-    bits = np.zeros(layers * operands, np.int64)
-    np.add.at(bits, key // max(pieces, 1), graph.piece_bits[key % max(pieces, 1)])
-    return bits.reshape(layers, operands)
-
-
-def _smallest_memory(problem: SchedulingProblem, allocation: Integers, layers: int) -> Integers:
-    """[layer, operand] bits of the smallest memory for the operand on a core that runs a CN of the layer."""
-    system = problem.system
-    huge = np.iinfo(np.int64).max
-    memory = system.core_memory
-    capacity = np.where(memory < 0, huge, system.memory_capacity_bits[memory])
-    core = np.clip(allocation, 0, system.core_count - 1)  # cores that do not exist are told later
-    runs = np.bincount(problem.graph.layer * system.core_count + core, minlength=layers * system.core_count) > 0
-    layer, core = np.divmod(np.flatnonzero(runs), system.core_count)
-    smallest = np.full((layers, memory.shape[1]), huge, np.int64)
-    np.minimum.at(smallest, layer, capacity[core])
-    return smallest
-
-
-OUTPUT_OPERAND = 0
 Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]
+OUTPUT_OPERAND = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -390,11 +188,6 @@ class SchedulingProblem:
         return np.bincount(self.edges[1], minlength=self.graph.node_count).astype(np.int64)
 
     @cached_property
-    def memory_rank(self) -> MemoryRank:
-        """The order of selection `memory`, for every allocation."""
-        return memory_rank(self)
-
-    @cached_property
     def topological_order(self) -> Integers:
         """CNs so that each comes after those it waits for; shorter than the graph where there is a cycle."""
         start, successor = self.edges
@@ -418,3 +211,111 @@ def starts_of(owner: Integers, count: int) -> Integers:
     start = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(owner, minlength=count), out=start[1:])
     return start
+
+
+def graph_problems(graph: NodeGraph) -> list[Problem]:
+    """Everything that is wrong with CNs, pieces and needs taken by themselves."""
+    nodes, pieces = len(graph.layer), len(graph.piece_bits)
+    problems = [
+        Problem(f"must have {nodes} entries, one a CN", path=name, value=str(len(getattr(graph, name))))
+        for name in ("group", "stack", "cost_row")
+        if len(getattr(graph, name)) != nodes
+    ]
+    problems += [
+        Problem(f"must have {pieces} entries, one a piece", path=name, value=str(len(getattr(graph, name))))
+        for name in ("piece_producer", "piece_is_output")
+        if len(getattr(graph, name)) != pieces
+    ]
+    if len(graph.need_operand) != len(graph.need_piece):
+        problems.append(Problem("must be as long as need_piece", path="need_operand"))
+    problems += _csr_problems("need_start", graph.need_start, nodes, len(graph.need_piece))
+    problems += _csr_problems("order_start", graph.order_start, nodes, len(graph.order_predecessor))
+    problems += _range_problems("need_piece", graph.need_piece, 0, pieces)
+    problems += _range_problems("order_predecessor", graph.order_predecessor, 0, nodes)
+    problems += _range_problems("piece_producer", graph.piece_producer, -1, nodes)
+    problems += _range_problems("piece_bits", graph.piece_bits, 1, 2**53)
+    if not problems and bool(np.any(graph.piece_is_output & (graph.piece_producer < 0))):
+        problems.append(Problem("marks a constant as a result of the network", path="piece_is_output"))
+    return problems
+
+
+def cost_table_problems(costs: CostTable, cores: int, operands: int) -> list[Problem]:
+    """Everything that is wrong with the cost table, given how many cores and operands there are."""
+    rows = len(costs.runtime_cycles)
+    problems = []
+    for name, shape in (
+        ("runtime_cycles", (rows, cores)),
+        ("on_core_energy_pj", (rows, cores)),
+        ("stream_bits", (rows, cores, operands)),
+        ("stream_bits_per_cycle", (rows, cores, operands)),
+    ):
+        if getattr(costs, name).shape != shape:
+            problems.append(Problem(f"must have shape {shape}", path=name, value=str(getattr(costs, name).shape)))
+    if problems:
+        return problems
+    runs = costs.runtime_cycles != -1
+    if bool(np.any(costs.runtime_cycles[runs] < 1)):
+        problems.append(Problem("must be at least 1, or -1 where a core cannot run the CN", path="runtime_cycles"))
+    energy = costs.on_core_energy_pj[runs]
+    if not bool(np.all(np.isfinite(energy) & (energy >= 0))):
+        problems.append(Problem("must be finite and not negative", path="on_core_energy_pj"))
+    if bool(np.any(costs.stream_bits < 0)):
+        problems.append(Problem("must not be negative", path="stream_bits"))
+    if bool(np.any((costs.stream_bits > 0) & (costs.stream_bits_per_cycle < 1))):
+        problems.append(Problem("must be at least 1 where bits are streamed", path="stream_bits_per_cycle"))
+    return problems
+
+
+def system_problems(system: CoreSystem) -> list[Problem]:
+    """Everything that is wrong with cores, memories, links and paths."""
+    cores, memories, links = len(system.core_memory), len(system.memory_capacity_bits), len(system.link_bits_per_cycle)
+    problems = [
+        Problem(f"must have {count} entries", path=name, value=str(len(getattr(system, name))))
+        for names, count in (
+            (("memory_read_bits", "memory_write_bits", "memory_read_energy_pj", "memory_write_energy_pj"), memories),
+            (("link_energy_pj_per_bit", "link_is_broadcast"), links),
+            (("path_exists",), cores * cores),
+        )
+        for name in names
+        if len(getattr(system, name)) != count
+    ]
+    problems += _range_problems("core_memory", system.core_memory.ravel(), -1, memories)
+    for name in ("memory_capacity_bits", "memory_read_bits", "memory_write_bits", "link_bits_per_cycle"):
+        problems += _range_problems(name, getattr(system, name), 1, 2**62)
+    for name in ("memory_read_energy_pj", "memory_write_energy_pj", "link_energy_pj_per_bit"):
+        energy = getattr(system, name)
+        if not bool(np.all(np.isfinite(energy) & (energy >= 0))):
+            problems.append(Problem("must be finite and not negative", path=name))
+    problems += _csr_problems("path_start", system.path_start, cores * cores, len(system.path_link))
+    problems += _range_problems("path_link", system.path_link, 0, links)
+    if not 0 <= system.off_chip_core < cores:
+        problems.append(Problem("is no core", path="off_chip_core", value=str(system.off_chip_core)))
+    elif not problems:
+        problems += _off_chip_problems(system)
+    return problems
+
+
+def _off_chip_problems(system: CoreSystem) -> list[Problem]:
+    """The off-chip core has one memory, which no other core shares."""
+    own = system.core_memory[system.off_chip_core]
+    others = np.delete(system.core_memory, system.off_chip_core, axis=0)
+    if len(set(own.tolist())) != 1 or own[0] < 0:
+        return [Problem("must be the same memory for every operand of the off-chip core", path="core_memory")]
+    if bool(np.any(others == own[0])):
+        return [Problem("gives the off-chip memory to another core too", path="core_memory")]
+    return []
+
+
+def _csr_problems(name: str, start: Integers, count: int, total: int) -> list[Problem]:
+    if len(start) != count + 1 or start[0] != 0 or start[-1] != total or bool(np.any(np.diff(start) < 0)):
+        return [Problem(f"must rise from 0 to {total} in {count + 1} entries", path=name)]
+    return []
+
+
+def _range_problems(name: str, values: Integers, low: int, high: int) -> list[Problem]:
+    """Values must be at least `low` and below `high`."""
+    wrong = np.flatnonzero((values < low) | (values >= high))
+    if len(wrong) == 0:
+        return []
+    message = f"has {len(wrong)} entries out of range, the first at {wrong[0]}"
+    return [Problem(message, path=name, value=str(values[wrong[0]]), allowed=f"{low} to {high - 1}")]

@@ -8,6 +8,7 @@ import numpy as np
 from tilewright.compiled import native_function
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.record_pointer import pointer_to
+from tilewright.scheduling.memory_rank import MemoryRank, memory_rank
 from tilewright.scheduling.models import CAUSAL, OTHER_MODELS
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import Integers, SchedulingProblem
@@ -134,18 +135,22 @@ def _cells(values: Any) -> Array:
 
 
 def inputs_block(
-    problem: SchedulingProblem, arrays: dict[str, Array], allocation: Integers, options: ScheduleOptions
+    problem: SchedulingProblem,
+    arrays: dict[str, Array],
+    rank: MemoryRank | None,
+    allocation: Integers,
+    options: ScheduleOptions,
 ) -> Block:
-    """`INPUTS` for an allocation; `arrays` are those of `problem_arrays`."""
+    """`INPUTS` for an allocation; `arrays` are those of `problem_arrays`, `rank` for selection `memory` only."""
     system = problem.system
     prefetches = np.zeros(system.core_memory.shape[1], np.int64)
     for operand in options.operands_to_prefetch:
         if operand >= len(prefetches):
             raise InputError([Problem("is no operand", path="operands_to_prefetch", value=str(operand))])
         prefetches[operand] = 1
-    if by_rank := options.scheduler_candidate_selection == "memory":
+    if rank is not None:
         arrays = {**arrays, "nodes": arrays["nodes"].copy()}
-        arrays["nodes"]["rank"][:-1] = problem.memory_rank.of(problem, np.asarray(allocation, np.int64))
+        arrays["nodes"]["rank"][:-1] = rank.of(problem, np.asarray(allocation, np.int64))
     numbers = {
         "node_count": problem.graph.node_count,
         "piece_count": len(problem.graph.piece_bits),
@@ -156,7 +161,7 @@ def inputs_block(
         "off_chip_core": system.off_chip_core,
         "off_chip_memory": system.off_chip_memory,
         "share_divisor": options.share_divisor,
-        "by_rank": by_rank,
+        "by_rank": rank is not None,
         "record": options.record,
     }
     return _block(INPUTS, {**arrays, "allocation": _cells(allocation), "prefetches": prefetches}, numbers)
@@ -206,6 +211,8 @@ class Scheduler:
         self.problem = problem
         self.options = options or ScheduleOptions()
         self._arrays: dict[str, Array] = problem_arrays(problem)
+        by_rank = self.options.scheduler_candidate_selection == "memory"
+        self._rank = memory_rank(problem) if by_rank else None
         self._run = native_function(run, (INPUTS, STATE))
         graph = problem.graph
         self._kept_bits = int(graph.piece_bits[(graph.piece_producer < 0) | graph.piece_is_output].sum())
@@ -220,7 +227,7 @@ class Scheduler:
             other = OTHER_MODELS[self.options.schedule_model]
             return other.simulate(self.problem, np.asarray(allocation, np.int64), self.options)
         _check_off_chip(self.problem, self._kept_bits, "constants and results take")
-        inputs = inputs_block(self.problem, self._arrays, allocation, self.options)
+        inputs = inputs_block(self.problem, self._arrays, self._rank, allocation, self.options)
         room = self._log_room() if self.options.record else (0, 0, 0)
         while True:
             state = state_block(self.problem, room)
