@@ -100,8 +100,8 @@ class Parameter:
 
     @property
     def sentence(self) -> str:
-        """What it means; '' if its class does not say."""
-        return field_docs(self.owner).get(self.name, "")
+        """What it means, on one line; '' if its class does not say."""
+        return " ".join(field_docs(self.owner).get(self.name, "").split())
 
     @property
     def forms(self) -> tuple[Any, ...]:
@@ -440,4 +440,4 @@ def _docs_of(kind: ast.ClassDef) -> Iterator[tuple[str, str]]:
     for node, following in zip(kind.body, [*kind.body[1:], None], strict=True):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             is_told = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
-            yield node.target.id, " ".join(str(following.value.value).split()) if is_told else ""  # type: ignore[union-attr, attr-defined]
+            yield node.target.id, inspect.cleandoc(str(following.value.value)) if is_told else ""  # type: ignore[union-attr, attr-defined]

@@ -26,6 +26,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
 from tilewright.errors import KeyPath, Problems, nearest_name
+from tilewright.parameters import field_docs
 from tilewright.units import (
     LARGEST_AREA_MM2,
     LARGEST_ENERGY_PJ,
@@ -69,7 +70,16 @@ _MESSAGES = {
 class Entry(BaseModel):
     """A table in a user's file: unknown keys refused, no silent conversion of types."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """With the texts below the fields, which are read from the source here and not whenever a file is validated."""
+        found = handler(schema)
+        properties = handler.resolve_ref_schema(found)["properties"]
+        for name, text in field_docs(cls).items():
+            properties[name]["description"] = text
+        return found
 
 
 def _number_schema(units: str, largest: int, exclusive: bool = False) -> JsonSchema:

@@ -9,8 +9,9 @@ import math
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, GetJsonSchemaHandler, Tag
 from pydantic import WithJsonSchema as JsonSchema
+from pydantic_core import CoreSchema
 
 from tilewright.hardware.system import POOLING, SIMD
 from tilewright.hardware.yaml_schema import OperatorType
@@ -162,10 +163,17 @@ class ConnectionEntry(Entry):
     """`half`: both directions of a link share its bandwidth. Default: `full`."""
 
 
+class _ConnectionForms:
+    """Marks connections with their JSON Schema, which is made when it is asked for: that takes a while."""
+
+    def __get_pydantic_json_schema__(self, _: CoreSchema, __: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"anyOf": [*_IDS_SCHEMA["anyOf"], ConnectionEntry.model_json_schema()]}
+
+
 Connection = Annotated[
     Annotated[ConnectionEntry, Tag(TABLE_MARK)] | Annotated[CoreIds, Tag(VALUE_MARK)],
     Discriminator(table_or_value),
-    JsonSchema({"anyOf": [*_IDS_SCHEMA["anyOf"], ConnectionEntry.model_json_schema()]}),
+    _ConnectionForms(),
 ]
 
 

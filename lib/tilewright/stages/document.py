@@ -120,7 +120,7 @@ def stage_text(kind: type[Stage], other_tool: str) -> str:
     parameters = [
         f"| `{field.name}` | {_default(field)} | {meaning} |"
         for field in fields(kind)
-        for meaning in [_escaped(field_docs(kind).get(field.name, ""))]
+        for meaning in [_cell(field_docs(kind).get(field.name, ""))]
     ]
     if parameters:
         text += "\n\n| parameter | default | meaning |\n|---|---|---|\n" + "\n".join(parameters)
@@ -153,15 +153,15 @@ def _default(field: Any) -> str:
     return "required" if field.default_factory is MISSING else ""
 
 
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|")
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 def type_text(kind: type) -> str:
     """The section of one type: what it is and its fields."""
     words = " ".join(inspect.cleandoc(kind.__doc__ or "").split("\n\n")[0].split())
     documented = field_docs(kind)
-    rows = [f"| `{name}` | {_escaped(documented.get(name, ''))} |" for name in _field_names(kind)]
+    rows = [f"| `{name}` | {_cell(documented.get(name, ''))} |" for name in _field_names(kind)]
     table = "\n\n| field | meaning |\n|---|---|\n" + "\n".join(rows) if rows else ""
     return f"#### {kind.__name__}\n\n{words}{table}"
 
