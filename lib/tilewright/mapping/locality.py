@@ -62,18 +62,16 @@ class OperandSize:
     most_bits: int
     """Most that is counted for the whole of it."""
     least_bits: int
+    """Least that is counted for the whole of it."""
 
 
 @dataclass(frozen=True)
 class OperandUse:
     """An operand of a layer whose data are kept between layers: an input that is no weight, or the output."""
 
-    operand: str
-    memory_operand: str
+    size: OperandSize
     tensors: tuple[int, ...]
     """What it is made of."""
-    least_bits: int
-    """Least that the mapping of the layer counts for the whole of it."""
 
 
 @dataclass(frozen=True)
@@ -211,13 +209,13 @@ class _FlowReader:
         if len(tensors) > 1:
             self.flow.joined.append(tensors)
         self._use(tensors, step)
-        return OperandUse(size.operand, size.memory_operand, tensors, size.least_bits)
+        return OperandUse(size, tensors)
 
     def _output(self, layer: Layer, size: OperandSize, step: int) -> OperandUse:
         final = layer.bits_of[FINAL_OUTPUT]
         bits = operand_elements(layer, OUTPUT, self.profile) * final
         tensor = self._add(Tensor(bits, step, step, final, bits), step)
-        return OperandUse(OUTPUT, size.memory_operand, (tensor,), size.least_bits)
+        return OperandUse(size, (tensor,))
 
 
 Group = tuple[int, ...]
@@ -299,7 +297,7 @@ class _Placement:
         """Tensor -> the memory operands as which layers write and read it."""
         for use in (use for layer in flow.layers for use in layer.operands):
             for tensor in use.tensors:
-                self.memory_operands[tensor].add(use.memory_operand)
+                self.memory_operands[tensor].add(use.size.memory_operand)
 
     def place_group(self, group: Group) -> None:
         """Keep a group in the lowest memory that it may use and where there is room for it."""
@@ -389,7 +387,7 @@ class _Placement:
         for use in layer.operands:
             tensors = {t for t in use.tensors if self.memory_of.get(t) == memory} - own
             own |= tensors
-            bits -= min(sum(self.flow.tensors[t].bits for t in tensors), use.least_bits)
+            bits -= min(sum(self.flow.tensors[t].bits for t in tensors), use.size.least_bits)
         return bits
 
     def _layer_bits(self, memory: int, step: int, *, for_whole_operands: bool = False) -> int:
@@ -412,7 +410,7 @@ class _Placement:
     def _operands(self, step: int) -> Iterator[tuple[OperandSize, int]]:
         """The operands of a layer, and the outermost memory that each of them uses."""
         layer = self.flow.layers[step]
-        kept_at = {use.operand: self.memory_of.get(use.tensors[0]) for use in layer.operands}
+        kept_at = {use.size.operand: self.memory_of.get(use.tensors[0]) for use in layer.operands}
         for size in layer.sizes:
             memory = kept_at[size.operand] if size.operand in kept_at else self.weights_at.get(step)
             yield size, self.holders[size.memory_operand][-1] if memory is None else memory

@@ -14,8 +14,11 @@ WEIGHT_INPUT = {"Conv": 1, "QLinearConv": 3}
 
 
 @dataclass(frozen=True)
-class ConvGeometry:
-    """Sizes of a convolution. Spatial tuples are in ONNX order: (height, width) for two axes, (length,) for one."""
+class ConvSizes:
+    """Sizes of a convolution, also of a transposed one.
+
+    Spatial tuples are in ONNX order: (height, width) for two axes, (length,) for one.
+    """
 
     batch: int
     groups: int
@@ -27,6 +30,12 @@ class ConvGeometry:
     strides: Shape
     dilations: Shape
     pads_before: Shape
+
+
+@dataclass(frozen=True)
+class ConvGeometry(ConvSizes):
+    """A convolution that is not transposed."""
+
     pads_after: Shape
 
     @property

@@ -18,25 +18,12 @@ from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lower
 from tilewright.workload.onnx.node import Shape
 from tilewright.workload.onnx.operators.convolution import bias_access, spatial_names
 from tilewright.workload.onnx.operators.matrix import declare_padding, split_axis
+from tilewright.workload.onnx.products import ConvSizes
 
 _MOST_NESTS = 16
 _MOST_RESIDUES = 4096
 """Residues of an axis that are looked at one by one."""
 _MOST_AXES = 3
-
-
-@dataclass(frozen=True)
-class _Geometry:
-    batch: int
-    groups: int
-    in_channels: int
-    out_channels: int
-    in_size: Shape
-    out_size: Shape
-    kernel: Shape
-    strides: Shape
-    dilations: Shape
-    pads_before: Shape
 
 
 @dataclass(frozen=True)
@@ -107,7 +94,7 @@ def lower_conv_transpose(op: Lowering) -> None:
         op.approximated("transposed convolution: results are counted by input positions, which leaves out its borders")
 
 
-def _add_nest(op: Lowering, geometry: _Geometry, parts: Sequence[_Axis], target: str, part: str) -> None:
+def _add_nest(op: Lowering, geometry: ConvSizes, parts: Sequence[_Axis], target: str, part: str) -> None:
     per_group = geometry.out_channels // geometry.groups
     channels = split_axis("G", per_group, "K")
     sources = split_axis("G", geometry.in_channels // geometry.groups, "C")
@@ -143,7 +130,7 @@ def _add_nest(op: Lowering, geometry: _Geometry, parts: Sequence[_Axis], target:
     declare_padding(op, op.input(), op.input(1))
 
 
-def _axis_parts(geometry: _Geometry, axis: int, *, exact: bool) -> list[_Axis]:
+def _axis_parts(geometry: ConvSizes, axis: int, *, exact: bool) -> list[_Axis]:
     """The nests of one axis: one for each run of residues that have equally many taps and one first input position."""
     stride, dilation, kernel = geometry.strides[axis], geometry.dilations[axis], geometry.kernel[axis]
     period = stride // math.gcd(stride, dilation)
@@ -161,7 +148,7 @@ def _axis_parts(geometry: _Geometry, axis: int, *, exact: bool) -> list[_Axis]:
     return [_axis_part(geometry, axis, letter, run, by_output) for run in runs if run[1] and run[2]]
 
 
-def _runs_of_shift(geometry: _Geometry, axis: int, taps: range) -> list[tuple[int, int, int]]:
+def _runs_of_shift(geometry: ConvSizes, axis: int, taps: range) -> list[tuple[int, int, int]]:
     """(start, length, input position of output number 0) of the runs of first taps that share that position."""
     stride, dilation, before = geometry.strides[axis], geometry.dilations[axis], geometry.pads_before[axis]
     runs: list[tuple[int, int, int]] = []
@@ -174,7 +161,7 @@ def _runs_of_shift(geometry: _Geometry, axis: int, taps: range) -> list[tuple[in
     return runs
 
 
-def _axis_part(geometry: _Geometry, axis: int, letter: str, run: tuple[int, int, int, int], by_output: bool) -> _Axis:
+def _axis_part(geometry: ConvSizes, axis: int, letter: str, run: tuple[int, int, int, int], by_output: bool) -> _Axis:
     """The part of residues `first` to `first + residues - 1`; `shift` is the input position of output number 0."""
     first, residues, taps, shift = run
     stride, dilation, length = geometry.strides[axis], geometry.dilations[axis], geometry.in_size[axis]
@@ -209,11 +196,11 @@ def _axis_part(geometry: _Geometry, axis: int, letter: str, run: tuple[int, int,
     )
 
 
-def _partial_shape(geometry: _Geometry, parts: Sequence[_Axis]) -> Shape:
+def _partial_shape(geometry: ConvSizes, parts: Sequence[_Axis]) -> Shape:
     return (geometry.batch, geometry.out_channels, *(axis.partial_length * axis.residues for axis in parts))
 
 
-def _is_whole(op: Lowering, geometry: _Geometry, parts: Sequence[_Axis]) -> bool:
+def _is_whole(op: Lowering, geometry: ConvSizes, parts: Sequence[_Axis]) -> bool:
     """Whether the only nest writes the output, element by element, at its own place."""
     same_shape = _partial_shape(geometry, parts) == op.output_shape()
     return same_shape and all(
@@ -224,7 +211,7 @@ def _is_whole(op: Lowering, geometry: _Geometry, parts: Sequence[_Axis]) -> bool
     )
 
 
-def _placing(op: Lowering, geometry: _Geometry, parts: Sequence[_Axis], partial: str) -> IndexMap:
+def _placing(op: Lowering, geometry: ConvSizes, parts: Sequence[_Axis], partial: str) -> IndexMap:
     """The results of one nest at their places in the output; those outside it are cut off."""
     loops = [("B", geometry.batch), ("K", geometry.out_channels)]
     for axis in parts:
@@ -234,7 +221,7 @@ def _placing(op: Lowering, geometry: _Geometry, parts: Sequence[_Axis], partial:
     return IndexMap(tuple(loops), output, access(partial, "B", "K", *read))
 
 
-def _bias_map(op: Lowering, geometry: _Geometry) -> list[IndexMap]:
+def _bias_map(op: Lowering, geometry: ConvSizes) -> list[IndexMap]:
     if not op.has_input(2):
         return []
     names = [f"O{letter}" for letter in spatial_names(len(geometry.kernel))]
@@ -243,7 +230,7 @@ def _bias_map(op: Lowering, geometry: _Geometry) -> list[IndexMap]:
     return [IndexMap(loops, access(op.output(), "B", "K", *names), bias)]
 
 
-def _geometry(op: Lowering) -> _Geometry:
+def _geometry(op: Lowering) -> ConvSizes:
     data, weights, out = op.input_shape(), op.input_shape(1), op.output_shape()
     axes = len(data) - 2
     if axes < 1 or len(weights) != len(data) or len(out) != len(data):
@@ -261,7 +248,7 @@ def _geometry(op: Lowering) -> _Geometry:
     if out[0] != data[0] or min(*data, *weights, *out) < 1:
         raise op.node.error("a tensor of this convolution is empty, or its batch differs", f"{list(data)}, {list(out)}")
     pads = _pads_before(op, data[2:], out[2:], kernel, strides, dilations)
-    return _Geometry(data[0], groups, data[1], out[1], data[2:], out[2:], kernel, strides, dilations, pads)
+    return ConvSizes(data[0], groups, data[1], out[1], data[2:], out[2:], kernel, strides, dilations, pads)
 
 
 def _pads_before(
