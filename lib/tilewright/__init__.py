@@ -25,7 +25,6 @@ _HOMES = {
     "tilewright.sources": ("parse_workload", "parse_accelerator", "parse_mapping"),
     "tilewright.api": (
         "map_layer",
-        "map_workload",
         "evaluate",
         "export_mapping",
         "export_loop_nests",
@@ -40,6 +39,7 @@ _HOMES = {
     ),
     "tilewright.cli.parse": ("parse",),
     "tilewright.cli.validate": ("validate",),
+    "tilewright.cli.map": ("map_workload",),
     "tilewright.cli.split": ("split",),
     "tilewright.cli.report": ("report",),
     "tilewright.cli.check": ("check",),

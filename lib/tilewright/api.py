@@ -5,16 +5,12 @@ Everything that takes a description also takes the object that was parsed from i
 
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import MappingConstraints, Unrolling, as_unrolling
 from tilewright.sources import (
     AcceleratorSource,
-    FilePath,
-    MappingSource,
-    WorkloadSource,
     parse_accelerator,
     single_core,
 )
@@ -23,10 +19,6 @@ from tilewright.workload.layer import Layer
 if TYPE_CHECKING:
     from tilewright.cost.record import LayerRecord
     from tilewright.search.options import SearchOptions
-    from tilewright.search.store import Store
-    from tilewright.stages.items import MappedWorkload
-    from tilewright.stages.pipeline import Pipeline
-    from tilewright.workload.network_options import NetworkOptions
 
 Loops = Sequence[tuple[str, int]]
 
@@ -39,50 +31,6 @@ def map_layer(
     from tilewright.stages import run
 
     return run.map_layer(layer, core, constraints, options or SearchOptions())
-
-
-def map_workload(
-    workload: WorkloadSource,
-    hardware: AcceleratorSource,
-    mapping: MappingSource,
-    options: "SearchOptions | None" = None,
-    *,
-    pipeline: "Sequence[Any] | Pipeline | None" = None,
-    threads: int = 1,
-    store: "Store | None" = None,
-    exports: FilePath = "exports",
-    strict: bool = False,
-    network_options: "NetworkOptions | None" = None,
-    **settings: Any,
-) -> "MappedWorkload":
-    """The best mapping of every layer of a network on the core of `hardware`: records and a summary.
-
-    Settings are those of `SearchOptions` by name, which go before `options`; `network_options` say what an ONNX file
-    leaves open. `pipeline` is a list of stages or of edits of the default pipeline, as in a configuration; stages may
-    also be given as classes or objects. Stages that write files put them into the folder `exports`. Raises InputError
-    for wrong descriptions and pipelines, and with `strict` for work that is not costed; MappingError where nothing
-    fits.
-    """
-    from tilewright.parameters import made_of
-    from tilewright.search.options import SearchOptions
-    from tilewright.stages import run
-    from tilewright.stages.base import Control
-    from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.pipeline import Pipeline
-    from tilewright.workload.network_options import NetworkOptions
-    from tilewright.workload.source import LAYERS, kind_of_source
-
-    given = options or SearchOptions()
-    chosen = made_of(SearchOptions, {**given.as_dict(), **settings}) if settings else given
-    if isinstance(pipeline, Pipeline):
-        stages = pipeline
-    else:
-        is_onnx = kind_of_source(workload) != LAYERS
-        stages = Pipeline.build(pipeline if pipeline is None else list(pipeline), chosen, onnx=is_onnx)
-    problem = next(stages.parsers().run(Descriptions(hardware, workload, mapping, network_options or NetworkOptions())))
-    if strict:
-        problem.check_complete()
-    return run.map_problem(problem, stages, Control(threads, store, Path(exports)))
 
 
 def evaluate(

@@ -147,7 +147,8 @@ class StepCode:
 
 DISPATCH = (
     *("tilewright", "tilewright.stages", "tilewright.cli.main", "tilewright.cli.options"),
-    *("tilewright.cli.parameter_options", "tilewright.configuration", "tilewright.configuration.arguments"),
+    *("tilewright.cli.parameter_options", "tilewright.cli.keywords"),
+    *("tilewright.configuration", "tilewright.configuration.arguments"),
     *("tilewright.artifacts.step_code", "tilewright.steps", "tilewright.stage_table"),
     *("tilewright.registry", "tilewright.peers", "tilewright.peers.entries"),
 )

@@ -1,21 +1,26 @@
 """`tilewright map`: the best mapping of every layer of a network on one core."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.canonical import make_folder
+from tilewright.artifacts.canonical import FilePath, make_folder
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import content_digest
 from tilewright.artifacts.envelope import write_document, write_rows
 from tilewright.artifacts.provenance import provenance
+from tilewright.cli.keywords import Named, network_keywords, parameter_keywords, store_of
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
     FILE,
+    PipelineSource,
     common_options,
     echo_json,
     echo_notices,
+    is_given,
     network_options,
     pipeline_option,
     read_pipeline,
@@ -29,7 +34,10 @@ from tilewright.units import energy_text
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
-    from tilewright.stages.descriptions import NetworkProblem
+    from tilewright.search.store import Store
+    from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
+    from tilewright.stages.base import Control
+    from tilewright.stages.descriptions import Descriptions, NetworkProblem
     from tilewright.stages.items import MappedWorkload
     from tilewright.stages.pipeline import Pipeline
 
@@ -69,56 +77,107 @@ def command(
     Example: tilewright map --hardware config/hardware/tpu_like.yaml --workload config/workload/resnet18.onnx
     --mapping config/mapping/tpu_like.yaml -o out
     """
-    from tilewright.search.store import Store
-    from tilewright.stages import run as engine
     from tilewright.stages.base import Control
     from tilewright.stages.descriptions import Descriptions
+
+    finished: list[Any] = []
+    kept = None if no_store else store
+    exports = output / EXPORTS if output else None
+    control = Control(
+        threads, store_of(kept), show_progress=not as_json, on_record=finished.append, on_notices=echo_notices
+    )
+    given = Descriptions(hardware, workload, mapping, network_options)
+    try:
+        mapped = _mapped(given, options, written, output, exports, pipeline, strict, control)
+    except KeyboardInterrupt as error:
+        raise InterruptedRunError(_kept(len(finished), kept)) from error
+    _show(mapped, output, verbose, as_json)
+
+
+@network_keywords
+@parameter_keywords(search=SearchOptions)
+def map_workload(
+    workload: "WorkloadSource",
+    hardware: "AcceleratorSource",
+    mapping: "MappingSource",
+    options: SearchOptions | None = None,
+    *,
+    search: Named[SearchOptions],
+    written: Sequence[FilePath] = (),
+    output: FilePath | None = None,
+    pipeline: "PipelineSource | Pipeline" = None,
+    network_options: NetworkOptions | None = None,
+    strict: bool = False,
+    threads: int = 1,
+    store: "FilePath | Store | None" = None,
+    exports: FilePath | None = None,
+) -> "MappedWorkload":
+    """The best mapping of every layer of a network on the core of `hardware`: records and a summary.
+
+    Options are given by name, and go before those of an object `options`; they, `network_options` or its parts by name
+    (`dims={"sequence": 128}`), and all other arguments are those of the command. `output` is the folder that it writes.
+    `pipeline` is a list of stages or of edits of the default pipeline, or a file of it, as in a configuration; stages
+    may also be given as classes or objects. Stages that write files put them into the folder `exports`, by default
+    that of the output. Nothing is kept for later searches without a `store`. Raises InputError for wrong descriptions
+    and pipelines, and with `strict` for work that is not costed; MappingError where nothing fits.
+    """
+    from tilewright.stages.base import Control
+    from tilewright.stages.descriptions import Descriptions
+
+    folder = None if output is None else Path(output)
+    place = Path(exports) if exports is not None else (folder or Path()) / EXPORTS
+    given = Descriptions(hardware, workload, mapping, network_options or NetworkOptions())
+    control = Control(threads, store_of(store))
+    files = [Path(file) for file in written]
+    return _mapped(given, search.over(options), files, folder, place, pipeline, strict, control)
+
+
+def _mapped(
+    given: "Descriptions",
+    options: Given[SearchOptions],
+    written: Sequence[Path],
+    output: Path | None,
+    exports: Path | None,
+    pipeline: "PipelineSource | Pipeline",
+    strict: bool,
+    control: "Control",
+) -> "MappedWorkload":
+    """What is found, written if there is an `output`. Raises InputError where stages write files and there is no
+    folder for them, and for all else that is wrong."""
+    from tilewright.stages import run as engine
     from tilewright.stages.notices import cut_lanes_notices, written_files
 
     chosen = options()
-    stages = _pipeline(pipeline, chosen, workload)
-    if stages.exports and not output:
+    stages = _pipeline(pipeline, chosen, given.workload)
+    if stages.exports and exports is None:
         raise InputError([Problem("a stage of the pipeline writes files: the option is needed", path="-o")])
     told, repeated = written_files(written)
-    descriptions = Descriptions(hardware, workload, mapping, network_options, told)
-    problem: NetworkProblem = next(stages.parsers().run(descriptions))
-    echo_notices([*repeated, *problem.notices, *cut_lanes_notices(problem, stages, descriptions.mapping_file)])
+    given = replace(given, written=told)
+    problem: NetworkProblem = next(stages.parsers().run(given))
+    control.on_notices([*repeated, *problem.notices, *cut_lanes_notices(problem, stages, given.mapping_file)])
     if strict:
         problem.check_complete()
     problem.check_layers()
     if output:
         make_folder(output)  # a place that cannot be written is told before the search, not after it
-    finished: list[Any] = []
-    kept = None if no_store else Store(store)
-    exports = (output or Path()) / EXPORTS
-    try:
-        mapped = engine.map_problem(
-            problem, stages, Control(threads, kept, exports, show_progress=not as_json, on_record=finished.append)
-        )
-    except KeyboardInterrupt as error:
-        raise InterruptedRunError(_kept(len(finished), None if no_store else store)) from error
+    mapped = engine.map_problem(problem, stages, replace(control, exports=exports or Path(EXPORTS)))
     if output:
-        write_run(output, mapped, _made_by(problem, chosen, stages, bool(pipeline)))
-    _show(mapped, output, verbose, as_json)
+        write_run(output, mapped, _made_by(problem, chosen, stages, is_given(pipeline)))
+    return mapped
 
 
-def _pipeline(given: str, options: SearchOptions, workload: Path) -> "Pipeline":
-    """The pipeline of the command line; parsers of descriptions of layers and of networks differ."""
-    from tilewright.artifacts.canonical import YAML_SUFFIXES
+def _pipeline(given: "PipelineSource | Pipeline", options: SearchOptions, workload: Any) -> "Pipeline":
+    """The pipeline that is given; parsers of descriptions of layers and of networks differ."""
     from tilewright.stages.pipeline import Pipeline
+    from tilewright.workload.source import LAYERS as LAYER_LIST
+    from tilewright.workload.source import kind_of_source
 
-    document = read_pipeline(given)
-    if document is None:
-        return Pipeline.build(None, options, onnx=workload.suffix not in YAML_SUFFIXES)
-    data = document.data
-    keyed = isinstance(data, dict) and "pipeline" in data
-    return Pipeline.build(
-        data["pipeline"] if keyed else data,
-        options,
-        onnx=workload.suffix not in YAML_SUFFIXES,
-        documents=[document] if document.file else [],
-        prefix=("pipeline",) if keyed or not document.file else (),
-    )
+    if isinstance(given, Pipeline):
+        return given
+    is_onnx, text = kind_of_source(workload) != LAYER_LIST, read_pipeline(given)
+    if text is None:
+        return Pipeline.build(None, options, onnx=is_onnx)
+    return Pipeline.build(text.value, options, onnx=is_onnx, documents=text.documents, prefix=text.prefix)
 
 
 def _made_by(problem: "NetworkProblem", options: SearchOptions, stages: "Pipeline", given: bool) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.cli.options import Function, read_pipeline
+from tilewright.cli.options import Function, PipelineSource, read_pipeline
 
 if TYPE_CHECKING:
     from tilewright.search.options import CoreSearchOptions
@@ -26,27 +26,20 @@ def slice_option(function: Function) -> Function:
 def read_slice(
     step: str,
     default: "type[Stage]",
-    text: str,
+    given: PipelineSource,
     options: "CoreSearchOptions | None" = None,
     settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> "Slice":
-    """The slice that a step runs: the `default` stage, or its part of the pipeline of the command line.
+    """The slice that a step runs: the `default` stage, or its part of the pipeline that is given.
 
     `options` and `settings` are those of the verb. Raises InputError with everything that is wrong with the pipeline.
     """
     from tilewright.stages.multi.slices import Slice
 
-    document = read_pipeline(text)
-    if document is None:
+    text = read_pipeline(given)
+    if text is None:
         return Slice.default(default, options, settings)
     from tilewright.stages.multi.pipeline import multi_pipeline, slice_of
 
-    keyed = isinstance(document.data, dict) and "pipeline" in document.data
-    pipeline = multi_pipeline(
-        document.data["pipeline"] if keyed else document.data,
-        options,
-        settings,
-        documents=[document] if document.file else [],
-        prefix=("pipeline",) if keyed or not document.file else (),
-    )
+    pipeline = multi_pipeline(text.value, options, settings, documents=text.documents, prefix=text.prefix)
     return slice_of(pipeline, step)

@@ -2,14 +2,16 @@
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import wraps
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tilewright.artifacts.canonical import canonical_text
-from tilewright.errors import InputError, Problem
+from tilewright.artifacts.canonical import FilePath, canonical_text, existing_file
+from tilewright.errors import InputError, KeyPath, Problem
 from tilewright.units import LARGEST_WHOLE_NUMBER
 from tilewright.workload.network_options import ASSUMED, PRECISIONS, NetworkOptions
 
@@ -78,21 +80,45 @@ def pipeline_option(function: Function) -> Function:
     return click.option("--pipeline", "pipeline", metavar="FILE|JSON", default="", help=text)(function)
 
 
-def read_pipeline(text: str) -> "YamlDocument | None":
-    """The document of --pipeline, None if it was not given. Raises InputError."""
-    if not text:
+PipelineSource = FilePath | Sequence[Any] | None
+"""A list of stages or of edits, or what --pipeline takes: a file, or JSON text."""
+
+
+def is_given(pipeline: object) -> bool:
+    """Whether there is a pipeline other than the default one."""
+    return pipeline is not None and pipeline != ""
+
+
+@dataclass(frozen=True)
+class PipelineText:
+    """A list of stages or of edits of the default pipeline, and where it is written."""
+
+    value: Any
+    documents: "tuple[YamlDocument, ...]" = ()
+    prefix: KeyPath = ("pipeline",)
+    """Keys of the list in the document."""
+
+
+def read_pipeline(given: PipelineSource) -> PipelineText | None:
+    """What --pipeline says, or the same from Python; None if it was not given. Raises InputError."""
+    if given is None or not is_given(given):
         return None
+    if not isinstance(given, str | PathLike):
+        return PipelineText(list(given))
     from tilewright.file_kinds import PIPELINE, refuse_other_kind
     from tilewright.yamlfile import load_yaml, parse_yaml
 
-    if text.lstrip().startswith(("[", "{")):
-        return parse_yaml(text)
-    from tilewright.artifacts.canonical import existing_file
-
-    document = load_yaml(existing_file(text, "pipeline"))
-    if not (isinstance(document.data, dict) and "pipeline" in document.data):
+    text = os.fspath(given)
+    is_json = text.lstrip().startswith(("[", "{"))
+    document = parse_yaml(text) if is_json else load_yaml(existing_file(text, "pipeline"))
+    keyed = isinstance(document.data, dict) and "pipeline" in document.data
+    if document.file and not keyed:
         refuse_other_kind(document, PIPELINE)
-    return document
+    return PipelineText(
+        document.data["pipeline"] if keyed else document.data,
+        (document,) if document.file else (),
+        ("pipeline",) if keyed or not document.file else (),
+    )
 
 
 def parse_network_options(
@@ -155,7 +181,7 @@ def echo_paths(paths: Sequence[Path], as_json: bool) -> None:
         click.echo("\n".join(str(path) for path in paths))
 
 
-def echo_notices(notices: list[str]) -> None:
+def echo_notices(notices: Sequence[str]) -> None:
     """Remarks on what is legal but unusual, on standard error."""
     for notice in notices:
         click.echo(f"note: {notice}", err=True)

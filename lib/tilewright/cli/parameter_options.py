@@ -27,21 +27,24 @@ class Given(Generic[Kind]):
     """Parameters as a command line gives them."""
 
     kind: type[Kind]
-    values: Mapping[str, str | bool]
+    values: Mapping[str, Any]
     """Those that are given; lists and tables are JSON."""
 
     def __call__(self) -> Kind:
         """The parameters; what is not given has its default. Raises InputError with all that are wrong."""
         told = Problems()
-        read = {}
-        for parameter in parameters_of(self.kind):
-            if parameter.name in self.values:
-                read[parameter.name] = told.attempt(_value_of, parameter, self.values[parameter.name])
+        names = [parameter.name for parameter in parameters_of(self.kind) if parameter.name in self.values]
+        read = {name: told.attempt(self.read, name) for name in names}
         unreadable = {problem.path for problem in told.found}
         made = told.attempt(self.kind, **{name: value for name, value in read.items() if name not in unreadable})
         told.finish()
         assert made is not None
         return made
+
+    def read(self, name: str) -> Any:
+        """What the text of a parameter says. Raises InputError for what is no JSON."""
+        parameter = next(parameter for parameter in parameters_of(self.kind) if parameter.name == name)
+        return _value_of(parameter, self.values[name])
 
     def sound(self, essential: Sequence[str]) -> Kind | None:
         """The parameters without those that are wrong, for checks of everything else; None if one of the essential
@@ -52,7 +55,7 @@ class Given(Generic[Kind]):
         if made is not None or not wrong.isdisjoint(essential):
             return made
         others = {name: value for name, value in self.values.items() if name not in wrong}
-        return told.attempt(Given(self.kind, others))
+        return told.attempt(type(self)(self.kind, others))
 
 
 def parameter_options(kind: type[Parameters], argument: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

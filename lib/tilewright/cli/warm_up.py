@@ -77,8 +77,8 @@ def command(verbose: bool, as_json: bool) -> None:
 
 def warm_up() -> None:
     """Map one tiny layer on one core and on two, which compiles everything and keeps it for later runs."""
-    from tilewright.api import map_workload
     from tilewright.api_multi import run_multi_core
+    from tilewright.cli.map import map_workload
 
     map_workload([TINY_LAYER], TINY_HARDWARE, [TINY_MAPPING])
     run_multi_core([TINY_LAYER], _two_cores(), [TINY_MAPPING])

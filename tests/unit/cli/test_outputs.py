@@ -151,6 +151,6 @@ def test_empty_order_is_called_open(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_warm_up_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """With --json it is JSON."""
-    monkeypatch.setattr("tilewright.api.map_workload", lambda *_: None)
+    monkeypatch.setattr("tilewright.cli.map.map_workload", lambda *_: None)
     assert main(["warm-up", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"ready": True}

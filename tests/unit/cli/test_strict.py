@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
+import tilewright
 import yaml
-from tilewright import api
 from tilewright.cli.main import main
 from tilewright.errors import InputError
 
@@ -91,9 +91,9 @@ def test_strict_in_python(tmp_path: Path) -> None:
     core = yaml.safe_load((PROJECT / "config" / "hardware" / "tpu_like.yaml").read_text())
     options = api_options()
     with pytest.raises(InputError, match="strict forbids: 1 Relu"):
-        api.map_workload(small_network(tmp_path), core, MAPPING, options, strict=True)
+        tilewright.map_workload(small_network(tmp_path), core, MAPPING, options, strict=True)
     everything = {**core, "operator_types": ["all"]}
-    mapped = api.map_workload(small_network(tmp_path), everything, MAPPING, options, strict=True)
+    mapped = tilewright.map_workload(small_network(tmp_path), everything, MAPPING, options, strict=True)
     assert mapped.summary["coverage"]["complete"]
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tilewright.api import map_workload
 from tilewright.cli.main import main
+from tilewright.cli.map import map_workload
 from tilewright.cost.record import LayerRecord, record_of_row
 from tilewright.errors import InputError
 from tilewright.hardware.core import Core
