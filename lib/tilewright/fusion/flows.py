@@ -25,7 +25,7 @@ from tilewright.fusion.axis_rows import (
 from tilewright.fusion.graph import CnLayer, CnLink, SmallIntegers
 from tilewright.fusion.grid import Integers, LayerGrid
 from tilewright.fusion.needs import Demand, Producer
-from tilewright.workload.access import Boxes
+from tilewright.workload.dependencies import Boxes
 
 
 def _refined(demand: Demand, dimensions: tuple[str, ...], grid: LayerGrid) -> Demand:

@@ -31,7 +31,7 @@ from tilewright.fusion.needs import (
     whole_tensor,
 )
 from tilewright.fusion.tiling import LayerTiling, Tiling
-from tilewright.workload.access import Boxes
+from tilewright.workload.dependencies import Boxes
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import DimensionRelation, Layer
 

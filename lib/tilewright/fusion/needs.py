@@ -27,7 +27,8 @@ from tilewright.fusion.axis_rows import (
 from tilewright.fusion.grid import Integers, LayerGrid
 from tilewright.fusion.tiling import LayerTiling
 from tilewright.mapping.runnable import UNSUPPORTED
-from tilewright.workload.access import AxisIndex, Boxes, IndexMap, Shape, index_range, input_boxes
+from tilewright.workload.access import AxisIndex, IndexMap, Shape, index_range
+from tilewright.workload.dependencies import Boxes, input_boxes
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from tilewright.fusion.tiling import LayerTiling, Tiling
-from tilewright.workload.access import IndexMap, dependency_pairs
+from tilewright.workload.access import IndexMap
+from tilewright.workload.dependencies import dependency_pairs
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer
 

@@ -13,14 +13,12 @@ from tilewright.workload.access import (
     Shape,
     TensorAccess,
     affine,
-    dependency_pairs,
     fixed,
     identity_map,
     index_range,
-    influences,
-    input_boxes,
     loop,
 )
+from tilewright.workload.dependencies import dependency_pairs, influences, input_boxes
 
 Case = tuple[IndexMap, Shape, Shape]
 

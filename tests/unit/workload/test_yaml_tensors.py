@@ -7,7 +7,7 @@ import pytest
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import ORDERING
 from tilewright.fusion.tiling import HintLoopOptions, hint_loop_tiling
-from tilewright.workload.access import influences
+from tilewright.workload.dependencies import influences
 from tilewright.workload.graph import Workload
 from tilewright.workload.source import parse_workload
 from tilewright.workload.yaml_reader import read_workload_yaml

@@ -9,7 +9,8 @@ import onnx
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from tilewright.profile import CORRECTED
-from tilewright.workload.access import IndexMap, influences
+from tilewright.workload.access import IndexMap
+from tilewright.workload.dependencies import influences
 from tilewright.workload.onnx.coverage import UNSUPPORTED
 from tilewright.workload.onnx.lowering import LoweredNode, Lowering, lower
 from tilewright.workload.onnx.operators import register_operators

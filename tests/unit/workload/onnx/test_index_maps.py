@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilewright.workload.access import influences
+from tilewright.workload.dependencies import influences
 from tilewright.workload.onnx.index_maps import (
     NOWHERE,
     Ends,

@@ -1,0 +1,159 @@
+"""Which elements of a tensor those of another depend on, computed from access relations: pairs, tables and boxes."""
+
+import math
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.workload.access import AxisIndex, IndexMap, Shape, index_range
+
+Elements = npt.NDArray[np.int64]
+"""Flat row-major positions of elements."""
+Boxes = npt.NDArray[np.int64]
+"""Boxes of elements: [boxes, axes, 2] with the first index and the one after the last along every axis."""
+_Range = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+"""Smallest and largest value, one for every box."""
+_SWEEPS = 2
+"""A bound that one axis gives a loop may tighten the bounds that another axis gives."""
+
+
+def dependency_pairs(index_map: IndexMap, output_shape: Shape, input_shape: Shape) -> tuple[Elements, Elements]:
+    """All (output element, input element) pairs of a map, as flat row-major positions; for small tensors and tests.
+
+    Pairs may repeat. Takes memory for every combination of loop values.
+    """
+    sizes = [size for _, size in index_map.loops]
+    places = {name: place for place, (name, _) in enumerate(index_map.loops)}
+    values = np.indices(sizes, dtype=np.int64).reshape(len(sizes), -1) if sizes else np.zeros((0, 1), np.int64)
+    flat = []
+    inside = np.ones(values.shape[1], dtype=bool)
+    for access, shape in ((index_map.output, output_shape), (index_map.input, input_shape)):
+        position = np.zeros(values.shape[1], dtype=np.int64)
+        for axis, size in zip(access.axes, shape, strict=True):
+            index = np.full(values.shape[1], axis.offset, dtype=np.int64)
+            for name, coefficient in axis.terms:
+                index += coefficient * values[places[name]]
+            inside &= (index >= 0) & (index < size)
+            position = position * size + index
+        flat.append(position)
+    return flat[0][inside], flat[1][inside]
+
+
+def influences(index_maps: Iterable[IndexMap], output_shape: Shape, input_shape: Shape) -> npt.NDArray[np.bool_]:
+    """The union of maps as a table [output element, input element], both flat in row-major order; for small tensors."""
+    table = np.zeros((math.prod(output_shape), math.prod(input_shape)), dtype=bool)
+    for index_map in index_maps:
+        outputs, inputs = dependency_pairs(index_map, output_shape, input_shape)
+        table[outputs, inputs] = True
+    return table
+
+
+def input_boxes(
+    index_map: IndexMap, output_boxes: Boxes, output_shape: Shape, input_shape: Shape
+) -> tuple[Boxes, npt.NDArray[np.bool_]]:
+    """The input elements that the elements of output boxes depend on: ([boxes, input axes, 2], whether there are any).
+
+    The smallest box around them where every axis has at most one loop or loops that do not overlap, else one that
+    holds it; a box without dependencies is all 0. Boxes may reach outside the output tensor.
+
+    The bounds of the loops follow from the output axes by interval arithmetic: what the other terms of an axis can add
+    bounds each of its terms. Elements outside the input tensor (padding) bound them too.
+    """
+    boxes = np.asarray(output_boxes, dtype=np.int64)
+    count = len(boxes)
+    whole = _box_of_all(index_map, boxes, output_shape, input_shape)
+    if whole is not None:
+        return np.broadcast_to(whole, (count, *whole.shape)).copy(), np.ones(count, dtype=bool)
+    ranges: dict[str, _Range] = {
+        name: (np.zeros(count, np.int64), np.full(count, size - 1, np.int64)) for name, size in index_map.loops
+    }
+    possible = np.ones(count, dtype=bool)
+    allowed: list[tuple[AxisIndex, _Range]] = []
+    for number, (axis, size) in enumerate(zip(index_map.output.axes, output_shape, strict=True)):
+        bounds = np.maximum(boxes[:, number, 0], 0), np.minimum(boxes[:, number, 1], size) - 1
+        allowed.append((axis, bounds))
+    for axis, size in zip(index_map.input.axes, input_shape, strict=True):
+        allowed.append((axis, (np.zeros(count, np.int64), np.full(count, size - 1, np.int64))))
+    for _ in range(_SWEEPS):
+        for axis, bounds in allowed:
+            possible &= _bound_loops(axis, bounds, ranges)
+    found = np.zeros((count, len(input_shape), 2), dtype=np.int64)
+    output_bounds = allowed[: len(output_shape)]
+    for number, (axis, (first, last)) in enumerate(allowed[len(output_shape) :]):
+        low, high = _reach(axis, ranges)
+        for output_axis, (start, end) in output_bounds:
+            ratio, rest = _common_part(axis, output_axis)
+            if ratio:
+                rest_low, rest_high = _reach(rest, ranges)
+                ends = ratio * (start - output_axis.offset), ratio * (end - output_axis.offset)
+                low = np.maximum(low, np.minimum(*ends) + rest_low)
+                high = np.minimum(high, np.maximum(*ends) + rest_high)
+        low, high = np.maximum(low, first), np.minimum(high, last)
+        possible &= low <= high
+        found[:, number, 0], found[:, number, 1] = low, high + 1
+    found[~possible] = 0
+    return found, possible
+
+
+def _box_of_all(index_map: IndexMap, boxes: Boxes, output_shape: Shape, input_shape: Shape) -> Boxes | None:
+    """[input axes, 2] what a map reads at all, where every box holds all that it writes, and nothing is outside."""
+    reached = [
+        [index_range(axis, index_map.size_of) for axis in access.axes] for access in (index_map.output, index_map.input)
+    ]
+    for ranges, shape in zip(reached, (output_shape, input_shape), strict=True):
+        if any(first < 0 or last >= size for (first, last), size in zip(ranges, shape, strict=True)):
+            return None
+    written, read = (np.array(ranges, np.int64).reshape(-1, 2) for ranges in reached)
+    if (boxes[:, :, 0] > written[:, 0]).any() or (boxes[:, :, 1] <= written[:, 1]).any():
+        return None
+    read[:, 1] += 1
+    return read
+
+
+def _reach(axis: AxisIndex, ranges: Mapping[str, _Range]) -> _Range:
+    """Smallest and largest index for these ranges of the loops."""
+    low = high = np.array(axis.offset, dtype=np.int64)
+    for name, coefficient in axis.terms:
+        ends = coefficient * ranges[name][0], coefficient * ranges[name][1]
+        low, high = low + np.minimum(*ends), high + np.maximum(*ends)
+    return low, high
+
+
+def _bound_loops(axis: AxisIndex, bounds: _Range, ranges: dict[str, _Range]) -> npt.NDArray[np.bool_]:
+    """Narrow the ranges of an axis's loops to where its index can be within bounds; False where it cannot be."""
+    possible = bounds[0] <= bounds[1]
+    if not axis.terms:
+        return possible & (bounds[0] <= axis.offset) & (axis.offset <= bounds[1])
+    for name, coefficient in sorted(axis.terms, key=lambda term: -abs(term[1])):
+        if not coefficient:
+            continue
+        others = AxisIndex(tuple(term for term in axis.terms if term[0] != name), axis.offset)
+        least, most = _reach(others, ranges)
+        low, high = bounds[0] - most, bounds[1] - least
+        if coefficient < 0:
+            low, high = -high, -low
+        size = abs(coefficient)
+        first = np.maximum(ranges[name][0], -((-low) // size))
+        last = np.minimum(ranges[name][1], high // size)
+        empty = first > last
+        possible = possible & ~empty
+        # A box without elements keeps the old range, so that later arithmetic stays within its limits.
+        ranges[name] = np.where(empty, ranges[name][0], first), np.where(empty, ranges[name][1], last)
+    return possible
+
+
+def _common_part(axis: AxisIndex, output_axis: AxisIndex) -> tuple[int, AxisIndex]:
+    """The whole number of times that `axis` holds the terms of an output axis, and what is left; 0 where it does not.
+
+    Several loops that count one output index together (rows and columns of a flat axis) are bounded only together.
+    """
+    wanted = {name: coefficient for name, coefficient in output_axis.terms if coefficient}
+    own = dict(axis.terms)
+    if len(wanted) < 2 or any(name not in own for name in wanted):
+        return 0, axis
+    ratios = {divmod(own[name], coefficient) for name, coefficient in wanted.items()}
+    ratio, remainder = next(iter(ratios))
+    if len(ratios) > 1 or remainder or not ratio:
+        return 0, axis
+    return ratio, AxisIndex(tuple(term for term in axis.terms if term[0] not in wanted), axis.offset)
