@@ -1,8 +1,8 @@
 """Which hardware variants are worth their cost: the non-dominated set of runs in energy, latency and area.
 
-A run dominates another if it is no worse in every objective and better in one. Only runs that say the same are
-compared: the same network, and the same options but for what was minimised. Runs of several cores are compared with
-each other however they cut, allocate and order the network, but costed and scheduled by one model.
+Only runs that say the same are compared: the same network, and the same options but for what was minimised. Runs of
+several cores are compared with each other however they cut, allocate and order the network, but costed and scheduled by
+one model.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +13,7 @@ import numpy as np
 import pandas
 
 from tilewright.artifacts.digests import content_digest
+from tilewright.report.dominance import dominators
 from tilewright.report.locality_text import NOT_SAID, assumption, could_keep, setting_of, setting_text
 from tilewright.report.records import Summary
 from tilewright.report.text_tables import render, text_table
@@ -182,25 +183,6 @@ def compare(candidates: Sequence[Candidate], unfinished: Sequence[Mapping[str, s
     )
 
 
-def dominators(values: np.ndarray) -> list[tuple[int, ...]]:
-    """For each row the rows of the non-dominated set that dominate it, ascending; smaller values are better.
-
-    Equal rows do not dominate each other, so that exact ties all stay in the set.
-    """
-    count = len(values)
-    # Whoever dominates a row comes before it in lexicographic order, so one pass finds the set.
-    order = np.lexsort(values.T[::-1]) if count else np.zeros(0, dtype=np.int64)
-    front: list[int] = []
-    found: list[tuple[int, ...]] = [()] * count
-    for index in order.tolist():
-        better = [other for other in front if _dominates(values[other], values[index])]
-        if better:
-            found[index] = tuple(sorted(better))
-        else:
-            front.append(index)
-    return found
-
-
 def pareto_table(groups: Sequence[Group]) -> pandas.DataFrame:
     """One row per run with its figures, whether it is in the non-dominated set, and who dominates it."""
     rows = []
@@ -251,10 +233,6 @@ def _option_text(value: Any) -> str:
     """An option as text; of a long one, such as a pipeline of the user's, the digest."""
     text = str(value)
     return text if len(text) <= LONGEST_OPTION else f"digest {content_digest(value)[:8]}"
-
-
-def _dominates(one: np.ndarray, other: np.ndarray) -> bool:
-    return bool((one <= other).all() and (one < other).any())
 
 
 def _group(points: Sequence[Candidate], difference: str, unfinished: Sequence[Mapping[str, str]]) -> Group:

@@ -1,4 +1,4 @@
-"""The Pareto filter against a plain version, the groups that are compared, their table and figure."""
+"""The groups of runs that are compared, their table and figure."""
 
 import copy
 import json
@@ -6,63 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tilewright.artifacts.envelope import write_document
 from tilewright.cli.main import main
 from tilewright.cli.runs import read_records
-from tilewright.report.pareto import Candidate, candidate, compare, dominators, pareto_table, pareto_text
+from tilewright.report.pareto import Candidate, candidate, compare, pareto_table, pareto_text
 from tilewright.report.pareto_figure import pareto_figure, write_pareto_figures
 
 from tests.unit.report.conftest import network
-
-# Few distinct values, so that ties and equal rows are common.
-values = st.integers(0, 4).map(float) | st.floats(0, 1e12, allow_nan=False)
-points = st.integers(1, 3).flatmap(
-    lambda width: st.lists(st.lists(values, min_size=width, max_size=width), max_size=40)
-)
-
-
-def matrix(rows: list[list[float]]) -> np.ndarray:
-    """The rows as an array, also if there are none."""
-    return np.array(rows, dtype=np.float64).reshape(len(rows), len(rows[0]) if rows else 0)
-
-
-def plainly_dominated(rows: list[list[float]], one: list[float]) -> bool:
-    """One comparison with every row, by the definition."""
-    return any(
-        all(a <= b for a, b in zip(other, one, strict=True)) and any(a < b for a, b in zip(other, one, strict=True))
-        for other in rows
-    )
-
-
-@given(points)
-def test_the_set_is_what_no_row_dominates(rows: list[list[float]]) -> None:
-    """A row is in the set exactly if the definition says so; who is named dominates it and is in the set."""
-    array = matrix(rows)
-    found = dominators(array)
-    assert [bool(others) for others in found] == [plainly_dominated(rows, row) for row in rows]
-    for row, others in zip(rows, found, strict=True):
-        assert list(others) == sorted(others)
-        assert all(plainly_dominated([rows[other]], row) and not found[other] for other in others)
-        every = [n for n, other in enumerate(rows) if plainly_dominated([other], row) and not found[n]]
-        assert list(others) == every
-
-
-@given(points, st.randoms())
-def test_the_order_of_runs_changes_nothing(rows: list[list[float]], random: Any) -> None:
-    """Whether a row is in the set does not depend on where it stands; equal rows are in it together."""
-    order = list(range(len(rows)))
-    random.shuffle(order)
-    array = matrix(rows)
-    found, shuffled = dominators(array), dominators(array[order])
-    assert [bool(found[index]) for index in order] == [bool(others) for others in shuffled]
-    verdicts: dict[tuple[float, ...], bool] = {}
-    for row, others in zip(rows, found, strict=True):
-        assert verdicts.setdefault(tuple(row), bool(others)) == bool(others)
 
 
 def run(name: str, energy_pj: float, latency_cycles: float, area_mm2: float | None, **changes: Any) -> Candidate:
