@@ -133,7 +133,7 @@ class SingleCore:
     latency_cycles: int
     energy_pj: float
     energy_parts_pj: Mapping[str, Any]
-    """on_core, and link_pj and memory_pj of each cause of movement."""
+    """The terms of the energy, as in files: on_core, link_pj and memory_pj of each cause of movement, further ones."""
 
 
 def allocation_document(

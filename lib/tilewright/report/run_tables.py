@@ -4,10 +4,12 @@ what they are compared with."""
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tilewright.cost.ledger import energy_columns
 from tilewright.report.records import Summary
 from tilewright.report.states import DONE
 from tilewright.report.tables import COSTED_HEADING, costed_text, summary_row
 from tilewright.report.text_tables import TERMINAL_WIDTH, millions, render, text_table
+from tilewright.scheduling.energy_terms import ON_CORE, further_terms, moved_pj, term_pj, terms_of_summary
 from tilewright.steps import MULTI, SINGLE
 
 if TYPE_CHECKING:  # pandas is slow to load, and tables for the terminal need none
@@ -38,7 +40,7 @@ def runs_table(
 
 def multi_row(run: str, summary: Summary) -> dict[str, Any]:
     """The totals of one run of several cores as one flat row. Its `core` is the accelerator."""
-    coverage, bound, energy = summary["coverage"], summary["lower_bound"] or {}, summary["energy"]
+    coverage, bound, energy = summary["coverage"], summary["lower_bound"] or {}, terms_of_summary(summary["energy"])
     row = {
         "run": run,
         "flow": MULTI,
@@ -54,8 +56,9 @@ def multi_row(run: str, summary: Summary) -> dict[str, Any]:
         "energy_pj": summary["energy_pj"],
         "latency_cycles": summary["latency_cycles"],
         "edp_pj_cycles": summary["edp_pj_cycles"],
-        "on_core_energy_pj": energy["on_core_pj"],
-        "moved_data_energy_pj": sum(cause["link_pj"] + cause["memory_pj"] for cause in energy["causes"].values()),
+        "on_core_energy_pj": term_pj(energy[ON_CORE]),
+        "moved_data_energy_pj": moved_pj(energy),
+        **energy_columns(further_terms(energy)),
         "area_mm2": summary["area_mm2"],
         "area_note": summary["area_note"],
         "costed_mac_share": coverage["mac_share"],

@@ -7,7 +7,7 @@ in UTF-8: schema, version, provenance, names, options, the numbers that are no a
 """
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,23 +16,24 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.artifacts.canonical import canonical_text, write_atomically
-from tilewright.artifacts.codec import decode, encode
+from tilewright.artifacts.codec import LEFT_OUT, decode, encode
 from tilewright.artifacts.columns import packed, read_columns
 from tilewright.artifacts.envelope import REMEDY, SCHEMA_VERSIONS
 from tilewright.errors import ArtifactError, InputError, Problem
 from tilewright.scheduling.assembly import AssembledProblem, SystemNames
+from tilewright.scheduling.energy_terms import (
+    ON_CORE,
+    CauseEnergy,
+    EnergyTerms,
+    energy_terms_of,
+    further_terms,
+    term_pj,
+    total_pj,
+)
 from tilewright.scheduling.problem import CoreSystem, CostTable, Floats, Integers, NodeGraph, SchedulingProblem
-from tilewright.scheduling.state_record import CAUSES, CHANGE_LOG, STREAM_LOG, TRANSFER_LOG
+from tilewright.scheduling.state_record import CHANGE_LOG, STREAM_LOG, TRANSFER_LOG
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
-
-
-@dataclass(frozen=True)
-class CauseEnergy:
-    """Energy of the data that moved for one cause."""
-
-    link_pj: float
-    memory_pj: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +64,13 @@ class Schedule:
     """[cause, memory]"""
     words_written: Integers
     """[cause, memory]"""
-    on_core_energy_pj: float
-    causes: dict[str, CauseEnergy]
-    """By name of CAUSES"""
+    energy_terms_pj: EnergyTerms = field(default_factory=dict)
+    """None before `with_energy`"""
 
     @property
     def energy_pj(self) -> float:
-        """Sum of all parts."""
-        return self.on_core_energy_pj + sum(cause.link_pj + cause.memory_pj for cause in self.causes.values())
+        """Sum of all terms."""
+        return total_pj(self.energy_terms_pj)
 
     def memory_use(self, memory: int) -> tuple[Integers, Integers]:
         """(times, bits stored from each time on) of one memory; each time once."""
@@ -126,13 +126,9 @@ def _distinct(times: Integers) -> tuple[Integers, Integers]:
     return times[last], last
 
 
-def cause_energies(
-    system: CoreSystem, link_bits: Integers, words_read: Integers, words_written: Integers
-) -> dict[str, CauseEnergy]:
-    """Energy by cause from counts; link_bits [cause, link], words [cause, memory]."""
-    link_pj: Floats = link_bits @ system.link_energy_pj_per_bit
-    memory_pj: Floats = words_read @ system.memory_read_energy_pj + words_written @ system.memory_write_energy_pj
-    return {name: CauseEnergy(float(link_pj[i]), float(memory_pj[i])) for i, name in enumerate(CAUSES)}
+def with_energy(problem: SchedulingProblem, schedule: Schedule) -> Schedule:
+    """A schedule with the terms of its energy, whatever it had."""
+    return replace(schedule, energy_terms_pj=energy_terms_of(problem, schedule))
 
 
 SCHEMA = "tilewright/schedule"
@@ -155,6 +151,7 @@ class _Description:
     latency_cycles: int
     on_core_energy_pj: float
     causes: tuple[tuple[str, CauseEnergy], ...]
+    terms_pj: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,6 +221,7 @@ def schedule_artifact(
 def write_schedule(path: Path | str, artifact: ScheduleArtifact) -> None:
     """Write atomically; equal schedules are equal bytes."""
     schedule, problem = artifact.schedule, artifact.problem
+    terms = schedule.energy_terms_pj
     description = _Description(
         schema=SCHEMA,
         version=SCHEMA_VERSIONS[SCHEMA],
@@ -232,8 +230,9 @@ def write_schedule(path: Path | str, artifact: ScheduleArtifact) -> None:
         schedule_model=artifact.schedule_model,
         off_chip_core=problem.system.off_chip_core,
         latency_cycles=schedule.latency_cycles,
-        on_core_energy_pj=schedule.on_core_energy_pj,
-        causes=tuple(schedule.causes.items()),
+        on_core_energy_pj=term_pj(terms[ON_CORE]),
+        causes=tuple((name, energy) for name, energy in terms.items() if isinstance(energy, CauseEnergy)),
+        terms_pj=further_terms(terms),
     )
     text = canonical_text(encode(description)).encode()
     columns: _Arrays = {_DESCRIPTION: np.frombuffer(text, np.uint8)}
@@ -272,18 +271,18 @@ def read_schedule(path: Path | str) -> ScheduleArtifact:
 
 def _columns_of(part: NodeGraph | CostTable | CoreSystem | Schedule, prefix: str) -> _Arrays:
     columns: _Arrays = {}
-    for field in fields(part):
-        value = getattr(part, field.name)
-        if field.name in _RECORDS:
-            columns |= {f"{prefix}.{field.name}.{name}": value[name] for name in value.dtype.names}
+    for one in fields(part):
+        value, column = getattr(part, one.name), f"{prefix}.{one.name}"
+        if one.name in _RECORDS:
+            columns |= {f"{column}.{name}": value[name] for name in value.dtype.names}
         elif isinstance(value, np.ndarray):
-            columns[f"{prefix}.{field.name}"] = value
+            columns[column] = value
     return columns
 
 
 def _part(kind: type[_Part], arrays: _Arrays, prefix: str, **numbers: Any) -> _Part:
     found: dict[str, Any] = {
-        field.name: arrays[f"{prefix}.{field.name}"] for field in fields(kind) if field.name not in numbers
+        one.name: arrays[f"{prefix}.{one.name}"] for one in fields(kind) if one.name not in numbers
     }
     return kind(**found, **numbers)
 
@@ -295,12 +294,8 @@ def _schedule(arrays: _Arrays, description: _Description) -> Schedule:
         values[name] = np.zeros(len(next(iter(columns.values()))), dtype)
         for part, column in columns.items():
             values[name][part] = column
-    for field in fields(Schedule):
-        if f"schedule.{field.name}" in arrays:
-            values[field.name] = arrays[f"schedule.{field.name}"]
-    return Schedule(
-        **values,
-        latency_cycles=description.latency_cycles,
-        on_core_energy_pj=description.on_core_energy_pj,
-        causes=dict(description.causes),
-    )
+    for one in fields(Schedule):
+        if f"schedule.{one.name}" in arrays:
+            values[one.name] = arrays[f"schedule.{one.name}"]
+    terms: EnergyTerms = {ON_CORE: description.on_core_energy_pj, **dict(description.causes), **description.terms_pj}
+    return Schedule(**values, latency_cycles=description.latency_cycles, energy_terms_pj=terms)

@@ -12,7 +12,7 @@ from tilewright.scheduling.memory_rank import MemoryRank, memory_rank
 from tilewright.scheduling.models import CAUSAL, OTHER_MODELS
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import Integers, SchedulingProblem
-from tilewright.scheduling.result import Schedule, cause_energies
+from tilewright.scheduling.result import Schedule, with_energy
 from tilewright.scheduling.simulation_kernel import run
 from tilewright.scheduling.state_record import (
     CANNOT_RUN,
@@ -295,11 +295,10 @@ def _failure(problem: SchedulingProblem, state: Block) -> Exception:
 
 
 def _schedule(problem: SchedulingProblem, inputs: Block, state: Block) -> Schedule:
-    arrays, allocation = state.arrays, inputs.arrays["allocation"]
+    arrays = state.arrays
     transfers, streams, changes = _rows_needed(state)
-    on_core = problem.costs.on_core_energy_pj[problem.graph.cost_row, allocation]
-    return Schedule(
-        allocation=allocation,
+    schedule = Schedule(
+        allocation=inputs.arrays["allocation"],
         start_cycles=arrays["nodes"]["start_cycles"],
         end_cycles=arrays["nodes"]["end_cycles"],
         latency_cycles=int(state.record.now),
@@ -310,6 +309,5 @@ def _schedule(problem: SchedulingProblem, inputs: Block, state: Block) -> Schedu
         link_bits=arrays["link_bits"],
         words_read=arrays["words_read"],
         words_written=arrays["words_written"],
-        on_core_energy_pj=float(np.sum(on_core)),
-        causes=cause_energies(problem.system, arrays["link_bits"], arrays["words_read"], arrays["words_written"]),
     )
+    return with_energy(problem, schedule)

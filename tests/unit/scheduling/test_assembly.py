@@ -111,7 +111,7 @@ def test_cores_that_only_reach_the_off_chip_memory_hand_data_over_there() -> Non
     schedule = play(assembled, [0, 1])
     assert spans(schedule) == [(54, 154), (226, 326)]
     assert schedule.latency_cycles == 344
-    moved = {name: (cause.link_pj, cause.memory_pj) for name, cause in schedule.causes.items()}
+    moved = schedule.energy_terms_pj
     assert moved["eviction"] == (1152, 3 + 720)
     assert moved["off_chip_fetch"] == (2880 + 1152, 900 + 16 + 360 + 6)
     assert moved["core_to_core"] == (0, 0)
@@ -134,7 +134,7 @@ def test_cores_that_share_memory_hand_nothing_over() -> None:
     assert assembled.problem.system.core_memory.tolist() == [[0] * 4, [0] * 4, [1] * 4]
     schedule = play(assembled, [0, 1])
     assert spans(schedule) == [(54, 154), (154, 254)]
-    assert schedule.causes["core_to_core"].memory_pj == 0
+    assert schedule.energy_terms_pj["core_to_core"].memory_pj == 0
 
 
 def test_an_operand_streams() -> None:
@@ -146,8 +146,8 @@ def test_an_operand_streams() -> None:
     assert table.stream_bits_per_cycle[:, 0, I2].tolist() == [30, 30]
     schedule = play(assembled, [0, 0])
     assert spans(schedule) == [(18, 118), (118, 218)]
-    assert schedule.causes["off_chip_stream"].link_pj == 2 * 2304 * 0.5
-    assert schedule.causes["off_chip_stream"].memory_pj == 2 * 36 * 10
+    assert schedule.energy_terms_pj["off_chip_stream"].link_pj == 2 * 2304 * 0.5
+    assert schedule.energy_terms_pj["off_chip_stream"].memory_pj == 2 * 36 * 10
 
 
 def test_a_residual_is_one_piece_for_both_who_read_it() -> None:

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 from tilewright.scheduling.check.rules import check_schedule, faults_by_rule
+from tilewright.scheduling.energy_terms import ON_CORE, CauseEnergy
 from tilewright.scheduling.problem import SchedulingProblem
-from tilewright.scheduling.result import CauseEnergy, Schedule
+from tilewright.scheduling.result import Schedule
 from tilewright.scheduling.simulate import simulate
 
 from tests.unit.scheduling.tiny_systems import (
@@ -145,7 +146,6 @@ def _matches(text: str, fault: str) -> bool:
         ("link_bits", (BETWEEN, 0), 1, "energy", "link_bits of core_to_core at 0 is 31, the logs say 30"),
         ("words_read", (FETCH, 3), 1, "energy", "words_read of off_chip_fetch at 3 is 3, the logs say 2"),
         ("words_written", (RESULT, 3), -1, "energy", "words_written of sink_output at 3 is 0, the logs say 1"),
-        ("on_core_energy_pj", None, 1, "energy", "energy on_core is 4.0 pJ, the logs say 3.0"),
     ],
 )
 def test_a_changed_number_is_found(field: str, place: Any, by: int, rule: str, text: str) -> None:
@@ -166,13 +166,23 @@ def test_a_changed_number_is_found(field: str, place: Any, by: int, rule: str, t
 def test_a_changed_energy_is_found(cause: str, part: str) -> None:
     """Each part of each cause, and the total that it is in."""
     problem, schedule = good_schedule()
-    one = schedule.causes[cause]
+    terms = schedule.energy_terms_pj
+    one = terms[cause]
     wrong = CauseEnergy(one.link_pj + (part == "link"), one.memory_pj + (part == "memory"))
-    found = faults_by_rule(problem, replace(schedule, causes={**schedule.causes, cause: wrong}))["energy"]
+    found = faults_by_rule(problem, replace(schedule, energy_terms_pj={**terms, cause: wrong}))["energy"]
     assert any(fault.startswith(f"energy {cause} {part} is") for fault in found)
     assert any(fault.startswith("energy total is") for fault in found)
-    missing = {name: energy for name, energy in schedule.causes.items() if name != cause}
-    assert list(faults_by_rule(problem, replace(schedule, causes=missing))) == ["logs"]
+    missing = {name: energy for name, energy in terms.items() if name != cause}
+    assert list(faults_by_rule(problem, replace(schedule, energy_terms_pj=missing))) == ["logs"]
+
+
+def test_a_changed_energy_on_cores_is_found() -> None:
+    """And the total that it is in."""
+    problem, schedule = good_schedule()
+    terms = {**schedule.energy_terms_pj, ON_CORE: 4.0}
+    found = faults_by_rule(problem, replace(schedule, energy_terms_pj=terms))["energy"]
+    assert found[0] == "energy on_core is 4.0 pJ, the logs say 3.0"
+    assert found[1].startswith("energy total is")
 
 
 @pytest.mark.parametrize("log", ["transfers", "streams", "memory_changes"])

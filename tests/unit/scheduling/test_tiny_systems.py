@@ -50,7 +50,7 @@ def moves(schedule: Schedule) -> list[tuple[int, str, int, int, int, int]]:
 
 def energy(schedule: Schedule) -> dict[str, tuple[float, float]]:
     """(link, memory) energy in pJ of the causes that cost anything."""
-    return {name: (c.link_pj, c.memory_pj) for name, c in schedule.causes.items() if c.link_pj or c.memory_pj}
+    return {name: tuple(schedule.energy_terms_pj[name]) for name in CAUSES if any(schedule.energy_terms_pj[name])}
 
 
 def test_one_node_waits_for_its_two_constants() -> None:

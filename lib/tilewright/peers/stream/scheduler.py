@@ -18,7 +18,7 @@ import numpy as np
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import CoreSystem, Integers, SchedulingProblem
-from tilewright.scheduling.result import Schedule, cause_energies
+from tilewright.scheduling.result import Schedule, with_energy
 from tilewright.scheduling.state_record import (
     CAUSES,
     CHANGE_LOG,
@@ -404,8 +404,7 @@ def _schedule(problem: SchedulingProblem, allocation: Integers, run: _Run) -> Sc
         for time, used, before in zip(usage.times, usage.used, [0, *usage.used], strict=False)
         if used != before
     ]
-    on_core = problem.costs.on_core_energy_pj[problem.graph.cost_row, allocation]
-    return Schedule(
+    schedule = Schedule(
         allocation=allocation,
         start_cycles=run.start,
         end_cycles=run.end,
@@ -417,6 +416,5 @@ def _schedule(problem: SchedulingProblem, allocation: Integers, run: _Run) -> Sc
         link_bits=run.link_bits,
         words_read=run.words_read,
         words_written=run.words_written,
-        on_core_energy_pj=float(np.sum(on_core)),
-        causes=cause_energies(problem.system, run.link_bits, run.words_read, run.words_written),
     )
+    return with_energy(problem, schedule)

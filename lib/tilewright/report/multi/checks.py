@@ -15,6 +15,7 @@ from tilewright.scheduling.assembly import ACTIVATION, AssembledProblem
 from tilewright.scheduling.bounds.lower_bounds import lower_bounds
 from tilewright.scheduling.check.rules import faults_by_rule
 from tilewright.scheduling.core_costs import CoreCostRow
+from tilewright.scheduling.energy_terms import ON_CORE, terms_of_summary, total_pj
 from tilewright.scheduling.models import CAUSAL
 from tilewright.scheduling.result import ScheduleArtifact
 
@@ -77,12 +78,11 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _total_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Iterator[str]:
-    schedule, energy = artifact.schedule, summary["energy"]
-    parts = energy["on_core_pj"] + sum(cause["link_pj"] + cause["memory_pj"] for cause in energy["causes"].values())
+    schedule = artifact.schedule
     pairs = [
         ("latency_cycles", summary["latency_cycles"], schedule.latency_cycles),
         ("energy_pj", summary["energy_pj"], schedule.energy_pj),
-        ("sum of the parts of the energy", parts, schedule.energy_pj),
+        ("sum of the parts of the energy", total_pj(terms_of_summary(summary["energy"])), schedule.energy_pj),
         ("edp_pj_cycles", summary["edp_pj_cycles"], schedule.energy_pj * schedule.latency_cycles),
         ("cn_count", summary["cn_count"], artifact.graph.node_count),
         ("edge_count", summary["edge_count"], len(artifact.edges[0])),
@@ -132,7 +132,7 @@ def _core_faults(
 ) -> Iterator[str]:
     """The rows of the summary are those of the schedule, and add up to the energy on cores, as its terms do."""
     yield from _row_faults("core", summary["cores"], core_rows(artifact, costs))
-    total = artifact.schedule.on_core_energy_pj
+    total = artifact.schedule.energy_terms_pj[ON_CORE]
     energy = summary["energy"]
     by_part = sum(on_core_terms(energy).values())
     for name, found in (

@@ -1,7 +1,8 @@
 """Where the energy of a schedule goes: in cores, and for data that moves, by cause; beside that of the baselines."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +14,27 @@ from tilewright.cost.ledger import ARRAYS, on_core_terms
 from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, save_figure, three_digits
 from tilewright.report.figures import ENERGY_UNIT
 from tilewright.report.multi.bars import ScheduleView
+from tilewright.scheduling.energy_terms import (
+    ON_CORE,
+    READING_ORDER,
+    EnergyTerms,
+    in_reading_order,
+    term_parts,
+    terms_of_parts,
+    words_of,
+)
 from tilewright.scheduling.result import Schedule
 
 Summary = Mapping[str, Any]
-ON_CORE, TOTAL = "on core", "total"
+ON_CORE_WORDS, TOTAL = words_of(ON_CORE), "total"
 OTHER_MEMORIES = "other core memories"
-CAUSE_WORDS = {
-    "off_chip_fetch": "fetched from off-chip",
-    "core_to_core": "between cores",
-    "eviction": "evictions",
-    "sink_output": "outputs",
-    "off_chip_stream": "streams",
-}
-LINK, MEMORY = "links", "memories"
-PART_ORDER = (ON_CORE, *(f"{words}, {part}" for words in CAUSE_WORDS.values() for part in (LINK, MEMORY)))
-PART_COLOURS = {ON_CORE: "#8a8a8a", TOTAL: "#bbbbbb"} | {
-    words: OPERAND_COLOURS[number] for words, number in zip(CAUSE_WORDS.values(), (0, 2, 4, 3, 1), strict=True)
-}
+LINKS = "links"
+_PART_WORDS = {"link": LINKS, "memory": "memories"}
+_GREYS = {ON_CORE_WORDS: "#8a8a8a", TOTAL: "#bbbbbb"}
+_COLOURS = tuple(OPERAND_COLOURS[number] for number in (0, 2, 4, 3, 1, 5))
+"""Of the terms after that on cores, in the order in which people are shown them; after the last comes the first."""
 CORE_GREYS = ("#1f1f1f", "#4a4a4a", "#6f6f6f", "#919191", "#b0b0b0", "#cccccc", "#e2e2e2")
-"""Of the parts of ON_CORE, in their order; there are no more parts."""
+"""Of the parts of the energy on cores, in their order; there are no more parts."""
 WIDTH_INCHES, NAME_INCHES, BAR_WIDTH_INCHES = 10.8, 1.2, 5.0
 TOP_INCHES, BAR_INCHES, AXIS_INCHES, LINE_INCHES = 0.75, 0.42, 0.6, 0.19
 THIS_RUN = "this run"
@@ -42,8 +45,16 @@ class EnergyBar:
     """The energy of one schedule."""
 
     name: str
-    parts_pj: Mapping[str, float]
-    """Part → pJ: those of `on_core_parts`, or ON_CORE; then those of PART_ORDER. TOTAL alone where none is known."""
+    terms_pj: Mapping[str, float]
+    """In words → pJ: the parts of all terms in order, that on cores only where it is not divided. TOTAL alone where
+    none is known."""
+    in_cores_pj: Mapping[str, float] = field(default_factory=dict)
+    """`on_core_parts`"""
+
+    @property
+    def parts_pj(self) -> dict[str, float]:
+        """All parts, those in cores first."""
+        return {**self.in_cores_pj, **self.terms_pj}
 
     @property
     def total_pj(self) -> float:
@@ -52,9 +63,8 @@ class EnergyBar:
 
 
 def schedule_parts(schedule: Schedule) -> dict[str, float]:
-    """Part of PART_ORDER → pJ of a schedule; they add up to its energy."""
-    causes = {name: {"link_pj": cause.link_pj, "memory_pj": cause.memory_pj} for name, cause in schedule.causes.items()}
-    return _named_parts({"on_core": schedule.on_core_energy_pj, **causes})
+    """In words → pJ: the parts of the terms of a schedule; they add up to its energy."""
+    return _named_parts(schedule.energy_terms_pj)
 
 
 def on_core_parts(summary: Summary | None) -> dict[str, float]:
@@ -75,16 +85,16 @@ def on_core_parts(summary: Summary | None) -> dict[str, float]:
 
 def energy_bars(view: ScheduleView, summary: Summary | None = None) -> list[EnergyBar]:
     """This run, then the baselines of its summary, with their parts where those are given (`energy_parts_pj`)."""
-    parts = schedule_parts(view.schedule)
-    if on_core := on_core_parts(summary):
-        parts = on_core | {part: energy for part, energy in parts.items() if part != ON_CORE}
-    bars = [EnergyBar(THIS_RUN, parts)]
+    parts, in_cores = schedule_parts(view.schedule), on_core_parts(summary)
+    if in_cores:
+        del parts[ON_CORE_WORDS]
+    bars = [EnergyBar(THIS_RUN, parts, in_cores)]
     for row in (summary or {}).get("baselines") or ():
         name = readable(row["name"])
         if name == THIS_RUN:
             continue
-        parts = row.get("energy_parts_pj")
-        bars.append(EnergyBar(name, _named_parts(parts) if parts else {TOTAL: row["energy_pj"]}))
+        given = row.get("energy_parts_pj")
+        bars.append(EnergyBar(name, _named_parts(terms_of_parts(given)) if given else {TOTAL: row["energy_pj"]}))
     return bars
 
 
@@ -105,28 +115,29 @@ def readable(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _named_parts(parts: Mapping[str, Any]) -> dict[str, float]:
-    named = {ON_CORE: float(parts["on_core"])}
-    for cause, words in CAUSE_WORDS.items():
-        energy = parts.get(cause)
-        if energy is not None:
-            named |= {f"{words}, {LINK}": energy["link_pj"], f"{words}, {MEMORY}": energy["memory_pj"]}
-    return named
+def _named_parts(terms: EnergyTerms) -> dict[str, float]:
+    return {
+        f"{words_of(term)}, {_PART_WORDS[part]}" if part else words_of(term): energy
+        for term, part, energy in term_parts(in_reading_order(terms))
+    }
 
 
 def _looks(bars: Sequence[EnergyBar]) -> dict[str, dict[str, Any]]:
-    """Part → how it is drawn, in the order of drawing: greys in the cores, colours by cause, links hatched."""
-    known = (*PART_ORDER, TOTAL)
+    """Part → how it is drawn, in the order of drawing: greys in the cores, colours by term, links hatched."""
+    plain: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.4}
     # What is nowhere spent is left out.
     spent = [part for bar in bars for part, energy in bar.parts_pj.items() if energy > 0]
-    divided = dict.fromkeys(part for part in spent if part not in known)
-    colours = dict(zip(divided, CORE_GREYS, strict=False))
-    colours |= {part: PART_COLOURS[part.split(", ")[0]] for part in known if part in spent}
-    plain: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.4}
-    return {
-        part: {"facecolor": colour, "hatch": "//////" if part in known and part.endswith(LINK) else "", **plain}
-        for part, colour in colours.items()
-    }
+    divided = dict.fromkeys(part for bar in bars for part in bar.in_cores_pj if part in spent)
+    looks = {part: {**plain, "facecolor": grey, "hatch": ""} for part, grey in zip(divided, CORE_GREYS, strict=False)}
+    of_terms = (part.split(", ")[0] for bar in bars for part in bar.terms_pj)
+    named = [words for words in dict.fromkeys((*map(words_of, READING_ORDER), *of_terms)) if words not in _GREYS]
+    colours = _GREYS | dict(zip(named, cycle(_COLOURS)))
+    for words in (ON_CORE_WORDS, *named, TOTAL):
+        for part in (words, *(f"{words}, {part}" for part in _PART_WORDS.values())):
+            if part in spent:
+                hatch = "//////" if part.endswith(f", {LINKS}") else ""
+                looks[part] = {**plain, "facecolor": colours[words], "hatch": hatch}
+    return looks
 
 
 def _figure(bars: Sequence[EnergyBar], title: str) -> Figure:
@@ -174,7 +185,7 @@ def _list_parts(
     for number, (part, look) in enumerate(looks.items(), 1):
         y = top - LINE_INCHES * number
         figure.add_artist(Rectangle((left, y - 0.05), 0.2, 0.1, transform=figure.dpi_scale_trans, **look))
-        figure.text(left + 0.28, y, {TOTAL: "parts not known", ON_CORE: "in the cores"}.get(part, part), **style)
+        figure.text(left + 0.28, y, {TOTAL: "parts not known", ON_CORE_WORDS: "in the cores"}.get(part, part), **style)
         if part not in bar.parts_pj:
             figure.text(left + 3.1, y, "others only", ha="right", color=GREY, **style)
             continue

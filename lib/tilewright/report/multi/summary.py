@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.artifacts.codec import encode
 from tilewright.hardware.system import MultiCoreAccelerator, system_area
 from tilewright.objectives import OBJECTIVES
 from tilewright.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.scheduling.core_costs import CoreCostRow
+from tilewright.scheduling.energy_terms import ON_CORE, further_terms, terms_of_summary
 from tilewright.scheduling.problem import Integers
 from tilewright.scheduling.result import ScheduleArtifact, link_use
 from tilewright.scheduling.state_record import CAUSES
@@ -45,11 +47,12 @@ def multi_summary(
         "energy_pj": energy,
         "edp_pj_cycles": energy * latency,
         "energy": {
-            "on_core_pj": schedule.on_core_energy_pj,
+            "on_core_pj": schedule.energy_terms_pj[ON_CORE],
             "on_core_operational_pj": sum(row["operational_energy_pj"] for row in cores),
             "on_core_memory_pj": _added([row["memory_energy_pj"] for row in cores]),
             **_where_any("on_core_terms_pj", _added([row.get("term_energy_pj", {}) for row in cores])),
             "causes": _cause_rows(artifact),
+            **_where_any("terms_pj", further_terms(schedule.energy_terms_pj)),
         },
         **_bound_fields(bounds, latency, energy),
         "cores": cores,
@@ -103,8 +106,7 @@ def _cause_rows(artifact: ScheduleArtifact) -> Summary:
     count[CAUSES.index(OFF_CHIP_STREAM)] += int(np.any(streams > 0, axis=1).sum())
     return {
         name: {
-            "link_pj": schedule.causes[name].link_pj,
-            "memory_pj": schedule.causes[name].memory_pj,
+            **encode(schedule.energy_terms_pj[name]),
             "bits": int(bits[number]),
             "transfers": int(count[number]),
         }
@@ -199,7 +201,7 @@ def baseline_rows(summary: Summary, layer_by_layer: Summary | None, singles: Seq
     """What this run is compared with: everything on the best single core, layer by layer on all cores, this run.
 
     `gap` is that to the bound of the graph that was scheduled; `speedup` and `energy_ratio` say how many times as much
-    a row needs as this run. `energy_parts_pj` is the energy by cause.
+    a row needs as this run. `energy_parts_pj` are the terms of the energy.
     """
     rows = []
     objective = OBJECTIVES.get(summary["objective"], OBJECTIVES["EDP"])
@@ -231,13 +233,10 @@ def _figures(row: Mapping[str, Any], bound: Mapping[str, Any] | None) -> Summary
         "energy_pj": energy,
         "edp_pj_cycles": latency * energy,
         "gap": gap,
-        "energy_parts_pj": row["energy_parts_pj"] if "energy_parts_pj" in row else _energy_parts(row["energy"]),
+        "energy_parts_pj": row["energy_parts_pj"]
+        if "energy_parts_pj" in row
+        else encode(terms_of_summary(row["energy"])),
     }
-
-
-def _energy_parts(energy: Mapping[str, Any]) -> Summary:
-    causes = {name: {key: cause[key] for key in ("link_pj", "memory_pj")} for name, cause in energy["causes"].items()}
-    return {"on_core": energy["on_core_pj"], **causes}
 
 
 def _sums(place: Integers, values: Integers, count: int) -> Integers:

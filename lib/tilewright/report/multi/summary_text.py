@@ -7,6 +7,7 @@ from tilewright.cost.ledger import on_core_terms
 from tilewright.report.coverage_text import coverage_lines
 from tilewright.report.multi.use_tables import core_use_rows
 from tilewright.report.run_tables import edp_text
+from tilewright.scheduling.energy_terms import ON_CORE, term_pj, terms_of_summary
 
 Summary = dict[str, Any]
 _ROW_NAMES = {"single_core": "everything on one core", "layer_by_layer": "layer by layer", "this_run": "this run"}
@@ -90,9 +91,9 @@ def _links(summary: Summary) -> list[tuple[str, ...]]:
 
 
 def _energies(summary: Summary) -> list[tuple[str, ...]]:
-    energy = summary["energy"]
-    parts = on_core_terms(energy)
-    parts |= {name.replace("_", " "): cause["link_pj"] + cause["memory_pj"] for name, cause in energy["causes"].items()}
+    terms = terms_of_summary(summary["energy"])
+    parts = on_core_terms(summary["energy"])
+    parts |= {name.replace("_", " "): term_pj(energy) for name, energy in terms.items() if name != ON_CORE}
     total = summary["energy_pj"] or 1.0
     return [(name, _micro(value), f"{value / total:.1%}") for name, value in parts.items()]
 

@@ -6,11 +6,12 @@ name what it has not, cannot be checked, which is told first.
 """
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tilewright.cost.ledger import agree
+from tilewright.scheduling.energy_terms import ON_CORE, SCHEDULE_TERMS, energy_terms_of, term_parts
 from tilewright.scheduling.problem import OUTPUT_OPERAND, Booleans, Integers, SchedulingProblem
 from tilewright.scheduling.result import Records, Schedule, link_use, own_hops
 from tilewright.scheduling.state_record import (
@@ -273,8 +274,8 @@ def log_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     ]  # fmt: skip
     if np.any((schedule.allocation < 0) | (schedule.allocation >= cores)):
         faults.append("a CN is on a core that there is not")
-    if set(schedule.causes) != set(CAUSES):
-        faults.append(f"there is energy for {', '.join(sorted(schedule.causes))}")
+    if schedule.energy_terms_pj.keys() != {ON_CORE, *CAUSES, *SCHEDULE_TERMS.names}:
+        faults.append(f"there is energy for {', '.join(sorted(schedule.energy_terms_pj.keys() - {ON_CORE}))}")
     ranges = {"piece": pieces, "cause": causes, "source_memory": memories, "target_memory": memories}
     ranges |= {"source_core": cores, "target_core": cores}
     faults += _out_of_range("transfers", schedule.transfers, ranges)
@@ -305,7 +306,6 @@ def _out_of_range(name: str, log: Records, ranges: dict[str, int]) -> list[str]:
 
 def energy_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     """Bits over links and words of memories from the logs, energy from those, and the total from its parts."""
-    system, graph = problem.system, problem.graph
     link_bits, words_read, words_written = _counts(problem, schedule)
     faults = [
         f"{name} of {CAUSES[cause]} at {place} is {given[cause, place]}, the logs say {found[cause, place]}"
@@ -316,13 +316,12 @@ def energy_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
         )
         for cause, place in np.argwhere(given != found).tolist()
     ]
-    link_pj = link_bits @ system.link_energy_pj_per_bit
-    memory_pj = words_read @ system.memory_read_energy_pj + words_written @ system.memory_write_energy_pj
-    on_core = float(np.sum(problem.costs.on_core_energy_pj[graph.cost_row, schedule.allocation]))
-    pairs = [("on_core", schedule.on_core_energy_pj, on_core)]
-    for i, name in enumerate(CAUSES):
-        pairs.append((f"{name} link", schedule.causes[name].link_pj, float(link_pj[i])))
-        pairs.append((f"{name} memory", schedule.causes[name].memory_pj, float(memory_pj[i])))
+    by_logs = replace(schedule, link_bits=link_bits, words_read=words_read, words_written=words_written)
+    given = {(term, part): energy for term, part, energy in term_parts(schedule.energy_terms_pj)}
+    pairs = [
+        (f"{term} {part}".rstrip(), given[term, part], energy)
+        for term, part, energy in term_parts(energy_terms_of(problem, by_logs))
+    ]
     pairs.append(("total", schedule.energy_pj, sum(found for _, _, found in pairs)))
     return faults + [
         f"energy {name} is {given} pJ, the logs say {found}" for name, given, found in pairs if not agree(given, found)

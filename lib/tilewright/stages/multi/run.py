@@ -10,6 +10,7 @@ from tilewright.allocation.result import AllocationResult, SearchProgress, Singl
 from tilewright.allocation.search import schedule_judge, search_allocation
 from tilewright.allocation.space import AllocationSpace, Genome, allocation_space
 from tilewright.allocation.warm_start import on_one_core
+from tilewright.artifacts.codec import encode
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.hardware.system import COMPUTE
 from tilewright.mapping.yaml_writer import mapping_text
@@ -88,8 +89,7 @@ def single_cores(problem: MultiCoreProblem) -> tuple[SingleCore, ...]:
             made = scheduler(space.allocation(genome))
         except MappingError:
             continue
-        causes = {name: {"link_pj": cause.link_pj, "memory_pj": cause.memory_pj} for name, cause in made.causes.items()}
-        parts = {"on_core": made.on_core_energy_pj, **causes}
+        parts = encode(made.energy_terms_pj)
         found.append(SingleCore(core, elsewhere, len(space.parts), made.latency_cycles, made.energy_pj, parts))
     return tuple(found)
 

@@ -145,8 +145,8 @@ def test_words_of_both_ends_are_as_wide_as_those_that_are_read() -> None:
     memories = [Memory(1000, 100), Memory(1000, 10)]
     system = make_system([0, 1], memories, [Link(10)], {(0, 1): [0], (1, 0): [0]})
     schedule = run(make_problem(system, [Piece(25)], [Node(4, [(0, WEIGHT)])]), [0])
-    assert schedule.causes["off_chip_fetch"].memory_pj == 3 * 1 + 3 * 2
-    assert schedule.causes["off_chip_fetch"].link_pj == 25 * 0.5
+    assert schedule.energy_terms_pj["off_chip_fetch"].memory_pj == 3 * 1 + 3 * 2
+    assert schedule.energy_terms_pj["off_chip_fetch"].link_pj == 25 * 0.5
 
 
 def test_constants_are_freed_off_chip_when_nobody_needs_them() -> None:

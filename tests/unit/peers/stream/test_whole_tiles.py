@@ -207,4 +207,4 @@ def test_the_published_latency_of_cores_that_share_a_memory() -> None:
     )
     schedule = simulate(problem, np.array(CORES)[whole.cn_layer], options)
     assert schedule.latency_cycles == 791_852
-    assert schedule.causes["eviction"].memory_pj == 0
+    assert schedule.energy_terms_pj["eviction"].memory_pj == 0

@@ -19,7 +19,7 @@ from tilewright.report.multi.baselines_figure import baseline_rows, baselines_fi
 from tilewright.report.multi.energy_figure import (
     ARRAYS,
     CORE_GREYS,
-    ON_CORE,
+    ON_CORE_WORDS,
     OTHER_MEMORIES,
     THIS_RUN,
     TOTAL,
@@ -30,6 +30,7 @@ from tilewright.report.multi.energy_figure import (
     write_energy_breakdown,
 )
 from tilewright.report.multi.use_tables import core_use_rows, core_use_table, layer_use_rows, layer_use_table
+from tilewright.scheduling.energy_terms import ON_CORE
 
 from tests.unit.report.multi.schedule_cases import every_category, pipeline, random_view
 
@@ -93,9 +94,9 @@ def test_parts_of_the_energy_add_up(seed: int) -> None:
     schedule = random_view(seed).schedule
     parts = schedule_parts(schedule)
     assert sum(parts.values()) == pytest.approx(schedule.energy_pj)
-    assert parts[ON_CORE] == schedule.on_core_energy_pj
-    assert parts["evictions, links"] == schedule.causes["eviction"].link_pj
-    assert parts["streams, memories"] == schedule.causes["off_chip_stream"].memory_pj
+    assert parts[ON_CORE_WORDS] == schedule.energy_terms_pj[ON_CORE]
+    assert parts["evictions, links"] == schedule.energy_terms_pj["eviction"].link_pj
+    assert parts["streams, memories"] == schedule.energy_terms_pj["off_chip_stream"].memory_pj
 
 
 def test_energy_bars_are_this_run_and_its_baselines() -> None:
@@ -104,7 +105,7 @@ def test_energy_bars_are_this_run_and_its_baselines() -> None:
     bars = energy_bars(view, SUMMARY)
     assert [bar.name for bar in bars] == [THIS_RUN, "single core", "layer by layer"]
     assert bars[1].parts_pj == {TOTAL: 3.0e6}
-    assert bars[2].parts_pj == {ON_CORE: 2.0e6, "evictions, links": 2.0e5, "evictions, memories": 3.0e5}
+    assert bars[2].parts_pj == {ON_CORE_WORDS: 2.0e6, "evictions, links": 2.0e5, "evictions, memories": 3.0e5}
     (panel,) = energy_breakdown_figure(view, SUMMARY).axes
     lengths = [0.0, 0.0, 0.0]
     for bar in panel.patches:
@@ -116,13 +117,13 @@ def test_energy_bars_are_this_run_and_its_baselines() -> None:
 def test_energy_on_cores_is_divided_into_arrays_and_memories() -> None:
     """Largest memory first; the length of the bar stays; of many memories the smallest are one part."""
     view = every_category()
-    total = view.schedule.on_core_energy_pj
+    total = view.schedule.energy_terms_pj[ON_CORE]
     memories = {"rf": 0.1 * total, "sram": 0.6 * total}
     energy = {"on_core_operational_pj": 0.3 * total, "on_core_memory_pj": memories}
     summary = {**SUMMARY, "energy": energy}
     assert list(on_core_parts(summary)) == [ARRAYS, "sram, in cores", "rf, in cores"]
     run = energy_bars(view, summary)[0]
-    assert ON_CORE not in run.parts_pj
+    assert ON_CORE_WORDS not in run.parts_pj
     assert run.total_pj == pytest.approx(view.schedule.energy_pj)
     assert_texts_are_clear(energy_breakdown_figure(view, summary))
     for count in (len(CORE_GREYS) - 1, len(CORE_GREYS), 20):
@@ -259,7 +260,7 @@ def test_layers_run_where_and_when_their_nodes_do(seed: int) -> None:
     schedule = view.schedule
     rows = layer_use_rows(view)
     assert sum(row["cn_count"] for row in rows) == view.node_count
-    assert sum(row["on_core_energy_pj"] for row in rows) == pytest.approx(schedule.on_core_energy_pj)
+    assert sum(row["on_core_energy_pj"] for row in rows) == pytest.approx(schedule.energy_terms_pj[ON_CORE])
     for row in rows:
         own = [cn for cn in range(view.node_count) if view.node_layer[cn] == row["layer"]]
         assert row["cn_count"] == len(own)
