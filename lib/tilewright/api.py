@@ -1,24 +1,39 @@
-"""The Python interface: the verbs of the command line on paths, dicts, lists, models in memory and dataclasses.
+"""The Python interface besides the verbs: a layer by itself, several cores in one call, results as texts and tables.
 
 Everything that takes a description also takes the object that was parsed from it, or the path of its artifact.
 """
 
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import MappingConstraints, Unrolling, as_unrolling
+from tilewright.parameters import unknown_names
 from tilewright.sources import (
     AcceleratorSource,
+    FilePath,
+    MappingSource,
+    WorkloadSource,
     parse_accelerator,
     single_core,
 )
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
+    import pandas
+
     from tilewright.cost.record import LayerRecord
-    from tilewright.search.options import SearchOptions
+    from tilewright.search.options import CoreSearchOptions, SearchOptions
+    from tilewright.search.store import Store
+    from tilewright.stages.base import Stage
+    from tilewright.stages.multi.items import CostedCnProblem
+    from tilewright.stages.multi.result import MultiCoreResult
+    from tilewright.stages.pipeline import Pipeline
+    from tilewright.workload.network_options import NetworkOptions
 
 Loops = Sequence[tuple[str, int]]
 
@@ -70,3 +85,81 @@ def export_loop_nests(records: "Sequence[LayerRecord]") -> str:
     from tilewright.report.loop_nest import network_loop_nests
 
     return network_loop_nests(records)
+
+
+def run_multi_core(
+    workload: WorkloadSource,
+    hardware: AcceleratorSource,
+    mapping: MappingSource,
+    options: "CoreSearchOptions | None" = None,
+    *,
+    pipeline: "Sequence[Any] | Pipeline | None" = None,
+    network_options: "NetworkOptions | None" = None,
+    threads: int = 1,
+    store: "Store | None" = None,
+    exports: FilePath = "exports",
+    strict: bool = False,
+    **settings: Any,
+) -> "MultiCoreResult":
+    """A network cut into CNs, costed on each core, allocated and scheduled.
+
+    `pipeline` is a list of stages or of edits of the default pipeline of the multi-core flow; stages may also be given
+    as classes or objects; what it says goes before `settings`. `options` are those of the search on each core, of which
+    `objective` and `seed` hold for the search for an allocation too; without them the model is `corrected`.
+    `split_layers=True` splits layers with large weights. Raises InputError with everything that is wrong, MappingError
+    where no allocation has a schedule.
+    """
+    from tilewright.stages.base import Control
+    from tilewright.stages.descriptions import Descriptions
+    from tilewright.stages.multi.pipeline import multi_pipeline, run_whole
+    from tilewright.stages.pipeline import Pipeline
+    from tilewright.workload.network_options import NetworkOptions
+    from tilewright.workload.source import LAYERS, kind_of_source
+
+    if isinstance(pipeline, Pipeline):
+        stages = pipeline
+        problems = _unknown(settings, ())
+    else:
+        chosen, others = _options(options, settings)
+        value, is_onnx = pipeline if pipeline is None else list(pipeline), kind_of_source(workload) != LAYERS
+        stages, problems = None, []
+        try:
+            stages = multi_pipeline(value, chosen, others, onnx=is_onnx, sliced=False)
+        except InputError as error:
+            problems += error.problems
+        if stages is not None or value is None:
+            known = stages or multi_pipeline(sliced=False)
+            problems += _unknown(others, ("split_layers", *_parameters(known.stages)))
+    if problems or stages is None:
+        raise InputError(problems)
+    descriptions = Descriptions(hardware, workload, mapping, network_options or NetworkOptions())
+    return run_whole(stages, descriptions, Control(threads, store, Path(exports)), strict)
+
+
+def cost_table(costed: "CostedCnProblem") -> "pandas.DataFrame":
+    """The costs of CNs as a table: a row for each core and each class of CNs that cost the same."""
+    from tilewright.report.multi import cost_table as tables
+
+    return tables.cost_table(costed.costs, [layer.name for layer in costed.graph.layers])
+
+
+def _options(
+    options: "CoreSearchOptions | None", settings: Table[str, Any]
+) -> "tuple[CoreSearchOptions, dict[str, Any]]":
+    """The options of a run, with those settings that are options too, and the other settings."""
+    from tilewright.search.options import CnSearchOptions
+
+    options = options or CnSearchOptions()
+    of_options = {name: value for name, value in settings.items() if name in options.as_dict()}
+    others = {name: value for name, value in settings.items() if name not in of_options}
+    return replace(options, **of_options), others
+
+
+def _parameters(stages: "Sequence[Stage]") -> list[str]:
+    """Names of the parameters of stages."""
+    return list(dict.fromkeys(field.name for stage in stages for field in fields(stage)))
+
+
+def _unknown(settings: Table[str, Any], known: Sequence[str]) -> list[Problem]:
+    """A problem for every setting that nothing takes."""
+    return unknown_names(settings, known, "no such setting", "none beside a pipeline that is built")

@@ -110,7 +110,7 @@ def test_wrong_settings_are_told(settings: dict[str, Any], parts: list[str], net
 
 def test_wrong_steps_are_told(network: Path, costed: Any) -> None:
     """A misspelt parameter, an unknown layer, cores that are missing or not there, work that is not costed."""
-    with pytest.raises(tilewright.InputError, match="stack_cutofs: GenerateCNWorkloadHybrid has no such parameter"):
+    with pytest.raises(tilewright.InputError, match="stack_cutofs: no such setting"):
         tilewright.cns(network, HARDWARE, MAPPING, stack_cutofs=[2])
     with pytest.raises(tilewright.InputError) as caught:
         tilewright.schedule(costed, {"a": 7, "bb": 1, "c": 0})

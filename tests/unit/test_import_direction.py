@@ -27,7 +27,7 @@ LEVELS = (
     ("sources",),
     ("stages",),
     ("exploration",),
-    ("api", "api_multi", "validate_files"),
+    ("api", "validate_files"),
     ("cli",),
     ("__main__",),
     ("comparison",),

@@ -12,11 +12,15 @@ import numpy as np
 
 from tilewright.allocation.point import Evaluation
 from tilewright.allocation.space import AllocationSpace, Genome
-from tilewright.errors import InputError, Problem
+from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.scheduling.assembly import SystemNames
 from tilewright.scheduling.problem import Booleans, Integers
 
 REASONS_SHOWN = 10
+
+
+Cores = Mapping[str, int | Sequence[int]]
+"""Layer -> id of the core that runs it, or of one core for each of its groups."""
 
 
 @dataclass(frozen=True)
@@ -208,6 +212,38 @@ def allocation_genome(document: Mapping[str, Any], space: AllocationSpace, names
     if problems:
         raise InputError(problems)
     return space.genome([column[found[part]] for part in space.parts])
+
+
+def named_genome(cores: Cores, space: AllocationSpace, names: SystemNames) -> Genome:
+    """The genome of an allocation by names of layers; those that may run on one core only need not be named.
+
+    Raises InputError with every layer or core that is wrong or missing.
+    """
+    column = {core_id: place for place, core_id in enumerate(names.core_ids)}
+    message = "no such layer"
+    known = names.layer_names
+    problems = [Problem(message, path=name, nearest=nearest_name(name, known)) for name in cores if name not in known]
+    found = []
+    for (layer, group), choices in zip(space.parts, space.choices, strict=True):
+        name = known[layer]
+        core = _core_of_group(cores.get(name), group)
+        if core is None and len(choices) == 1:
+            core = names.core_ids[choices[0]]
+        if core is None or column.get(core) not in choices:
+            allowed = ", ".join(str(names.core_ids[choice]) for choice in choices)
+            message, value = ("needs a core", "") if core is None else ("cannot run there", str(core))
+            problems.append(Problem(message, path=f"{name}, group {group}", value=value, allowed=allowed))
+        else:
+            found.append(column[core])
+    if problems:
+        raise InputError(problems)
+    return space.genome(found)
+
+
+def _core_of_group(given: int | Sequence[int] | None, group: int) -> int | None:
+    """One core is that of all groups."""
+    of_groups = [given] if isinstance(given, int) else list(given or ())
+    return of_groups[0] if len(of_groups) == 1 else of_groups[group] if group < len(of_groups) else None
 
 
 def _layer_name(names: SystemNames, layer: int) -> str:

@@ -2,20 +2,30 @@
 
 import csv
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tilewright.allocation.options import AllocationOptions
-from tilewright.artifacts.canonical import make_folder, write_atomically
+from tilewright.artifacts.canonical import FilePath, make_folder, write_atomically
 from tilewright.artifacts.envelope import write_document
 from tilewright.artifacts.provenance import provenance
+from tilewright.cli.keywords import Named, network_keywords, parameter_keywords
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.multi_slices import read_slice, slice_option
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
+from tilewright.cli.options import (
+    FILE,
+    PipelineSource,
+    common_options,
+    echo_json,
+    echo_notices,
+    is_given,
+    network_options,
+)
 from tilewright.cli.parameter_options import Given, parameter_options
-from tilewright.cli.run_inputs import input_digests, run_inputs
+from tilewright.cli.run_inputs import descriptions_of_run, input_digests, run_inputs
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.scheduling.settings import ScheduleSettings
 from tilewright.steps import ALLOCATION, EXPORTS, FIXED_MAPPING, GENERATIONS, PARETO
@@ -24,6 +34,11 @@ from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.allocation.result import AllocationResult
+    from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
+    from tilewright.stages.base import Control
+    from tilewright.stages.descriptions import Descriptions
+    from tilewright.stages.multi.items import CnProblem, CostedCnProblem
+    from tilewright.stages.multi.result import MultiCoreResult
     from tilewright.stages.multi.slices import Slice
 
 
@@ -63,53 +78,110 @@ def command(
     -o out
     """
     from tilewright.allocation.evaluate import INTERRUPTED
-    from tilewright.allocation.result import SCHEMA, allocation_document
     from tilewright.stages.base import Control
-    from tilewright.stages.multi import run
+    from tilewright.stages.descriptions import Descriptions
+
+    given = Descriptions(hardware, workload, mapping, network_options)
+    exports = output / EXPORTS if output else None
+    control = Control(show_progress=not as_json, on_notices=echo_notices)
+    found = _allocated(given, cns, costs, search, settings, single_core, output, exports, pipeline, control)
+    result = found.allocation
+    _show(found.document, result, output, verbose, as_json)
+    if result.stopped_by == INTERRUPTED:
+        kept = f"; the best is in {output / ALLOCATION}" if output else ""
+        raise InterruptedRunError(f"{result.evaluations:,} allocations were evaluated{kept}")
+
+
+@network_keywords
+@parameter_keywords(search=AllocationOptions, settings=ScheduleSettings)
+def allocate(
+    costs: "FilePath | CostedCnProblem",
+    *,
+    search: Named[AllocationOptions],
+    settings: Named[ScheduleSettings],
+    hardware: "AcceleratorSource | None" = None,
+    workload: "WorkloadSource | None" = None,
+    mapping: "MappingSource | None" = None,
+    cns: "FilePath | CnProblem | None" = None,
+    output: FilePath | None = None,
+    single_core: bool = True,
+    pipeline: PipelineSource = None,
+    network_options: NetworkOptions | None = None,
+    exports: FilePath | None = None,
+) -> "MultiCoreResult":
+    """The best allocation of cores that is found, with its schedule, by options given by name.
+
+    `costs` are what the function `cost` gives for all cores, or the folder of the tables, with the folder of the CN
+    graph and the descriptions beside it. `output` is the folder that the command writes; stages that write files put
+    them into the folder `exports`, by default that of the output. Raises InputError for wrong settings, MappingError
+    where no allocation has a schedule.
+    """
+    from tilewright.stages.base import Control
+
+    given = descriptions_of_run(cns, costs, hardware, workload, mapping, network_options)
+    folder = None if output is None else Path(output)
+    place = Path(exports) if exports is not None else (folder or Path()) / EXPORTS
+    return _allocated(given, cns, costs, search, settings, single_core, folder, place, pipeline, Control())
+
+
+def _allocated(
+    given: "Descriptions | None",
+    cns: "FilePath | CnProblem | None",
+    costs: "FilePath | CostedCnProblem",
+    search: Given[AllocationOptions],
+    settings: Given[ScheduleSettings],
+    single_core: bool,
+    output: Path | None,
+    exports: Path | None,
+    pipeline: PipelineSource,
+    control: "Control",
+) -> "MultiCoreResult":
+    """What is found, written if there is an `output`. Raises InputError where stages write files and there is no
+    folder for them, and for all else that is wrong."""
     from tilewright.stages.multi.inputs import read_inputs
     from tilewright.stages.multi.result import MultiCoreResult
 
     told = Problems()
     asked, chosen = told.attempt(search), told.attempt(settings)
-    stages = told.attempt(_stages, pipeline, asked, chosen, output) if asked and chosen else None
-    prefetched = chosen.operands_to_prefetch if chosen and not pipeline else ()
-    inputs = told.attempt(read_inputs, hardware, workload, mapping, cns, costs, network_options, prefetched)
+    stages = told.attempt(_stages, pipeline, asked, chosen, exports) if asked and chosen else None
+    prefetched = chosen.operands_to_prefetch if chosen and not is_given(pipeline) else ()
+    inputs = told.attempt(read_inputs, given, cns, costs, prefetched)
     told.finish()
     assert asked is not None
     assert stages is not None
     assert inputs is not None
-    echo_notices(list(inputs.descriptions.notices))
+    control.on_notices(inputs.descriptions.notices)
     if output:
         make_folder(output)  # a place that cannot be written is told before the search, not after it
-    exports = (output or Path()) / EXPORTS
-    control = Control(asked.thread_count, exports=exports, show_progress=not as_json)
-    found = stages.result(inputs, MultiCoreResult, control)
-    problem, result, settings_stated = found.problem, found.allocation, found.problem.settings.stated()
-    is_cut_short = result.stopped_by == INTERRUPTED
-    singles = run.single_cores(problem) if single_core and not is_cut_short else ()
-    document = allocation_document(result, problem.assembled.names, settings_stated, singles)
+    placed = replace(control, threads=asked.thread_count, exports=exports or Path(EXPORTS))
+    found = replace(stages.result(inputs, MultiCoreResult, placed), single_core=single_core)
     if output:
+        settings_stated = found.problem.settings.stated()
         options = {key: value for key, value in vars(asked).items() if key != "threads"} | settings_stated
         stated = {**stages.stated(options), "single_core": single_core}
-        made_by = provenance("allocate", input_digests(inputs, cns, costs), stated)
-        write_atomically(output / GENERATIONS, _csv_of_generations(result))
-        write_atomically(output / PARETO, _csv_of_front(document))
-        write_atomically(output / FIXED_MAPPING, run.fixed_mapping_text(problem, result.chosen.genome))
-        write_document(output / ALLOCATION, SCHEMA, document, made_by)
-    _show(document, result, output, verbose, as_json)
-    if is_cut_short:
-        kept = f"; the best is in {output / ALLOCATION}" if output else ""
-        raise InterruptedRunError(f"{result.evaluations:,} allocations were evaluated{kept}")
+        _write(output, found, provenance("allocate", input_digests(inputs, cns, costs), stated))
+    return found
 
 
-def _stages(pipeline: str, search: AllocationOptions, settings: ScheduleSettings, output: Path | None) -> "Slice":
+def _write(folder: Path, found: "MultiCoreResult", made_by: dict[str, Any]) -> None:
+    from tilewright.allocation.result import SCHEMA
+
+    write_atomically(folder / GENERATIONS, _csv_of_generations(found.allocation))
+    write_atomically(folder / PARETO, _csv_of_front(found.document))
+    write_atomically(folder / FIXED_MAPPING, found.mapping_text())
+    write_document(folder / ALLOCATION, SCHEMA, found.document, made_by)
+
+
+def _stages(
+    pipeline: PipelineSource, search: AllocationOptions, settings: ScheduleSettings, exports: Path | None
+) -> "Slice":
     """The stages that search. Raises InputError where one of them writes files and there is no folder for them."""
     from tilewright.search.options import CnSearchOptions
     from tilewright.stages.multi.allocation import InterCoreMapping
 
     of_run = {**search.as_dict(), **settings.as_dict()}
     stages = read_slice("allocate", InterCoreMapping, pipeline, search.part(CnSearchOptions), of_run)
-    if stages.exports and not output:
+    if stages.exports and exports is None:
         raise InputError([Problem("a stage of the pipeline writes files: the option is needed", path="-o")])
     return stages
 

@@ -60,9 +60,11 @@ def _assembled(
         raise InputError([Problem("is needed too: the problem is made of all three", path=name) for name in missing])
     from tilewright.scheduling.assembly import model_problem
     from tilewright.scheduling.settings import ScheduleSettings
+    from tilewright.stages import descriptions
     from tilewright.stages.multi.inputs import read_inputs
 
-    inputs = read_inputs(hardware, workload, mapping, run, run / COSTS, network_options)
+    files = descriptions.Descriptions(hardware, workload, mapping, network_options)
+    inputs = read_inputs(files, run, run / COSTS)
     found = inputs.descriptions
     described_problem = (found.workload, inputs.graph, found.accelerator, found.mapping)
     return model_problem(*described_problem, inputs.costs, ScheduleSettings.of(settings))

@@ -1,15 +1,24 @@
 """`tilewright cns`: a network cut into computation nodes, and what flows between them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.canonical import make_folder
+from tilewright.artifacts.canonical import FilePath, make_folder
 from tilewright.artifacts.provenance import provenance
+from tilewright.cli.keywords import Named, network_keywords, parameter_keywords
 from tilewright.cli.multi_slices import read_slice, slice_option
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
+from tilewright.cli.options import (
+    FILE,
+    PipelineSource,
+    common_options,
+    echo_json,
+    echo_notices,
+    is_given,
+    network_options,
+)
 from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.cli.run_inputs import system_descriptions
 from tilewright.errors import Problems
@@ -19,6 +28,9 @@ from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.fusion.graph import CnGraph
+    from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
+    from tilewright.stages.descriptions import Descriptions
+    from tilewright.stages.multi.items import CnProblem
     from tilewright.stages.multi.problem import SystemProblem
 
 _MOST_NOTICES = 20
@@ -50,24 +62,64 @@ def command(
     Example: tilewright cns --hardware config/hardware/multi/quad_core.yaml --workload config/workload/resnet18.onnx
     --mapping config/mapping/multi/quad_core.yaml --cn-define-mode 1 --hint-loops '[["OY", "all"]]' -o out
     """
-    from tilewright.stages.base import Control
     from tilewright.stages.descriptions import Descriptions
+
+    def tell(notices: Sequence[str]) -> None:
+        _echo_some(notices, verbose)
+
+    given = Descriptions(hardware, workload, mapping, network_options)
+    problem, cut = _cut(given, tiling, pipeline, strict, output, tell)
+    _show(problem, cut.graph, output, verbose, as_json)
+
+
+@network_keywords
+@parameter_keywords(tiling=TilingOptions)
+def cns(
+    workload: "WorkloadSource",
+    hardware: "AcceleratorSource",
+    mapping: "MappingSource",
+    *,
+    tiling: Named[TilingOptions],
+    output: FilePath | None = None,
+    pipeline: PipelineSource = None,
+    network_options: NetworkOptions | None = None,
+    strict: bool = False,
+) -> "CnProblem":
+    """A network cut into computation nodes (CNs); `output` is the folder that the command writes.
+
+    All arguments are those of the command by name, and may be objects in memory. Raises InputError with everything that
+    is wrong with the descriptions and with how the network is to be cut, and with `strict` for work that is not costed.
+    """
+    from tilewright.stages.descriptions import Descriptions
+
+    given = Descriptions(hardware, workload, mapping, network_options or NetworkOptions())
+    return _cut(given, tiling, pipeline, strict, None if output is None else Path(output), lambda notices: None)[1]
+
+
+def _cut(
+    given: "Descriptions",
+    tiling: Given[TilingOptions],
+    pipeline: PipelineSource,
+    strict: bool,
+    output: Path | None,
+    tell: Callable[[Sequence[str]], None],
+) -> "tuple[SystemProblem, CnProblem]":
+    """What was read, and the network in CNs, written if there is an `output`. Raises InputError with everything that is
+    wrong."""
+    from tilewright.stages.base import Control
     from tilewright.stages.multi.items import CnProblem
     from tilewright.stages.multi.slices import Slice
     from tilewright.stages.multi.tiling import GenerateCNWorkloadHybrid
     from tilewright.stages.preflight.files import read_checked
     from tilewright.stages.preflight.network import check_cn_graph
 
-    def tell(notices: Sequence[str]) -> None:
-        _echo_some(notices, verbose)
-
     told = Problems()
     options, stages = told.attempt(tiling), None
     if options is not None:
         stages = told.attempt(read_slice, "cns", GenerateCNWorkloadHybrid, pipeline, settings=options.as_dict())
     # Of options that are wrong, the others still say how the network is cut; of stages of the user's, nothing does.
-    cutting = None if pipeline else options or tiling.sound(CUTTING)
-    problem = told.attempt(read_checked, Descriptions(hardware, workload, mapping, network_options), cutting)
+    cutting = None if is_given(pipeline) else options or tiling.sound(CUTTING)
+    problem = told.attempt(read_checked, given, cutting)
     if problem is not None and strict:
         told.attempt(problem.check_complete)
     cut = None
@@ -83,7 +135,7 @@ def command(
     tell([*problem.notices, *cut.notices, *cut.graph.notices])
     if output:
         _write(output, problem, stages.stated(options.stated()), cut.graph)
-    _show(problem, cut.graph, output, verbose, as_json)
+    return problem, cut
 
 
 def _write(folder: Path, problem: "SystemProblem", stated: dict[str, Any], graph: "CnGraph") -> None:

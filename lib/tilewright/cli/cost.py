@@ -1,18 +1,19 @@
 """`tilewright cost`: what the computation nodes of a run cost on one core."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.canonical import make_folder
+from tilewright.artifacts.canonical import FilePath, make_folder
 from tilewright.artifacts.codec import encode
-from tilewright.artifacts.envelope import read_artifact
 from tilewright.artifacts.provenance import provenance
+from tilewright.cli.keywords import Named, network_keywords, parameter_keywords, store_of
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.multi_slices import read_slice, slice_option
 from tilewright.cli.options import (
     FILE,
+    PipelineSource,
     common_options,
     echo_json,
     echo_notices,
@@ -20,10 +21,10 @@ from tilewright.cli.options import (
     store_options,
 )
 from tilewright.cli.parameter_options import Given, parameter_options
-from tilewright.cli.run_inputs import system_descriptions
+from tilewright.cli.run_inputs import given_descriptions, system_descriptions
 from tilewright.errors import Problems
-from tilewright.search.options import CnSearchOptions
-from tilewright.steps import CN_COLUMNS, CN_GRAPH
+from tilewright.search.options import CnSearchOptions, CoreSearchOptions
+from tilewright.steps import CN_GRAPH, cost_table
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -31,7 +32,11 @@ if TYPE_CHECKING:
 
     from tilewright.fusion.graph import CnGraph
     from tilewright.scheduling.core_costs import CoreCostRow
-    from tilewright.stages.multi.problem import SystemProblem
+    from tilewright.search.store import Store
+    from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
+    from tilewright.stages.base import Control
+    from tilewright.stages.descriptions import Descriptions
+    from tilewright.stages.multi.items import CnProblem, CostedCnProblem
 
 
 @click.command()
@@ -65,65 +70,123 @@ def command(
     Example: tilewright cost --hardware config/hardware/multi/quad_core.yaml --core k16_c16 --cns out
     --workload config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml -o out/cost/k16_c16.jsonl
     """
-    from tilewright.scheduling.core_costs import write_core_costs
-    from tilewright.search.store import Store
     from tilewright.stages.base import Control
-    from tilewright.stages.multi.costs import IntraCoreMapping, core_costs, cost_model
+    from tilewright.stages.descriptions import Descriptions
+
+    finished: list[object] = []
+    kept = None if no_store else store
+    control = Control(
+        threads, store_of(kept), show_progress=not as_json, on_record=finished.append, on_notices=echo_notices
+    )
+    given = Descriptions(hardware, workload, mapping, network_options)
+    try:
+        found = _costed(given, cns, core, options, output, pipeline, control)
+    except KeyboardInterrupt as error:
+        raise InterruptedRunError(_kept(len(finished), kept)) from error
+    _show(core, found.graph, found.costs[core], output, verbose, as_json)
+
+
+@network_keywords
+@parameter_keywords(search=CnSearchOptions)
+def cost(
+    cns: "FilePath | CnProblem",
+    options: CoreSearchOptions | None = None,
+    *,
+    search: Named[CnSearchOptions],
+    hardware: "AcceleratorSource | None" = None,
+    workload: "WorkloadSource | None" = None,
+    mapping: "MappingSource | None" = None,
+    core: str = "",
+    output: FilePath | None = None,
+    pipeline: PipelineSource = None,
+    network_options: NetworkOptions | None = None,
+    threads: int = 1,
+    store: "FilePath | Store | None" = None,
+) -> "CostedCnProblem":
+    """What the CNs cost on a core file, by options given by name, which go before those of an object `options`.
+
+    `cns` is what the function of that name gives, or the folder that it wrote, with the descriptions beside it. `core`
+    is the name of the file without folder and suffix, '' for all of the accelerator, which `allocate` needs. `output`
+    is the table of that core, or the folder of the tables of all. Nothing is kept for later searches without a `store`.
+    Raises InputError for wrong options and stages, and for a core that is not there.
+    """
+    from tilewright.stages.base import Control
+
+    given = given_descriptions(cns, hardware, workload, mapping, network_options)
+    place, control = None if output is None else Path(output), Control(threads, store_of(store))
+    return _costed(given, cns, core, search.over(options), place, pipeline, control)
+
+
+def _costed(
+    given: "Descriptions | None",
+    cns: "FilePath | CnProblem",
+    core: str,
+    options: Given[CnSearchOptions],
+    output: Path | None,
+    pipeline: PipelineSource,
+    control: "Control",
+) -> "CostedCnProblem":
+    """What the CNs cost, written if there is an `output`. Raises InputError with everything that is wrong."""
+    from tilewright.stages.multi.costs import IntraCoreMapping, costed
     from tilewright.stages.multi.cut_lanes import cut_lanes_notices_of_cns
-    from tilewright.stages.multi.items import CnProblem
 
     told = Problems()
     chosen = told.attempt(options)
     stages = told.attempt(read_slice, "cost", IntraCoreMapping, pipeline, chosen)
-    read = told.attempt(_read, hardware, workload, mapping, cns, core, network_options)
+    problem = told.attempt(_read, given, cns, core)
     told.finish()
     assert chosen is not None
     assert stages is not None
-    assert read is not None
-    described, graph = read
-    cut = cut_lanes_notices_of_cns(described, graph, core)
-    echo_notices([*described.notices, *cut])
+    assert problem is not None
+    described, cores = problem.descriptions, problem.wanted_core_files
+    cut = [notice for name in cores for notice in cut_lanes_notices_of_cns(described, problem.graph, name)]
+    control.on_notices([*described.notices, *cut])
+    files = {} if output is None else {name: output if core else cost_table(output, name) for name in cores}
+    for file in files.values():
+        make_folder(file.parent)  # a place that cannot be written is told before the search, not after it
+    found = costed(stages, problem, control)
     if output:
-        make_folder(output.parent)  # a place that cannot be written is told before the search, not after it
-    finished: list[object] = []
-    kept = None if no_store else Store(store)
-    control = Control(threads, kept, show_progress=not as_json, on_record=finished.append)
-    try:
-        rows = core_costs(stages, CnProblem(described, graph), core, control)
-    except KeyboardInterrupt as error:
-        raise InterruptedRunError(_kept(len(finished), None if no_store else store)) from error
-    if output:
-        from tilewright.stages.multi.inputs import cost_inputs
-
-        stated = stages.stated(encode(chosen), model=cost_model(stages))
-        digests = cost_inputs(described, core, graph, read_artifact(cns / CN_GRAPH).digest)
-        write_core_costs(output, rows, provenance("cost", digests, stated))
-    _show(core, graph, rows, output, verbose, as_json)
+        _write(files, cns, problem, found, stages.stated(encode(chosen), model=found.cost_model))
+    return found
 
 
-def _read(
-    hardware: Path, workload: Path, mapping: Path, cns: Path, core: str, options: NetworkOptions
-) -> "tuple[SystemProblem, CnGraph]":
-    """The descriptions and the CN graph. Raises InputError with everything that is wrong with them or the core."""
-    from tilewright.fusion.graph import read_cn_graph
+def _write(
+    files: dict[str, Path],
+    cns: "FilePath | CnProblem",
+    problem: "CnProblem",
+    found: "CostedCnProblem",
+    stated: dict[str, Any],
+) -> None:
+    from tilewright.scheduling.core_costs import write_core_costs
+    from tilewright.stages.multi.inputs import cost_inputs, graph_digest
+
+    digest = graph_digest(cns, problem.graph)
+    for name, file in files.items():
+        digests = cost_inputs(problem.descriptions, name, problem.graph, digest)
+        write_core_costs(file, found.costs[name], provenance("cost", digests, stated))
+
+
+def _read(given: "Descriptions | None", cns: "FilePath | CnProblem", core: str) -> "CnProblem":
+    """The network in CNs. Raises InputError with everything that is wrong with it or the core."""
     from tilewright.stages.multi.core_mapping import unknown_core_file
-    from tilewright.stages.multi.inputs import graph_problems, read_descriptions
+    from tilewright.stages.multi.inputs import graph_problems, read_cns
+    from tilewright.stages.multi.items import CnProblem
     from tilewright.stages.preflight.cores import dataflow_problems
     from tilewright.stages.preflight.needs import offchip_problems
 
     told = Problems()
-    described = told.attempt(read_descriptions, hardware, workload, mapping, options)
-    graph = told.attempt(read_cn_graph, cns / CN_GRAPH, cns / CN_COLUMNS)
+    described, graph = read_cns(told, given, cns)
     if described is not None:
         told.found += [*offchip_problems(described), *dataflow_problems(described)]
-        if core not in described.accelerator.distinct_cores:
+        if core and core not in described.accelerator.distinct_cores:
             told.found.append(unknown_core_file(described.accelerator, core))
-        if graph is not None:
-            told.found += graph_problems(graph, described.workload, str(cns / CN_GRAPH))
+        if graph is not None and not isinstance(cns, CnProblem):
+            told.found += graph_problems(graph, described.workload, str(Path(cns) / CN_GRAPH))
     told.finish()
     assert described is not None
     assert graph is not None
-    return described, graph
+    known = cns.core_files if isinstance(cns, CnProblem) else ()
+    return CnProblem(described, graph, (core,) if core else known)
 
 
 def _show(
@@ -144,9 +207,9 @@ def _show(
         + (f", {streaming} of them stream operands from the off-chip memory" if streaming else "")
     )
     if verbose or not output:
-        from tilewright.report.multi.cost_table import cost_table, cost_table_text
+        from tilewright.report.multi import cost_table as tables
 
-        click.echo(cost_table_text(cost_table({core: rows}, [layer.name for layer in graph.layers])))
+        click.echo(tables.cost_table_text(tables.cost_table({core: rows}, [layer.name for layer in graph.layers])))
 
 
 def _kept(count: int, store: Path | None) -> str:

@@ -1,31 +1,47 @@
 """`tilewright schedule`: what runs when on which core, which data moves when, and what that costs."""
 
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Sequence
+from collections.abc import Mapping as Table
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.canonical import make_folder
-from tilewright.artifacts.envelope import read_artifact, write_document
+from tilewright.artifacts.canonical import FilePath, make_folder
+from tilewright.artifacts.digests import content_digest
+from tilewright.artifacts.envelope import Artifact, read_artifact, write_document
 from tilewright.artifacts.provenance import provenance
+from tilewright.cli.keywords import Named, network_keywords, parameter_keywords
 from tilewright.cli.multi_slices import read_slice, slice_option
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
+from tilewright.cli.options import (
+    FILE,
+    PipelineSource,
+    common_options,
+    echo_json,
+    echo_notices,
+    is_given,
+    network_options,
+)
 from tilewright.cli.parameter_options import Given, parameter_options
-from tilewright.cli.run_inputs import input_digests, run_inputs
+from tilewright.cli.run_inputs import descriptions_of_run, input_digests, run_inputs
 from tilewright.errors import Problem, Problems
 from tilewright.objectives import Goal
 from tilewright.scheduling.settings import ScheduleSettings
 from tilewright.search.options import CnSearchOptions
-from tilewright.steps import ALLOCATION, SCHEDULE, SUMMARY, cost_table
+from tilewright.steps import ALLOCATION, SCHEDULE, SUMMARY
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+    from tilewright.allocation.result import Cores
     from tilewright.allocation.space import Genome
+    from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
+    from tilewright.stages.descriptions import Descriptions
+    from tilewright.stages.multi.items import CnProblem, CostedCnProblem
+    from tilewright.stages.multi.result import MultiCoreResult
     from tilewright.stages.multi.run import MultiCoreProblem
 
 Document = dict[str, Any]
@@ -65,16 +81,135 @@ def command(
     --workload config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml --cns out --costs out/cost
     --allocation out/allocation.json -o out
     """
-    from tilewright.report.multi.summary import SCHEMA, baseline_rows
     from tilewright.report.multi.summary_text import summary_text
-    from tilewright.scheduling.result import write_schedule
-    from tilewright.stages.base import Control
-    from tilewright.stages.multi.allocation import (
-        InterCoreMapping,
-        in_place_of_search,
-        objective_of,
-        settings_of,
+    from tilewright.stages.descriptions import Descriptions
+
+    given = Descriptions(hardware, workload, mapping, network_options)
+    made = _scheduled(given, cns, costs, allocation, baseline, goal, settings, output, pipeline, echo_notices)
+    if as_json:
+        echo_json(made.summary)
+    else:
+        click.echo(summary_text(made.summary, verbose or not output), nl=False)
+
+
+@network_keywords
+@parameter_keywords(goal=Goal, settings=ScheduleSettings)
+def schedule(
+    costs: "FilePath | CostedCnProblem",
+    allocation: "FilePath | MultiCoreResult | Cores | None" = None,
+    *,
+    goal: Named[Goal],
+    settings: Named[ScheduleSettings],
+    hardware: "AcceleratorSource | None" = None,
+    workload: "WorkloadSource | None" = None,
+    mapping: "MappingSource | None" = None,
+    cns: "FilePath | CnProblem | None" = None,
+    baseline: FilePath | None = None,
+    output: FilePath | None = None,
+    pipeline: PipelineSource = None,
+    network_options: NetworkOptions | None = None,
+) -> "MultiCoreResult":
+    """The schedule of one allocation, verified, by settings given by name.
+
+    The allocation is what `allocate` gives, or the file that it wrote, or the cores of layers by name (layers that may
+    run on one core only need not be named), or None where the mapping file fixes all cores. `costs` are what the
+    function `cost` gives for all cores, or the folder of the tables, with the folder of the CN graph and the
+    descriptions beside it. `output` is the folder that the command writes; its summary compares with the run in the
+    folder `baseline`. Raises InputError for what does not fit together, MappingError where the allocation has no
+    schedule.
+    """
+    given = descriptions_of_run(cns, costs, hardware, workload, mapping, network_options)
+    places = (Path(baseline) if baseline is not None else None, Path(output) if output is not None else None)
+    made = _scheduled(
+        *(given, cns, costs, allocation, places[0], goal, settings, places[1], pipeline, lambda notices: None)
     )
+    return made.result
+
+
+@dataclass(frozen=True, eq=False)
+class _Allocation:
+    """The allocation that is scheduled, in one of the forms that it can have; none where all cores are fixed."""
+
+    artifact: Artifact | None = None
+    file: str = ""
+    """Of the artifact."""
+    found: "MultiCoreResult | None" = None
+    cores: "Cores | None" = None
+
+    @cached_property
+    def document(self) -> Document | None:
+        """As in the file; None where nothing was searched."""
+        return self.artifact.payload if self.artifact else self.found.document if self.found else None
+
+    @property
+    def digest(self) -> dict[str, str]:
+        """For provenance."""
+        if self.artifact:
+            return {"allocation": self.artifact.digest}
+        given = self.document or self.cores
+        return {} if given is None else {"allocation": content_digest(given)}
+
+    @property
+    def settings(self) -> Document | None:
+        """Of the schedules that it was chosen for."""
+        if self.artifact:
+            settings: Document = self.artifact.payload["settings"]
+            return settings
+        return self.found.problem.settings.stated() if self.found else None
+
+    def genome(self, problem: "MultiCoreProblem") -> "Genome":
+        """The cores of parts with a choice. Raises InputError where it does not fit."""
+        from tilewright.allocation.result import allocation_genome, named_genome
+        from tilewright.stages.multi.run import only_genome
+
+        space, names = problem.space, problem.assembled.names
+        if self.artifact:
+            return allocation_genome(self.artifact.payload, space, names, self.file)
+        if self.found:
+            return space.genome(self.found.problem.space.part_cores(self.found.allocation.chosen.genome))
+        return only_genome(space) if self.cores is None else named_genome(self.cores, space, names)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scheduled:
+    """A schedule with what its summary tells."""
+
+    result: "MultiCoreResult"
+    objective: str
+    allocation: _Allocation
+    notices: list[str]
+    baseline: dict[str, Document | None]
+
+    @cached_property
+    def summary(self) -> Document:
+        """What `summary.json` says."""
+        from tilewright.report.multi.summary import baseline_rows
+
+        document = self.allocation.document
+        search = None if document is None else {**document["search"], "front_size": len(document["front"])}
+        cost_model = self.result.problem.inputs.cost_model
+        summary = self.result.summary_of(self.objective, search, self.notices, cost_model=cost_model)
+        singles = (self.baseline["lbl_allocation"] or {}).get("single_core", [])
+        summary["baselines"] = baseline_rows(summary, self.baseline["lbl_summary"], singles)
+        return summary
+
+
+def _scheduled(
+    given: "Descriptions | None",
+    cns: "FilePath | CnProblem | None",
+    costs: "FilePath | CostedCnProblem",
+    allocation: "FilePath | MultiCoreResult | Cores | None",
+    baseline: Path | None,
+    goal: Given[Goal],
+    settings: Given[ScheduleSettings],
+    output: Path | None,
+    pipeline: PipelineSource,
+    tell: Callable[[Sequence[str]], None],
+) -> _Scheduled:
+    """The schedule, written if there is an `output`. Raises InputError with everything that is wrong."""
+    from tilewright.report.multi.summary import SCHEMA
+    from tilewright.stages.base import Control
+    from tilewright.stages.multi.allocation import InterCoreMapping, in_place_of_search, objective_of, settings_of
     from tilewright.stages.multi.inputs import read_inputs
     from tilewright.stages.multi.result import MultiCoreResult
 
@@ -84,10 +219,10 @@ def command(
     if chosen is not None and aim is not None:
         values = chosen.as_dict()
         stages = told.attempt(read_slice, "schedule", InterCoreMapping, pipeline, aim.part(CnSearchOptions), values)
-    prefetched = chosen.operands_to_prefetch if chosen and not pipeline else ()
-    inputs = told.attempt(read_inputs, hardware, workload, mapping, cns, costs, network_options, prefetched)
+    prefetched = chosen.operands_to_prefetch if chosen and not is_given(pipeline) else ()
+    inputs = told.attempt(read_inputs, given, cns, costs, prefetched)
+    known = told.attempt(_allocation, allocation)
     documents = {
-        "allocation": told.attempt(_document, allocation, "tilewright/allocation"),
         "lbl_allocation": told.attempt(_document, baseline and baseline / ALLOCATION, "tilewright/allocation"),
         "lbl_summary": told.attempt(_document, baseline and baseline / SUMMARY, SCHEMA),
     }
@@ -96,30 +231,42 @@ def command(
     assert aim is not None
     assert stages is not None
     assert inputs is not None
+    assert known is not None
     chosen, objective = settings_of(stages, chosen), objective_of(stages, aim.objective)
-    digests = input_digests(inputs, cns, costs)
-    cost_model = _cost_model(costs, inputs.costs)
-    told.found += _of_others(allocation, baseline, documents, digests, chosen, cost_model)
-    told.finish()
-    other_settings = _other_settings(documents["allocation"], chosen)
-    echo_notices([*inputs.descriptions.notices, *other_settings])
+    if known.artifact or baseline or output:
+        digests = input_digests(inputs, cns, costs)
+        told.found += _of_others(known, baseline, documents["lbl_summary"], digests, chosen, inputs.cost_model)
+        told.finish()
+    other_settings = _other_settings(known.settings, chosen)
+    tell([*inputs.descriptions.notices, *other_settings])
     if output:
         make_folder(output)
-    digests |= {"allocation": read_artifact(allocation).digest} if allocation else {}
-    made_by = provenance("schedule", digests, stages.stated({}, **chosen.stated(), objective=objective))
-    fixed = in_place_of_search(stages, partial(_genome, document=documents["allocation"], file=str(allocation)), chosen)
+    fixed = in_place_of_search(stages, known.genome, chosen)
     with TemporaryDirectory() as exports:  # files that stages write are those of the search, and were written there
         result = fixed.result(inputs, MultiCoreResult, Control(exports=Path(exports)))
-    summary = result.summary_of(objective, _search(documents["allocation"]), other_settings, cost_model=cost_model)
-    singles = (documents["lbl_allocation"] or {}).get("single_core", [])
-    summary["baselines"] = baseline_rows(summary, documents["lbl_summary"], singles)
+    made = _Scheduled(result, objective, known, other_settings, documents)
     if output:
-        write_schedule(output / SCHEDULE, replace(result.artifact, provenance=made_by))
-        write_document(output / SUMMARY, SCHEMA, summary, made_by)
-    if as_json:
-        echo_json(summary)
-    else:
-        click.echo(summary_text(summary, verbose or not output), nl=False)
+        stated = stages.stated({}, **chosen.stated(), objective=objective)
+        _write(output, made, provenance("schedule", digests | known.digest, stated))
+    return made
+
+
+def _write(folder: Path, made: _Scheduled, made_by: Document) -> None:
+    from tilewright.report.multi.summary import SCHEMA
+    from tilewright.scheduling.result import write_schedule
+
+    summary = made.summary
+    write_schedule(folder / SCHEDULE, replace(made.result.artifact, provenance=made_by))
+    write_document(folder / SUMMARY, SCHEMA, summary, made_by)
+
+
+def _allocation(given: "FilePath | MultiCoreResult | Cores | None") -> _Allocation:
+    """What is given in one of its forms. Raises InputError."""
+    if isinstance(given, str | PathLike):
+        return _Allocation(read_artifact(Path(given), "tilewright/allocation"), str(given))
+    if given is None or isinstance(given, Table):
+        return _Allocation(cores=given)
+    return _Allocation(found=given)
 
 
 def _document(path: Path | None, schema: str) -> Document | None:
@@ -131,9 +278,9 @@ def _document(path: Path | None, schema: str) -> Document | None:
 
 
 def _of_others(
-    allocation: Path | None,
+    allocation: _Allocation,
     baseline: Path | None,
-    documents: dict[str, Document | None],
+    compared: Document | None,
     digests: dict[str, str],
     settings: ScheduleSettings,
     cost_model: str,
@@ -143,16 +290,14 @@ def _of_others(
     from tilewright.stages.multi.inputs import origin_problems
 
     problems = []
-    if allocation is not None:
+    if allocation.artifact:
         counts = tuple(key for key in digests if key != "mapping")
-        made_by = read_artifact(allocation).provenance
-        problems += origin_problems(made_by, digests, str(allocation), "allocate", counts)
+        problems += origin_problems(allocation.artifact.provenance, digests, allocation.file, "allocate", counts)
     for name in (ALLOCATION, SUMMARY) if baseline is not None else ():
         file = (baseline or Path()) / name
         problems += origin_problems(
             read_artifact(file).provenance, digests, str(file), "schedule", ("hardware", "workload")
         )
-    compared = documents["lbl_summary"]
     place = str((baseline or Path()) / SUMMARY)
     if compared is not None and compared["settings"] != settings.stated():
         problems.append(Problem("was scheduled by other settings, so that it compares with nothing", place))
@@ -162,28 +307,8 @@ def _of_others(
     return problems
 
 
-def _other_settings(document: Document | None, settings: ScheduleSettings) -> list[str]:
+def _other_settings(chosen_for: Document | None, settings: ScheduleSettings) -> list[str]:
     """A notice if the allocation was chosen for schedules that are made in another way."""
-    chosen_for = document["settings"] if document is not None else settings.stated()
-    names = [name for name, value in settings.stated().items() if chosen_for.get(name) != value]
+    stated = settings.stated()
+    names = [name for name, value in stated.items() if (chosen_for or stated).get(name) != value]
     return [f"the allocation was chosen for schedules with other {', '.join(names)}"] if names else []
-
-
-def _genome(problem: "MultiCoreProblem", document: Document | None, file: str) -> "Genome":
-    from tilewright.allocation.result import allocation_genome
-    from tilewright.stages.multi.run import only_genome
-
-    if document is None:
-        return only_genome(problem.space)
-    return allocation_genome(document, problem.space, problem.assembled.names, file)
-
-
-def _cost_model(costs: Path, core_files: "Iterable[str]") -> str:
-    """The cost model of the tables; several where they differ."""
-    made_by = [read_artifact(cost_table(costs, name)).provenance for name in core_files]
-    return ", ".join(dict.fromkeys(str(provenance["options"].get("model", "")) for provenance in made_by))
-
-
-def _search(document: Document | None) -> Document | None:
-    """What the summary says of the search for the allocation."""
-    return None if document is None else {**document["search"], "front_size": len(document["front"])}

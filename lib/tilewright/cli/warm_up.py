@@ -77,7 +77,7 @@ def command(verbose: bool, as_json: bool) -> None:
 
 def warm_up() -> None:
     """Map one tiny layer on one core and on two, which compiles everything and keeps it for later runs."""
-    from tilewright.api_multi import run_multi_core
+    from tilewright.api import run_multi_core
     from tilewright.cli.map import map_workload
 
     map_workload([TINY_LAYER], TINY_HARDWARE, [TINY_MAPPING])

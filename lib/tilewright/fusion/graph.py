@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tilewright.artifacts.canonical import write_atomically
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.columns import packed, unpacked
-from tilewright.artifacts.digests import DIGEST_BYTES
+from tilewright.artifacts.digests import DIGEST_BYTES, content_digest
 from tilewright.artifacts.envelope import REMEDY, read_object, write_document
 from tilewright.errors import ArtifactError, Problem
 from tilewright.fusion.grid import Integers, LayerGrid
@@ -182,10 +182,20 @@ _FIELDS = tuple(one.name for one in fields(_Description) if one.name != "columns
 
 def write_cn_graph(graph: CnGraph, json_path: Path | str, npz_path: Path | str, provenance: dict[str, Any]) -> str:
     """Write both files, each atomically, the same bytes for the same graph; returns the digest of the payload."""
-    content = packed({name: getattr(graph, name).astype(_TYPES.get(name, np.int64)) for name in COLUMNS})
+    payload, content = _files_of(graph)
     write_atomically(npz_path, content)
-    description = _Description(**{name: getattr(graph, name) for name in _FIELDS}, columns=_digest(content))
-    return write_document(json_path, SCHEMA, encode(description), provenance)
+    return write_document(json_path, SCHEMA, payload, provenance)
+
+
+def cn_graph_digest(graph: CnGraph) -> str:
+    """The digest that the artifact of a graph has, written or not."""
+    return content_digest(_files_of(graph)[0])
+
+
+def _files_of(graph: CnGraph) -> tuple[Any, bytes]:
+    """The payload of the description, and the columns."""
+    content = packed({name: getattr(graph, name).astype(_TYPES.get(name, np.int64)) for name in COLUMNS})
+    return encode(_Description(**{name: getattr(graph, name) for name in _FIELDS}, columns=_digest(content))), content
 
 
 def read_cn_graph(json_path: Path | str, npz_path: Path | str) -> CnGraph:

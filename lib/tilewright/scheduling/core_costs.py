@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.artifacts.codec import LEFT_OUT, decode, encode
-from tilewright.artifacts.envelope import REMEDY, read_artifact, write_rows
+from tilewright.artifacts.envelope import REMEDY, read_artifact, rows_digest, write_rows
 from tilewright.errors import ArtifactError, Problem
 from tilewright.fusion.graph import CnGraph
 from tilewright.fusion.grid import Integers, LayerGrid
@@ -86,6 +86,11 @@ class CoreCostRow:
 def write_core_costs(path: Path | str, rows: Sequence[CoreCostRow], provenance: dict[str, Any]) -> str:
     """Write the table of one core, one row for each class, atomically; returns the digest of the rows."""
     return write_rows(path, SCHEMA, [encode(row) for row in rows], provenance)
+
+
+def core_costs_digest(rows: Sequence[CoreCostRow]) -> str:
+    """The digest that the artifact of a table has, written or not."""
+    return rows_digest(encode(row) for row in rows)
 
 
 def read_core_costs(path: Path | str) -> tuple[CoreCostRow, ...]:

@@ -121,15 +121,16 @@ def _telling(control: Control) -> Callable[[LayerTask], None] | None:
     return None if on_record is None else lambda task: on_record({"key": task.key})
 
 
-def core_costs(
-    stages: Slice, problem: CnProblem, core_file: str, control: Control | None = None
-) -> tuple[CoreCostRow, ...]:
-    """What the CNs cost on one core by the stages of `tilewright cost`. Raises InputError for an unknown core."""
-    costs = stages.result(replace(problem, core_files=(core_file,)), CostedCnProblem, control).costs
-    if core_file not in costs:
-        given = ", ".join(costs) or "no core"
-        raise InputError(f"{stages.stages[0].name()} gives no costs of {core_file}, but of {given}")
-    return costs[core_file]
+def costed(stages: Slice, problem: CnProblem, control: Control | None = None) -> CostedCnProblem:
+    """What the CNs cost on the wanted core files by the stages of `tilewright cost`. Raises InputError for an unknown
+    core."""
+    found = stages.result(problem, CostedCnProblem, control)
+    missing = [name for name in problem.wanted_core_files if name not in found.costs]
+    if missing:
+        given = ", ".join(found.costs) or "no core"
+        raise InputError(f"{stages.stages[0].name()} gives no costs of {', '.join(missing)}, but of {given}")
+    wanted = {name: found.costs[name] for name in problem.wanted_core_files}
+    return replace(found, costs=wanted, cost_model=cost_model(stages))
 
 
 def cost_model(stages: Slice) -> str:

@@ -10,6 +10,7 @@ cores, and fits the same CN graph and cost tables.
 
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +18,13 @@ from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import content_digest
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.errors import InputError, Problem, Problems
-from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
+from tilewright.sources import FilePath
 from tilewright.stages.descriptions import Descriptions
-from tilewright.stages.multi.items import CostedCnProblem
+from tilewright.stages.multi.items import CnProblem, CostedCnProblem
 from tilewright.stages.multi.problem import SystemProblem, input_digests, read_system_problem
 from tilewright.stages.preflight.needs import offchip_problems, prefetch_problems
 from tilewright.steps import CN_COLUMNS, CN_GRAPH, cost_table
 from tilewright.workload.graph import Workload
-from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.fusion.graph import CnGraph
@@ -121,62 +121,83 @@ def _is_cut_so(described: SystemProblem, graph: "CnGraph", options: "TilingOptio
     return same_layers and tuple(tuple(stack) for stack in tiling.stacks) == stacks
 
 
-def read_descriptions(
-    hardware: AcceleratorSource,
-    workload: WorkloadSource,
-    mapping: MappingSource,
-    network_options: NetworkOptions | None = None,
-) -> SystemProblem:
-    """Files, artifacts or objects, read. Raises InputError with everything that is wrong with any of them."""
-    return read_system_problem(Descriptions(hardware, workload, mapping, network_options or NetworkOptions()))
+def read_cns(
+    told: Problems, given: Descriptions | None, cns: "FilePath | CnProblem"
+) -> "tuple[SystemProblem | None, CnGraph | None]":
+    """Descriptions and the CN graph that is in a folder, or both of CNs in memory; None for what is wrong, which is
+    told."""
+    from tilewright.fusion.graph import read_cn_graph
+
+    if isinstance(cns, CnProblem):
+        return cns.descriptions, cns.graph
+    assert given is not None
+    described = told.attempt(read_system_problem, given)
+    return described, told.attempt(read_cn_graph, Path(cns) / CN_GRAPH, Path(cns) / CN_COLUMNS)
+
+
+def graph_digest(cns: "FilePath | CnProblem | None", graph: "CnGraph") -> str:
+    """The digest of the CN graph in a folder, or of one in memory, which is that of its artifact."""
+    from tilewright.fusion.graph import cn_graph_digest
+
+    if isinstance(cns, str | PathLike):
+        return read_artifact(Path(cns) / CN_GRAPH).digest
+    return cn_graph_digest(graph)
 
 
 def read_inputs(
-    hardware: AcceleratorSource,
-    workload: WorkloadSource,
-    mapping: MappingSource,
-    cns: Path | str,
-    costs: Path | str,
-    network_options: NetworkOptions | None = None,
+    given: Descriptions | None,
+    cns: "FilePath | CnProblem | None",
+    costs: FilePath | CostedCnProblem,
     operands_to_prefetch: Sequence[str] = (),
 ) -> CostedCnProblem:
-    """Descriptions, the CN graph in the folder `cns`, and a cost table for each core file in the folder `costs`.
+    """Descriptions, the CN graph in the folder `cns`, and a cost table for each core file in the folder `costs`; or
+    what of them is in memory.
 
     Raises InputError with everything that is wrong, missing or damaged, or that does not fit together, also with
     operands to prefetch that no layer reads.
     """
-    from tilewright.fusion.graph import read_cn_graph
+    told = Problems()
+    if isinstance(costs, CostedCnProblem):
+        told.found += prefetch_problems(costs.descriptions.workload, operands_to_prefetch)
+        told.finish()
+        return costs
     from tilewright.scheduling.core_costs import read_core_costs
 
-    told = Problems()
-    graph_file = Path(cns) / CN_GRAPH
-    described = told.attempt(read_descriptions, hardware, workload, mapping, network_options)
-    graph = told.attempt(read_cn_graph, graph_file, Path(cns) / CN_COLUMNS)
+    assert cns is not None
+    described, graph = read_cns(told, given, cns)
     names = [] if described is None else list(described.accelerator.distinct_cores)
-    files = {name: cost_table(costs, name) for name in names}
+    files = {name: cost_table(Path(costs), name) for name in names}
     read = {name: told.attempt(read_core_costs, file) for name, file in files.items()}
     tables = {name: table for name, table in read.items() if table is not None}
     if described is not None:
         told.found += offchip_problems(described)
         told.found += prefetch_problems(described.workload, operands_to_prefetch)
     if described is not None and graph is not None:
-        made_by = read_artifact(graph_file)
-        wrong = graph_problems(graph, described.workload, str(graph_file))
-        told.found += wrong or graph_origin_problems(made_by.provenance, described, graph, str(graph_file))
+        file = "" if isinstance(cns, CnProblem) else str(Path(cns) / CN_GRAPH)
+        wrong = graph_problems(graph, described.workload, file)
+        told.found += wrong
+        if file and not wrong:
+            told.found += graph_origin_problems(read_artifact(file).provenance, described, graph, file)
+        digest = "" if wrong else graph_digest(cns, graph)
         for name in () if wrong else tables:
-            expected = cost_inputs(described, name, graph, made_by.digest)
+            expected = cost_inputs(described, name, graph, digest)
             told.found += origin_problems(read_artifact(files[name]).provenance, expected, str(files[name]), "cost")
-    told.found += _unlike_models([files[name] for name in tables])
+    models = {files[name]: _model_of(files[name]) for name in tables}
+    told.found += _unlike_models(models)
     told.finish()
     assert described is not None
     assert graph is not None
-    return CostedCnProblem(described, graph, tables)
+    return CostedCnProblem(described, graph, tables, ", ".join(dict.fromkeys(models.values())))
 
 
-def _unlike_models(tables: Sequence[Path]) -> list[Problem]:
+def _model_of(table: Path) -> str:
+    """The cost model of a cost table."""
+    return str(read_artifact(table).provenance.get("options", {}).get("model", ""))
+
+
+def _unlike_models(models: Table[Path, str]) -> list[Problem]:
     """A problem for each cost table that is of another cost model than the first one."""
-    models = {file: str(read_artifact(file).provenance.get("options", {}).get("model", "")) for file in tables}
-    first = models[tables[0]] if tables else ""
+    first = next(iter(models.values()), "")
     message = "is of another cost model than the other tables; run `tilewright cost` again"
     return [Problem(message, str(file), value=model, allowed=first) for file, model in models.items() if model != first]
 

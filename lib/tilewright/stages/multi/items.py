@@ -43,3 +43,6 @@ class CostedCnProblem:
     """The CNs, and what flows between them."""
     costs: "Mapping[str, tuple[CoreCostRow, ...]]"
     """Core file -> a row for each class of CNs that cost the same (`scheduling.cost_classes`)."""
+    cost_model: str = ""
+    """The model profile of the costs, or the name of a stage of a user's that made them and has none; '' where nobody
+    says so."""

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tilewright.allocation.result import AllocationResult, summary
+from tilewright.allocation.evaluate import INTERRUPTED
+from tilewright.allocation.result import AllocationResult, allocation_document, summary
 from tilewright.scheduling.assembly import SystemNames
 from tilewright.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.scheduling.result import Schedule, ScheduleArtifact
@@ -26,11 +27,20 @@ class MultiCoreResult:
     """The chosen allocation, the Pareto front, and how they were found."""
     made: ScheduleArtifact | None = None
     """`artifact`, where it is made already."""
+    single_core: bool = True
+    """Whether `document` compares with everything on one core, for each."""
 
     @cached_property
     def artifact(self) -> ScheduleArtifact:
         """The schedule of the chosen allocation with its logs; made, and verified, when it is first asked for."""
         return self.made or multi_run.schedule(self.problem, self.allocation.chosen.genome)
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """What was found and how, as in `allocation.json` of a run; made when it is first asked for."""
+        compares = self.single_core and self.allocation.stopped_by != INTERRUPTED
+        singles = multi_run.single_cores(self.problem) if compares else ()
+        return allocation_document(self.allocation, self.names, self.problem.settings.stated(), singles)
 
     @property
     def schedule(self) -> Schedule:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from tilewright.stages.base import Change
 from tilewright.stages.hardware_parser import AcceleratorParser
 from tilewright.stages.multi import run as multi_run
 from tilewright.stages.multi.allocation import InterCoreMapping, in_place_of_search
-from tilewright.stages.multi.costs import IntraCoreMapping, core_costs
+from tilewright.stages.multi.costs import IntraCoreMapping, costed
 from tilewright.stages.multi.pipeline import check_multi_pipeline, run_whole, slice_of
 from tilewright.stages.multi.slices import Slice
 from tilewright.stages.multi.tiling import GenerateCNWorkloadHybrid
@@ -212,12 +212,12 @@ def test_slices_are_the_stages_of_the_verbs(network: Path) -> None:
     assert [stage.name() for part in (cut, cost, search) for stage in part.stages] == [*FULL[3:]]
     problem = next(pipeline.parsers().run(descriptions(network)))
     cns = cut.result(problem, CnProblem)
-    costs = {core: core_costs(cost, cns, core) for core in ("left", "right")}
+    costs = {core: costed(cost, replace(cns, core_files=(core,))).costs[core] for core in ("left", "right")}
     result = search.result(CostedCnProblem(problem, cns.graph, costs), MultiCoreResult)
     whole = run_whole(pipeline, descriptions(network), Control())
     assert (result.latency_cycles, result.energy_pj) == (whole.latency_cycles, whole.energy_pj)
     with pytest.raises(InputError, match="has no such core file"):
-        core_costs(cost, cns, "middle")
+        costed(cost, replace(cns, core_files=("middle",)))
 
 
 def test_default_slices_are_those_of_the_default_pipeline() -> None:
