@@ -6,7 +6,6 @@ Two equal results are equal bytes, on every machine and with any hash seed.
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
@@ -57,6 +56,8 @@ def write_atomically(path: Path | str, content: str | bytes) -> None:
 
 
 def _write(target: Path, data: bytes) -> None:
+    import tempfile  # here, because commands that write nothing start faster without
+
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
     try:

@@ -6,6 +6,7 @@ field with the metadata LEFT_OUT is not written where it has its default, and ma
 
 import types
 import typing
+from collections.abc import Callable
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, TypeVar, Union
@@ -13,20 +14,23 @@ from typing import Any, Literal, TypeVar, Union
 T = TypeVar("T")
 LEFT_OUT = {"left_out": True}
 """Metadata of a field that stands only where it says something."""
+_PLAIN = frozenset((type(None), str, int, float, bool))
 
 
 def encode(value: Any) -> Any:
     """Plain JSON data of a dataclass or named tuple, or of a tuple, list, dict or scalar that holds such records."""
+    if type(value) in _PLAIN:
+        return value
     if is_dataclass(value) and not isinstance(value, type):
-        pairs = ((field, getattr(value, field.name)) for field in fields(value))
-        return {field.name: encode(item) for field, item in pairs if not _says_nothing(field, item)}
+        pairs = ((name, field, getattr(value, name)) for name, field in _written(type(value)))
+        return {name: encode(item) for name, field, item in pairs if not (field and _says_nothing(field, item))}
     if _is_named_tuple(type(value)):
         return {name: encode(item) for name, item in value._asdict().items()}
     if isinstance(value, tuple | list):
         return [encode(item) for item in value]
     if isinstance(value, dict):
         return {key: encode(item) for key, item in value.items()}
-    if value is None or isinstance(value, str | int | float | bool):
+    if isinstance(value, str | int | float):
         return value
     raise TypeError(f"{type(value).__name__} has no form in an artifact")
 
@@ -37,18 +41,23 @@ def decode(kind: type[T], data: Any) -> T:
 
 
 def _decode(hint: Any, data: Any, place: str) -> Any:
+    read, part = _form(hint)
+    return read(part, data, place)
+
+
+@cache
+def _form(hint: Any) -> tuple[Callable[[Any, Any, str], Any], Any]:
+    """What reads data of a type, and what it needs to know of the type."""
     if isinstance(hint, type) and (is_dataclass(hint) or _is_named_tuple(hint)):
-        return _decode_record(hint, data, place)
+        return _decode_record, hint
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (Union, types.UnionType):
-        return _decode_union(arguments, data, place)
+        return _decode_union, arguments
     if origin is tuple:
-        return _decode_tuple(arguments, data, place)
+        return _decode_tuple, arguments
     if origin is dict:
-        return _decode_dict(arguments[1], data, place)
-    if hint is Any or _is_scalar(hint, data) or (origin is Literal and data in arguments):
-        return data
-    raise ValueError(f"{place}: expected {hint}, got {data!r}")
+        return _decode_dict, arguments[1]
+    return _decode_scalar, hint
 
 
 def _decode_record(kind: Any, data: Any, place: str) -> Any:
@@ -64,17 +73,21 @@ def _decode_dict(hint: Any, data: Any, place: str) -> Any:
     return {key: _decode(hint, item, f"{place}.{key}") for key, item in data.items()}
 
 
+@cache
+def _written(kind: Any) -> tuple[tuple[str, Field[Any] | None], ...]:
+    """The fields of a dataclass by name, None for those that are always written."""
+    found = fields(kind) if is_dataclass(kind) else ()
+    return tuple((field.name, field if "left_out" in field.metadata else None) for field in found)
+
+
 def _says_nothing(field: Field[Any], value: Any) -> bool:
-    if "left_out" not in field.metadata:
-        return False
     default = field.default if field.default_factory is MISSING else field.default_factory()
     return bool(value == default)
 
 
 @cache
 def _left_out(kind: Any) -> frozenset[str]:
-    found = fields(kind) if is_dataclass(kind) else ()
-    return frozenset(field.name for field in found if "left_out" in field.metadata)
+    return frozenset(name for name, field in _written(kind) if field)
 
 
 def _decode_union(arguments: tuple[Any, ...], data: Any, place: str) -> Any:
@@ -95,6 +108,12 @@ def _decode_tuple(arguments: tuple[Any, ...], data: Any, place: str) -> Any:
         raise ValueError(f"{place}: expected {len(arguments)} items, got {len(data)}")
     pairs = zip(arguments, data, strict=True)
     return tuple(_decode(hint, item, f"{place}[{index}]") for index, (hint, item) in enumerate(pairs))
+
+
+def _decode_scalar(hint: Any, data: Any, place: str) -> Any:
+    if hint is Any or _is_scalar(hint, data) or (typing.get_origin(hint) is Literal and data in typing.get_args(hint)):
+        return data
+    raise ValueError(f"{place}: expected {hint}, got {data!r}")
 
 
 def _is_scalar(hint: Any, data: Any) -> bool:

@@ -1,6 +1,5 @@
 """Digests of content. Standard library only: the Snakefile imports this at every parse."""
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -64,4 +63,6 @@ def _plain(value: Any) -> JsonValue:
 
 
 def _hexadecimal(data: bytes) -> str:
+    import hashlib  # here, because commands that digest nothing start faster without
+
     return hashlib.blake2b(data, digest_size=DIGEST_BYTES).hexdigest()

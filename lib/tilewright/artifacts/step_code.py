@@ -25,12 +25,13 @@ from tilewright.steps import MULTI, SINGLE, STEPS
 NAME = "tilewright"
 _MENTION = re.compile(
     rb"tilewright(?:(?<=from tilewright)|(?<=import tilewright)|(?<=[\"']tilewright))"
-    rb"((?:\.\w+)*(?: import (?:\([^)]*\)|[^\n]*))?)"
+    rb"((?:\.\w+)*)(?: import (\([^)]*\)|[^\n]*))?"
 )
-"""An import of a module or from it, or its name as a text; it begins with the word that is looked for fastest."""
+"""An import of a module or from it, or its name as a text: the module (".cost.kernel"), and names that are imported
+from it. It begins with the word that is looked for fastest."""
 _FOR_TYPES = re.compile(rb"^if TYPE_CHECKING:.*\n(?:[ \t]+.*\n|\n)+", re.MULTILINE)
 _PROGRAM = re.compile(rb"with_name\([\"'](\w+\.py)[\"']")
-_NAMES = re.compile(r"\w+")
+_NAMES = re.compile(rb"\w+")
 
 
 class SourceTree:
@@ -38,9 +39,10 @@ class SourceTree:
 
     def __init__(self, package: Path) -> None:
         self.package = package
+        self._prefix = f"{package}{os.sep}"
         self._sources: dict[str, bytes] = {}
         self._imports: dict[str, frozenset[str]] = {}
-        self._mentioned: dict[bytes, tuple[str, ...]] = {}
+        self._run: dict[bytes, frozenset[str]] = {}
 
     @cached_property
     def files(self) -> frozenset[str]:
@@ -56,7 +58,8 @@ class SourceTree:
     def source(self, file: str) -> bytes:
         """The bytes of a file."""
         if file not in self._sources:
-            self._sources[file] = (self.package / file).read_bytes()
+            with open(f"{self._prefix}{file}", "rb", buffering=0) as stream:  # quicker than by a Path, for hundreds
+                self._sources[file] = stream.read()
         return self._sources[file]
 
     def closure(self, roots: Iterable[str], without: Iterable[str] = ()) -> list[str]:
@@ -67,7 +70,7 @@ class SourceTree:
         """
         modules = set(without)
         folders = tuple(name.removesuffix("*") for name in modules if name.endswith(".*"))
-        waiting = [file for root in roots for file in self._files_mentioned(root.removeprefix(NAME))]
+        waiting = [file for root in roots for file in self._files_run(_place(root))]
         seen, left_out = set(waiting), set()
         while waiting:
             file = waiting.pop()
@@ -82,37 +85,36 @@ class SourceTree:
     def imported(self, file: str) -> frozenset[str]:
         """Files that a file imports or reads: modules, the packages that they are in, data files beside it."""
         if file not in self._imports:
-            self._imports[file] = frozenset(self._read_imports(file)) if file.endswith(".py") else frozenset()
+            self._imports[file] = self._read_imports(file) if file.endswith(".py") else frozenset()
         return self._imports[file]
 
-    def _read_imports(self, file: str) -> Iterable[str]:
+    def _read_imports(self, file: str) -> frozenset[str]:
         source = self.source(file)
-        for module in entered(module_name(file)):
-            yield from self._files_mentioned(module.removeprefix(NAME))
+        found = [self._files_run(_place(module)) for module in entered(module_name(file))]
         if b"if TYPE_CHECKING:" in source:
             source = _FOR_TYPES.sub(b"", source)
-        for mention in _MENTION.findall(source):
-            if mention not in self._mentioned:
-                self._mentioned[mention] = tuple(self._files_mentioned(mention.decode()))
-            yield from self._mentioned[mention]
+        for module, names in _MENTION.findall(source):
+            found.append(self._files_run(module))
+            if names and module not in self._modules:
+                found += (self._files_run(b"%s.%s" % (module, name)) for name in _NAMES.findall(names))
         folder = file[: file.rfind("/") + 1]
-        yield from (folder + name for name in self._data.get(folder, ()) if name.encode() in source)
-        yield from (folder + name.decode() for name in _PROGRAM.findall(source))
+        beside = [folder + name for name in self._data.get(folder, ()) if name.encode() in source]
+        programs = [folder + name.decode() for name in _PROGRAM.findall(source)]
+        return frozenset(beside).union(programs, *found)
 
-    def _files_mentioned(self, mention: str) -> Iterable[str]:
-        """Files of a module (".cost.kernel"), of the packages that it is in, and of the modules imported from it."""
-        module, _, names = mention.partition(" import ")
-        place = module[1:].replace(".", "/")
-        yield from self._file_at(place)
-        for name in _NAMES.findall(names):
-            yield from self._file_at(f"{place}/{name}" if place else name)
-        while place:
-            place = place[: max(0, place.rfind("/"))]
-            yield from self._file_at(place)
+    def _files_run(self, module: bytes) -> frozenset[str]:
+        """Files of a module or package, without the package's name (b".cost.kernel"), and of all packages above it."""
+        if module not in self._run:
+            place = module[1:].decode().replace(".", "/")
+            both = (f"{place}.py", f"{place}/__init__.py") if place else ("__init__.py",)
+            above = self._files_run(module[: module.rfind(b".")]) if place else frozenset()
+            self._run[module] = above.union(file for file in both if file in self.files)
+        return self._run[module]
 
-    def _file_at(self, place: str) -> Iterable[str]:
-        both = (f"{place}.py", f"{place}/__init__.py") if place else ("__init__.py",)
-        return [file for file in both if file in self.files]
+    @cached_property
+    def _modules(self) -> frozenset[bytes]:
+        """Modules that have none inside, named as for `_files_run`."""
+        return frozenset(_place(module_name(file)) for file in self.files if not file.endswith("__init__.py"))
 
     @cached_property
     def _data(self) -> dict[str, list[str]]:
@@ -123,6 +125,11 @@ class SourceTree:
                 folder, slash, name = file.rpartition("/")
                 found.setdefault(folder + slash, []).append(name)
         return found
+
+
+def _place(module: str) -> bytes:
+    """How sources go on after the package's name where they mention a module."""
+    return module.removeprefix(NAME).encode()
 
 
 def module_name(file: str) -> str:
