@@ -67,7 +67,7 @@ def breakdown(
         energy_terms_pj=dict(zip(energy_term_names(core), ws.terms[: problem.term_count].tolist(), strict=True)),
         latency_cycles=latency,
         edp_pj_cycles=latency * energy,
-        latency_breakdown_cycles=_latency_breakdown(problem, ws),
+        latency_breakdown_cycles=dict(zip(LATENCY_TERMS, latency_terms(problem, ws), strict=True)),
         energy_breakdown_pj=_per_link(layer, problem, ws.energy),
         word_accesses=_per_link(layer, problem, ws.words),
         memory_utilization=_per_level(layer, problem, ws.shared_utilization),
@@ -91,8 +91,9 @@ def _temporal_levels(
     return result
 
 
-def _latency_breakdown(problem: Problem, ws: Workspace) -> dict[str, float]:
-    cycles = (
+def latency_terms(problem: Problem, ws: Workspace) -> tuple[float, ...]:
+    """The parts of the latency of the mapping in `ws`, in the order of LATENCY_TERMS."""
+    return (
         int(problem.ideal_cycles),
         number(ws.totals[IDEAL_TEMPORAL] - problem.ideal_cycles),
         number(ws.totals[STALL]),
@@ -100,7 +101,6 @@ def _latency_breakdown(problem: Problem, ws: Workspace) -> dict[str, float]:
         number(ws.totals[OFFLOADING]),
         int(problem.drain_cycles),
     )
-    return dict(zip(LATENCY_TERMS, cycles, strict=True))
 
 
 def _mac_utilization(problem: Problem, ws: Workspace) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """A mapping problem, layer x core x spatial mapping, flattened once to the arrays that the compiled kernel reads."""
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -143,18 +144,43 @@ def build_problem(
     operands do not agree on the number of active array elements.
     """
     link = dict(links)
-    hierarchy = memory_hierarchy(core)
+    missing = [
+        f"{operand} ({link[operand]})"
+        for operand in layer.operands
+        if not memory_hierarchy(core).memories_of(link[operand])
+    ]
+    if missing:
+        raise MappingError(f"core '{core.name}' has no memory for operand {', '.join(missing)}")
+    array = core.operational_array
+    cycles_per_operation = array_model(array).cycles_per_operation(array)
+    problem = _copy(_frame(layer, core.frame, links, spatial, profile))
+    problem.even, problem.same_data_is_no_access = even, same_data_is_no_access
+    problem.cycles_per_operation = cycles_per_operation
+    problem.ideal_cycles = math.ceil(layer.mac_count / array.unit_count) * cycles_per_operation
+    problem.holds_everything[: len(core.memories)] = _roomy_memories(layer, core, link, profile)
+    _fill(problem, memory_columns(core.memories))
+    _fill(problem, _term_arrays(layer, core, spatial))
+    _write_bandwidths(problem, core)
+    _check_cycles(problem, spatial)
+    return problem
+
+
+@lru_cache(maxsize=512)
+def _frame(
+    layer: Layer,
+    core: Core,
+    links: tuple[tuple[str, str], ...],
+    spatial: ConvertedSpatialMapping,
+    profile: ModelProfile,
+) -> Problem:
+    """What of a problem does not depend on sizes, energies and bandwidths: many designs share it. Not to be changed."""
+    link = dict(links)
     operands = layer.operands
     dimensions = {dimension: i for i, (dimension, _) in enumerate(layer.loop_sizes)}
     relevancy = {operand: operand_relevancy(layer, operand, profile) for operand in operands}
-    chains = {operand: hierarchy.memories_of(link[operand]) for operand in operands}
-    missing = [f"{operand} ({link[operand]})" for operand in operands if not chains[operand]]
-    if missing:
-        raise MappingError(f"core '{core.name}' has no memory for operand {', '.join(missing)}")
+    chains = _chains(layer, core, link)
     depth = max(len(chain) for chain in chains.values())
     lanes = spatial_analysis(layer, spatial, relevancy, profile, depth)
-    array_units = math.prod(size for _, size in core.operational_array.dimensions)
-    cycles_per_operation = array_model(core.operational_array).cycles_per_operation(core.operational_array)
     problem = new_record(PROBLEM_DTYPE)
     for name in ("relevant_dimensions", "relation_dimension", "memory_operands", "memory_levels", "port_of"):
         problem[name][...] = -1
@@ -162,7 +188,6 @@ def build_problem(
     _fill(problem, _memory_arrays(core, operands, link, chains, depth, profile))
     _fill(problem, _port_arrays(core, operands, link, chains, depth))
     _fill(problem, _spatial_arrays(spatial, operands, dimensions, relevancy, depth, profile))
-    problem.holds_everything[: len(core.memories)] = _roomy_memories(layer, core, link, chains, profile)
     _fill(
         problem,
         {
@@ -172,17 +197,23 @@ def build_problem(
             "output_elements": operand_elements(layer, operands[0], profile),
             "units": lanes.units,
             "boost": lanes.boost,
-            **_term_arrays(layer, core, spatial),
-            "cycles_per_operation": cycles_per_operation,
-            "ideal_cycles": math.ceil(layer.mac_count / array_units) * cycles_per_operation,
             "drain_cycles": _drain_cycles(core, spatial),
-            "same_data_is_no_access": same_data_is_no_access,
-            "even": even,
             "switches": np.array([on for _, on in switch_values(profile)], np.int8),
         },
     )
-    _check_cycles(problem, spatial)
     return problem
+
+
+def _chains(layer: Layer, core: Core, link: dict[str, str]) -> dict[str, tuple[int, ...]]:
+    """Operand -> its memories by index, innermost first."""
+    hierarchy = memory_hierarchy(core)
+    return {operand: hierarchy.memories_of(link[operand]) for operand in layer.operands}
+
+
+def _copy(record: np.record) -> np.record:
+    """A record of its own with the same values."""
+    copied: np.record = np.array([record], record.dtype).view(np.recarray)[0]
+    return copied
 
 
 def _term_arrays(layer: Layer, core: Core, spatial: ConvertedSpatialMapping) -> dict[str, Any]:
@@ -281,20 +312,18 @@ def _memory_arrays(
         "held_memory_count": len(order),
         "level_count": np.array([len(chains[operand]) for operand in operands], np.int64),
         "level_memory": level_memory,
-        **memory_columns(core.memories),
         "memory_order": np.array(order, np.int64),
         "memory_operands": memory_operands,
         "memory_levels": memory_levels,
     }
 
 
-def _roomy_memories(
-    layer: Layer, core: Core, link: dict[str, str], chains: dict[str, tuple[int, ...]], profile: ModelProfile
-) -> list[bool]:
+def _roomy_memories(layer: Layer, core: Core, link: dict[str, str], profile: ModelProfile) -> list[bool]:
     """Memories for which the allocator has nothing to decide or to check.
 
     The margin covers doubled slices and orders that iterate more often than the layer needs.
     """
+    chains = _chains(layer, core, link)
     roomy = []
     for k, memory in enumerate(core.memories):
         held = [operand for operand in layer.operands if link[operand] in memory.operands]
@@ -304,49 +333,50 @@ def _roomy_memories(
     return roomy
 
 
-def port_services(core: Core) -> list[tuple[int, int, list[tuple[str, str]]]]:
-    """(memory, port, [(memory operand, direction), ...]) for each port that serves something.
+def port_services(core: Core) -> tuple[tuple[int, int, tuple[tuple[str, str], ...]], ...]:
+    """(memory, port, ((memory operand, direction), ...)) for each port that serves something.
 
     Services come by operand of the memory, then by the order in which the file first names a direction; this order
     breaks ties in the loading model.
     """
+    return _services(core.frame)
+
+
+@lru_cache(maxsize=512)
+def _services(core: Core) -> tuple[tuple[int, int, tuple[tuple[str, str], ...]], ...]:
     result = []
     for k, memory in enumerate(core.memories):
         for p in range(len(memory.ports)):
-            served = [
+            served = tuple(
                 (operand, direction)
                 for operand in memory.operands
                 for (owner, direction), port in memory.port_of.items()
                 if owner == operand and port == p
-            ]
+            )
             if served:
                 result.append((k, p, served))
-    return result
+    return tuple(result)
 
 
 def _port_arrays(
     core: Core, operands: tuple[str, ...], link: dict[str, str], chains: dict[str, tuple[int, ...]], depth: int
 ) -> dict[str, Any]:
-    shape = (len(operands), depth, len(DIRECTIONS))
-    widest, narrowest, port_of = np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.full(shape, -1, np.int64)
+    port_of = np.full((len(operands), depth, len(DIRECTIONS)), -1, np.int64)
     layer_operand = {link[operand]: o for o, operand in enumerate(operands)}
     starts, services, shared = [0], [], []
-    for index, (k, p, served) in enumerate(port_services(core)):
-        port = core.memories[k].ports[p]
+    for index, (k, _, served) in enumerate(port_services(core)):
         for memory_operand, direction in served:
             if memory_operand not in layer_operand:
                 continue
             o = layer_operand[memory_operand]
             place = (o, chains[operands[o]].index(k), DIRECTIONS.index(direction))
             services.append(place)
-            widest[place], narrowest[place], port_of[place] = port.bandwidth_max_bits, port.bandwidth_min_bits, index
+            port_of[place] = index
         starts.append(len(services))
         shared.append({"I1", "I2"} <= {memory_operand for memory_operand, _ in served})
     columns = np.array(services, np.int64).reshape(-1, 3)
     return {
         "port_count": len(shared),
-        "bandwidth_max_bits": widest,
-        "bandwidth_min_bits": narrowest,
         "port_of": port_of,
         "port_start": np.array(starts, np.int64),
         "service_operand": columns[:, 0].copy(),
@@ -354,6 +384,15 @@ def _port_arrays(
         "service_direction": columns[:, 2].copy(),
         "port_shared_by_inputs": np.array(shared, np.bool_),
     }
+
+
+def _write_bandwidths(problem: Problem, core: Core) -> None:
+    """The widths of the ports of a core, where they serve."""
+    ports = [core.memories[k].ports[p] for k, p, _ in port_services(core)]
+    served = problem.port_of >= 0
+    for name in ("bandwidth_max_bits", "bandwidth_min_bits"):
+        widths = np.array([getattr(port, name) for port in ports] or [0], np.int64)
+        problem[name][...] = np.where(served, widths[problem.port_of], 0)
 
 
 def _spatial_arrays(

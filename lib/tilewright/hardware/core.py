@@ -1,7 +1,7 @@
 """A core: an operational array and a hierarchy of memories. Sizes in bits, energy in pJ (zigzag-dse 3.9.1)."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tilewright.artifacts.codec import LEFT_OUT
@@ -55,6 +55,12 @@ class Memory:
     force_double_buffering: bool = False
 
     @cached_property
+    def frame(self) -> "Memory":
+        """The memory without name and figures."""
+        ports = tuple(Port("", port.port_type, 0, 0, port.allocation) for port in self.ports)
+        return Memory("", 0, 0.0, 0.0, self.operands, ports, self.served_dimensions)
+
+    @cached_property
     def port_of(self) -> dict[tuple[str, str], int]:
         """(memory operand, direction) -> index of the port that serves it; a later claim overrides."""
         return {pair: index for index, port in enumerate(self.ports) for pair in port.allocation}
@@ -96,6 +102,12 @@ class Core:
     """Alternatives; the multi-core flow takes the best one where the mapping file gives no spatial mapping."""
     operator_types: tuple[str, ...] = (MAC,)
     """What the core can run: ONNX operator types and groups of them (`operator_groups`)."""
+
+    @cached_property
+    def frame(self) -> "Core":
+        """The core without names and figures: who holds what, what serves what. Many designs of a space share it."""
+        array = replace(self.operational_array, unit_energy_pj=0.0, unit_area_mm2=0.0)
+        return Core("", array, tuple(memory.frame for memory in self.memories))
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,14 @@ def convert_spatial_mapping(
 
     Raises MappingError when a factor exceeds the size of its layer dimension.
     """
+    return _converted(unrolling, layer, core.frame, links, profile)
+
+
+@lru_cache(maxsize=512)
+def _converted(
+    unrolling: Unrolling, layer: Layer, core: Core, links: tuple[tuple[str, str], ...], profile: ModelProfile
+) -> ConvertedSpatialMapping:
+    """The same for all cores that differ in figures only."""
     fractional = _spread_factors(unrolling, layer, core, lambda quotient: quotient)
     rounding = math.ceil if profile.round_up_spatial_factors else int
     integer = _spread_factors(unrolling, layer, core, lambda quotient: rounding(quotient))

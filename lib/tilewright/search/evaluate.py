@@ -222,16 +222,23 @@ def evaluate_prepared(
 
     Raises MappingError if it does not fit.
     """
-    bounds = None if boundaries is None else boundary_array(prepared, boundaries)
-    ws, outcome = _run(prepared.arrays, prepared.dimensions, loop_order, bounds)
-    if outcome != FITS:
-        raise MappingError(failure_text(prepared, outcome, ws.failure, ws.failure_bits))
-    verify(prepared.arrays, ws)
+    ws = workspace_of(prepared, loop_order, boundaries)
     layer = prepared.layer
     record = breakdown(layer, prepared.core, prepared.links, prepared.spatial, loop_order, prepared.arrays, ws)
     if boundaries is None:
         return record
     return replace(record, level_boundaries=dict(zip(layer.operands, map(tuple, boundaries), strict=True)))
+
+
+def workspace_of(prepared: PreparedProblem, loop_order: LoopOrder, boundaries: Boundaries | None) -> Workspace:
+    """All that the cost model says of one order, on which the invariants hold. Raises MappingError if it does not
+    fit."""
+    bounds = None if boundaries is None else boundary_array(prepared, boundaries)
+    ws, outcome = _run(prepared.arrays, prepared.dimensions, loop_order, bounds)
+    if outcome != FITS:
+        raise MappingError(failure_text(prepared, outcome, ws.failure, ws.failure_bits))
+    verify(prepared.arrays, ws)
+    return ws
 
 
 def allocated_boundaries(prepared: PreparedProblem, loop_order: LoopOrder) -> Boundaries | None:

@@ -37,7 +37,7 @@ def summarize(
     names = [node.layer.name for node in workload.layers_in_order if node.layer is not None]
     placed = [(name, i) for name in names for i in indexes_of.get(name, ())]
     in_order = [records[i] for _, i in placed]
-    energy, latency = _total(r.energy_pj for r in in_order), _total(r.latency_cycles for r in in_order)
+    energy, latency = total_in_order(r.energy_pj for r in in_order), total_in_order(r.latency_cycles for r in in_order)
     area = core_area(core)
     parts = in_order[0].latency_breakdown_cycles if in_order else {}
     return (
@@ -54,7 +54,10 @@ def summarize(
             "latency_cycles": latency,
             "edp_pj_cycles": energy * latency,
             **energy_columns(
-                {term: _total(record.energy_terms_pj[term] for record in in_order) for term in energy_term_names(core)}
+                {
+                    term: total_in_order(record.energy_terms_pj[term] for record in in_order)
+                    for term in energy_term_names(core)
+                }
             ),
             "mac_count": sum(record.layer.mac_count for record in in_order),
             "operation_count": sum(record.layer.operation_count for record in in_order),
@@ -91,7 +94,8 @@ def _passed_through(workload: Workload) -> dict[str, int]:
     return dict(Counter(node.origin_type or node.operator_type for node in moves).most_common())
 
 
-def _total(values: Iterable[float]) -> float:
+def total_in_order(values: Iterable[float]) -> float:
+    """The sum, added up one after the other: the last bit depends on it."""
     total = 0.0
     for value in values:
         total += value

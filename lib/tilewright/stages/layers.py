@@ -77,11 +77,16 @@ def search_layer(search: Rest, problem: LayerProblem) -> list[LayerRecord]:
 
     Raises NothingFitsError if nothing comes back that fits, with the reason for each spatial mapping.
     """
-    found = list(_flat(search(problem)))
+    found = evaluations_of(search, problem)
     records = records_of(found, search.stages)
     if not records:
-        raise NothingFitsError(problem.layer.name, problem.core.name, _why_not(found))
+        raise NothingFitsError(problem.layer.name, problem.core.name, why_not(found))
     return records
+
+
+def evaluations_of(search: Rest, problem: LayerProblem) -> list[Evaluations]:
+    """All that the stages below Workload give back for a layer."""
+    return list(_flat(search(problem)))
 
 
 def _flat(results: Iterator[Any]) -> Iterator[Evaluations]:
@@ -95,7 +100,7 @@ def _flat(results: Iterator[Any]) -> Iterator[Evaluations]:
             raise WrongTypeError(f"Workload collects Evaluations, not {type_name(type(result))}")
 
 
-def _why_not(found: list[Evaluations]) -> list[str]:
+def why_not(found: list[Evaluations]) -> list[str]:
     """Why nothing fits, for each spatial mapping."""
     tally = Tally()
     for one in found:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tilewright.profile import ModelProfile
 from tilewright.workload.layer import DimensionRelation, Layer
@@ -20,6 +21,7 @@ class OperandRelevancy:
     relations: tuple[DimensionRelation, ...]
 
 
+@lru_cache(maxsize=2048)
 def operand_relevancy(layer: Layer, operand: str, profile: ModelProfile) -> OperandRelevancy:
     """The relevancy of one operand.
 
@@ -69,6 +71,7 @@ def data_dimension_size(layer: Layer, relation: DimensionRelation, profile: Mode
     return max(1, count - sum(dict(layer.padding).get(relation.data_dimension, (0, 0))))
 
 
+@lru_cache(maxsize=2048)
 def operand_elements(layer: Layer, operand: str, profile: ModelProfile) -> int:
     """Number of elements of the whole operand."""
     relevancy = operand_relevancy(layer, operand, profile)

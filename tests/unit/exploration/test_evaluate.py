@@ -1,0 +1,103 @@
+"""Costs of designs: to the last bit what `tilewright map` finds for each alone."""
+
+import copy
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tilewright.errors import InputError, MappingError
+from tilewright.exploration.evaluate import INFEASIBLE, INVALID, OK, DesignCost, NetworkEvaluator, accelerator_of
+from tilewright.search.options import SearchOptions
+from tilewright.sources import parse_workload
+from tilewright.stages import run
+from tilewright.stages.descriptions import Descriptions
+from tilewright.workload.graph import Workload
+from tilewright.yamlfile import load_yaml
+
+CONFIG = Path(__file__).resolve().parents[3] / "config"
+OPTIONS = (
+    SearchOptions(lpf_limit=4, objective="EDP", model="corrected", exploit_data_locality=True),
+    SearchOptions(lpf_limit=3, objective="energy", model="zigzag-3.9.1"),
+    SearchOptions(
+        lpf_limit=3, objective="latency", model="corrected", exploit_data_locality=True, nb_spatial_mappings_generated=2
+    ),
+)
+
+
+def varied(rng: random.Random, base: dict[str, Any]) -> dict[str, Any]:
+    """A design: arrays, capacities, bandwidths and energies changed; some fit nothing, some are no accelerators."""
+    design = copy.deepcopy(base)
+    memories = design["memories"]
+    design["name"] = f"design_{rng.random()}"
+    design["operational_array"]["sizes"] = [rng.choice((4, 8, 16, 32)), rng.choice((4, 8, 32))]
+    design["operational_array"]["unit_area"] = rng.choice((0, 0.01))
+    memories["sram_2MB"]["size"] = rng.choice((64, 1 << 15, 1 << 18, 1 << 21, 1 << 24))
+    memories["sram_2MB"]["area"] = rng.choice((0.5, 1.25))
+    memories["rf_128B"]["size"] = rng.choice((4, 8, 512, 4096))
+    memories["rf_2B"]["size"] = rng.choice((8, 16, 64))
+    memories["dram"]["r_cost"] = rng.choice((100, 700, -1))
+    for port in memories["sram_2MB"]["ports"]:
+        port["bandwidth_max"] = rng.choice((64, 256, 2048))
+    if rng.random() < 0.1:
+        memories["dram"]["operands"] = ["I1", "I2"]
+    return design
+
+
+@pytest.fixture(scope="module")
+def network() -> Workload:
+    """A small network of every kind of layer."""
+    return parse_workload(CONFIG / "workload" / "bert_tiny.onnx", model="corrected")
+
+
+def mapped(design: dict[str, Any], network: Workload, mapping: Any, options: SearchOptions) -> DesignCost:
+    """The same of `tilewright map`."""
+    stages = run.default_pipeline(options)
+    try:
+        problem = next(stages.parsers().run(Descriptions(design, network, mapping)))
+        problem.check_layers()
+        summary = run.map_problem(problem, stages).summary
+    except InputError:
+        return DesignCost(INVALID)
+    except MappingError as error:
+        return DesignCost(INFEASIBLE, str(error).splitlines()[0])
+    area = summary["area_mm2"]
+    return DesignCost(
+        OK,
+        "",
+        summary["energy_pj"],
+        summary["latency_cycles"],
+        float("nan") if area is None else area,
+        {key.removesuffix("_energy_pj"): summary[key] for key in ("mac_energy_pj", "memory_energy_pj")},
+        None,
+        summary["latency_breakdown_cycles"],
+    )
+
+
+@pytest.mark.parametrize("number", range(len(OPTIONS)))
+@pytest.mark.parametrize("mapping", [None, CONFIG / "mapping" / "tpu_like.yaml"], ids=["free", "given"])
+def test_costs_are_those_of_map(network: Workload, mapping: Path | None, number: int) -> None:
+    """Also which designs fit nothing or are none, and why nothing fits; whatever was evaluated before."""
+    rng = random.Random(number)
+    base = load_yaml(CONFIG / "hardware" / "tpu_like.yaml").data
+    evaluator = NetworkEvaluator(network, mapping, OPTIONS[number])
+    seen = set()
+    for _ in range(25):
+        design = varied(rng, base)
+        try:
+            found = evaluator.cost(design, accelerator_of(design))
+        except InputError:
+            found = DesignCost(INVALID)
+        expected = mapped(design, network, evaluator.mapping, OPTIONS[number])
+        seen.add(found.status)
+        assert found.status == expected.status, (found, expected)
+        if found.status == OK:
+            assert (found.energy_pj, found.latency_cycles) == (expected.energy_pj, expected.latency_cycles)
+            assert found.area_mm2 == expected.area_mm2 or found.area_mm2 != found.area_mm2
+            assert found.energy_terms_pj == expected.energy_terms_pj
+            assert found.latency_terms_cycles == expected.latency_terms_cycles
+            assert found.memory_energy_pj is not None
+            assert sum(found.memory_energy_pj.values()) == pytest.approx(found.energy_terms_pj["memory"])
+        elif found.status == INFEASIBLE:
+            assert found.reason == expected.reason
+    assert seen == {OK, INFEASIBLE, INVALID}
