@@ -7,12 +7,14 @@ from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.yamlfile import YamlDocument
 
 HARDWARE, WORKLOAD, MAPPING, CONFIG, PIPELINE = "hardware", "workload", "mapping", "config", "pipeline"
+SPACE = "space"
 _NAMES = {
     HARDWARE: "a hardware file",
     WORKLOAD: "a workload file",
     MAPPING: "a mapping file",
     CONFIG: "a configuration",
     PIPELINE: "a list of stages",
+    SPACE: "a design space",
 }
 _FORMS = {
     HARDWARE: "a table with `memories` and `operational_array`, or with `cores`",
@@ -20,10 +22,12 @@ _FORMS = {
     MAPPING: "a list of entries, each with a `name`, one of them `default`",
     CONFIG: "a table with `runs` or `sweeps`",
     PIPELINE: "stages, or edits of the default pipeline",
+    SPACE: "a table with `accelerator`, `networks` and `axes` or `designs`",
 }
-_IS_LIST = {HARDWARE: False, WORKLOAD: True, MAPPING: True, CONFIG: False}
+_IS_LIST = {HARDWARE: False, WORKLOAD: True, MAPPING: True, CONFIG: False, SPACE: False}
 TABLE_KEYS = {
     CONFIG: ("runs", "sweeps"),
+    SPACE: ("accelerator", "axes", "designs", "objectives", "shard_designs"),
     HARDWARE: (
         "memories",
         "operational_array",

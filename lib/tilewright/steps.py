@@ -9,6 +9,8 @@ from pathlib import Path
 
 SINGLE, MULTI = "single", "multi"
 """The flows, and the folders of their runs."""
+NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9_.+-]*"
+"""Names of runs, files and designs: they become folders of results. The rules constrain their wildcards with it."""
 ACCELERATOR, CORE, WORKLOAD, COVERAGE, MAPPING = (
     *("accelerator.json", "core/{core}.json", "workload.json", "coverage.json", "mapping.json"),
 )

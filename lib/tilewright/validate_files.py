@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.configuration.schema import config_schema
+from tilewright.exploration.space_schema import space_schema
 from tilewright.hardware.system_schema import multi_core_schema
 from tilewright.hardware.yaml_schema import hardware_schema
 from tilewright.mapping.yaml_schema import mapping_schema
@@ -17,6 +18,7 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "workload": workload_schema,
     "mapping": mapping_schema,
     "config": config_schema,
+    "space": space_schema,
 }
 """File kind -> function that returns its JSON Schema."""
 

@@ -15,13 +15,13 @@ from snakemake.persistence import PersistenceBase
 
 from tilewright.artifacts.digests import input_digest
 from tilewright.artifacts.step_code import code_digests
-from tilewright.cli.config import NAME_PATTERN, plan_of
+from tilewright.cli.config import plan_of
 from tilewright.cli.multi_digests import read_system
 from tilewright.cli.multi_runs import graph_size
 from tilewright.cli.snakemake_hooks import keep_what_failed_jobs_had, name_ended_jobs
 from tilewright.errors import InputError
 from tilewright.profile import CORRECTED
-from tilewright.steps import MULTI, SINGLE, artifacts
+from tilewright.steps import MULTI, NAME_PATTERN, SINGLE, artifacts
 from tilewright.yamlfile import load_yaml
 
 # Jobs run this checkout with this interpreter, also without an activated environment; conda, if used, comes first.

@@ -33,14 +33,12 @@ from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.file_kinds import CONFIG, refuse_other_kind
 from tilewright.parameters import Parameters, parameters_of
 from tilewright.search.options import CoreSearchOptions
-from tilewright.steps import MULTI, SINGLE
+from tilewright.steps import MULTI, NAME_PATTERN, SINGLE
 from tilewright.yamlfile import YamlDocument, load_yaml
 
 RUN_KEYS = ("flow", *DESCRIPTIONS, *KEYS, "pipeline")
 TOP_KEYS = ("runs", "sweeps", KEY, *NETWORK_KEYS, *KEYS, "pipeline")
 _VALUES_THAT_ARE_LISTS = ("pipeline", *(key for key, parameter in KEYS.items() if parameter.takes_list))
-NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9_.+-]*"
-"""Names of runs and files: they become folders of results. The Snakefile constrains its wildcards with it."""
 
 
 def read_config(path: Path | str) -> Plan:

@@ -10,7 +10,7 @@ from tilewright.artifacts.canonical import FilePath
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
 from tilewright.errors import InputError, Problem
 
-KINDS = ("hardware", "workload", "mapping", "config", "artifact")
+KINDS = ("hardware", "workload", "mapping", "config", "space", "artifact")
 
 
 @click.command()
@@ -18,7 +18,7 @@ KINDS = ("hardware", "workload", "mapping", "config", "artifact")
 @click.option("--kind", type=click.Choice(KINDS), help="What the files are; default: told from their content.")
 @common_options
 def command(files: tuple[Path, ...], kind: str | None, verbose: bool, as_json: bool) -> None:
-    """Check hardware, workload, mapping and configuration FILES, and artifacts.
+    """Check hardware, workload, mapping and configuration FILES, design spaces, and artifacts.
 
     Example: tilewright validate config/hardware/*.yaml config/mapping/*.yaml
     """
@@ -40,8 +40,8 @@ def command(files: tuple[Path, ...], kind: str | None, verbose: bool, as_json: b
 def validate(files: FilePath | Sequence[FilePath], kind: str | None = None) -> tuple[Problem, ...]:
     """Everything that is wrong with a file, or with several; () if nothing is.
 
-    Files are of hardware, a workload (YAML or ONNX), a mapping or a configuration, or artifacts: `kind` is one of
-    KINDS, None to tell it from their content.
+    Files are of hardware, a workload (YAML or ONNX), a mapping or a configuration, design spaces or artifacts:
+    `kind` is one of KINDS, None to tell it from their content.
     """
     given = [files] if isinstance(files, str | PathLike) else files
     return tuple(problem for file in given for problem in validate_file(Path(file), kind)[1])
@@ -74,7 +74,9 @@ def kind_of(file: Path) -> str:
     kind = file_kinds.kind_of(load_yaml(path).data)
     if kind in KINDS:
         return kind
-    raise InputError([Problem("neither hardware, workload, mapping nor configuration; use --kind", str(path))])
+    raise InputError(
+        [Problem("neither hardware, workload, mapping, configuration nor design space; use --kind", str(path))]
+    )
 
 
 def _validate(file: Path, kind: str, notices: list[str]) -> None:
@@ -89,6 +91,10 @@ def _validate(file: Path, kind: str, notices: list[str]) -> None:
         read_mapping(file, notices)
     elif kind == "workload":
         _validate_workload(file, notices)
+    elif kind == "space":
+        from tilewright.exploration.space_reader import read_space
+
+        read_space(file, notices)
     elif kind == "artifact":
         from tilewright.artifacts.envelope import read_artifact
 

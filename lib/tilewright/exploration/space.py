@@ -1,10 +1,23 @@
 """A design space: a base accelerator, what is varied in it, what follows from that, and what designs must meet."""
 
-from dataclasses import dataclass
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-Value = int | float | str
+from tilewright.errors import KeyPath
+from tilewright.exploration.laws import Expression, ExpressionError, Value
+from tilewright.hardware.dotted_paths import with_values
+from tilewright.search.options import SearchOptions
+
+__all__ = ["RESULTS", "Axis", "Design", "Formula", "Law", "Network", "Space", "Value"]
+RESULTS = ("energy_pj", "latency_cycles", "edp_pj_cycles", "area_mm2")
+"""What is known of a design and a network after evaluation: constraints and objectives name them."""
+MOST_KEPT = 2**16
+"""Values of a formula that are kept, rather than computed for each design."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +35,233 @@ class Design:
     index: int
     """Position in the space, from 0; the last axis varies fastest."""
     values: dict[str, Value]
-    """Of each axis, then of each name that laws define, in the order of the file."""
+    """Of each axis, then of each name that laws define, in the order of the file; names of laws that cannot be computed
+    are left out."""
     hardware: dict[str, Any]
-    """The content of its hardware file."""
+    """The content of its hardware file; {} where `problem` says that there is none. Designs share what they have in
+    common: it must not be written to."""
     excluded_by: str = ""
     """The constraint that it does not meet before anything is evaluated; '' where it meets all."""
     problem: str = ""
     """Why it is no accelerator at all: a law that cannot be computed, such as a division by zero."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What is varied."""
+
+    name: str
+    values: tuple[Value, ...]
+    settings: tuple[tuple[tuple[KeyPath, Any], ...], ...]
+    """For each value what it sets in the base."""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """An expression, and what its value depends on."""
+
+    expression: Expression
+    axes: tuple[int, ...]
+    """Places of the axes that it depends on, also through the names of laws."""
+    is_kept: bool
+    """Whether there are few combinations of their values, so that each is computed once."""
+    kept: dict[tuple[int, ...], "_Outcome"] = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Law:
+    """A value that follows from others."""
+
+    key: str
+    """Its name, or the dotted path that it sets, as the file says it."""
+    formula: Formula
+    path: KeyPath | None
+    """What it sets in the base; None for a name."""
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """The value of a formula for some values of its axes, or why it has none."""
+
+    value: Value
+    problem: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Designs by their index, and what they are evaluated on."""
+
+    name: str
+    file: str
+    """'' for one that was given as a dict."""
+    networks: tuple[Network, ...]
+    mapping: Path | None
+    """None: one entry `default` with the default links of operands; spatial mappings are generated."""
+    options: SearchOptions
+    objectives: tuple[str, ...]
+    """Of RESULTS: what the Pareto front is over."""
+    shard_designs: int | None
+    base: dict[str, Any]
+    """The content of the hardware file of the base."""
+    axes: tuple[Axis, ...]
+    laws: tuple[Law, ...]
+    constraints_before: tuple[Formula, ...]
+    """Those that hold or not before anything is evaluated."""
+    constraints_after: tuple[Formula, ...]
+    """Those on results."""
+    rows: tuple[tuple[int, ...], ...] | None = None
+    """Of a design sheet, for each design the place of its value in each axis; None: all combinations."""
+    row_names: tuple[str, ...] = ()
+    """Names of designs in the sheet; () where it gives none."""
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """Columns of a table of designs: axes, then names of laws."""
+        return (*(axis.name for axis in self.axes), *(law.key for law in self.laws if law.path is None))
+
+    def __len__(self) -> int:
+        """Designs before any constraint."""
+        return math.prod(self._sizes) if self.rows is None else len(self.rows)
+
+    def design(self, index: int) -> Design:
+        """The design at an index, which depends on nothing else. Raises IndexError."""
+        positions = self._positions(index)
+        values = self._axis_values(positions)
+        found = [(law, self._outcome(law.formula, positions)) for law in self.laws]
+        values |= {law.key: outcome.value for law, outcome in found if law.path is None and not outcome.problem}
+        problem = next((f"{law.key}: {outcome.problem}" for law, outcome in found if outcome.problem), "")
+        if problem:
+            return Design(index, values, {}, problem=problem)
+        excluded_by, problem = self._exclusion(positions)
+        return Design(index, values, {} if problem else self._hardware(positions, found), excluded_by, problem)
+
+    def design_name(self, index: int) -> str:
+        """What a design is called: by the sheet, or after the space and its index. Raises IndexError."""
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        return self.row_names[index] if self.row_names else f"{self.name}-{index:0{len(str(len(self)))}}"
+
+    def unmet(self, values: Mapping[str, Value], results: Mapping[str, float]) -> str:
+        """The first constraint that the results of a design on a network do not meet; '' if all are met.
+
+        `values` are those of the design, `results` are named by RESULTS; a result that is missing meets nothing.
+        """
+        for constraint in self.constraints_after:
+            expression = constraint.expression
+            missing = next((name for name in expression.names if name not in values and name not in results), "")
+            if missing:
+                return f"{expression.text}: {missing} is not known"
+            try:
+                if not expression.value({**values, **results}):
+                    return expression.text
+            except ExpressionError as error:
+                return f"{expression.text}: {error}"
+        return ""
+
+    def count_allowed(self) -> int:
+        """Designs that meet all constraints before evaluation and whose laws can be computed."""
+        if self.rows is not None:
+            return sum(map(self._is_allowed, self.rows))
+        return self._allowed_combinations()
+
+    def first_allowed(self) -> int | None:
+        """The index of the first of those; None if there is none."""
+        return next((index for index in range(len(self)) if self._is_allowed(self._positions(index))), None)
+
+    @cached_property
+    def _sizes(self) -> tuple[int, ...]:
+        return tuple(len(axis.values) for axis in self.axes)
+
+    @cached_property
+    def _law_of(self) -> dict[str, Law]:
+        return {law.key: law for law in self.laws if law.path is None}
+
+    @cached_property
+    def _axis_of(self) -> dict[str, int]:
+        return {axis.name: place for place, axis in enumerate(self.axes)}
+
+    def _positions(self, index: int) -> tuple[int, ...]:
+        """For each axis the place of the value that a design has."""
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        if self.rows is not None:
+            return self.rows[index]
+        positions = []
+        for size in reversed(self._sizes):
+            index, position = divmod(index, size)
+            positions.append(position)
+        return tuple(reversed(positions))
+
+    def _axis_values(self, positions: Sequence[int]) -> dict[str, Value]:
+        return {axis.name: axis.values[position] for axis, position in zip(self.axes, positions, strict=True)}
+
+    def _hardware(self, positions: Sequence[int], laws: Sequence[tuple[Law, _Outcome]]) -> dict[str, Any]:
+        settings = [axis.settings[position] for axis, position in zip(self.axes, positions, strict=True)]
+        from_laws = [(law.path, _as_written(outcome.value)) for law, outcome in laws if law.path is not None]
+        data: dict[str, Any] = with_values(self.base, itertools.chain(*settings, from_laws))
+        return data
+
+    def _outcome(self, formula: Formula, positions: Sequence[int]) -> _Outcome:
+        """The value of a formula in a design."""
+        place = tuple([positions[axis] for axis in formula.axes])
+        found = formula.kept.get(place)
+        if found is None:
+            found = self._computed(formula.expression, positions)
+            if formula.is_kept:
+                formula.kept[place] = found
+        return found
+
+    def _computed(self, expression: Expression, positions: Sequence[int]) -> _Outcome:
+        values: dict[str, Value] = {}
+        for name in expression.names:
+            if name in self._axis_of:
+                axis = self._axis_of[name]
+                values[name] = self.axes[axis].values[positions[axis]]
+            else:
+                outcome = self._outcome(self._law_of[name].formula, positions)
+                if outcome.problem:
+                    return outcome
+                values[name] = outcome.value
+        try:
+            return _Outcome(expression.value(values))
+        except ExpressionError as error:
+            return _Outcome(0, str(error))
+
+    def _exclusion(self, positions: Sequence[int]) -> tuple[str, str]:
+        """(the first constraint that is not met, or '', the problem of one that cannot be computed, or '')."""
+        for constraint in self.constraints_before:
+            outcome = self._outcome(constraint, positions)
+            if outcome.problem:
+                return "", f"{constraint.expression.text}: {outcome.problem}"
+            if not outcome.value:
+                return constraint.expression.text, ""
+        return "", ""
+
+    def _holds(self, formula: Formula, is_constraint: bool, positions: Sequence[int]) -> bool:
+        outcome = self._outcome(formula, positions)
+        return not outcome.problem and bool(outcome.value or not is_constraint)
+
+    def _conditions(self) -> Iterator[tuple[Formula, bool]]:
+        """Every formula that a design can fail by, and whether it is a constraint."""
+        yield from ((law.formula, False) for law in self.laws)
+        yield from ((constraint, True) for constraint in self.constraints_before)
+
+    def _is_allowed(self, positions: Sequence[int]) -> bool:
+        return all(self._holds(formula, is_constraint, positions) for formula, is_constraint in self._conditions())
+
+    def _allowed_combinations(self) -> int:
+        """Each condition is computed for the axes that it depends on alone, and the others are multiplied out."""
+        import numpy as np  # the rules of the pipeline read spaces too
+
+        used = {axis for formula, _ in self._conditions() for axis in formula.axes}
+        allowed = np.ones([size if axis in used else 1 for axis, size in enumerate(self._sizes)], bool)
+        for formula, is_constraint in self._conditions():
+            ranges = [range(size if axis in formula.axes else 1) for axis, size in enumerate(self._sizes)]
+            held = [self._holds(formula, is_constraint, positions) for positions in itertools.product(*ranges)]
+            allowed &= np.array(held, bool).reshape([len(places) for places in ranges])
+        return int(allowed.sum()) * math.prod(size for axis, size in enumerate(self._sizes) if axis not in used)
+
+
+def _as_written(value: Value) -> Value:
+    """A value of a law as a file would have it: 16, not 16.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.hardware.dotted_paths import key_path, with_values
 from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.yamlfile import YamlDocument, load_yaml
 
@@ -103,39 +104,12 @@ def _variant(
     name = "-".join([base, *(str(choice) for _, choice in names)])
     for what, choice in names:
         for path, value in document.data["vary"][what][choice].items():
-            problem = _set(data, str(path), value)
-            if problem:
+            found = key_path(data, str(path))
+            if isinstance(found, Problem):
                 place = ("vary", what, choice, path)
                 line = document.line_of(place)
-                problems.append(replace(problem, file=document.file, line=line, path=".".join(map(str, place))))
+                problems.append(replace(found, file=document.file, line=line, path=".".join(map(str, place))))
+            else:
+                data = with_values(data, [(found, copy.deepcopy(value))])
     data["name"] = name
     return Variant(name, tuple((str(what), str(choice)) for what, choice in names), data)
-
-
-def _set(data: Any, path: str, value: Any) -> Problem | None:
-    """Set a value inside a hardware file; the last key may be new, the tables above it may not."""
-    *above, last = path.split(".")
-    for key in above:
-        inner = _inner(data, key)
-        if inner is None:
-            return Problem("the base has no such key", value=key, nearest=nearest_name(key, _keys(data)))
-        data = inner
-    if not isinstance(data, dict):
-        return Problem("not a table in the base, so nothing can be set in it", value=last)
-    data[last] = copy.deepcopy(value)
-    return None
-
-
-def _inner(data: Any, key: str) -> Any:
-    """The table of a key, or the item of a list (such as ports) that has this name."""
-    if isinstance(data, dict):
-        return data.get(key)
-    if isinstance(data, list):
-        return next((item for item in data if isinstance(item, dict) and item.get("name") == key), None)
-    return None
-
-
-def _keys(data: Any) -> list[str]:
-    if isinstance(data, dict):
-        return [str(key) for key in data]
-    return [str(item.get("name")) for item in data if isinstance(item, dict)] if isinstance(data, list) else []

@@ -1,0 +1,75 @@
+"""Values inside a hardware file by dotted paths: memories.sram.ports.r_port_1.bandwidth_max."""
+
+import copy
+from collections.abc import Iterable
+from typing import Any
+
+from tilewright.errors import KeyPath, Problem, nearest_name
+
+
+def key_path(data: Any, path: str) -> KeyPath | Problem:
+    """The keys and list indices of a dotted path in the data of a hardware file, or what is wrong with it.
+
+    Items of lists are called by their `name` (such as ports) or counted from 0. The last key may be new in its table;
+    what is above it, and items of lists, may not.
+    """
+    *above, last = path.split(".")
+    found: list[str | int] = []
+    for key in above:
+        step = _step(data, key)
+        if step is None:
+            return _no_such_key(data, key)
+        found.append(step)
+        data = data[step]
+    step = _step(data, last)
+    if step is None and isinstance(data, dict):
+        return (*found, last)
+    if step is None and isinstance(data, list):
+        return _no_such_key(data, last)
+    if step is None:
+        return Problem("not a table in the base, so nothing can be set in it", value=last)
+    return (*found, step)
+
+
+def with_values(data: Any, values: Iterable[tuple[KeyPath, Any]]) -> Any:
+    """The data of a hardware file with values in other places, in order; `data` stays as it was.
+
+    What is on the way to a value is copied, all else is shared: neither must be written to.
+    """
+    copies: dict[KeyPath, Any] = {(): copy.copy(data)}
+    for path, value in values:
+        above = copies[()]
+        for depth, key in enumerate(path[:-1], 1):
+            place = path[:depth]
+            if place not in copies:
+                copies[place] = above[key] = copy.copy(above[key])
+            above = copies[place]
+        above[path[-1]] = value
+    return copies[()]
+
+
+def keys_of(data: Any) -> list[str]:
+    """What can be said next in a path: keys of a table; names of the items of a list, or their numbers."""
+    if isinstance(data, dict):
+        return [str(key) for key in data]
+    if not isinstance(data, list):
+        return []
+    names = [str(item["name"]) for item in data if isinstance(item, dict) and "name" in item]
+    return names or [str(index) for index in range(len(data))]
+
+
+def _step(data: Any, key: str) -> str | int | None:
+    """The key or index of what a path calls `key`; None if there is none."""
+    if isinstance(data, dict):
+        return next((known for known in (key, *data) if known in data and str(known) == key), None)
+    if isinstance(data, list):
+        named = (index for index, item in enumerate(data) if isinstance(item, dict) and item.get("name") == key)
+        counted = int(key) if key.isdecimal() and int(key) < len(data) else None
+        return next(named, counted)
+    return None
+
+
+def _no_such_key(data: Any, key: str) -> Problem:
+    known = keys_of(data)
+    nearest = nearest_name(key, known)
+    return Problem("the base has no such key", value=key, allowed="" if nearest else ", ".join(known), nearest=nearest)
