@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import tilewright
 from tilewright import compiled
-from tilewright.cost.problem import PROBLEM_DTYPE, Problem
+from tilewright.cost.problem import PROBLEM_DTYPE, Problem, new_record
 from tilewright.cost.workspace import WORKSPACE_DTYPE, new_workspace
 from tilewright.mapping.constraints import MappingConstraints
-from tilewright.search.blocks import cost_rows, new_block
+from tilewright.search.blocks import cost_rows, write_block
 from tilewright.search.evaluate import prepare
 from tilewright.search.loma_kernel import BLOCK_DTYPE, cost_block
 from tilewright.search.options import SearchOptions
@@ -35,7 +35,7 @@ def problem() -> Problem:
 def small_block() -> np.record:
     """720 orders of six loops: K 2, OX 56, OY 56, C 2, FX 3, FY 3 by dimension index."""
     orders = np.array(list(itertools.permutations(range(6))))
-    return new_block([1, 3, 4, 5, 6, 7], [2, 56, 56, 2, 3, 3], orders)
+    return write_block(new_record(BLOCK_DTYPE), [1, 3, 4, 5, 6, 7], [2, 56, 56, 2, 3, 3], orders)
 
 
 def test_machine_code_gives_what_numba_gives(problem: Problem) -> None:

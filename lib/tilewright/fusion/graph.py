@@ -138,15 +138,6 @@ class CnGraph:
         """Number of edges along which data flows."""
         return int((self.edge_operand != ORDERING).sum())
 
-    def content_box(self, content: int) -> Integers:
-        """[axes, 2] box of a content."""
-        return self.content_bounds[self.content_start[content] : self.content_start[content + 1]]
-
-    def cn_name(self, cn: int) -> str:
-        """A CN for people: number of the layer, then of the CN in it."""
-        layer = int(self.cn_layer[cn])
-        return f"{layer}.{cn - self.layers[layer].first_cn}"
-
 
 COLUMNS = (
     *("group", "shape", "output_bits", "network_output_bits"),

@@ -20,13 +20,6 @@ def check_length(length: int) -> None:
         raise MappingError(f"an order of {length} temporal loops, at most {MAX_LOOPS} are possible")
 
 
-def new_block(
-    dimension: Sequence[int], size: Sequence[int], orders: np.ndarray, boundaries: np.ndarray | None = None
-) -> np.record:
-    """A block of `orders`; see `write_block`."""
-    return write_block(new_record(BLOCK_DTYPE), dimension, size, orders, boundaries)
-
-
 def thread_block() -> np.record:
     """The block of this thread, whatever it holds: making one takes longer than costing fifty orders.
 

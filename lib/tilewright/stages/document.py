@@ -198,11 +198,6 @@ def with_catalogue(page: str, project: Path = Path()) -> str:
     return SHOWN_FILE.sub(lambda found: found[1] + (project / found[2]).read_text() + "```\n", page)
 
 
-def listed_stages(groups: Mapping[str, tuple[str, ...]] = GROUPS) -> tuple[str, ...]:
-    """The stages that a part of the page lists, in its order."""
-    return tuple(name for names in groups.values() for name in names)
-
-
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         Path(name).write_text(with_catalogue(Path(name).read_text()))

@@ -71,16 +71,8 @@ def _shown(path: Path, folder: Path) -> str:
 # code -----------------------------------------------------------------------------------------------------------------
 
 
-def digest_of_path(dotted: str, folder: Path | None = None) -> str:
-    """Digest of the file of a stage and of every local file that it imports; nothing is run."""
-    place = (folder or Path()).resolve()
-    *parts, _ = dotted.split(".")
-    path = place.joinpath(*parts).with_suffix(".py")
-    return _digest_of_files(local_files(path, place), place)
-
-
 def digest_of_class(kind: type[Stage]) -> str | None:
-    """The same for a class that is already there; None if its file is not known."""
+    """Digest of the file of a stage and of every local file that it imports; None if its file is not known."""
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
     if file is None:
         return None

@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from tilewright.workload.access import AxisIndex, IndexMap, Shape, TensorAccess, fixed, loop
+from tilewright.workload.access import AxisIndex, IndexMap, Shape, TensorAccess, access_of_loops, fixed, loop
 from tilewright.workload.graph import Tensor, Workload, WorkloadNode
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, DimensionRelation, Layer
 
@@ -249,7 +249,7 @@ def _access(axes: tuple[OperandAxis, ...], tensor: Tensor) -> tuple[TensorAccess
     """(what the layer reads of a tensor, loops besides its own, what is assumed)."""
     names = [f"{tensor.name}[{axis}]" for axis in range(len(tensor.shape))]
     if len(axes) != len(tensor.shape):
-        whole = TensorAccess(tensor.name, tuple(loop(name) for name in names))
+        whole = access_of_loops(tensor.name, names)
         return whole, tuple(zip(names, tensor.shape, strict=True)), ["shapes differ, all of it may be needed"]
     found = [match_axis(*entry) for entry in zip(axes, tensor.shape, names, strict=True)]
     assumed: dict[str, list[str]] = {}

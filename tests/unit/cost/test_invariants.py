@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 from tilewright.cost.invariants import InvariantError, verify
-from tilewright.cost.problem import Problem
+from tilewright.cost.problem import Problem, new_record
 from tilewright.cost.workspace import ENERGY, LATENCY, Workspace, new_workspace
 from tilewright.mapping.constraints import MappingConstraints
-from tilewright.search.blocks import cost_rows, new_block
+from tilewright.search.blocks import cost_rows, write_block
 from tilewright.search.evaluate import prepare
+from tilewright.search.loma_kernel import BLOCK_DTYPE
 from tilewright.search.options import SearchOptions
 from tilewright.sources import parse_accelerator, parse_workload
 from tilewright.stages.run import map_layer
@@ -24,7 +25,7 @@ def evaluated() -> tuple[Problem, Workspace]:
     assert layer is not None
     problem = prepare(layer, core, LINKS, (("D1", (("K", 32),)), ("D2", (("C", 32),))), SearchOptions()).arrays
     workspace = new_workspace()
-    block = new_block([1, 3, 4, 5, 6, 7], [2, 56, 56, 2, 3, 3], np.arange(6).reshape(1, 6))
+    block = write_block(new_record(BLOCK_DTYPE), [1, 3, 4, 5, 6, 7], [2, 56, 56, 2, 3, 3], np.arange(6).reshape(1, 6))
     cost_rows(problem, workspace, block, 1)
     return problem, workspace
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from tilewright.fusion.tiling import LayerTiling, Tiling
 from tilewright.workload.access import IndexMap
-from tilewright.workload.dependencies import dependency_pairs
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer
+
+from tests.unit.workload.dependency_tables import dependency_pairs
 
 Ranges = dict[str, tuple[int, int]]
 Elements = frozenset[int] | set[int]

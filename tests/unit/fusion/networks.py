@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx
 from onnx.helper import make_node
+from tilewright.fusion.graph import CnGraph, Integers
 from tilewright.workload.graph import Workload
 from tilewright.workload.source import parse_workload
 
@@ -38,3 +39,14 @@ def two_convolutions(side: int = 6) -> Workload:
     """3x3 convolutions a and b, 4 to 8 to 4 channels."""
     nodes = [conv("x", "w0", "a", **SAME), conv("a", "w1", "b", **SAME)]
     return read(nodes, {"x": (1, 4, side, side)}, {"w0": (8, 4, 3, 3), "w1": (4, 8, 3, 3)})
+
+
+def content_box(graph: CnGraph, content: int) -> Integers:
+    """[axes, 2] box of a content of a source tensor."""
+    return graph.content_bounds[graph.content_start[content] : graph.content_start[content + 1]]
+
+
+def cn_name(graph: CnGraph, cn: int) -> str:
+    """Number of the layer, then of the CN in it."""
+    layer = int(graph.cn_layer[cn])
+    return f"{layer}.{cn - graph.layers[layer].first_cn}"

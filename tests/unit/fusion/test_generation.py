@@ -13,6 +13,7 @@ from tilewright.workload.graph import Workload
 from tilewright.workload.source import parse_workload
 
 from tests.unit.fusion.brute_force import brute_force
+from tests.unit.fusion.networks import content_box
 from tests.unit.workload.onnx.graph_builder import GraphBuilder
 from tests.unit.workload.onnx.random_graphs import one_operator, random_graph
 from tests.unit.workload.onnx.random_operators import FAMILIES
@@ -96,7 +97,7 @@ def assert_reads(graph: CnGraph, expected: Mapping[tuple[int, str], set[int]]) -
     boxes: dict[tuple[int, str], set[int]] = {}
     for cn, content in zip(graph.read_cn.tolist(), graph.read_content.tolist(), strict=True):
         source = graph.sources[graph.content_source[content]]
-        box = graph.content_box(content)
+        box = content_box(graph, content)
         volume = int(np.prod(box[:, 1] - box[:, 0]))
         assert graph.content_bits[content] == volume * source.bits
         whole = np.arange(int(np.prod(source.shape))).reshape(source.shape)

@@ -10,7 +10,7 @@ from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import ORDERING, CnGraph
 from tilewright.fusion.tiling import LayerTiling, OuterLoop, Tiling
 
-from tests.unit.fusion.networks import IMAGE, SAME, conv, read, two_convolutions
+from tests.unit.fusion.networks import IMAGE, SAME, cn_name, content_box, conv, read, two_convolutions
 from tests.unit.fusion.test_generation import assert_equals_enumeration, tiled
 
 ELEMENT_BITS = 8
@@ -21,7 +21,7 @@ LINES = [("OY", "all")]
 def edges(graph: CnGraph) -> dict[tuple[str, str], int]:
     """(source, target) -> elements, of the edges with data."""
     return {
-        (graph.cn_name(int(source)), graph.cn_name(int(target))): int(bits) // ELEMENT_BITS
+        (cn_name(graph, int(source)), cn_name(graph, int(target))): int(bits) // ELEMENT_BITS
         for source, target, operand, bits in zip(
             graph.edge_source, graph.edge_target, graph.edge_operand, graph.edge_bits, strict=True
         )
@@ -158,7 +158,7 @@ def test_weights_are_told_apart_by_their_ranges() -> None:
         by_tensor.setdefault(graph.sources[graph.content_source[content]].name, []).append(content)
     assert {name: len(set(contents)) for name, contents in by_tensor.items()} == {"w0": 2, "x": 6}
     assert [by_tensor["w0"].count(content) for content in sorted(set(by_tensor["w0"]))] == [6, 6]
-    boxes = [graph.content_box(content)[2].tolist() for content in sorted(set(by_tensor["x"]))]
+    boxes = [content_box(graph, content)[2].tolist() for content in sorted(set(by_tensor["x"]))]
     assert boxes == [[0, 2], [0, 3], [1, 4], [2, 5], [3, 6], [4, 6]]
     assert graph.content_bits[sorted(set(by_tensor["w0"]))].tolist() == [4 * 4 * 9 * ELEMENT_BITS] * 2
 

@@ -13,7 +13,7 @@ from tilewright.fusion.needs import layer_cuts, needs_of_layer, network_tensors
 from tilewright.fusion.pieces import OUTSIDE, DataPieces, data_pieces
 from tilewright.workload.source import parse_workload
 
-from tests.unit.fusion.networks import conv, read, two_convolutions
+from tests.unit.fusion.networks import content_box, conv, read, two_convolutions
 from tests.unit.fusion.test_generation import random_tiling, tiled
 from tests.unit.workload.onnx.random_graphs import random_graph
 
@@ -48,7 +48,7 @@ def assert_pieces_make_up_the_graph(graph: CnGraph, pieces: DataPieces, has_gaps
     for cn, content in zip(graph.read_cn.tolist(), graph.read_content.tolist(), strict=True):
         source_tensor = graph.sources[graph.content_source[content]]
         whole = np.arange(int(np.prod(source_tensor.shape))).reshape(source_tensor.shape)
-        box = tuple(slice(low, high) for low, high in graph.content_box(content).tolist())
+        box = tuple(slice(low, high) for low, high in content_box(graph, content).tolist())
         boxes[cn, source_tensor.name] |= set(whole[box].ravel().tolist())
     bits_of = {source.name: source.bits for source in graph.sources}
     for (cn, name), needed in outside.items():

@@ -12,6 +12,8 @@ from tilewright.fusion.tiling import layer_stacks
 from tilewright.mapping.source import parse_mapping
 from tilewright.workload.source import parse_workload
 
+from tests.unit.fusion.networks import cn_name
+
 REFERENCE = Path(__file__).resolve().parents[3].parent / "shared" / "stream-reference"
 CASES = sorted(path.stem for path in REFERENCE.glob("cases/*.json"))
 pytestmark = pytest.mark.skipif(not CASES, reason="the reference cases are not on this machine")
@@ -46,7 +48,7 @@ def test_cns_and_edges_equal_the_reference(name: str) -> None:
     case = reference_case(name)
     graph = our_graph(case)
     nodes = {node["id"]: node for node in case["nodes"]}
-    assert [graph.cn_name(cn) for cn in range(graph.cn_count)] == sorted(nodes, key=_place)
+    assert [cn_name(graph, cn) for cn in range(graph.cn_count)] == sorted(nodes, key=_place)
     for number, layer in enumerate(graph.layers):
         for dimension, _ in layer.loop_sizes:
             first, end = layer.grid.ranges(dimension)
@@ -63,7 +65,7 @@ def test_cns_and_edges_equal_the_reference(name: str) -> None:
     for source, target, operand, bits in zip(
         graph.edge_source, graph.edge_target, graph.edge_operand, graph.edge_bits, strict=True
     ):
-        pair = graph.cn_name(int(source)), graph.cn_name(int(target))
+        pair = cn_name(graph, int(source)), cn_name(graph, int(target))
         ours[pair] = int(bits)
         assert (operand == ORDERING) == (whole.get(pair, 0) == 0)
     assert ours.keys() == whole.keys()
@@ -87,9 +89,9 @@ def test_border_tiles_instead_of_padding() -> None:
     case = reference_case("c41_chain3x3_OY4_padded_PATCHED")
     graph = our_graph(case)
     real = {node["id"] for node in case["nodes"] if node["loop_ranges"]["OY"][0] < 6}
-    assert {graph.cn_name(cn) for cn in range(graph.cn_count)} == real
+    assert {cn_name(graph, cn) for cn in range(graph.cn_count)} == real
     pairs = {
-        (graph.cn_name(int(a)), graph.cn_name(int(b)))
+        (cn_name(graph, int(a)), cn_name(graph, int(b)))
         for a, b in zip(graph.edge_source, graph.edge_target, strict=True)
     }
     assert pairs == {(edge["src"], edge["dst"]) for edge in case["edges"] if {edge["src"], edge["dst"]} <= real}

@@ -24,7 +24,7 @@ from tilewright.search.batch import (
     cost_orders,
     is_better,
 )
-from tilewright.search.blocks import cost_rows, new_block
+from tilewright.search.blocks import cost_rows, thread_block, write_block
 from tilewright.search.evaluate import PreparedProblem, corrected_figures, evaluate_prepared, prepare
 from tilewright.search.loma import loma_batches
 from tilewright.search.loma_kernel import BATCH_ORDERS
@@ -220,7 +220,8 @@ def test_boundaries_of_the_allocator_are_accepted(data: st.DataObject) -> None:
     except MappingError:
         reject()  # nothing fits
     ws = new_workspace()
-    block = new_block(
+    block = write_block(
+        thread_block(),
         [prepared.dimensions.index(d) for d, _ in order],
         [size for _, size in order],
         np.arange(len(order)).reshape(1, -1),

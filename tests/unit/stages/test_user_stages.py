@@ -12,7 +12,7 @@ from tilewright.search.options import SearchOptions
 from tilewright.search.store import Store
 from tilewright.stages import Pipeline
 from tilewright.stages.identity import identity_of
-from tilewright.stages.user_stages import digest_of_path, is_dotted_path, load_class, local_files
+from tilewright.stages.user_stages import digest_of_class, is_dotted_path, load_class, local_files
 
 from tests.unit.stages.stage_cases import OPTIONS, PROJECT, run
 
@@ -214,22 +214,14 @@ def test_digest_sees_the_file_and_what_it_imports(folder: Path) -> None:
         "mine/package/__init__.py",
         "mine/package/part.py",
     ]
-    before = digest_of_path("mine.own.Own")
+    before = digest_of_class(load_class("mine.own.Own"))
     (folder / "mine/other.py").write_text("x = 1\n")
-    assert digest_of_path("mine.own.Own") == before
+    assert digest_of_class(load_class("mine.own.Own")) == before
     seen = {before}
     for name in files:
         (folder / name).write_text((folder / name).read_text() + "# more\n")
-        seen.add(digest_of_path("mine.own.Own"))
+        seen.add(digest_of_class(load_class("mine.own.Own")))
     assert len(seen) == len(files) + 1
-
-
-def test_broken_files_have_digests(folder: Path) -> None:
-    """What cannot be parsed is told when it is imported; its digest is that of its bytes."""
-    write(folder, "def f(:\n")
-    first = digest_of_path("mine.own.Own")
-    write(folder, "def g(:\n")
-    assert digest_of_path("mine.own.Own") != first
 
 
 def test_code_is_part_of_the_identity(folder: Path) -> None:
@@ -239,7 +231,7 @@ def test_code_is_part_of_the_identity(folder: Path) -> None:
     store = Store(folder / "store")
     stages = Pipeline.build(pipeline, OPTIONS).stages
     first = next(identity_of(one) for one in stages if one.name() == "mine.own.Own")
-    assert first["code"] == digest_of_path("mine.own.Own")
+    assert first["code"] == digest_of_class(load_class("mine.own.Own"))
     plain = run(pipeline, store=store)
     entries = len(store.entries())
     again: list[dict[str, Any]] = []

@@ -18,7 +18,9 @@ from tilewright.workload.access import (
     index_range,
     loop,
 )
-from tilewright.workload.dependencies import dependency_pairs, influences, input_boxes
+from tilewright.workload.dependencies import input_boxes
+
+from tests.unit.workload.dependency_tables import dependency_pairs, influences
 
 Case = tuple[IndexMap, Shape, Shape]
 

@@ -7,10 +7,8 @@ deflated, base64.
 
 import base64
 import html
-import json
 import re
 import zlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +24,6 @@ from tilewright.scheduling.state_record import CAUSES
 
 FOLDER = Path(__file__).resolve().parent
 PAGE, SCRIPTS = "schedule_page.html", ("schedule_data.js", "schedule_lanes.js", "schedule_viewer.js")
-DATA_START, DATA_END = '<script type="application/json" id="schedule">', "</script>"
 Column = npt.NDArray[Any]
 _TRANSFER_COLUMNS = ("piece", "cause", "source_core", "target_core", "source_memory", "target_memory")
 
@@ -81,22 +78,6 @@ def packed_column(values: Column) -> dict[str, Any]:
     # Differences wrap around in 32 bits, as the sums in the script do; as doubles they are exact below 2^53.
     differences = np.diff(values.astype(np.int64), prepend=0)
     return _packed(differences.astype("<i4" if small else "<f8"), is_delta=True)
-
-
-def unpacked_column(column: Mapping[str, Any]) -> Column:
-    """The values of `packed_column`."""
-    kind = np.dtype("<" + str(column["type"]))
-    planes = np.frombuffer(zlib.decompress(base64.b64decode(column["data"])), np.uint8)
-    values = np.ascontiguousarray(planes.reshape(kind.itemsize, -1).T).view(kind).reshape(-1)
-    return np.cumsum(values, dtype=kind) if column["delta"] else values
-
-
-def page_data(text: str) -> dict[str, Any]:
-    """The data of an HTML file, columns unpacked: the inverse of `schedule_page`, for programs."""
-    start = text.index(DATA_START) + len(DATA_START)
-    data: dict[str, Any] = json.loads(text[start : text.index(DATA_END, start)])
-    data["columns"] = {name: unpacked_column(column) for name, column in data["columns"].items()}
-    return data
 
 
 def _packed(values: Column, is_delta: bool) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from tilewright.errors import InputError
 from tilewright.profile import ModelProfile
-from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, index_range, loop
+from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, access_of_loops, index_range, loop
 from tilewright.workload.graph import MAC_ARRAY, VECTOR_UNIT, Tensor
 from tilewright.workload.layer import OUTPUT, DimensionRelation, Layer
 from tilewright.workload.network_options import ASSUMED
@@ -359,8 +359,8 @@ def whole_map(
     read = tuple((f"S{axis}", size) for axis, size in enumerate(source_shape))
     return IndexMap(
         (*written, *read),
-        TensorAccess(output, tuple(loop(name) for name, _ in written)),
-        TensorAccess(source, tuple(loop(name) for name, _ in read)),
+        access_of_loops(output, (name for name, _ in written)),
+        access_of_loops(source, (name for name, _ in read)),
         is_exact=is_exact,
     )
 

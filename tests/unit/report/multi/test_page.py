@@ -15,12 +15,11 @@ from tilewright.report.multi.page import (
     FOLDER,
     SCRIPTS,
     packed_column,
-    page_data,
     schedule_page,
-    unpacked_column,
     write_schedule_page,
 )
 
+from tests.unit.report.multi.page_data import page_data, unpacked_column
 from tests.unit.report.multi.schedule_cases import broadcast, every_category, pipeline, random_view, within_a_core
 
 NODE = shutil.which("node")

@@ -10,12 +10,12 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from tilewright.profile import CORRECTED
 from tilewright.workload.access import IndexMap
-from tilewright.workload.dependencies import influences
 from tilewright.workload.onnx.coverage import UNSUPPORTED
 from tilewright.workload.onnx.lowering import LoweredNode, Lowering, lower
 from tilewright.workload.onnx.operators import register_operators
 from tilewright.workload.onnx.resolution.network import ResolvedGraph, resolve_graph
 
+from tests.unit.workload.dependency_tables import influences
 from tests.unit.workload.onnx.reference_model import evaluable
 
 Arrays = dict[str, npt.NDArray[np.generic]]

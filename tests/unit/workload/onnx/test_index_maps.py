@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilewright.workload.dependencies import influences
 from tilewright.workload.onnx.index_maps import (
     NOWHERE,
     Ends,
@@ -16,6 +15,8 @@ from tilewright.workload.onnx.index_maps import (
     reshape_maps,
     separable_maps,
 )
+
+from tests.unit.workload.dependency_tables import influences
 
 
 def axis_indices(indices: list[int]) -> dict[int, int]:
