@@ -1,0 +1,176 @@
+"""What a space of designs answers: fronts, the best designs, the effect of each axis, why designs fail."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas
+
+from tilewright.exploration.front import Front, fronts
+from tilewright.exploration.results import (
+    INFEASIBLE,
+    INVALID,
+    MEASURES,
+    OK,
+    Exploration,
+    measure_text,
+    uniform,
+    value_text,
+)
+
+EXCLUDED, UNMET = "excluded", "constraint on results not met"
+MOST_EXACT_CAUSES = 12
+"""Of one status; from there on, causes that differ only in their numbers are counted as one."""
+_NUMBER = re.compile(r"(?<![\w.])\d[\d,.]*\d|(?<![\w.])\d")
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many designs there are for a network."""
+
+    network: str
+    designs: int
+    """That were evaluated."""
+    ok: int
+    """That have results and meet all constraints."""
+    unmet: int
+    """That have results and do not meet a constraint."""
+    infeasible: int
+    invalid: int
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why designs are not compared."""
+
+    status: str
+    text: str
+    designs: int
+    networks: tuple[str, ...]
+    """Those for which it is so; () for designs that were never evaluated."""
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """What follows from the values of an axis for the designs that are compared."""
+
+    axis: str
+    table: pandas.DataFrame
+    """A row for each value, numbers in order, texts as in the space: `value`, `designs`, `best_<objective>` and
+    `median_<objective>` for each measure that is known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """All of it; made by `answer_of`."""
+
+    exploration: Exploration
+    fronts: tuple[Front, ...]
+    counts: tuple[Counts, ...]
+    """Of each network."""
+    causes: tuple[Cause, ...]
+    """By status, the most frequent first."""
+    design_count: int
+    """With those that are excluded before the evaluation."""
+
+    @property
+    def overall(self) -> Front:
+        """The front of all networks, or of the only one."""
+        return self.fronts[-1]
+
+    @property
+    def excluded(self) -> int:
+        """Designs that constraints exclude before the evaluation."""
+        return sum(self.exploration.excluded.values())
+
+
+def answer_of(exploration: Exploration) -> Answer:
+    """The answer from the table of results."""
+    even = replace(exploration, table=uniform(exploration.table, exploration.value_names))
+    table = even.table
+    evaluated = int(table["index"].nunique())
+    return Answer(
+        even,
+        fronts(even),
+        tuple(_counts(name, table[table["network"] == name]) for name in even.networks),
+        tuple(_causes(even)),
+        evaluated + sum(even.excluded.values()),
+    )
+
+
+def known_measures(front: Front) -> tuple[str, ...]:
+    """The measures that all compared designs have."""
+    compared = front.compared
+    return tuple(key for key in MEASURES if not compared[key].isna().any())
+
+
+def best_designs(front: Front) -> tuple[tuple[str, dict[str, Any]], ...]:
+    """For each measure that is known the row of the best design, the first of equal ones; () without designs."""
+    compared = front.compared
+    if compared.empty:
+        return ()
+    return tuple(
+        (key, {str(name): value for name, value in compared.loc[compared[key].idxmin()].items()})
+        for key in known_measures(front)
+    )
+
+
+def effects(front: Front, axis_names: tuple[str, ...]) -> tuple[Effect, ...]:
+    """The effect of each axis that has more than one value among the compared designs."""
+    return tuple(Effect(axis, _effect(front, axis)) for axis in axis_names if front.compared[axis].nunique() > 1)
+
+
+def values_text(row: dict[str, Any], names: tuple[str, ...]) -> str:
+    """The values of a design in one line."""
+    return ", ".join(f"{name} {value_text(row[name])}" for name in names)
+
+
+def measures_text(row: dict[str, Any]) -> str:
+    """The measures of a design in one line."""
+    return ", ".join(f"{MEASURES[key].words} {measure_text(key, row[key])} {MEASURES[key].unit}" for key in MEASURES)
+
+
+def _effect(front: Front, axis: str) -> pandas.DataFrame:
+    compared = front.compared
+    is_number = pandas.api.types.is_numeric_dtype(compared[axis])
+    groups = compared.groupby(axis, sort=is_number)
+    measures = list(known_measures(front))
+    parts = [groups.size().rename("designs")]
+    parts.append(groups[measures].min().add_prefix("best_"))
+    parts.append(groups[measures].median().add_prefix("median_"))
+    return pandas.concat(parts, axis=1).rename_axis("value").reset_index()
+
+
+def _counts(network: str, rows: pandas.DataFrame) -> Counts:
+    is_ok = rows["status"] == OK
+    is_met = rows["unmet"] == ""
+    return Counts(
+        network,
+        len(rows),
+        int((is_ok & is_met).sum()),
+        int((is_ok & ~is_met).sum()),
+        int((rows["status"] == INFEASIBLE).sum()),
+        int((rows["status"] == INVALID).sum()),
+    )
+
+
+def _causes(exploration: Exploration) -> Iterator[Cause]:
+    table = exploration.table
+    for text, designs in exploration.excluded.items():
+        yield Cause(EXCLUDED, text, designs, ())
+    for status in (INVALID, INFEASIBLE):
+        yield from _counted(status, table[table["status"] == status], "reason")
+    yield from _counted(UNMET, table[(table["status"] == OK) & (table["unmet"] != "")], "unmet")
+
+
+def _counted(status: str, rows: pandas.DataFrame, column: str) -> list[Cause]:
+    """The causes in a column, the most frequent first, of equal ones the first in the table."""
+    texts = rows[column]
+    if texts.nunique() > MOST_EXACT_CAUSES:
+        texts = texts.map({text: _NUMBER.sub("N", text) for text in texts.unique()})
+    found = []
+    for text, group in rows.groupby(texts, sort=False):
+        networks = tuple(group["network"].unique().tolist())
+        found.append(Cause(status, str(text), int(group["index"].nunique()), networks))
+    return sorted(found, key=lambda cause: -cause.designs)

@@ -1,0 +1,121 @@
+"""The results of a space of designs: one row for each design and network, and what the columns are."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas
+
+from tilewright.cost.ledger import ACCESSES, term_words
+from tilewright.units import PICOJOULES_A_MICROJOULE
+
+OK, INFEASIBLE, INVALID = "ok", "infeasible", "invalid"
+"""A design has results; or no mapping of a layer fits it; or it is no accelerator, or none for this network."""
+ALL_NETWORKS = "all networks"
+"""In place of the name of a network: sums over all of them."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A quantity in words, with the unit that people read it in and how many of the column's units that is."""
+
+    words: str
+    unit: str
+    scale: float
+
+    @property
+    def title(self) -> str:
+        """With its unit, for an axis or a column."""
+        return f"{self.words} [{self.unit}]"
+
+
+ENERGY, LATENCY = Measure("energy", "µJ", PICOJOULES_A_MICROJOULE), Measure("latency", "cycles", 1.0)
+MEASURES: dict[str, Measure] = {
+    "energy_pj": ENERGY,
+    "latency_cycles": LATENCY,
+    "edp_pj_cycles": Measure("EDP", "J cycles", 1e12),
+    "area_mm2": Measure("area", "mm²", 1.0),
+}
+"""What designs can be compared by, by the name of its column; the smaller the better."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exploration:
+    """The results of a space, and what they rest on."""
+
+    name: str
+    axis_names: tuple[str, ...]
+    """What is varied."""
+    law_names: tuple[str, ...]
+    """What follows from that by the laws of the space."""
+    objectives: tuple[str, ...]
+    """Columns that designs are compared by, of MEASURES."""
+    networks: tuple[str, ...]
+    assumptions: tuple[str, ...]
+    """What a comparison takes for granted, a sentence each: model, search, where data are between layers."""
+    table: pandas.DataFrame
+    """One row for each design and network, by index of the design, then in the order of the networks.
+
+    `index`, `design`, the values, `network`, `status`, `reason`, the columns of MEASURES, `energy_<term>_pj`,
+    `energy_memory_<memory>_pj`, `latency_<part>_cycles`, and `unmet`: the constraint on results that is not met, or ''.
+    """
+    excluded: Mapping[str, int] = field(default_factory=dict)
+    """Designs that a constraint excludes before anything is evaluated, which have no rows, by constraint."""
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """The values of a design: axes, then laws."""
+        return self.axis_names + self.law_names
+
+
+def uniform(table: pandas.DataFrame, value_names: Sequence[str]) -> pandas.DataFrame:
+    """The table with numbers in all columns of measures, and in columns of values either numbers or texts."""
+    changed: dict[str, Any] = {key: pandas.to_numeric(table[key]).astype("float64") for key in MEASURES}
+    for name in value_names:
+        changed[name] = _numbers_or_texts(table[name])
+    changed |= {key: table[key].fillna("") for key in ("reason", "unmet")}
+    return table.assign(**changed).reset_index(drop=True)
+
+
+def _numbers_or_texts(column: pandas.Series) -> pandas.Series:
+    """A column of values; those that an invalid design does not have are NaN or ''."""
+    if all(isinstance(value, int | float) for value in column[column.notna()].unique().tolist()):
+        return pandas.to_numeric(column)
+    return column.map(str, na_action="ignore").fillna("").astype(object)
+
+
+def energy_parts(columns: Sequence[str]) -> dict[str, str]:
+    """Columns of the parts that the energy is the sum of, with their words: terms, memories in place of theirs."""
+    found = dict(_parts(columns, r"energy_(.+)_pj"))
+    memories = {column: term for column, term in found.items() if term.startswith(f"{ACCESSES}_")}
+    if not memories:
+        return {column: term_words(term) for column, term in found.items()}
+    others = {column: term_words(term) for column, term in found.items() if column not in memories and term != ACCESSES}
+    return others | {column: term.removeprefix(f"{ACCESSES}_") for column, term in memories.items()}
+
+
+def latency_parts(columns: Sequence[str]) -> dict[str, str]:
+    """Columns of the parts of the latency, with their words."""
+    return {column: term_words(part) for column, part in _parts(columns, r"latency_(.+)_cycles")}
+
+
+def measure_text(key: str, value: float) -> str:
+    """A value of a column of MEASURES in the unit for people; "not given" for NaN."""
+    if value != value:
+        return "not given"
+    scaled = value / MEASURES[key].scale
+    return f"{scaled:,.0f}" if abs(scaled) >= 1e4 else f"{scaled:,.4g}"
+
+
+def value_text(value: Any) -> str:
+    """A value of a design as text, whole numbers without a decimal point and none with separators."""
+    if isinstance(value, str):
+        return value
+    return f"{value:.0f}" if value == round(value) and abs(value) < 1e15 else f"{value:.6g}"
+
+
+def _parts(columns: Sequence[str], pattern: str) -> Iterator[tuple[str, str]]:
+    for column in columns:
+        if match := re.fullmatch(pattern, column):
+            yield column, match[1]

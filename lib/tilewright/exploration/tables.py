@@ -1,0 +1,61 @@
+"""The whole space and its fronts as tables: CSV for people and spreadsheets, Parquet for programs."""
+
+from pathlib import Path
+
+import pandas
+
+from tilewright.exploration.answer import Answer
+from tilewright.exploration.front import DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY, ON_FRONT, Front
+from tilewright.exploration.results import ALL_NETWORKS
+from tilewright.report.text_tables import write_csv, write_parquet
+
+SPACE_STEM, FRONT_STEM = "space", "front"
+OF_ALL = "_all_networks"
+"""Ends the columns on all networks together."""
+_TEXTS = (DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY)
+
+
+def space_table(answer: Answer) -> pandas.DataFrame:
+    """The table of results with, for each row, whether it is on the front of its network, the first design there that
+    dominates it, and its largest terms; the same for all networks together where there are several."""
+    table = answer.exploration.table
+    of_networks = pandas.concat([front.rows for front in answer.fronts if front.network != ALL_NETWORKS])
+    table = table.assign(
+        **{
+            ON_FRONT: of_networks[ON_FRONT].reindex(table.index, fill_value=False),
+            **{key: of_networks[key].reindex(table.index, fill_value="") for key in _TEXTS},
+        }
+    )
+    if answer.overall.network != ALL_NETWORKS:
+        return table
+    by_design = answer.overall.rows.set_index("index")
+    return table.assign(
+        **{
+            ON_FRONT + OF_ALL: table["index"].map(by_design[ON_FRONT]).eq(True),
+            DOMINATED_BY + OF_ALL: table["index"].map(by_design[DOMINATED_BY]).fillna("").astype(object),
+        }
+    )
+
+
+def front_table(answer: Answer) -> pandas.DataFrame:
+    """The designs on the fronts, network by network and at the end of all together, best first objective first."""
+    columns = [key for key in answer.overall.rows.columns if key not in ("status", "reason", "unmet", ON_FRONT)]
+    leading = ["network", "compared_by", "index", "design"]
+    tables = [_with_objectives(front) for front in answer.fronts]
+    columns = [*leading, *(key for key in columns if key not in (*leading, DOMINATED_BY))]
+    return pandas.concat(tables, ignore_index=True)[columns]
+
+
+def write_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
+    """Write `space` and `front` as `.csv` and `.parquet` into a folder; returns the paths."""
+    found = []
+    for stem, table in ((SPACE_STEM, space_table(answer)), (FRONT_STEM, front_table(answer))):
+        for write, suffix in ((write_csv, ".csv"), (write_parquet, ".parquet")):
+            path = folder / (stem + suffix)
+            write(table, path)
+            found.append(path)
+    return tuple(found)
+
+
+def _with_objectives(front: Front) -> pandas.DataFrame:
+    return front.members.assign(compared_by=" ".join(front.objectives))

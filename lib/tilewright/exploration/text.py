@@ -1,0 +1,90 @@
+"""The answer of a space of designs as a short text for the terminal."""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from tilewright.exploration.answer import Answer, Cause, best_designs, values_text
+from tilewright.exploration.front import LARGEST_ENERGY, LARGEST_LATENCY, Front, spread
+from tilewright.exploration.results import MEASURES, measure_text
+from tilewright.report.text_tables import render, text_table
+
+MOST_ROWS, MOST_CAUSES = 20, 4
+"""Of the front; of each status."""
+
+
+def answer_text(answer: Answer) -> str:
+    """How many designs there are, the best ones, the front and why other designs are not compared."""
+    return "\n".join(part for part in (_counts(answer), _best(answer), _front(answer), _rest(answer)) if part)
+
+
+def design_counts_line(answer: Answer) -> str:
+    """How many designs the space has and how many were evaluated, in one line."""
+    evaluated = answer.design_count - answer.excluded
+    excluded = f": {answer.excluded:,} excluded by constraints, {evaluated:,} evaluated" if answer.excluded else ""
+    return f"{answer.design_count:,} design{'s' * (answer.design_count != 1)}{excluded}"
+
+
+def front_line(front: Front) -> str:
+    """What a front is of, in one line."""
+    by = ", ".join(MEASURES[key].words for key in front.objectives)
+    return f"Pareto front of {front.network} by {by}: {len(front.members):,} of {len(front.compared):,} designs"
+
+
+def _counts(answer: Answer) -> str:
+    columns = ("evaluated", "compared", "on front", "constraint\nnot met", "infeasible", "invalid")
+    table = text_table(f"{answer.exploration.name}: {design_counts_line(answer)}", ("network",), columns)
+    for front, counts in zip(answer.fronts, answer.counts, strict=False):
+        numbers = (counts.designs, counts.ok, len(front.members), counts.unmet, counts.infeasible, counts.invalid)
+        table.add_row(counts.network, *(f"{number:,}" for number in numbers))
+    return render(table)
+
+
+def _best(answer: Answer) -> str:
+    front = answer.overall
+    table = text_table(f"Best designs, {front.network}", ("least", "design", "values"), _headings(tuple(MEASURES)))
+    for key, row in best_designs(front):
+        values = values_text(row, answer.exploration.value_names)
+        table.add_row(MEASURES[key].words, row["design"], values, *(measure_text(m, row[m]) for m in MEASURES))
+    return render(table) if table.row_count else ""
+
+
+def _front(answer: Answer) -> str:
+    front = answer.overall
+    members = front.members
+    if members.empty:
+        return f"no design has results for {front.network} and meets all constraints: there is no front\n"
+    headings = _headings(tuple(MEASURES))
+    table = text_table(front_line(front), ("design", "values", "largest terms"), headings)
+    for row in spread(members, MOST_ROWS).to_dict("records"):
+        terms = ", ".join(filter(None, (row[LARGEST_ENERGY], row[LARGEST_LATENCY])))
+        values = values_text(row, answer.exploration.axis_names)
+        table.add_row(row["design"], values, terms, *(measure_text(key, row[key]) for key in MEASURES))
+    more = f"{MOST_ROWS} of the {len(members):,}, evenly over the front\n" if len(members) > MOST_ROWS else ""
+    return render(table) + more + (f"{front.note}\n" if front.note else "")
+
+
+def _rest(answer: Answer) -> str:
+    return "".join(f"{line}\n" for line in (*_cause_lines(answer), *_assumed(answer)))
+
+
+def _cause_lines(answer: Answer) -> Iterator[str]:
+    for status, group in groupby(answer.causes, key=lambda cause: cause.status):
+        causes = list(group)
+        for cause in causes[:MOST_CAUSES]:
+            yield f"{status}: {cause.designs:,} x {cause.text}{_of_some(cause, answer)}"
+        if len(causes) > MOST_CAUSES:
+            yield f"{status}: {len(causes) - MOST_CAUSES:,} further causes"
+
+
+def _of_some(cause: Cause, answer: Answer) -> str:
+    """The networks for which it is so, where they are not all."""
+    some = cause.networks and len(cause.networks) < len(answer.exploration.networks)
+    return f" ({', '.join(cause.networks)})" if some else ""
+
+
+def _assumed(answer: Answer) -> Iterator[str]:
+    yield from (f"assumed: {sentence}" for sentence in answer.exploration.assumptions)
+
+
+def _headings(keys: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{MEASURES[key].words}\n[{MEASURES[key].unit}]" for key in keys)
