@@ -94,7 +94,7 @@ def _validate(file: Path, kind: str, notices: list[str]) -> None:
     elif kind == "space":
         from tilewright.exploration.space_reader import read_space
 
-        read_space(file, notices)
+        notices.append(f"{file}: {read_space(file, notices).size_text()}")
     elif kind == "artifact":
         from tilewright.artifacts.envelope import read_artifact
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tilewright.errors import KeyPath
+from tilewright.errors import KeyPath, count_of
 from tilewright.exploration.laws import Expression, ExpressionError, Value
 from tilewright.hardware.dotted_paths import with_values
 from tilewright.search.options import SearchOptions
@@ -163,6 +163,12 @@ class Space:
         if self.rows is not None:
             return sum(map(self._is_allowed, self.rows))
         return self._allowed_combinations()
+
+    def size_text(self) -> str:
+        """How many designs there are, for people to read before anything is evaluated."""
+        allowed, networks = self.count_allowed(), count_of(len(self.networks), "network")
+        left = "" if allowed == len(self) else f", of which {allowed:,} meet the constraints before evaluation"
+        return f"{count_of(len(self), 'design')}{left}, on {networks}"
 
     def first_allowed(self) -> int | None:
         """The index of the first of those; None if there is none."""

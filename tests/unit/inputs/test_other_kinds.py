@@ -7,7 +7,19 @@ from typing import Any
 import pytest
 from tilewright.cli.main import main
 from tilewright.errors import InputError
-from tilewright.file_kinds import CONFIG, HARDWARE, ITEM_KEYS, MAPPING, PIPELINE, TABLE_KEYS, WORKLOAD, kind_of
+from tilewright.exploration.space_reader import space_of
+from tilewright.exploration.space_schema import SpaceFile
+from tilewright.file_kinds import (
+    CONFIG,
+    HARDWARE,
+    ITEM_KEYS,
+    MAPPING,
+    PIPELINE,
+    SPACE,
+    TABLE_KEYS,
+    WORKLOAD,
+    kind_of,
+)
 from tilewright.hardware.system_schema import ConnectivityFile, GraphFile
 from tilewright.hardware.yaml_reader import accelerator_of
 from tilewright.hardware.yaml_schema import HardwareFile
@@ -22,13 +34,20 @@ FILES = {
     MAPPING: "- {name: default, spatial_mapping: {D1: ['K, 4']}}\n",
     CONFIG: "model: corrected\nruns: {a: {hardware: x, workload: y}}\n",
     PIPELINE: "- {replace: Loma, stage: Salsa}\n",
+    SPACE: "accelerator: x.yaml\nnetworks: [y.onnx]\naxes: {}\n",
 }
-NAMES = {HARDWARE: "a hardware file", WORKLOAD: "a workload file", MAPPING: "a mapping file"}
+NAMES = {
+    HARDWARE: "a hardware file",
+    WORKLOAD: "a workload file",
+    MAPPING: "a mapping file",
+    SPACE: "a design space",
+}
 SEEMS = NAMES | {CONFIG: "a configuration", PIPELINE: "a list of stages"}
 READERS: dict[str, Callable[[YamlDocument], Any]] = {
     HARDWARE: accelerator_of,
     WORKLOAD: lambda document: workload_of(document, "net"),
     MAPPING: mapping_of,
+    SPACE: space_of,
 }
 
 
@@ -73,6 +92,7 @@ def test_an_entry_without_its_dash() -> None:
         ("memorys: {}\noperation_array: {}\n", HARDWARE),
         ("- nmae: default\n  spatial_maping: {}\n", MAPPING),
         ("- equatoin: x\n  loop_dim: [K]\n", WORKLOAD),
+        ("acelerator: x.yaml\n", SPACE),
         ("colour: blue\n", ""),
         ("- colour: blue\n", ""),
     ],
@@ -86,6 +106,7 @@ def test_keys_are_those_of_the_schemas() -> None:
     """What tells kinds apart is what the files may hold."""
     several = {*ConnectivityFile.model_fields, *GraphFile.model_fields}
     assert set(TABLE_KEYS[HARDWARE]) <= {*HardwareFile.model_fields, *several, "multipliers"}
+    assert set(TABLE_KEYS[SPACE]) <= set(SpaceFile.model_fields)
     assert set(MappingEntry.model_fields) <= set(ITEM_KEYS[MAPPING])
     assert set(LayerEntry.model_fields) - {"name"} <= set(ITEM_KEYS[WORKLOAD])
 

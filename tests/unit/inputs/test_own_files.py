@@ -11,7 +11,7 @@ from tilewright.validate_files import SCHEMAS, schema_text, write_schemas
 ROOT = Path(__file__).resolve().parents[3]
 CONFIGURED = [
     pytest.param(kind, path, id=f"{kind}-{path.stem}")
-    for kind in ("hardware", "mapping", "workload")
+    for kind in ("hardware", "mapping", "workload", "space")
     for path in sorted((ROOT / "config" / kind).glob("*.y*ml"))
 ]
 
@@ -58,6 +58,7 @@ def test_the_files_in_config_satisfy_the_schemas(kind: str, path: Path) -> None:
     [
         ("name: x\nmemories: {}\n", "hardware"),
         ("cores: {}\n", "hardware"),
+        ("axes: {}\n", "space"),
         ("- id: 0\n  name: a\n  loop_dims: [K]\n", "workload"),
         ("- name: default\n", "mapping"),
         ("- name: default\n  spatial_mapping: {}\n", "mapping"),
