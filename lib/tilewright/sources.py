@@ -1,6 +1,6 @@
 """Where descriptions come from: paths, dicts, lists, models in memory, artifacts, or the parsed objects themselves."""
 
-from tilewright.artifacts.canonical import FilePath, existing_file
+from tilewright.artifacts.files import FilePath, existing_file
 from tilewright.hardware.core import single_core
 from tilewright.hardware.source import AcceleratorSource, parse_accelerator
 from tilewright.mapping.source import MappingSource, parse_mapping

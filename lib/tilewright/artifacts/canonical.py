@@ -1,18 +1,11 @@
-"""How tilewright writes: JSON in one text form (keys in the order that the code gives, shortest exact floats), and
-every file whole or not at all, at the path that people name.
+"""JSON in one text form: keys in the order that the code gives, shortest exact floats.
 
 Two equal results are equal bytes, on every machine and with any hash seed.
 """
 
 import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from os import PathLike
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
-
-from tilewright.errors import InputError, Problem, nearest_name
 
 JsonValue = Mapping[str, Any] | Sequence[Any] | str | int | float | bool | None
 
@@ -28,69 +21,3 @@ def canonical_text(value: JsonValue) -> str:
 def document_text(value: JsonValue) -> str:
     """`value` indented for people, with a newline at the end: the form of a single-object artifact."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-
-
-@contextmanager
-def writing(path: Path | str) -> Iterator[None]:
-    """Around the writing of an output: a folder that is a file, a full disk and the like become an InputError."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError([Problem(f"cannot be written: {error.strerror or error}", str(path))]) from error
-
-
-def make_folder(path: Path | str) -> None:
-    """Make a folder for outputs, with its parents. Raises InputError where that is impossible."""
-    with writing(path):
-        Path(path).mkdir(parents=True, exist_ok=True)
-
-
-def write_atomically(path: Path | str, content: str | bytes) -> None:
-    """Write a file under a temporary name beside it, then rename: a reader sees the old file or the new one.
-
-    Raises InputError if it cannot be written.
-    """
-    data = content.encode() if isinstance(content, str) else content
-    with writing(path):
-        _write(Path(path), data)
-
-
-def _write(target: Path, data: bytes) -> None:
-    import tempfile  # here, because commands that write nothing start faster without
-
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-FilePath = str | PathLike[str]
-YAML_SUFFIXES = (".yaml", ".yml")
-
-
-def existing_file(source: FilePath, what: str) -> Path:
-    """`source` as a path. Raises InputError, with the nearest name beside it, if there is no such file."""
-    path = Path(source)
-    if path.is_file():
-        return path
-    if path.is_dir():
-        raise InputError([Problem(f"the {what} file is a folder", str(path))])
-    siblings = sorted(item.name for item in path.parent.iterdir()) if path.parent.is_dir() else []
-    raise InputError([Problem(f"no such {what} file", str(path), nearest=nearest_name(path.name, siblings))])
-
-
-def file_of(source: object) -> str:
-    """The path of a source that is a file, else ''."""
-    return str(source) if isinstance(source, str | PathLike) else ""

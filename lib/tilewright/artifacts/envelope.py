@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tilewright.artifacts.canonical import canonical_text, document_text, write_atomically
+from tilewright.artifacts.canonical import canonical_text, document_text
 from tilewright.artifacts.codec import decode
 from tilewright.artifacts.digests import content_digest
+from tilewright.artifacts.files import write_atomically
 from tilewright.errors import ArtifactError, Problem
 
 SCHEMA_VERSIONS: dict[str, int] = {

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.allocation.options import AllocationOptions
-from tilewright.artifacts.canonical import FilePath, make_folder, write_atomically
 from tilewright.artifacts.envelope import write_document
+from tilewright.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.artifacts.provenance import provenance
 from tilewright.cli.keywords import Named, network_keywords, parameter_keywords
 from tilewright.cli.main import InterruptedRunError

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tilewright.artifacts.canonical import FilePath
 from tilewright.artifacts.envelope import is_artifact, read_artifact, read_object, write_document
+from tilewright.artifacts.files import FilePath
 from tilewright.artifacts.provenance import provenance
 from tilewright.cli.multi_runs import is_multi_run
 from tilewright.cli.options import FILE, common_options, echo_json, network_options

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.canonical import FilePath, make_folder
+from tilewright.artifacts.files import FilePath, make_folder
 from tilewright.artifacts.provenance import provenance
 from tilewright.cli.keywords import Named, network_keywords, parameter_keywords
 from tilewright.cli.multi_slices import read_slice, slice_option

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.canonical import FilePath, make_folder
 from tilewright.artifacts.codec import encode
+from tilewright.artifacts.files import FilePath, make_folder
 from tilewright.artifacts.provenance import provenance
 from tilewright.cli.keywords import Named, network_keywords, parameter_keywords, store_of
 from tilewright.cli.main import InterruptedRunError

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from tilewright.artifacts.canonical import FilePath, writing
+from tilewright.artifacts.files import FilePath, writing
 from tilewright.cli.options import FILE, common_options, echo_paths, keep_font_cache_here
 from tilewright.hardware.source import AcceleratorSource, parse_accelerator
 from tilewright.hardware.system import MultiCoreAccelerator

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.canonical import FilePath, write_atomically
+from tilewright.artifacts.files import FilePath, write_atomically
 from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, network_options
 from tilewright.cli.runs import read_records, read_summary
 from tilewright.errors import InputError, Problem

@@ -12,7 +12,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tilewright.artifacts.canonical import FilePath
+from tilewright.artifacts.files import FilePath
 from tilewright.cli.parameter_options import Given, Kind
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.parameters import Parameters, allowed_text, parameters_of, unknown_names

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.canonical import FilePath, make_folder
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import content_digest
 from tilewright.artifacts.envelope import write_document, write_rows
+from tilewright.artifacts.files import FilePath, make_folder
 from tilewright.artifacts.provenance import provenance
 from tilewright.cli.keywords import Named, network_keywords, parameter_keywords, store_of
 from tilewright.cli.main import InterruptedRunError
@@ -145,7 +145,8 @@ def _mapped(
     """What is found, written if there is an `output`. Raises InputError where stages write files and there is no
     folder for them, and for all else that is wrong."""
     from tilewright.stages import run as engine
-    from tilewright.stages.notices import cut_lanes_notices, written_files
+    from tilewright.stages.cut_lanes import cut_lanes_notices
+    from tilewright.stages.written_files import written_files
 
     chosen = options()
     stages = _pipeline(pipeline, chosen, given.workload)

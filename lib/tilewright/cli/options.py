@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tilewright.artifacts.canonical import FilePath, canonical_text, existing_file
+from tilewright.artifacts.canonical import canonical_text
+from tilewright.artifacts.files import FilePath, existing_file
 from tilewright.errors import InputError, KeyPath, Problem
 from tilewright.units import LARGEST_WHOLE_NUMBER
 from tilewright.workload.network_options import ASSUMED, PRECISIONS, NetworkOptions

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tilewright.artifacts.canonical import FilePath, make_folder, writing
 from tilewright.artifacts.envelope import read_artifact
+from tilewright.artifacts.files import FilePath, make_folder, writing
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, keep_font_cache_here
 from tilewright.cli.runs import read_any_summary, read_unfinished, run_directories
 from tilewright.errors import InputError

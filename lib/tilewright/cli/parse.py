@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.canonical import FilePath
+from tilewright.artifacts.files import FilePath
 from tilewright.cli.parse_hardware import hardware, read_hardware_file
 from tilewright.cli.parse_mapping import mapping, read_mapping_file
 from tilewright.cli.parse_workload import read_workload_file, workload

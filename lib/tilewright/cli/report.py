@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tilewright.artifacts.canonical import FilePath, make_folder, write_atomically, writing
+from tilewright.artifacts.files import FilePath, make_folder, write_atomically, writing
 from tilewright.cli.multi_runs import is_multi_run
 from tilewright.cli.options import FILE, common_options, echo_paths, keep_font_cache_here
 from tilewright.cli.parameter_options import Given, parameter_options

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from tilewright.artifacts.canonical import make_folder, writing
 from tilewright.artifacts.envelope import read_artifact
+from tilewright.artifacts.files import make_folder, writing
 from tilewright.report.schedule_options import ScheduleFigureOptions
 from tilewright.steps import (
     CN_COLUMNS,

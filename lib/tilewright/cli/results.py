@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from tilewright.artifacts.canonical import FilePath, canonical_text, write_atomically, writing
+from tilewright.artifacts.canonical import canonical_text
+from tilewright.artifacts.files import FilePath, write_atomically, writing
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.runs import UNFINISHED_KEYS
 from tilewright.configuration.run import Plan

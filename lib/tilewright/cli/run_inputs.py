@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tilewright.artifacts.canonical import FilePath
+from tilewright.artifacts.files import FilePath
 from tilewright.cli.options import FILE
 from tilewright.errors import InputError, Problem
 from tilewright.steps import cost_table

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.artifacts.canonical import existing_file
 from tilewright.artifacts.envelope import REMEDY, Artifact, read_artifact
+from tilewright.artifacts.files import existing_file
 from tilewright.errors import ArtifactError, InputError, Problem
 from tilewright.steps import LAYERS, MULTI, SINGLE, SUMMARY
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.canonical import FilePath, make_folder, write_atomically
+from tilewright.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
 from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.errors import Problem, Problems

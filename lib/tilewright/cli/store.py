@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from tilewright.artifacts.canonical import FilePath, writing
 from tilewright.artifacts.digests import bytes_digest
 from tilewright.artifacts.envelope import REMEDY, read_artifact
+from tilewright.artifacts.files import FilePath, writing
 from tilewright.cli.options import DEFAULT_STORE, FILE, common_options, echo_json
 from tilewright.errors import ArtifactError, InputError, Problem
 from tilewright.steps import REPORT, STEPS

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.canonical import FilePath, writing
+from tilewright.artifacts.files import FilePath, writing
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.runs import read_any_summary, read_unfinished, run_directories
 from tilewright.errors import ArtifactError, InputError

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tilewright.artifacts.canonical import FilePath
+from tilewright.artifacts.files import FilePath
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.errors import Problems
 

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.artifacts.canonical import write_atomically
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.columns import packed, unpacked
 from tilewright.artifacts.digests import DIGEST_BYTES, content_digest
 from tilewright.artifacts.envelope import REMEDY, read_object, write_document
+from tilewright.artifacts.files import write_atomically
 from tilewright.errors import ArtifactError, Problem
 from tilewright.fusion.grid import Integers, LayerGrid
 from tilewright.fusion.tiling import LayerTiling

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from tilewright.artifacts.canonical import FilePath, existing_file
 from tilewright.artifacts.codec import decode
 from tilewright.artifacts.envelope import is_artifact, read_artifact
+from tilewright.artifacts.files import FilePath, existing_file
 from tilewright.errors import ArtifactError, Problem
 from tilewright.hardware.core import Accelerator, Core
 from tilewright.hardware.system import MultiCoreAccelerator

@@ -5,8 +5,8 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any
 
-from tilewright.artifacts.canonical import FilePath, existing_file
 from tilewright.artifacts.envelope import is_artifact, read_object
+from tilewright.artifacts.files import FilePath, existing_file
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import Mapping

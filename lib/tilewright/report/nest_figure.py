@@ -13,7 +13,7 @@ from typing import Any
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
-from tilewright.artifacts.canonical import make_folder
+from tilewright.artifacts.files import make_folder
 from tilewright.cost.record import LayerRecord
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.report.figure_layout import GREY, Canvas, figure_style, lighter, operand_colour, save_figure, size_text

@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from tilewright.artifacts.canonical import write_atomically
+from tilewright.artifacts.files import write_atomically
 
 if TYPE_CHECKING:
     import pandas

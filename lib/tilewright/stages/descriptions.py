@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tilewright.artifacts.canonical import file_of
+from tilewright.artifacts.files import file_of
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Accelerator, Core, single_core
 from tilewright.mapping.constraints import Mapping

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.artifacts.canonical import make_folder, write_atomically, writing
 from tilewright.artifacts.codec import encode
+from tilewright.artifacts.files import make_folder, write_atomically, writing
 from tilewright.cost.record import LayerRecord, record_row
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Core

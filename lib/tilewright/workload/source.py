@@ -8,8 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
-from tilewright.artifacts.canonical import YAML_SUFFIXES, FilePath, existing_file
 from tilewright.artifacts.envelope import is_artifact, read_object
+from tilewright.artifacts.files import YAML_SUFFIXES, FilePath, existing_file
 from tilewright.profile import profile_by_name
 from tilewright.workload.graph import Workload
 from tilewright.workload.network_options import NetworkOptions

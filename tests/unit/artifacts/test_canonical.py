@@ -5,7 +5,8 @@ import os
 from pathlib import Path
 
 import pytest
-from tilewright.artifacts.canonical import canonical_text, document_text, write_atomically
+from tilewright.artifacts.canonical import canonical_text, document_text
+from tilewright.artifacts.files import write_atomically
 from tilewright.errors import InputError
 
 

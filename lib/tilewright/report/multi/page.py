@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.artifacts.canonical import canonical_text, write_atomically
+from tilewright.artifacts.canonical import canonical_text
+from tilewright.artifacts.files import write_atomically
 from tilewright.report.figure_layout import layer_colour, text_colour
 from tilewright.report.multi.bars import CATEGORIES, ScheduleTable, ScheduleView, listeners, schedule_table
 from tilewright.report.multi.gantt import CATEGORY_HATCHES, Summary, schedule_title, totals_line

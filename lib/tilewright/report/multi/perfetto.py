@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tilewright.artifacts.canonical import canonical_text, write_atomically
+from tilewright.artifacts.canonical import canonical_text
+from tilewright.artifacts.files import write_atomically
 from tilewright.report.multi.bars import (
     CATEGORIES,
     CORE,

@@ -12,7 +12,7 @@ from tilewright.allocation.point import Evaluation, choose, pareto_front
 from tilewright.allocation.result import AllocationResult
 from tilewright.allocation.search import schedule_judge
 from tilewright.allocation.space import Genome
-from tilewright.artifacts.canonical import make_folder
+from tilewright.artifacts.files import make_folder
 from tilewright.errors import InputError, MappingError
 from tilewright.objectives import Goal
 from tilewright.scheduling.settings import ScheduleSettings

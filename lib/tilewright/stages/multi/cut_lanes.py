@@ -2,7 +2,7 @@
 
 from tilewright.errors import Problems
 from tilewright.fusion.graph import CnGraph
-from tilewright.mapping.mismatches import cuts_by_array, note_cut_lanes
+from tilewright.mapping.cut_lanes import cuts_by_array, note_cut_lanes
 from tilewright.mapping.runnable import core_choice
 from tilewright.mapping.yaml_checks import document_behind
 from tilewright.scheduling.core_costs import cost_classes

@@ -4,10 +4,10 @@ start from."""
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright.artifacts.canonical import file_of
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import content_digest
 from tilewright.artifacts.envelope import is_artifact
+from tilewright.artifacts.files import file_of
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping

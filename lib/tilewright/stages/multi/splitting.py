@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilewright.artifacts.canonical import make_folder, write_atomically
+from tilewright.artifacts.files import make_folder, write_atomically
 from tilewright.errors import InputError
 from tilewright.fusion.layer_splitting import SplitNetwork, open_model, split_layers
 from tilewright.fusion.split_options import SplitOptions

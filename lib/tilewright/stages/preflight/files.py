@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
-from tilewright.artifacts.canonical import file_of
 from tilewright.artifacts.envelope import is_artifact
+from tilewright.artifacts.files import file_of
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.hardware.core_paths import core_ids_of

@@ -15,7 +15,7 @@ from tilewright.fusion.tiling import Tiling
 from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.hardware.core_paths import core_paths
 from tilewright.hardware.system import OFFCHIP
-from tilewright.mapping.mismatches import element_fit_problems, too_small_memories
+from tilewright.mapping.element_fit import element_fit_problems, too_small_memories
 from tilewright.mapping.runnable import core_choice
 from tilewright.mapping.yaml_checks import check_mapping_against_workload, document_behind
 from tilewright.stages.multi.problem import SystemProblem, has_lines

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tilewright.artifacts.canonical import make_folder, write_atomically
+from tilewright.artifacts.files import make_folder, write_atomically
 from tilewright.cost.record import LayerFacts, LayerRecord
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Core

@@ -1,19 +1,14 @@
-"""What a mapping file asks for and does not get: lanes that are cut, memories too small for an element, unused entries.
+"""Lanes that a mapping file asks for and layers do not get.
 
-That a layer is smaller than the lanes is what a mapping for many layers always means, and is not told. Where a memory
-cannot hold a single element of an operand that layers keep there, no mapping of those layers fits. Entries that select
-no layer of the network are slips of the pen, mostly.
+That a layer is smaller than the lanes is what a mapping for many layers always means, and is not told.
 """
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
-from tilewright.artifacts.canonical import file_of
-from tilewright.artifacts.envelope import is_artifact
-from tilewright.errors import InputError, MappingError, Problem, Problems, count_of, nearest_name, some_of
+from tilewright.errors import MappingError, Problems, count_of, some_of
 from tilewright.hardware.core import Core
-from tilewright.mapping.constraints import DEFAULT, LAYER_KINDS, Mapping, MappingConstraints
+from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.spatial_generation import (
     clean_user_mapping,
     inner_operands,
@@ -22,12 +17,9 @@ from tilewright.mapping.spatial_generation import (
     port_ceilings,
     size_limits,
 )
-from tilewright.operator_groups import KNOWN_TYPES, bare_type
 from tilewright.profile import ModelProfile
-from tilewright.workload.graph import Workload
-from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
+from tilewright.workload.layer import Layer
 from tilewright.workload.relevancy import operand_relevancy
-from tilewright.yamlfile import YamlDocument, load_yaml
 
 Cut = tuple[str, str]
 """(array dimension, what cuts its lanes)."""
@@ -135,86 +127,3 @@ def _overfull(
 
 def _has(names: Sequence[str]) -> str:
     return "has" if len(names) == 1 else "have"
-
-
-TooSmall = tuple[str, str, int]
-"""(memory, layer operand, bits of one element)."""
-
-
-def too_small_memories(layer: Layer, core: Core, mapping: Mapping) -> list[TooSmall]:
-    """The memories of a core that have no room for one element of an operand of the layer."""
-    link = dict(mapping.constraints_for(layer).memory_operand_links)
-    found = []
-    for operand in layer.operands:
-        bits = layer.bits_of[operand]
-        if operand == OUTPUT:
-            bits = min(bits, layer.bits_of[FINAL_OUTPUT])
-        holders = [memory for memory in core.memories if link.get(operand) in memory.operands]
-        found += [(memory.name, operand, bits) for memory in holders if bits > memory.size_bits]
-    return found
-
-
-def element_fit_problems(layers: Iterable[Layer], core: Core, mapping: Mapping, source: object) -> list[Problem]:
-    """A problem for each such memory, with the layers that it hits, on its line in the file of the core.
-
-    `source` is what the core was read from: problems have lines where that is a file that a person wrote.
-    """
-    elements: dict[str, dict[str, None]] = {}
-    hit: dict[str, dict[str, None]] = {}
-    for layer in layers:
-        for memory, operand, bits in too_small_memories(layer, core, mapping):
-            elements.setdefault(memory, {})[f"of {operand} has {bits:,}"] = None
-            hit.setdefault(memory, {})[layer.name] = None
-    problems = Problems(hardware_document(source, core))
-    sizes = {memory.name: count_of(memory.size_bits, "bit") for memory in core.memories}
-    for memory, names in hit.items():
-        where = f"{count_of(len(names), 'layer')}: {some_of(list(names))}"
-        message = f"holds {sizes[memory]}, and one element {', '.join(elements[memory])} (in {where})"
-        problems.at(("memories", memory, "size"), message)
-    return problems.found
-
-
-def hardware_document(source: object, core: Core) -> YamlDocument:
-    """The file that a core was read from, for lines; without lines if a person did not write it."""
-    file = file_of(source)
-    if file and not is_artifact(Path(file)):
-        try:
-            return load_yaml(file)
-        except InputError:
-            pass
-    return YamlDocument(file or core.name, {})
-
-
-def note_unused_entries(problems: Problems, mapping: Mapping, workload: Workload) -> None:
-    """Note entries that are for no layer, unless they are for operators that other networks may have, and those that
-    others come before in every layer. `problems` are of the document of the mapping."""
-    selected: set[int] = set()
-    used: set[int] = set()
-    for node in workload.nodes:
-        if node.layer is not None:
-            entries = [id(entry) for entry in mapping.entries_for(node.layer)]
-            selected.update(entries)
-            used.update(entries[:1])
-    # A node without a layer in this model profile has one in others.
-    names = {node.name for node in workload.nodes}
-    for index, entry in enumerate(mapping.entries):
-        if id(entry) in used or is_for_any_network(entry.name):
-            continue
-        if id(entry) in selected:
-            problems.notice((index, "name"), "plays no part: other entries come first for all layers that it selects")
-        elif entry.name not in names:
-            near = "" if any(sign in entry.name for sign in "*?[") else _nearest(entry.name, workload)
-            meant = f" (did you mean '{near}'?)" if near else ""
-            problems.notice((index, "name"), f"selects no layer of {workload.name}{meant}")
-
-
-def is_for_any_network(name: str) -> bool:
-    """Whether an entry is the default, or for a kind of layers or an operator, which other networks may have."""
-    return name == DEFAULT or (name.startswith("@") and name[1:] in LAYER_KINDS) or bare_type(name) in KNOWN_TYPES
-
-
-def _nearest(name: str, workload: Workload) -> str:
-    """The layer or operator type that was meant."""
-    layers = [node.layer for node in workload.nodes if node.layer is not None]
-    known = dict.fromkeys([*(layer.name for layer in layers), *(layer.operator_type for layer in layers), DEFAULT])
-    return nearest_name(name, list(known))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_reader import accelerator_of
-from tilewright.mapping.mismatches import cuts_on_core
+from tilewright.mapping.cut_lanes import cuts_on_core
 from tilewright.mapping.spatial_generation import spatial_candidates
 from tilewright.mapping.yaml_reader import read_mapping
 from tilewright.profile import profile_by_name
