@@ -25,7 +25,6 @@ _HOMES = {
     "tilewright.sources": ("parse_workload", "parse_accelerator", "parse_mapping"),
     "tilewright.api": (
         "map_layer",
-        "evaluate",
         "export_mapping",
         "export_loop_nests",
         "run_multi_core",
@@ -39,6 +38,7 @@ _HOMES = {
     "tilewright.cli.cost": ("cost",),
     "tilewright.cli.allocate": ("allocate",),
     "tilewright.cli.schedule": ("schedule",),
+    "tilewright.cli.evaluate": ("evaluate",),
     "tilewright.cli.report": ("report",),
     "tilewright.cli.check": ("check",),
     "tilewright.cli.summarize": ("summarize",),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Core
-from tilewright.mapping.constraints import MappingConstraints, Unrolling, as_unrolling
+from tilewright.mapping.constraints import MappingConstraints
 from tilewright.parameters import unknown_names
 from tilewright.sources import (
     AcceleratorSource,
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from tilewright.stages.pipeline import Pipeline
     from tilewright.workload.network_options import NetworkOptions
 
-Loops = Sequence[tuple[str, int]]
-
 
 def map_layer(
     layer: Layer, core: Core, constraints: MappingConstraints, options: "SearchOptions | None" = None
@@ -46,30 +44,6 @@ def map_layer(
     from tilewright.stages import run
 
     return run.map_layer(layer, core, constraints, options or SearchOptions())
-
-
-def evaluate(
-    layer: Layer,
-    core: Core,
-    spatial_mapping: Table[str, Table[str, int]] | Unrolling,
-    loop_order: Loops,
-    *,
-    memory_operand_links: Sequence[tuple[str, str]] = MappingConstraints.memory_operand_links,
-    level_boundaries: Table[str, Sequence[int]] | None = None,
-    options: "SearchOptions | None" = None,
-) -> "LayerRecord":
-    """The cost of one given mapping, loops innermost first, as a record. Raises MappingError where it does not fit.
-
-    `level_boundaries` are, for each operand, the numbers of loops up to and including each of its memories, as in a
-    record of a search that chose them; without them the allocator decides.
-    """
-    from tilewright.search import evaluate as engine
-    from tilewright.search.options import SearchOptions
-
-    links = tuple((operand, memory) for operand, memory in memory_operand_links)
-    order = tuple((dimension, size) for dimension, size in loop_order)
-    chosen = options or SearchOptions()
-    return engine.evaluate(layer, core, links, as_unrolling(spatial_mapping), order, chosen, level_boundaries)
 
 
 def export_mapping(records: "Sequence[LayerRecord]", hardware: AcceleratorSource | None = None) -> str:

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import pytest
 import tilewright
 from tilewright.cli.main import VERBS, main
 from tilewright.cli.parse import READERS
+from tilewright.parameters import parameters_of
 
 from tests.unit.cli.multi_core import CORES, GA, HARDWARE, MAPPING, cut_and_cost, inputs, write_network
 
@@ -21,10 +23,6 @@ TINY = PROJECT / "tests" / "workflow" / "tiny"
 HARDWARE_FILE = TINY / "hardware" / "wide.yaml"
 OF_COMMANDS = {"verbose", "as_json", "help", "no_store"}
 """Options that say what is printed; a function has no store unless it is given one."""
-OF_OBJECTS = {"map", "cns", "cost", "allocate", "schedule", "evaluate"}
-"""Verbs whose functions take and give what is in memory instead of the files of a command."""
-ONE_KEYWORD = dict.fromkeys(("dims", "input_shapes", "branches", "precision"), "network_options")
-"""Options of commands that are one keyword of functions."""
 
 
 def function_name(verb: str) -> str:
@@ -68,20 +66,21 @@ def commands() -> Iterator[tuple[str, click.Command, Callable[..., Any]]]:
     for verb in VERBS:
         command, function = importlib.import_module(VERBS[verb][0]).command, getattr(tilewright, function_name(verb))
         for name, part in getattr(command, "commands", {"": command}).items():
-            if verb not in OF_OBJECTS:
-                yield f"{verb} {name}".strip(), part, READERS[name] if verb == "parse" else function
+            yield f"{verb} {name}".strip(), part, READERS[name] if verb == "parse" else function
 
 
 @pytest.mark.parametrize(("command", "function"), [pytest.param(*rest, id=verb) for verb, *rest in commands()])
 def test_every_option_is_a_keyword(command: click.Command, function: Callable[..., Any]) -> None:
-    """By the name that it has on the command line; functions take parameters of classes as settings."""
+    """By the name that it has on the command line, and where a class declares it with the default from there."""
     known = inspect.signature(function).parameters
-    has_settings = any(one.kind is one.VAR_KEYWORD for one in known.values())
     for option in command.params:
-        names = {ONE_KEYWORD.get(str(option.name), str(option.name))}
-        names |= {text.lstrip("-").replace("-", "_") for text in option.opts}
-        of_class = has_settings and hasattr(option, "parameter")
-        assert of_class or not names.isdisjoint({*known, *OF_COMMANDS}), option.name
+        names = {str(option.name)} | {text.lstrip("-").replace("-", "_") for text in option.opts}
+        found = names & {*known, *OF_COMMANDS}
+        assert found, option.name
+        parameter = getattr(option, "parameter", None)
+        if parameter is not None:
+            declared = next(one for one in parameters_of(parameter.owner) if one.name == parameter.name)
+            assert known[parameter.name].default in (parameter.default, declared.default)
 
 
 def test_descriptions_are_parsed_by_their_kind(tmp_path: Path) -> None:
@@ -190,3 +189,124 @@ def test_cost_of_one_core(schedule: Path) -> None:
     assert list(tilewright.cost(cns, lpf_limit=3).costs) == list(CORES)
     with pytest.raises(tilewright.InputError, match="no such core file"):
         tilewright.cost(cns, core="middle")
+
+
+# what functions write ------------------------------------------------------------------------------------------------
+
+
+def assert_same_files(written: Path, expected: Path) -> None:
+    """Every file of a folder has the bytes of that of the same name in another one."""
+    files = [file for file in written.rglob("*") if file.is_file()]
+    assert files
+    for file in files:
+        assert file.read_bytes() == (expected / file.relative_to(written)).read_bytes(), file.name
+
+
+def test_map_writes_what_the_command_writes(run: Path, tmp_path: Path) -> None:
+    """From files, and from what was parsed of them; the store of earlier results may be a folder."""
+    files = (TINY / "workload" / "two_layers.yaml", HARDWARE_FILE, TINY / "mapping" / "free.yaml")
+    mapped = tilewright.map(*files, lpf_limit=3, output=tmp_path / "files", store=tmp_path / "store")
+    assert_same_files(tmp_path / "files", run)
+    parsers = (tilewright.parse_workload, tilewright.parse_accelerator, tilewright.parse_mapping)
+    parsed = [parse(file) for parse, file in zip(parsers, files, strict=True)]
+    assert tilewright.map(*parsed, lpf_limit=3, output=tmp_path / "parsed", store=str(tmp_path / "store")) == mapped
+    assert_same_files(tmp_path / "parsed", run)
+    assert any((tmp_path / "store").iterdir())
+
+
+def test_steps_in_memory_write_what_the_commands_write(schedule: Path, tmp_path: Path) -> None:
+    """Each function is given what the one before gives."""
+    cns = tilewright.cns(schedule / "net.onnx", HARDWARE, MAPPING, output=tmp_path)
+    costs = tilewright.cost(cns, output=tmp_path / "cost")
+    found = tilewright.allocate(costs, nb_ga_individuals=4, nb_ga_generations=2, exhaustive_nodes=0, output=tmp_path)
+    made = tilewright.schedule(costs, found, output=tmp_path)
+    assert_same_files(tmp_path, schedule)
+    assert made.latency_cycles == found.latency_cycles
+
+
+def test_steps_in_folders_write_what_the_commands_write(schedule: Path, tmp_path: Path) -> None:
+    """Each function is given the folder that the one before wrote; a baseline, and CNs in memory beside a folder."""
+    given: dict[str, Any] = {"hardware": HARDWARE, "workload": schedule / "net.onnx", "mapping": MAPPING}
+    cns = tilewright.cns(**given, output=tmp_path)
+    for core in CORES:
+        tilewright.cost(tmp_path, **given, core=core, output=tmp_path / "cost" / f"{core}.jsonl")
+    run: dict[str, Any] = {**given, "cns": tmp_path, "costs": tmp_path / "cost"}
+    tilewright.allocate(**run, nb_ga_individuals=4, nb_ga_generations=2, exhaustive_nodes=0, output=tmp_path)
+    tilewright.schedule(**run, allocation=tmp_path / "allocation.json", output=tmp_path)
+    assert_same_files(tmp_path, schedule)
+    compared = {"allocation": tmp_path / "allocation.json", "baseline": schedule}
+    tilewright.schedule(tmp_path / "cost", cns=cns, **compared, output=tmp_path / "compared")
+    arguments = [*inputs(schedule / "net.onnx", schedule), "--allocation", str(schedule / "allocation.json")]
+    same = tmp_path / "same"
+    assert main(["schedule", *arguments, "--baseline", str(schedule), "-o", str(same)]) == 0
+    assert_same_files(tmp_path / "compared", same)
+
+
+def test_a_pipeline_is_that_of_the_command(schedule: Path, tmp_path: Path) -> None:
+    """As a list, or as JSON text; of each verb its part."""
+    given: dict[str, Any] = {"hardware": HARDWARE, "workload": schedule / "net.onnx", "mapping": MAPPING}
+    pipeline = [{"set": "IntraCoreMapping", "parameters": {"lpf_limit": 2}}]
+    text = json.dumps(pipeline)
+    cns = tilewright.cns(**given, pipeline=pipeline, output=tmp_path / "python")
+    tilewright.cost(cns, core="left", pipeline=text, output=tmp_path / "python" / "left.jsonl")
+    described = [str(part) for name, value in given.items() for part in (f"--{name}", value)]
+    folder = str(tmp_path / "command")
+    assert main(["cns", *described, "--pipeline", text, "-o", folder]) == 0
+    of_core = ["--cns", folder, "--core", "left", "--no-store", "-o", f"{folder}/left.jsonl"]
+    assert main(["cost", *described, "--pipeline", text, *of_core]) == 0
+    assert_same_files(tmp_path / "python", tmp_path / "command")
+    assert (tmp_path / "python" / "cn_graph.json").read_bytes() != (schedule / "cn_graph.json").read_bytes()
+
+
+def test_evaluate_writes_what_the_command_writes(run: Path, tmp_path: Path) -> None:
+    """The mappings of a file, points of a list or of a file, also those that do not fit; one mapping in memory."""
+    given: dict[str, Any] = {"hardware": HARDWARE_FILE, "workload": TINY / "workload" / "two_layers.yaml"}
+    described = [str(part) for name, value in given.items() for part in (f"--{name}", value)]
+    (tmp_path / "found.yaml").write_text(tilewright.export(run, hardware=HARDWARE_FILE))
+    records = tilewright.evaluate(**given, mapping=tmp_path / "found.yaml", output=tmp_path / "found.jsonl")
+    assert main(["evaluate", *described, "--mapping", str(tmp_path / "found.yaml"), "-o", str(tmp_path / "same")]) == 0
+    assert (tmp_path / "found.jsonl").read_bytes() == (tmp_path / "same").read_bytes()
+    points = [
+        {"layer": record.layer.name, "spatial_mapping": record.spatial_mapping, "loop_order": order}
+        for record in records
+        for order in (record.loop_order, ())
+    ]
+    with pytest.raises(tilewright.MappingError, match="2 of 4 mappings do not fit\nfirst: "):
+        tilewright.evaluate(**given, points=points, output=tmp_path / "points.jsonl")
+    (tmp_path / "points").write_text("\n".join(map(json.dumps, points)))
+    assert main(["evaluate", *described, "--points", str(tmp_path / "points"), "-o", str(tmp_path / "same")]) == 2
+    assert (tmp_path / "points.jsonl").read_bytes() == (tmp_path / "same").read_bytes()
+    (second,) = tilewright.evaluate("second", **given, mapping=tmp_path / "found.yaml")
+    assert second == records[1]
+    core, network = tilewright.parse_accelerator(HARDWARE_FILE).cores[0], tilewright.parse_workload(given["workload"])
+    mapped = (network.layers_in_order[1].layer, core, second.spatial_mapping, second.loop_order)
+    one = tilewright.evaluate(*mapped, model="corrected")
+    assert (one.model, one.energy_pj) == ("corrected", second.corrected.energy_pj)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda cns: tilewright.cns("net", HARDWARE, MAPPING, ouput="x", mode="x"),
+         ["ouput: no such setting (did you mean 'output'?)", "mode: not a mode"]),
+        (lambda cns: tilewright.map("net", HARDWARE, MAPPING, dim={"x": 1}),
+         ["dim: no such setting (did you mean 'dims'?)"]),
+        (lambda cns: tilewright.map("net", HARDWARE, MAPPING, dims=3), ["dims: wrong kind of value"]),
+        (lambda cns: tilewright.map("net", HARDWARE, MAPPING, precision="x"), ["unknown precision"]),
+        (lambda cns: tilewright.cost("out"), ["hardware: is needed, beside out", "mapping: is needed"]),
+        (lambda cns: tilewright.cost(cns, workload="net"), ["workload: has no use beside a CnProblem in memory"]),
+        (lambda cns: tilewright.allocate("out/cost"), ["cns: is needed, beside out/cost"]),
+        (lambda cns: tilewright.schedule(tilewright.cost(cns, lpf_limit=2), cns=cns), ["cns: has no use"]),
+        (lambda cns: tilewright.evaluate(points=[]), ["hardware: is needed, or a layer and a core in memory"]),
+        (lambda cns: tilewright.evaluate("conv", loop_order=[]), ["loop_order: needs a layer in memory"]),
+        (lambda cns: tilewright.evaluate(hardware=HARDWARE_FILE, workload=TINY / "workload" / "two_layers.yaml",
+                                         points=[{"layer": "secnd"}]),
+         ["points[0].loop_order: required key is missing", "points[0].layer: no such layer"]),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_arguments_is_told(call: Callable[[Any], Any], told: list[str], schedule: Path) -> None:
+    """By their names, with the nearest one."""
+    with pytest.raises(tilewright.InputError) as caught:
+        call(tilewright.cns(schedule / "net.onnx", HARDWARE, MAPPING))
+    for text in told:
+        assert text in str(caught.value)

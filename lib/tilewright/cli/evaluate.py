@@ -3,202 +3,40 @@ line.
 """
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from collections.abc import Mapping as Table
+from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tilewright.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.cli.keywords import Named, network_keywords, parameter_keywords
 from tilewright.cli.options import FILE, common_options, network_options
 from tilewright.cli.parameter_options import Given, parameter_option
+from tilewright.cli.points import Point, read_points
 from tilewright.errors import InputError, MappingError, Problem, nearest_name
-from tilewright.mapping.constraints import WILDCARD, Mapping, MappingConstraints, TemporalOrderingEntry, Unrolling
+from tilewright.mapping.constraints import (
+    WILDCARD,
+    Mapping,
+    MappingConstraints,
+    Unrolling,
+    as_unrolling,
+)
 from tilewright.profile import REFERENCE, ModelChoice
 from tilewright.search.options import BoundaryParameters, SearchOptions
-from tilewright.units import LARGEST_WHOLE_NUMBER, energy_text
+from tilewright.units import energy_text
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.cost.record import LayerRecord
-
-
-Loops = tuple[tuple[str, int], ...]
-Links = tuple[tuple[str, str], ...]
-Boundaries = tuple[tuple[str, tuple[int, ...]], ...]
-Point = tuple[Layer, MappingConstraints]
-"""A layer and the whole mapping that is given for it."""
-REQUIRED_KEYS = ("layer", "spatial_mapping", "loop_order")
-KEYS = (*REQUIRED_KEYS, "memory_operand_links", "level_boundaries")
-
-
-def read_points(path: Path, layers: Sequence[Layer]) -> list[Point]:
-    """The points of a file, in its order. Raises InputError with every problem of every line."""
-    by_name = {layer.name: layer for layer in layers}
-    problems: list[Problem] = []
-    points: list[Point] = []
-    for number, line in enumerate(_text_of(path).split("\n"), 1):
-        if not line.strip():
-            continue
-        reader = _PointReader(str(path), number, problems)
-        point = reader.read(line, by_name)
-        if point:
-            points.append(point)
-    if not points and not problems:
-        problems.append(Problem("holds no point: one JSON object a line is needed", str(path)))
-    if problems:
-        raise InputError(problems)
-    return points
-
-
-def _text_of(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError([Problem("is not UTF-8 text", str(path))]) from None
-    except OSError as error:
-        raise InputError([Problem(f"cannot be read: {error.strerror}", str(path))]) from error
-
-
-class _PointReader:
-    """Reads one line, noting what is wrong with it."""
-
-    def __init__(self, file: str, line: int, problems: list[Problem]) -> None:
-        self.file = file
-        self.line = line
-        self.problems = problems
-
-    def read(self, text: str, layers: dict[str, Layer]) -> Point | None:
-        before = len(self.problems)
-        point = self._object(text)
-        if point is None:
-            return None
-        for key in point:
-            if key not in KEYS:
-                self._note("unknown key", key, allowed=", ".join(KEYS), nearest=nearest_name(key, KEYS))
-        for key in REQUIRED_KEYS:
-            if key not in point:
-                self._note("required key is missing", key)
-        layer = self._layer(point["layer"], layers) if "layer" in point else None
-        spatial = self._unrolling(point.get("spatial_mapping", {}))
-        order = self._order(point.get("loop_order", []))
-        links = self._links(point, layer)
-        boundaries = self._boundaries(point, layer, len(order))
-        if layer is None or len(self.problems) > before:
-            return None
-        loops = tuple(TemporalOrderingEntry(dimension, size) for dimension, size in order)
-        return layer, MappingConstraints(layer.name, spatial, (), links, loops, boundaries)
-
-    def _object(self, text: str) -> dict[str, Any] | None:
-        try:
-            point = json.loads(text, object_pairs_hook=self._table)
-        except json.JSONDecodeError as error:
-            self._note(f"is not JSON: {error.msg} at column {error.colno}")
-        except (ValueError, OverflowError, RecursionError):
-            self._note("is not JSON that can be read: a number is too long or the nesting too deep")
-        else:
-            if isinstance(point, dict):
-                return point
-            self._note("is not a JSON object", allowed=", ".join(KEYS))
-        return None
-
-    def _table(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        table = dict(pairs)
-        if len(table) < len(pairs):
-            self._note("a key is given twice", value=", ".join(repr(key) for key, _ in pairs)[:80])
-        return table
-
-    def _layer(self, name: object, layers: dict[str, Layer]) -> Layer | None:
-        if isinstance(name, str) and name in layers:
-            return layers[name]
-        near = nearest_name(name, list(layers)) if isinstance(name, str) else ""
-        self._note("no such layer", "layer", _shown(name), nearest=near)
-        return None
-
-    def _unrolling(self, table: object) -> Unrolling:
-        if not isinstance(table, dict):
-            self._note("must be a table of array dimensions", "spatial_mapping", _shown(table))
-            return ()
-        found = []
-        for array_dimension, factors in table.items():
-            place = f"spatial_mapping.{array_dimension}"
-            if not isinstance(factors, dict):
-                self._note("must be a table of loop dimension to factor", place, _shown(factors))
-                continue
-            for dimension, factor in factors.items():
-                self._check_size(factor, f"{place}.{dimension}")
-            found.append((array_dimension, tuple(factors.items())))
-        return tuple(found)
-
-    def _order(self, loops: object) -> Loops:
-        if not isinstance(loops, list):
-            self._note("must be a list of [dimension, size]", "loop_order", _shown(loops))
-            return ()
-        found = []
-        for index, loop in enumerate(loops):
-            place = f"loop_order[{index}]"
-            if not isinstance(loop, list) or len(loop) != 2 or not isinstance(loop[0], str):
-                self._note("must be [dimension, size]", place, _shown(loop))
-                continue
-            self._check_size(loop[1], place)
-            found.append((loop[0], loop[1]))
-        return tuple(found)
-
-    def _links(self, point: dict[str, Any], layer: Layer | None) -> Links:
-        if "memory_operand_links" not in point:
-            return MappingConstraints.memory_operand_links
-        place, table = "memory_operand_links", point["memory_operand_links"]
-        if not isinstance(table, dict):
-            self._note("must be a table of layer operand to memory operand", place, _shown(table))
-            return ()
-        for operand, memory_operand in table.items():
-            if layer and operand not in layer.operands:
-                self._note("no such operand", f"{place}.{operand}", allowed=", ".join(layer.operands))
-            if not isinstance(memory_operand, str):
-                self._note("must be the name of a memory operand", f"{place}.{operand}", _shown(memory_operand))
-        return tuple(table.items())
-
-    def _boundaries(self, point: dict[str, Any], layer: Layer | None, loops: int) -> Boundaries:
-        if "level_boundaries" not in point:
-            return ()
-        place, table = "level_boundaries", point["level_boundaries"]
-        if not isinstance(table, dict):
-            self._note("must be a table of layer operand to a list of numbers of loops", place, _shown(table))
-            return ()
-        for operand in layer.operands if layer else ():
-            if operand not in table:
-                self._note("needs the numbers of loops of each operand", f"{place}.{operand}")
-        return tuple((operand, self._bounds(operand, bounds, layer, loops)) for operand, bounds in table.items())
-
-    def _bounds(self, operand: str, bounds: object, layer: Layer | None, loops: int) -> tuple[int, ...]:
-        """The loops up to and including each memory of an operand: they never fall, the last has all loops."""
-        place = f"level_boundaries.{operand}"
-        if layer and operand not in layer.operands:
-            self._note("no such operand", place, allowed=", ".join(layer.operands))
-        elif not isinstance(bounds, list) or not bounds or any(type(bound) is not int for bound in bounds):
-            self._note("must be a list of whole numbers, one for each memory of the operand", place, _shown(bounds))
-        elif bounds != sorted(bounds) or not 0 <= bounds[0] <= bounds[-1] <= loops:
-            told = f"must not fall from memory to memory, nor be more than the {loops} loops of loop_order"
-            self._note(told, place, _shown(bounds))
-        else:
-            return tuple(bounds)
-        return ()
-
-    def _check_size(self, value: object, place: str) -> None:
-        # A bool is an int to Python, but not a size.
-        if type(value) is not int or not 1 <= value <= LARGEST_WHOLE_NUMBER:
-            self._note("must be a whole number from 1 to 2^53", place, _shown(value))
-
-    def _note(self, message: str, place: str = "", value: str = "", allowed: str = "", nearest: str = "") -> None:
-        self.problems.append(Problem(message, self.file, self.line, place, value, allowed, nearest))
-
-
-def _shown(value: object) -> str:
-    """A value as it stands in the file, shortened."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 40 else text[:37] + "..."
+    from tilewright.hardware.core import Core
+    from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
+    from tilewright.stages.descriptions import Descriptions
 
 
 OPEN_ORDER = "temporal_ordering leaves loops open; give every loop with its size, or use `tilewright map`"
@@ -211,6 +49,7 @@ OPEN_ORDER = "temporal_ordering leaves loops open; give every loop with its size
 @click.option("--points", type=FILE, help="JSON lines: {layer, spatial_mapping, loop_order, ...}; see docs/guide.md.")
 @click.option("--layer", "layer_name", default="", help="Only this layer; default: all.")
 @parameter_option(BoundaryParameters, "temporal_mapping_type", default=None)
+@click.option("-o", "--output", type=FILE, help="JSON lines to write: what --json prints.")
 @network_options
 @parameter_option(ModelChoice, "model", default=REFERENCE.name)
 @common_options
@@ -221,6 +60,7 @@ def command(
     points: Path | None,
     layer_name: str,
     temporal_mapping_type: str | None,
+    output: Path | None,
     network_options: NetworkOptions,
     model: str,
     verbose: bool,
@@ -231,40 +71,164 @@ def command(
     Example: tilewright evaluate --hardware config/hardware/tpu_like.yaml --workload config/workload/resnet18.onnx
     --mapping found.yaml --layer conv1
     """
-    from tilewright.cost.record import record_row
-    from tilewright.search.evaluate import evaluate_given
-    from tilewright.sources import existing_file, parse_accelerator, parse_workload, single_core
     from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.run import read_problem
+
+    def tell(one: "_Evaluated") -> None:
+        if as_json:
+            click.echo(one.line)
+        else:
+            text = f"{one.layer.name}: {one.reason}" if one.record is None else _text(one.record, verbose)
+            click.echo(text, err=one.record is None)
 
     asked = {"model": model} | ({"temporal_mapping_type": temporal_mapping_type} if temporal_mapping_type else {})
-    options = Given(SearchOptions, asked)()
-    if (mapping is None) == (points is None):
+    given = Descriptions(hardware, workload, mapping, network_options)
+    found = _evaluated(given, points, layer_name, Given(BoundaryParameters, asked), SearchOptions(), output, tell)
+    refused = sum(one.record is None for one in found)
+    if refused:
+        raise MappingError(f"{refused} of {len(found)} mappings do not fit")
+
+
+@network_keywords
+@parameter_keywords(asked=BoundaryParameters)
+def evaluate(
+    layer: Layer | str = "",
+    core: "Core | None" = None,
+    spatial_mapping: Table[str, Table[str, int]] | Unrolling | None = None,
+    loop_order: Sequence[tuple[str, int]] | None = None,
+    *,
+    asked: Named[BoundaryParameters],
+    memory_operand_links: Sequence[tuple[str, str]] = MappingConstraints.memory_operand_links,
+    level_boundaries: Table[str, Sequence[int]] | None = None,
+    options: SearchOptions | None = None,
+    hardware: "AcceleratorSource | None" = None,
+    workload: "WorkloadSource | None" = None,
+    mapping: "MappingSource | None" = None,
+    points: FilePath | Sequence[Table[str, Any]] | None = None,
+    output: FilePath | None = None,
+    network_options: NetworkOptions | None = None,
+) -> "LayerRecord | tuple[LayerRecord, ...]":
+    """The cost of one given mapping of a layer on a core, loops innermost first, as a record; or, from descriptions as
+    the command takes them, of the mappings of a file or of points, as a record for each.
+
+    `level_boundaries` are, for each operand, the numbers of loops up to and including each of its memories, as in a
+    record of a search that chose them; without them the allocator decides. Points are a file of JSON lines, or tables
+    in a list; `layer` is then the name of the only layer that is wanted. `output` is the file of JSON lines that the
+    command writes. Raises InputError for wrong descriptions, MappingError where a mapping does not fit: the output is
+    written all the same, and says which.
+    """
+    from tilewright.stages.descriptions import Descriptions
+
+    file = None if output is None else Path(output)
+    if isinstance(layer, Layer):
+        _refuse(f"has no use beside the layer {layer.name}", hardware=hardware, workload=workload, mapping=mapping)
+        if core is None or spatial_mapping is None or loop_order is None:
+            raise InputError("a layer needs a core, a spatial_mapping and a loop_order")
+        from tilewright.search import evaluate as engine
+
+        links = tuple((operand, memory) for operand, memory in memory_operand_links)
+        mapped = (links, as_unrolling(spatial_mapping), tuple((dimension, size) for dimension, size in loop_order))
+        chosen = _options(options or SearchOptions(), asked)
+        record = engine.evaluate(layer, core, *mapped, chosen, level_boundaries)
+        _write(file, [_Evaluated(layer, record)])
+        return record
+    if not isinstance(layer, str):
+        raise InputError([Problem("is neither a layer nor a name", path="layer", value=type(layer).__name__)])
+    _refuse("needs a layer in memory", core=core, spatial_mapping=spatial_mapping, loop_order=loop_order)
+    missing = [name for name, one in (("hardware", hardware), ("workload", workload)) if one is None]
+    if missing:
+        raise InputError([Problem("is needed, or a layer and a core in memory", path=name) for name in missing])
+    given = Descriptions(hardware, workload, mapping, network_options or NetworkOptions())
+    found = _evaluated(given, points, layer, asked, options or SearchOptions(), file, lambda one: None)
+    refused = [f"{one.layer.name}: {one.reason}" for one in found if one.record is None]
+    if refused:
+        raise MappingError("\n".join([f"{len(refused)} of {len(found)} mappings do not fit", *refused]))
+    return tuple(one.record for one in found if one.record is not None)
+
+
+@dataclass(frozen=True)
+class _Evaluated:
+    """What came of a mapping."""
+
+    layer: Layer
+    record: "LayerRecord | None"
+    """None where it does not fit."""
+    reason: str = ""
+
+    @property
+    def line(self) -> str:
+        """As JSON."""
+        from tilewright.cost.record import record_row
+
+        refusal = {"layer": {"name": self.layer.name}, "error": self.reason}
+        return json.dumps(refusal if self.record is None else record_row(self.record))
+
+
+def _evaluated(
+    given: "Descriptions",
+    points: FilePath | Sequence[Table[str, Any]] | None,
+    layer_name: str,
+    asked: Given[BoundaryParameters],
+    base: SearchOptions,
+    output: Path | None,
+    tell: Callable[[_Evaluated], None],
+) -> list[_Evaluated]:
+    """What came of each mapping, told when it is there; written if there is an `output`."""
+    from tilewright.search.evaluate import evaluate_given
+    from tilewright.sources import existing_file, parse_accelerator, parse_workload, single_core
+    from tilewright.stages.run import read_problem
+
+    options = _options(base, asked)
+    if (given.mapping is None) == (points is None):
         raise InputError("give either --mapping or --points")
-    if mapping is not None:
-        problem = read_problem(Descriptions(hardware, workload, mapping, network_options), options)
+    if points is None:
+        problem = read_problem(given, options)
         accelerator, network = problem.accelerator, problem.workload
-        found = _points_of_mapping(network, problem.mapping, layer_name, temporal_mapping_type)
+        chosen_type = str(asked.values.get("temporal_mapping_type") or "")
+        found = _points_of_mapping(network, problem.mapping, layer_name, chosen_type)
     else:
-        accelerator, network = parse_accelerator(hardware), parse_workload(workload, model, options=network_options)
+        assert given.hardware is not None
+        assert given.workload is not None
+        accelerator = parse_accelerator(given.hardware)
+        network = parse_workload(given.workload, options.model, options=given.network_options)
         layers = [node.layer for node in network.nodes if node.layer]
-        found = read_points(existing_file(points or "", "points"), layers)
+        file = isinstance(points, str | PathLike)
+        found = read_points(existing_file(points, "points") if file else points, layers)  # type: ignore[arg-type]
     core = single_core(accelerator)
     chosen = _chosen(found, layer_name, network)
     unit_of = {node.layer.name: node.unit for node in network.nodes if node.layer}
-    refused = 0
-    for layer, given in chosen:
+    if output:
+        make_folder(output.parent)
+    done = []
+    for layer, entry in chosen:
         try:
-            record = evaluate_given(layer, core, given, options)
+            record = evaluate_given(layer, core, entry, options)
+            record = replace(record, layer=record.layer.on_unit(unit_of.get(layer.name, "")))
+            one = _Evaluated(layer, record)
         except MappingError as error:
-            refused += 1
-            reason = f"{error}: {OPEN_ORDER}" if mapping is not None and not given.temporal_ordering else str(error)
-            click.echo(_refusal(layer, reason, as_json), err=not as_json)
-            continue
-        record = replace(record, layer=record.layer.on_unit(unit_of.get(layer.name, "")))
-        click.echo(json.dumps(record_row(record)) if as_json else _text(record, verbose))
-    if refused:
-        raise MappingError(f"{refused} of {len(chosen)} mappings do not fit")
+            is_open = points is None and not entry.temporal_ordering
+            one = _Evaluated(layer, None, f"{error}: {OPEN_ORDER}" if is_open else str(error))
+        tell(one)
+        done.append(one)
+    _write(output, done)
+    return done
+
+
+def _options(base: SearchOptions, asked: Given[BoundaryParameters]) -> SearchOptions:
+    """Options with those that are asked for."""
+    made = asked()
+    return replace(base, **{name: getattr(made, name) for name in asked.values})
+
+
+def _write(output: Path | None, found: list[_Evaluated]) -> None:
+    if output:
+        write_atomically(output, "".join(f"{one.line}\n" for one in found))
+
+
+def _refuse(message: str, **given: object) -> None:
+    """Raises InputError for what is given and should not be."""
+    problems = [Problem(message, path=name) for name, one in given.items() if one is not None]
+    if problems:
+        raise InputError(problems)
 
 
 def _chosen(points: list[Point], layer_name: str, network: Workload) -> list[Point]:
@@ -277,9 +241,7 @@ def _chosen(points: list[Point], layer_name: str, network: Workload) -> list[Poi
     return chosen
 
 
-def _points_of_mapping(
-    network: Workload, mapping: Mapping, layer_name: str, temporal_mapping_type: str | None
-) -> list[Point]:
+def _points_of_mapping(network: Workload, mapping: Mapping, layer_name: str, temporal_mapping_type: str) -> list[Point]:
     """The layers with their entries. Raises InputError for entries that are no whole mapping, or another one than is
     asked for."""
     points = [
@@ -309,10 +271,6 @@ def _points_of_mapping(
 def _for_layers(names: list[str]) -> str:
     """For which layers an entry counts."""
     return f" (for {len(names)} layers, such as {names[0]})" if len(names) > 1 else ""
-
-
-def _refusal(layer: Layer, reason: str, as_json: bool) -> str:
-    return json.dumps({"layer": {"name": layer.name}, "error": reason}) if as_json else f"{layer.name}: {reason}"
 
 
 def _text(record: "LayerRecord", verbose: bool) -> str:

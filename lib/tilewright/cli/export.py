@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.artifacts.files import FilePath, write_atomically
+from tilewright.cli.keywords import network_keywords
 from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, network_options
 from tilewright.cli.runs import read_records, read_summary
 from tilewright.errors import InputError, Problem
@@ -77,6 +78,7 @@ def command(
         echo_json(content) if as_json else click.echo(json_text(content))
 
 
+@network_keywords
 def export(
     run: FilePath,
     form: str = MAPPING,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tilewright.search.store import Store
 
 Result = TypeVar("Result")
+NETWORK = [field.name for field in fields(NetworkOptions)]
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ def parameter_keywords(**kinds: type[Parameters]) -> Callable[[Callable[..., Res
         names = [one.name for one in own]
         names_of = {argument: [one.name for one in parameters_of(kind)] for argument, kind in kinds.items()}
         known = [*dict.fromkeys(name for group in names_of.values() for name in group), *names]
+        known += NETWORK if "network_options" in names else []
 
         @wraps(function)
         def with_parameters(*args: Any, **values: Any) -> Result:
@@ -85,19 +87,18 @@ def network_keywords(function: Callable[..., Result]) -> Callable[..., Result]:
     Tables may be given as such: `dims={"sequence": 128}`.
     """
     own = signature(function).parameters
-    names = [field.name for field in fields(NetworkOptions) if field.name not in own]
 
     @wraps(function)
     def with_network_options(*args: Any, **values: Any) -> Result:
-        given = {name: values.pop(name) for name in names if values.get(name) is not None}
+        given = {name: values.pop(name) for name in NETWORK if values.get(name) is not None}
         if given:
             read = {name: _table(name, value) for name, value in given.items()}
             chosen = replace(values.get("network_options") or NetworkOptions(), **read)
             chosen.check()
             values["network_options"] = chosen
-        return function(*args, **{name: value for name, value in values.items() if name not in names})
+        return function(*args, **{name: value for name, value in values.items() if name not in NETWORK})
 
-    keywords = [Keyword(name, Keyword.KEYWORD_ONLY, default=None) for name in names]
+    keywords = [Keyword(name, Keyword.KEYWORD_ONLY, default=None) for name in NETWORK]
     return _of_signature(with_network_options, [*own.values(), *keywords])
 
 

@@ -51,8 +51,8 @@ def parse(
     """What the description in a file says, which is written to the artifact `output`, as the verb does.
 
     `kind` is hardware, workload or mapping, and `options` are those of the verb for that kind: of hardware `cores` and
-    `core`, of a workload `coverage`, `table`, `graph`, `name`, `strict`, `network_options` and `model`. Raises
-    InputError with everything that is wrong with the file, and for another kind or option.
+    `core`, of a workload `coverage`, `table`, `graph`, `name`, `strict`, `model`, `dims`, `input_shapes`, `branches`
+    and `precision`. Raises InputError with everything that is wrong with the file, and for another kind or option.
     """
     if kind not in READERS:
         raise InputError([Problem("no such kind of file", path="kind", value=repr(kind), allowed=", ".join(READERS))])

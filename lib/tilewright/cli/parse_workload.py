@@ -10,6 +10,7 @@ from tilewright.artifacts.digests import input_digest
 from tilewright.artifacts.envelope import write_document
 from tilewright.artifacts.files import YAML_SUFFIXES, FilePath
 from tilewright.artifacts.provenance import provenance
+from tilewright.cli.keywords import network_keywords
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
 from tilewright.cli.parameter_options import parameter_option
 from tilewright.errors import InputError, Problem
@@ -64,6 +65,7 @@ def workload(
         click.echo(coverage_text(coverage), nl=False)
 
 
+@network_keywords
 def read_workload_file(
     file: FilePath,
     output: FilePath | None = None,

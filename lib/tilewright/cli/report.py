@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically, writing
+from tilewright.cli.keywords import Named, parameter_keywords
 from tilewright.cli.multi_runs import is_multi_run
 from tilewright.cli.options import FILE, common_options, echo_paths, keep_font_cache_here
 from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.cli.runs import read_records, read_summary
 from tilewright.errors import InputError, Problem
-from tilewright.parameters import made_of
 from tilewright.report.schedule_options import ScheduleFigureOptions
 from tilewright.steps import LAYER_TABLE, LOOP_NEST_PAGES, LOOP_NESTS, REPORT
 
@@ -48,18 +47,20 @@ def command(
     echo_paths(paths, as_json)
 
 
+@parameter_keywords(figure=ScheduleFigureOptions)
 def report(
     run: FilePath,
     output: FilePath | None = None,
     layers: Sequence[str] = (),
-    **settings: Any,
+    *,
+    figure: Named[ScheduleFigureOptions],
 ) -> list[Path]:
     """Write the figures and tables of the run in a folder, by default into its folder `report`; the files.
 
     `layers` get figures of their loop nests; settings are those of `ScheduleFigureOptions`, for several cores. Raises
     ArtifactError for a folder without a finished run, InputError for an unknown layer or setting.
     """
-    options = made_of(ScheduleFigureOptions, settings)
+    options = figure()
     keep_font_cache_here()
     run = Path(run)
     directory = run / REPORT if output is None else Path(output)

@@ -1,18 +1,16 @@
 """`tilewright split`: layers whose weights are too large for the cores become several layers."""
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.cli.keywords import Named, network_keywords, parameter_keywords
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
 from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.errors import Problem, Problems
 from tilewright.fusion.split_options import SplitOptions
-from tilewright.parameters import made_of
 from tilewright.stages.descriptions import Descriptions
 from tilewright.workload.network_options import NetworkOptions
 
@@ -59,15 +57,17 @@ def command(
         _show(problem.workload.name, found, output)
 
 
+@network_keywords
+@parameter_keywords(share=SplitOptions)
 def split(
     workload: FilePath,
     hardware: "AcceleratorSource",
     mapping: "MappingSource",
     output: FilePath | None = None,
     *,
+    share: Named[SplitOptions],
     keep_weights: bool = False,
     network_options: NetworkOptions | None = None,
-    **settings: Any,
 ) -> "SplitNetwork":
     """The ONNX model of a file with layers split whose weights are too large for the cores that may run them.
 
@@ -75,7 +75,7 @@ def split(
     in a large file are kept. Raises InputError with everything that is wrong with the descriptions and settings.
     """
     described = Descriptions(hardware, Path(workload), mapping, network_options or NetworkOptions())
-    found, _ = _split(described, partial(made_of, SplitOptions, settings), keep_weights)
+    found, _ = _split(described, share, keep_weights)
     if output is not None:
         _write(found, Path(output))
     return found
@@ -86,9 +86,7 @@ def _write(found: "SplitNetwork", output: Path) -> None:
     write_atomically(output, found.model.SerializeToString(deterministic=True))
 
 
-def _split(
-    given: Descriptions, make: Callable[[], SplitOptions], keep_weights: bool
-) -> "tuple[SplitNetwork, SystemProblem]":
+def _split(given: Descriptions, share: Given[SplitOptions], keep_weights: bool) -> "tuple[SplitNetwork, SystemProblem]":
     """The split network, and what was read. Raises InputError with everything that is wrong."""
     from tilewright.fusion.layer_splitting import open_model, split_layers
     from tilewright.stages.preflight.files import read_checked
@@ -98,7 +96,7 @@ def _split(
     workload = given.workload
     assert isinstance(workload, Path)
     told = Problems()
-    options = told.attempt(make)
+    options = told.attempt(share)
     if kind_of_source(workload) != NETWORK:
         allowed = "a file that ends in .onnx"
         told.found.append(Problem("layers are split in an ONNX file", str(workload), allowed=allowed))

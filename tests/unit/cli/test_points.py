@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tilewright.cli.evaluate import read_points
 from tilewright.cli.main import main
+from tilewright.cli.points import read_points
 from tilewright.errors import InputError
 from tilewright.sources import parse_workload
 from tilewright.workload.layer import Layer
