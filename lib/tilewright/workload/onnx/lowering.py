@@ -2,11 +2,6 @@
 
 Every operator family has a module in `operators/` with functions `lower_...(op: Lowering)`, registered by ONNX operator
 type. A function reads shapes, attributes and constants from `op` and adds nests and moves to it.
-
-A loop nest becomes a layer, the view that the cost model has. That knows loop dimensions that are relevant or
-irrelevant to an operand, and sliding windows over two loops. An axis that several loops index without overlap (channels
-of groups, `g * channels + c`) is as good as one dimension for each of its loops; one on which two loops overlap is a
-sliding window.
 """
 
 import math
@@ -18,9 +13,9 @@ import numpy as np
 
 from tilewright.errors import InputError
 from tilewright.profile import ModelProfile
-from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, access_of_loops, index_range, loop
+from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, access_of_loops, loop
 from tilewright.workload.graph import MAC_ARRAY, VECTOR_UNIT, Tensor
-from tilewright.workload.layer import OUTPUT, DimensionRelation, Layer
+from tilewright.workload.layer import OUTPUT, Layer
 from tilewright.workload.network_options import ASSUMED
 from tilewright.workload.onnx.coverage import APPROXIMATED, MODELLED, PASS_THROUGH, UNSUPPORTED
 from tilewright.workload.onnx.node import OnnxNode, Shape
@@ -28,113 +23,7 @@ from tilewright.workload.onnx.precision import SELECTING, overridden_bits, parti
 
 if TYPE_CHECKING:
     from tilewright.workload.onnx.resolution.network import ResolvedGraph, TensorFacts
-
-
-@dataclass(frozen=True)
-class NestOperand:
-    """An operand of a loop nest: how it is accessed, the shape of its tensor, bits per element, whether constant."""
-
-    access: TensorAccess
-    shape: tuple[int, ...]
-    bits: int
-    is_constant: bool = False
-
-
-def nest_layer(
-    name: str,
-    operator_type: str,
-    loop_sizes: tuple[tuple[str, int], ...],
-    operands: Mapping[str, NestOperand],
-    partial_sum_bits: int,
-) -> Layer:
-    """The layer of a loop nest; `operands` in equation order, the output `O` first.
-
-    Raises ValueError for an axis on which three loops overlap, or windows on the output: these need a nest of another
-    form.
-    """
-    sizes = dict(loop_sizes)
-    dimensions = []
-    relations: list[DimensionRelation] = []
-    paddings: list[tuple[str, tuple[int, int]]] = []
-    window_sizes: list[tuple[str, int]] = []
-    for operand, given in operands.items():
-        own: list[str] = []
-        for axis, size in zip(given.access.axes, given.shape, strict=True):
-            terms = overlapping_terms(axis, sizes)
-            if not terms:
-                own += [loop for loop, _ in axis.terms if loop not in own]
-                continue
-            if len(terms) > 2 or operand == OUTPUT:
-                raise ValueError(f"{name}: no layer has an operand {operand} with the window {terms}")
-            data = _window_name(operand, terms, sizes, relations)
-            relations.append(DimensionRelation(data, (terms[0], terms[1])))
-            low, high = index_range(axis, sizes)
-            paddings.append((data, (-low, high + 1 - size)))
-            window_sizes.append((data, size))
-            own.append(data)
-        dimensions.append((operand, tuple(own)))
-    bits = {operand: given.bits for operand, given in operands.items()}
-    final = bits.pop(OUTPUT)
-    return Layer(
-        name=name,
-        operator_type=operator_type,
-        operand_dimensions=tuple(dimensions),
-        loop_sizes=loop_sizes,
-        relations=tuple(relations),
-        precision_bits=(*bits.items(), ("O_final", final), (OUTPUT, partial_sum_bits)),
-        padding=tuple(paddings),
-        data_dimension_sizes=tuple(window_sizes),
-        constant_operands=tuple(operand for operand, given in operands.items() if given.is_constant),
-    )
-
-
-def overlapping_terms(axis: AxisIndex, sizes: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """The terms of a sliding window, () where every combination of loop values gives another index.
-
-    Loops of size 1 do not move and are left out; the sign of a coefficient does not matter for what is touched.
-    """
-    moving = [(loop, abs(c)) for loop, c in axis.terms if sizes[loop] > 1 and c]
-    widest_first = sorted(moving, key=lambda term: -term[1])
-    reach = 0
-    for moved, coefficient in reversed(widest_first):
-        if coefficient <= reach:
-            return tuple(widest_first)
-        reach += coefficient * (sizes[moved] - 1)
-    return ()
-
-
-def accumulates(loop_sizes: tuple[tuple[str, int], ...], output: TensorAccess) -> bool:
-    """Whether several combinations of loop values add up in one output element."""
-    written = {loop for axis in output.axes for loop, _ in axis.terms}
-    return any(size > 1 and loop not in written for loop, size in loop_sizes)
-
-
-def _window_name(
-    operand: str, terms: tuple[tuple[str, int], ...], sizes: Mapping[str, int], relations: list[DimensionRelation]
-) -> str:
-    """IY for a window over OY, ...; with a number where that is taken."""
-    outer = terms[0][0]
-    base = name = operand + (outer[1:] if outer.startswith("O") else outer)
-    taken = {relation.data_dimension for relation in relations} | set(sizes)
-    number = 2
-    while name in taken:
-        name, number = f"{base}{number}", number + 1
-    return name
-
-
-_STANDARD_NAMES: Mapping[int, tuple[str, ...]] = {
-    1: ("K",),
-    2: ("B", "K"),
-    3: ("B", "D", "K"),
-    4: ("B", "K", "OY", "OX"),
-    5: ("B", "K", "OZ", "OY", "OX"),
-}
-
-
-def dimension_names(rank: int) -> tuple[str, ...]:
-    """Names of the loop dimensions of an element-by-element nest: B, K, OY, OX for rank 4; D0, D1, ... beyond 5."""
-    return _STANDARD_NAMES.get(rank) or tuple(f"D{axis}" for axis in range(rank))
-
+from tilewright.workload.onnx.nests import NestOperand, accumulates, dimension_names, nest_layer
 
 _EXCHANGED = {"I": "W", "W": "I"}
 

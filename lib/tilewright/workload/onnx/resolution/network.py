@@ -19,7 +19,6 @@ from tilewright.workload.onnx.resolution.control_flow import (
     UNROLLED,
     LoopStep,
     LoopUnroller,
-    Sequences,
     branch_graph,
     check_branches,
     choose_branch,
@@ -35,7 +34,9 @@ from tilewright.workload.onnx.resolution.functions import (
 )
 from tilewright.workload.onnx.resolution.inference import EndlessInferenceError, Inference
 from tilewright.workload.onnx.resolution.inputs import GivenSizes, missing_size_problems, network_inputs, resolve_inputs
-from tilewright.workload.onnx.resolution.outputs import InnerTensors, OutputResolver, read_stored_shapes, unused_places
+from tilewright.workload.onnx.resolution.outputs import InnerTensors, OutputResolver, unused_places
+from tilewright.workload.onnx.resolution.sequences import Sequences
+from tilewright.workload.onnx.resolution.stored_shapes import read_stored_shapes
 from tilewright.workload.onnx.resolution.tensors import KnownTensors, ResolvedGraph, TensorFacts
 from tilewright.workload.onnx.resolution.topology import RANDOM_OPERATORS
 

@@ -1,22 +1,16 @@
-"""Shapes, values and bits of the outputs of one operator, with the shapes that a file stores of inner tensors; people
-may give the sizes that no inference tells.
-
-Some sizes of stored shapes are symbols.
-"""
+"""Shapes, values and bits of the outputs of one operator; people may give the sizes that no inference tells."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import onnx
 
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shape
-from tilewright.workload.onnx.resolution.checks import check_consistency
+from tilewright.workload.onnx.resolution.consistency import check_consistency
 from tilewright.workload.onnx.resolution.evaluation import Values, constant_tensor, evaluate, keeps_values, shape_values
 from tilewright.workload.onnx.resolution.functions import PendingNode, tensor_names
 from tilewright.workload.onnx.resolution.inference import Inference, Sizes, known_shape
 from tilewright.workload.onnx.resolution.inputs import (
-    ANONYMOUS_SYMBOLS,
     ASSUMED_SIZE,
     SIZES_ALLOWED,
     WILDCARD,
@@ -25,38 +19,8 @@ from tilewright.workload.onnx.resolution.inputs import (
     network_inputs,
     tensor_of,
 )
+from tilewright.workload.onnx.resolution.stored_shapes import StoredShape
 from tilewright.workload.onnx.resolution.tensors import AssumedTensor, KnownTensors, quantised_bits
-
-
-@dataclass(frozen=True)
-class StoredShape:
-    """The shape of one tensor as the file has it."""
-
-    element_type: int
-    sizes: tuple[int | None, ...]
-    """None where the file has no size, and where nobody says what a symbol stands for."""
-    symbols: tuple[str, ...]
-    """By axis, '' where there is none."""
-
-
-def read_stored_shapes(graph: onnx.GraphProto, symbols: Mapping[str, int]) -> dict[str, StoredShape]:
-    """Tensor -> what the file stores once `symbols` are put in."""
-    stored = {}
-    for value in (*graph.value_info, *graph.output):
-        tensor = value.type.tensor_type
-        if not value.type.HasField("tensor_type") or not tensor.HasField("shape") or not tensor.elem_type:
-            continue
-        sizes = [
-            size.dim_value if size.HasField("dim_value") else symbols.get(size.dim_param) for size in tensor.shape.dim
-        ]
-        named = [
-            "" if size.HasField("dim_value") or size.dim_param in ANONYMOUS_SYMBOLS else size.dim_param
-            for size in tensor.shape.dim
-        ]
-        known = tuple(None if size is None or size < 0 else size for size in sizes)
-        stored[value.name] = StoredShape(tensor.elem_type, known, tuple(named))
-    return stored
-
 
 _SAME_ELEMENTS = frozenset(
     {"DepthToSpace", "SpaceToDepth", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Transpose"}
@@ -411,41 +375,3 @@ class InnerTensors:
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name not in self.inputs and (name in self.names or "/" in name)
-
-
-def stored_shapes(graph: onnx.GraphProto, symbols: dict[str, int]) -> dict[str, Shape]:
-    """Tensor -> sizes for all tensors whose stored shape is complete once `symbols` are put in.
-
-    A name that occurs more than once is looked up in inputs, outputs, value_info, initialisers, in this order, as
-    zigzag-dse 3.9.1 does.
-    """
-    shapes: dict[str, Shape] = {}
-    for node in graph.node:
-        if node.op_type == "Constant":
-            shapes.update(
-                (node.output[0], tuple(a.t.dims)) for a in node.attribute if a.name == "value" and node.output
-            )
-    for sparse in graph.sparse_initializer:
-        shapes[sparse.values.name] = tuple(sparse.dims)
-    for tensor in graph.initializer:
-        shapes[tensor.name] = tuple(tensor.dims)
-    for values in (graph.value_info, graph.output, graph.input):
-        for value in values:
-            shape = _static_shape(value, symbols)
-            if shape is not None:
-                shapes[value.name] = shape
-    return shapes
-
-
-def _static_shape(value: onnx.ValueInfoProto, symbols: dict[str, int]) -> Shape | None:
-    if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
-        return None
-    sizes = []
-    for dimension in value.type.tensor_type.shape.dim:
-        if dimension.HasField("dim_value") and dimension.dim_value != -1:
-            sizes.append(dimension.dim_value)
-        elif dimension.dim_param in symbols:
-            sizes.append(symbols[dimension.dim_param])
-        else:
-            return None
-    return tuple(sizes)
