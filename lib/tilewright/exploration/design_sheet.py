@@ -56,7 +56,8 @@ def read_sheet(path: Path) -> Sheet:
             columns[name] = [_value(text) for text in texts]
             problems += _value_problems(file, name, lines, texts, columns[name])
     designs = list(zip(*columns.values(), strict=True))
-    problems += _repetitions(file, lines, designs, "the same values as on line {line}")
+    if columns:
+        problems += _repetitions(file, lines, designs, "the same values as on line {line}")
     if problems:
         raise InputError(sorted(problems, key=lambda problem: problem.line))
     names = tuple(row[heading.index(NAME_COLUMN)] for row in rows) if NAME_COLUMN in heading else ()
