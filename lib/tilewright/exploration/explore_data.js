@@ -1,0 +1,146 @@
+// The data of the page of a space of designs: questions to what page.py wrote, without drawing anything.
+"use strict";
+
+const ON_FRONT = 0, DOMINATED = 1, UNMET = 2;
+const MOST_LEVELS = 16, LOG_FROM = 10;
+
+// Texts of the user's inside labels and hover texts, where plotly reads some HTML.
+function plain(text) {
+  return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/"/g, "&quot;");
+}
+
+function numberText(value) {
+  if (value === null || value === undefined) return "not given";
+  if (Math.abs(value) >= 1e4) return value.toLocaleString("en-US", { maximumFractionDigits: 0 });
+  return value.toLocaleString("en-US", { maximumSignificantDigits: 4 });
+}
+
+function titleOf(column) { return column.unit ? `${column.words} [${column.unit}]` : column.words; }
+
+// A cell as text: of a text column its level, of a value all digits, of a measure four.
+function cellText(column, value) {
+  if (value === null || value === undefined) return "not given";
+  if (column.levels) return column.levels[value];
+  return column.kind === "value" ? String(value) : numberText(value);
+}
+
+function distinct(values) {
+  return [...new Set(values.filter((value) => value !== null))].sort((a, b) => a - b);
+}
+
+// Whether numbers are so far apart that an axis is better logarithmic.
+function isFar(values) {
+  let least = Infinity, most = -Infinity;
+  for (const value of values) if (value !== null) { if (value < least) least = value; if (value > most) most = value; }
+  return least > 0 && most / least >= LOG_FROM;
+}
+
+// 1, 2, 5 times powers of ten between two numbers, of these only powers of ten where there would be many.
+function logTicks(least, most) {
+  const found = [];
+  for (let power = Math.floor(Math.log10(least)); power <= Math.ceil(Math.log10(most)); power++) {
+    for (const digit of [1, 2, 5]) {
+      const tick = Number(`${digit}e${power}`);
+      if (tick >= least * 0.999 && tick <= most * 1.001) found.push(tick);
+    }
+  }
+  return found.length <= 9 ? found : found.filter((tick) => Math.abs(Math.log10(tick) % 1) < 1e-9);
+}
+
+// Texts of ticks that show nothing: plotly takes ticks of equal texts for one.
+function blank(i) { return " ".repeat(i + 1); }
+
+// One axis of parallel coordinates: few values stand at equal distances, numbers far apart on a logarithmic scale.
+function dimensionOf(column, values) {
+  const levels = distinct(values), label = plain(titleOf(column));
+  const isFew = levels.length <= MOST_LEVELS && column.kind === "value";
+  if (column.levels || isFew) {
+    const place = new Map(levels.map((level, i) => [level, i]));
+    const step = Math.ceil(levels.length / MOST_LEVELS);
+    return {
+      label, values: values.map((value) => place.get(value)), tickvals: levels.map((_, i) => i),
+      ticktext: levels.map((level, i) => (i % step ? blank(i) : cellText(column, level))), range: [-0.2, levels.length - 0.8],
+    };
+  }
+  const least = levels[0], most = levels[levels.length - 1];
+  if (!isFar(levels)) return { label, values, range: least === most ? [least * 0.9, most * 1.1 || 1] : [least, most] };
+  // Brushes snap to ticks: many without a text, so that a filter can stand anywhere.
+  const low = Math.log10(least), high = Math.log10(most), ticks = new Map();
+  for (let i = 0; i <= 100; i++) ticks.set(low + (high - low) * i / 100, blank(i));
+  for (const tick of logTicks(least, most)) ticks.set(Math.log10(tick), numberText(tick));
+  const places = [...ticks.keys()].sort((a, b) => a - b);
+  return {
+    label, values: values.map((value) => Math.log10(value)), range: [low, high],
+    tickvals: places, ticktext: places.map((place) => ticks.get(place)),
+  };
+}
+
+// Whether each row is inside all filters; a filter is a range or a list of ranges.
+function inside(dimensions, count) {
+  const kept = new Array(count).fill(true);
+  for (const { values, constraintrange } of dimensions) {
+    if (!constraintrange || !constraintrange.length) continue;
+    const ranges = Array.isArray(constraintrange[0]) ? constraintrange : [constraintrange];
+    for (let row = 0; row < count; row++) {
+      kept[row] = kept[row] && ranges.some(([low, high]) => values[row] >= low && values[row] <= high);
+    }
+  }
+  return kept;
+}
+
+// Of points the lower left ones, in rising x: the front in these two measures alone.
+function lowerLeft(rows, x, y) {
+  const order = rows.filter((row) => x[row] !== null && y[row] !== null).sort((a, b) => x[a] - x[b] || y[a] - y[b]);
+  let least = Infinity;
+  return order.filter((row) => y[row] < least && ((least = y[row]), true));
+}
+
+class View {
+  constructor(columns, data) {
+    this.columns = columns;
+    this.data = data;
+    this.count = data.names.length;
+    this.rows = [...Array(this.count).keys()];
+  }
+
+  column(key) { return this.columns.find((column) => column.key === key); }
+
+  values(key) { return this.data.columns[key]; }
+
+  text(key, row) { return cellText(this.column(key), this.values(key)[row]); }
+
+  // Columns of a kind that have a number for some row.
+  of(kind) {
+    return this.columns.filter((column) => column.kind === kind && this.values(column.key).some((value) => value !== null));
+  }
+
+  // The parts of the energy or the latency of a row, the largest first, with their shares.
+  parts(kind, row) {
+    const found = this.of(kind).map((column) => ({ words: column.words, unit: column.unit, value: this.values(column.key)[row] || 0 }));
+    const total = found.reduce((sum, part) => sum + part.value, 0);
+    for (const part of found) part.share = total > 0 ? part.value / total : 0;
+    return found.sort((a, b) => b.value - a.value);
+  }
+
+  stateText(row) {
+    const state = this.data.state[row];
+    if (state === ON_FRONT) return "on the Pareto front";
+    if (state === UNMET) return `does not meet ${this.data.unmet[row]}`;
+    const other = this.data.dominated_by[row];
+    return other < 0 ? "dominated" : `dominated by ${this.data.names[other]}`;
+  }
+
+  hover(row) {
+    const lines = [`<b>${plain(this.data.names[row])}</b>, ${plain(this.stateText(row))}`];
+    const values = this.of("value").map((column) => `${plain(column.words)} ${plain(this.text(column.key, row))}`);
+    for (let i = 0; i < values.length; i += 4) lines.push(values.slice(i, i + 4).join(", "));
+    for (const column of this.of("measure")) lines.push(`${column.words}: ${this.text(column.key, row)} ${column.unit}`);
+    for (const kind of ["energy", "latency"]) {
+      const largest = this.parts(kind, row)[0];
+      if (largest && largest.value > 0) lines.push(`most ${kind}: ${plain(largest.words)}, ${(100 * largest.share).toFixed(0)} %`);
+    }
+    return lines.join("<br>");
+  }
+}
+
+if (typeof module !== "undefined") module.exports = { View, dimensionOf, inside, lowerLeft, logTicks, plain, numberText };
