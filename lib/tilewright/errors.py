@@ -6,7 +6,6 @@ reading of the message is enough to mend the file.
 Many layers that fail for one cause are one message: `cause_of` tells causes apart, `some_of` names layers in short.
 """
 
-import difflib
 import re
 import reprlib
 from collections.abc import Callable, Iterable, Sequence
@@ -191,6 +190,8 @@ def shown(value: object) -> str:
 
 def nearest_name(name: str, candidates: Sequence[str]) -> str:
     """The candidate closest in spelling to `name`, or '' if none is close."""
+    import difflib  # here, because commands that find nothing wrong start faster without
+
     matches = difflib.get_close_matches(name, candidates, n=1, cutoff=0.6)
     if matches:
         return matches[0]

@@ -26,7 +26,7 @@ class Goal(Parameters):
     """What is minimised: latency, energy or EDP (their product)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Powers:
     """An objective: energy to one power times latency to another, whole numbers that are not both 0."""
 

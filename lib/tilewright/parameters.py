@@ -424,19 +424,27 @@ def field_docs(kind: type) -> dict[str, str]:
     found: dict[str, str] = {}
     for owner in reversed(kind.__mro__):
         if owner.__module__.startswith("tilewright.") and inspect.get_annotations(owner):
-            docs = _docs_of_file(inspect.getsourcefile(owner) or "").get(owner.__name__, {})
+            docs = _docs_of(owner)  # type: ignore[arg-type]  # classes are hashable
             found |= {name: text for name, text in docs.items() if text or name not in found}
     return found
 
 
 @cache
-def _docs_of_file(file: str) -> dict[str, dict[str, str]]:
-    """Class -> field -> text, of the classes of a module."""
+def _docs_of(owner: type) -> dict[str, str]:
+    """Field -> text, of the fields that stand in a class itself."""
+    return dict(_texts(_classes_of(inspect.getsourcefile(owner) or "").get(owner.__name__)))
+
+
+@cache
+def _classes_of(file: str) -> dict[str, ast.ClassDef]:
+    """The classes of a module."""
     body = ast.parse(Path(file).read_text("utf-8")).body if file else []
-    return {node.name: dict(_docs_of(node)) for node in body if isinstance(node, ast.ClassDef)}
+    return {node.name: node for node in body if isinstance(node, ast.ClassDef)}
 
 
-def _docs_of(kind: ast.ClassDef) -> Iterator[tuple[str, str]]:
+def _texts(kind: ast.ClassDef | None) -> Iterator[tuple[str, str]]:
+    if kind is None:
+        return
     for node, following in zip(kind.body, [*kind.body[1:], None], strict=True):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             is_told = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)

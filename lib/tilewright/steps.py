@@ -30,7 +30,7 @@ def cost_table(costs: Path | str, core: str) -> Path:
     return Path(costs) / f"{core}.jsonl"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Step:
     """A step of the pipeline: one verb of the command line, on a folder of the results."""
 

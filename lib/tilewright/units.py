@@ -7,9 +7,12 @@ the standard ones: `k`, `M`, `G` are powers of 1000, `Ki`, `Mi`, `Gi` powers of 
 import math
 import re
 from collections.abc import Mapping
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from tilewright.errors import nearest_name
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 LARGEST_WHOLE_NUMBER = 2**53
 """Whole numbers up to here are exact as doubles, which the cost model computes with."""
@@ -25,26 +28,19 @@ _BINARY_PREFIXES = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _BIT_NAMES = {"b": 1, "bit": 1, "bits": 1, "B": 8, "byte": 8, "bytes": 8}
 _CYCLE_NAMES = ("cycle", "clk")
 
-SIZE_UNITS: dict[str, Fraction] = {
-    prefix + name: Fraction(scale * bits)
+SIZE_UNITS = {
+    prefix + name: scale * bits
     for prefix, scale in {**_DECIMAL_PREFIXES, **_BINARY_PREFIXES}.items()
     for name, bits in _BIT_NAMES.items()
 }
-BANDWIDTH_UNITS: dict[str, Fraction] = {
-    f"{unit}/{cycle}": bits for cycle in _CYCLE_NAMES for unit, bits in SIZE_UNITS.items()
-}
+BANDWIDTH_UNITS = {f"{unit}/{cycle}": bits for cycle in _CYCLE_NAMES for unit, bits in SIZE_UNITS.items()}
 PICOJOULES_A_MICROJOULE = 1e6
-ENERGY_UNITS: dict[str, Fraction] = {
-    "aJ": Fraction(1, 10**6),
-    "fJ": Fraction(1, 10**3),
-    "pJ": Fraction(1),
-    "nJ": Fraction(10**3),
-    "uJ": Fraction(10**6),
-    "µJ": Fraction(10**6),
-    "mJ": Fraction(10**9),
-    "J": Fraction(10**12),
+ENERGY_UNITS = {
+    **{"aJ": "1e-6", "fJ": "1e-3", "pJ": "1", "nJ": "1e3"},
+    **{"uJ": "1e6", "µJ": "1e6", "mJ": "1e9", "J": "1e12"},
 }
-AREA_UNITS: dict[str, Fraction] = {"um2": Fraction(1, 10**6), "µm2": Fraction(1, 10**6), "mm2": Fraction(1)}
+AREA_UNITS = {"um2": "1e-6", "µm2": "1e-6", "mm2": "1"}
+"""As texts, which are exact."""
 
 NUMBER_PATTERN = r"[+-]?(?:[0-9][0-9_]{0,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,3})?"
 _QUANTITY = re.compile(rf"\s*({NUMBER_PATTERN})\s*(\S*)\s*")
@@ -83,7 +79,9 @@ def parse_area_mm2(value: object) -> float:
     return _up_to(LARGEST_AREA_MM2, "10^9 mm2", _quantity(value, AREA_UNITS, "mm2", "0.25 mm2, 1200 um2"))
 
 
-def _quantity(value: object, units: Mapping[str, Fraction], plain_unit: str, examples: str) -> Fraction:
+def _quantity(value: object, units: Mapping[str, int | str], plain_unit: str, examples: str) -> "Fraction":
+    from fractions import Fraction  # here, because commands that read no quantity start faster without
+
     allowed = f"a number of {plain_unit}, or with a unit: {examples}"
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise FieldError("must be a number", allowed)
@@ -99,10 +97,10 @@ def _quantity(value: object, units: Mapping[str, Fraction], plain_unit: str, exa
     number, unit = match.groups()
     if unit and unit not in units:
         raise FieldError(f"unknown unit '{unit}'", allowed, nearest_unit(unit, units))
-    return Fraction(number.replace("_", "")) * (units[unit] if unit else 1)
+    return Fraction(number.replace("_", "")) * Fraction(units[unit] if unit else 1)
 
 
-def nearest_unit(unit: str, units: Mapping[str, Fraction]) -> str:
+def nearest_unit(unit: str, units: Mapping[str, int | str]) -> str:
     """The unit a person most likely meant: `KB` is read as 1024 bytes by most, so it suggests `KiB`."""
     kilo_by_habit = re.fullmatch(r"K(b|B)(.*)", unit)
     if kilo_by_habit and "Ki" + "".join(kilo_by_habit.groups()) in units:
@@ -110,7 +108,7 @@ def nearest_unit(unit: str, units: Mapping[str, Fraction]) -> str:
     return nearest_name(unit, list(units))
 
 
-def _whole(quantity: Fraction, unit: str, largest: int = LARGEST_WHOLE_NUMBER) -> int:
+def _whole(quantity: "Fraction", unit: str, largest: int = LARGEST_WHOLE_NUMBER) -> int:
     if quantity <= 0:
         raise FieldError("must be greater than 0")
     if quantity.denominator != 1:
@@ -120,7 +118,7 @@ def _whole(quantity: Fraction, unit: str, largest: int = LARGEST_WHOLE_NUMBER) -
     return int(quantity)
 
 
-def _up_to(largest: int, told: str, quantity: Fraction) -> float:
+def _up_to(largest: int, told: str, quantity: "Fraction") -> float:
     if quantity < 0:
         raise FieldError("must not be negative")
     if quantity > largest:

@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 NETWORK = [field.name for field in fields(NetworkOptions)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Named(Given[Kind]):
     """Parameters as Python gives them, by name."""
 

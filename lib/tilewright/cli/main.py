@@ -4,7 +4,6 @@ import importlib
 import importlib.util
 import os
 import sys
-import traceback
 from typing import Any
 
 import click
@@ -115,14 +114,20 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _say_user_error(error: TilewrightError, verbose: bool) -> None:
     if verbose:
-        traceback.print_exc()
+        _print_traceback()
     for line in str(error).splitlines() or [type(error).__name__]:
         click.echo(f"error: {line}", err=True)
 
 
+def _print_traceback() -> None:
+    import traceback  # here, because commands that go well start faster without
+
+    traceback.print_exc()
+
+
 def _say_our_bug(error: Exception, verbose: bool) -> None:
     if verbose:
-        traceback.print_exc()
+        _print_traceback()
     click.echo(f"internal error: {type(error).__name__}: {error}", err=True)
     hint = "" if verbose else " Run again with -v for the traceback."
     click.echo(f"This is a fault of tilewright {__version__}, please report it.{hint}", err=True)

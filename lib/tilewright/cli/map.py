@@ -9,7 +9,6 @@ import click
 
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import content_digest
-from tilewright.artifacts.envelope import write_document, write_rows
 from tilewright.artifacts.files import FilePath, make_folder
 from tilewright.artifacts.provenance import provenance
 from tilewright.cli.keywords import Named, network_keywords, parameter_keywords, store_of
@@ -198,6 +197,7 @@ def _made_by(problem: "NetworkProblem", options: SearchOptions, stages: "Pipelin
 
 def write_run(directory: Path, mapped: "MappedWorkload", made_by: dict[str, Any]) -> None:
     """Write the records and the summary of a run into a folder."""
+    from tilewright.artifacts.envelope import write_document, write_rows
     from tilewright.cost.record import record_row
 
     write_rows(directory / LAYERS, "tilewright/layers", map(record_row, mapped.records), made_by)

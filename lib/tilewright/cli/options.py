@@ -90,7 +90,7 @@ def is_given(pipeline: object) -> bool:
     return pipeline is not None and pipeline != ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class PipelineText:
     """A list of stages or of edits of the default pipeline, and where it is written."""
 

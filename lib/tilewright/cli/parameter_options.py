@@ -22,7 +22,7 @@ _NOTHING = ("none", "null")
 _STRUCTURES = (list, tuple, dict, Sequence, Mapping)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Given(Generic[Kind]):
     """Parameters as a command line gives them."""
 

@@ -128,7 +128,7 @@ def test_every_size_unit_scales_exactly(count: int, unit: str, gap: str) -> None
 @given(st.decimals(0, 10**6, places=4), st.sampled_from(sorted(ENERGY_UNITS)))
 def test_energies_are_rounded_once(count: object, unit: str) -> None:
     """The energy is the double nearest to the decimal that was written; beyond a joule there is none."""
-    exact = Fraction(str(count)) * ENERGY_UNITS[unit]
+    exact = Fraction(str(count)) * Fraction(ENERGY_UNITS[unit])
     if exact <= LARGEST_ENERGY_PJ:
         assert parse_energy_pj(f"{count} {unit}") == float(exact)
     else:
