@@ -1,7 +1,6 @@
 """Files at the paths that people name: found or told with the nearest name, and written whole or not at all."""
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -55,6 +54,7 @@ def write_atomically(path: Path | str, content: str | bytes) -> None:
 
 
 def _write(target: Path, data: bytes) -> None:
+    import tempfile  # here, because commands that write nothing start faster without
 
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
