@@ -4,6 +4,9 @@ A field has a name, a type (`Literal`, `Annotated` with `Limits`), a default, an
 command line, the configuration and its schema, the Python interface and the tables of the documentation are derived
 from that, and every value is checked here, wherever it comes from. Nothing heavy is imported: the Snakefile reads
 configurations by these classes.
+
+What a type allows, how a value is checked and what people are told of both follow from one type hint, case by case; so
+these stand in one module.
 """
 
 import ast

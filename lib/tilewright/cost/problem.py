@@ -1,4 +1,7 @@
-"""A mapping problem, layer x core x spatial mapping, flattened once to the arrays that the compiled kernel reads."""
+"""A mapping problem, layer x core x spatial mapping, flattened once to the arrays that the compiled kernel reads.
+
+The layout of the record and what fills it are one module: a field means what its lines here put into it.
+"""
 
 import math
 from functools import lru_cache

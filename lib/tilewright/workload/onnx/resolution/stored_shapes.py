@@ -6,9 +6,7 @@ from dataclasses import dataclass
 import onnx
 
 from tilewright.workload.onnx.node import Shape
-from tilewright.workload.onnx.resolution.inputs import (
-    ANONYMOUS_SYMBOLS,
-)
+from tilewright.workload.onnx.resolution.inputs import ANONYMOUS_SYMBOLS
 
 
 @dataclass(frozen=True)
