@@ -72,7 +72,7 @@ class Answer:
     causes: tuple[Cause, ...]
     """By status, the most frequent first."""
     design_count: int
-    """With those that are excluded before the evaluation."""
+    """With those that are excluded before the evaluation, and those that are not evaluated yet."""
 
     @property
     def overall(self) -> Front:
@@ -95,7 +95,7 @@ def answer_of(exploration: Exploration) -> Answer:
         fronts(even),
         tuple(_counts(name, table[table["network"] == name]) for name in even.networks),
         tuple(_causes(even)),
-        evaluated + sum(even.excluded.values()),
+        evaluated + sum(even.excluded.values()) + even.missing,
     )
 
 

@@ -24,15 +24,15 @@ from tilewright.exploration.answer import (
     known_measures,
     values_text,
 )
-from tilewright.exploration.front import DOMINATED_BY, ON_FRONT, Front, spread
+from tilewright.exploration.front import DOMINATED_BY, ON_FRONT, Front
 from tilewright.exploration.results import ENERGY, LATENCY, MEASURES, energy_parts, latency_parts, measure_text
+from tilewright.exploration.sample import drawn_rows, order_of_sample
 from tilewright.exploration.text import design_counts_line
 
 FOLDER = Path(__file__).resolve().parent
 PAGE, SCRIPTS = "explore_page.html", ("explore_data.js", "explore_page.js")
 MOST_ROWS = 20_000
 """Of all networks: a page of more than that is slow to open."""
-SAMPLE_SEED = 0
 DIGITS, PART_DIGITS = 9, 5
 """Significant ones of the numbers in the page, and of parts of the energy and the latency; the tables have all."""
 ON_FRONT_CODE, DOMINATED_CODE, UNMET_CODE = 0, 1, 2
@@ -65,7 +65,7 @@ def page_data(answer: Answer) -> dict[str, Any]:
     exploration = answer.exploration
     columns = [*_columns(answer)]
     most = MOST_ROWS // len(answer.fronts)
-    order = _order_of_sample(exploration.table)
+    order = order_of_sample(exploration.table)
     return {
         "columns": columns,
         "views": [_view(front, exploration.axis_names, columns, most, order) for front in answer.fronts],
@@ -95,24 +95,6 @@ def _scale(column: dict[str, Any]) -> float:
     if kind == "measure":
         return MEASURES[column["key"]].scale
     return {"energy": ENERGY.scale, "latency": LATENCY.scale}.get(kind, 1.0)
-
-
-def _order_of_sample(table: pandas.DataFrame) -> pandas.Series:
-    """For each index of a design its place in the order in which designs are taken into a sample."""
-    indices = np.unique(table["index"].to_numpy())
-    return pandas.Series(np.random.default_rng(SAMPLE_SEED).permutation(len(indices)), index=indices)
-
-
-def drawn_rows(front: Front, most: int, order: pandas.Series) -> pandas.DataFrame:
-    """The front and, up to `most` rows, a sample of the other designs, by index; `order` says whom it takes first."""
-    rows = front.rows
-    if len(rows) <= most:
-        return rows
-    members = spread(front.members, most)
-    others = rows[~rows[ON_FRONT]]
-    places = order.loc[others["index"]].to_numpy()
-    taken = others.iloc[np.argsort(places, kind="stable")[: most - len(members)]]
-    return pandas.concat([members, taken]).sort_values("index", kind="stable")
 
 
 def _view(

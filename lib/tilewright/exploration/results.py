@@ -62,6 +62,8 @@ class Exploration:
     """
     excluded: Mapping[str, int] = field(default_factory=dict)
     """Designs that a constraint excludes before anything is evaluated, which have no rows, by constraint."""
+    missing: int = 0
+    """Designs that are not evaluated yet, or not as the space says now, and have no rows."""
 
     @property
     def value_names(self) -> tuple[str, ...]:

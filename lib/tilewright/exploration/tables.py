@@ -38,12 +38,14 @@ def space_table(answer: Answer) -> pandas.DataFrame:
 
 
 def front_table(answer: Answer) -> pandas.DataFrame:
-    """The designs on the fronts, network by network and at the end of all together, best first objective first."""
+    """The designs on the fronts, network by network and at the end of all together, best first objective first;
+    `assumes` says what the comparison takes for granted."""
     columns = [key for key in answer.overall.rows.columns if key not in ("status", "reason", "unmet", ON_FRONT)]
     leading = ["network", "compared_by", "index", "design"]
     tables = [_with_objectives(front) for front in answer.fronts]
     columns = [*leading, *(key for key in columns if key not in (*leading, DOMINATED_BY))]
-    return pandas.concat(tables, ignore_index=True)[columns]
+    assumed = " ".join(answer.exploration.assumptions)
+    return pandas.concat(tables, ignore_index=True)[columns].assign(assumes=assumed)
 
 
 def write_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:

@@ -18,25 +18,28 @@ def answer_text(answer: Answer) -> str:
 
 
 def design_counts_line(answer: Answer) -> str:
-    """How many designs the space has and how many were evaluated, in one line."""
-    evaluated = answer.design_count - answer.excluded
-    excluded = f": {answer.excluded:,} excluded by constraints, {evaluated:,} evaluated" if answer.excluded else ""
-    return f"{answer.design_count:,} design{'s' * (answer.design_count != 1)}{excluded}"
+    """How many designs the space has, and which of them were not evaluated, in one line."""
+    missing = answer.exploration.missing
+    evaluated = answer.design_count - answer.excluded - missing
+    parts = [f"{answer.excluded:,} excluded by constraints"] if answer.excluded else []
+    parts += [f"{missing:,} NOT EVALUATED YET, the answer is of the others"] if missing else []
+    told = f": {', '.join([*parts, f'{evaluated:,} evaluated'])}" if parts else ""
+    return f"{answer.design_count:,} design{'s' * (answer.design_count != 1)}{told}"
 
 
 def front_line(front: Front) -> str:
     """What a front is of, in one line."""
-    by = ", ".join(MEASURES[key].words for key in front.objectives)
+    by = ", ".join(MEASURES[key].words for key in front.objectives) or "nothing"
     return f"Pareto front of {front.network} by {by}: {len(front.members):,} of {len(front.compared):,} designs"
 
 
 def _counts(answer: Answer) -> str:
     columns = ("evaluated", "compared", "on front", "constraint\nnot met", "infeasible", "invalid")
-    table = text_table(f"{answer.exploration.name}: {design_counts_line(answer)}", ("network",), columns)
+    table = text_table("", ("network",), columns)
     for front, counts in zip(answer.fronts, answer.counts, strict=False):
         numbers = (counts.designs, counts.ok, len(front.members), counts.unmet, counts.infeasible, counts.invalid)
         table.add_row(counts.network, *(f"{number:,}" for number in numbers))
-    return render(table)
+    return f"{answer.exploration.name}: {design_counts_line(answer)}\n{render(table)}"
 
 
 def _best(answer: Answer) -> str:
@@ -54,13 +57,13 @@ def _front(answer: Answer) -> str:
     if members.empty:
         return f"no design has results for {front.network} and meets all constraints: there is no front\n"
     headings = _headings(tuple(MEASURES))
-    table = text_table(front_line(front), ("design", "values", "largest terms"), headings)
+    table = text_table("", ("design", "values", "largest terms"), headings)
     for row in spread(members, MOST_ROWS).to_dict("records"):
         terms = ", ".join(filter(None, (row[LARGEST_ENERGY], row[LARGEST_LATENCY])))
         values = values_text(row, answer.exploration.axis_names)
         table.add_row(row["design"], values, terms, *(measure_text(key, row[key]) for key in MEASURES))
     more = f"{MOST_ROWS} of the {len(members):,}, evenly over the front\n" if len(members) > MOST_ROWS else ""
-    return render(table) + more + (f"{front.note}\n" if front.note else "")
+    return f"{front_line(front)}\n" + render(table) + more + (f"{front.note}\n" if front.note else "")
 
 
 def _rest(answer: Answer) -> str:

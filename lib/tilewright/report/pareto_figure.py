@@ -107,9 +107,9 @@ def _draw_points(axes: Axes, group: Group) -> None:
     cycle_unit = unit_for(min(point.latency_cycles for point in points), CYCLE_UNITS)
     x = np.array([point.latency_cycles / cycle_unit[0] for point in points])
     y = np.array([point.energy_pj / energy_unit[0] for point in points])
-    _scale(axes, x, y)
+    scale_axes(axes, x, y)
     front = sorted((x[i], y[i]) for i in range(len(points)) if group.on_front(i))
-    stairs = list(_lower_left(front))
+    stairs = list(lower_left(front))
     axes.step(*zip(*stairs, strict=True), where="post", color=FRONT_COLOUR, linewidth=1, zorder=1)
     sizes = _marker_sizes(group)
     # Small markers over large ones.
@@ -118,13 +118,13 @@ def _draw_points(axes: Axes, group: Group) -> None:
         colour = FRONT_COLOUR if on_front else OTHER_COLOUR
         face = colour if on_front else "none"
         axes.scatter(x[index], y[index], s=sizes[index], facecolor=face, edgecolor=colour, alpha=0.75, zorder=2)
-    _number_points(axes, x, y, sizes)
+    number_points(axes, x, y, sizes)
     axes.set_xlabel(f"latency [{cycle_unit[1]}]")
     axes.set_ylabel(f"energy [{energy_unit[1]}]")
     axes.grid(linewidth=0.4, color="#cccccc", which="both")
 
 
-def _number_points(axes: Axes, x: np.ndarray, y: np.ndarray, sizes: Sequence[float]) -> None:
+def number_points(axes: Axes, x: np.ndarray, y: np.ndarray, sizes: Sequence[float]) -> None:
     """Numbers beside the markers, on the side where they touch the fewest other markers and numbers."""
     points = axes.transData.transform(np.column_stack([x, y])) * 72 / axes.figure.dpi
     radii = np.sqrt(np.array(sizes)) / 2
@@ -149,7 +149,7 @@ def _number_points(axes: Axes, x: np.ndarray, y: np.ndarray, sizes: Sequence[flo
         )
 
 
-def _scale(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
+def scale_axes(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
     """Linear axes from 0, logarithmic ones where the values are far apart; room around the points."""
     for axis, values, set_scale, set_limits in (
         (axes.xaxis, x, axes.set_xscale, axes.set_xlim),
@@ -166,7 +166,7 @@ def _scale(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
             set_limits(0, most * 1.15 or 1)
 
 
-def _lower_left(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+def lower_left(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
     """Of points in ascending x those with less y than all before: the front in energy and latency alone."""
     least = float("inf")
     for x, y in points:

@@ -125,3 +125,11 @@ def test_a_long_front_is_spread_over_the_text() -> None:
     assert "design-0 " in text
     assert "design-99 " in text
     assert "no design has results" in answer_text(answer_of(exploration([])))
+
+
+def test_what_is_not_evaluated_yet_is_said() -> None:
+    """An answer of a part of the space does not look like one of the whole."""
+    answer = answer_of(grid(missing=40))
+    assert answer.design_count == 112
+    line = "112 designs: 12 excluded by constraints, 40 NOT EVALUATED YET, the answer is of the others, 60 evaluated"
+    assert line in answer_text(answer)
