@@ -1,12 +1,12 @@
 """How much of a memory weights may take. Nothing heavy is imported here: the configuration is checked with this."""
 
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tilewright.parameters import Limits, Parameters, Told
 
-_DOUBLE_BUFFERED = Fraction(1, 2)
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -27,6 +27,9 @@ class SplitOptions(WeightShare):
     """Leave room for two parts: the weights of the next are fetched while those of one are used."""
 
     @property
-    def share(self) -> Fraction:
+    def share(self) -> "Fraction":
         """The share for one part."""
-        return Fraction(repr(self.split_W_percentage)) * (_DOUBLE_BUFFERED if self.split_W_double_buffered else 1)
+        from fractions import Fraction  # here, because commands that split nothing start faster without
+
+        share = Fraction(repr(self.split_W_percentage))
+        return share / 2 if self.split_W_double_buffered else share

@@ -4,8 +4,6 @@
 Stacks, which say what is fused with what, are the dialect of Stream of 2025, hint loops that of Stream until 2024.
 """
 
-# Loads numpy, which the names of the modes do not need.
-# Loads numpy; the configuration is checked with these options, which need none.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
