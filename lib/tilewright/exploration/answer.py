@@ -80,6 +80,13 @@ class Answer:
         return self.fronts[-1]
 
     @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a comparison takes for granted, and whether it is one of the whole space."""
+        missing = self.exploration.missing
+        part = f"{missing:,} designs are not evaluated yet: this is the answer of the others."
+        return (*([part] if missing else []), *self.exploration.assumptions)
+
+    @property
     def excluded(self) -> int:
         """Designs that constraints exclude before the evaluation."""
         return sum(self.exploration.excluded.values())

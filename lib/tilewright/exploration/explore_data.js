@@ -6,7 +6,7 @@ const MOST_LEVELS = 16, LOG_FROM = 10;
 
 // Texts of the user's inside labels and hover texts, where plotly reads some HTML.
 function plain(text) {
-  return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/"/g, "&quot;");
+  return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 }
 
 function numberText(value) {

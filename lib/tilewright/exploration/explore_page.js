@@ -218,7 +218,7 @@ function drawFront() {
   const end = (column) => (column.levels ? "" : ' class="number"');
   const mark = (column) => (column.key === sortKey ? (turn > 0 ? " ▲" : " ▼") : "");
   const most = (kind, row) => { const part = view.parts(kind, row)[0]; return part ? `${plain(part.words)} ${(100 * part.share).toFixed(0)} %` : ""; };
-  const head = `<th>design</th>${columns.map((column) => `<th${end(column)} data-key="${plain(column.key)}">${plain(titleOf(column))}${mark(column)}</th>`).join("")}<th>most energy</th><th>most latency</th>`;
+  const head = `<th>design</th>${columns.map((column) => `<th${end(column)} data-key="${plain(column.key).replace(/"/g, "&quot;")}">${plain(titleOf(column))}${mark(column)}</th>`).join("")}<th>most energy</th><th>most latency</th>`;
   const body = rows.slice(0, MOST_TABLE_ROWS).map((row) => `<tr data-row="${row}"><td>${plain(data.names[row])}</td>`
     + columns.map((column) => `<td${end(column)}>${plain(view.text(column.key, row))}</td>`).join("") + `<td>${most("energy", row)}</td><td>${most("latency", row)}</td></tr>`);
   at("front").innerHTML = rows.length ? `<table><thead><tr>${head}</tr></thead><tbody>${body.join("")}</tbody></table>` : "";

@@ -139,7 +139,7 @@ def _front_lines(front: Front, drawn: int, listed: int) -> list[str]:
 
 
 def _assumption_lines(answer: Answer) -> list[str]:
-    assumed = "; ".join(sentence.rstrip(".") for sentence in answer.exploration.assumptions)
+    assumed = "; ".join(sentence.rstrip(".") for sentence in answer.assumptions)
     return textwrap.wrap(f"assumed: {assumed}", SUBTITLE_CHARACTERS, max_lines=4, placeholder=" …") if assumed else []
 
 

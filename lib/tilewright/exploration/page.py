@@ -158,7 +158,7 @@ def _effect(effect: Effect, front: Front) -> dict[str, Any]:
 def _words(answer: Answer) -> Iterator[str]:
     """What the comparison assumes, and which designs take no part in it."""
     exploration = answer.exploration
-    sentences = [f"Networks: {', '.join(exploration.networks)}.", *exploration.assumptions]
+    sentences = [f"Networks: {', '.join(exploration.networks)}.", *answer.assumptions]
     if len(answer.fronts) > 1:
         sentences.append("All networks: energies, latencies and EDPs are added up, an area counts once.")
     sentences += list(dict.fromkeys(f"{front.network}: {front.note}" for front in answer.fronts if front.note))

@@ -44,7 +44,7 @@ def front_table(answer: Answer) -> pandas.DataFrame:
     leading = ["network", "compared_by", "index", "design"]
     tables = [_with_objectives(front) for front in answer.fronts]
     columns = [*leading, *(key for key in columns if key not in (*leading, DOMINATED_BY))]
-    assumed = " ".join(answer.exploration.assumptions)
+    assumed = " ".join(answer.assumptions)
     return pandas.concat(tables, ignore_index=True)[columns].assign(assumes=assumed)
 
 

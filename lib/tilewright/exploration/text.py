@@ -22,7 +22,7 @@ def design_counts_line(answer: Answer) -> str:
     missing = answer.exploration.missing
     evaluated = answer.design_count - answer.excluded - missing
     parts = [f"{answer.excluded:,} excluded by constraints"] if answer.excluded else []
-    parts += [f"{missing:,} NOT EVALUATED YET, the answer is of the others"] if missing else []
+    parts += [f"{missing:,} not evaluated yet"] if missing else []
     told = f": {', '.join([*parts, f'{evaluated:,} evaluated'])}" if parts else ""
     return f"{answer.design_count:,} design{'s' * (answer.design_count != 1)}{told}"
 
@@ -86,7 +86,7 @@ def _of_some(cause: Cause, answer: Answer) -> str:
 
 
 def _assumed(answer: Answer) -> Iterator[str]:
-    yield from (f"assumed: {sentence}" for sentence in answer.exploration.assumptions)
+    yield from (f"assumed: {sentence}" for sentence in answer.assumptions)
 
 
 def _headings(keys: tuple[str, ...]) -> tuple[str, ...]:
