@@ -123,3 +123,4 @@ def test_the_figure(folder: Path, summary: dict[str, Any], artifact: ScheduleArt
     assert bars[0].total_pj == pytest.approx(summary["energy_pj"])
     texts = {text.get_text() for text in energy_breakdown_figure(view, summary).texts}
     assert {"idle leakage", "fetched from off-chip, links"} <= texts
+    assert any(text.endswith("; and further terms") for text in texts)

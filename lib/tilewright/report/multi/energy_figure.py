@@ -140,6 +140,11 @@ def _looks(bars: Sequence[EnergyBar]) -> dict[str, dict[str, Any]]:
     return looks
 
 
+def _has_further_terms(bars: Sequence[EnergyBar]) -> bool:
+    usual = {*map(words_of, READING_ORDER), TOTAL}
+    return any(part.split(", ")[0] not in usual for bar in bars for part in bar.terms_pj)
+
+
 def _figure(bars: Sequence[EnergyBar], title: str) -> Figure:
     looks = _looks(bars)
     parts = list(looks)
@@ -151,6 +156,7 @@ def _figure(bars: Sequence[EnergyBar], title: str) -> Figure:
         figure = Figure(figsize=(WIDTH_INCHES, height))
         FigureCanvasAgg(figure)
         words = "grey: in the cores; colours: data that moves, hatched in links, plain in the memories at both ends"
+        words += "; and further terms" if _has_further_terms(bars) else ""
         figure.text(0.2 / WIDTH_INCHES, 1 - 0.2 / height, title, fontsize=10, weight="bold", va="center")
         figure.text(0.2 / WIDTH_INCHES, 1 - 0.4 / height, words, fontsize=8, color=GREY, va="center")
         bottom = height - TOP_INCHES - BAR_INCHES * len(bars)
