@@ -49,6 +49,9 @@ class AxesReader:
             self.check_name(("axes", name), name)
             if entry is not None:
                 values = self._values(name, entry) if entry.choices is None else tuple(entry.choices)
+                if not values and not self.problems.has("axes", name):
+                    allowed = "`values`, `choices`, or `from` and `to` with `factor` or `step`"
+                    self.problems.at(("axes", name), "has no values", allowed=allowed)
                 found.append(Axis(name, values, self._settings(name, entry, values)))
         return tuple(found)
 
@@ -107,11 +110,7 @@ class AxesReader:
             self.problems.repeated((*path, "values"), entry.values or (), "stands in the list before")
             return tuple(dict.fromkeys(whole(entry.values)))
         given = entry.model_fields_set & set(_RANGE)
-        if not given and self.problems.has(*path):
-            return ()  # a misspelt key, most likely
         if not given:
-            allowed = "`values`, `choices`, or `from` and `to` with `factor` or `step`"
-            self.problems.at(path, "has no values", allowed=allowed)
             return ()
         for key in (key for key in ("from", "to") if key not in given):
             self.problems.at(path, f"a range needs `{key}`")

@@ -8,6 +8,7 @@ import ast
 import keyword
 import math
 import operator
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -137,7 +138,9 @@ def read_expression(written: Value) -> Expression:
     if not isinstance(written, str):
         return Expression(text, (), ast.Constant(written), isinstance(written, bool))
     try:
-        tree = ast.parse(text, mode="eval").body
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # 1if a else b
+            tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         place = f" at '{text[error.offset - 1 :][:20]}'" if isinstance(error, SyntaxError) and error.offset else ""
         raise ExpressionError(f"is no expression{place}", ALLOWED) from None

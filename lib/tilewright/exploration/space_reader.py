@@ -3,7 +3,7 @@
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,7 @@ class _Reader:
     # what designs are evaluated on ------------------------------------------------------------------------------------
 
     def _name(self) -> str:
-        if self.entry.name or "name" in self.entry.model_fields_set:
+        if self.entry.name or self.problems.has("name"):
             return self.entry.name or ""
         return self._folder_name((), Path(self.document.file).stem if self.document.file else "space")
 
@@ -163,7 +163,7 @@ class _Reader:
     def _axes(self) -> tuple[tuple[Axis, ...], tuple[tuple[int, ...], ...] | None, tuple[str, ...]]:
         """Axes, and of a design sheet the rows and the names of designs."""
         entries = self.entry.axes or {}
-        if "designs" not in self.entry.model_fields_set:
+        if self.entry.designs is None and not self.problems.has("designs"):
             if "axes" not in self.entry.model_fields_set:
                 self.problems.at((), "has neither `axes` nor `designs`")
             return self.axes.grid(entries), None, ()
@@ -286,12 +286,27 @@ class _Reader:
         try:
             accelerator = accelerator_of(document)
         except InputError as error:
-            places = dict(self._places_of(space, index, document))
-            name = space.design_name(index)
-            self.problems.found += [self._at_its_place(one, places, name) for one in error.problems]
+            self._tell_of_design(space, index, document, error.problems)
             return
         if mapping is not None and len(accelerator.cores) == 1:
             self.problems.found += check_mapping_against_core(mapping, accelerator.cores[0], str(space.mapping))
+
+    def _tell_of_design(self, space: Space, index: int, document: YamlDocument, found: Sequence[Problem]) -> None:
+        """Record what is wrong with the hardware of a design: where the file of the space sets it, or in the base."""
+        of_base = Problems(document)
+        of_base.attempt(accelerator_of, replace(document, data=space.base))
+        name, places = space.design_name(index), dict(self._places_of(space, index, document))
+        for problem in found:
+            place = next((where for path, where in places.items() if _is_within(problem.path, path)), None)
+            if place is not None:
+                file, line, where = self.document.place_of(place)
+                message = f"{problem.path} of design {name}: {problem.message}"
+                problem = replace(problem, message=message, file=file, line=line, path=where)
+            elif problem not in of_base.found:
+                problem = replace(problem, message=f"{problem.message}, in design {name}")
+            if place is None and isinstance(self.entry.accelerator, dict) and problem.file == self.document.file:
+                problem = replace(problem, path=f"accelerator.{problem.path}")
+            self.problems.found.append(problem)
 
     def _places_of(self, space: Space, index: int, document: YamlDocument) -> Iterator[tuple[str, KeyPath]]:
         """Path in the hardware file as text -> where the file of the space sets it in a design."""
@@ -300,13 +315,7 @@ class _Reader:
             if not setter.choice or values[setter.axis] == setter.choice:
                 yield document.dotted(setter.path), setter.place
 
-    def _at_its_place(self, problem: Problem, places: Mapping[str, KeyPath], design: str) -> Problem:
-        """A problem of a design where the file of the space, or that of the base, has what is wrong."""
-        for path, place in places.items():
-            if re.match(rf"{re.escape(path)}($|[.\[])", problem.path):
-                file, line, where = self.document.place_of(place)
-                message = f"{problem.path} of design {design}: {problem.message}"
-                return replace(problem, message=message, file=file, line=line, path=where)
-        if isinstance(self.entry.accelerator, dict) and problem.file == self.document.file:
-            return replace(problem, path=f"accelerator.{problem.path}")
-        return problem
+
+def _is_within(path: str, above: str) -> bool:
+    """Whether the text of a path is that of another one or goes on from there."""
+    return re.match(rf"{re.escape(above)}($|[.\[])", path) is not None

@@ -1,5 +1,6 @@
 """Expressions: Python's own arithmetic on what is allowed, and nothing else."""
 
+import contextlib
 import math
 from typing import Any
 
@@ -52,6 +53,14 @@ def test_values_are_those_of_python(text: str, numbers: tuple[float, ...]) -> No
     else:
         found = expression.value(names)
         assert (found, type(found)) == (wanted, type(wanted))
+
+
+@given(st.one_of(st.text(max_size=30), st.text(alphabet="ax019.+-*/%()<>=!,'\" andorifelsemin[]{}:_", max_size=40)))
+def test_any_text_is_computed_or_refused(text: str) -> None:
+    """Whatever is written, there is a number or text, or a reason."""
+    with contextlib.suppress(ExpressionError):
+        expression = read_expression(text)
+        assert isinstance(expression.value(dict.fromkeys(expression.names, 3)), int | float | str)
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,8 @@ def test_beside_the_designs(parts: dict[str, str], said: str, tmp_path: Path) ->
         ("{path: [name, memories.srm.size], values: [4]}", "axes.x.path[1]: 'memories.srm.size': the base has no such"),
         ("{path: 3, values: [4]}", "axes.x.path: must be a dotted path"),
         ("{path: name}", "axes.x: has no values (allowed: `values`, `choices`, or `from`"),
+        ("{path: name, from: null, to: 3, factor: 2}", "axes.x: has no values"),
+        ("{path: name, values: null}", "axes.x: has no values"),
         ("{path: name, values: []}", "axes.x.values: too few items"),
         ("{path: name, values: [4, 8, 4]}", "axes.x.values[2]: stands in the list before, got 4"),
         ("{path: name, values: [4, null]}", "axes.x.values[1]: must be a number, text, true or false"),
@@ -202,6 +204,14 @@ def test_what_is_wrong_with_the_base_is_told_there(tmp_path: Path) -> None:
     assert "seems to be a mapping file, a hardware file is needed" in str(one)
 
 
+def test_what_a_design_makes_wrong_in_the_base(tmp_path: Path) -> None:
+    """Is told with the line of the base, and the design."""
+    bits = "memories.sram.ports.r_port_1.bandwidth_max"
+    (one,) = problems_of(file_of(tmp_path, f"axes: {{bits: {{path: {bits}, values: [32]}}}}\n"))
+    assert (one.file, one.path) == (str(BASE), "memories.sram.ports.r_port_1.bandwidth_min")
+    assert one.message == "is greater than bandwidth_max (32 bits per cycle), in design it-0"
+
+
 def test_what_is_wrong_with_a_base_inside(tmp_path: Path) -> None:
     """Has the path and the line that it has in the file of the space."""
     text = "accelerator:\n  name: x\n  memories: {}\n" + 'axes: {x: {path: name, values: ["a"]}}\n'
@@ -251,6 +261,7 @@ def test_keys_that_stand_twice(tmp_path: Path) -> None:
     ("keys", "said"),
     [
         ({}, "has neither `axes` nor `designs`"),
+        ({"designs": None, "name": None}, "has neither `axes` nor `designs`"),
         (
             {"axes": {f"a{n}": {"from": 1, "to": 1000, "step": 1} for n in range(3)}},
             "1,000,000,000 designs are too many",
@@ -259,7 +270,7 @@ def test_keys_that_stand_twice(tmp_path: Path) -> None:
 )
 def test_numbers_of_designs(keys: dict[str, Any], said: str) -> None:
     """None, and more than can be counted."""
-    laws = {"memories.sram.r_cost": "a0 + a1 + a2"} if keys else {}
+    laws = {"memories.sram.r_cost": "a0 + a1 + a2"} if "axes" in keys else {}
     with pytest.raises(InputError) as raised:
         read_space({"accelerator": str(BASE), "networks": [str(NETWORK)], "laws": laws} | keys)
     assert said in str(raised.value)
