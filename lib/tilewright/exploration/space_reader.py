@@ -274,6 +274,8 @@ class _Reader:
     def _check_first_design(self, space: Space) -> None:
         """Record what is wrong with the first design that is allowed, with its core and the mapping file."""
         mapping = self.problems.attempt(read_mapping, space.mapping) if space.mapping else None
+        if mapping is not None and any(entry.spatial_mapping for entry in mapping.entries):
+            self._notice_fixed_arrays()
         index = space.first_allowed()
         if index is None:
             first = space.design(0)
@@ -290,6 +292,14 @@ class _Reader:
             return
         if mapping is not None and len(accelerator.cores) == 1:
             self.problems.found += check_mapping_against_core(mapping, accelerator.cores[0], str(space.mapping))
+
+    def _notice_fixed_arrays(self) -> None:
+        """Tell that arrays vary, though loops are unrolled over them by given factors."""
+        setter = next((one for one in self.axes.setters if one.path[0] == "operational_array"), None)
+        if setter is not None:
+            where = self.document.dotted(setter.place)
+            message = f"gives spatial mappings, whose factors larger arrays leave unused; {where} may set such arrays"
+            self.problems.notice(("mapping",), message)
 
     def _tell_of_design(self, space: Space, index: int, document: YamlDocument, found: Sequence[Problem]) -> None:
         """Record what is wrong with the hardware of a design: where the file of the space sets it, or in the base."""

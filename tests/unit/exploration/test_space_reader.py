@@ -229,6 +229,23 @@ def test_the_mapping_is_read_too(tmp_path: Path) -> None:
     assert "core systolic has no such array dimension, got 'D7'" in str(one)
 
 
+def test_a_fixed_mapping_of_arrays_that_vary(tmp_path: Path) -> None:
+    """Is noted: larger arrays would stay as empty as small ones."""
+    text = "- {name: default, spatial_mapping: {D1: ['K, 4']}}\n"
+    (tmp_path / "map.yaml").write_text(text)
+    notices: list[str] = []
+    path = file_of(tmp_path, text_with(mapping="map.yaml"))
+    read_space(path, notices)
+    assert notices == [
+        f"{path}:4 mapping: gives spatial mappings, whose factors larger arrays leave unused; "
+        "axes.rows.path may set such arrays"
+    ]
+    (tmp_path / "map.yaml").write_text("- {name: default}\n")
+    notices.clear()
+    read_space(path, notices)
+    assert notices == []
+
+
 def test_everything_at_once(tmp_path: Path) -> None:
     """One reading of the message is enough to mend the file; in the order of lines."""
     text = f"""
