@@ -6,18 +6,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import KeyPath, count_of
 from tilewright.exploration.laws import Expression, ExpressionError, Value
 from tilewright.hardware.dotted_paths import with_values
 from tilewright.search.options import SearchOptions
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 __all__ = ["RESULTS", "Axis", "Design", "Formula", "Law", "Network", "Space", "Value"]
 RESULTS = ("energy_pj", "latency_cycles", "edp_pj_cycles", "area_mm2")
 """What is known of a design and a network after evaluation: constraints and objectives name them."""
 MOST_KEPT = 2**16
 """Values of a formula that are kept, rather than computed for each design."""
+_TRIED = 1000
+"""Designs that are looked at one by one before all are counted."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +168,8 @@ class Space:
         """Designs that meet all constraints before evaluation and whose laws can be computed."""
         if self.rows is not None:
             return sum(map(self._is_allowed, self.rows))
-        return self._allowed_combinations()
+        allowed = self._allowed_combinations()
+        return int(allowed.sum()) * (len(self) // allowed.size)
 
     def size_text(self) -> str:
         """How many designs there are, for people to read before anything is evaluated."""
@@ -172,7 +179,16 @@ class Space:
 
     def first_allowed(self) -> int | None:
         """The index of the first of those; None if there is none."""
-        return next((index for index in range(len(self)) if self._is_allowed(self._positions(index))), None)
+        tried = len(self) if self.rows is not None else min(len(self), _TRIED)
+        found = next((index for index in range(tried) if self._is_allowed(self._positions(index))), None)
+        if found is not None or tried == len(self):
+            return found
+        import numpy as np
+
+        allowed = self._allowed_combinations()
+        # Of the designs that it stands for the first one has the first value of every axis without conditions.
+        positions = np.unravel_index(int(allowed.argmax()), allowed.shape)
+        return int(np.ravel_multi_index(positions, self._sizes)) if allowed.any() else None
 
     @cached_property
     def _sizes(self) -> tuple[int, ...]:
@@ -255,8 +271,11 @@ class Space:
     def _is_allowed(self, positions: Sequence[int]) -> bool:
         return all(self._holds(formula, is_constraint, positions) for formula, is_constraint in self._conditions())
 
-    def _allowed_combinations(self) -> int:
-        """Each condition is computed for the axes that it depends on alone, and the others are multiplied out."""
+    def _allowed_combinations(self) -> "NDArray[np.bool_]":
+        """Which combinations of values are allowed; axes without conditions have one place, which stands for all.
+
+        Each condition is computed for the axes that it depends on alone.
+        """
         import numpy as np  # the rules of the pipeline read spaces too
 
         used = {axis for formula, _ in self._conditions() for axis in formula.axes}
@@ -265,7 +284,7 @@ class Space:
             ranges = [range(size if axis in formula.axes else 1) for axis, size in enumerate(self._sizes)]
             held = [self._holds(formula, is_constraint, positions) for positions in itertools.product(*ranges)]
             allowed &= np.array(held, bool).reshape([len(places) for places in ranges])
-        return int(allowed.sum()) * math.prod(size for axis, size in enumerate(self._sizes) if axis not in used)
+        return allowed
 
 
 def _as_written(value: Value) -> Value:

@@ -251,9 +251,13 @@ def test_several_cores_can_be_read() -> None:
 def test_a_space_of_a_million_designs_is_read_at_once() -> None:
     """Nothing is made for each design; conditions are counted over the axes that they name."""
     axes = {f"a{place}": {"from": 1, "to": 10, "step": 1} for place in range(6)}
-    names = " + ".join(axes)
-    space = space_of(axes=axes, laws={SIZE: f"8192 * ({names})"}, constraints=["a0 + a1 <= 10", "a5 * a0 != 10"])
+    laws = {SIZE: "8192 * (a0 + a1 + a2)", "memories.sram.r_cost": "a3 + a4 + a5"}
+    space = space_of(axes=axes, laws=laws, constraints=["a0 + a1 <= 10", "a5 * a0 != 10"])
     assert len(space) == 10**6
     assert space.first_allowed() == 0
+    late = space_of(axes=axes, laws=laws, constraints=["a0 * a3 >= 50", "a4 != 1"])
+    first = late.first_allowed()
+    assert first is not None
+    assert late.design(first).values == {"a0": 5, "a1": 1, "a2": 1, "a3": 10, "a4": 2, "a5": 1}
     assert space.design(10**6 - 1).excluded_by == "a0 + a1 <= 10"
     assert space.design(123456).values == {f"a{place}": place + 2 for place in range(6)}
