@@ -1,7 +1,7 @@
 """Figures of a space of designs: the front of each network, and what follows from the values of each axis."""
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ import pandas
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from tilewright.exploration.answer import Answer, Effect, effects, known_measures, values_text
 from tilewright.exploration.front import ON_FRONT, Front, spread
@@ -131,6 +130,8 @@ def _front_lines(front: Front, drawn: int, listed: int) -> list[str]:
     lines = [f"{front_line(front)}; filled: on the front; line: the front in these two alone"]
     if "area_mm2" in front.objectives[2:]:
         lines[0] += "; size: area"
+    if len(front.compared) < len(front.rows):
+        lines[0] += "; cross: constraint not met"
     if drawn < len(front.rows):
         lines.append(f"drawn: {drawn:,} of {len(front.rows):,} designs, the front and a random sample of the others")
     if listed < len(front.members):
@@ -139,13 +140,15 @@ def _front_lines(front: Front, drawn: int, listed: int) -> list[str]:
 
 
 def _assumption_lines(answer: Answer) -> list[str]:
-    assumed = "; ".join(sentence.rstrip(".") for sentence in answer.assumptions)
+    assumed = " ".join(f"{sentence.rstrip('.')}." for sentence in answer.assumptions)
     return textwrap.wrap(f"assumed: {assumed}", SUBTITLE_CHARACTERS, max_lines=4, placeholder=" …") if assumed else []
 
 
 def _draw_points(axes: Axes, front: Front, drawn: pandas.DataFrame, x_key: str, y_key: str) -> None:
     x, y = (drawn[key].to_numpy() / _unit(drawn, key)[0] for key in (x_key, y_key))
     scale_axes(axes, x, y)
+    _fit_linear(axes.get_xscale(), axes.set_xlim, x)
+    _fit_linear(axes.get_yscale(), axes.set_ylim, y)
     is_front, is_met = drawn[ON_FRONT].to_numpy(), (drawn["unmet"] == "").to_numpy()
     many = len(drawn) > MANY_POINTS
     sizes = _sizes(front, drawn, drawn)
@@ -164,9 +167,13 @@ def _draw_points(axes: Axes, front: Front, drawn: pandas.DataFrame, x_key: str, 
     axes.set_xlabel(f"{MEASURES[x_key].words} [{_unit(drawn, x_key)[1]}]")
     axes.set_ylabel(f"{MEASURES[y_key].words} [{_unit(drawn, y_key)[1]}]")
     axes.grid(linewidth=0.4, color="#cccccc", which="both")
-    if not is_met.all():
-        cross = Line2D([], [], linestyle="none", marker="x", color=OTHER_COLOUR, label="constraint not met")
-        axes.legend(handles=[cross], loc="upper right", fontsize=7.5, frameon=False)
+
+
+def _fit_linear(scale: str, set_limits: Callable[[float, float], Any], values: np.ndarray) -> None:
+    """Many designs differ by little: a linear axis has the room of its values, and does not begin at 0."""
+    least, most = float(values.min()), float(values.max())
+    if scale == "linear" and least < most:
+        set_limits(least - 0.06 * (most - least), most + 0.1 * (most - least))
 
 
 def _unit(drawn: pandas.DataFrame, key: str) -> Unit:
@@ -226,7 +233,7 @@ def _draw_effect(axes: Axes, effect: Effect, key: str) -> None:
     )
     for kind, style in styles:
         axes.plot(x, table[f"{kind}_{key}"].to_numpy() / scale, linewidth=1.2, **style)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, table[f"median_{key}"].max() / scale * 1.1 or 1)
     axes.set_ylabel(f"{MEASURES[key].words} [{unit}]")
     axes.set_xlabel(textwrap.shorten(effect.axis, 30, placeholder="…"))
     axes.grid(axis="y", linewidth=0.4, color="#cccccc")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas
@@ -35,12 +36,12 @@ class Front:
     (the first design on the front that does; '' also where it is not compared as it does not meet a constraint),
     `largest_energy_term` and `largest_latency_part`."""
 
-    @property
+    @cached_property
     def compared(self) -> pandas.DataFrame:
         """The designs that meet all constraints."""
         return self.rows[self.rows["unmet"] == ""]
 
-    @property
+    @cached_property
     def members(self) -> pandas.DataFrame:
         """The designs on the front, the best in the first objective first, equal ones by index."""
         return self.rows[self.rows[ON_FRONT]].sort_values([*self.objectives, "index"], kind="stable")
