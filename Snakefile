@@ -20,6 +20,7 @@ include: "workflow/rules/multi_common.smk"
 include: "workflow/rules/multi.smk"
 include: "workflow/rules/summary.smk"
 include: "workflow/rules/pareto.smk"
+include: "workflow/rules/explore.smk"
 
 
 rule all:
@@ -30,5 +31,6 @@ rule all:
         ARTIFACTS,
         SINGLE_TARGETS,
         MULTI_TARGETS,
+        SPACE_TARGETS,
     message:
         "everything is made"

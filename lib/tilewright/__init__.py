@@ -44,6 +44,7 @@ _HOMES = {
     "tilewright.cli.summarize": ("summarize",),
     "tilewright.cli.pareto": ("pareto",),
     "tilewright.cli.draw": ("draw",),
+    "tilewright.cli.explore": ("explore",),
     "tilewright.cli.vary": ("vary",),
     "tilewright.cli.export": ("export",),
     "tilewright.cli.list_options": ("options",),

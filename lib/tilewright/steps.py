@@ -11,6 +11,8 @@ SINGLE, MULTI = "single", "multi"
 """The flows, and the folders of their runs."""
 NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9_.+-]*"
 """Names of runs, files and designs: they become folders of results. The rules constrain their wildcards with it."""
+SPACE = "space"
+"""The folder of explorations."""
 ACCELERATOR, CORE, WORKLOAD, COVERAGE, MAPPING = (
     *("accelerator.json", "core/{core}.json", "workload.json", "coverage.json", "mapping.json"),
 )
@@ -87,6 +89,13 @@ STEPS = {
         _MULTI,
         tuple(f"{REPORT}/{name}" for name in _MULTI_FIGURES),
         (*_GRAPH, _TABLES, GENERATIONS, PARETO, SCHEDULE, SUMMARY),
+    ),
+    "explore": Step("explore", f"{SPACE}/{{space}}", ("shards/{shard}.parquet",)),
+    "answer": Step(
+        "explore",
+        f"{SPACE}/{{space}}",
+        ("space.csv", "space.parquet", "front.csv", "front.parquet", "explore.html"),
+        ("shards/{shard}.parquet",),
     ),
     "draw": Step("draw", "hardware/{hardware}", ("hierarchy.svg", "system.svg"), (ACCELERATOR,)),
     "pareto": Step("pareto", ".", ("pareto.csv", "pareto/{workload}.svg")),

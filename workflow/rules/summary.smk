@@ -10,7 +10,8 @@ FOLDERS = [
     *expand(f"{RESULTS}/single/{{run}}", run=RUNS),
     *expand(f"{RESULTS}/multi/{{run}}", run=REPORTED_MULTI_RUNS),
 ]
-ACROSS_RUNS = [
+# A configuration of design spaces alone has no runs to compare.
+ACROSS_RUNS = (RUNS or MULTI_RUNS) and [
     "<results>/summary.csv",
     "<results>/summary.parquet",
     "<results>/pareto.csv",

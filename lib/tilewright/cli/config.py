@@ -12,6 +12,7 @@ from typing import Any
 
 from tilewright.cli.config_files import (
     DESCRIPTIONS,
+    SPACE,
     Globs,
     expand_choices,
     expand_run,
@@ -36,8 +37,10 @@ from tilewright.search.options import CoreSearchOptions
 from tilewright.steps import MULTI, NAME_PATTERN, SINGLE
 from tilewright.yamlfile import YamlDocument, load_yaml
 
+SPACES = "spaces"
+"""The key that names design spaces."""
 RUN_KEYS = ("flow", *DESCRIPTIONS, *KEYS, "pipeline")
-TOP_KEYS = ("runs", "sweeps", KEY, *NETWORK_KEYS, *KEYS, "pipeline")
+TOP_KEYS = ("runs", "sweeps", SPACES, KEY, *NETWORK_KEYS, *KEYS, "pipeline")
 _VALUES_THAT_ARE_LISTS = ("pipeline", *(key for key, parameter in KEYS.items() if parameter.takes_list))
 
 
@@ -77,12 +80,13 @@ class _Reader:
                     self._note("two runs have this name", path, value=repr(found.name))
                 elif found:
                     runs[found.name] = found
-        if not runs and not self.problems:
-            self._note("no runs: give at least one entry under runs or sweeps", ())
+        spaces = self._spaces(config.get(SPACES))
+        if not runs and not spaces and not self.problems:
+            self._note("no runs: give at least one entry under runs, sweeps or spaces", ())
         arguments = network_arguments(config, tuple(self.files["workload"]), self._note)
         files = [document.file for document in self.documents]
         results = results_folder(files, config.get(KEY), self._note)
-        return Plan(tuple(runs.values()), self.files, arguments, results, logs_folder(results))
+        return Plan(tuple(runs.values()), self.files, arguments, results, logs_folder(results), spaces)
 
     def _entries(self, config: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], str, dict[str, Any]]]:
         for section in ("runs", "sweeps"):
@@ -103,6 +107,37 @@ class _Reader:
                 else:
                     found = expand_sweep(expand_choices(known, globs))
                 yield from ((path, run_name, combination) for run_name, combination in found)
+
+    def _spaces(self, given: Any) -> dict[str, str]:
+        """Name -> file of the design spaces."""
+        if given is None:
+            return {}
+        if not isinstance(given, list) or not all(isinstance(value, str) and value for value in given):
+            self._note("must be a list of names or paths", (SPACES,), value=repr(given)[:40])
+            return {}
+        found: dict[str, str] = {}
+        for value in given:
+            file = find_file(SPACE, value)
+            name = name_of(SPACE, file.name)
+            if not file.is_file():
+                place, known = known_files(SPACE, value)
+                near = nearest_name(value, known)
+                self._note(f"no such {SPACE} file in {place}", (SPACES,), value=repr(value), nearest=near)
+            elif not re.fullmatch(NAME_PATTERN, name):
+                self._note("not a name for a file", (SPACES,), value=repr(name), allowed="letters, digits, _ . + -")
+            elif found.setdefault(name, str(file)) != str(file):
+                self._note(f"two files of the same name, {found[name]} and {file}: rename one", (SPACES,))
+            else:
+                self._check_space(file)
+        return found
+
+    def _check_space(self, file: Path) -> None:
+        from tilewright.exploration.space_reader import read_space  # for configurations that have spaces alone
+
+        try:
+            read_space(file)
+        except InputError as error:
+            self.problems += [problem for problem in error.problems if problem not in self.problems]
 
     def _globs(self, path: tuple[str, ...], entry: Mapping[str, Any]) -> Globs | None:
         """What the globs of a run or sweep stand for; None where nothing matches one, which is noted."""

@@ -18,24 +18,28 @@ DESCRIPTIONS: dict[str, tuple[str, ...]] = {
     "mapping": (".yaml", ".yml"),
 }
 """Kind of file that a run names -> suffixes tried for a bare name in config/<kind>/."""
+SPACE = "space"
+"""The kind of the files of design spaces."""
+SUFFIXES = {**DESCRIPTIONS, SPACE: (".yaml", ".yml")}
+"""The same of all files that a configuration names."""
 
 
 def find_file(kind: str, value: str) -> Path:
     """The file that a run names: a path as it is, a name in config/<kind>/ with the first suffix that exists."""
-    if value.endswith(DESCRIPTIONS[kind]):
+    if value.endswith(SUFFIXES[kind]):
         return Path(value)
-    candidates = [Path("config") / kind / f"{value}{suffix}" for suffix in DESCRIPTIONS[kind]]
+    candidates = [Path("config") / kind / f"{value}{suffix}" for suffix in SUFFIXES[kind]]
     return next((path for path in (*candidates, Path(value)) if path.is_file()), candidates[0])
 
 
 def known_files(kind: str, value: str) -> tuple[Path, list[str]]:
     """Where a file was looked for, and what it could have been called."""
-    if value.endswith(DESCRIPTIONS[kind]):
+    if value.endswith(SUFFIXES[kind]):
         place = Path(value).parent
         files = place.glob("*") if place.is_dir() else []
-        return place, sorted(str(path) for path in files if path.suffix in DESCRIPTIONS[kind])
+        return place, sorted(str(path) for path in files if path.suffix in SUFFIXES[kind])
     place = Path("config") / kind
-    files = (path for path in place.rglob("*") if path.suffix in DESCRIPTIONS[kind])
+    files = (path for path in place.rglob("*") if path.suffix in SUFFIXES[kind])
     return place, sorted(path.relative_to(place).with_name(name_of(kind, path.name)).as_posix() for path in files)
 
 
@@ -59,7 +63,7 @@ def mapping_for(hardware: str) -> str:
 def name_of(kind: str, value: str) -> str:
     """The name of a file of a kind: without folder and suffix. Other dots belong to the name: tpu_like.v2."""
     name = Path(value).name
-    suffix = next((suffix for suffix in DESCRIPTIONS[kind] if name.endswith(suffix)), "")
+    suffix = next((suffix for suffix in SUFFIXES[kind] if name.endswith(suffix)), "")
     return name.removesuffix(suffix)
 
 

@@ -101,6 +101,8 @@ class Plan:
     """Folder of the results, relative to the project."""
     logs: Path
     """Folder of the logs of the jobs."""
+    spaces: Mapping[str, str] = field(default_factory=dict)
+    """Name of a design space -> its file."""
 
     @property
     def runs(self) -> tuple[Run, ...]:

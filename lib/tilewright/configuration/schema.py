@@ -40,12 +40,19 @@ def config_schema() -> dict[str, Any]:
         )
     )
     network = {key: {"type": ["object", "null"], "description": words} for key, words in _NETWORK.items()}
+    spaces = {
+        "spaces": {
+            "type": ["array", "null"],
+            "items": {"type": "string"},
+            "description": "Design spaces to explore: paths, or names in config/space/.",
+        }
+    }
     results = {"results_dir": {"type": "string", "description": "Folder of the results, relative to the project."}}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **_OPEN,
         "additionalProperties": False,
-        "properties": {"runs": runs, "sweeps": sweeps, **results, **network, **keys, "pipeline": pipeline},
+        "properties": {"runs": runs, "sweeps": sweeps, **spaces, **results, **network, **keys, "pipeline": pipeline},
         "title": "Configuration",
         "description": "What `make run` computes. Keys of runs at the top are defaults of all runs.",
     }

@@ -6,7 +6,7 @@ evaluation of each best mapping for the parts of its energy and latency, on whic
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -16,6 +16,7 @@ from tilewright.cost.breakdown import latency_terms
 from tilewright.cost.energy_terms import energy_term_names
 from tilewright.cost.ledger import LATENCY_TERMS
 from tilewright.errors import InputError, MappingError, NothingFitsError
+from tilewright.exploration.results import INFEASIBLE, INVALID, OK
 from tilewright.hardware.core import Accelerator, Core
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import core_area
@@ -41,9 +42,6 @@ NO_MAPPING: tuple[dict[str, Any], ...] = ({"name": "default"},)
 REMEMBERED_LAYERS = 1024
 """Layers on cores of which the costs are kept for designs that differ in what does not concern the layer."""
 
-OK, INFEASIBLE, INVALID = "ok", "infeasible", "invalid"
-"""A design has results; or no mapping of a layer fits it; or it is no accelerator, or none for this network."""
-
 
 @dataclass(frozen=True)
 class DesignCost:
@@ -54,11 +52,11 @@ class DesignCost:
     energy_pj: float = np.nan
     latency_cycles: float = np.nan
     area_mm2: float = np.nan
-    energy_terms_pj: Mapping[str, float] | None = None
+    energy_terms_pj: Mapping[str, float] = field(default_factory=dict)
     """By term of the ledger."""
-    memory_energy_pj: Mapping[str, float] | None = None
+    memory_energy_pj: Mapping[str, float] = field(default_factory=dict)
     """By memory of the core; together the term of accesses."""
-    latency_terms_cycles: Mapping[str, float] | None = None
+    latency_terms_cycles: Mapping[str, float] = field(default_factory=dict)
     """By part of the latency."""
 
 

@@ -1,0 +1,173 @@
+"""`tilewright explore`: what all designs of a space cost, and which of them are worth it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tilewright.artifacts.canonical import FilePath, make_folder
+from tilewright.cli.main import InterruptedRunError
+from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, keep_font_cache_here
+from tilewright.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    import pandas
+
+    from tilewright.exploration.answer import Answer
+    from tilewright.exploration.space import Space
+
+PAGE, CSV = "explore.html", "space.csv"
+
+
+@click.command()
+@click.argument("space", type=FILE)
+@click.option("-o", "--output", type=FILE, help="Folder for shards, tables, figures and the page.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes; never changes a result."
+)
+@click.option("--shard", type=click.IntRange(min=0), help="Make this shard alone and no answer, as a job of a cluster.")
+@click.option("--gather", is_flag=True, help="Make no shard, and the answer of those that are there.")
+@common_options
+def command(
+    space: Path,
+    output: Path | None,
+    jobs: int,
+    shard: int | None,
+    gather: bool,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Evaluate every design of the file SPACE on its networks, and say which no other beats.
+
+    What a design costs is to the last bit what `tilewright map` says of it. Shards that are there and up to date are
+    not made again; an interruption keeps those that are finished. A design that fits no layer, or that is no
+    accelerator, is a row of the table with the reason.
+
+    Example: tilewright explore config/space/edge_sram.yaml -o results/space/edge_sram --jobs 2
+    """
+    from tilewright.exploration.space_reader import read_space
+    from tilewright.exploration.text import answer_text
+
+    read = read_space(space)
+    if not as_json and shard is None and not gather:
+        click.echo(_told_before(read))
+    answer = _explored(space, read, output, jobs, shard, gather, show_progress=not as_json)
+    if answer is None:
+        return
+    if as_json:
+        rows = answer.overall.members.to_dict("records")
+        echo_json([{key: None if value != value else value for key, value in row.items()} for row in rows])
+        return
+    click.echo(answer_text(answer))
+    if output:
+        click.echo(f"{output / PAGE}  {output / CSV}")
+
+
+def explore(
+    space: "FilePath | dict[str, Any]",
+    output: FilePath | None = None,
+    jobs: int = 1,
+    shard: int | None = None,
+    gather: bool = False,
+) -> "pandas.DataFrame":
+    """What every design of a space costs on each of its networks: a row for each, with `on_front`.
+
+    `space` is a file or the same as a dict. With `output` a folder of shards, tables, figures and a page; `shard` makes
+    that shard alone, `gather` only the answer of those that are there. Raises InputError with everything that is wrong
+    with the space, its networks or its mapping.
+    """
+    from tilewright.exploration.space_reader import read_space
+    from tilewright.exploration.tables import space_table
+
+    source = space if isinstance(space, dict) else Path(space)
+    answer = _explored(source, read_space(source), None if output is None else Path(output), jobs, shard, gather)
+    if answer is None:
+        import pandas
+
+        return pandas.DataFrame()
+    return space_table(answer)
+
+
+def _explored(
+    source: "Path | dict[str, Any]",
+    space: "Space",
+    output: Path | None,
+    jobs: int,
+    shard: int | None,
+    gather: bool,
+    show_progress: bool = False,
+) -> "Answer | None":
+    """The answer, which is also written into a folder; None where only a shard is made."""
+    from tilewright.exploration import explore as engine
+    from tilewright.exploration.answer import answer_of
+    from tilewright.exploration.shard_plan import shards_of
+
+    _check_shard(space, output, shard, gather)
+    with _progress(space, shard, show_progress and not gather) as advance:
+        if output is None:
+            return answer_of(engine.explored(source, space, jobs, advance))
+        try:
+            if not gather:
+                engine.complete(source, space, output, jobs, advance, shard)
+        except KeyboardInterrupt as error:
+            raise InterruptedRunError(f"finished shards are kept in {output / engine.SHARDS}") from error
+    if shard is not None:
+        return None
+    exploration, missing = engine.gathered(space, output)
+    if missing:
+        names = ", ".join(str(one.number) for one in missing[:10]) + (", ..." if len(missing) > 10 else "")
+        echo_notices([f"{len(missing)} of {len(shards_of(space))} shards are missing or out of date: {names}"])
+    answer = answer_of(exploration)
+    _write(answer, output)
+    return answer
+
+
+def _check_shard(space: "Space", output: Path | None, shard: int | None, gather: bool) -> None:
+    """Raises InputError for options that do not go together, and for a shard that there is not."""
+    from tilewright.exploration.shard_plan import shards_of
+
+    problems = []
+    if (shard is not None or gather) and output is None:
+        problems.append(Problem("the option is needed to make or gather shards", path="-o"))
+    if shard is not None and gather:
+        problems.append(Problem("either makes a shard or gathers them", path="--shard, --gather"))
+    count = len(shards_of(space))
+    if shard is not None and shard >= count:
+        problems.append(Problem("no such shard", path="--shard", value=str(shard), allowed=f"0 to {count - 1}"))
+    if problems:
+        raise InputError(problems)
+
+
+def _told_before(space: "Space") -> str:
+    """How many designs there are, before anything runs."""
+    from tilewright.exploration.shard_plan import shards_of
+
+    allowed = space.count_allowed()
+    networks = ", ".join(network.name for network in space.networks)
+    shards = len(shards_of(space))
+    return (
+        f"{space.name}: {len(space):,} designs, {allowed:,} to evaluate on {networks};"
+        f" {shards:,} shard{'s' if shards > 1 else ''}"
+    )
+
+
+def _progress(space: "Space", shard: int | None, shown: bool) -> Any:
+    """Progress over designs."""
+    from tilewright.exploration.shard_plan import shards_of
+    from tilewright.search.progress import search_progress
+
+    total = len(space) if shard is None else shards_of(space)[shard].end - shards_of(space)[shard].first
+    return search_progress(total, space.name, shown, unit="designs", least=1)
+
+
+def _write(answer: "Answer", output: Path) -> None:
+    """Tables, figures and the page."""
+    from tilewright.exploration.figures import write_figures
+    from tilewright.exploration.page import write_page
+    from tilewright.exploration.tables import write_tables
+
+    make_folder(output)
+    keep_font_cache_here()
+    write_tables(answer, output)
+    write_figures(answer, output)
+    write_page(answer, output / PAGE)

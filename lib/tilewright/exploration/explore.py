@@ -1,0 +1,221 @@
+"""Exploring a space: the shards that are missing or out of date are made, in one process or in several, and the answer
+is drawn from all there are.
+"""
+
+import collections
+import contextlib
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas
+
+from tilewright.artifacts.canonical import make_folder
+from tilewright.exploration.results import MEASURES, OK, Exploration
+from tilewright.exploration.shard import (
+    Row,
+    ShardContent,
+    ShardMaker,
+    content_of,
+    digest_in,
+    read_shards,
+    write_shard,
+)
+from tilewright.exploration.shard_plan import Shard, ShardDigests, shards_of
+from tilewright.exploration.space import Space
+from tilewright.exploration.space_reader import read_space
+
+SHARDS = "shards"
+"""Folder of the shards, in that of an exploration."""
+BLOCK_DESIGNS = 20
+"""Designs that a process evaluates between two reports."""
+Advance = Callable[[int], None]
+SpaceSource = str | Path | dict[str, Any]
+Found = list[tuple[list[Row], str]]
+
+
+@dataclass(frozen=True)
+class ShardStates:
+    """The shards of a space in a folder."""
+
+    fresh: tuple[Shard, ...]
+    missing: tuple[Shard, ...]
+    """Not there, or made of something else than the space says now."""
+    digests: dict[int, str]
+    """Shard number -> digest of what it is made of now."""
+
+
+def shard_states(space: Space, digests: ShardDigests, folder: Path) -> ShardStates:
+    """Which shards there are."""
+    shards = shards_of(space)
+    wanted = {shard.number: digests.of(shard) for shard in shards}
+    is_fresh = {shard.number: digest_in(folder / SHARDS / shard.file_name) == wanted[shard.number] for shard in shards}
+    return ShardStates(
+        tuple(shard for shard in shards if is_fresh[shard.number]),
+        tuple(shard for shard in shards if not is_fresh[shard.number]),
+        wanted,
+    )
+
+
+def make_shards(
+    source: SpaceSource, space: Space, shards: Sequence[Shard], jobs: int, advance: Advance
+) -> Iterator[tuple[Shard, ShardContent]]:
+    """Evaluate shards, in their order; `advance` is told designs as they are done. Results do not depend on `jobs`."""
+    blocks = [
+        range(first, min(first + BLOCK_DESIGNS, shard.end))
+        for shard in shards
+        for first in range(shard.first, shard.end, BLOCK_DESIGNS)
+    ]
+    with _evaluating(source, space, blocks, jobs) as results:
+        found = iter(results)
+        for shard in shards:
+            designs: Found = []
+            while len(designs) < shard.end - shard.first:
+                block = next(found)
+                advance(len(block))
+                designs += block
+            yield shard, content_of(space, designs)
+
+
+def complete(
+    source: SpaceSource, space: Space, folder: Path, jobs: int, advance: Advance, only: int | None = None
+) -> None:
+    """Make the shards of a folder that are missing or out of date, or `only` one; each is kept as soon as it is done.
+
+    Files of shards that the space does not have any more go.
+    """
+    digests = ShardDigests(space)
+    states = shard_states(space, digests, folder)
+    wanted = [shard for shard in states.missing if only in (None, shard.number)]
+    make_folder(folder / SHARDS)
+    if only is None:
+        names = {shard.file_name for shard in shards_of(space)}
+        for path in (folder / SHARDS).glob("*.parquet"):
+            if path.name not in names:
+                path.unlink()
+    advance(sum(shard.end - shard.first for shard in states.fresh if only in (None, shard.number)))
+    for shard, content in make_shards(source, space, wanted, jobs, advance):
+        write_shard(folder / SHARDS / shard.file_name, content, states.digests[shard.number], digests.made_of)
+
+
+def gathered(space: Space, folder: Path) -> tuple[Exploration, tuple[Shard, ...]]:
+    """The exploration of all shards that are there and up to date, and those that are not."""
+    states = shard_states(space, ShardDigests(space), folder)
+    content = read_shards([folder / SHARDS / shard.file_name for shard in states.fresh])
+    return exploration_of(space, content), states.missing
+
+
+def explored(source: SpaceSource, space: Space, jobs: int, advance: Advance) -> Exploration:
+    """The exploration of a space without any files."""
+    contents = [content for _, content in make_shards(source, space, shards_of(space), jobs, advance)]
+    excluded: dict[str, int] = {}
+    for content in contents:
+        for constraint, count in content.excluded.items():
+            excluded[constraint] = excluded.get(constraint, 0) + count
+    filled = [content.table for content in contents if len(content.table)] or [contents[0].table]
+    return exploration_of(space, ShardContent(pandas.concat(filled, ignore_index=True), excluded))
+
+
+def exploration_of(space: Space, content: ShardContent) -> Exploration:
+    """The results of a space with the constraints on them."""
+    table = content.table
+    if "network" not in table.columns:
+        table = content_of(space, []).table
+    return Exploration(
+        space.name,
+        tuple(axis.name for axis in space.axes),
+        tuple(name for name in space.value_names if name not in {axis.name for axis in space.axes}),
+        space.objectives,
+        tuple(network.name for network in space.networks),
+        assumptions(space),
+        table.assign(unmet=list(_unmet(space, table))),
+        dict(sorted(content.excluded.items())),
+    )
+
+
+def assumptions(space: Space) -> tuple[str, ...]:
+    """What a comparison of the designs takes for granted, in sentences."""
+    options = space.options
+    mapping = "" if space.mapping is None else " with what the mapping file fixes"
+    engine = options.temporal_mapping_search_engine
+    how = {
+        "loma": f"all orders of at most {options.lpf_limit} loops"
+        if options.lpf_limit
+        else "all orders of all loop prime factors",
+        "salsa": f"simulated annealing, {options.salsa_restarts} x {options.salsa_iteration_number} steps",
+        "exact": f"the exact search, {options.allocation} allocation",
+    }[engine]
+    kept = (
+        "Between layers data stay in the lowest memory that has room for them."
+        if options.exploit_data_locality
+        else "Every layer takes its data from the topmost memory and leaves them there."
+    )
+    return (
+        f"Model profile {options.model}: energies and areas are those of the hardware file and of its laws.",
+        f"For each layer the mapping of least {options.objective} that {engine} finds ({how}){mapping};"
+        f" {options.nb_spatial_mappings_generated or 'all'} spatial mappings are tried where they are open.",
+        kept,
+        "Layers run one after another; a network is the sum of its layers.",
+    )
+
+
+def _unmet(space: Space, table: pandas.DataFrame) -> Iterator[str]:
+    """For each row the constraint on results that it does not meet; '' where it has no results."""
+    if not space.constraints_after:
+        yield from ("" for _ in range(len(table)))
+        return
+    names = space.value_names
+    for row in table.to_dict("records"):
+        if row["status"] != OK:
+            yield ""
+            continue
+        results = {key: row[key] for key in MEASURES if row[key] == row[key]}
+        yield space.unmet({name: row[name] for name in names}, results)
+
+
+# evaluating in several processes --------------------------------------------------------------------------------------
+
+_maker: ShardMaker | None = None
+"""Of a worker process."""
+
+
+@contextlib.contextmanager
+def _evaluating(source: SpaceSource, space: Space, blocks: Sequence[range], jobs: int) -> Iterator[Iterator[Found]]:
+    """The results of blocks of designs in their order, from this process or from `jobs` others."""
+    if min(jobs, len(blocks)) <= 1:
+        maker = ShardMaker(space)
+        yield (list(maker.rows(block)) for block in blocks)
+        return
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(min(jobs, len(blocks)), context, _start_worker, (source,))
+    try:
+        yield _in_order(pool, blocks, 2 * jobs)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _in_order(pool: ProcessPoolExecutor, blocks: Sequence[range], ahead: int) -> Iterator[Found]:
+    """The results; only so many blocks ahead are asked for that an interruption ends soon."""
+    waiting: collections.deque[Future[Found]] = collections.deque()
+    for block in blocks:
+        waiting.append(pool.submit(_evaluate, block))
+        if len(waiting) > ahead:
+            yield waiting.popleft().result()
+    for future in waiting:
+        yield future.result()
+
+
+def _start_worker(source: SpaceSource) -> None:
+    import signal
+
+    global _maker
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when to end
+    _maker = ShardMaker(read_space(source))
+
+
+def _evaluate(block: range) -> Found:
+    assert _maker is not None
+    return list(_maker.rows(block))

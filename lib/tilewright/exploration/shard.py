@@ -1,0 +1,153 @@
+"""Shards: the costs of some designs of a space on all its networks, one Parquet file each; in its metadata stands what
+it was made of (shard_plan.py).
+"""
+
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pyarrow
+import pyarrow.parquet
+
+from tilewright.artifacts.canonical import canonical_text, write_atomically
+from tilewright.errors import InputError, Problem
+from tilewright.exploration.evaluate import DesignCost, NetworkEvaluator, accelerator_of, reason_of
+from tilewright.exploration.results import INVALID
+from tilewright.exploration.shard_plan import SCHEMA
+from tilewright.exploration.space import Design, Space
+from tilewright.sources import parse_workload
+
+_METADATA = b"tilewright"
+Row = dict[str, Any]
+Advance = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class ShardContent:
+    """What a shard holds."""
+
+    table: pandas.DataFrame
+    """A row for each design that no constraint excludes, and network."""
+    excluded: Mapping[str, int]
+    """Constraint -> designs that it excludes."""
+
+
+class ShardMaker:
+    """Evaluates designs of a space. Networks are read when the first design is evaluated."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self._texts = {axis.name for axis in space.axes if any(isinstance(value, str) for value in axis.values)}
+
+    @cached_property
+    def _evaluators(self) -> dict[str, NetworkEvaluator]:
+        """Network -> what evaluates it. Raises InputError with everything that is wrong with networks or mapping."""
+        space = self.space
+        problems: list[Problem] = []
+        found: dict[str, NetworkEvaluator] = {}
+        for network in space.networks:
+            try:
+                workload = parse_workload(network.file, model=space.options.model)
+                found[network.name] = NetworkEvaluator(workload, space.mapping, space.options)
+            except InputError as error:
+                problems += error.problems
+        if problems:
+            raise InputError(dict.fromkeys(problems))
+        return found
+
+    def rows(self, indexes: Iterable[int]) -> Iterator[tuple[list[Row], str]]:
+        """For each design its rows, and the constraint that excludes it, which then has none."""
+        for index in indexes:
+            design = self.space.design(index)
+            if design.excluded_by:
+                yield [], design.excluded_by
+            else:
+                yield [self._row(design, name, cost) for name, cost in self._costs(design)], ""
+
+    def _costs(self, design: Design) -> Iterator[tuple[str, DesignCost]]:
+        """The costs of a design on each network."""
+        reason, accelerator = design.problem, None
+        if not reason:
+            try:
+                accelerator = accelerator_of(design.hardware)
+            except InputError as error:
+                reason = reason_of(error)
+        for name, evaluator in self._evaluators.items():
+            if accelerator is None:
+                yield name, DesignCost(INVALID, reason)
+            else:
+                yield name, evaluator.cost(design.hardware, accelerator)
+
+    def _row(self, design: Design, network: str, cost: DesignCost) -> Row:
+        values = {name: str(value) if name in self._texts else value for name, value in design.values.items()}
+        row = {"index": design.index, "design": self.space.design_name(design.index), **values, "network": network}
+        row |= {"status": cost.status, "reason": cost.reason}
+        row |= {"energy_pj": cost.energy_pj, "latency_cycles": float(cost.latency_cycles)}
+        row |= {"edp_pj_cycles": cost.energy_pj * cost.latency_cycles, "area_mm2": cost.area_mm2}
+        row |= {f"energy_{term}_pj": energy for term, energy in cost.energy_terms_pj.items()}
+        row |= {f"energy_memory_{name}_pj": energy for name, energy in cost.memory_energy_pj.items()}
+        return row | {f"latency_{part}_cycles": float(cycles) for part, cycles in cost.latency_terms_cycles.items()}
+
+
+def content_of(space: Space, found: Iterable[tuple[list[Row], str]]) -> ShardContent:
+    """What the designs of a shard give, as a table."""
+    rows: list[Row] = []
+    excluded: dict[str, int] = {}
+    for own, constraint in found:
+        rows += own
+        if constraint:
+            excluded[constraint] = excluded.get(constraint, 0) + 1
+    leading = ["index", "design", *space.value_names, "network", "status", "reason"]
+    leading += ["energy_pj", "latency_cycles", "edp_pj_cycles", "area_mm2"]
+    further = dict.fromkeys(key for row in rows for key in row if key not in leading)
+    return ShardContent(pandas.DataFrame(rows, columns=[*leading, *further]), excluded)
+
+
+def write_shard(path: Path, content: ShardContent, digest: str, made_of: Mapping[str, Any]) -> None:
+    """Write a shard; equal content gives equal bytes."""
+    table = pyarrow.Table.from_pandas(content.table, preserve_index=False)
+    said = {"schema": SCHEMA, "digest": digest, "excluded": dict(content.excluded), "provenance": dict(made_of)}
+    metadata = {**(table.schema.metadata or {}), _METADATA: canonical_text(said).encode()}
+    buffer = io.BytesIO()
+    pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), buffer, compression="zstd")
+    write_atomically(path, buffer.getvalue())
+
+
+def digest_in(path: Path) -> str:
+    """The digest that a file of a shard says; '' for what is no shard, or damaged."""
+    try:
+        return str(_said(pyarrow.parquet.read_schema(path))["digest"])
+    except (OSError, ValueError, KeyError):
+        return ""
+
+
+def read_shards(paths: Sequence[Path]) -> ShardContent:
+    """The shards in files, together. Raises InputError for a file that is damaged."""
+    tables: list[pandas.DataFrame] = []
+    excluded: dict[str, int] = {}
+    for path in paths:
+        try:
+            table = pyarrow.parquet.read_table(path)
+            said = _said(table.schema)
+        except (OSError, ValueError, KeyError) as error:
+            raise InputError(f"{path}: not a shard of a space, or damaged: {error}") from None
+        tables.append(table.to_pandas())
+        for constraint, count in said["excluded"].items():
+            excluded[constraint] = excluded.get(constraint, 0) + count
+    filled = [table for table in tables if len(table)]
+    columns = list(dict.fromkeys(column for table in tables for column in table.columns))
+    joined = pandas.concat(filled, ignore_index=True) if filled else tables[0] if tables else pandas.DataFrame()
+    return ShardContent(joined.reindex(columns=columns), excluded)
+
+
+def _said(schema: pyarrow.Schema) -> dict[str, Any]:
+    said = json.loads((schema.metadata or {})[_METADATA])
+    if said["schema"] != SCHEMA:
+        raise ValueError("another kind of file")
+    result: dict[str, Any] = said
+    return result

@@ -1,0 +1,74 @@
+# Design spaces: shards of designs, each a file of its own, and the answer that all of them give.
+
+
+wildcard_constraints:
+    space=NAME_PATTERN,
+    shard="[0-9]{5}",
+
+
+SPACES = {name: ExploredSpace(file) for name, file in PLAN.spaces.items()}
+SPACE_TARGETS = expand("<results>/space/{space}/explore.html", space=SPACES)
+
+
+def shard_files(wildcards):
+    """Input function: the shards of a space."""
+    return [
+        f"{RESULTS}/space/{wildcards.space}/shards/{file}"
+        for file in SPACES[wildcards.space].shards
+    ]
+
+
+rule explore_shard:
+    """What some designs of a space cost on all its networks."""
+    input:
+        lambda wildcards: SPACES[wildcards.space].files,
+    output:
+        "<results>/space/{space}/shards/{shard}.parquet",
+    log:
+        "<logs>/space/{space}.{shard}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        space=lambda wildcards: PLAN.spaces[wildcards.space],
+        folder=lambda wildcards: f"{RESULTS}/space/{wildcards.space}",
+        number=lambda wildcards: int(wildcards.shard),
+        made_of=lambda wildcards: SPACES[wildcards.space].digest(wildcards.shard),
+    message:
+        "{rule} {wildcards.shard} of {wildcards.space}"
+    shell:
+        "python -m tilewright explore {params.space:q} -o {params.folder:q} --shard {params.number} &> {log:q}"
+
+
+rule explore_answer:
+    """Which designs of a space no other beats, as tables, figures and a page."""
+    input:
+        shard_files,
+    output:
+        "<results>/space/{space}/space.csv",
+        "<results>/space/{space}/space.parquet",
+        "<results>/space/{space}/front.parquet",
+        front=report(
+            "<results>/space/{space}/front.csv",
+            caption="../report/space.rst",
+            category="Design spaces",
+            labels={"space": "{space}", "shows": "front"},
+        ),
+        page=report(
+            "<results>/space/{space}/explore.html",
+            caption="../report/space.rst",
+            category="Design spaces",
+            labels={"space": "{space}", "shows": "everything"},
+        ),
+    log:
+        "<logs>/space/{space}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        space=lambda wildcards: PLAN.spaces[wildcards.space],
+        folder=lambda wildcards: f"{RESULTS}/space/{wildcards.space}",
+        said=lambda wildcards: input_digest(PLAN.spaces[wildcards.space]),
+        code=CODE["answer"],
+    message:
+        "{rule} of {wildcards.space}"
+    shell:
+        "python -m tilewright explore {params.space:q} -o {params.folder:q} --gather &> {log:q}"
