@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.canonical import FilePath, make_folder
+from tilewright.artifacts.files import FilePath, make_folder
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, keep_font_cache_here
 from tilewright.errors import InputError, Problem

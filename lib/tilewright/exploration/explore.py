@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas
 
-from tilewright.artifacts.canonical import make_folder
+from tilewright.artifacts.files import make_folder
 from tilewright.exploration.results import MEASURES, OK, Exploration
 from tilewright.exploration.shard import (
     Row,

@@ -14,7 +14,8 @@ import pandas
 import pyarrow
 import pyarrow.parquet
 
-from tilewright.artifacts.canonical import canonical_text, write_atomically
+from tilewright.artifacts.canonical import canonical_text
+from tilewright.artifacts.files import write_atomically
 from tilewright.errors import InputError, Problem
 from tilewright.exploration.evaluate import DesignCost, NetworkEvaluator, accelerator_of, reason_of
 from tilewright.exploration.results import INVALID

@@ -26,7 +26,7 @@ def ignore(count: int) -> None:
 
 
 def space_data(folder: Path, **changes: Any) -> dict[str, Any]:
-    """A space of 24 designs on two networks: 6 are excluded, 6 fit nothing, 4 are no accelerators."""
+    """A space of 24 designs on two networks: 3 are excluded, others fit nothing, or are no accelerators."""
     for name in ("hardware/wide.yaml", "mapping/free.yaml", "workload/two_layers.yaml"):
         (folder / name).parent.mkdir(exist_ok=True, parents=True)
         shutil.copy(TINY / name, folder / name)
@@ -38,7 +38,7 @@ def space_data(folder: Path, **changes: Any) -> dict[str, Any]:
         "networks": {"first": str(folder / "workload/two_layers.yaml"), "again": str(folder / "workload/again.yaml")},
         "axes": {
             "lanes": {"path": "operational_array.sizes.0", "values": [2, 4, 8, 16]},
-            "kib": {"values": [1, 16]},
+            "kib": {"values": [0.25, 16]},
             "read_pj": {"path": "memories.memory.r_cost", "values": [30, 50, -1]},
         },
         "laws": {"memories.memory.size": "kib * 8192", "memories.memory.area": "0.25 * kib + 0.125"},
@@ -85,7 +85,7 @@ def test_every_row_is_a_design_on_a_network(tmp_path: Path) -> None:
     assert sum(exploration.excluded.values()) == 3
     table = exploration.table
     assert len(table) == 2 * (24 - 3)
-    assert table["status"].value_counts().to_dict().keys() >= {"ok", "invalid"}
+    assert table["status"].value_counts().to_dict().keys() == {"ok", "invalid", "infeasible"}
     network = parse_workload(TINY / "workload" / "two_layers.yaml", model="corrected")
     evaluator = NetworkEvaluator(network, load_yaml(TINY / "mapping" / "free.yaml").data, space.options)
     for row in table.to_dict("records"):
@@ -113,7 +113,7 @@ def test_every_row_is_a_design_on_a_network(tmp_path: Path) -> None:
         ({"objectives": ["energy_pj"]}, []),
         ({"options": {"objective": "energy", "lpf_limit": 2}}, [0, 1, 2, 3, 4]),
         ({"laws": {"memories.memory.size": "kib * 8192", "memories.memory.area": "0.5"}}, [0, 1, 2, 3, 4]),
-        ({"constraints": ["lanes * kib <= 64"]}, [3]),
+        ({"constraints": ["lanes * kib <= 64"]}, [3, 4]),
     ],
     ids=["nothing", "constraint on results", "objectives", "options", "laws", "constraint on designs"],
 )
@@ -184,12 +184,15 @@ def test_an_interruption_keeps_finished_shards(tmp_path: Path) -> None:
     assert complete(data, tmp_path / "out") == [2, 3, 4]
 
 
-def test_a_space_without_any_design_left(tmp_path: Path) -> None:
-    """Everything is excluded: a table without rows, and the reason."""
-    data = space_data(tmp_path, constraints=["lanes > 100"])
-    exploration = explore.explored(data, read_space(data), 1, ignore)
-    assert len(exploration.table) == 0
-    assert exploration.excluded == {"lanes > 100": 24}
+def test_shards_without_any_row(tmp_path: Path) -> None:
+    """Where constraints leave nothing of a shard, it still counts what they exclude."""
+    data = space_data(tmp_path, constraints=["lanes <= 2"])
+    complete(data, tmp_path / "out")
+    exploration, missing = explore.gathered(read_space(data), tmp_path / "out")
+    assert not missing
+    assert exploration.excluded == {"lanes <= 2": 18}
+    assert len(exploration.table) == 2 * 6
+    assert space_table(answer_of(exploration)).to_csv(index=False) == table_of(data)
 
 
 def test_all_networks_and_the_mapping_are_told_at_once(tmp_path: Path) -> None:
