@@ -5,7 +5,8 @@ import re
 import sys
 from pathlib import Path
 
-LIBRARY = Path(workflow.basedir) / "lib"
+# Beside the workflow, wherever that is included from.
+LIBRARY = Path(str(workflow.current_basedir)).parents[1] / "lib"
 if str(LIBRARY) not in sys.path:
     sys.path.insert(0, str(LIBRARY))
 
@@ -96,6 +97,7 @@ ARTIFACTS = sorted(
     }
 )
 CODE = code_digests(LIBRARY / "tilewright")
+SPACES = {name: ExploredSpace(file) for name, file in PLAN.spaces.items()}
 
 
 wildcard_constraints:
@@ -175,3 +177,11 @@ def runs_that(runs, hold):
 def left_out_option(wildcards):
     """Param function: the file that names the runs without a result, as an option."""
     return ["--unfinished", LEFT_OUT] if UNFINISHED else []
+
+
+def shard_files(wildcards):
+    """Input function: the shards of a space."""
+    return [
+        f"{RESULTS}/space/{wildcards.space}/shards/{file}"
+        for file in SPACES[wildcards.space].shards
+    ]

@@ -6,16 +6,7 @@ wildcard_constraints:
     shard="[0-9]{5}",
 
 
-SPACES = {name: ExploredSpace(file) for name, file in PLAN.spaces.items()}
 SPACE_TARGETS = expand("<results>/space/{space}/explore.html", space=SPACES)
-
-
-def shard_files(wildcards):
-    """Input function: the shards of a space."""
-    return [
-        f"{RESULTS}/space/{wildcards.space}/shards/{file}"
-        for file in SPACES[wildcards.space].shards
-    ]
 
 
 rule explore_shard:

@@ -11,7 +11,7 @@ FOLDERS = [
     *expand(f"{RESULTS}/multi/{{run}}", run=REPORTED_MULTI_RUNS),
 ]
 # A configuration of design spaces alone has no runs to compare.
-ACROSS_RUNS = (RUNS or MULTI_RUNS) and [
+ACROSS_RUNS = (RUNS or MULTI_RUNS or UNFINISHED) and [
     "<results>/summary.csv",
     "<results>/summary.parquet",
     "<results>/pareto.csv",
