@@ -37,7 +37,7 @@ if command -v flock >/dev/null; then
   fi
   if [[ -s $logs/.running ]]; then
     echo "the run before this one did not end; what it finished is kept"
-    find "$results"/{hardware,workload,mapping,single,multi,pareto} -name '.*.tmp' -type f -delete 2>/dev/null
+    find "$results"/{hardware,workload,mapping,single,multi,pareto,space} -name '.*.tmp' -type f -delete 2>/dev/null
     find "$results" -maxdepth 1 -name '.*.tmp' -type f -delete
   fi
   [[ -n $(find .snakemake/locks -type f -print -quit 2>/dev/null) ]] || own_lock=(--nolock)
@@ -78,7 +78,7 @@ if [[ $status != 0 || $# -gt 2 ]]; then
 fi
 
 # The report is made again when something that it shows is newer.
-shown=$(find "$results"/{hardware,single,multi,pareto} "$results"/*.csv \( -name '*.csv' -o -name '*.svg' \) \
+shown=$(find "$results"/{hardware,single,multi,pareto,space} "$results"/*.csv \( -name '*.csv' -o -name '*.svg' \) \
   -newer "$report" -print -quit 2>/dev/null)
 if [[ ! -e $report || -n $shown ]]; then
   echo "making $report"
@@ -88,6 +88,9 @@ fi
 
 python -m tilewright summarize --config "$config" ${left_out[@]+"${left_out[@]}"} || [[ $status != 0 ]] || status=1
 
+for page in "$results"/space/*/explore.html; do
+  [[ ! -e $page ]] || echo "design space: $page"
+done
 [[ ! -e $report ]] || echo "report: $report"
 if [[ $status != 0 && -n $failures ]]; then
   echo "some runs failed, see above and $logs/; the others are done" >&2

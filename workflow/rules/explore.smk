@@ -9,7 +9,7 @@ wildcard_constraints:
 SPACE_TARGETS = expand("<results>/space/{space}/explore.html", space=SPACES)
 
 
-rule explore_shard:
+rule explore:
     """What some designs of a space cost on all its networks."""
     input:
         lambda wildcards: SPACES[wildcards.space].files,
@@ -30,7 +30,7 @@ rule explore_shard:
         "python -m tilewright explore {params.space:q} -o {params.folder:q} --shard {params.number} &> {log:q}"
 
 
-rule explore_answer:
+rule answer:
     """Which designs of a space no other beats, as tables, figures and a page."""
     input:
         shard_files,

@@ -7,7 +7,7 @@ import click
 
 from tilewright.artifacts.files import FilePath, make_folder
 from tilewright.cli.main import InterruptedRunError
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
+from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, keep_font_cache_here
 from tilewright.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -162,9 +162,12 @@ def _progress(space: "Space", shard: int | None, shown: bool) -> Any:
 
 def _write(answer: "Answer", output: Path) -> None:
     """Tables, figures and the page."""
+    from tilewright.exploration.figures import write_figures
     from tilewright.exploration.page import write_page
     from tilewright.exploration.tables import write_tables
 
     make_folder(output)
+    keep_font_cache_here()
     write_tables(answer, output)
+    write_figures(answer, output)
     write_page(answer, output / PAGE)

@@ -46,7 +46,8 @@ def command(
     if as_json:
         echo_json(summaries["single"] | summaries["multi"])
     elif verbose or not (csv_output or parquet_output):
-        click.echo(_text(summaries, rows))
+        if text := _text(summaries, rows):  # a configuration of design spaces alone has no runs
+            click.echo(text)
 
 
 def summarize(
@@ -113,6 +114,6 @@ def _configured(config: Path, left_out: list[str]) -> list[Path]:
     places = [plan.results / SINGLE / run.name for run in plan.runs]
     places += [plan.results / MULTI / run.name for run in plan.multi_runs if not run.base]
     finished = [place for place in places if place.name not in left_out and (place / SUMMARY).is_file()]
-    if not finished and not left_out:
+    if places and not finished and not left_out:
         raise ArtifactError(f"none of the {len(places)} runs of {config} is finished")
     return finished
