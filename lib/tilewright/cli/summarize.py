@@ -45,9 +45,8 @@ def command(
         _table(summaries, rows, csv_output, parquet_output)
     if as_json:
         echo_json(summaries["single"] | summaries["multi"])
-    elif verbose or not (csv_output or parquet_output):
-        if text := _text(summaries, rows):  # a configuration of design spaces alone has no runs
-            click.echo(text)
+    elif (verbose or not (csv_output or parquet_output)) and (text := _text(summaries, rows)):
+        click.echo(text)  # '' of a configuration of design spaces alone, which has no runs
 
 
 def summarize(

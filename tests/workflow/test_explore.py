@@ -1,0 +1,70 @@
+"""Design spaces in the workflow: a job for each shard, and what runs again."""
+
+from pathlib import Path
+
+import pandas
+import pytest
+
+from tests.workflow.conftest import TINY, Project
+
+SPACE = """
+accelerator: ../hardware/wide.yaml
+mapping: ../mapping/free.yaml
+networks: [../workload/two_layers.yaml]
+axes:
+  lanes: {{path: operational_array.sizes.0, values: [{lanes}]}}
+  read_pj: {{path: memories.memory.r_cost, values: [30, 50]}}
+constraints: [latency_cycles <= {most}]
+options: {{objective: energy, lpf_limit: 3}}
+shard_designs: 2
+"""
+
+
+@pytest.fixture
+def explored(tmp_path: Path) -> Project:
+    """A project of one space and no runs."""
+    project = Project.create(tmp_path / "project", TINY)
+    (project.root / "config" / "config.yaml").write_text("spaces: [lanes]\n")
+    write(project)
+    return project
+
+
+def write(project: Project, lanes: str = "2, 4", most: int = 100000) -> None:
+    """The space with these numbers of lanes."""
+    folder = project.root / "config" / "space"
+    folder.mkdir(exist_ok=True)
+    (folder / "lanes.yaml").write_text(SPACE.format(lanes=lanes, most=most))
+
+
+def test_shards_are_jobs_and_only_what_changed_runs_again(explored: Project) -> None:
+    """A design more is a shard more, a constraint on results is an answer more, a comment nothing."""
+    explored.run()
+    folder = explored.root / "results" / "space" / "lanes"
+    shards = {path.name: path.read_bytes() for path in (folder / "shards").iterdir()}
+    assert sorted(shards) == ["00000.parquet", "00001.parquet"]
+    assert len(pandas.read_csv(folder / "space.csv")) == 4
+    assert (folder / "explore.html").is_file()
+    assert explored.would_run() == []
+    file = explored.root / "config" / "space" / "lanes.yaml"
+    file.write_text("# a comment\n" + file.read_text())
+    assert explored.would_run() == []
+    write(explored, "2, 4, 8")
+    assert sum(job.startswith("explore") for job in explored.would_run()) == 1
+    explored.run()
+    assert {name: (folder / "shards" / name).read_bytes() for name in shards} == shards
+    assert len(pandas.read_csv(folder / "space.csv")) == 6
+    write(explored, "2, 4, 8", 1000)
+    assert [job.split()[0] for job in explored.would_run()] == ["answer"]
+    explored.run()
+    assert pandas.read_csv(folder / "space.csv")["unmet"].notna().any()
+
+
+def test_the_workflow_makes_what_the_command_makes(explored: Project, tmp_path: Path) -> None:
+    """The same bytes, whatever the size of shards."""
+    import tilewright
+
+    explored.run()
+    tilewright.explore(explored.root / "config" / "space" / "lanes.yaml", tmp_path / "by_hand", jobs=2)
+    for name in ("space.csv", "space.parquet", "front.csv", "explore.html"):
+        made = explored.root / "results" / "space" / "lanes" / name
+        assert made.read_bytes() == (tmp_path / "by_hand" / name).read_bytes(), name
