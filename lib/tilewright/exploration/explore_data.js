@@ -9,10 +9,12 @@ function plain(text) {
   return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 }
 
+const WHOLE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+const FOUR_DIGITS = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 4 });
+
 function numberText(value) {
   if (value === null || value === undefined) return "not given";
-  if (Math.abs(value) >= 1e4) return value.toLocaleString("en-US", { maximumFractionDigits: 0 });
-  return value.toLocaleString("en-US", { maximumSignificantDigits: 4 });
+  return (Math.abs(value) >= 1e4 ? WHOLE : FOUR_DIGITS).format(value);
 }
 
 function titleOf(column) { return column.unit ? `${column.words} [${column.unit}]` : column.words; }
@@ -101,6 +103,8 @@ class View {
     this.data = data;
     this.count = data.names.length;
     this.rows = [...Array(this.count).keys()];
+    this.kinds = {};
+    this.hovers = new Map();
   }
 
   column(key) { return this.columns.find((column) => column.key === key); }
@@ -111,7 +115,8 @@ class View {
 
   // Columns of a kind that have a number for some row.
   of(kind) {
-    return this.columns.filter((column) => column.kind === kind && this.values(column.key).some((value) => value !== null));
+    this.kinds[kind] ??= this.columns.filter((column) => column.kind === kind && this.values(column.key).some((value) => value !== null));
+    return this.kinds[kind];
   }
 
   // The parts of the energy or the latency of a row, the largest first, with their shares.
@@ -131,6 +136,11 @@ class View {
   }
 
   hover(row) {
+    if (!this.hovers.has(row)) this.hovers.set(row, this.hoverText(row));
+    return this.hovers.get(row);
+  }
+
+  hoverText(row) {
     const lines = [`<b>${plain(this.data.names[row])}</b>, ${plain(this.stateText(row))}`];
     const values = this.of("value").map((column) => `${plain(column.words)} ${plain(this.text(column.key, row))}`);
     for (let i = 0; i < values.length; i += 4) lines.push(values.slice(i, i + 4).join(", "));

@@ -1,7 +1,7 @@
 // The page of a space of designs: plots, filters and tables of what explore_data.js answers.
 "use strict";
 
-const MOST_TABLE_ROWS = 1000, MANY_POINTS = 3000;
+const MOST_TABLE_ROWS = 1000, MANY_POINTS = 3000, MOST_NAMES = 30;
 const at = (id) => document.getElementById(id);
 const payload = JSON.parse(at("data").textContent);
 const views = payload.views.map((data) => new View(payload.columns, data));
@@ -45,13 +45,16 @@ function logTicksOf(values) {
 
 // Cycles are many; of other quantities all digits stand on axes as they do in tables.
 function ticksOf(column) {
-  if (column.levels) return { tickvals: column.levels.map((_, i) => i), ticktext: column.levels.map(plain) };
+  if (column.levels) {
+    const step = Math.ceil(column.levels.length / MOST_NAMES), places = column.levels.map((_, i) => i).filter((i) => i % step === 0);
+    return { tickvals: places, ticktext: places.map((i) => plain(column.levels[i])) };
+  }
   return { tickformat: column.unit === "cycles" ? "~s" : ",.12~g" };
 }
 
 // The bar of the colours of a column.
 function barOf(column) {
-  return { title: { text: column ? plain(titleOf(column)) : "", side: "right" }, thickness: 14, outlinewidth: 0, ...(column ? ticksOf(column) : {}) };
+  return { title: { text: column ? plain(titleOf(column)) : "", side: column && column.levels ? "top" : "right" }, thickness: 14, outlinewidth: 0, ...(column ? ticksOf(column) : {}) };
 }
 
 function fill(select, options, chosen) {
@@ -163,7 +166,9 @@ function drawParallel(keepFilters) {
   page.dimensions = [...varied, ...measures].map((column) => dimensionOf(column, view.values(column.key)));
   filters.forEach((filter, i) => { if (filter) page.dimensions[i].constraintrange = filter; });
   page.kept = inside(page.dimensions, view.count);
-  at("parallel").style.width = `${Math.max(at("parallel").parentElement.clientWidth, 105 * page.dimensions.length)}px`;
+  const longest = Math.max(...page.dimensions.flatMap((dimension) => (dimension.ticktext || []).map((text) => text.trim().length)), 0);
+  const least = Math.max(105, 6.5 * longest + 40) * page.dimensions.length;
+  at("parallel").style.width = `${Math.max(at("parallel").parentElement.clientWidth, least)}px`;
   const key = at("colour").value, column = key ? view.column(key) : null;
   const line = column
     ? { color: view.values(key), colorscale: colourScale(), showscale: true, colorbar: barOf(column) }
