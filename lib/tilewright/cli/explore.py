@@ -70,7 +70,7 @@ def explore(
     shard: int | None = None,
     gather: bool = False,
 ) -> "pandas.DataFrame":
-    """What every design of a space costs on each of its networks: a row for each, with `on_front`.
+    """What every design of a space costs on each of its networks: a row for each; `pareto`: on the front.
 
     `space` is a file or the same as a dict. With `output` a folder of shards, tables, figures and a page; `shard` makes
     that shard alone, `gather` only the answer of those that are there. Raises InputError with everything that is wrong

@@ -7,7 +7,7 @@ import contextlib
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +105,8 @@ def gathered(space: Space, folder: Path) -> tuple[Exploration, tuple[Shard, ...]
     """The exploration of all shards that are there and up to date, and those that are not."""
     states = shard_states(space, ShardDigests(space), folder)
     content = read_shards([folder / SHARDS / shard.file_name for shard in states.fresh])
-    return exploration_of(space, content), states.missing
+    missing = sum(shard.end - shard.first for shard in states.missing)
+    return replace(exploration_of(space, content), missing=missing), states.missing
 
 
 def explored(source: SpaceSource, space: Space, jobs: int, advance: Advance) -> Exploration:

@@ -180,6 +180,7 @@ def test_an_interruption_keeps_finished_shards(tmp_path: Path) -> None:
         explore.complete(data, space, tmp_path / "out", 1, interrupt)
     exploration, missing = explore.gathered(space, tmp_path / "out")
     assert [shard.number for shard in missing] == [2, 3, 4]
+    assert exploration.missing == len(space) - 10
     assert set(exploration.table["index"]) <= set(range(10))
     assert complete(data, tmp_path / "out") == [2, 3, 4]
 
