@@ -2,7 +2,7 @@
 "use strict";
 
 const ON_FRONT = 0, DOMINATED = 1, UNMET = 2;
-const MOST_LEVELS = 16, LOG_FROM = 10;
+const MOST_LEVELS = 16, LOG_FROM = 10, MOST_TITLE = 17;
 
 // Texts of the user's inside labels and hover texts, where plotly reads some HTML.
 function plain(text) {
@@ -15,6 +15,12 @@ const FOUR_DIGITS = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 4
 function numberText(value) {
   if (value === null || value === undefined) return "not given";
   return (Math.abs(value) >= 1e4 ? WHOLE : FOUR_DIGITS).format(value);
+}
+
+// A name that is too long for the top of an axis: its end says the most, as that of a dotted path does.
+function shortTitle(column) {
+  const title = titleOf(column);
+  return title.length <= MOST_TITLE ? title : `…${title.slice(1 - MOST_TITLE)}`;
 }
 
 function titleOf(column) { return column.unit ? `${column.words} [${column.unit}]` : column.words; }
@@ -54,25 +60,25 @@ function blank(i) { return " ".repeat(i + 1); }
 
 // One axis of parallel coordinates: few values stand at equal distances, numbers far apart on a logarithmic scale.
 function dimensionOf(column, values) {
-  const levels = distinct(values), label = plain(titleOf(column));
+  const levels = distinct(values), label = plain(shortTitle(column)), key = column.key;
   const isFew = levels.length <= MOST_LEVELS && column.kind === "value";
   if (column.levels || isFew) {
     const place = new Map(levels.map((level, i) => [level, i]));
     const step = Math.ceil(levels.length / MOST_LEVELS);
     return {
-      label, values: values.map((value) => place.get(value)), tickvals: levels.map((_, i) => i),
+      key, label, values: values.map((value) => place.get(value)), tickvals: levels.map((_, i) => i),
       ticktext: levels.map((level, i) => (i % step ? blank(i) : cellText(column, level))), range: [-0.2, levels.length - 0.8],
     };
   }
   const least = levels[0], most = levels[levels.length - 1];
-  if (!isFar(levels)) return { label, values, range: least === most ? [least * 0.9, most * 1.1 || 1] : [least, most] };
+  if (!isFar(levels)) return { key, label, values, range: least === most ? [least * 0.9, most * 1.1 || 1] : [least, most] };
   // Brushes snap to ticks: many without a text, so that a filter can stand anywhere.
   const low = Math.log10(least), high = Math.log10(most), ticks = new Map();
   for (let i = 0; i <= 100; i++) ticks.set(low + (high - low) * i / 100, blank(i));
   for (const tick of logTicks(least, most)) ticks.set(Math.log10(tick), numberText(tick));
   const places = [...ticks.keys()].sort((a, b) => a - b);
   return {
-    label, values: values.map((value) => Math.log10(value)), range: [low, high],
+    key, label, values: values.map((value) => Math.log10(value)), range: [low, high],
     tickvals: places, ticktext: places.map((place) => ticks.get(place)),
   };
 }

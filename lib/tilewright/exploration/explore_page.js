@@ -180,7 +180,7 @@ function drawParallel(keepFilters) {
   at("parallel").on("plotly_restyle", () => {
     // Axes that were dragged stand in another order there.
     for (const dimension of page.dimensions) {
-      dimension.constraintrange = at("parallel").data[0].dimensions.find((other) => other.label === dimension.label).constraintrange;
+      dimension.constraintrange = at("parallel").data[0].dimensions.find((other) => other.key === dimension.key).constraintrange;
     }
     page.kept = inside(page.dimensions, view.count);
     drawAll();

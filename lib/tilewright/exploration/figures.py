@@ -26,6 +26,7 @@ from tilewright.report.pareto_figure import (
     number_points,
     scale_axes,
 )
+from tilewright.report.short_names import short_layer_name
 
 MOST_POINTS = 5000
 """Of one figure: it is drawn point by point."""
@@ -38,7 +39,7 @@ NUMBER_INCHES, CHARACTER_INCHES = 0.3, 0.062
 MEASURE_INCHES, LINE_INCHES, SUBTITLE_INCHES = 1.0, 0.17, 0.15
 TITLE_INCHES = 9.5
 """Width that the lines of the title need."""
-VALUE_CHARACTERS, NAME_CHARACTERS = 100, 32
+VALUE_CHARACTERS, NAME_CHARACTERS, AXIS_CHARACTERS = 100, 32, 34
 MARKER_POINTS_SQUARED = (16.0, 150.0)
 """Of the smallest and the largest area."""
 PANEL_INCHES, PANEL_GAP_INCHES, PANEL_BOTTOM_INCHES = (2.1, 1.5), 0.8, 0.75
@@ -200,7 +201,7 @@ def _cells(answer: Answer, listed: pandas.DataFrame, measures: Sequence[str]) ->
     for number, row in enumerate(listed.to_dict("records"), 1):
         yield (
             str(number),
-            textwrap.shorten(row["design"], NAME_CHARACTERS, placeholder="…"),
+            short_layer_name(row["design"], limit=NAME_CHARACTERS),
             textwrap.shorten(values_text(row, answer.exploration.axis_names), VALUE_CHARACTERS, placeholder=" …"),
             *(measure_text(key, row[key]) for key in measures),
         )
@@ -235,7 +236,7 @@ def _draw_effect(axes: Axes, effect: Effect, key: str) -> None:
         axes.plot(x, table[f"{kind}_{key}"].to_numpy() / scale, linewidth=1.2, **style)
     axes.set_ylim(0, table[f"median_{key}"].max() / scale * 1.1 or 1)
     axes.set_ylabel(f"{MEASURES[key].words} [{unit}]")
-    axes.set_xlabel(textwrap.shorten(effect.axis, 30, placeholder="…"))
+    axes.set_xlabel(short_layer_name(effect.axis, limit=AXIS_CHARACTERS))
     axes.grid(axis="y", linewidth=0.4, color="#cccccc")
     if is_even:
         _name_levels(axes, [*_level_names(table)])

@@ -75,3 +75,14 @@ def test_figures_of_any_objectives(objectives: tuple[str, ...], area: float, tmp
     rows = [{"rows": n, "energy_pj": 1.0 + n, "latency_cycles": 5.0 - n, "area_mm2": area} for n in range(3)]
     found = write_figures(answer_of(exploration(rows, objectives=objectives)), tmp_path)
     assert [path.name for path in found if path.suffix == ".svg"] == ["front-net.svg", "effect-net.svg"]
+
+
+def test_long_names_are_cut_and_not_left_out() -> None:
+    """The end of a dotted path says what is varied."""
+    path = "memories.dram.ports.rw_port_1.bandwidth_max"
+    rows = [{"rows": n, "energy_pj": 1.0 + n, "latency_cycles": 5.0 - n, "area_mm2": 1.0} for n in range(3)]
+    space = exploration(rows)
+    long = exploration([], table=space.table.rename(columns={"rows": path}), axis_names=(path,))
+    answer = answer_of(long)
+    figure = effect_figure(answer, answer.overall, effects(answer.overall, (path,)))
+    assert figure.axes[0].get_xlabel().endswith("port_1.bandwidth_max")
