@@ -185,7 +185,13 @@ CODE_OF: dict[str, StepCode] = {
     "report": StepCode(("tilewright.cli.report",), without=(_MULTI_REPORT,)),
     "check": StepCode(("tilewright.cli.check",), without=("tilewright.cli.check_multi",)),
     "explore": StepCode(("tilewright.exploration.shard", *modules_of(SINGLE)), without=_PRINTED),
-    "answer": StepCode(("tilewright.cli.explore",), without=("tilewright.exploration.shard", "tilewright.stages.*")),
+    "answer": StepCode(
+        ("tilewright.cli.explore",),
+        without=(
+            *("tilewright.exploration.shard", "tilewright.stages.*"),
+            *("tilewright.cli.map", "tilewright.cli.check", "tilewright.cli.report"),  # of one design that is shown
+        ),
+    ),
     "draw": StepCode(("tilewright.cli.draw",), without=(_MULTI_REPORT,)),
     "pareto": StepCode(("tilewright.cli.pareto",), without=(_MULTI_REPORT,)),
     "summarize": StepCode(("tilewright.cli.summarize",), without=("tilewright.cli.config",)),

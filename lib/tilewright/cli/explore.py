@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.files import FilePath, make_folder
+from tilewright.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.cli.main import InterruptedRunError
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, keep_font_cache_here
-from tilewright.errors import InputError, Problem
+from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, echo_paths, keep_font_cache_here
+from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.steps import CHECKS
 
 if TYPE_CHECKING:
     import pandas
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from tilewright.exploration.space import Space
 
 PAGE, CSV = "explore.html", "space.csv"
+DESIGNS, HARDWARE = "designs", "hardware.yaml"
+"""Of designs that are shown: their folder, and the hardware file of each in its own."""
 
 
 @click.command()
@@ -27,6 +30,7 @@ PAGE, CSV = "explore.html", "space.csv"
 )
 @click.option("--shard", type=click.IntRange(min=0), help="Make this shard alone and no answer, as a job of a cluster.")
 @click.option("--gather", is_flag=True, help="Make no shard, and the answer of those that are there.")
+@click.option("--show", metavar="DESIGN", help="Make the full run with report of one design, by its name, and no more.")
 @common_options
 def command(
     space: Path,
@@ -34,6 +38,7 @@ def command(
     jobs: int,
     shard: int | None,
     gather: bool,
+    show: str | None,
     verbose: bool,
     as_json: bool,
 ) -> None:
@@ -49,6 +54,9 @@ def command(
     from tilewright.exploration.text import answer_text
 
     read = read_space(space)
+    if show is not None:
+        echo_paths(_shown(read, output, show), as_json)
+        return
     if not as_json and shard is None and not gather:
         click.echo(_told_before(read))
     answer = _explored(space, read, output, jobs, shard, gather, show_progress=not as_json)
@@ -69,17 +77,22 @@ def explore(
     jobs: int = 1,
     shard: int | None = None,
     gather: bool = False,
+    show: str | None = None,
 ) -> "pandas.DataFrame":
     """What every design of a space costs on each of its networks: a row for each; `pareto`: on the front.
 
     `space` is a file or the same as a dict. With `output` a folder of shards, tables, figures and a page; `shard` makes
-    that shard alone, `gather` only the answer of those that are there. Raises InputError with everything that is wrong
-    with the space, its networks or its mapping.
+    that shard alone, `gather` only the answer of those that are there, `show` the full run of the design of that name.
+    Raises InputError with everything that is wrong with the space, its networks or its mapping.
     """
     from tilewright.exploration.space_reader import read_space
     from tilewright.exploration.tables import space_table
 
     source = space if isinstance(space, dict) else Path(space)
+    if show is not None:
+        import pandas
+
+        return pandas.DataFrame({"file": _shown(read_space(source), None if output is None else Path(output), show)})
     answer = _explored(source, read_space(source), None if output is None else Path(output), jobs, shard, gather)
     if answer is None:
         import pandas
@@ -136,6 +149,40 @@ def _check_shard(space: "Space", output: Path | None, shard: int | None, gather:
         problems.append(Problem("no such shard", path="--shard", value=str(shard), allowed=f"0 to {count - 1}"))
     if problems:
         raise InputError(problems)
+
+
+def _shown(space: "Space", output: Path | None, name: str) -> list[Path]:
+    """Write the hardware file of a design, and map, check and draw it on every network; the folders and the file."""
+    import yaml
+
+    from tilewright.cli.check import check
+    from tilewright.cli.map import map_workload
+    from tilewright.cli.report import report
+    from tilewright.exploration.evaluate import NO_MAPPING
+
+    if output is None:
+        raise InputError([Problem("the option is needed to make the run of a design", path="-o")])
+    names = {space.design_name(index): index for index in range(len(space))}
+    if name not in names:
+        raise InputError(
+            [Problem("no such design", path="--show", value=name, nearest=nearest_name(name, list(names)))]
+        )
+    design = space.design(names[name])
+    if design.problem:
+        raise InputError([Problem(design.problem, path=name)])
+    folder = output / DESIGNS / name
+    made = [folder / HARDWARE]
+    make_folder(folder)
+    head = f"# {name}: {', '.join(f'{key} {value}' for key, value in design.values.items())}\n"
+    write_atomically(made[0], head + yaml.safe_dump(design.hardware, sort_keys=False, allow_unicode=True))
+    for network in space.networks:
+        run = folder / network.name
+        mapping = NO_MAPPING if space.mapping is None else space.mapping
+        map_workload(network.file, made[0], mapping, space.options, output=run)
+        check(run, output=run / CHECKS)
+        report(run)
+        made.append(run)
+    return made
 
 
 def _told_before(space: "Space") -> str:

@@ -108,7 +108,7 @@ class NetworkEvaluator:
         try:
             layers = list(self._layers(problem))
         except MappingError as error:
-            return DesignCost(INFEASIBLE, str(error).splitlines()[0])
+            return DesignCost(INFEASIBLE, reason_of_misfit(error))
         return _sum(problem.core, layers)
 
     @cached_property
@@ -190,11 +190,11 @@ def _layer_cost(costs: CostedBatch) -> LayerCost:
     arrays = prepared.arrays
     workspace = workspace_of(prepared, batch.loop_order(row), batch.level_boundaries(row))
     by_memory: dict[str, float] = {}
-    energy = workspace.energy
-    for o in range(arrays.operand_count):
-        for m in range(arrays.level_count[o]):
-            name = prepared.core.memories[arrays.level_memory[o, m]].name
-            by_memory[name] = by_memory.get(name, 0.0) + float(energy[o, m].sum())
+    energy = workspace.energy.sum(axis=2).tolist()
+    for row_of, levels, count in zip(energy, arrays.level_memory.tolist(), arrays.level_count.tolist(), strict=True):
+        for pj, k in zip(row_of[:count], levels[:count], strict=True):
+            name = prepared.core.memories[k].name
+            by_memory[name] = by_memory.get(name, 0.0) + pj
     return LayerCost(
         float(costs.energy_pj[row]),
         float(costs.latency_cycles[row]),
@@ -231,3 +231,9 @@ def reason_of(error: InputError) -> str:
     first, *others = error.problems
     more = f" (and {len(others)} more)" if others else ""
     return " ".join(str(first).split()) + more
+
+
+def reason_of_misfit(error: MappingError) -> str:
+    """Why nothing fits a design: which layers, and the first reason."""
+    told, *first = [line.strip().rstrip(":") for line in str(error).splitlines()[:2]]
+    return ": ".join([told, *first])

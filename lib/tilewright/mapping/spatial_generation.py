@@ -5,7 +5,8 @@ import copy
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -36,6 +37,23 @@ def spatial_candidates(
 
     `count` 0 means all valid ones. Raises MappingError when nothing is valid.
     """
+    return list(_candidates(layer, _what_matters(core), constraints, profile, count, mixed))
+
+
+def _what_matters(core: Core) -> Core:
+    """The core without what plays no part in spatial mappings: only the innermost memories limit them."""
+    inner = memory_hierarchy(core).inner_memories
+    memories = tuple(
+        replace(memory, read_energy_pj=0.0, write_energy_pj=0.0, area_mm2=0.0) if k in inner else memory.frame
+        for k, memory in enumerate(core.memories)
+    )
+    return replace(core, operational_array=core.frame.operational_array, memories=memories)
+
+
+@lru_cache(maxsize=512)
+def _candidates(
+    layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile, count: int, mixed: bool
+) -> tuple[Unrolling, ...]:
     limits = maximum_unrolling(layer, core, constraints, profile)
     given_limits = size_limits(layer, core) if profile.keep_given_unrolling else limits
     draft = clean_user_mapping(constraints.spatial_mapping, layer, core, given_limits)
@@ -50,7 +68,7 @@ def spatial_candidates(
         drafts = [draft]
     fixed = frozenset(draft) if profile.keep_given_unrolling else frozenset()
     limited = [limit_to_capacity(d, layer, core, constraints, profile, fixed) for d in drafts]
-    return [tuple((name, tuple(factors.items())) for name, factors in d.items()) for d in limited]
+    return tuple(tuple((name, tuple(factors.items())) for name, factors in d.items()) for d in limited)
 
 
 def maximum_unrolling(

@@ -4,6 +4,7 @@ import math
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -24,6 +25,8 @@ from tilewright.search.blocks import check_length, thread_block
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.loma_kernel import BATCH_ORDERS, BLOCK_DTYPE, STREAM_DTYPE, fill_block
 
+FEW_ORDERS = 1000
+"""So many orders are listed once for all layers that have the same loops."""
 VISITS_PER_ROW = 64
 """Orders looked at for each order of a batch, before a batch goes out that is not full."""
 
@@ -46,9 +49,45 @@ def loma_batches(
         yield OrderBatch.of_orders(prepared, [given])
         return
     multiset = loop_multiset(sizes, lpf_limit, entries)
-    stream = _new_stream(prepared, multiset, order_pattern(entries, prepared.dimensions))
-    fill = native_function(fill_block, (STREAM_DTYPE, BLOCK_DTYPE))
     loops = tuple(loop for loop, _ in multiset.loops)
+    source = _few_orders if multiset.order_count <= min(FEW_ORDERS, BATCH_ORDERS) else _streamed
+    for orders, visited in source(multiset, entries, prepared.dimensions, stop):
+        yield OrderBatch(prepared, loops, orders, visited=visited)
+
+
+def _few_orders(
+    multiset: LoopMultiset,
+    entries: tuple[TemporalOrderingEntry, ...],
+    dimensions: tuple[str, ...],
+    stop: threading.Event | None,
+) -> Iterator[tuple[np.ndarray, int]]:
+    """The same as `_streamed`, of what is kept."""
+    if stop is not None and stop.is_set():
+        raise SearchStoppedError
+    return iter(_kept_orders(multiset, entries, dimensions))
+
+
+@lru_cache(maxsize=256)
+def _kept_orders(
+    multiset: LoopMultiset, entries: tuple[TemporalOrderingEntry, ...], dimensions: tuple[str, ...]
+) -> tuple[tuple[np.ndarray, int], ...]:
+    """The orders of few loops, which many layers and designs share; not to be written to."""
+    found = tuple(_streamed(multiset, entries, dimensions, None))
+    for orders, _ in found:
+        orders.flags.writeable = False
+    return found
+
+
+def _streamed(
+    multiset: LoopMultiset,
+    entries: tuple[TemporalOrderingEntry, ...],
+    dimensions: tuple[str, ...],
+    stop: threading.Event | None,
+) -> Iterator[tuple[np.ndarray, int]]:
+    """The orders that match, a batch at a time, each with how many were looked at."""
+    pattern = order_pattern(entries, dimensions)
+    stream = _new_stream(multiset, pattern, dimensions)
+    fill = native_function(fill_block, (STREAM_DTYPE, BLOCK_DTYPE))
     left = multiset.order_count
     while left > 0:
         if stop is not None and stop.is_set():
@@ -58,26 +97,25 @@ def loma_batches(
         fill(stream, block, BATCH_ORDERS)
         rows, visited = int(stream.rows), int(stream.visited)
         left -= visited
-        orders = block.orders[: rows * multiset.length].reshape(rows, multiset.length).astype(np.int64)
-        yield OrderBatch(prepared, loops, orders, visited=visited)
+        yield block.orders[: rows * multiset.length].reshape(rows, multiset.length).astype(np.int64), visited
 
 
-def _new_stream(prepared: PreparedProblem, multiset: LoopMultiset, pattern: OrderPattern) -> np.record:
+def _new_stream(multiset: LoopMultiset, pattern: OrderPattern, dimensions: tuple[str, ...]) -> np.record:
     """A stream at the first of all orders, the one in descending order of loops."""
     ascending = [index for index, (_, repeats) in enumerate(multiset.loops) for _ in range(repeats)]
     stream = new_record(STREAM_DTYPE)
-    write_loops(stream, prepared, tuple(loop for loop, _ in multiset.loops), ascending[::-1])
+    write_loops(stream, dimensions, tuple(loop for loop, _ in multiset.loops), ascending[::-1])
     write_pattern(stream, pattern)
     return stream
 
 
 def write_loops(
-    record: np.record, prepared: PreparedProblem, loops: tuple[tuple[str, int], ...], order: list[int]
+    record: np.record, dimensions: tuple[str, ...], loops: tuple[tuple[str, int], ...], order: list[int]
 ) -> None:
     """Write loops and the order to start from into the record of a search; raises MappingError for too many loops."""
     check_length(len(order))
     record.length = len(order)
-    record.loop_dimension[: len(loops)] = [prepared.dimensions.index(d) for d, _ in loops]
+    record.loop_dimension[: len(loops)] = [dimensions.index(d) for d, _ in loops]
     record.loop_size[: len(loops)] = [size for _, size in loops]
     record.order[: len(order)] = order
 

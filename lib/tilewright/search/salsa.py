@@ -137,7 +137,7 @@ def split_start(space: OrderSpace, order: LoopOrder) -> Start | None:
                 return None
             split.append(space.loops.index((dimension, factor)))
     record = new_record(STREAM_DTYPE)
-    write_loops(record, space.prepared, space.loops, split)
+    write_loops(record, space.prepared.dimensions, space.loops, split)
     write_pattern(record, space.pattern)
     if record.pattern_length and not matches.py_func(record):
         return None
@@ -261,7 +261,7 @@ class _Salsa:
     def _new_chain(self, start: Start, restart: int) -> Any:
         """The record of a chain before its first iteration."""
         chain = new_record(CHAIN_DTYPE)
-        write_loops(chain, self.space.prepared, self.space.loops, start.order)
+        write_loops(chain, self.space.prepared.dimensions, self.space.loops, start.order)
         write_pattern(chain, self.space.pattern)
         powers = OBJECTIVES[self.options.objective]
         chain.energy_power, chain.latency_power = powers.energy, powers.latency

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tilewright.errors import InputError, MappingError
-from tilewright.exploration.evaluate import DesignCost, NetworkEvaluator, accelerator_of
+from tilewright.exploration.evaluate import DesignCost, NetworkEvaluator, accelerator_of, reason_of_misfit
 from tilewright.exploration.results import INFEASIBLE, INVALID, OK
 from tilewright.search.options import SearchOptions
 from tilewright.sources import parse_workload
@@ -61,7 +61,7 @@ def mapped(design: dict[str, Any], network: Workload, mapping: Any, options: Sea
     except InputError:
         return DesignCost(INVALID)
     except MappingError as error:
-        return DesignCost(INFEASIBLE, str(error).splitlines()[0])
+        return DesignCost(INFEASIBLE, reason_of_misfit(error))
     area = summary["area_mm2"]
     return DesignCost(
         OK,

@@ -1,0 +1,168 @@
+"""Designs of spaces against `tilewright map` of each alone: every number must be the same to the last bit.
+
+    .venv/bin/python benchmarks/designs.py [--designs 1000] [--jobs 2] [--seconds 3600]
+
+Each seed is a random design of one of five accelerators (sides of the array, capacities, widths of ports, unit
+energies and areas; some fit nothing, some are no accelerators) on one of three networks under random options. Compared
+are status, energy, latency, area, the terms of the energy and the parts of the latency, and why nothing fits. Prints
+counts and every difference; `--seed N` tries one design again. Exit code 1 where there is a difference.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+import sys
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from seeded import PROJECT, parser_of, parts, report
+
+AT_ONCE = 10
+BASES = ("tpu_like", "eyeriss_like", "edge_tpu_like", "cube_3d", "systolic/systolic")
+NETWORKS = ("bert_tiny", "resnet18", "mobilenetv2")
+
+
+@dataclass
+class Tally:
+    """What some designs have given."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    differences: list[str] = field(default_factory=list)
+
+    def add(self, other: Tally) -> None:
+        """Take in another one."""
+        self.counts.update(other.counts)
+        self.differences += other.differences
+
+
+@cache
+def network(name: str, model: str) -> Any:
+    """A network, read once a process."""
+    from tilewright.sources import parse_workload
+
+    return parse_workload(PROJECT / "config" / "workload" / f"{name}.onnx", model=model)
+
+
+@cache
+def evaluator(name: str, mapping: Path | None, options: Any) -> Any:
+    """What evaluates designs on a network; it has seen other designs before, as in a space."""
+    from tilewright.exploration.evaluate import NetworkEvaluator
+
+    return NetworkEvaluator(network(name, options.model), mapping, options)
+
+
+@cache
+def base_of(name: str) -> dict[str, Any]:
+    """The content of a hardware file."""
+    from tilewright.yamlfile import load_yaml
+
+    data: dict[str, Any] = load_yaml(PROJECT / "config" / "hardware" / f"{name}.yaml").data
+    return data
+
+
+def random_design(rng: random.Random, base: dict[str, Any]) -> dict[str, Any]:
+    """The base with some of its figures changed."""
+    design = copy.deepcopy(base)
+    array = design["operational_array"]
+    array["sizes"] = [rng.choice((size, size, 2 * size, max(1, size // 2), 3, 16)) for size in array["sizes"]]
+    array["unit_energy"] = rng.choice((0.04, 0.5))
+    for memory in design["memories"].values():
+        bits = rng.choice((1, 1, 1, 2, 0.5, 0.25, 0.03125))
+        if isinstance(memory["size"], int):
+            memory["size"] = max(1, int(memory["size"] * bits))
+        memory["r_cost"] = rng.choice((memory["r_cost"], 1.5, 20, 300))
+        memory["area"] = rng.choice((0, 0.25))
+        if rng.random() < 0.3:
+            wide = rng.choice((8, 64, 512))
+            for port in memory["ports"]:
+                port["bandwidth_min"], port["bandwidth_max"] = min(8, wide), wide
+    if rng.random() < 0.05:
+        rng.choice(list(design["memories"].values()))["size"] = rng.choice((0, -4, "2 parsecs"))
+    return design
+
+
+def random_options(rng: random.Random) -> Any:
+    """Options of a search that ends soon."""
+    from tilewright.search.options import SearchOptions
+
+    return SearchOptions(
+        objective=rng.choice(("energy", "latency", "EDP")),
+        model=rng.choice(("corrected", "zigzag-3.9.1")),
+        lpf_limit=rng.choice((3, 4, 5)),
+        exploit_data_locality=rng.random() < 0.7,
+        nb_spatial_mappings_generated=rng.choice((1, 3)),
+        temporal_mapping_type=rng.choice(("uneven", "uneven", "uneven", "even")),
+    )
+
+
+def try_design(seed: int) -> Tally:
+    """One design both ways."""
+    from tilewright.errors import InputError
+    from tilewright.exploration.evaluate import DesignCost, accelerator_of
+    from tilewright.exploration.results import INVALID
+
+    rng = random.Random(seed)
+    base, net = rng.choice(BASES), rng.choice(NETWORKS)
+    mapping = rng.choice((None, PROJECT / "config" / "mapping" / f"{base}.yaml"))
+    if mapping is not None and not mapping.is_file():
+        mapping = None
+    options = random_options(random.Random(seed // AT_ONCE))  # so that evaluators are shared, as in a space
+    design = random_design(rng, base_of(base))
+    shared = evaluator(net, mapping, options)
+    tally = Tally()
+    try:
+        found = shared.cost(design, accelerator_of(design))
+    except InputError:
+        found = DesignCost(INVALID)
+    expected = mapped(design, network(net, options.model), shared.mapping, options)
+    tally.counts.update({"designs": 1, f"base: {base}": 1, f"network: {net}": 1, f"status: {found.status}": 1})
+    latency = {part: float(cycles) for part, cycles in found.latency_terms_cycles.items()}
+    found = replace(found, latency_terms_cycles=latency)
+    ours = replace(found, memory_energy_pj={}, reason=found.reason if found.status == "infeasible" else "")
+    if repr(ours) != repr(expected):
+        tally.differences.append(f"seed {seed}: {ours} instead of {expected}")
+    return tally
+
+
+def mapped(design: dict[str, Any], workload: Any, mapping: Any, options: Any) -> Any:
+    """The same as `tilewright map` finds it."""
+    from tilewright.cost.ledger import energy_terms
+    from tilewright.errors import InputError, MappingError
+    from tilewright.exploration.evaluate import DesignCost, reason_of_misfit
+    from tilewright.exploration.results import INFEASIBLE, INVALID, OK
+    from tilewright.stages import run
+    from tilewright.stages.descriptions import Descriptions
+
+    stages = run.default_pipeline(options)
+    try:
+        problem = next(stages.parsers().run(Descriptions(design, workload, mapping)))
+        problem.check_layers()
+        summary = run.map_problem(problem, stages).summary
+    except InputError:
+        return DesignCost(INVALID)
+    except MappingError as error:
+        return DesignCost(INFEASIBLE, reason_of_misfit(error))
+    area = summary["area_mm2"]
+    figures = summary["energy_pj"], summary["latency_cycles"], float("nan") if area is None else area
+    parts_of = {part: float(cycles) for part, cycles in summary["latency_breakdown_cycles"].items()}
+    return DesignCost(OK, "", *figures, energy_terms(summary), {}, parts_of)
+
+
+def main() -> int:
+    """Run it; 1 where there is a difference."""
+    options = parser_of(__doc__, "design", 1000).parse_args()
+    tally = Tally()
+    for part in parts(options, Tally, try_design, AT_ONCE):
+        tally.add(part)
+        for text in part.differences:
+            print(text, flush=True)
+    print(report(tally.counts, "differences", len(tally.differences), options))
+    return 1 if tally.differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""`tilewright explore` on the command line: what it says and writes, and what it refuses."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pandas
+import pytest
+from tilewright.cli.main import main
+
+TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny"
+SPACE = """
+accelerator: hardware/wide.yaml
+mapping: mapping/free.yaml
+networks: [workload/two_layers.yaml]
+axes:
+  lanes: {path: operational_array.sizes.0, values: [2, 4]}
+  kib: {values: [0.0625, 16]}
+laws: {memories.memory.size: kib * 8192}
+options: {objective: energy, lpf_limit: 3}
+shard_designs: 3
+"""
+
+
+@pytest.fixture
+def space(tmp_path: Path) -> Path:
+    """A space of four designs of which two fit nothing."""
+    for name in ("hardware/wide.yaml", "mapping/free.yaml", "workload/two_layers.yaml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(TINY / name, tmp_path / name)
+    path = tmp_path / "lanes.yaml"
+    path.write_text(SPACE)
+    return path
+
+
+def test_the_number_of_designs_comes_first(space: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Then the answer, with reasons for designs without results."""
+    assert main(["explore", str(space)]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("lanes: 4 designs, 4 to evaluate on two_layers; 2 shards\n")
+    assert "infeasible: 1 x no mapping of layer" in said
+    assert "too small" in said or "cannot hold" in said
+
+
+def test_json_is_the_front(space: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One value, and nothing else on the output."""
+    assert main(["explore", str(space), "--json"]) == 0
+    front = json.loads(capsys.readouterr().out)
+    assert front
+    assert {"design", "energy_pj", "latency_cycles", "lanes", "kib"} <= front[0].keys()
+
+
+def test_files_and_what_is_missing(space: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A shard alone is no answer; gathered, the others are named; then everything is there."""
+    out = tmp_path / "out"
+    assert main(["explore", str(space), "-o", str(out), "--shard", "1"]) == 0
+    assert [path.name for path in out.rglob("*") if path.is_file()] == ["00001.parquet"]
+    assert main(["explore", str(space), "-o", str(out), "--gather"]) == 0
+    assert "1 of 2 shards are missing or out of date: 0" in capsys.readouterr().err
+    assert len(pandas.read_csv(out / "space.csv")) == 1
+    assert main(["explore", str(space), "-o", str(out)]) == 0
+    assert len(pandas.read_csv(out / "space.csv")) == 4
+    assert {"explore.html", "front.csv", "front.parquet", "space.parquet"} <= {path.name for path in out.iterdir()}
+
+
+def test_a_design_is_shown_by_its_name(space: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The full run with its numbers, from a hardware file that reads back."""
+    out = tmp_path / "out"
+    assert main(["explore", str(space), "-o", str(out)]) == 0
+    row = pandas.read_csv(out / "space.csv").set_index("design").loc["lanes-3"]
+    assert main(["explore", str(space), "-o", str(out), "--show", "lanes-3"]) == 0
+    run = out / "designs" / "lanes-3" / "two_layers"
+    summary = json.loads((run / "summary.json").read_text())["payload"]
+    assert (summary["energy_pj"], summary["latency_cycles"]) == (row["energy_pj"], row["latency_cycles"])
+    assert (run / "checks.json").is_file()
+    assert (run / "report" / "energy.svg").is_file()
+    assert main(["validate", str(out / "designs" / "lanes-3" / "hardware.yaml")]) == 0
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--shard", "0"], "-o: the option is needed"),
+        (["-o", "out", "--shard", "2"], "no such shard, got 2 (allowed: 0 to 1)"),
+        (["-o", "out", "--shard", "0", "--gather"], "either makes a shard or gathers them"),
+        (["--show", "lanes-1"], "-o: the option is needed"),
+        (["-o", "out", "--show", "lane-1"], "no such design, got lane-1 (did you mean 'lanes-1'?)"),
+        (["--jobs", "0"], "--jobs"),
+    ],
+)
+def test_what_is_refused(
+    space: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With exit code 2, in words, and nothing is written."""
+    monkeypatch.chdir(space.parent)
+    assert main(["explore", str(space), *words]) == 2
+    assert said in capsys.readouterr().err
+    assert not (space.parent / "out").exists()
