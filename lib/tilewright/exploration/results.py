@@ -8,6 +8,7 @@ from typing import Any
 import pandas
 
 from tilewright.cost.ledger import ACCESSES, term_words
+from tilewright.exploration.space import RESULTS
 from tilewright.units import PICOJOULES_A_MICROJOULE
 
 OK, INFEASIBLE, INVALID = "ok", "infeasible", "invalid"
@@ -31,12 +32,9 @@ class Measure:
 
 
 ENERGY, LATENCY = Measure("energy", "µJ", PICOJOULES_A_MICROJOULE), Measure("latency", "cycles", 1.0)
-MEASURES: dict[str, Measure] = {
-    "energy_pj": ENERGY,
-    "latency_cycles": LATENCY,
-    "edp_pj_cycles": Measure("EDP", "J cycles", 1e12),
-    "area_mm2": Measure("area", "mm²", 1.0),
-}
+MEASURES: dict[str, Measure] = dict(
+    zip(RESULTS, (ENERGY, LATENCY, Measure("EDP", "J cycles", 1e12), Measure("area", "mm²", 1.0)), strict=True)
+)
 """What designs can be compared by, by the name of its column; the smaller the better."""
 
 
