@@ -5,6 +5,9 @@ is drawn from all there are.
 import collections
 import contextlib
 import multiprocessing
+import os
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, replace
@@ -210,11 +213,18 @@ def _in_order(pool: ProcessPoolExecutor, blocks: Sequence[range], ahead: int) ->
 
 
 def _start_worker(source: SpaceSource) -> None:
-    import signal
-
     global _maker
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when to end
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _maker = ShardMaker(read_space(source))
+
+
+def _end_with_parent() -> None:
+    """End when the parent does, however it ends: killed, it cannot say so."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _evaluate(block: range) -> Found:

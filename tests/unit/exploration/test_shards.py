@@ -1,7 +1,11 @@
 """Shards of a space: what they are made of, that they do not depend on how they are made, and what is kept."""
 
+import json
 import shutil
-from collections.abc import Sequence
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +187,50 @@ def test_an_interruption_keeps_finished_shards(tmp_path: Path) -> None:
     assert exploration.missing == len(space) - 10
     assert set(exploration.table["index"]) <= set(range(10))
     assert complete(data, tmp_path / "out") == [2, 3, 4]
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc")
+def test_processes_end_with_the_one_that_is_killed(tmp_path: Path) -> None:
+    """Nothing is left behind; what was finished is kept, and the next run makes the same bytes."""
+    lanes = {"path": "operational_array.sizes.0", "values": list(range(1, 400))}
+    data = space_data(tmp_path, shard_designs=1, constraints=[])
+    data["axes"] |= {"lanes": lanes}
+    file, folder = tmp_path / "many.yaml", tmp_path / "out"
+    file.write_text(json.dumps(data))
+    command = [sys.executable, "-m", "tilewright", "explore", str(file), "-o", str(folder), "--jobs", "2"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        until(lambda: any((folder / "shards").glob("*.parquet")))
+        workers = children(process.pid)
+        process.kill()
+    assert workers
+    until(lambda: not any(is_alive(pid) for pid in workers))
+    kept = {path.name: path.read_bytes() for path in (folder / "shards").glob("*.parquet")}
+    space = read_space(file)
+    shard = next(shard for shard in shards_of(space) if shard.file_name in kept)
+    explore.complete(file, space, tmp_path / "again", 1, ignore, shard.number)
+    assert (tmp_path / "again" / "shards" / shard.file_name).read_bytes() == kept[shard.file_name]
+
+
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Wait for something that happens soon."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.05)
+
+
+def children(parent: int) -> list[int]:
+    """Processes that a process has started."""
+    found = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return [int(pid) for pid in found]
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process is there, and not only waiting to be forgotten."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_shards_without_any_row(tmp_path: Path) -> None:
