@@ -62,8 +62,13 @@ def may_fit(problem, x, o, m, point):
     k = problem.level_memory[o, m]
     if problem.holds_everything[k]:
         return True
-    bits = tile_bits_of(problem, x, o, m, point, keeps_sums(x, o, m)) + bits_beside(problem, x, k, o)
-    return bits <= problem.memory_bits[k] * (1 + ROUNDING)
+    limit = problem.memory_bits[k] * (1 + ROUNDING)
+    bits = tile_bits_of(problem, x, o, m, point, keeps_sums(x, o, m))
+    if bits > limit:
+        return False
+    if m < problem.level_count[o] - 1 and not x.shares[x.first_boundary[o] + m]:
+        return True
+    return bits + bits_beside(problem, x, k, o) <= limit
 
 
 @kernel
