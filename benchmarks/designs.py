@@ -105,6 +105,8 @@ def try_design(seed: int) -> Tally:
     from tilewright.exploration.evaluate import DesignCost, accelerator_of
     from tilewright.exploration.results import INVALID
 
+    from tests.unit.exploration.map_alone import mapped
+
     rng = random.Random(seed)
     base, net = rng.choice(BASES), rng.choice(NETWORKS)
     mapping = rng.choice((None, PROJECT / "config" / "mapping" / f"{base}.yaml"))
@@ -126,30 +128,6 @@ def try_design(seed: int) -> Tally:
     if repr(ours) != repr(expected):
         tally.differences.append(f"seed {seed}: {ours} instead of {expected}")
     return tally
-
-
-def mapped(design: dict[str, Any], workload: Any, mapping: Any, options: Any) -> Any:
-    """The same as `tilewright map` finds it."""
-    from tilewright.cost.ledger import energy_terms
-    from tilewright.errors import InputError, MappingError
-    from tilewright.exploration.evaluate import DesignCost, reason_of_misfit
-    from tilewright.exploration.results import INFEASIBLE, INVALID, OK
-    from tilewright.stages import run
-    from tilewright.stages.descriptions import Descriptions
-
-    stages = run.default_pipeline(options)
-    try:
-        problem = next(stages.parsers().run(Descriptions(design, workload, mapping)))
-        problem.check_layers()
-        summary = run.map_problem(problem, stages).summary
-    except InputError:
-        return DesignCost(INVALID)
-    except MappingError as error:
-        return DesignCost(INFEASIBLE, reason_of_misfit(error))
-    area = summary["area_mm2"]
-    figures = summary["energy_pj"], summary["latency_cycles"], float("nan") if area is None else area
-    parts_of = {part: float(cycles) for part, cycles in summary["latency_breakdown_cycles"].items()}
-    return DesignCost(OK, "", *figures, energy_terms(summary), {}, parts_of)
 
 
 def main() -> int:

@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,18 +24,19 @@ from tilewright.exploration.shard import (
     ShardMaker,
     content_of,
     digest_in,
+    joined,
     read_shards,
     write_shard,
 )
 from tilewright.exploration.shard_plan import Shard, ShardDigests, shards_of
 from tilewright.exploration.space import Space
 from tilewright.exploration.space_reader import read_space
+from tilewright.search.progress import Advance
 
 SHARDS = "shards"
 """Folder of the shards, in that of an exploration."""
 BLOCK_DESIGNS = 20
 """Designs that a process evaluates between two reports."""
-Advance = Callable[[int], None]
 SpaceSource = str | Path | dict[str, Any]
 Found = list[tuple[list[Row], str]]
 
@@ -51,9 +52,9 @@ class ShardStates:
     """Shard number -> digest of what it is made of now."""
 
 
-def shard_states(space: Space, digests: ShardDigests, folder: Path) -> ShardStates:
-    """Which shards there are."""
-    shards = shards_of(space)
+def shard_states(space: Space, digests: ShardDigests, folder: Path, only: int | None = None) -> ShardStates:
+    """Which shards there are, of all or of `only` one."""
+    shards = [shard for shard in shards_of(space) if only in (None, shard.number)]
     wanted = {shard.number: digests.of(shard) for shard in shards}
     is_fresh = {shard.number: digest_in(folder / SHARDS / shard.file_name) == wanted[shard.number] for shard in shards}
     return ShardStates(
@@ -91,23 +92,22 @@ def complete(
     Files of shards that the space does not have any more go.
     """
     digests = ShardDigests(space)
-    states = shard_states(space, digests, folder)
-    wanted = [shard for shard in states.missing if only in (None, shard.number)]
+    states = shard_states(space, digests, folder, only)
     make_folder(folder / SHARDS)
     if only is None:
         names = {shard.file_name for shard in shards_of(space)}
         for path in (folder / SHARDS).glob("*.parquet"):
             if path.name not in names:
                 path.unlink()
-    advance(sum(shard.end - shard.first for shard in states.fresh if only in (None, shard.number)))
-    for shard, content in make_shards(source, space, wanted, jobs, advance):
+    advance(sum(shard.end - shard.first for shard in states.fresh))
+    for shard, content in make_shards(source, space, states.missing, jobs, advance):
         write_shard(folder / SHARDS / shard.file_name, content, states.digests[shard.number], digests.made_of)
 
 
 def gathered(space: Space, folder: Path) -> tuple[Exploration, tuple[Shard, ...]]:
     """The exploration of all shards that are there and up to date, and those that are not."""
     states = shard_states(space, ShardDigests(space), folder)
-    content = read_shards([folder / SHARDS / shard.file_name for shard in states.fresh])
+    content = joined(space, read_shards([folder / SHARDS / shard.file_name for shard in states.fresh]))
     missing = sum(shard.end - shard.first for shard in states.missing)
     return replace(exploration_of(space, content), missing=missing), states.missing
 
@@ -115,27 +115,20 @@ def gathered(space: Space, folder: Path) -> tuple[Exploration, tuple[Shard, ...]
 def explored(source: SpaceSource, space: Space, jobs: int, advance: Advance) -> Exploration:
     """The exploration of a space without any files."""
     contents = [content for _, content in make_shards(source, space, shards_of(space), jobs, advance)]
-    excluded: dict[str, int] = {}
-    for content in contents:
-        for constraint, count in content.excluded.items():
-            excluded[constraint] = excluded.get(constraint, 0) + count
-    filled = [content.table for content in contents if len(content.table)] or [contents[0].table]
-    return exploration_of(space, ShardContent(pandas.concat(filled, ignore_index=True), excluded))
+    return exploration_of(space, joined(space, contents))
 
 
 def exploration_of(space: Space, content: ShardContent) -> Exploration:
     """The results of a space with the constraints on them."""
-    table = content.table
-    if "network" not in table.columns:
-        table = content_of(space, []).table
+    axes = tuple(axis.name for axis in space.axes)
     return Exploration(
         space.name,
-        tuple(axis.name for axis in space.axes),
-        tuple(name for name in space.value_names if name not in {axis.name for axis in space.axes}),
+        axes,
+        tuple(name for name in space.value_names if name not in axes),
         space.objectives,
         tuple(network.name for network in space.networks),
         assumptions(space),
-        table.assign(unmet=list(_unmet(space, table))),
+        content.table.assign(unmet=list(_unmet(space, content.table))),
         dict(sorted(content.excluded.items())),
     )
 

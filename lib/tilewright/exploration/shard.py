@@ -4,7 +4,7 @@ it was made of (shard_plan.py).
 
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,6 @@ from tilewright.sources import parse_workload
 
 _METADATA = b"tilewright"
 Row = dict[str, Any]
-Advance = Callable[[int], None]
 
 
 @dataclass(frozen=True)
@@ -127,23 +126,31 @@ def digest_in(path: Path) -> str:
         return ""
 
 
-def read_shards(paths: Sequence[Path]) -> ShardContent:
-    """The shards in files, together. Raises InputError for a file that is damaged."""
-    tables: list[pandas.DataFrame] = []
-    excluded: dict[str, int] = {}
+def read_shards(paths: Sequence[Path]) -> list[ShardContent]:
+    """The shards in files. Raises InputError for a file that is damaged."""
+    contents = []
     for path in paths:
         try:
             table = pyarrow.parquet.read_table(path)
             said = _said(table.schema)
         except (OSError, ValueError, KeyError) as error:
             raise InputError(f"{path}: not a shard of a space, or damaged: {error}") from None
-        tables.append(table.to_pandas())
-        for constraint, count in said["excluded"].items():
+        contents.append(ShardContent(table.to_pandas(), said["excluded"]))
+    return contents
+
+
+def joined(space: Space, contents: Sequence[ShardContent]) -> ShardContent:
+    """Shards that follow one another, together; a table without rows where there are none."""
+    excluded: dict[str, int] = {}
+    for content in contents:
+        for constraint, count in content.excluded.items():
             excluded[constraint] = excluded.get(constraint, 0) + count
-    filled = [table for table in tables if len(table)]
+    tables = [content.table for content in contents]
     columns = list(dict.fromkeys(column for table in tables for column in table.columns))
-    joined = pandas.concat(filled, ignore_index=True) if filled else tables[0] if tables else pandas.DataFrame()
-    return ShardContent(joined.reindex(columns=columns), excluded)
+    filled = [table for table in tables if len(table)]
+    if not filled:
+        return ShardContent(content_of(space, []).table, excluded)
+    return ShardContent(pandas.concat(filled, ignore_index=True).reindex(columns=columns), excluded)
 
 
 def _said(schema: pyarrow.Schema) -> dict[str, Any]:

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tilewright.errors import InputError, MappingError
-from tilewright.exploration.evaluate import DesignCost, NetworkEvaluator, accelerator_of, reason_of_misfit
+from tilewright.errors import InputError
+from tilewright.exploration.evaluate import DesignCost, NetworkEvaluator, accelerator_of
 from tilewright.exploration.results import INFEASIBLE, INVALID, OK
 from tilewright.search.options import SearchOptions
 from tilewright.sources import parse_workload
-from tilewright.stages import run
-from tilewright.stages.descriptions import Descriptions
 from tilewright.workload.graph import Workload
 from tilewright.yamlfile import load_yaml
+
+from tests.unit.exploration.map_alone import mapped
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
 OPTIONS = (
@@ -49,30 +49,6 @@ def varied(rng: random.Random, base: dict[str, Any]) -> dict[str, Any]:
 def network() -> Workload:
     """A small network of every kind of layer."""
     return parse_workload(CONFIG / "workload" / "bert_tiny.onnx", model="corrected")
-
-
-def mapped(design: dict[str, Any], network: Workload, mapping: Any, options: SearchOptions) -> DesignCost:
-    """The same of `tilewright map`."""
-    stages = run.default_pipeline(options)
-    try:
-        problem = next(stages.parsers().run(Descriptions(design, network, mapping)))
-        problem.check_layers()
-        summary = run.map_problem(problem, stages).summary
-    except InputError:
-        return DesignCost(INVALID)
-    except MappingError as error:
-        return DesignCost(INFEASIBLE, reason_of_misfit(error))
-    area = summary["area_mm2"]
-    return DesignCost(
-        OK,
-        "",
-        summary["energy_pj"],
-        summary["latency_cycles"],
-        float("nan") if area is None else area,
-        {key.removesuffix("_energy_pj"): summary[key] for key in ("mac_energy_pj", "memory_energy_pj")},
-        {},
-        summary["latency_breakdown_cycles"],
-    )
 
 
 @pytest.mark.parametrize("number", range(len(OPTIONS)))
