@@ -102,7 +102,8 @@ def random_options(rng: random.Random) -> Any:
 def try_design(seed: int) -> Tally:
     """One design both ways."""
     from tilewright.errors import InputError
-    from tilewright.exploration.evaluate import DesignCost, accelerator_of
+    from tilewright.exploration.design_cost import DesignCost
+    from tilewright.exploration.evaluate import accelerator_of
     from tilewright.exploration.results import INVALID
 
     from tests.unit.exploration.map_alone import mapped

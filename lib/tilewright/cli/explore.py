@@ -158,7 +158,7 @@ def _shown(space: "Space", output: Path | None, name: str) -> list[Path]:
     from tilewright.cli.check import check
     from tilewright.cli.map import map_workload
     from tilewright.cli.report import report
-    from tilewright.exploration.evaluate import NO_MAPPING
+    from tilewright.exploration.design_cost import NO_MAPPING
 
     if output is None:
         raise InputError([Problem("the option is needed to make the run of a design", path="-o")])

@@ -5,14 +5,21 @@ The Snakefile computes them at every parse: nothing heavier than YAML here.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from tilewright.artifacts.digests import input_digest, said_digest
 from tilewright.errors import InputError
-from tilewright.hardware.core_paths import core_file_names, core_files_of, core_ids_of, find_core_file
+from tilewright.hardware.core_paths import (
+    contained_cores,
+    core_copies,
+    core_file_names,
+    core_files_of,
+    core_ids_of,
+    find_core_file,
+)
 from tilewright.yamlfile import YamlDocument, load_yaml, table
 
 ROLE_IDS = ("pooling_core_id", "simd_core_id", "offchip_core_id")
@@ -38,6 +45,8 @@ class SystemFiles:
     """Name of a core file -> path, in the order of core ids."""
     offchip_id: int | None
     """Id of the off-chip core, None if there is none."""
+    contained: Mapping[str, Any] = field(default_factory=dict)
+    """Name -> core description of cores that the accelerator file has in itself, which have no path."""
 
     @cached_property
     def core_names(self) -> tuple[str, ...]:
@@ -51,6 +60,8 @@ class SystemFiles:
 
     def of_core(self, name: str) -> str:
         """Digest of what one core file says."""
+        if name in self.contained:
+            return said_digest(self.contained[name])
         return input_digest(self.path_of[name]) if name in self.path_of else "missing"
 
     def of_cost_table(self, name: str) -> str:
@@ -65,12 +76,13 @@ class SystemFiles:
         """Digest of what the graph of computation nodes depends on: which cores there are, what they can run, and
         what their memories hold; neither links nor costs."""
         cores = [[core_id, name, self._use(core_id)] for core_id, name in self.name_of.items()]
-        capacities = {name: _capacities(table(_document_of(path).data)) for name, path in self.path_of.items()}
+        said = {name: _document_of(path).data for name, path in self.path_of.items()} | dict(self.contained)
+        capacities = {name: _capacities(table(core)) for name, core in said.items()}
         return said_digest([cores, self.offchip_id, self.data.get("core_memory_sharing"), capacities])
 
     def _use(self, core_id: int) -> list[Any]:
         """What the accelerator file says that a core is for, and can run."""
-        graph = table(self.data.get("graph"))
+        graph, core_id = table(self.data.get("graph")), core_copies(self.data).get(core_id, core_id)
         roles = [key for key in ROLE_IDS if graph.get(key) == core_id]
         said = (table(self.data.get(key)).get(core_id) for key in ("core_roles", "core_operator_types"))
         return [core_id == self.offchip_id, roles, *said]
@@ -81,11 +93,15 @@ def read_system(file: Path | str) -> SystemFiles:
     path = Path(file)
     document = _document_of(path)
     data = table(document.data)
+    offchip, contained = core_ids_of(document).offchip, contained_cores(data)
+    if contained is not None:
+        known = {core_id: name for core_id, (_, name) in core_files_of(data).items() if name in contained}
+        return SystemFiles(path, data, known, {}, offchip, contained)
     found = {core_id: find_core_file(name, path.parent) for core_id, (_, name) in core_files_of(data).items()}
     paths = {core_id: core_path for core_id, core_path in found.items() if core_path is not None}
     names = dict(zip(paths, core_file_names(list(paths.values())), strict=True))
     path_of = {names[core_id]: core_path for core_id, core_path in paths.items()}
-    return SystemFiles(path, data, names, path_of, core_ids_of(document).offchip)
+    return SystemFiles(path, data, names, path_of, offchip)
 
 
 def is_system(file: Path | str) -> bool | None:

@@ -5,8 +5,8 @@ of the search are made. What is left of a design is the search of its distinct l
 evaluation of each best mapping for the parts of its energy and latency, on which the invariants are checked.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -16,6 +16,7 @@ from tilewright.cost.breakdown import latency_terms
 from tilewright.cost.energy_terms import energy_term_names
 from tilewright.cost.ledger import LATENCY_TERMS
 from tilewright.errors import InputError, MappingError, NothingFitsError
+from tilewright.exploration.design_cost import NO_MAPPING, DesignCost, reason_of, reason_of_misfit
 from tilewright.exploration.results import INFEASIBLE, INVALID, OK
 from tilewright.hardware.core import Accelerator, Core
 from tilewright.hardware.source import parse_accelerator
@@ -37,27 +38,8 @@ from tilewright.stages.workload import told_by_cause
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 
-NO_MAPPING: tuple[dict[str, Any], ...] = ({"name": "default"},)
-"""The mapping of a space that gives none: nothing is fixed."""
 REMEMBERED_LAYERS = 1024
 """Layers on cores of which the costs are kept for designs that differ in what does not concern the layer."""
-
-
-@dataclass(frozen=True)
-class DesignCost:
-    """What a design costs for a network, or why it costs nothing."""
-
-    status: str
-    reason: str = ""
-    energy_pj: float = np.nan
-    latency_cycles: float = np.nan
-    area_mm2: float = np.nan
-    energy_terms_pj: Mapping[str, float] = field(default_factory=dict)
-    """By term of the ledger."""
-    memory_energy_pj: Mapping[str, float] = field(default_factory=dict)
-    """By memory of the core; together the term of accesses."""
-    latency_terms_cycles: Mapping[str, float] = field(default_factory=dict)
-    """By part of the latency."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,16 +206,3 @@ def _sum(core: Core, layers: Sequence[LayerCost]) -> DesignCost:
         memories,
         dict(zip(LATENCY_TERMS, cycles, strict=True)),
     )
-
-
-def reason_of(error: InputError) -> str:
-    """What is wrong with a design, in one line."""
-    first, *others = error.problems
-    more = f" (and {len(others)} more)" if others else ""
-    return " ".join(str(first).split()) + more
-
-
-def reason_of_misfit(error: MappingError) -> str:
-    """Why nothing fits a design: which layers, and the first reason."""
-    told, *first = [line.strip().rstrip(":") for line in str(error).splitlines()[:2]]
-    return ": ".join([told, *first])

@@ -17,7 +17,8 @@ import pyarrow.parquet
 from tilewright.artifacts.canonical import canonical_text
 from tilewright.artifacts.files import write_atomically
 from tilewright.errors import InputError, Problem
-from tilewright.exploration.evaluate import DesignCost, NetworkEvaluator, accelerator_of, reason_of
+from tilewright.exploration.design_cost import DesignCost, DesignEvaluator, reason_of
+from tilewright.exploration.evaluate import NetworkEvaluator, accelerator_of
 from tilewright.exploration.results import INVALID
 from tilewright.exploration.shard_plan import SCHEMA
 from tilewright.exploration.space import Design, Space
@@ -45,11 +46,11 @@ class ShardMaker:
         self._texts = {axis.name for axis in space.axes if any(isinstance(value, str) for value in axis.values)}
 
     @cached_property
-    def _evaluators(self) -> dict[str, NetworkEvaluator]:
+    def _evaluators(self) -> dict[str, DesignEvaluator]:
         """Network -> what evaluates it. Raises InputError with everything that is wrong with networks or mapping."""
         space = self.space
         problems: list[Problem] = []
-        found: dict[str, NetworkEvaluator] = {}
+        found: dict[str, DesignEvaluator] = {}
         for network in space.networks:
             try:
                 workload = parse_workload(network.file, model=space.options.model)

@@ -1,6 +1,8 @@
 """Reads the connectivity list of an accelerator file (Stream, 2025), with defaults filled in and checked."""
 
+import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 from tilewright.errors import Problems
@@ -23,9 +25,23 @@ def read_connections(
         connection = None if bare is None else _finished(place, written, problems, entry, bare)
         if connection is None:
             continue
-        _check_pairs(place, index, connection, joined, sharing)
-        connections.append(connection)
+        for one in _for_copies(connection, ids):
+            _check_pairs(place, index, one, joined, sharing)
+            connections.append(one)
     return tuple(connections)
+
+
+def _for_copies(connection: Connection, ids: CoreIds) -> Iterator[Connection]:
+    """The connection of cores and of their copies: a bus joins all of them, of links each pair has its own."""
+    first, *others = connection.core_ids
+    if connection.is_bus and not connection.directed:
+        yield replace(connection, core_ids=ids.with_copies(connection.core_ids))
+    elif connection.is_bus:
+        for sender in ids.with_copies([first]):
+            yield replace(connection, core_ids=(sender, *ids.with_copies(others)))
+    else:
+        for pair in itertools.product(ids.with_copies([first]), ids.with_copies(others)):
+            yield replace(connection, core_ids=pair)
 
 
 def default_cost(entry: ConnectivityFile | ConnectionEntry) -> LinkCost:

@@ -4,9 +4,10 @@ Nothing heavier than YAML here: the Snakefile asks at every parse.
 """
 
 import os
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tilewright.yamlfile import YamlDocument, load_yaml, table
 
@@ -14,6 +15,9 @@ FOLDER_OF_HARDWARE, FOLDER_OF_INPUTS = "hardware", "inputs"
 _MOST_LISTED = 12
 _MOST_FILES = 20_000
 """Files looked at when a bare name is searched in folders."""
+MOST_COPIES = 1024
+"""Times that a core can stand in an accelerator by `core_counts`."""
+T = TypeVar("T")
 
 
 def find_core_file(name: str, folder: Path) -> Path | None:
@@ -58,11 +62,25 @@ class CoreIds:
     """Also an id that no core has, if the file says so."""
     is_certain: bool = True
     """False where two cores have one id, which is told: then nobody knows which ids there should be."""
+    copy_of: Mapping[int, int] = field(default_factory=dict, compare=False)
+    """Id of a copy by `core_counts` -> the core that it is a copy of."""
 
     @property
     def onchip(self) -> tuple[int, ...]:
         """All but the off-chip core."""
         return tuple(core_id for core_id in self.known if core_id != self.offchip)
+
+    def with_copies(self, core_ids: Iterable[int]) -> tuple[int, ...]:
+        """The ids, each followed by those of its copies."""
+        return tuple(one for core_id in core_ids for one in (core_id, *self.copies_of(core_id)))
+
+    def copies_of(self, core_id: int) -> tuple[int, ...]:
+        """The ids of the copies of a core."""
+        return tuple(copy for copy, original in self.copy_of.items() if original == core_id)
+
+    def said_of(self, said: Mapping[int, T], core_id: int) -> T | None:
+        """What a table says of a core, or of the one that it is a copy of."""
+        return said.get(core_id, said.get(self.copy_of.get(core_id, core_id)))
 
     @property
     def allowed(self) -> str:
@@ -80,22 +98,44 @@ def core_ids_of(document: YamlDocument) -> CoreIds:
     offchip: Any = table(data.get("graph")).get("offchip_core_id", data.get("offchip_core_id"))
     offchip = next((core_id for core_id, (path, _) in files.items() if path == ("offchip_core",)), offchip)
     is_certain = not any(len(path) == 2 and path[0] == "cores" for path in document.repeated)
-    return CoreIds(tuple(sorted({*listed, *files})), offchip if type(offchip) is int else None, is_certain)
+    known = tuple(sorted({*listed, *files}))
+    return CoreIds(known, offchip if type(offchip) is int else None, is_certain, core_copies(data))
 
 
 def core_files_of(data: Any) -> dict[int, tuple[tuple[str | int, ...], str]]:
     """Core id -> (where it stands, file as written) of all cores in the data of an accelerator file, unchecked."""
     cores = table(data).get("cores")
-    if isinstance(cores, list):
-        return {index: (("cores", index), name) for index, name in enumerate(cores) if isinstance(name, str)}
-    listed = {key: name for key, name in table(cores).items() if type(key) is int and isinstance(name, str)}
-    found: dict[int, tuple[tuple[str | int, ...], str]] = {key: (("cores", key), name) for key, name in listed.items()}
-    offchip = table(data).get("offchip_core")
+    numbered = enumerate(cores) if isinstance(cores, list) else table(cores).items()
+    found: dict[int, tuple[tuple[str | int, ...], str]] = {
+        key: (("cores", key), name) for key, name in numbered if type(key) is int and isinstance(name, str)
+    }
+    copies = core_copies(data)
+    found |= {copy: found[original] for copy, original in copies.items() if original in found}
+    offchip = None if isinstance(cores, list) else table(data).get("offchip_core")
     if isinstance(offchip, str):
         # An id of its own also where keys of `cores` are broken, so that its file is read and checked.
-        known = [key for key in table(cores) if type(key) is int]
+        known = [key for key in (*table(cores), *copies) if type(key) is int]
         found[max(known, default=-1) + 1] = (("offchip_core",), offchip)
     return dict(sorted(found.items()))
+
+
+def core_copies(data: Any) -> dict[int, int]:
+    """Id of each copy that `core_counts` asks for -> the core that it is a copy of, unchecked.
+
+    Copies have the ids after the largest in `cores`, in the order of `core_counts`.
+    """
+    cores = table(data).get("cores")
+    listed = list(range(len(cores))) if isinstance(cores, list) else [key for key in table(cores) if type(key) is int]
+    first, found = max(listed, default=-1) + 1, dict[int, int]()
+    for core_id, count in table(table(data).get("core_counts")).items():
+        if core_id in listed and type(count) is int and count <= MOST_COPIES:
+            found |= {first + len(found) + number: core_id for number in range(count - 1)}
+    return found
+
+
+def contained_cores(data: Any) -> dict[Any, Any] | None:
+    """Name -> core description, where an accelerator has them in itself; None where it names files."""
+    return table(table(data)["core_files"]) if "core_files" in table(data) else None
 
 
 def core_paths(file: Path) -> dict[str, Path]:
@@ -103,7 +143,10 @@ def core_paths(file: Path) -> dict[str, Path]:
 
     Raises InputError if the accelerator file cannot be read.
     """
-    found = [find_core_file(name, file.parent) for _, name in core_files_of(load_yaml(file).data).values()]
+    data = load_yaml(file).data
+    if contained_cores(data) is not None:
+        return {}
+    found = [find_core_file(name, file.parent) for _, name in core_files_of(data).values()]
     paths = [path for path in found if path is not None]
     return dict(zip(core_file_names(paths), paths, strict=True))
 

@@ -23,7 +23,8 @@ def key_path(data: Any, path: str) -> KeyPath | Problem:
         data = data[step]
     step = _step(data, last)
     if step is None and isinstance(data, dict):
-        return (*found, last)
+        has_numbers = bool(data) and all(type(key) is int for key in data)
+        return (*found, int(last) if has_numbers and last.isdecimal() else last)
     if step is None and isinstance(data, list):
         return _no_such_key(data, last)
     if step is None:

@@ -32,6 +32,9 @@ def check_ids(problems: Problems, document: YamlDocument, entry: SystemFile, ids
             problems.at(path, "another core has this id, and only the last one would count", path[1])
     for core_id in entry.core_operator_types or {}:
         known_core(problems, ("core_operator_types", core_id), core_id, ids)
+    for core_id in entry.core_counts or {}:
+        if known_core(problems, ("core_counts", core_id), core_id, ids) and core_id == ids.offchip:
+            problems.at(("core_counts", core_id), "there is one off-chip core", core_id)
     for index, core_id in each(entry.routers):
         known_core(problems, ("routers", index), core_id, ids)
         if core_id == ids.offchip:
@@ -107,7 +110,7 @@ def sharing_groups(problems: Problems, entry: SystemFile, ids: CoreIds) -> tuple
         earlier = {core_id for other, _ in groups for core_id in other}
         for core_id in sorted(earlier.intersection(group)):
             problems.at(path, "the core is in another group too", core_id)
-        groups.append((tuple(sorted(group)), path))
+        groups.append((tuple(sorted(ids.with_copies(group))), path))
     return tuple(groups)
 
 
@@ -188,6 +191,8 @@ def check_graph(problems: Problems, document: YamlDocument, entry: GraphFile, id
         if core_id in special:
             problems.at(("graph", key), f"is {special[core_id]} too", core_id)
         special.setdefault(core_id, key)
+        if core_id in (entry.core_counts or {}) and core_id != ids.offchip:
+            problems.at(("core_counts", core_id), f"is {key}, of which a graph has one", core_id)
     if graph.type != MESH:
         return
     rows, columns = graph.nb_rows, graph.nb_cols

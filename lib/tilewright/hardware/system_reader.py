@@ -1,13 +1,27 @@
 """Reads the file of an accelerator of several cores and the core files that it names."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tilewright.errors import Problems
 from tilewright.hardware.connections import default_cost, read_connections
 from tilewright.hardware.core import Core
-from tilewright.hardware.core_files import CoreFile, NotOneCoreError, missing_file_problem, read_core_file
-from tilewright.hardware.core_paths import CoreIds, core_file_names, core_files_of, core_ids_of, find_core_file
+from tilewright.hardware.core_files import (
+    CoreFile,
+    NotOneCoreError,
+    contained_core_file,
+    missing_file_problem,
+    read_core_file,
+)
+from tilewright.hardware.core_paths import (
+    CoreIds,
+    contained_cores,
+    core_file_names,
+    core_files_of,
+    core_ids_of,
+    find_core_file,
+)
 from tilewright.hardware.paths import check_paths
 from tilewright.hardware.system import COMPUTE, MEMORY, OFFCHIP, CorePlace, Link, MultiCoreAccelerator, all_pairs
 from tilewright.hardware.system_checks import (
@@ -80,10 +94,14 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
 def _core_files(problems: Problems, document: YamlDocument, ids: CoreIds) -> dict[int, CoreFile]:
     """Core id -> file, of the files that can be read; each file is read once for each way it is used."""
     folder = Path(document.file).parent if document.file else Path()
-    read: dict[tuple[Path, bool], CoreFile | None] = {}
+    contained = contained_cores(document.data)
+    read: dict[tuple[Path | str, bool], CoreFile | None] = {}
     found: dict[int, CoreFile] = {}
     for core_id, (place, name) in core_files_of(document.data).items():
-        path = find_core_file(name, folder)
+        path = find_core_file(name, folder) if contained is None else name
+        if contained is not None and name not in contained:
+            problems.unknown_name(place, "core_files has no such core", name, list(map(str, contained)))
+            continue
         if path is None:
             missing = missing_file_problem(name, folder)
             problems.at(place, missing.message, name, missing.allowed, missing.nearest)
@@ -91,14 +109,23 @@ def _core_files(problems: Problems, document: YamlDocument, ids: CoreIds) -> dic
         key = (path, core_id == ids.offchip)
         if key not in read:
             try:
-                read[key] = problems.attempt(read_core_file, *key, problems.notices)
+                read[key] = problems.attempt(_read_core, document, *key, problems.notices)
             except NotOneCoreError as error:
                 problems.at(place, str(error), name)
                 read[key] = None
         core_file = read[key]
         if core_file is not None:
             found[core_id] = core_file
-    return found
+    paths = {core_id: file.path for core_id, file in found.items() if file.path is not None}
+    names = dict(zip(paths, core_file_names(list(paths.values())), strict=True))
+    return {core_id: replace(file, name=names.get(core_id, file.name)) for core_id, file in found.items()}
+
+
+def _read_core(document: YamlDocument, place: Path | str, offchip: bool, notices: list[str]) -> CoreFile:
+    """The core in a file, or in the accelerator file under a name. Raises InputError."""
+    if isinstance(place, Path):
+        return read_core_file(place, offchip, notices)
+    return contained_core_file(document, place, offchip, notices)
 
 
 def _check_offchip_ports(problems: Problems, document: YamlDocument, ids: CoreIds, files: dict[int, CoreFile]) -> None:
@@ -151,7 +178,6 @@ def _graph(entry: GraphFile, ids: CoreIds) -> Graph:
 
 
 def _places(entry: SystemFile, ids: CoreIds, files: dict[int, CoreFile], sharing: set[Pair]) -> tuple[CorePlace, ...]:
-    names = dict(zip(ids.known, core_file_names([files[core_id].path for core_id in ids.known]), strict=True))
     roles: dict[int, str] = {core_id: MEMORY if files[core_id].is_memory else COMPUTE for core_id in ids.known}
     coordinates: dict[int, tuple[int, int]] = {}
     if isinstance(entry, GraphFile):
@@ -160,11 +186,11 @@ def _places(entry: SystemFile, ids: CoreIds, files: dict[int, CoreFile], sharing
         }
         coordinates = _graph(entry, ids).coordinates()
     else:
-        roles |= entry.core_roles
+        roles |= {copy: role for core_id, role in entry.core_roles.items() for copy in ids.with_copies([core_id])}
         coordinates = {core_id: (place[0], place[1]) for core_id, place in entry.core_coordinates.items()}
     if ids.offchip is not None:
         roles[ids.offchip] = OFFCHIP
-    routers = entry.routers
+    routers = None if entry.routers is None else list(ids.with_copies(entry.routers))
     if routers is None:
         routers = [core_id for core_id in ids.known if roles[core_id] == COMPUTE]
         # A memory of its own core file that compute cores share is one place with them.
@@ -172,19 +198,19 @@ def _places(entry: SystemFile, ids: CoreIds, files: dict[int, CoreFile], sharing
     return tuple(
         CorePlace(
             core_id=core_id,
-            file_name=names[core_id],
+            file_name=files[core_id].name,
             role=roles[core_id],
             is_router=core_id in routers,
-            operator_types=_operator_types(entry, core_id, files[core_id]),
+            operator_types=_operator_types(entry, ids, core_id, files[core_id]),
             coordinates=coordinates.get(core_id),
         )
         for core_id in ids.known
     )
 
 
-def _operator_types(entry: Any, core_id: int, core_file: CoreFile) -> tuple[str, ...] | None:
+def _operator_types(entry: Any, ids: CoreIds, core_id: int, core_file: CoreFile) -> tuple[str, ...] | None:
     """What a core can run: what the accelerator says, else what the core file says, else unknown."""
-    said = entry.core_operator_types.get(core_id)
+    said = ids.said_of(entry.core_operator_types, core_id)
     if said is not None:
         return tuple(said)
     core: Core = core_file.core

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Discriminator, Field, GetJsonSchemaHandler
 from pydantic import WithJsonSchema as JsonSchema
 from pydantic_core import CoreSchema
 
+from tilewright.hardware.core_paths import MOST_COPIES
 from tilewright.hardware.system import POOLING, SIMD
 from tilewright.hardware.yaml_schema import OperatorType
 from tilewright.units import FieldError, parse_bandwidth_bits
@@ -92,6 +93,8 @@ LinkBandwidth = Annotated[
 CoreId = Count
 CoreFile = Name
 Coordinates = Annotated[list[Count], Field(min_length=2, max_length=2)]
+ContainedCores = Annotated[dict[Name, dict[str, Any]], Field(min_length=1)] | None
+CoreCounts = dict[CoreId, Annotated[PositiveCount, Field(le=MOST_COPIES)]]
 _IDS_SCHEMA: dict[str, Any] = {
     "anyOf": [
         {"type": "string", "pattern": f"^{_CORE_IDS.pattern}$"},
@@ -200,6 +203,11 @@ class ConnectivityFile(Entry):
     """Energy of a busy cycle of links that have none of their own, in pJ; default 0."""
     energy_per_bit: EnergyPj | None = None
     """Energy of carrying a bit, in pJ (or `80 fJ`), instead of `unit_energy_cost`."""
+    core_files: ContainedCores = None
+    """Core descriptions by name, in place of files: with it `cores` and `offchip_core` are such names."""
+    core_counts: CoreCounts = Field(default={})
+    """How many times a core stands in the accelerator, by core id; default once. Copies have the ids after the largest
+    of `cores`, are on the buses of the core, have its links and its role, and share the memories that it shares."""
     core_roles: dict[CoreId, Literal["compute", "pooling", "simd", "memory"]] = Field(default={})
     """What cores are for, by core id; default `compute`."""
     core_operator_types: dict[CoreId, Annotated[list[OperatorType], Field(min_length=1)]] = Field(default={})
@@ -248,6 +256,10 @@ class GraphFile(Entry):
     """Core files; the place in the list is the core id. A file is looked for beside this file first."""
     graph: GraphEntry
     """How the cores are linked."""
+    core_files: ContainedCores = None
+    """Core descriptions by name, in place of files: with it `cores` are such names."""
+    core_counts: CoreCounts = Field(default={})
+    """How many times a core stands in the graph, by core id; default once. Copies have the ids after the last one."""
     core_memory_sharing: list[CoreIds] = Field(default=[])
     """Groups of cores, as `0, 1`, whose top memories of equal name are one and the same."""
     core_operator_types: dict[CoreId, Annotated[list[OperatorType], Field(min_length=1)]] = Field(default={})

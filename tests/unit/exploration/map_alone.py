@@ -4,7 +4,7 @@ from typing import Any
 
 from tilewright.cost.ledger import energy_terms
 from tilewright.errors import InputError, MappingError
-from tilewright.exploration.evaluate import DesignCost, reason_of_misfit
+from tilewright.exploration.design_cost import DesignCost, reason_of_misfit
 from tilewright.exploration.results import INFEASIBLE, INVALID, OK
 from tilewright.search.options import SearchOptions
 from tilewright.stages import run

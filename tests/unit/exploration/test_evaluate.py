@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from tilewright.errors import InputError
-from tilewright.exploration.evaluate import DesignCost, NetworkEvaluator, accelerator_of
+from tilewright.exploration.design_cost import DesignCost
+from tilewright.exploration.evaluate import NetworkEvaluator, accelerator_of
 from tilewright.exploration.results import INFEASIBLE, INVALID, OK
 from tilewright.search.options import SearchOptions
 from tilewright.sources import parse_workload
