@@ -1,4 +1,4 @@
-"""What searches minimise: every objective is declared here, and nowhere else.
+"""What searches go by: every objective is declared here, and nowhere else, and the seed of all their random numbers.
 
 An objective is a product of powers of energy and latency, so that it never falls where one of them grows: from a lower
 bound of each follows one of the objective, which is what certificates of the exact search rest on.
@@ -7,9 +7,9 @@ bound of each follows one of the objective, which is what certificates of the ex
 from dataclasses import dataclass
 from functools import reduce
 from operator import mul
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
-from tilewright.parameters import Parameters
+from tilewright.parameters import Count, Parameters
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,8 +26,15 @@ class Goal(Parameters):
     """What is minimised: latency, energy or EDP (their product)."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Powers:
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Chance(Parameters):
+    """The random numbers of a search: equal seeds give equal results."""
+
+    seed: Count = 0
+    """Where the random numbers of salsa, and of the search for an allocation, start."""
+
+
+class Powers(NamedTuple):
     """An objective: energy to one power times latency to another, whole numbers that are not both 0."""
 
     energy: int = 0

@@ -80,3 +80,13 @@ def group_has(group: str, operator_type: str) -> bool:
     if group in (MAC, VECTOR):
         return name in KNOWN_TYPES and (name in MAC_TYPES) == (group == MAC)
     return name in OPERATOR_TYPES_OF.get(group, ())
+
+
+MAC_ARRAY, VECTOR_UNIT = "mac_array", "vector_unit"
+"""What a layer needs to run on: multipliers that accumulate, or units for any other arithmetic."""
+
+
+def work_counts(unit: str, operations: int) -> dict[str, int]:
+    """The operations of a layer that needs `unit`, as multiply-accumulates or as others: a layer has one kind."""
+    is_other = unit == VECTOR_UNIT
+    return {"mac_count": 0 if is_other else operations, "operation_count": operations if is_other else 0}

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, Union
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union
 
 from tilewright.errors import InputError, Problem, nearest_name, shown
 
@@ -30,8 +30,7 @@ _UNIONS = (Union, types.UnionType)
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Limits:
+class Limits(NamedTuple):
     """Which numbers a parameter may be: `Annotated[int, Limits(least=1)]`."""
 
     least: float | None = None
@@ -54,31 +53,27 @@ class Limits:
         return " ".join(f"{word} {limit:g}" for word, limit in parts if limit is not None)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class OneOf:
+class OneOf(NamedTuple):
     """Names that a text may be, where they are not known to a type: `Annotated[str, OneOf(MODELS)]`."""
 
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Told:
+class Told(NamedTuple):
     """What is said of a wrong value in place of the usual words: `Annotated[Literal[1, 2], Told("not a mode")]`."""
 
     message: str = ""
     allowed: str = ""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Read:
+class Read(NamedTuple):
     """A reader for what no type says: it is called with a value and the name of the parameter, and returns what the
     parameter becomes or raises InputError with problems whose paths begin with the name."""
 
     read: Callable[[Any, str], Any]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Check:
+class Check(NamedTuple):
     """A check beside that of the type: it is called with a value and raises InputError."""
 
     check: Callable[[Any], object]

@@ -4,15 +4,14 @@ Each switch repairs one fault of zigzag-dse 3.9.1; all off is the reference. Eff
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.parameters import Check, Parameters
 
 
-@dataclass(frozen=True)
-class ModelProfile:
+class ModelProfile(NamedTuple):
     """Which faults of the reference model are repaired. The field order is the order of documentation."""
 
     name: str = "zigzag-3.9.1"
@@ -57,7 +56,7 @@ class ModelProfile:
     """B46: of splits that move as many bits the equation decides which is taken, not the order of the hardware file."""
 
 
-SWITCHES: tuple[str, ...] = tuple(f.name for f in fields(ModelProfile) if f.name != "name")
+SWITCHES: tuple[str, ...] = tuple(name for name in ModelProfile._fields if name != "name")
 REFERENCE = ModelProfile()
 CORRECTED = ModelProfile("corrected", *(True for _ in SWITCHES))
 PROFILES: dict[str, ModelProfile] = {profile.name: profile for profile in (REFERENCE, CORRECTED)}

@@ -4,8 +4,8 @@ Verbs, rules and documentation take the names of files from here. Standard libra
 every parse.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 SINGLE, MULTI = "single", "multi"
 """The flows, and the folders of their runs."""
@@ -32,8 +32,7 @@ def cost_table(costs: Path | str, core: str) -> Path:
     return Path(costs) / f"{core}.jsonl"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Step:
+class Step(NamedTuple):
     """A step of the pipeline: one verb of the command line, on a folder of the results."""
 
     verb: str

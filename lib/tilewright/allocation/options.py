@@ -4,9 +4,8 @@ import os
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from tilewright.objectives import Goal
+from tilewright.objectives import Chance, Goal
 from tilewright.parameters import Count, Limits, Parameters, Told
-from tilewright.search.options import Chance
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,8 +8,9 @@ from tilewright.errors import InputError, Problem
 from tilewright.fusion.graph import CnGraph
 from tilewright.fusion.mapped_tiling import dimension_names
 from tilewright.hardware.system import MultiCoreAccelerator
-from tilewright.mapping.constraints import ALL_TILES, WILDCARD, Mapping, MappingConstraints, TilingEntry
+from tilewright.mapping.constraints import WILDCARD, Mapping, MappingConstraints, TilingEntry
 from tilewright.mapping.runnable import core_choice
+from tilewright.mapping.words import ALL_TILES
 from tilewright.mapping.yaml_writer import as_entry
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer

@@ -8,7 +8,7 @@ import types
 import typing
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields, is_dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal, TypeVar, Union
 
 T = TypeVar("T")
@@ -37,40 +37,75 @@ def encode(value: Any) -> Any:
 
 def decode(kind: type[T], data: Any) -> T:
     """The record `kind` from what `encode` made of it. Raises ValueError where the data does not fit the type."""
-    return typing.cast(T, _decode(kind, data, kind.__name__))
+    try:
+        return typing.cast(T, _reader(typing.cast(Any, kind))(data))
+    except _MisfitError as misfit:
+        raise ValueError(f"{kind.__name__}{misfit.place}: {misfit.message}") from None
 
 
-def _decode(hint: Any, data: Any, place: str) -> Any:
-    read, part = _form(hint)
-    return read(part, data, place)
+class _MisfitError(ValueError):
+    """Data that does not fit its type, at a place that is told from the inside outwards."""
+
+    def __init__(self, message: str, place: str = "") -> None:
+        super().__init__(message)
+        self.message, self.place = message, place
+
+    def within(self, place: str) -> "_MisfitError":
+        return _MisfitError(self.message, place + self.place)
+
+
+Reader = Callable[[Any], Any]
 
 
 @cache
-def _form(hint: Any) -> tuple[Callable[[Any, Any, str], Any], Any]:
-    """What reads data of a type, and what it needs to know of the type."""
+def _reader(hint: Any) -> Reader:
+    """What reads data of a type; it raises _MisfitError."""
     if isinstance(hint, type) and (is_dataclass(hint) or _is_named_tuple(hint)):
-        return _decode_record, hint
+        return partial(_read_record, hint)
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (Union, types.UnionType):
-        return _decode_union, arguments
+        return partial(_read_union, tuple(map(_reader, arguments)))
+    if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
+        return partial(_read_items, _reader(arguments[0]))
     if origin is tuple:
-        return _decode_tuple, arguments
+        return partial(_read_tuple, tuple(map(_reader, arguments)))
     if origin is dict:
-        return _decode_dict, arguments[1]
-    return _decode_scalar, hint
+        return partial(_read_dict, _reader(arguments[1]))
+    return partial(_read_scalar, hint)
 
 
-def _decode_record(kind: Any, data: Any, place: str) -> Any:
-    hints = _hints(kind)
-    if not isinstance(data, dict) or not hints.keys() - _left_out(kind) <= data.keys() <= hints.keys():
-        raise ValueError(f"{place}: expected an object with {', '.join(hints)}")
-    return kind(**{name: _decode(hints[name], item, f"{place}.{name}") for name, item in data.items()})
+def _read_record(kind: Any, data: Any) -> Any:
+    readers, needed = _readers_of(kind)
+    if not isinstance(data, dict) or not needed <= data.keys() <= readers.keys():
+        raise _MisfitError(f"expected an object with {', '.join(readers)}")
+    values = {}
+    for name, item in data.items():
+        try:
+            values[name] = readers[name](item)
+        except _MisfitError as misfit:
+            raise misfit.within(f".{name}") from None
+    return kind(**values)
 
 
-def _decode_dict(hint: Any, data: Any, place: str) -> Any:
+@cache
+def _readers_of(kind: Any) -> tuple[dict[str, Reader], set[str]]:
+    """The readers of the fields of a record by name, and the names that may not be missing."""
+    hints = typing.get_type_hints(kind)
+    names = [field.name for field in fields(kind)] if is_dataclass(kind) else kind._fields
+    left_out = {name for name, field in _written(kind) if field}
+    return {name: _reader(hints[name]) for name in names}, {*names} - left_out
+
+
+def _read_dict(read: Reader, data: Any) -> Any:
     if not isinstance(data, dict):
-        raise ValueError(f"{place}: expected an object, got {data!r}")
-    return {key: _decode(hint, item, f"{place}.{key}") for key, item in data.items()}
+        raise _MisfitError(f"expected an object, got {data!r}")
+    values = {}
+    for key, item in data.items():
+        try:
+            values[key] = read(item)
+        except _MisfitError as misfit:
+            raise misfit.within(f".{key}") from None
+    return values
 
 
 @cache
@@ -85,35 +120,37 @@ def _says_nothing(field: Field[Any], value: Any) -> bool:
     return bool(value == default)
 
 
-@cache
-def _left_out(kind: Any) -> frozenset[str]:
-    return frozenset(name for name, field in _written(kind) if field)
-
-
-def _decode_union(arguments: tuple[Any, ...], data: Any, place: str) -> Any:
-    for argument in arguments:
+def _read_union(readers: tuple[Reader, ...], data: Any) -> Any:
+    for read in readers:
         try:
-            return _decode(argument, data, place)
+            return read(data)
         except ValueError:
             continue
-    raise ValueError(f"{place}: {data!r} fits none of the allowed types")
+    raise _MisfitError(f"{data!r} fits none of the allowed types")
 
 
-def _decode_tuple(arguments: tuple[Any, ...], data: Any, place: str) -> Any:
+def _read_items(read: Reader, data: Any) -> Any:
+    return _read_tuple((read,) * len(data) if isinstance(data, list) else (), data)
+
+
+def _read_tuple(readers: tuple[Reader, ...], data: Any) -> Any:
     if not isinstance(data, list):
-        raise ValueError(f"{place}: expected a list, got {data!r}")
-    if len(arguments) == 2 and arguments[1] is Ellipsis:
-        return tuple(_decode(arguments[0], item, f"{place}[{index}]") for index, item in enumerate(data))
-    if len(arguments) != len(data):
-        raise ValueError(f"{place}: expected {len(arguments)} items, got {len(data)}")
-    pairs = zip(arguments, data, strict=True)
-    return tuple(_decode(hint, item, f"{place}[{index}]") for index, (hint, item) in enumerate(pairs))
+        raise _MisfitError(f"expected a list, got {data!r}")
+    if len(readers) != len(data):
+        raise _MisfitError(f"expected {len(readers)} items, got {len(data)}")
+    values = []
+    for read, item in zip(readers, data, strict=True):
+        try:
+            values.append(read(item))
+        except _MisfitError as misfit:
+            raise misfit.within(f"[{len(values)}]") from None
+    return tuple(values)
 
 
-def _decode_scalar(hint: Any, data: Any, place: str) -> Any:
+def _read_scalar(hint: Any, data: Any) -> Any:
     if hint is Any or _is_scalar(hint, data) or (typing.get_origin(hint) is Literal and data in typing.get_args(hint)):
         return data
-    raise ValueError(f"{place}: expected {hint}, got {data!r}")
+    raise _MisfitError(f"expected {hint}, got {data!r}")
 
 
 def _is_scalar(hint: Any, data: Any) -> bool:
@@ -128,10 +165,3 @@ def _is_scalar(hint: Any, data: Any) -> bool:
 
 def _is_named_tuple(kind: type) -> bool:
     return issubclass(kind, tuple) and hasattr(kind, "_fields")
-
-
-@cache
-def _hints(kind: Any) -> dict[str, Any]:
-    hints = typing.get_type_hints(kind)
-    names = [field.name for field in fields(kind)] if is_dataclass(kind) else kind._fields
-    return {name: hints[name] for name in names}

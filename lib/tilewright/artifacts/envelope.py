@@ -8,9 +8,8 @@ Dataclasses as artifacts.
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tilewright.artifacts.canonical import canonical_text, document_text
 from tilewright.artifacts.codec import decode
@@ -38,8 +37,7 @@ SCHEMA_VERSIONS: dict[str, int] = {
 REMEDY = "delete it and run again: it will be rebuilt"
 
 
-@dataclass(frozen=True)
-class Artifact:
+class Artifact(NamedTuple):
     """A verified artifact as read from a file."""
 
     schema: str

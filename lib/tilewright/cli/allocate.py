@@ -1,7 +1,5 @@
 """`tilewright allocate`: which core runs what, found by a genetic algorithm."""
 
-import csv
-import io
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +10,7 @@ from tilewright.allocation.options import AllocationOptions
 from tilewright.artifacts.envelope import write_document
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.artifacts.provenance import provenance
-from tilewright.cli.keywords import Named, network_keywords, parameter_keywords
+from tilewright.cli.keywords import Named, parameter_keywords
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.multi_slices import read_slice, slice_option
 from tilewright.cli.options import (
@@ -22,6 +20,7 @@ from tilewright.cli.options import (
     echo_json,
     echo_notices,
     is_given,
+    network_keywords,
     network_options,
 )
 from tilewright.cli.parameter_options import Given, parameter_options
@@ -198,6 +197,9 @@ def _csv_of_front(document: dict[str, Any]) -> str:
 
 
 def _csv(rows: list[dict[str, Any]]) -> str:
+    import csv  # here, because --help starts faster without
+    import io
+
     buffer = io.StringIO()
     if rows:
         writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")

@@ -8,7 +8,7 @@ import click
 
 from tilewright.artifacts.files import FilePath, make_folder
 from tilewright.artifacts.provenance import provenance
-from tilewright.cli.keywords import Named, network_keywords, parameter_keywords
+from tilewright.cli.keywords import Named, parameter_keywords
 from tilewright.cli.multi_slices import read_slice, slice_option
 from tilewright.cli.options import (
     FILE,
@@ -17,6 +17,7 @@ from tilewright.cli.options import (
     echo_json,
     echo_notices,
     is_given,
+    network_keywords,
     network_options,
 )
 from tilewright.cli.parameter_options import Given, parameter_options

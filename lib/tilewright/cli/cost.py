@@ -8,7 +8,7 @@ import click
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.files import FilePath, make_folder
 from tilewright.artifacts.provenance import provenance
-from tilewright.cli.keywords import Named, network_keywords, parameter_keywords, store_of
+from tilewright.cli.keywords import Named, parameter_keywords, store_of
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.multi_slices import read_slice, slice_option
 from tilewright.cli.options import (
@@ -17,6 +17,7 @@ from tilewright.cli.options import (
     common_options,
     echo_json,
     echo_notices,
+    network_keywords,
     network_options,
     store_options,
 )

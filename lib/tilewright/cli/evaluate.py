@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
-from tilewright.cli.keywords import Named, network_keywords, parameter_keywords
-from tilewright.cli.options import FILE, common_options, network_options
+from tilewright.cli.keywords import Named, parameter_keywords
+from tilewright.cli.options import FILE, common_options, network_keywords, network_options
 from tilewright.cli.parameter_options import Given, parameter_option
 from tilewright.cli.points import Point, read_points
 from tilewright.errors import InputError, MappingError, Problem, nearest_name

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.artifacts.files import FilePath, write_atomically
-from tilewright.cli.keywords import network_keywords
-from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, network_options
+from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, network_keywords, network_options
 from tilewright.cli.runs import read_records, read_summary
 from tilewright.errors import InputError, Problem
 from tilewright.workload.network_options import NetworkOptions

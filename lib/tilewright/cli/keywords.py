@@ -1,11 +1,11 @@
-"""Keywords of the functions that are verbs: parameters by name, what an ONNX file leaves open, files or objects.
+"""Keywords of the functions that are verbs: parameters by name, files or objects.
 
-They are what `parameter_options` and `network_options` are to commands: name, type and default stand in the class of a
+They are what `parameter_options` are to commands: name, type and default stand in the class of a
 parameter alone, and both the signature of the function and the check of names follow from it.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import Parameter as Keyword
 from inspect import signature
@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tilewright.artifacts.files import FilePath
+from tilewright.cli.options import of_signature
 from tilewright.cli.parameter_options import Given, Kind
-from tilewright.errors import InputError, Problem, Problems
+from tilewright.errors import Problem, Problems
 from tilewright.parameters import Parameters, allowed_text, parameters_of, unknown_names
 from tilewright.workload.network_options import NetworkOptions
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from tilewright.search.store import Store
 
 Result = TypeVar("Result")
-NETWORK = [field.name for field in fields(NetworkOptions)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,7 +60,7 @@ def parameter_keywords(**kinds: type[Parameters]) -> Callable[[Callable[..., Res
         names = [one.name for one in own]
         names_of = {argument: [one.name for one in parameters_of(kind)] for argument, kind in kinds.items()}
         known = [*dict.fromkeys(name for group in names_of.values() for name in group), *names]
-        known += NETWORK if "network_options" in names else []
+        known += NetworkOptions._fields if "network_options" in names else []
 
         @wraps(function)
         def with_parameters(*args: Any, **values: Any) -> Result:
@@ -76,50 +76,9 @@ def parameter_keywords(**kinds: type[Parameters]) -> Callable[[Callable[..., Res
             for kind in kinds.values()
             for one in parameters_of(kind)
         }
-        return _of_signature(with_parameters, [*own, *keywords.values()])
+        return of_signature(with_parameters, [*own, *keywords.values()])
 
     return decorate
-
-
-def network_keywords(function: Callable[..., Result]) -> Callable[..., Result]:
-    """`dims`, `input_shapes`, `branches` and `precision` as keywords of a function that takes `network_options`.
-
-    Tables may be given as such: `dims={"sequence": 128}`.
-    """
-    own = signature(function).parameters
-
-    @wraps(function)
-    def with_network_options(*args: Any, **values: Any) -> Result:
-        given = {name: values.pop(name) for name in NETWORK if values.get(name) is not None}
-        if given:
-            read = {name: _table(name, value) for name, value in given.items()}
-            chosen = replace(values.get("network_options") or NetworkOptions(), **read)
-            chosen.check()
-            values["network_options"] = chosen
-        return function(*args, **{name: value for name, value in values.items() if name not in NETWORK})
-
-    keywords = [Keyword(name, Keyword.KEYWORD_ONLY, default=None) for name in NETWORK]
-    return _of_signature(with_network_options, [*own.values(), *keywords])
-
-
-def _table(name: str, value: Any) -> Any:
-    """A table as pairs. Raises InputError for what is no table."""
-    if name == "precision":
-        return value
-    try:
-        pairs = list(value.items() if isinstance(value, Mapping) else value)
-        return tuple((key, tuple(one) if isinstance(one, list) else one) for key, one in pairs)
-    except (TypeError, ValueError):
-        allowed = "a table from names"
-        raise InputError([Problem("wrong kind of value", path=name, value=repr(value), allowed=allowed)]) from None
-
-
-def _of_signature(function: Callable[..., Result], keywords: list[Keyword]) -> Callable[..., Result]:
-    """A function that says which keywords it has: those that must be given first, as Python wants it."""
-    by_position = [one for one in keywords if one.kind is not one.KEYWORD_ONLY]
-    named = [one for one in keywords if one.kind is one.KEYWORD_ONLY]
-    function.__signature__ = signature(function).replace(parameters=[*by_position, *named])  # type: ignore[attr-defined]
-    return function
 
 
 def store_of(given: "FilePath | Store | None") -> "Store | None":

@@ -11,7 +11,7 @@ from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import content_digest
 from tilewright.artifacts.files import FilePath, make_folder
 from tilewright.artifacts.provenance import provenance
-from tilewright.cli.keywords import Named, network_keywords, parameter_keywords, store_of
+from tilewright.cli.keywords import Named, parameter_keywords, store_of
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
     FILE,
@@ -20,6 +20,7 @@ from tilewright.cli.options import (
     echo_json,
     echo_notices,
     is_given,
+    network_keywords,
     network_options,
     pipeline_option,
     read_pipeline,

@@ -1,12 +1,13 @@
 """Options and output that verbs share."""
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from inspect import Parameter as Keyword
+from inspect import signature
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from tilewright.yamlfile import YamlDocument
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Result = TypeVar("Result")
 T = TypeVar("T")
 DEFAULT_STORE = Path("results/.store")
 FILE = click.Path(path_type=Path)
@@ -57,6 +59,47 @@ def network_options(function: Function) -> Callable[..., Any]:
     return with_network_options
 
 
+def network_keywords(function: Callable[..., Result]) -> Callable[..., Result]:
+    """`dims`, `input_shapes`, `branches` and `precision` as keywords of a function that takes `network_options`.
+
+    Tables may be given as such: `dims={"sequence": 128}`.
+    """
+    own = signature(function).parameters
+
+    @wraps(function)
+    def with_network_options(*args: Any, **values: Any) -> Result:
+        given = {name: values.pop(name) for name in NetworkOptions._fields if values.get(name) is not None}
+        if given:
+            read = {name: _table(name, value) for name, value in given.items()}
+            chosen = (values.get("network_options") or NetworkOptions())._replace(**read)
+            chosen.check()
+            values["network_options"] = chosen
+        return function(*args, **{name: value for name, value in values.items() if name not in NetworkOptions._fields})
+
+    keywords = [Keyword(name, Keyword.KEYWORD_ONLY, default=None) for name in NetworkOptions._fields]
+    return of_signature(with_network_options, [*own.values(), *keywords])
+
+
+def _table(name: str, value: Any) -> Any:
+    """A table as pairs. Raises InputError for what is no table."""
+    if name == "precision":
+        return value
+    try:
+        pairs = list(value.items() if isinstance(value, Mapping) else value)
+        return tuple((key, tuple(one) if isinstance(one, list) else one) for key, one in pairs)
+    except (TypeError, ValueError):
+        allowed = "a table from names"
+        raise InputError([Problem("wrong kind of value", path=name, value=repr(value), allowed=allowed)]) from None
+
+
+def of_signature(function: Callable[..., Result], keywords: list[Keyword]) -> Callable[..., Result]:
+    """A function that says which keywords it has: those that must be given first, as Python wants it."""
+    by_position = [one for one in keywords if one.kind is not one.KEYWORD_ONLY]
+    named = [one for one in keywords if one.kind is one.KEYWORD_ONLY]
+    function.__signature__ = signature(function).replace(parameters=[*by_position, *named])  # type: ignore[attr-defined]
+    return function
+
+
 def store_options(function: Function) -> Function:
     """--threads, --store and --no-store, of verbs that search."""
     for option in (
@@ -90,8 +133,7 @@ def is_given(pipeline: object) -> bool:
     return pipeline is not None and pipeline != ""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PipelineText:
+class PipelineText(NamedTuple):
     """A list of stages or of edits of the default pipeline, and where it is written."""
 
     value: Any

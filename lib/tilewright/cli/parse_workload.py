@@ -10,8 +10,7 @@ from tilewright.artifacts.digests import input_digest
 from tilewright.artifacts.envelope import write_document
 from tilewright.artifacts.files import YAML_SUFFIXES, FilePath
 from tilewright.artifacts.provenance import provenance
-from tilewright.cli.keywords import network_keywords
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
+from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_keywords, network_options
 from tilewright.cli.parameter_options import parameter_option
 from tilewright.errors import InputError, Problem
 from tilewright.profile import CORRECTED, ModelChoice

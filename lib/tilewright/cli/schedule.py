@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +14,7 @@ from tilewright.artifacts.digests import content_digest
 from tilewright.artifacts.envelope import Artifact, read_artifact, write_document
 from tilewright.artifacts.files import FilePath, make_folder
 from tilewright.artifacts.provenance import provenance
-from tilewright.cli.keywords import Named, network_keywords, parameter_keywords
+from tilewright.cli.keywords import Named, parameter_keywords
 from tilewright.cli.multi_slices import read_slice, slice_option
 from tilewright.cli.options import (
     FILE,
@@ -24,6 +23,7 @@ from tilewright.cli.options import (
     echo_json,
     echo_notices,
     is_given,
+    network_keywords,
     network_options,
 )
 from tilewright.cli.parameter_options import Given, parameter_options
@@ -31,7 +31,6 @@ from tilewright.cli.run_inputs import descriptions_of_run, input_digests, run_in
 from tilewright.errors import Problem, Problems
 from tilewright.objectives import Goal
 from tilewright.scheduling.settings import ScheduleSettings
-from tilewright.search.options import CnSearchOptions
 from tilewright.steps import ALLOCATION, SCHEDULE, SUMMARY
 from tilewright.workload.network_options import NetworkOptions
 
@@ -207,7 +206,10 @@ def _scheduled(
     tell: Callable[[Sequence[str]], None],
 ) -> _Scheduled:
     """The schedule, written if there is an `output`. Raises InputError with everything that is wrong."""
+    from tempfile import TemporaryDirectory  # here, because --help starts faster without
+
     from tilewright.report.multi.summary import SCHEMA
+    from tilewright.search.options import CnSearchOptions
     from tilewright.stages.base import Control
     from tilewright.stages.multi.allocation import InterCoreMapping, in_place_of_search, objective_of, settings_of
     from tilewright.stages.multi.inputs import read_inputs

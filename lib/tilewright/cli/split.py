@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
-from tilewright.cli.keywords import Named, network_keywords, parameter_keywords
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_options
+from tilewright.cli.keywords import Named, parameter_keywords
+from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_keywords, network_options
 from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.errors import Problem, Problems
 from tilewright.fusion.split_options import SplitOptions
-from tilewright.stages.descriptions import Descriptions
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.fusion.layer_splitting import LayerSplit, SplitNetwork
     from tilewright.sources import AcceleratorSource, MappingSource
+    from tilewright.stages.descriptions import Descriptions
     from tilewright.stages.multi.problem import SystemProblem
 
 
@@ -47,6 +47,8 @@ def command(
     Example: tilewright split --hardware config/hardware/multi/quad_core.yaml --workload config/workload/resnet18.onnx
     --mapping config/mapping/multi/quad_core.yaml -o split.onnx
     """
+    from tilewright.stages.descriptions import Descriptions
+
     found, problem = _split(Descriptions(hardware, workload, mapping, network_options), share, keep_weights)
     echo_notices([*problem.notices, *found.notices])
     if output:
@@ -74,6 +76,8 @@ def split(
     Settings are those of `SplitOptions`. `output` is a file to write it to; with `keep_weights` also weights that lie
     in a large file are kept. Raises InputError with everything that is wrong with the descriptions and settings.
     """
+    from tilewright.stages.descriptions import Descriptions
+
     described = Descriptions(hardware, Path(workload), mapping, network_options or NetworkOptions())
     found, _ = _split(described, share, keep_weights)
     if output is not None:
@@ -86,7 +90,9 @@ def _write(found: "SplitNetwork", output: Path) -> None:
     write_atomically(output, found.model.SerializeToString(deterministic=True))
 
 
-def _split(given: Descriptions, share: Given[SplitOptions], keep_weights: bool) -> "tuple[SplitNetwork, SystemProblem]":
+def _split(
+    given: "Descriptions", share: Given[SplitOptions], keep_weights: bool
+) -> "tuple[SplitNetwork, SystemProblem]":
     """The split network, and what was read. Raises InputError with everything that is wrong."""
     from tilewright.fusion.layer_splitting import open_model, split_layers
     from tilewright.stages.preflight.files import read_checked

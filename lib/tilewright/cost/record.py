@@ -1,13 +1,15 @@
 """The record of a mapping: every figure of it as one typed value, which artifacts, tables and figures are made of."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.artifacts.codec import LEFT_OUT, decode, encode
 from tilewright.cost.ledger import energy_columns, energy_terms, without_terms
-from tilewright.mapping.constraints import Unrolling
-from tilewright.workload.graph import work_counts
-from tilewright.workload.layer import Layer
+from tilewright.operator_groups import work_counts
+
+if TYPE_CHECKING:
+    from tilewright.mapping.constraints import Unrolling
+    from tilewright.workload.layer import Layer
 
 Loop = tuple[str, float]
 """(dimension, size); sizes of spatial loops may have a fraction."""
@@ -39,7 +41,7 @@ class LayerFacts:
     """Operations of an operator that does others than multiply-accumulates."""
 
     @classmethod
-    def of(cls, layer: Layer) -> "LayerFacts":
+    def of(cls, layer: "Layer") -> "LayerFacts":
         """The facts of a layer, its operations counted as multiply-accumulates."""
         sizes, bits = dict(layer.loop_sizes), dict(layer.precision_bits)
         counts = work_counts("", layer.mac_count)
@@ -56,8 +58,7 @@ class LayerFacts:
         return self.mac_count + self.operation_count
 
 
-@dataclass(frozen=True)
-class MemoryFacts:
+class MemoryFacts(NamedTuple):
     """What a reader of a record needs to know of a memory."""
 
     size_bits: int
@@ -65,8 +66,7 @@ class MemoryFacts:
     """Memory operands that it can hold."""
 
 
-@dataclass(frozen=True)
-class PortActivity:
+class PortActivity(NamedTuple):
     """A link that a port serves."""
 
     operand: str
@@ -81,8 +81,7 @@ class PortActivity:
     stall_slack_cycles: int
 
 
-@dataclass(frozen=True)
-class PortRecord:
+class PortRecord(NamedTuple):
     """A port of a memory: its stall (positive) or slack, and what it serves."""
 
     memory: str
@@ -91,16 +90,14 @@ class PortRecord:
     activities: tuple[PortActivity, ...]
 
 
-@dataclass(frozen=True)
-class Figures:
+class Figures(NamedTuple):
     """Energy and latency of a mapping; None where it does not fit."""
 
     energy_pj: float | None = None
     latency_cycles: float | None = None
 
 
-@dataclass(frozen=True)
-class CandidateRow:
+class CandidateRow(NamedTuple):
     """A spatial mapping that was tried, and what came of it."""
 
     spatial_mapping: dict[str, dict[str, int]]
@@ -111,8 +108,7 @@ class CandidateRow:
     reason: str
 
 
-@dataclass(frozen=True)
-class MemoryReachRecord:
+class MemoryReachRecord(NamedTuple):
     """How far the data of a layer go, where data locality or the mapping file says so."""
 
     topmost: dict[str, str]
@@ -187,7 +183,7 @@ class LayerRecord:
     """What was minimised."""
     model: str = ""
     """Model profile of all figures but `corrected`."""
-    corrected: Figures = Figures()
+    corrected: Figures = Figures()  # noqa: RUF009  frozen
     """Of the same mapping under the profile `corrected`."""
     candidates: tuple[CandidateRow, ...] | None = field(default=None, metadata=LEFT_OUT)
     """The spatial mappings that were tried."""
@@ -224,6 +220,6 @@ def number(value: float) -> int | float:
     return int(value) if float(value).is_integer() and abs(value) < 2**53 else float(value)
 
 
-def unrolling_record(unrolling: Unrolling) -> dict[str, dict[str, int]]:
+def unrolling_record(unrolling: "Unrolling") -> dict[str, dict[str, int]]:
     """Array dimension -> loop dimension -> factor."""
     return {name: dict(factors) for name, factors in unrolling}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.fusion.weights import network_input_operands, weight_bits, weight_operand, weight_tiles
-from tilewright.mapping.constraints import ALL_TILES
+from tilewright.mapping.words import ALL_TILES
 from tilewright.workload.layer import OUTPUT, Layer
 
 if TYPE_CHECKING:

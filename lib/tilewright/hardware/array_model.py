@@ -6,7 +6,7 @@ it. The compiled cost model gets the numbers.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tilewright.errors import MappingError
 from tilewright.hardware.core import DIGITAL, OperationalArray
@@ -16,8 +16,7 @@ MAC = "mac"
 """The energy term of the operations of a digital array."""
 
 
-@dataclass(frozen=True)
-class ArrayWork:
+class ArrayWork(NamedTuple):
     """What a layer asks of an array."""
 
     operations: int

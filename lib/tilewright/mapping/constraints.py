@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from tilewright.mapping.boundary_kinds import TemporalMappingType
+from tilewright.mapping.words import TemporalMappingType
 from tilewright.operator_groups import ALL, GROUPS, group_has
 from tilewright.workload.layer import Layer, whole_name
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from tilewright.workload.graph import Workload
 
 WILDCARD = "*"
-ALL_TILES = "all"
 DEFAULT = "default"
 """Name of the entry for layers that no other entry selects."""
 DEPTHWISE = "depthwise"

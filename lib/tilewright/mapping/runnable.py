@@ -15,8 +15,19 @@ from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import top_memories
 from tilewright.hardware.system import MEMORY, OFFCHIP, POOLING, SIMD, CorePlace, MultiCoreAccelerator
 from tilewright.mapping.constraints import MappingConstraints
-from tilewright.operator_groups import ALL, KNOWN_TYPES, MAC, MAC_TYPES, OPERATOR_TYPES_OF, VECTOR, bare_type, is_listed
-from tilewright.workload.graph import VECTOR_UNIT, Workload, WorkloadNode, work_counts
+from tilewright.operator_groups import (
+    ALL,
+    KNOWN_TYPES,
+    MAC,
+    MAC_TYPES,
+    OPERATOR_TYPES_OF,
+    VECTOR,
+    VECTOR_UNIT,
+    bare_type,
+    is_listed,
+    work_counts,
+)
+from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import OUTPUT, Layer
 
 NOT_RUN = "not run by the core"

@@ -7,8 +7,8 @@ from pydantic import Field, PlainValidator
 from pydantic import WithJsonSchema as JsonSchema
 
 from tilewright.hardware.yaml_schema import ArrayDimension, Unrolling
-from tilewright.mapping.boundary_kinds import TemporalMappingType
-from tilewright.mapping.constraints import ALL_TILES, WILDCARD, TemporalOrderingEntry, TilingEntry
+from tilewright.mapping.constraints import WILDCARD, TemporalOrderingEntry, TilingEntry
+from tilewright.mapping.words import ALL_TILES, TemporalMappingType
 from tilewright.units import LARGEST_WHOLE_NUMBER, FieldError
 from tilewright.validation import Count, Entry, Name, TextForm, json_schema
 from tilewright.workload.equation import LOOP_DIMENSION, check_loop_dimension

@@ -9,7 +9,7 @@ With the core also accesses and energies are checked: word widths, access costs,
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 from tilewright.cost.ledger import ACCESSES, ROUNDING, agree, energy_columns, energy_terms, term_phrase, term_words
 from tilewright.cost.record import LayerRecord
@@ -137,8 +137,7 @@ CORE_CHECKS: tuple[tuple[str, str, CoreCheck], ...] = (
 SHOWN_FAILURES = 5
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """One verified invariant; `detail` is a sentence for people."""
 
     name: str
@@ -166,7 +165,7 @@ def check_run(records: Sequence[LayerRecord], summary: Summary | None = None, co
 
 def checks_document(checks: Sequence[Check]) -> dict[str, object]:
     """The content of `checks.json`: {"passed": all of them, "checks": [{"name", "passed", "detail"}, ...]}."""
-    return {"passed": all(check.passed for check in checks), "checks": [asdict(check) for check in checks]}
+    return {"passed": all(check.passed for check in checks), "checks": [check._asdict() for check in checks]}
 
 
 def failure_message(checks: Sequence[Check]) -> str:
@@ -312,7 +311,7 @@ def _cycles(record: LayerRecord) -> Iterator[str]:
 
 
 def _corrected(record: LayerRecord) -> Iterator[str]:
-    for key, value in asdict(record.corrected).items():
+    for key, value in record.corrected._asdict().items():
         # None says that the mapping does not fit under that model, which the summary names.
         if value is not None and (not math.isfinite(value) or value < 0):
             yield f"corrected {key} is {value}"

@@ -15,9 +15,10 @@ import networkx as nx
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+from tilewright.operator_groups import MAC_ARRAY, VECTOR_UNIT
 from tilewright.report.figure_layout import GREY, Canvas, figure_style, lighter, make_printable
 from tilewright.report.short_names import short_layer_name
-from tilewright.workload.graph import MAC_ARRAY, VECTOR_UNIT, Workload, WorkloadNode
+from tilewright.workload.graph import Workload, WorkloadNode
 
 _ORDER_SWEEPS, _PLACE_SWEEPS = 6, 8
 

@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.record import LayerRecord, Loop
@@ -15,8 +14,7 @@ OVERALL = "overall"
 """What stands for a whole network where layers stand by their names."""
 
 
-@dataclass(frozen=True)
-class PlacedLayer:
+class PlacedLayer(NamedTuple):
     """A layer of the network, in execution order, with the record of the problem it poses."""
 
     name: str

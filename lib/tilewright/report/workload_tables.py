@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import pandas
 
+from tilewright.operator_groups import work_counts
 from tilewright.report.short_names import short_layer_name
 from tilewright.report.text_tables import render, text_table
-from tilewright.workload.graph import Workload, WorkloadNode, work_counts
+from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.onnx.coverage import Coverage, OperatorCoverage
 
 _LONGEST_NOTE = 400

@@ -1,8 +1,7 @@
 """Schedule models: the causal one, which is compiled (`simulate`), and those of others, by name."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.registry import Registry
 
@@ -18,8 +17,7 @@ CAUSAL = "causal"
 """The event-driven model of docs/scheduling.md, for which bounds and checks hold."""
 
 
-@dataclass(frozen=True)
-class ScheduleModel:
+class ScheduleModel(NamedTuple):
     """Another schedule model."""
 
     problem: "Callable[[AssembledProblem, Workload, CnGraph], AssembledProblem]"

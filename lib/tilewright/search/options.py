@@ -8,20 +8,12 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from tilewright.errors import Problem
-from tilewright.mapping.boundary_kinds import TemporalMappingType
-from tilewright.objectives import Goal
+from tilewright.mapping.words import TemporalMappingType
+from tilewright.objectives import Chance, Goal
 from tilewright.parameters import Check, Count, Parameters, PositiveCount, PositiveNumber
 from tilewright.profile import CORRECTED, ModelChoice, profile_by_name
 
 SearchEngine = Literal["loma", "salsa", "exact"]
-
-
-@dataclass(frozen=True, init=False, eq=False, repr=False)
-class Chance(Parameters):
-    """The random numbers of a search: equal seeds give equal results."""
-
-    seed: Count = 0
-    """Where the random numbers of salsa, and of the search for an allocation, start."""
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

@@ -41,16 +41,6 @@ class Tensor:
         return self.element_count * self.bits
 
 
-MAC_ARRAY, VECTOR_UNIT = "mac_array", "vector_unit"
-"""What a layer needs to run on: multipliers that accumulate, or units for any other arithmetic."""
-
-
-def work_counts(unit: str, operations: int) -> dict[str, int]:
-    """The operations of a layer that needs `unit`, as multiply-accumulates or as others: a layer has one kind."""
-    is_other = unit == VECTOR_UNIT
-    return {"mac_count": 0 if is_other else operations, "operation_count": operations if is_other else 0}
-
-
 @dataclass(frozen=True)
 class WorkloadNode:
     """A node of the network graph: a layer that is costed, or (layer None) an operator that is passed through."""

@@ -1,7 +1,6 @@
 """What a person says about an ONNX model that the file leaves open."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tilewright.errors import InputError, Problem, nearest_name
 
@@ -11,8 +10,7 @@ PRECISIONS = (ASSUMED, FILE)
 BRANCHES = ("then", "else")
 
 
-@dataclass(frozen=True)
-class NetworkOptions:
+class NetworkOptions(NamedTuple):
     """Sizes, branches and precision for the reading of an ONNX model. Tables are tuples of pairs."""
 
     dims: tuple[tuple[str, int], ...] = ()

@@ -3,7 +3,6 @@ parsed workload itself."""
 
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
@@ -98,4 +97,4 @@ def parse_workload(
 
 def _with_dims(options: NetworkOptions | None, dims: Table[str, int] | None) -> NetworkOptions:
     options = options or NetworkOptions()
-    return replace(options, dims=(*options.dims, *dims.items())) if dims else options
+    return options._replace(dims=(*options.dims, *dims.items())) if dims else options

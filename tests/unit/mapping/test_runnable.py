@@ -16,10 +16,11 @@ from tilewright.mapping.runnable import (
     restrict_to_core,
     unmodelled_work,
 )
+from tilewright.operator_groups import MAC_ARRAY, VECTOR_UNIT
 from tilewright.profile import CORRECTED, REFERENCE
 from tilewright.stages.descriptions import of_core
 from tilewright.stages.run import map_workload
-from tilewright.workload.graph import MAC_ARRAY, VECTOR_UNIT, Workload, WorkloadNode
+from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer
 from tilewright.workload.onnx import read_onnx
 from tilewright.workload.onnx.coverage import UNSUPPORTED as REPORTED_UNSUPPORTED

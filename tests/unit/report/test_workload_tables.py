@@ -6,12 +6,13 @@ from xml.etree import ElementTree
 import onnx
 import pytest
 from matplotlib.figure import Figure
+from tilewright.operator_groups import MAC_ARRAY, VECTOR_UNIT
 from tilewright.profile import CORRECTED
 from tilewright.report.figure_layout import save_figure
 from tilewright.report.network_figure import write_network_figure
 from tilewright.report.workload_tables import coverage_text, workload_table, workload_text
 from tilewright.workload.access import IndexMap, access_of_loops, identity_map
-from tilewright.workload.graph import MAC_ARRAY, VECTOR_UNIT, Tensor, Workload, WorkloadNode
+from tilewright.workload.graph import Tensor, Workload, WorkloadNode
 from tilewright.workload.layer import Layer
 from tilewright.workload.onnx import read_onnx
 from tilewright.workload.onnx.coverage import OperatorCoverage, build_coverage

@@ -26,8 +26,9 @@ from tilewright.fusion.tiling_options import TilingOptions, network_tiling
 from tilewright.hardware.paths import PathTable, path_table
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.hardware.yaml_checks import is_usual_loop
-from tilewright.mapping.constraints import ALL_TILES, Mapping, MappingConstraints, TilingEntry
+from tilewright.mapping.constraints import Mapping, MappingConstraints, TilingEntry
 from tilewright.mapping.runnable import core_choice
+from tilewright.mapping.words import ALL_TILES
 from tilewright.stages.multi.problem import SystemProblem
 from tilewright.stages.preflight.cores import layers_of_entries
 from tilewright.workload.graph import Workload, WorkloadNode

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.errors import InputError
+from tilewright.operator_groups import MAC_ARRAY, VECTOR_UNIT
 from tilewright.profile import ModelProfile
 from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, access_of_loops, loop
-from tilewright.workload.graph import MAC_ARRAY, VECTOR_UNIT, Tensor
+from tilewright.workload.graph import Tensor
 from tilewright.workload.layer import OUTPUT, Layer
 from tilewright.workload.network_options import ASSUMED
 from tilewright.workload.onnx.coverage import APPROXIMATED, MODELLED, PASS_THROUGH, UNSUPPORTED

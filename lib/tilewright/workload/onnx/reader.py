@@ -12,9 +12,10 @@ from pathlib import Path
 import onnx
 
 from tilewright.errors import InputError, Problem
+from tilewright.operator_groups import MAC_ARRAY, VECTOR_UNIT
 from tilewright.profile import REFERENCE, ModelProfile
 from tilewright.registry import Registry
-from tilewright.workload.graph import MAC_ARRAY, VECTOR_UNIT, Tensor, Workload, WorkloadNode
+from tilewright.workload.graph import Tensor, Workload, WorkloadNode
 from tilewright.workload.network_options import NetworkOptions
 from tilewright.workload.onnx.coverage import PASS_THROUGH, UNSUPPORTED, Coverage, OperatorCoverage, build_coverage
 from tilewright.workload.onnx.loading import load_model
@@ -63,7 +64,7 @@ def read_onnx(
     """
     options = options or NetworkOptions()
     if dims:
-        options = replace(options, dims=tuple(dims.items()))
+        options = options._replace(dims=tuple(dims.items()))
     options.check()
     model, file, default_name = load_model(source)
     try:

@@ -2,7 +2,7 @@
 
 import pytest
 from tilewright.errors import InputError
-from tilewright.workload.graph import MAC_ARRAY, VECTOR_UNIT
+from tilewright.operator_groups import MAC_ARRAY, VECTOR_UNIT
 
 from tests.unit.workload.onnx.dependency_checks import lower_model
 from tests.unit.workload.onnx.operators.matrix_cases import MatrixCase, check_matrix_case, only_layer
