@@ -4,7 +4,7 @@ What is not up to date is what `snakemake --summary` tells of the files of runs.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,9 +12,11 @@ from tilewright.artifacts.canonical import canonical_text
 from tilewright.artifacts.files import FilePath, write_atomically, writing
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.runs import UNFINISHED_KEYS
-from tilewright.configuration.run import Plan
 from tilewright.report.states import FAILED, STALE
 from tilewright.steps import SUMMARY
+
+if TYPE_CHECKING:
+    from tilewright.configuration.run import Plan
 
 
 @click.command()
@@ -65,7 +67,7 @@ def results(
 MISSING_DATE, UP_TO_DATE = "-", "no update"
 
 
-def unfinished_runs(plan: Plan, text: str) -> list[dict[str, str]]:
+def unfinished_runs(plan: "Plan", text: str) -> list[dict[str, str]]:
     """One row with UNFINISHED_KEYS for each run of which a file is missing or to be made again; what a run is compared
     with counts as a part of it. `text` is the table that `snakemake --summary` prints."""
     files = _files(text)

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tilewright.cost.ledger import term_words
 from tilewright.registry import Registry
-from tilewright.scheduling.state_record import CAUSES
 
 if TYPE_CHECKING:
     from tilewright.scheduling.problem import SchedulingProblem
     from tilewright.scheduling.result import Schedule
 
+CAUSES = ("off_chip_fetch", "off_chip_stream", "eviction", "sink_output", "core_to_core")
+"""Why data moves; in logs and counts a cause is its position, which `state_record` names."""
 ON_CORE = "on_core"
 """The term of all that computation nodes cost on their cores, as the cost table has it."""
 _WORDS = {

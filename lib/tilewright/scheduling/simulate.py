@@ -8,6 +8,7 @@ import numpy as np
 from tilewright.compiled import native_function
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.record_pointer import pointer_to
+from tilewright.scheduling.energy_terms import CAUSES
 from tilewright.scheduling.memory_rank import MemoryRank, memory_rank
 from tilewright.scheduling.models import CAUSAL, OTHER_MODELS
 from tilewright.scheduling.options import ScheduleOptions
@@ -16,7 +17,6 @@ from tilewright.scheduling.result import Schedule, with_energy
 from tilewright.scheduling.simulation_kernel import run
 from tilewright.scheduling.state_record import (
     CANNOT_RUN,
-    CAUSES,
     CELL,
     CHANGE_LOG,
     COPY,

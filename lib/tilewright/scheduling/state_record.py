@@ -9,9 +9,8 @@ import numpy as np
 ABSENT, RESERVED, ARRIVING, PRESENT, LEAVING = range(5)
 # The CN that a core prepares.
 EMPTY, CHOSEN, CLAIMED = range(3)
-# Why data moves.
+# Why data moves: positions in `energy_terms.CAUSES`.
 OFF_CHIP_FETCH, OFF_CHIP_STREAM, EVICTION, SINK_OUTPUT, CORE_TO_CORE = range(5)
-CAUSES = ("off_chip_fetch", "off_chip_stream", "eviction", "sink_output", "core_to_core")
 # How a simulation ends.
 DONE, STUCK, CANNOT_RUN, NO_MEMORY, NO_PATH, DOES_NOT_FIT = range(6)
 # Whether a piece is in the off-chip memory.

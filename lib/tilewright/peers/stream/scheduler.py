@@ -15,11 +15,11 @@ import numpy as np
 
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.peers.stream.timelines import LinkTimes, Usage
+from tilewright.scheduling.energy_terms import CAUSES
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import CoreSystem, Integers, SchedulingProblem
 from tilewright.scheduling.result import Schedule, with_energy
 from tilewright.scheduling.state_record import (
-    CAUSES,
     CHANGE_LOG,
     CORE_TO_CORE,
     EVICTION,

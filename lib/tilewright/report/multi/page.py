@@ -21,7 +21,7 @@ from tilewright.report.figure_layout import layer_colour, text_colour
 from tilewright.report.multi.bars import CATEGORIES, ScheduleTable, ScheduleView, listeners, schedule_table
 from tilewright.report.multi.gantt import CATEGORY_HATCHES, Summary, schedule_title, totals_line
 from tilewright.report.short_names import short_layer_name
-from tilewright.scheduling.state_record import CAUSES
+from tilewright.scheduling.energy_terms import CAUSES
 
 FOLDER = Path(__file__).resolve().parent
 PAGE, SCRIPTS = "schedule_page.html", ("schedule_data.js", "schedule_lanes.js", "schedule_viewer.js")

@@ -22,7 +22,7 @@ from tilewright.report.multi.bars import (
     schedule_table,
 )
 from tilewright.report.short_names import short_layer_name
-from tilewright.scheduling.state_record import CAUSES
+from tilewright.scheduling.energy_terms import CAUSES
 
 CORES, LINKS, MEMORIES = 1, 2, 3
 """Process ids."""

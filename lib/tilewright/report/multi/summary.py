@@ -11,10 +11,9 @@ from tilewright.hardware.system import MultiCoreAccelerator, system_area
 from tilewright.objectives import OBJECTIVES
 from tilewright.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.scheduling.core_costs import CoreCostRow
-from tilewright.scheduling.energy_terms import ON_CORE, further_terms, terms_of_summary
+from tilewright.scheduling.energy_terms import CAUSES, ON_CORE, further_terms, terms_of_summary
 from tilewright.scheduling.problem import Integers
 from tilewright.scheduling.result import ScheduleArtifact, link_use
-from tilewright.scheduling.state_record import CAUSES
 from tilewright.scheduling.system_assembly import UNLIMITED_BITS_PER_CYCLE
 
 SCHEMA = "tilewright/multi-summary"

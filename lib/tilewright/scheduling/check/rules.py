@@ -10,10 +10,10 @@ import numpy as np
 
 from tilewright.cost.ledger import agree
 from tilewright.scheduling.check.movement import data_faults, memory_faults, transfer_faults
-from tilewright.scheduling.energy_terms import ON_CORE, SCHEDULE_TERMS, energy_terms_of, term_parts
+from tilewright.scheduling.energy_terms import CAUSES, ON_CORE, SCHEDULE_TERMS, energy_terms_of, term_parts
 from tilewright.scheduling.problem import Integers, SchedulingProblem
 from tilewright.scheduling.result import Records, Schedule, link_use, own_hops
-from tilewright.scheduling.state_record import CAUSES, NONE, OFF_CHIP_STREAM
+from tilewright.scheduling.state_record import NONE, OFF_CHIP_STREAM
 
 
 def log_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
