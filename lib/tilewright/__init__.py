@@ -42,6 +42,7 @@ _HOMES = {
     "tilewright.cli.report": ("report",),
     "tilewright.cli.check": ("check",),
     "tilewright.cli.summarize": ("summarize",),
+    "tilewright.cli.compare": ("compare",),
     "tilewright.cli.pareto": ("pareto",),
     "tilewright.cli.draw": ("draw",),
     "tilewright.cli.explore": ("explore",),

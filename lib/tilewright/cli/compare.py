@@ -1,0 +1,126 @@
+"""`tilewright compare`: what tells two runs, or two designs of a space, apart."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tilewright.artifacts.canonical import document_text
+from tilewright.artifacts.envelope import read_artifact
+from tilewright.artifacts.files import FilePath, make_folder, write_atomically, writing
+from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, keep_font_cache_here
+from tilewright.cli.runs import read_any_summary, records_of
+from tilewright.errors import InputError, Problem
+from tilewright.steps import COSTS, LAYERS, MULTI, SCHEDULE, SUMMARY, cost_table
+
+if TYPE_CHECKING:
+    import pandas
+
+    from tilewright.report.run_ledger import RunLedger
+    from tilewright.report.two_runs import Comparison
+
+STEM = "comparison"
+"""Of the files that are written."""
+
+
+@click.command()
+@click.argument("a")
+@click.argument("b")
+@click.option("-o", "--output", type=FILE, help=f"Folder for {STEM}.csv, .json, .svg and .png.")
+@click.option("--network", default="", help="Of designs of a space with several networks: the one to compare.")
+@common_options
+def command(a: str, b: str, output: Path | None, network: str, verbose: bool, as_json: bool) -> None:
+    """What tells the run B apart from the run A: energy and latency by term, memory and layer, largest first.
+
+    Each is the folder of a run on one core or on several, a file layers.jsonl, or FOLDER:DESIGN, a design of the space
+    whose results are in FOLDER. All differences add up to that of the totals. Runs of different networks are refused;
+    options that differ are named.
+
+    Example: tilewright compare results/single/resnet18-tpu_like results/single/resnet18-eyeriss_like -o differences
+    """
+    from tilewright.report.two_runs import comparison_object
+    from tilewright.report.two_runs_text import comparison_text
+
+    compared = _compared(a, b, network)
+    paths = _write(compared, output) if output else []
+    if as_json:
+        echo_json(comparison_object(compared))
+        return
+    click.echo(comparison_text(compared), nl=False)
+    if paths:
+        echo_paths(paths, as_json)
+
+
+def compare(a: FilePath, b: FilePath, output: FilePath | None = None, network: str = "") -> "pandas.DataFrame":
+    """What tells the run `b` apart from the run `a`: a row for each layer, term and memory, largest difference first.
+
+    Each is the folder of a run, a file layers.jsonl, or `FOLDER:DESIGN`, a design of a space, for which `network` says
+    which of several. With `output` a folder for the table as CSV and JSON, and a figure. Energies are in pJ. Raises
+    InputError for runs that cannot be compared, ArtifactError for one that is not there or damaged.
+    """
+    from tilewright.report.two_runs import comparison_table
+
+    compared = _compared(str(a), str(b), network)
+    if output is not None:
+        _write(compared, Path(output))
+    return comparison_table(compared)
+
+
+def _compared(a: str, b: str, network: str) -> "Comparison":
+    from tilewright.report.two_runs import compare_two, with_own_names
+
+    return compare_two(*with_own_names(_ledger(a, network), _ledger(b, network), (a, b)))
+
+
+def _ledger(given: str, network: str) -> "RunLedger":
+    """The ledger of a run or a design that a text names. Raises InputError, ArtifactError."""
+    path = Path(given)
+    folder, _, design = given.rpartition(":")
+    if folder and not path.exists():
+        from tilewright.exploration.design_ledger import ledger_of_design
+
+        return ledger_of_design(Path(folder), design, network)
+    if network:
+        raise InputError([Problem("is of designs of a space alone", path="--network", value=network)])
+    if path.name == LAYERS and not (path.parent / SUMMARY).is_file():
+        return _of_one_core(path.parent, None)
+    folder_of_run = path.parent if path.name in (LAYERS, SUMMARY, SCHEDULE) else path
+    flow, summary = read_any_summary(folder_of_run)
+    return _of_several_cores(folder_of_run) if flow == MULTI else _of_one_core(folder_of_run, summary)
+
+
+def _of_one_core(folder: Path, summary: "dict[str, object] | None") -> "RunLedger":
+    from tilewright.report.run_ledger import ledger_of_layers
+
+    artifact = read_artifact(folder / LAYERS, "tilewright/layers")
+    return ledger_of_layers(folder.name, records_of(artifact, folder / LAYERS), summary, artifact.provenance)
+
+
+def _of_several_cores(folder: Path) -> "RunLedger":
+    """Also where the cost tables are elsewhere: then the energy on cores is one term."""
+    from tilewright.report.run_ledger import ledger_of_schedule
+    from tilewright.scheduling.core_costs import read_core_costs
+    from tilewright.scheduling.result import read_schedule
+
+    schedule, summary = read_schedule(folder / SCHEDULE), read_artifact(folder / SUMMARY)
+    off_chip, files = schedule.system.off_chip_core, schedule.names.core_files
+    tables = {name: cost_table(folder / COSTS, name) for core, name in enumerate(files) if core != off_chip}
+    has_all = all(table.is_file() for table in tables.values())
+    costs = {name: read_core_costs(table) for name, table in tables.items()} if has_all else None
+    return ledger_of_schedule(folder.name, schedule, summary.payload, summary.provenance, costs)
+
+
+def _write(compared: "Comparison", folder: Path) -> list[Path]:
+    """Write the table as CSV and JSON, and the figure; returns the paths."""
+    from tilewright.report.text_tables import write_csv
+    from tilewright.report.two_runs import comparison_object, comparison_table
+
+    keep_font_cache_here()
+    from tilewright.report.two_runs_figure import write_comparison_figure
+
+    make_folder(folder)
+    table, data = folder / f"{STEM}.csv", folder / f"{STEM}.json"
+    write_csv(comparison_table(compared), table)
+    write_atomically(data, document_text(comparison_object(compared)))
+    with writing(folder):
+        return [table, data, *write_comparison_figure(compared, folder / STEM)]

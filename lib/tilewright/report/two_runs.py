@@ -1,0 +1,226 @@
+"""Two runs told apart: the differences of their ledgers, which add up to the difference of the totals, and what the
+comparison assumes.
+
+Refused is what cannot be compared: runs of different networks. What else differs than the hardware is named.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tilewright.cost.ledger import ACCESSES
+from tilewright.errors import InputError, Problem
+from tilewright.report.pareto import OBJECTIVES, Candidate, Group
+from tilewright.report.run_ledger import (
+    AFTER_LAYERS,
+    ENDS_LATER,
+    ENERGY,
+    NO_TERM,
+    QUANTITIES,
+    Place,
+    RunLedger,
+    renamed,
+)
+from tilewright.scheduling.energy_terms import words_of
+
+if TYPE_CHECKING:
+    import pandas
+
+COLUMNS = ("quantity", "layer", "term", "memory", "part", "a", "b", "difference", "share_of_difference")
+NO_LAYER = "not of a layer"
+_WORDS = {
+    ENDS_LATER: "ends after the layers before",
+    AFTER_LAYERS: "after all layers",
+    NO_TERM: "in no term",
+}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What two runs have of one thing, in pJ or cycles."""
+
+    name: str
+    a: float
+    b: float
+
+    @property
+    def difference(self) -> float:
+        """How much more the second run has."""
+        return self.b - self.a
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Two runs of one network; made by `compare_two`."""
+
+    a: RunLedger
+    b: RunLedger
+    notices: tuple[str, ...]
+    """What to know before believing it."""
+
+    @property
+    def runs(self) -> tuple[Candidate, Candidate]:
+        """Both."""
+        return self.a.run, self.b.run
+
+    @cached_property
+    def places(self) -> tuple[tuple[Place, float, float], ...]:
+        """Every number that one of them has, in both; those of the first in its order come first."""
+        keys = dict.fromkeys((*self.a.entries, *self.b.entries))
+        return tuple((key, self.a.entries.get(key, 0.0), self.b.entries.get(key, 0.0)) for key in keys)
+
+    def totals(self, quantity: str) -> Difference:
+        """The whole difference."""
+        return Difference("total", self.a.total(quantity), self.b.total(quantity))
+
+    def by_term(self, quantity: str) -> tuple[Difference, ...]:
+        """Differences of terms, that of accesses by memory, largest first; () of latencies without a common term."""
+        found = self._added(quantity, _term_name)
+        return found if quantity == ENERGY or any(row.a and row.b for row in found) else ()
+
+    def by_layer(self, quantity: str) -> tuple[Difference, ...]:
+        """Differences of layers, the largest first; () where a run does not say what of it is of which layer."""
+        alike = [any(place.layer for place in run.entries if place.quantity == quantity) for run in (self.a, self.b)]
+        return self._added(quantity, lambda place: place.layer or NO_LAYER) if all(alike) else ()
+
+    @property
+    def assumption(self) -> str:
+        """What the figures of both take for granted."""
+        same = {key: value for key, value in self.a.options.items() if self.b.options.get(key) == value}
+        alike = ", ".join(f"{key} {same[key]}" for key in ("model", "objective") if key in same)
+        return "; ".join(filter(None, (alike, _group(*self.runs).assumption)))
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What is to be said under a table or a figure."""
+        assumed = (f"assumed: {self.assumption}",) if self.assumption else ()
+        return (*assumed, *(f"note: {notice}" for notice in self.notices))
+
+    def share(self, quantity: str, difference: float) -> float | None:
+        """A difference as a share of the whole one; None where the totals are equal."""
+        whole = self.totals(quantity).difference
+        return difference / whole if whole else None
+
+    def _added(self, quantity: str, name_of: Callable[[Place], str]) -> tuple[Difference, ...]:
+        sums: dict[str, tuple[float, float]] = {}
+        for place, a, b in self.places:
+            if place.quantity == quantity:
+                before = sums.get(name := name_of(place), (0.0, 0.0))
+                sums[name] = (before[0] + a, before[1] + b)
+        return tuple(sorted((Difference(name, *pair) for name, pair in sums.items()), key=_size))
+
+
+def compare_two(a: RunLedger, b: RunLedger) -> Comparison:
+    """What tells two runs apart. Raises InputError where they are not of one network."""
+    if reason := _refusal(a.run, b.run):
+        raise InputError([Problem(reason, path=f"{a.run.run}, {b.run.run}")])
+    return Comparison(a, b, tuple(_notices(a, b)))
+
+
+def with_own_names(a: RunLedger, b: RunLedger, places: Sequence[str]) -> tuple[RunLedger, RunLedger]:
+    """The two, called by what the user wrote where their names are the same."""
+    return (renamed(a, places[0]), renamed(b, places[1])) if a.run.run == b.run.run else (a, b)
+
+
+def comparison_table(comparison: Comparison) -> "pandas.DataFrame":
+    """A row for each number: in both runs, the difference, and its share of the whole one; largest first.
+
+    In pJ and cycles; `assumes` says what the comparison takes for granted.
+    """
+    import pandas  # slow to load, and the text needs none
+
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in _rows(comparison)]
+    return pandas.DataFrame(rows, columns=list(COLUMNS)).assign(assumes=". ".join(comparison.lines))
+
+
+def comparison_object(comparison: Comparison) -> dict[str, Any]:
+    """The comparison as plain data."""
+    return {
+        "a": _run_object(comparison.a),
+        "b": _run_object(comparison.b),
+        "assumes": comparison.assumption,
+        "notes": list(comparison.notices),
+        "totals": {
+            quantity: {"a": total.a, "b": total.b, "difference": total.difference}
+            for quantity in QUANTITIES
+            for total in (comparison.totals(quantity),)
+        },
+        "differences": [dict(zip(COLUMNS, row, strict=True)) for row in _rows(comparison)],
+    }
+
+
+def _rows(comparison: Comparison) -> list[tuple[Any, ...]]:
+    found = [(*place, a, b, b - a, comparison.share(place.quantity, b - a)) for place, a, b in comparison.places]
+    return sorted(found, key=lambda row: (QUANTITIES.index(row[0]), -abs(row[7])))
+
+
+def _run_object(ledger: RunLedger) -> dict[str, Any]:
+    run = ledger.run
+    return {
+        "run": run.run,
+        "workload": run.workload,
+        "hardware": run.core,
+        "several_cores": run.is_of_several_cores,
+        "energy_pj": run.energy_pj,
+        "latency_cycles": run.latency_cycles,
+        "area_mm2": run.area_mm2,
+        "options": ledger.options,
+    }
+
+
+def _term_name(place: Place) -> str:
+    if place.term == ACCESSES and place.memory:
+        return place.memory
+    words = _WORDS.get(place.term) or words_of(place.term)
+    return f"{words}, {place.part}" if place.part else words
+
+
+def _size(one: Difference) -> tuple[float, float]:
+    return -abs(one.difference), -max(one.a, one.b)
+
+
+def _refusal(a: Candidate, b: Candidate) -> str:
+    """Why two runs cannot be compared; '' if they can."""
+    if _is_one_network(a, b):
+        return ""
+    if a.workload != b.workload:
+        names = (f"{one.workload!r}" if one.workload else "an unknown network" for one in (a, b))
+        return f"runs of different networks cannot be compared: {' and '.join(names)}"
+    read_alike = a.model and a.model == b.model and a.is_of_several_cores == b.is_of_several_cores
+    if read_alike and a.workload_digest and b.workload_digest:
+        return f"the network {a.workload!r} is not the same in both: its file, or its shapes, changed in between"
+    return ""
+
+
+def _group(a: Candidate, b: Candidate) -> Group:
+    """The two as a group of runs, which knows what its figures take for granted."""
+    return Group(a.workload, "", (a, b), OBJECTIVES, ((), ()))
+
+
+def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
+    """What differs besides the hardware, and what the figures leave out."""
+    runs, options = (a.run, b.run), (a.options, b.options)
+    one_flow = a.run.is_of_several_cores == b.run.is_of_several_cores
+    keys = [key for key in dict.fromkeys((*options[0], *options[1])) if options[0].get(key) != options[1].get(key)]
+    if not (one_flow and a.run.model and b.run.model):
+        # Each flow has options of its own, and a design says only in words what it rests on.
+        keys = [key for key in keys if all(key in one for one in options)]
+    texts = [" | ".join(one.get(key, "not given") for one in options) for key in keys]
+    if texts:
+        yield f"options differ: {'; '.join(f'{key} {text}' for key, text in zip(keys, texts, strict=True))}"
+    if not one_flow:
+        yield "one run is of several cores: the terms are others, and what moves between cores is of no layer"
+    if not _is_one_network(*runs):
+        read_in_two_ways = all(run.workload_digest and run.model for run in runs)
+        yield (
+            "the network is read in two ways: layers that only one run has are there in full"
+            if read_in_two_ways
+            else "that the network is the same is known by its name alone"
+        )
+    if warning := _group(*runs).warning:
+        yield warning
+
+
+def _is_one_network(a: Candidate, b: Candidate) -> bool:
+    return bool(a.workload_digest) and a.workload_digest == b.workload_digest

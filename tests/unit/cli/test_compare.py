@@ -1,0 +1,124 @@
+"""`tilewright compare`: runs of one core and of several, designs of a space, and what it refuses."""
+
+import json
+from pathlib import Path
+
+import pandas
+import pytest
+import tilewright
+from tilewright.cli.main import main
+
+from tests.unit.cli.multi_core import GA, cut_and_cost, given, inputs, write_network
+
+TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny"
+SPACE = """
+accelerator: {tiny}/hardware/wide.yaml
+mapping: {tiny}/mapping/free.yaml
+networks: [{tiny}/workload/two_layers.yaml]
+axes:
+  lanes: {{path: operational_array.sizes.0, values: [2, 4]}}
+  size: {{path: memories.memory.size, values: [1 MiB, 8]}}
+options: {{objective: energy, lpf_limit: 3}}
+"""
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of runs: on two cores each alone, on several, and the designs of a space."""
+    folder = tmp_path_factory.mktemp("runs")
+    descriptions = ["--workload", str(TINY / "workload/two_layers.yaml"), "--mapping", str(TINY / "mapping/free.yaml")]
+    for name, options in {"wide": [], "narrow": [], "energy": ["--objective", "energy"]}.items():
+        hardware = TINY / "hardware" / f"{'narrow' if name == 'narrow' else 'wide'}.yaml"
+        arguments = ["--hardware", str(hardware), *descriptions, "--lpf-limit", "3", "--no-store", *options]
+        assert main(["map", *arguments, "-o", str(folder / name)]) == 0
+    network, several = write_network(folder), folder / "several"
+    cut_and_cost(network, several)
+    assert main(["allocate", *inputs(network, several), *GA, "--threads", "1", "-o", str(several)]) == 0
+    allocation = ["--allocation", str(several / "allocation.json")]
+    assert main(["schedule", *inputs(network, several), *allocation, "-o", str(several)]) == 0
+    away = folder / "without_costs"
+    assert main(["schedule", *inputs(network, several), *allocation, "-o", str(away)]) == 0
+    alone = [*given(network), "--lpf-limit", "3", "--no-store", "--model", "corrected"]
+    alone[1] = str(TINY / "hardware" / "wide.yaml")
+    alone[alone.index("--mapping") + 1] = str(TINY / "mapping" / "free.yaml")
+    assert main(["map", *alone, "-o", str(folder / "alone")]) == 0
+    (folder / "lanes.yaml").write_text(SPACE.format(tiny=TINY))
+    assert main(["explore", str(folder / "lanes.yaml"), "-o", str(folder / "lanes")]) == 0
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("wide", "narrow"),
+        ("wide", "energy"),
+        ("wide/layers.jsonl", "narrow/summary.json"),
+        ("several", "without_costs"),
+        ("alone", "several"),
+        ("without_costs", "alone"),
+        ("lanes:lanes-0", "lanes:lanes-2"),
+        ("lanes:lanes-0", "energy"),
+    ],
+)
+def test_differences_of_runs_add_up(runs: Path, a: str, b: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Command and function say the same; the ledgers are whole, and the totals are those of the summaries."""
+    assert main(["compare", str(runs / a), str(runs / b), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    table = tilewright.compare(runs / a, runs / b)
+    for quantity, total in said["totals"].items():
+        rows = table[table["quantity"] == quantity]
+        scale = max(total["a"], total["b"])
+        assert rows["difference"].sum() == pytest.approx(total["difference"], abs=1e-9 * scale)
+        assert not (rows["term"] == "in_no_term").any()
+        assert said["b"][quantity] == total["b"]
+    assert [row["difference"] for row in said["differences"]] == table["difference"].tolist()
+
+
+def test_a_run_and_itself_do_not_differ(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where the energy on cores is known as one sum only, and for a design made as a full run."""
+    for name in ("wide", "several"):
+        assert not tilewright.compare(runs / name, runs / name)["difference"].any()
+    assert main(["explore", str(runs / "lanes.yaml"), "-o", str(runs / "lanes"), "--show", "lanes-2"]) == 0
+    full = runs / "lanes" / "designs" / "lanes-2" / "two_layers"
+    capsys.readouterr()
+    assert main(["compare", f"{runs / 'lanes'}:lanes-2", str(full), "--json"]) == 0
+    totals = json.loads(capsys.readouterr().out)["totals"]
+    assert [total["difference"] for total in totals.values()] == [0, 0]
+
+
+def test_files_say_what_is_assumed(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Text, table, object and figure, of the same bytes each time."""
+    arguments = ["compare", str(runs / "wide"), str(runs / "energy"), "-o"]
+    assert main([*arguments, str(tmp_path / "one")]) == 0
+    said = capsys.readouterr().out
+    assert main([*arguments, str(tmp_path / "two")]) == 0
+    names = ["comparison.csv", "comparison.json", "comparison.png", "comparison.svg"]
+    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == names
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    table = pandas.read_csv(tmp_path / "one" / "comparison.csv")
+    data = json.loads((tmp_path / "one" / "comparison.json").read_text())
+    for text in (said, table["assumes"][0], " ".join(data["notes"])):
+        assert "options differ: objective latency | energy" in text
+    assert "every layer begins and ends in the top memory" in said
+    assert data["assumes"] in said
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "options", "message"),
+    [
+        ("wide", "several", [], "runs of different networks cannot be compared: 'two_layers' and 'net'"),
+        ("wide", "none", [], "no such artifact"),
+        ("lanes:lanes-9", "wide", [], "no such design, got lanes-9 (did you mean 'lanes-"),
+        ("lanes:lanes-1", "wide", [], "the design has no results for two_layers: "),
+        ("lanes:lanes-0", "lanes:lanes-2", ["--network", "three"], "no such network, got three"),
+        ("wide", "narrow", ["--network", "two_layers"], "is of designs of a space alone"),
+        ("none:x", "wide", [], "no results of a space (space.parquet) in this folder"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    runs: Path, capsys: pytest.CaptureFixture[str], a: str, b: str, options: list[str], message: str
+) -> None:
+    """In words, with exit code 2."""
+    assert main(["compare", str(runs / a), str(runs / b), *options]) == 2
+    assert message in capsys.readouterr().err
