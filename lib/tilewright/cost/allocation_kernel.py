@@ -205,6 +205,12 @@ def list_slices(problem, ws, k, j, row):
         kept = whole_size(problem, ws, k, row, o, m, first)
     if kept == 0:
         kept = slice_sizes(problem, ws, k, row, o, m, first)
+    return offer_slices(ws, row, first, kept, top)
+
+
+@kernel
+def offer_slices(ws, row, first, kept, top):
+    """Let the sizes of row `row` that fit be chosen from, with their costs; False if there is none."""
     if kept == 0:
         return False
     ws.slice_high[row] = kept
@@ -229,6 +235,26 @@ def choose_slices(problem, ws, k, held):
         ws.slice_high[row] = 1
         ws.slice_bits[row, 0] = 0.0
         ws.slice_cost[row, 0] = 0.0
+    if problem.force_double_buffering[k] or problem.even or not costs_fall(ws):
+        choose_of_all(problem, ws, k, held)
+    else:
+        choose_largest(problem, ws, k)
+    low = ws.slice_low
+    return ws.slice_bits[0, low[0]] + ws.slice_bits[1, low[1]] + ws.slice_bits[2, low[2]]
+
+
+@kernel
+def costs_fall(ws):
+    """Whether a larger slice of the last row never costs more."""
+    fall = True
+    for i in range(ws.slice_low[2] + 1, ws.slice_high[2]):
+        fall = fall and ws.slice_cost[2, i] <= ws.slice_cost[2, i - 1]
+    return fall
+
+
+@kernel
+def choose_of_all(problem, ws, k, held):
+    """Choose by looking at all combinations."""
     limit = float(problem.memory_bits[k])
     best_cost = math.inf
     best0 = best1 = best2 = 0
@@ -246,8 +272,30 @@ def choose_slices(problem, ws, k, held):
                     best_cost = cost
                     best0, best1, best2 = i0, i1, i2
     ws.slice_choice[0], ws.slice_choice[1], ws.slice_choice[2] = best0, best1, best2
-    low = ws.slice_low
-    return ws.slice_bits[0, low[0]] + ws.slice_bits[1, low[1]] + ws.slice_bits[2, low[2]]
+
+
+@kernel
+def choose_largest(problem, ws, k):
+    """The same where larger slices are no dearer: of the last row only the largest that fits can be the choice.
+
+    Slices only grow, so that it never grows with those of the rows before.
+    """
+    limit = float(problem.memory_bits[k])
+    best_cost = math.inf
+    best0 = best1 = best2 = 0
+    for i0 in range(ws.slice_low[0], ws.slice_high[0]):
+        i2 = ws.slice_high[2] - 1
+        for i1 in range(ws.slice_low[1], ws.slice_high[1]):
+            bits = ws.slice_bits[0, i0] + ws.slice_bits[1, i1]
+            while i2 >= ws.slice_low[2] and bits + ws.slice_bits[2, i2] > limit:
+                i2 -= 1
+            if i2 < ws.slice_low[2]:
+                break
+            cost = ws.slice_cost[0, i0] + ws.slice_cost[1, i1] + ws.slice_cost[2, i2]
+            if cost <= best_cost:
+                best_cost = cost
+                best0, best1, best2 = i0, i1, i2
+    ws.slice_choice[0], ws.slice_choice[1], ws.slice_choice[2] = best0, best1, best2
 
 
 @kernel

@@ -11,10 +11,11 @@ import numpy as np
 
 from tilewright.cost.energy_terms import energy_terms_of
 from tilewright.cost.ledger import ACCESSES
+from tilewright.cost.problem_figures import CoreFigures, FigurePlaces
 from tilewright.cost.spatial_analysis import spatial_analysis
 from tilewright.errors import MappingError
 from tilewright.hardware.array_model import array_model
-from tilewright.hardware.core import DIRECTIONS, Core
+from tilewright.hardware.core import DIRECTIONS, Core, Port
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.hardware.memory_columns import MEMORY_COLUMNS, memory_columns
 from tilewright.mapping.spatial import ConvertedSpatialMapping
@@ -46,8 +47,6 @@ MAX_TERMS = 16
 
 MOST_CYCLES = 2**57
 """Cycles that a link may need at most: sums over all links of a port stay below 2^63."""
-
-_ROOMY_MARGIN = 128
 
 _O, _D, _R, _M, _A, _K = MAX_OPERANDS, MAX_DIMENSIONS, MAX_RELATIONS, MAX_LEVELS, MAX_LEVELS + 2, MAX_MEMORIES
 
@@ -120,7 +119,7 @@ def new_record(dtype: np.dtype) -> np.record:
     return record
 
 
-def _fill(record: np.record, values: dict[str, Any]) -> None:
+def fill(record: np.record, values: dict[str, Any]) -> None:
     """Write values into the leading part of each field; raises MappingError where one is larger than its field."""
     for name, value in values.items():
         field = record[name]
@@ -156,27 +155,29 @@ def build_problem(
         raise MappingError(f"core '{core.name}' has no memory for operand {', '.join(missing)}")
     array = core.operational_array
     cycles_per_operation = array_model(array).cycles_per_operation(array)
-    problem = _copy(_frame(layer, core.frame, links, spatial, profile))
+    frame, places = problem_frame(layer, core.frame, links, spatial, profile)
+    problem = _copy(frame)
     problem.even, problem.same_data_is_no_access = even, same_data_is_no_access
     problem.cycles_per_operation = cycles_per_operation
     problem.ideal_cycles = math.ceil(layer.mac_count / array.unit_count) * cycles_per_operation
-    problem.holds_everything[: len(core.memories)] = _roomy_memories(layer, core, link, profile)
-    _fill(problem, memory_columns(core.memories))
-    _fill(problem, _term_arrays(layer, core, spatial))
-    _write_bandwidths(problem, core)
+    places.write(problem, CoreFigures.of(memory_columns(core.memories), serving_ports(core)))
+    fill(problem, term_arrays(layer, core, spatial))
     _check_cycles(problem, spatial)
     return problem
 
 
 @lru_cache(maxsize=512)
-def _frame(
+def problem_frame(
     layer: Layer,
     core: Core,
     links: tuple[tuple[str, str], ...],
     spatial: ConvertedSpatialMapping,
     profile: ModelProfile,
-) -> Problem:
-    """What of a problem does not depend on sizes, energies and bandwidths: many designs share it. Not to be changed."""
+) -> tuple[Problem, FigurePlaces]:
+    """What of a problem does not depend on sizes, energies and bandwidths: many designs share it. Not to be changed.
+
+    And where these stand in it.
+    """
     link = dict(links)
     operands = layer.operands
     dimensions = {dimension: i for i, (dimension, _) in enumerate(layer.loop_sizes)}
@@ -187,11 +188,11 @@ def _frame(
     problem = new_record(PROBLEM_DTYPE)
     for name in ("relevant_dimensions", "relation_dimension", "memory_operands", "memory_levels", "port_of"):
         problem[name][...] = -1
-    _fill(problem, _relevancy_arrays(layer, relevancy, dimensions, profile))
-    _fill(problem, _memory_arrays(core, operands, link, chains, depth, profile))
-    _fill(problem, _port_arrays(core, operands, link, chains, depth))
-    _fill(problem, _spatial_arrays(spatial, operands, dimensions, relevancy, depth, profile))
-    _fill(
+    fill(problem, _relevancy_arrays(layer, relevancy, dimensions, profile))
+    fill(problem, _memory_arrays(core, operands, link, chains, depth, profile))
+    fill(problem, _port_arrays(core, operands, link, chains, depth))
+    fill(problem, _spatial_arrays(spatial, operands, dimensions, relevancy, depth, profile))
+    fill(
         problem,
         {
             "operand_count": len(operands),
@@ -204,7 +205,8 @@ def _frame(
             "switches": np.array([on for _, on in switch_values(profile)], np.int8),
         },
     )
-    return problem
+    kept = _topmost_bits(layer, core, link, profile)
+    return problem, FigurePlaces.of(kept, problem.port_of)
 
 
 def _chains(layer: Layer, core: Core, link: dict[str, str]) -> dict[str, tuple[int, ...]]:
@@ -219,7 +221,7 @@ def _copy(record: np.record) -> np.record:
     return copied
 
 
-def _term_arrays(layer: Layer, core: Core, spatial: ConvertedSpatialMapping) -> dict[str, Any]:
+def term_arrays(layer: Layer, core: Core, spatial: ConvertedSpatialMapping) -> dict[str, Any]:
     """The terms of the energy as numbers. Raises MappingError where the array cannot run the spatial mapping."""
     terms = energy_terms_of(layer, core, spatial.unrolling)
     fixed = np.array([cost.fixed_pj for cost in terms.values()], np.float64)
@@ -242,19 +244,24 @@ def _working_bits(layer: Layer, operand: str, profile: ModelProfile) -> int:
 
 
 def _check_cycles(problem: Problem, spatial: ConvertedSpatialMapping) -> None:
-    """Raise MappingError where cycle counts could be larger than 64-bit integers hold.
+    """Raise MappingError where cycle counts could be larger than 64-bit integers hold."""
+    used = problem.bandwidth_max_bits[problem.bandwidth_max_bits > 0]
+    cycles = most_cycles(problem, spatial, int(used.min()) if used.size else 1)
+    if cycles > MOST_CYCLES:
+        raise MappingError(
+            f"the layer is too large: moving its data could take {cycles:.3g} cycles, tilewright counts up to 2^57"
+        )
+
+
+def most_cycles(problem: Problem, spatial: ConvertedSpatialMapping, bits_a_cycle: int) -> int:
+    """Cycles that a link of such a width may need at most.
 
     No link makes more transfers than there are cycles, nor moves more bits than every multiplier could in each of them.
     """
     passes = math.prod(size for _, size in spatial.temporal_sizes) * int(problem.cycles_per_operation)
     lanes = math.prod(math.ceil(factor) for level in dict(spatial.fractional).popitem()[1] for _, factor in level)
-    used = problem.bandwidth_max_bits[problem.bandwidth_max_bits > 0]
     bits = passes * lanes * max(int(problem.precision_bits.max()), int(problem.final_precision_bits))
-    cycles = passes + bits // (int(used.min()) if used.size else 1)
-    if cycles > MOST_CYCLES:
-        raise MappingError(
-            f"the layer is too large: moving its data could take {cycles:.3g} cycles, tilewright counts up to 2^57"
-        )
+    return passes + bits // bits_a_cycle
 
 
 def _relevancy_arrays(
@@ -321,19 +328,15 @@ def _memory_arrays(
     }
 
 
-def _roomy_memories(layer: Layer, core: Core, link: dict[str, str], profile: ModelProfile) -> list[bool]:
-    """Memories for which the allocator has nothing to decide or to check.
-
-    The margin covers doubled slices and orders that iterate more often than the layer needs.
-    """
+def _topmost_bits(layer: Layer, core: Core, link: dict[str, str], profile: ModelProfile) -> list[int | None]:
+    """For each memory the bits of all that it holds, None unless it is the topmost one of all of that."""
     chains = _chains(layer, core, link)
-    roomy = []
+    found: list[int | None] = []
     for k, memory in enumerate(core.memories):
         held = [operand for operand in layer.operands if link[operand] in memory.operands]
-        bits = sum(operand_bits(layer, operand, profile) for operand in held)
         topmost = all(chains[operand][-1] == k for operand in held)
-        roomy.append(topmost and bits * _ROOMY_MARGIN <= memory.size_bits)
-    return roomy
+        found.append(sum(operand_bits(layer, operand, profile) for operand in held) if topmost else None)
+    return found
 
 
 def port_services(core: Core) -> tuple[tuple[int, int, tuple[tuple[str, str], ...]], ...]:
@@ -343,6 +346,11 @@ def port_services(core: Core) -> tuple[tuple[int, int, tuple[tuple[str, str], ..
     breaks ties in the loading model.
     """
     return _services(core.frame)
+
+
+def serving_ports(core: Core) -> list[Port]:
+    """The ports that serve something, in the order of `port_services`."""
+    return [core.memories[k].ports[p] for k, p, _ in port_services(core)]
 
 
 @lru_cache(maxsize=512)
@@ -387,15 +395,6 @@ def _port_arrays(
         "service_direction": columns[:, 2].copy(),
         "port_shared_by_inputs": np.array(shared, np.bool_),
     }
-
-
-def _write_bandwidths(problem: Problem, core: Core) -> None:
-    """The widths of the ports of a core, where they serve."""
-    ports = [core.memories[k].ports[p] for k, p, _ in port_services(core)]
-    served = problem.port_of >= 0
-    for name in ("bandwidth_max_bits", "bandwidth_min_bits"):
-        widths = np.array([getattr(port, name) for port in ports] or [0], np.int64)
-        problem[name][...] = np.where(served, widths[problem.port_of], 0)
 
 
 def _spatial_arrays(

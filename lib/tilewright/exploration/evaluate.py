@@ -5,20 +5,20 @@ of the search are made. What is left of a design is the search of its distinct l
 evaluation of each best mapping for the parts of its energy and latency, on which the invariants are checked.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
 
-from tilewright.cost.breakdown import latency_terms
 from tilewright.cost.energy_terms import energy_term_names
 from tilewright.cost.ledger import LATENCY_TERMS
 from tilewright.errors import InputError, MappingError, NothingFitsError
 from tilewright.exploration.design_cost import NO_MAPPING, DesignCost, reason_of, reason_of_misfit
+from tilewright.exploration.layer_costs import CoreColumns, LayerCost, LayerCosts
 from tilewright.exploration.results import INFEASIBLE, INVALID, OK
-from tilewright.hardware.core import Accelerator, Core
+from tilewright.hardware.core import Accelerator, Core, single_core
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import core_area
 from tilewright.mapping import constraints
@@ -29,7 +29,7 @@ from tilewright.search.evaluate import workspace_of
 from tilewright.search.options import SearchOptions
 from tilewright.search.summary import total_in_order
 from tilewright.stages.base import Change, Control, Rest, Stage
-from tilewright.stages.descriptions import Descriptions, NetworkProblem
+from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.items import LayerProblem
 from tilewright.stages.layers import evaluations_of, why_not
 from tilewright.stages.mapping_parser import MappingParser
@@ -38,19 +38,19 @@ from tilewright.stages.workload import told_by_cause
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 
-REMEMBERED_LAYERS = 1024
+_REMEMBERED_LAYERS = 1024
 """Layers on cores of which the costs are kept for designs that differ in what does not concern the layer."""
+_REMEMBERED_CORES = 64
+"""Cores without costs for which it is kept where data stay between layers."""
 
 
-@dataclass(frozen=True, eq=False)
-class LayerCost:
-    """What the best mapping of a layer costs."""
+@dataclass(frozen=True)
+class LayerPlace:
+    """A layer that a core runs."""
 
-    energy_pj: float
-    latency_cycles: float
-    energy_terms_pj: tuple[float, ...]
-    memory_energy_pj: tuple[tuple[str, float], ...]
-    latency_terms_cycles: tuple[float, ...]
+    layer: str
+    reach: MemoryReach | None
+    """Up to which memory its data go; None for all the way."""
 
 
 def accelerator_of(hardware: dict[str, Any]) -> Accelerator:
@@ -74,24 +74,37 @@ class NetworkEvaluator:
         place = next(i for i, stage in enumerate(stages) if stage.gives is LayerProblem)
         self._before = tuple(stage for stage in stages[:place] if isinstance(stage, Change))
         self._after, self._search = _split(stages[place + 1 :])
-        self._cost = lru_cache(REMEMBERED_LAYERS)(self._searched)
+        self._placed = lru_cache(_REMEMBERED_CORES)(self._places)
+        self._searched = lru_cache(_REMEMBERED_LAYERS)(self._search_layer)
+        self._costs = LayerCosts(self._search)
 
     def cost(self, hardware: dict[str, Any], accelerator: Accelerator) -> DesignCost:
         """The costs on one design, which has been read from `hardware`."""
+        core = single_core(accelerator)
         try:
-            problem = MappingParser().change(
-                Descriptions(hardware, self.network, self.mapping, accelerator=accelerator, network=self.network)
-            )
-            problem.check_layers()
-            for stage in self._before:
-                problem = stage.change(problem)
+            places = self._placed(replace(accelerator, cores=(_without_costs(core),)))
+            layers = self._layers(core, places)
         except InputError as error:
             return DesignCost(INVALID, reason_of(error))
-        try:
-            layers = list(self._layers(problem))
         except MappingError as error:
             return DesignCost(INFEASIBLE, reason_of_misfit(error))
-        return _sum(problem.core, layers)
+        return _sum(core, layers)
+
+    def _places(self, accelerator: Accelerator) -> tuple[LayerPlace, ...]:
+        """The layers that the core runs, in execution order. Raises InputError where the design is none.
+
+        Energies, areas and widths play no part in it.
+        """
+        described = Descriptions(None, self.network, self.mapping, accelerator=accelerator, network=self.network)
+        problem = MappingParser().change(described)
+        problem.check_layers()
+        for stage in self._before:
+            problem = stage.change(problem)
+        return tuple(
+            LayerPlace(node.layer.name, problem.memory_reach[place] if problem.memory_reach else None)
+            for place, node in enumerate(problem.workload.layers_in_order)
+            if node.layer is not None
+        )
 
     @cached_property
     def _kinds(self) -> dict[str, tuple[int, Layer, constraints.MappingConstraints]]:
@@ -112,41 +125,56 @@ class NetworkEvaluator:
             result[node.layer.name] = (kinds[key], *firsts[kinds[key]])
         return result
 
-    def _layers(self, problem: NetworkProblem) -> Iterator[LayerCost]:
+    def _layers(self, core: Core, places: Sequence[LayerPlace]) -> list[LayerCost]:
         """What each layer costs, in execution order. Raises MappingError naming all layers that nothing fits."""
         failures: dict[tuple[int, Core | None], tuple[list[str], MappingError]] = {}
         found: list[LayerCost] = []
         cores: dict[tuple[object, ...], Core] = {}
-        for place, node in enumerate(problem.workload.layers_in_order):
-            assert node.layer is not None
-            number, layer, given = self._kinds[node.layer.name]
-            reach = problem.memory_reach[place] if problem.memory_reach else None
-            key = (number, *_data_of(reach))
+        columns = CoreColumns.of(core)
+        for place in places:
+            kind, layer, given = self._kinds[place.layer]
+            whole = LayerProblem(layer, core, given)
+            cost = None
+            if self._costs.is_known and given.memory_reach is None:
+                cost = self._costs.cost(kind, columns, whole, place.reach, partial(self._own, whole, place.reach))
+            if cost is not None:
+                found.append(cost)
+                continue
+            key = (kind, *_data_of(place.reach))
             try:
                 if key not in cores:
-                    cores[key] = self._core(layer, problem.core, given, reach)
-                found.append(self._cost(number, cores[key]))
+                    cores[key] = self._own(whole, place.reach).core
+                found.append(self._searched(kind, cores[key]))
             except MappingError as error:
-                failures.setdefault((number, cores.get(key)), ([], error))[0].append(node.layer.name)
+                failures.setdefault((kind, cores.get(key)), ([], error))[0].append(place.layer)
         if failures:
-            raise MappingError(told_by_cause(list(failures.values()), problem.core.name))
-        return iter(found)
+            raise MappingError(told_by_cause(list(failures.values()), core.name))
+        return found
 
-    def _core(self, layer: Layer, core: Core, given: constraints.MappingConstraints, reach: MemoryReach | None) -> Core:
-        """The core as a layer sees it."""
-        problem = LayerProblem(layer, core_for(layer, core, given), given, reach)
+    def _own(self, whole: LayerProblem, reach: MemoryReach | None) -> LayerProblem:
+        """A layer on the core as it sees it."""
+        core = core_for(whole.layer, whole.core, whole.constraints)
+        problem = replace(whole, core=core, memory_reach=reach)
         for stage in self._after:
             problem = stage.change(problem)
-        return problem.core
+        return problem
 
-    def _searched(self, kind: int, core: Core) -> LayerCost:
-        """What the best mapping of a kind of layer on its core costs. Raises MappingError if nothing fits."""
+    def _search_layer(self, kind: int, core: Core) -> LayerCost:
+        """What the stages of the search find for a kind of layer. Raises MappingError if nothing fits."""
         layer, given = next((layer, given) for number, layer, given in self._kinds.values() if number == kind)
         found = evaluations_of(Rest(self._search, Control()), LayerProblem(layer, core, given))
         best = next((one.costs for one in found if one.costs is not None and one.costs.fits.any()), None)
         if best is None:
             raise NothingFitsError(layer.name, core.name, why_not(found))
         return _layer_cost(best)
+
+
+def _without_costs(core: Core) -> Core:
+    """The core without energies, areas and widths of ports."""
+    array = replace(core.operational_array, unit_energy_pj=0.0, unit_area_mm2=0.0)
+    none: dict[str, Any] = {"read_energy_pj": 0.0, "write_energy_pj": 0.0, "area_mm2": 0.0}
+    memories = [replace(memory, ports=memory.frame.ports, **none) for memory in core.memories]
+    return replace(core, operational_array=array, memories=tuple(memories))
 
 
 def _data_of(reach: MemoryReach | None) -> tuple[object, ...]:
@@ -168,22 +196,10 @@ def _layer_cost(costs: CostedBatch) -> LayerCost:
     """The parts of the cost of the one mapping that fits in a batch of the best."""
     row = int(np.flatnonzero(costs.fits)[0])
     batch = costs.batch
-    prepared = batch.problem
-    arrays = prepared.arrays
-    workspace = workspace_of(prepared, batch.loop_order(row), batch.level_boundaries(row))
-    by_memory: dict[str, float] = {}
-    energy = workspace.energy.sum(axis=2).tolist()
-    for row_of, levels, count in zip(energy, arrays.level_memory.tolist(), arrays.level_count.tolist(), strict=True):
-        for pj, k in zip(row_of[:count], levels[:count], strict=True):
-            name = prepared.core.memories[k].name
-            by_memory[name] = by_memory.get(name, 0.0) + pj
-    return LayerCost(
-        float(costs.energy_pj[row]),
-        float(costs.latency_cycles[row]),
-        tuple(workspace.terms[: arrays.term_count].tolist()),
-        tuple(by_memory.items()),
-        latency_terms(arrays, workspace),
-    )
+    workspace = workspace_of(batch.problem, batch.loop_order(row), batch.level_boundaries(row))
+    names = [memory.name for memory in batch.problem.core.memories]
+    totals = float(costs.energy_pj[row]), float(costs.latency_cycles[row])
+    return LayerCost.of(names, batch.problem.arrays, workspace, totals)
 
 
 def _sum(core: Core, layers: Sequence[LayerCost]) -> DesignCost:

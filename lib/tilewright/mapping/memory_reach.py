@@ -54,29 +54,41 @@ def remove_unused_memories(core: Core, layer: Layer, links: Links, reach: Memory
     Operands in a memory are ordered activation, weight, output, as in the reference; memories and ports that serve
     nothing any more are gone. The name stays: it is the same core.
     """
+    reserved, left = dict(reach.reserved_bits), operands_left(core, layer, links, reach)
+    memories = (
+        _with_operands(memory, operands, reserved.get(k, 0))
+        for k, (memory, operands) in enumerate(zip(core.memories, left, strict=True))
+        if operands
+    )
+    return replace(core, memories=tuple(memories))
+
+
+def operands_left(core: Core, layer: Layer, links: Links, reach: MemoryReach) -> tuple[tuple[str, ...], ...]:
+    """The operands that a layer keeps in each memory, up to its reach."""
     roles = layer_roles(layer, links)
     limits = {roles.activation: reach.activation}
     if roles.weight is not None and reach.weight is not None:
         limits[roles.weight] = reach.weight
     limits[roles.output] = reach.output
-    reserved = dict(reach.reserved_bits)
-    memories = (
-        _without_unused(memory, tuple(o for o in limits if o in memory.operands and k <= limits[o]), reserved.get(k, 0))
-        for k, memory in enumerate(core.memories)
+    return tuple(
+        tuple([o for o in limits if o in memory.operands and k <= limits[o]]) for k, memory in enumerate(core.memories)
     )
-    return replace(core, memories=tuple(memory for memory in memories if memory.operands))
 
 
-def _without_unused(memory: Memory, operands: tuple[str, ...], reserved_bits: int) -> Memory:
-    ports = (
-        replace(port, allocation=tuple(pair for pair in port.allocation if pair[0] in operands))
-        for port in memory.ports
-    )
+def ports_left(memory: Memory, operands: tuple[str, ...]) -> list[int]:
+    """The ports of a memory that serve some of these operands."""
+    return [p for p, port in enumerate(memory.ports) if any(owner in operands for owner, _ in port.allocation)]
+
+
+def _with_operands(memory: Memory, operands: tuple[str, ...], reserved_bits: int) -> Memory:
+    ports = (memory.ports[p] for p in ports_left(memory, operands))
     return replace(
         memory,
         size_bits=memory.size_bits - reserved_bits,
         operands=operands,
-        ports=tuple(port for port in ports if port.allocation),
+        ports=tuple(
+            replace(port, allocation=tuple(pair for pair in port.allocation if pair[0] in operands)) for port in ports
+        ),
     )
 
 

@@ -1,0 +1,428 @@
+"""The best of all orders of few loops, without costing most of them (compiled).
+
+What an operand keeps below a border between two of its levels is a *state*: some of the loops, in whatever order.
+Tiles, transfers and accesses over a border depend on its state alone, so that they are tabulated for each state, of
+which there are at most 64. An order is then a row of states, and its accesses are sums over tables. That gives a lower
+bound of its cost, from energy and the busiest port; only orders that the bound does not exclude are costed, by the cost
+model itself.
+
+Rows depend on the capacities of memories but not on energies and bandwidths: designs share them.
+"""
+
+import math
+
+import numpy as np
+
+from tilewright.compiled import kernel
+from tilewright.cost.allocation_kernel import (
+    OUTPUT_INDEX,
+    choose_slices,
+    first_loop,
+    held_operands,
+    multiply_spatial_level,
+    offer_slices,
+    storage_precision,
+)
+from tilewright.cost.kernel import access_energy, evaluate_order
+from tilewright.cost.latency_kernel import CONSISTENT_UNION, time_links
+from tilewright.cost.loading_kernel import PORT_TIME, computing_transfers
+from tilewright.cost.problem import IRRELEVANT, MAX_LEVELS, MAX_OPERANDS, MAX_SERVICES, MAX_TERMS, PROBLEM_DTYPE
+from tilewright.cost.reuse_kernel import count_cycles, merge_stationary_loops, record_data_movement, size_tiles
+from tilewright.cost.tile_kernel import WHOLE_TILES, tile_elements_of
+from tilewright.cost.workspace import ENERGY, FITS, LATENCY
+from tilewright.hardware.core import FH, FL, TH, TL
+from tilewright.record_pointer import RecordPointer
+from tilewright.search.objective_kernel import POWER_FIELDS, ranks_before
+
+MOST_LOOPS = 6
+STATES = 2**MOST_LOOPS
+MISFIT = -1
+MARGIN = 1e-9
+"""Relative: more than rounding takes from a sum of accesses."""
+
+CANDIDATE_DTYPE = np.dtype(
+    [
+        ("problem", np.int64),  # address of a record of PROBLEM_DTYPE
+        ("orders", np.int64),  # address of int8 [order, position]: loops, innermost first
+        ("rows", np.int64),  # address of int8 [order, row_length]: states by operand and border; MISFIT first: no fit
+        ("bounds", np.int64),  # address of float64 [order, 2]: lower bounds of energy and latency
+        ("order_count", np.int64),
+        ("length", np.int64),  # loops of an order
+        ("row_length", np.int64),
+        ("depth", np.int64),  # borders of an operand in a row
+        ("kinds", np.int64),  # different loops
+        ("loop_dimension", np.int64, (MOST_LOOPS,)),  # [loop]
+        ("loop_size", np.int64, (MOST_LOOPS,)),  # [loop]
+        ("repeats", np.int64, (MOST_LOOPS,)),  # [loop] how often an order has it
+        ("rows_are_known", np.int8),
+    ],
+    align=True,
+)
+"""A spatial mapping of a layer with the orders of its loops."""
+
+SEARCH_DTYPE = np.dtype(
+    [
+        ("candidates", np.int64),  # address of records of CANDIDATE_DTYPE
+        *POWER_FIELDS,
+        ("best_candidate", np.int64),  # -1: nothing fits
+        ("best_row", np.int64),
+        ("best_energy", np.float64),
+        ("best_latency", np.float64),
+        ("costed", np.int64),  # orders that the bound did not exclude
+    ],
+    align=True,
+)
+"""The search of a layer, and what it found."""
+
+TABLES_DTYPE = np.dtype(
+    [
+        ("state_count", np.int64),
+        ("step", np.int64, (MOST_LOOPS,)),  # [loop] by how much it raises the number of a state
+        ("state", np.int64, (MOST_LOOPS + 1,)),  # [position] state of the loops below it in the order looked at
+        ("elements", np.float64, (MAX_OPERANDS, MAX_LEVELS, STATES)),  # [o, m, state] tile in level m
+        ("energy", np.float64, (MAX_OPERANDS, MAX_LEVELS, STATES)),  # [o, border, state] pJ of accesses on both sides
+        ("transfer_cycles", np.float64, (MAX_SERVICES, STATES)),  # [service, state] of all transfers, array computing
+        ("service_place", np.int64, (MAX_SERVICES,)),  # [service] place of its border in a row
+    ],
+    align=True,
+)
+"""What depends on states, of the spatial mapping looked at. Border b of an operand is below its level b."""
+
+problem_at = RecordPointer(PROBLEM_DTYPE)
+candidate_at = RecordPointer(CANDIDATE_DTYPE)
+small_integer = RecordPointer(np.dtype([("value", np.int8)]))
+floating = RecordPointer(np.dtype([("value", np.float64)]))
+
+
+@kernel
+def find_best(search, tables, ws, count):
+    """Find the first of the best orders of `count` spatial mappings; `ws` then holds its breakdown."""
+    search.best_candidate = -1
+    search.costed = 0
+    seed_candidate = seed_row = -1
+    for c in range(count):
+        candidate = candidate_at(search.candidates, c)
+        number_states(candidate, tables)
+        if not candidate.rows_are_known:
+            place_orders(problem_at(candidate.problem, 0), ws, tables, candidate)
+            candidate.rows_are_known = True
+        row = bound_orders(problem_at(candidate.problem, 0), ws, tables, candidate, search)
+        if row >= 0 and (seed_row < 0 or bound_ranks_before(search, c, row, seed_candidate, seed_row)):
+            seed_candidate = c
+            seed_row = row
+    if seed_row < 0:
+        return
+    found_energy = found_latency = math.inf
+    if cost_row(search, ws, seed_candidate, seed_row):
+        found_energy = ws.totals[ENERGY]
+        found_latency = ws.totals[LATENCY]
+    for c in range(count):
+        candidate = candidate_at(search.candidates, c)
+        for row in range(candidate.order_count):
+            energy = floating(candidate.bounds, 2 * row).value
+            latency = floating(candidate.bounds, 2 * row + 1).value
+            if energy == math.inf or ranks_before(search, found_energy, found_latency, energy, latency):
+                continue
+            if search.best_candidate >= 0 and not ranks_before(
+                search, energy, latency, search.best_energy, search.best_latency
+            ):
+                continue
+            if cost_row(search, ws, c, row):
+                energy = ws.totals[ENERGY]
+                latency = ws.totals[LATENCY]
+                if search.best_candidate < 0 or ranks_before(
+                    search, energy, latency, search.best_energy, search.best_latency
+                ):
+                    search.best_candidate = c
+                    search.best_row = row
+                    search.best_energy = energy
+                    search.best_latency = latency
+    if search.best_candidate >= 0:
+        clear_figures(ws)
+        cost_row(search, ws, search.best_candidate, search.best_row)
+
+
+@kernel
+def clear_figures(ws):
+    """Forget what earlier problems with more operands or levels have left where the next one writes nothing."""
+    for o in range(MAX_OPERANDS):
+        for m in range(MAX_LEVELS):
+            for x in range(4):
+                ws.words[o, m, x] = 0
+                ws.energy[o, m, x] = 0.0
+                ws.transfer_cycles[o, m, x] = 0
+                ws.load[o, m, x] = 0.0
+    for t in range(MAX_TERMS):
+        ws.terms[t] = 0.0
+
+
+@kernel
+def bound_ranks_before(search, c, row, other_c, other_row):
+    """Whether the bound of one order is better than that of another."""
+    one = candidate_at(search.candidates, c)
+    other = candidate_at(search.candidates, other_c)
+    return ranks_before(
+        search,
+        floating(one.bounds, 2 * row).value,
+        floating(one.bounds, 2 * row + 1).value,
+        floating(other.bounds, 2 * other_row).value,
+        floating(other.bounds, 2 * other_row + 1).value,
+    )
+
+
+@kernel
+def cost_row(search, ws, c, row):
+    """Cost one order by the cost model; False if it does not fit."""
+    candidate = candidate_at(search.candidates, c)
+    load_order(ws, candidate, row)
+    search.costed += 1
+    return evaluate_order(problem_at(candidate.problem, 0), ws) == FITS
+
+
+@kernel
+def load_order(ws, candidate, row):
+    """Write one order into the workspace."""
+    n = candidate.length
+    ws.loop_count = n
+    for i in range(n):
+        loop = small_integer(candidate.orders, row * n + i).value
+        ws.loop_dimension[i] = candidate.loop_dimension[loop]
+        ws.loop_size[i] = candidate.loop_size[loop]
+
+
+@kernel
+def number_states(candidate, tables):
+    """A state is a number in mixed radix: how often it has each of the loops."""
+    count = 1
+    for loop in range(candidate.kinds):
+        tables.step[loop] = count
+        count *= candidate.repeats[loop] + 1
+    tables.state_count = count
+
+
+@kernel
+def load_state(ws, candidate, tables, state):
+    """Write an order into the workspace that begins with the loops of a state; returns how many these are."""
+    inside = 0
+    for loop in range(candidate.kinds):
+        for _ in range(state // tables.step[loop] % (candidate.repeats[loop] + 1)):
+            ws.loop_dimension[inside] = candidate.loop_dimension[loop]
+            ws.loop_size[inside] = candidate.loop_size[loop]
+            inside += 1
+    i = inside
+    for loop in range(candidate.kinds):
+        own = state // tables.step[loop] % (candidate.repeats[loop] + 1)
+        for _ in range(candidate.repeats[loop] - own):
+            ws.loop_dimension[i] = candidate.loop_dimension[loop]
+            ws.loop_size[i] = candidate.loop_size[loop]
+            i += 1
+    ws.loop_count = i
+    return inside
+
+
+# rows of states -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def place_orders(problem, ws, tables, candidate):
+    """Fill the rows: where the allocator puts the loops of each order."""
+    size_states(problem, ws, tables, candidate)
+    for row in range(candidate.order_count):
+        load_order(ws, candidate, row)
+        tables.state[0] = 0
+        for i in range(candidate.length):
+            loop = small_integer(candidate.orders, row * candidate.length + i).value
+            tables.state[i + 1] = tables.state[i] + tables.step[loop]
+        start = row * candidate.row_length
+        if not place_loops(problem, ws, tables):
+            small_integer(candidate.rows, start).value = MISFIT
+            continue
+        merge_stationary_loops(problem, ws)
+        for o in range(problem.operand_count):
+            still = 0
+            if o != OUTPUT_INDEX and problem.same_data_is_no_access:
+                while still < ws.merged[o, 0] and problem.kind[o, ws.loop_dimension[still]] == IRRELEVANT:
+                    still += 1
+            small_integer(candidate.rows, start + o * candidate.depth).value = tables.state[still]
+            for m in range(problem.level_count[o] - 1):
+                state = tables.state[ws.merged[o, m]]
+                small_integer(candidate.rows, start + o * candidate.depth + m + 1).value = state
+
+
+@kernel
+def size_states(problem, ws, tables, candidate):
+    """Elements of the tile of each operand in each of its levels, for every state."""
+    for state in range(tables.state_count):
+        inside = load_state(ws, candidate, tables, state)
+        for o in range(problem.operand_count):
+            for d in range(problem.dimension_count):
+                ws.dimension_size[o, d] = 1.0
+            for i in range(inside):
+                ws.dimension_size[o, ws.loop_dimension[i]] *= ws.loop_size[i]
+            for m in range(problem.level_count[o]):
+                multiply_spatial_level(problem, ws, o, m)
+                tables.elements[o, m, state] = tile_elements_of(problem, ws, o, o)
+
+
+@kernel
+def place_loops(problem, ws, tables):
+    """Fill `ws.bound` as the allocator does; False if the order does not fit."""
+    for i in range(problem.held_memory_count):
+        k = problem.memory_order[i]
+        held = held_operands(problem, k)
+        if problem.holds_everything[k]:
+            for j in range(held):
+                ws.bound[problem.memory_operands[k, j], problem.memory_levels[k, j]] = ws.loop_count
+            continue
+        for j in range(held):
+            if not list_known_slices(problem, ws, tables, k, j, MAX_OPERANDS - held + j):
+                return False
+        if choose_slices(problem, ws, k, held) > problem.memory_bits[k]:
+            return False
+        for j in range(held):
+            o = problem.memory_operands[k, j]
+            m = problem.memory_levels[k, j]
+            end = first_loop(problem, ws, k, j) + ws.slice_choice[MAX_OPERANDS - held + j]
+            ws.bound[o, m] = end
+            if m == problem.level_count[o] - 1 and end < ws.loop_count:
+                return False
+    return True
+
+
+@kernel
+def list_known_slices(problem, ws, tables, k, j, row):
+    """Fill row `row` of slice sizes and costs as the allocator does, from the tables."""
+    o = problem.memory_operands[k, j]
+    m = problem.memory_levels[k, j]
+    first = first_loop(problem, ws, k, j)
+    n = ws.loop_count
+    limit = float(problem.memory_bits[k])
+    precision = storage_precision(problem, ws, o, m, first)
+    doubled = problem.force_double_buffering[k]
+    whole = tables.elements[o, m, tables.state[n]] * precision
+    top = m == problem.level_count[o] - 1
+    kept = 0
+    if top and not doubled and whole <= limit:
+        ws.slice_bits[row, n - first] = whole
+        kept = n - first + 1
+    if kept == 0:
+        for i in range(first, n + 1):
+            bits = tables.elements[o, m, tables.state[i]] * precision
+            if doubled and i < n and bits < whole:
+                bits *= 2
+            ws.slice_bits[row, i - first] = bits
+            if bits > limit:
+                break
+            kept += 1
+    return offer_slices(ws, row, first, kept, top)
+
+
+# lower bounds ---------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def bound_orders(problem, ws, tables, candidate, search):
+    """Fill the bounds of all orders, infinite ones where an order does not fit; the first of the best, or -1."""
+    tabulate_states(problem, ws, tables, candidate)
+    ports = problem.switches[PORT_TIME] and problem.switches[CONSISTENT_UNION] and problem.switches[WHOLE_TILES]
+    best = -1
+    best_energy = best_latency = math.inf
+    for row in range(candidate.order_count):
+        start = row * candidate.row_length
+        energy = latency = math.inf
+        if small_integer(candidate.rows, start).value != MISFIT:
+            latency = float(ws.total_cycles)
+            if ports:
+                latency = max(latency, busiest_port(problem, tables, candidate, start))
+            latency = (latency + problem.drain_cycles) * (1 - MARGIN)
+            energy = problem.fixed_energy_pj + problem.energy_pj_a_cycle * latency
+            for o in range(problem.operand_count):
+                for b in range(problem.level_count[o]):
+                    state = small_integer(candidate.rows, start + o * candidate.depth + b).value
+                    energy += tables.energy[o, b, state]
+            energy *= 1 - MARGIN
+            if best < 0 or ranks_before(search, energy, latency, best_energy, best_latency):
+                best = row
+                best_energy = energy
+                best_latency = latency
+        floating(candidate.bounds, 2 * row).value = energy
+        floating(candidate.bounds, 2 * row + 1).value = latency
+    return best
+
+
+@kernel
+def busiest_port(problem, tables, candidate, start):
+    """Cycles of all transfers of the busiest port while the array computes: no latency is below."""
+    most = 0.0
+    for p in range(problem.port_count):
+        cycles = 0.0
+        for s in range(problem.port_start[p], problem.port_start[p + 1]):
+            place = tables.service_place[s]
+            if place >= 0:
+                cycles += tables.transfer_cycles[s, small_integer(candidate.rows, start + place).value]
+        most = max(most, cycles)
+    return most
+
+
+@kernel
+def tabulate_states(problem, ws, tables, candidate):
+    """Energy of accesses over each border and cycles of transfers of each service, for every state.
+
+    The movement of data is recorded with all borders in the same state. `ws.total_cycles` are those of all loops.
+    """
+    place_services(problem, tables, candidate)
+    for state in range(tables.state_count):
+        inside = load_state(ws, candidate, tables, state)
+        for o in range(problem.operand_count):
+            for m in range(problem.level_count[o]):
+                ws.merged[o, m] = inside
+            ws.merged[o, problem.level_count[o] - 1] = ws.loop_count
+        count_cycles(problem, ws)
+        size_tiles(problem, ws, 0)
+        record_data_movement(problem, ws, 0)
+        ws.total_cycles = ws.iterations[ws.loop_count]
+        for o in range(problem.operand_count):
+            if o != OUTPUT_INDEX and problem.same_data_is_no_access:
+                ws.count[0, o, 0, TL] = np.int64(ws.total_cycles / ws.iterations[inside])
+        time_links(problem, ws, 0)
+        for o in range(problem.operand_count):
+            for b in range(problem.level_count[o]):
+                energy = least_energy(problem, ws, o, b, TL) + least_energy(problem, ws, o, b, FL)
+                if b > 0:
+                    energy += least_energy(problem, ws, o, b - 1, TH) + least_energy(problem, ws, o, b - 1, FH)
+                tables.energy[o, b, state] = energy
+        for s in range(problem.port_start[problem.port_count]):
+            o = problem.service_operand[s]
+            m = problem.service_level[s]
+            x = problem.service_direction[s]
+            count = ws.count[0, o, m, x]
+            cycles = 0
+            if count > 0:
+                cycles = ws.transfer_cycles[o, m, x] * computing_transfers(problem, o, x, count)
+            tables.transfer_cycles[s, state] = float(cycles)
+
+
+@kernel
+def place_services(problem, tables, candidate):
+    """Where in a row the state stands on which the transfers of a service depend; -1 for none."""
+    for s in range(problem.port_start[problem.port_count]):
+        o = problem.service_operand[s]
+        x = problem.service_direction[s]
+        border = problem.service_level[s]
+        if x == TH or x == FH:
+            border += 1
+        tables.service_place[s] = -1
+        if border < problem.level_count[o]:
+            tables.service_place[s] = o * candidate.depth + border
+
+
+@kernel
+def least_energy(problem, ws, o, m, x):
+    """pJ of all accesses over a link, or less: averages over fractions of lanes may differ by rounding, hence by a
+    word."""
+    if problem.port_of[o, m, x] < 0:
+        return 0.0
+    energy = access_energy(problem, ws, o, m, x)
+    if problem.spatial_fractional and ws.words[o, m, x] > 0:
+        energy *= (ws.words[o, m, x] - 1) / ws.words[o, m, x]
+    return energy
