@@ -2,8 +2,6 @@
 
 Both say what they are (schema, version), where they come from (provenance: versions and digests, never times or
 paths) and carry a digest of their content, so that a truncated or edited file is noticed when it is read.
-
-Dataclasses as artifacts.
 """
 
 import json
@@ -11,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from tilewright import __version__
 from tilewright.artifacts.canonical import canonical_text, document_text
 from tilewright.artifacts.codec import decode
 from tilewright.artifacts.digests import content_digest
@@ -152,3 +151,10 @@ def read_object(kind: type[Parsed], path: Path, schema: str) -> Parsed:
         return decode(kind, read_artifact(path, schema).payload)
     except ValueError as error:
         raise ArtifactError([Problem(f"artifact does not fit this version: {error}", str(path))]) from error
+
+
+def provenance(step: str, inputs: dict[str, str], options: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Provenance of an artifact that a step of the pipeline made; never times, paths or names of machines."""
+    from tilewright.artifacts.step_code import code_digest  # here, because commands that make nothing start without
+
+    return {"tilewright": __version__, "code": code_digest(step), "inputs": inputs, "options": options or {}}

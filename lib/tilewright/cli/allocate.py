@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.allocation.options import AllocationOptions
-from tilewright.artifacts.envelope import write_document
+from tilewright.artifacts.envelope import provenance, write_document
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
-from tilewright.artifacts.provenance import provenance
 from tilewright.cli.keywords import Named, parameter_keywords
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.multi_slices import read_slice, slice_option
@@ -26,7 +25,7 @@ from tilewright.cli.options import (
 from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.cli.run_inputs import descriptions_of_run, input_digests, run_inputs
 from tilewright.errors import InputError, Problem, Problems
-from tilewright.scheduling.settings import ScheduleSettings
+from tilewright.scheduling.options import ScheduleSettings
 from tilewright.steps import ALLOCATION, EXPORTS, FIXED_MAPPING, GENERATIONS, PARETO
 from tilewright.units import energy_text
 from tilewright.workload.network_options import NetworkOptions

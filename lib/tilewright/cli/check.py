@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tilewright.artifacts.envelope import is_artifact, read_artifact, read_object, write_document
+from tilewright.artifacts.envelope import is_artifact, provenance, read_artifact, read_object, write_document
 from tilewright.artifacts.files import FilePath
-from tilewright.artifacts.provenance import provenance
-from tilewright.cli.multi_runs import is_multi_run
 from tilewright.cli.options import FILE, common_options, echo_json, network_keywords, network_options
-from tilewright.cli.runs import records_of
+from tilewright.cli.runs import is_multi_run, records_of
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Accelerator, Core
 from tilewright.steps import LAYERS, SUMMARY

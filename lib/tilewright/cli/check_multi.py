@@ -59,7 +59,7 @@ def _assembled(
         missing = [name for name, path in given if path is None]
         raise InputError([Problem("is needed too: the problem is made of all three", path=name) for name in missing])
     from tilewright.scheduling.assembly import model_problem
-    from tilewright.scheduling.settings import ScheduleSettings
+    from tilewright.scheduling.options import ScheduleSettings
     from tilewright.stages import descriptions
     from tilewright.stages.multi.inputs import read_inputs
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tilewright.artifacts.envelope import provenance
 from tilewright.artifacts.files import FilePath, make_folder
-from tilewright.artifacts.provenance import provenance
 from tilewright.cli.keywords import Named, parameter_keywords
 from tilewright.cli.multi_slices import read_slice, slice_option
 from tilewright.cli.options import (
@@ -149,8 +149,8 @@ def _write(folder: Path, problem: "SystemProblem", stated: dict[str, Any], graph
 
 
 def _show(problem: "SystemProblem", graph: "CnGraph", output: Path | None, verbose: bool, as_json: bool) -> None:
-    from tilewright.report.coverage_text import coverage_lines
     from tilewright.report.multi.cn_table import cn_summary, cn_table_text
+    from tilewright.report.run_text import coverage_lines
 
     if as_json:
         echo_json(cn_summary(graph))

@@ -26,10 +26,9 @@ from tilewright.cli.config_files import (
 )
 from tilewright.cli.multi_digests import is_system
 from tilewright.cli.network_config import NETWORK_KEYS, network_arguments
-from tilewright.cli.pipeline_config import read_stages
 from tilewright.cli.results_place import KEY, RESULTS, logs_folder, results_folder
 from tilewright.configuration.keys import FLOWS, KEYS, KEYS_OF, SEARCH_OF, SETTINGS, flows_of, groups_of
-from tilewright.configuration.run import Plan, Run
+from tilewright.configuration.run import Plan, Run, Stages
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.file_kinds import CONFIG, refuse_other_kind
 from tilewright.parameters import Parameters, parameters_of
@@ -310,3 +309,43 @@ def expand_sweep(entry: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             f"{key}-{name_of(key, str(combination[key])) if key == 'mapping' else combination[key]}" for key in swept
         ]
         yield "-".join(parts), combination
+
+
+def read_stages(
+    pipeline: Any,
+    path: tuple[str, ...],
+    options: CoreSearchOptions,
+    settings: Mapping[str, Any] | None,
+    documents: Sequence[YamlDocument],
+) -> tuple[Stages, list[Problem]]:
+    """What the value of `pipeline` at a path means, and what is wrong with it.
+
+    `settings` are those of a run of several cores, None for one of a single core.
+    """
+    if pipeline is None:
+        return Stages(), []
+    # Imported where somebody writes a pipeline: stages know the types of the cost model, which need numpy.
+    from tilewright.artifacts.canonical import canonical_text
+    from tilewright.artifacts.digests import content_digest
+    from tilewright.stages.base import is_own
+    from tilewright.stages.identity import code_digests
+    from tilewright.stages.multi.pipeline import check_multi_pipeline
+    from tilewright.stages.pipeline import check_pipeline
+    from tilewright.stages.places import is_of_setting, placed
+
+    if settings is None:
+        built, problems = check_pipeline(pipeline, options)
+    else:
+        built, problems = check_multi_pipeline(pipeline, options, settings)
+        # What is wrong with a setting is told at its own key.
+        problems = [problem for problem in problems if not is_of_setting(problem, settings)]
+    problems = [placed(problem, path, documents) for problem in problems]
+    if built is None:
+        return Stages(), problems
+    if settings is None and not all(is_own(type(stage)) for stage in built.parsers().stages):
+        message = "parsers of one's own run in `tilewright map` only: runs share what parsers have read"
+        document = next((found for found in documents if found.line_of(path)), None)
+        place = (document.file, document.line_of(path)) if document else ("config", 0)
+        problems.append(Problem(message, *place, ".".join(path)))
+    code = code_digests(built.stages)
+    return Stages(canonical_text(pipeline), content_digest(code) if code else "", built.exports), problems

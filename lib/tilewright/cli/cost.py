@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.artifacts.codec import encode
+from tilewright.artifacts.envelope import provenance
 from tilewright.artifacts.files import FilePath, make_folder
-from tilewright.artifacts.provenance import provenance
 from tilewright.cli.keywords import Named, parameter_keywords, store_of
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.multi_slices import read_slice, slice_option
@@ -128,8 +128,7 @@ def _costed(
     control: "Control",
 ) -> "CostedCnProblem":
     """What the CNs cost, written if there is an `output`. Raises InputError with everything that is wrong."""
-    from tilewright.stages.multi.costs import IntraCoreMapping, costed
-    from tilewright.stages.multi.cut_lanes import cut_lanes_notices_of_cns
+    from tilewright.stages.multi.costs import IntraCoreMapping, costed, cut_lanes_notices_of_cns
 
     told = Problems()
     chosen = told.attempt(options)

@@ -9,8 +9,8 @@ import click
 
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import content_digest
+from tilewright.artifacts.envelope import provenance
 from tilewright.artifacts.files import FilePath, make_folder
-from tilewright.artifacts.provenance import provenance
 from tilewright.cli.keywords import Named, parameter_keywords, store_of
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
@@ -145,8 +145,7 @@ def _mapped(
     """What is found, written if there is an `output`. Raises InputError where stages write files and there is no
     folder for them, and for all else that is wrong."""
     from tilewright.stages import run as engine
-    from tilewright.stages.cut_lanes import cut_lanes_notices
-    from tilewright.stages.written_files import written_files
+    from tilewright.stages.notices import cut_lanes_notices, written_files
 
     chosen = options()
     stages = _pipeline(pipeline, chosen, given.workload)
@@ -223,8 +222,7 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
             f"optimum proven for {proof['proven']} of {proof['of']} distinct layers,"
             f" largest gap {proof['largest_gap']:.2%}"
         )
-    from tilewright.report.coverage_text import coverage_lines
-    from tilewright.report.locality_text import locality_lines
+    from tilewright.report.run_text import coverage_lines, locality_lines
 
     for line in (*coverage_lines(summary), *locality_lines(summary)):
         click.echo(line)

@@ -7,9 +7,8 @@ import click
 
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import input_digest
-from tilewright.artifacts.envelope import is_artifact, write_document
+from tilewright.artifacts.envelope import is_artifact, provenance, write_document
 from tilewright.artifacts.files import FilePath
-from tilewright.artifacts.provenance import provenance
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.hardware.core import Accelerator, Core

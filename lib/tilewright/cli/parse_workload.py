@@ -7,9 +7,8 @@ import click
 
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import input_digest
-from tilewright.artifacts.envelope import write_document
+from tilewright.artifacts.envelope import provenance, write_document
 from tilewright.artifacts.files import YAML_SUFFIXES, FilePath
-from tilewright.artifacts.provenance import provenance
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_keywords, network_options
 from tilewright.cli.parameter_options import parameter_option
 from tilewright.errors import InputError, Problem

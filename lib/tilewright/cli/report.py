@@ -7,10 +7,9 @@ import click
 
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically, writing
 from tilewright.cli.keywords import Named, parameter_keywords
-from tilewright.cli.multi_runs import is_multi_run
 from tilewright.cli.options import FILE, common_options, echo_paths, keep_font_cache_here
 from tilewright.cli.parameter_options import Given, parameter_options
-from tilewright.cli.runs import read_records, read_summary
+from tilewright.cli.runs import is_multi_run, read_records, read_summary
 from tilewright.errors import InputError, Problem
 from tilewright.report.schedule_options import ScheduleFigureOptions
 from tilewright.steps import LAYER_TABLE, LOOP_NEST_PAGES, LOOP_NESTS, REPORT

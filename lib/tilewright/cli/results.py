@@ -12,7 +12,7 @@ from tilewright.artifacts.canonical import canonical_text
 from tilewright.artifacts.files import FilePath, write_atomically, writing
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.runs import UNFINISHED_KEYS
-from tilewright.report.states import FAILED, STALE
+from tilewright.report.run_text import FAILED, STALE
 from tilewright.steps import SUMMARY
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Reading back what `tilewright map` wrote: the records and the summary of a run."""
+"""The folder of a run: which flow it is of, and what the steps wrote there, read back."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.artifacts.envelope import REMEDY, Artifact, read_artifact
 from tilewright.artifacts.files import existing_file
 from tilewright.errors import ArtifactError, InputError, Problem
-from tilewright.steps import LAYERS, MULTI, SINGLE, SUMMARY
+from tilewright.steps import ALLOCATION, CN_GRAPH, LAYERS, MULTI, SCHEDULE, SINGLE, SUMMARY
 
 if TYPE_CHECKING:
     from tilewright.cost.record import LayerRecord
@@ -73,3 +73,24 @@ def read_unfinished(path: Path | None) -> list[dict[str, Any]]:
         return [{key: str(row[key]) for key in UNFINISHED_KEYS} for row in rows]
     except (ValueError, TypeError, KeyError):
         raise InputError([Problem("is not what `tilewright results` writes", str(path))]) from None
+
+
+def is_multi_run(folder: Path) -> bool:
+    """Whether a folder is of a run of the multi-core flow, finished or not."""
+    return any((folder / name).is_file() for name in (SCHEDULE, ALLOCATION, CN_GRAPH))
+
+
+def graph_size(file: Path | str) -> int:
+    """How many computation nodes and edges the file of a CN graph says there are: what steps need memory for.
+
+    0 for a file that says nothing; the step that reads it says what is wrong. Raises FileNotFoundError if there is
+    none yet.
+    """
+    with Path(file).open("rb") as stream:
+        content = stream.read()
+    try:
+        payload = json.loads(content)["payload"]
+        nodes = sum(int(layer["cn_count"]) for layer in payload["layers"])
+        return nodes + sum(int(link["edge_count"]) for link in payload["links"])
+    except (ValueError, KeyError, TypeError):
+        return 0

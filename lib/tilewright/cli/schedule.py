@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.artifacts.digests import content_digest
-from tilewright.artifacts.envelope import Artifact, read_artifact, write_document
+from tilewright.artifacts.envelope import Artifact, provenance, read_artifact, write_document
 from tilewright.artifacts.files import FilePath, make_folder
-from tilewright.artifacts.provenance import provenance
 from tilewright.cli.keywords import Named, parameter_keywords
 from tilewright.cli.multi_slices import read_slice, slice_option
 from tilewright.cli.options import (
@@ -30,7 +29,7 @@ from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.cli.run_inputs import descriptions_of_run, input_digests, run_inputs
 from tilewright.errors import Problem, Problems
 from tilewright.objectives import Goal
-from tilewright.scheduling.settings import ScheduleSettings
+from tilewright.scheduling.options import ScheduleSettings
 from tilewright.steps import ALLOCATION, SCHEDULE, SUMMARY
 from tilewright.workload.network_options import NetworkOptions
 

@@ -96,7 +96,7 @@ def _table(
 
 def _text(summaries: Summaries, rows: Rows) -> str:
     from tilewright.report.run_tables import ROW_OF, multi_text
-    from tilewright.report.states import unfinished_lines
+    from tilewright.report.run_text import unfinished_lines
     from tilewright.report.tables import runs_legend, summary_text
 
     texts = [show(summaries[flow]) for flow, show in ((SINGLE, summary_text), (MULTI, multi_text)) if summaries[flow]]

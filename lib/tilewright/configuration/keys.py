@@ -12,7 +12,7 @@ from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.objectives import Goal
 from tilewright.parameters import Parameter, Parameters, parameters_of
 from tilewright.report.schedule_options import ScheduleFigureOptions
-from tilewright.scheduling.settings import ScheduleSettings
+from tilewright.scheduling.options import ScheduleSettings
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions, SearchOptions
 from tilewright.steps import MULTI, SINGLE
 

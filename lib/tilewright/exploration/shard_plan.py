@@ -13,7 +13,7 @@ from typing import Any
 from tilewright.artifacts.canonical import canonical_text
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import DIGEST_BYTES, input_digest
-from tilewright.artifacts.provenance import provenance
+from tilewright.artifacts.envelope import provenance
 from tilewright.exploration.space import Space
 
 SCHEMA = "tilewright/space-shard"

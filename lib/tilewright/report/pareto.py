@@ -14,8 +14,8 @@ import pandas
 
 from tilewright.artifacts.digests import content_digest
 from tilewright.report.dominance import dominators
-from tilewright.report.locality_text import NOT_SAID, assumption, could_keep, setting_of, setting_text
 from tilewright.report.records import Summary
+from tilewright.report.run_text import NOT_SAID, assumption, could_keep, setting_of, setting_text
 from tilewright.report.text_tables import render, text_table
 
 OBJECTIVES = ("energy_pj", "latency_cycles", "area_mm2")

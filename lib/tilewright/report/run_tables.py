@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.cost.ledger import energy_columns
 from tilewright.report.records import Summary
-from tilewright.report.states import DONE
+from tilewright.report.run_text import DONE
 from tilewright.report.tables import COSTED_HEADING, costed_text, summary_row
 from tilewright.report.text_tables import TERMINAL_WIDTH, millions, render, text_table
 from tilewright.scheduling.energy_terms import ON_CORE, further_terms, moved_pj, term_pj, terms_of_summary

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, energy_terms, term_words
 from tilewright.cost.record import LayerRecord
-from tilewright.report.coverage_text import share_text
-from tilewright.report.locality_text import assumption, setting_of
 from tilewright.report.records import PlacedLayer, Summary, layers_in_order
+from tilewright.report.run_text import assumption, setting_of, share_text
 from tilewright.report.short_names import short_layer_name
 from tilewright.report.text_tables import TERMINAL_WIDTH, millions, render, spatial_text, text_table
 

@@ -26,9 +26,8 @@ from tilewright.mapping.constraints import Mapping
 from tilewright.mapping.runnable import can_run
 from tilewright.profile import CORRECTED
 from tilewright.scheduling.core_costs import CoreCostRow, CostClass, CostClasses, cost_classes
-from tilewright.scheduling.models import CAUSAL, OTHER_MODELS
+from tilewright.scheduling.options import CAUSAL, OTHER_MODELS, RUNTIMES, ScheduleSettings
 from tilewright.scheduling.problem import CostTable, Floats, Integers, NodeGraph, SchedulingProblem, starts_of
-from tilewright.scheduling.settings import RUNTIMES, ScheduleSettings
 from tilewright.scheduling.system_assembly import MEMORY_OPERANDS, OTHER, core_system
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import OUTPUT

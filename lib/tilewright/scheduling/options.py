@@ -1,10 +1,42 @@
-"""How a schedule is made: which candidate goes first, what is fetched ahead, how links are shared."""
+"""How a schedule is made: by which model, which candidate goes first, what is fetched ahead, how links are shared.
 
+For the scheduler, and in the words of a configuration: nothing heavy is imported here.
+"""
+
+from collections.abc import Callable, Sequence
+from collections.abc import Mapping as Table
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 
-from tilewright.parameters import Count, OneOf, Parameters, PositiveCount
-from tilewright.scheduling.models import CAUSAL, MODELS
+from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.parameters import Count, OneOf, Parameters, PositiveCount, Told, parameters_of
+from tilewright.registry import Registry
+
+if TYPE_CHECKING:
+    from tilewright.fusion.graph import CnGraph
+    from tilewright.mapping.constraints import Mapping
+    from tilewright.scheduling.assembly import AssembledProblem
+    from tilewright.scheduling.problem import Integers, SchedulingProblem
+    from tilewright.scheduling.result import Schedule
+    from tilewright.workload.graph import Workload
+
+CAUSAL = "causal"
+"""The event-driven model of docs/scheduling.md, for which bounds and checks hold."""
+
+
+class ScheduleModel(NamedTuple):
+    """Another schedule model."""
+
+    problem: "Callable[[AssembledProblem, Workload, CnGraph], AssembledProblem]"
+    """The scheduling problem as this model sees it, of the one that the causal model schedules."""
+    simulate: "Callable[[SchedulingProblem, Integers, ScheduleOptions], Schedule]"
+    """The schedule of an allocation, [cn] core; raises as `scheduling.simulate` does."""
+
+
+OTHER_MODELS: Registry[ScheduleModel] = Registry(__name__)
+MODELS = (CAUSAL, *OTHER_MODELS.names)
+"""What `schedule_model` of a run may say."""
+
 
 CandidateSelection = Literal["latency", "memory"]
 
@@ -31,3 +63,57 @@ class ScheduleOptions(SchedulerParameters):
     """Keep transfers and memory use over time; without them a search evaluates faster."""
     model_repairs: tuple[str, ...] = ()
     """Rules of the schedule model that are exchanged, of those that it has; without effect on the causal model."""
+
+
+Runtime = Literal["total0", "total1", "total2"]
+RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScheduleSettings(SchedulerParameters):
+    """Settings of schedules; raises InputError with every value that is not allowed."""
+
+    operands_to_prefetch: Annotated[tuple[str, ...], Told(allowed="a list of layer operands, as [W]")] = ()
+    """Layer operands whose constants are fetched ahead, such as W."""
+    cn_runtime: Runtime = "total1"
+    """Runtime of a CN: total0 with stalls, total1 with on-loading as well, total2 with off-loading as well."""
+
+    def stated(self) -> dict[str, Any]:
+        """The settings as plain data for provenance and results."""
+        names = (parameter.name for parameter in parameters_of(ScheduleSettings))
+        return {**{name: getattr(self, name) for name in names}, "operands_to_prefetch": [*self.operands_to_prefetch]}
+
+    @classmethod
+    def of(cls, stated: Table[str, Any]) -> "ScheduleSettings":
+        """The settings that `stated` wrote down; raises InputError with every value that is not allowed."""
+        names = (parameter.name for parameter in parameters_of(ScheduleSettings))
+        return ScheduleSettings(**{name: stated[name] for name in names if name in stated})
+
+    def options(self, workload: "Workload", mapping: "Mapping", memory_operands: Sequence[str]) -> ScheduleOptions:
+        """The options of the scheduler: layer operands as the memory operands that they are linked to in any layer.
+
+        Raises InputError for operands that no layer has.
+        """
+        layers = [node.layer for node in workload.nodes if node.layer is not None]
+        known = list(dict.fromkeys(operand for layer in layers for operand in layer.input_operands))
+        problems = [
+            Problem(
+                "no layer has this operand",
+                path="operands_to_prefetch",
+                value=operand,
+                allowed=", ".join(known),
+                nearest=nearest_name(operand, known),
+            )
+            for operand in self.operands_to_prefetch
+            if operand not in known
+        ]
+        if problems:
+            raise InputError(problems)
+        linked = {
+            memory_operand
+            for layer in layers
+            for operand, memory_operand in mapping.constraints_for(layer).memory_operand_links
+            if operand in self.operands_to_prefetch and operand in layer.operands
+        }
+        columns = tuple(sorted(memory_operands.index(name) for name in linked if name in memory_operands))
+        return self.part(ScheduleOptions, operands_to_prefetch=columns)

@@ -10,8 +10,7 @@ from tilewright.errors import InputError, MappingError, Problem
 from tilewright.record_pointer import pointer_to
 from tilewright.scheduling.energy_terms import CAUSES
 from tilewright.scheduling.memory_rank import MemoryRank, memory_rank
-from tilewright.scheduling.models import CAUSAL, OTHER_MODELS
-from tilewright.scheduling.options import ScheduleOptions
+from tilewright.scheduling.options import CAUSAL, OTHER_MODELS, ScheduleOptions
 from tilewright.scheduling.problem import Integers, SchedulingProblem
 from tilewright.scheduling.result import Schedule, with_energy
 from tilewright.scheduling.simulation_kernel import run

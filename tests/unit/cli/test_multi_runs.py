@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tilewright.cli.multi_runs import graph_size
+from tilewright.cli.runs import graph_size
 
 from tests.unit.cli.multi_core import cut_and_cost, write_network
 

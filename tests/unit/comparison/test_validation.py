@@ -13,7 +13,7 @@ from tilewright.comparison.chips.case import CaseFiles, read_case
 from tilewright.comparison.chips.comparison import CaseComparison, compare_case
 from tilewright.comparison.chips.run import STREAM_2023_SWITCHES, CaseRunner
 from tilewright.errors import MappingError
-from tilewright.peers.stream.model import MODEL
+from tilewright.peers.stream.scheduler import MODEL
 
 from tests.unit.comparison.chips.cases import RUN, write_case
 

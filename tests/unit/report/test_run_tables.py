@@ -6,7 +6,7 @@ from typing import Any
 import pandas
 import pytest
 from tilewright.report.run_tables import multi_row, multi_text, runs_table
-from tilewright.report.states import unfinished_lines
+from tilewright.report.run_text import unfinished_lines
 from tilewright.report.tables import runs_legend, summary_row, summary_text
 from tilewright.report.text_tables import write_csv, write_parquet
 

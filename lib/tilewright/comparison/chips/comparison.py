@@ -12,7 +12,7 @@ from tilewright.comparison.chips.run import STREAM_2023_SWITCHES, CaseRun, CaseR
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.peers.stream import STREAM_2023
 from tilewright.report.text_tables import TERMINAL_WIDTH, render
-from tilewright.scheduling.models import CAUSAL
+from tilewright.scheduling.options import CAUSAL
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,9 @@ from tilewright.scheduling.assembly import AssembledProblem, scheduling_problem
 from tilewright.scheduling.bounds.lower_bounds import lower_bounds
 from tilewright.scheduling.check.rules import check_schedule
 from tilewright.scheduling.core_costs import CoreCostRow
-from tilewright.scheduling.models import CAUSAL
-from tilewright.scheduling.options import ScheduleOptions, SchedulerParameters
+from tilewright.scheduling.options import CAUSAL, ScheduleOptions, SchedulerParameters, ScheduleSettings
 from tilewright.scheduling.problem import Integers
 from tilewright.scheduling.result import Schedule
-from tilewright.scheduling.settings import ScheduleSettings
 from tilewright.scheduling.simulate import simulate
 from tilewright.scheduling.system_assembly import MEMORY_OPERANDS
 from tilewright.search.options import SearchOptions

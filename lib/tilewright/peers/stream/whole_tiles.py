@@ -18,8 +18,9 @@ import numpy.typing as npt
 from tilewright.fusion.graph import ORDERING, CnGraph, CnLayer
 from tilewright.fusion.grid import Integers
 from tilewright.fusion.pieces import OUTSIDE, DataPieces
-from tilewright.peers.stream.scheduler import fewest_links
+from tilewright.peers.stream.scheduler import fewest_links, simulate_stream_2023
 from tilewright.scheduling.assembly import AssembledProblem
+from tilewright.scheduling.options import ScheduleModel
 from tilewright.scheduling.problem import SchedulingProblem, starts_of
 from tilewright.workload.access import IndexMap
 from tilewright.workload.graph import Workload, WorkloadNode
@@ -192,3 +193,7 @@ def _contents(layer: CnLayer, index_map: IndexMap, element_bits: int) -> tuple[I
                 length += abs(factor) * (index_map.size_of[name] - 1)
         bits *= length
     return content.reshape(-1), bits
+
+
+MODEL = ScheduleModel(whole_tile_problem, simulate_stream_2023)
+"""`stream-2023`: whole tensors in place of pieces, decisions that are not causal."""

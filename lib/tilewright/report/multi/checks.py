@@ -16,7 +16,7 @@ from tilewright.scheduling.bounds.lower_bounds import lower_bounds
 from tilewright.scheduling.check.rules import faults_by_rule
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.energy_terms import ON_CORE, terms_of_summary, total_pj
-from tilewright.scheduling.models import CAUSAL
+from tilewright.scheduling.options import CAUSAL
 from tilewright.scheduling.result import ScheduleArtifact
 
 _RULES = {

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.cost.ledger import on_core_terms
-from tilewright.report.coverage_text import coverage_lines
 from tilewright.report.multi.use_tables import core_use_rows
 from tilewright.report.run_tables import edp_text
+from tilewright.report.run_text import coverage_lines
 from tilewright.scheduling.energy_terms import ON_CORE, term_pj, terms_of_summary
 
 Summary = dict[str, Any]

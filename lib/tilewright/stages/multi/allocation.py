@@ -15,7 +15,7 @@ from tilewright.allocation.space import Genome
 from tilewright.artifacts.files import make_folder
 from tilewright.errors import InputError, MappingError
 from tilewright.objectives import Goal
-from tilewright.scheduling.settings import ScheduleSettings
+from tilewright.scheduling.options import ScheduleSettings
 from tilewright.stages.base import Control, Rest, Stage
 from tilewright.stages.multi import run as multi_run
 from tilewright.stages.multi.items import CostedCnProblem

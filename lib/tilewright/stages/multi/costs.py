@@ -1,11 +1,16 @@
-"""IntraCoreMapping: what computation nodes cost on each core, by the stages that map a layer on a single core."""
+"""IntraCoreMapping: what computation nodes cost on each core, by the stages that map a layer on a single core;
+and which lanes they do not get there."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from tilewright.errors import InputError, Problem
+from tilewright.errors import InputError, Problem, Problems
+from tilewright.fusion.graph import CnGraph
+from tilewright.mapping.cut_lanes import cuts_by_array, note_cut_lanes
+from tilewright.mapping.runnable import core_choice
+from tilewright.mapping.yaml_checks import document_behind
 from tilewright.scheduling.core_costs import CoreCostRow, cost_classes
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions
 from tilewright.stage_table import CORE
@@ -19,9 +24,11 @@ from tilewright.stages.layers import model_of
 from tilewright.stages.multi.core_mapping import map_core
 from tilewright.stages.multi.cost_rows import class_needs
 from tilewright.stages.multi.items import CnProblem, CostedCnProblem
+from tilewright.stages.multi.problem import SystemProblem
 from tilewright.stages.multi.slices import Slice
 from tilewright.stages.pipeline import REDUCTION_OF, Pipeline, search_entries
 from tilewright.stages.reductions import Reduction
+from tilewright.workload.graph import WorkloadNode
 
 
 def _search_of_a_layer(options: CoreSearchOptions, onnx: bool) -> list[Entry]:
@@ -142,3 +149,27 @@ def cost_model(stages: Slice) -> str:
 @lru_cache(maxsize=64)
 def _default_search(options: CoreSearchOptions) -> tuple[Stage, ...]:
     return Pipeline.build(None, options, flow=CN_SEARCH).stages
+
+
+def cut_lanes_notices_of_cns(problem: SystemProblem, graph: CnGraph, core_file_name: str) -> list[str]:
+    """A notice for each cause for which computation nodes get fewer lanes on a core than the mapping file says."""
+    core = problem.accelerator.distinct_cores[core_file_name]
+    problems = Problems(document_behind(problem.mapping, problem.mapping_file))
+    node_of = {node.node_id: node for node in problem.workload.nodes}
+    cuts = []
+    for cost_class in cost_classes(graph, problem.workload, problem.mapping).classes:
+        for number in cost_class.layers:
+            node = node_of[graph.layers[number].node_id]
+            if node.layer is None or not _may_run(node, problem, core_file_name):
+                continue
+            entry = problem.mapping.constraints_for(node.layer)
+            if {name for name, _ in entry.spatial_mapping} <= set(core.operational_array.size_of):
+                cuts.append((node.name, entry, cuts_by_array(graph.shapes[cost_class.shape], core, entry)))
+    note_cut_lanes(problems, problem.mapping, cuts)
+    return problems.notices
+
+
+def _may_run(node: WorkloadNode, problem: SystemProblem, core_file_name: str) -> bool:
+    assert node.layer is not None
+    ids = core_choice(node, problem.mapping.constraints_for(node.layer), problem.accelerator).core_ids
+    return any(problem.accelerator.place_of[core_id].file_name == core_file_name for core_id in ids)

@@ -17,10 +17,8 @@ from tilewright.mapping.yaml_writer import mapping_text
 from tilewright.scheduling.assembly import AssembledProblem, model_problem
 from tilewright.scheduling.bounds.lower_bounds import LowerBounds, lower_bounds
 from tilewright.scheduling.check.rules import check_schedule
-from tilewright.scheduling.models import CAUSAL
-from tilewright.scheduling.options import ScheduleOptions
+from tilewright.scheduling.options import CAUSAL, ScheduleOptions, ScheduleSettings
 from tilewright.scheduling.result import ScheduleArtifact, schedule_artifact
-from tilewright.scheduling.settings import ScheduleSettings
 from tilewright.scheduling.simulate import Scheduler, simulate
 from tilewright.stages.multi.items import CostedCnProblem
 

@@ -10,7 +10,7 @@ from tilewright.peers.stream import STREAM_2023
 from tilewright.report.multi.checks import check_multi_run
 from tilewright.report.multi.summary import baseline_rows, multi_summary
 from tilewright.scheduling.bounds.lower_bounds import lower_bounds
-from tilewright.scheduling.models import CAUSAL
+from tilewright.scheduling.options import CAUSAL
 from tilewright.scheduling.result import ScheduleArtifact
 
 from tests.unit.report.multi.schedule_cases import every_category

@@ -1,14 +1,23 @@
-"""What is said of lanes that the mapping file asks for and layers do not get, for runs on one core."""
+"""What a run on one core says of its files: what is unusual in those behind the artifacts, and which lanes the mapping
+file asks for that layers do not get."""
 
-from tilewright.errors import Problems
+from collections.abc import Sequence
+from pathlib import Path
+
+from tilewright.errors import InputError, Problems
+from tilewright.file_kinds import HARDWARE, MAPPING, WORKLOAD, kind_of
+from tilewright.hardware.source import parse_accelerator
 from tilewright.mapping.cut_lanes import cuts_on_core, note_cut_lanes
+from tilewright.mapping.source import parse_mapping
 from tilewright.mapping.yaml_checks import document_behind
 from tilewright.profile import profile_by_name
 from tilewright.stages.base import is_own
-from tilewright.stages.descriptions import NetworkProblem
+from tilewright.stages.descriptions import NetworkProblem, WrittenFiles
 from tilewright.stages.layers import model_of
 from tilewright.stages.pipeline import Pipeline
 from tilewright.stages.spatial import CustomSpatialMappingGenerator, SpatialMappingConversion, SpatialMappingGenerator
+from tilewright.workload.source import read_layers
+from tilewright.yamlfile import load_yaml
 
 
 def cut_lanes_notices(problem: NetworkProblem, pipeline: Pipeline, file: str) -> list[str]:
@@ -31,3 +40,31 @@ def cut_lanes_notices(problem: NetworkProblem, pipeline: Pipeline, file: str) ->
             cuts.append((node.layer.name, entry, cuts_on_core(node.layer, core, entry, profile)))
     note_cut_lanes(problems, problem.mapping, cuts)
     return problems.notices
+
+
+def written_files(files: Sequence[Path]) -> tuple[WrittenFiles, list[str]]:
+    """The files by their kinds, and what is unusual in them.
+
+    What is wrong with one is left to the step that reads it: the artifact is what counts.
+    """
+    found: dict[str, str] = {}
+    notices: list[str] = []
+    for file in files:
+        own: list[str] = []
+        try:
+            kind = kind_of(load_yaml(file).data)
+            _read(file, kind, own)
+        except InputError:
+            continue
+        found[kind] = str(file)
+        notices += own
+    return WrittenFiles(found.get(HARDWARE, ""), found.get(MAPPING, "")), notices
+
+
+def _read(file: Path, kind: str, notices: list[str]) -> None:
+    if kind == HARDWARE:
+        parse_accelerator(file, notices)
+    elif kind == MAPPING:
+        parse_mapping(file, notices)
+    elif kind == WORKLOAD:
+        read_layers(file, notices)

@@ -1,7 +1,47 @@
-"""Where a run keeps the data between layers, in words: what a comparison of runs assumes."""
+"""What the terminal says of a run beside its figures: what of the network they contain, where data stay between layers,
+and, in tables of many, which runs have none."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+SHOWN_ROWS = 6
+"""Most operator types told on the terminal; the summary has them all."""
+
+
+def coverage_lines(summary: Mapping[str, Any], shown: int = SHOWN_ROWS) -> Iterator[str]:
+    """Lines for the terminal: the shares that are costed where they are not everything, and what is left out.
+
+    `summary` is the content of `summary.json`.
+    """
+    coverage = summary["coverage"]
+    if not coverage["complete"]:
+        macs, others = (share_text(coverage[key]) for key in ("mac_share", "operation_share"))
+        yield f"costed: {macs} of MACs, {others} of other operations"
+    rows = coverage["not_costed"]
+    for reason in dict.fromkeys(row["reason"] for row in rows):
+        told = [_row_text(row) for row in rows if row["reason"] == reason]
+        more = f", and {len(told) - shown} more operator types" if len(told) > shown else ""
+        yield f"not costed, {reason}: {', '.join(told[:shown])}{more}"
+    if summary["passed_through"]:
+        listed = ", ".join(f"{count} {operator}" for operator, count in summary["passed_through"].items())
+        yield f"only moves data, at no cost: {listed}"
+
+
+def share_text(share: float | None) -> str:
+    """A share in per cent, never rounded to all or nothing; `unknown` where it is not known."""
+    if share is None:
+        return "unknown"
+    if 0 < share < 1:
+        return f"{min(max(share, 0.001), 0.999):.1%}"
+    return f"{share:.0%}"
+
+
+def _row_text(row: Mapping[str, Any]) -> str:
+    counts = [
+        f"{row[key]:,} {what}" for key, what in (("mac_count", "MACs"), ("operation_count", "operations")) if row[key]
+    ]
+    return f"{row['nodes']} {row['operator_type']}" + (f" ({', '.join(counts)})" if counts else "")
+
 
 TOP_MEMORY, KEPT, NOT_SAID = "top memory", "kept below", "not said"
 """Data go through the outermost memory between layers; they stay below it where there is room; an old summary."""
@@ -61,3 +101,21 @@ def assumption(summaries: Sequence[Mapping[str, Any]]) -> str:
     if any(not summary.get("coverage", {}).get("complete", True) for summary in summaries):
         assumed.append("operators that are not costed cost nothing")
     return "; ".join(assumed)
+
+
+DONE, FAILED, STALE = "done", "failed", "stale"
+"""Its result is up to date; it has none, because a step of it failed or was not reached; it has one of before a change,
+which was not made again."""
+_MEANING = {
+    FAILED: "failed",
+    STALE: "stale: not made again, what lies in its folder is of before a change",
+}
+
+
+def unfinished_lines(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """Lines for the terminal that name the runs of which a table has no figures."""
+    if rows:
+        yield "Not in the table:"
+    width = max((len(row["run"]) for row in rows), default=0)
+    for row in rows:
+        yield f"  {row['run']:<{width}}  {_MEANING[row['state']]}"
