@@ -103,8 +103,8 @@ def try_design(seed: int) -> Tally:
     """One design both ways."""
     from tilewright.errors import InputError
     from tilewright.exploration.design_cost import DesignCost
-    from tilewright.exploration.evaluate import accelerator_of
     from tilewright.exploration.results import INVALID
+    from tilewright.sources import parse_accelerator
 
     from tests.unit.exploration.map_alone import mapped
 
@@ -118,7 +118,7 @@ def try_design(seed: int) -> Tally:
     shared = evaluator(net, mapping, options)
     tally = Tally()
     try:
-        found = shared.cost(design, accelerator_of(design))
+        found = shared.cost(design, parse_accelerator(design))
     except InputError:
         found = DesignCost(INVALID)
     expected = mapped(design, network(net, options.model), shared.mapping, options)

@@ -184,12 +184,20 @@ CODE_OF: dict[str, StepCode] = {
     ),
     "report": StepCode(("tilewright.cli.report",), without=(_MULTI_REPORT,)),
     "check": StepCode(("tilewright.cli.check",), without=("tilewright.cli.check_multi",)),
-    "explore": StepCode(("tilewright.exploration.shard", *modules_of(SINGLE)), without=_PRINTED),
+    "explore": StepCode(
+        ("tilewright.exploration.shard", *modules_of(SINGLE)),
+        without=(*_PRINTED, "tilewright.exploration.evaluate_system"),
+    ),
+    "explore_systems": StepCode(
+        ("tilewright.exploration.shard", *modules_of(MULTI, CORE)),
+        without=(*_PRINTED, "tilewright.exploration.evaluate"),
+    ),
     "answer": StepCode(
         ("tilewright.cli.explore",),
         without=(
-            *("tilewright.exploration.shard", "tilewright.stages.*"),
-            *("tilewright.cli.map", "tilewright.cli.check", "tilewright.cli.report"),  # of one design that is shown
+            "tilewright.exploration.shard",
+            "tilewright.stages.*",
+            "tilewright.cli.shown_design",
         ),
     ),
     "draw": StepCode(("tilewright.cli.draw",), without=(_MULTI_REPORT,)),

@@ -6,16 +6,26 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.cli.keywords import store_of
 from tilewright.cli.main import InterruptedRunError
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, echo_paths, keep_font_cache_here
+from tilewright.cli.options import (
+    DEFAULT_STORE,
+    FILE,
+    common_options,
+    echo_json,
+    echo_notices,
+    echo_paths,
+    keep_font_cache_here,
+)
 from tilewright.errors import InputError, Problem, nearest_name
-from tilewright.steps import CHECKS
 
 if TYPE_CHECKING:
     import pandas
 
     from tilewright.exploration.answer import Answer
+    from tilewright.exploration.sharing import Sharing
     from tilewright.exploration.space import Space
+    from tilewright.search.store import Store
 
 PAGE, CSV = "explore.html", "space.csv"
 DESIGNS, HARDWARE = "designs", "hardware.yaml"
@@ -30,6 +40,14 @@ DESIGNS, HARDWARE = "designs", "hardware.yaml"
 )
 @click.option("--shard", type=click.IntRange(min=0), help="Make this shard alone and no answer, as a job of a cluster.")
 @click.option("--gather", is_flag=True, help="Make no shard, and the answer of those that are there.")
+@click.option("--no-store", is_flag=True, help="Neither read nor write earlier results; the output is the same.")
+@click.option(
+    "--store",
+    type=FILE,
+    default=DEFAULT_STORE,
+    show_default=True,
+    help="Folder of earlier results: mappings of the tiles of designs of several cores.",
+)
 @click.option("--show", metavar="DESIGN", help="Make the full run with report of one design, by its name, and no more.")
 @common_options
 def command(
@@ -38,18 +56,21 @@ def command(
     jobs: int,
     shard: int | None,
     gather: bool,
+    no_store: bool,
+    store: Path,
     show: str | None,
     verbose: bool,
     as_json: bool,
 ) -> None:
     """Evaluate every design of the file SPACE on its networks, and say which no other beats.
 
-    What a design costs is to the last bit what `tilewright map` says of it. Shards that are there and up to date are
-    not made again; an interruption keeps those that are finished. A design that fits no layer, or that is no
-    accelerator, is a row of the table with the reason.
+    What a design costs is to the last bit what `tilewright map` says of it, or of several cores `tilewright schedule`.
+    Shards that are there and up to date are not made again; an interruption keeps those that are finished. A design
+    that fits no layer, or that is no accelerator, is a row of the table with the reason.
 
     Example: tilewright explore config/space/edge_sram.yaml -o results/space/edge_sram --jobs 2
     """
+    from tilewright.exploration.sharing import Sharing
     from tilewright.exploration.space_reader import read_space
     from tilewright.exploration.text import answer_text
 
@@ -59,7 +80,10 @@ def command(
         return
     if not as_json and shard is None and not gather:
         click.echo(_told_before(read))
-    answer = _explored(space, read, output, jobs, shard, gather, show_progress=not as_json)
+    sharing = Sharing(None if no_store else store_of(store))
+    answer = _explored(space, read, output, jobs, shard, gather, sharing, show_progress=not as_json)
+    if str(sharing):
+        echo_notices([str(sharing)])
     if answer is None:
         return
     if as_json:
@@ -78,13 +102,16 @@ def explore(
     shard: int | None = None,
     gather: bool = False,
     show: str | None = None,
+    store: "FilePath | Store | None" = None,
 ) -> "pandas.DataFrame":
     """What every design of a space costs on each of its networks: a row for each; `pareto`: on the front.
 
     `space` is a file or the same as a dict. With `output` a folder of shards, tables, figures and a page; `shard` makes
     that shard alone, `gather` only the answer of those that are there, `show` the full run of the design of that name.
+    In `store` mappings of the tiles of designs of several cores are kept for later ones.
     Raises InputError with everything that is wrong with the space, its networks or its mapping.
     """
+    from tilewright.exploration.sharing import Sharing
     from tilewright.exploration.space_reader import read_space
     from tilewright.exploration.tables import space_table
 
@@ -93,7 +120,8 @@ def explore(
         import pandas
 
         return pandas.DataFrame({"file": _shown(read_space(source), None if output is None else Path(output), show)})
-    answer = _explored(source, read_space(source), None if output is None else Path(output), jobs, shard, gather)
+    folder = None if output is None else Path(output)
+    answer = _explored(source, read_space(source), folder, jobs, shard, gather, Sharing(store_of(store)))
     if answer is None:
         import pandas
 
@@ -108,6 +136,7 @@ def _explored(
     jobs: int,
     shard: int | None,
     gather: bool,
+    sharing: "Sharing",
     show_progress: bool = False,
 ) -> "Answer | None":
     """The answer, which is also written into a folder; None where only a shard is made."""
@@ -118,10 +147,10 @@ def _explored(
     _check_shard(space, output, shard, gather)
     with _progress(space, shard, show_progress and not gather) as advance:
         if output is None:
-            return answer_of(engine.explored(source, space, jobs, advance))
+            return answer_of(engine.explored(source, space, jobs, advance, sharing))
         try:
             if not gather:
-                engine.complete(source, space, output, jobs, advance, shard)
+                engine.complete(source, space, output, jobs, advance, shard, sharing)
         except KeyboardInterrupt as error:
             raise InterruptedRunError(f"finished shards are kept in {output / engine.SHARDS}") from error
     if shard is not None:
@@ -152,13 +181,10 @@ def _check_shard(space: "Space", output: Path | None, shard: int | None, gather:
 
 
 def _shown(space: "Space", output: Path | None, name: str) -> list[Path]:
-    """Write the hardware file of a design, and map, check and draw it on every network; the folders and the file."""
+    """Write the hardware file of a design, and run, check and draw it on every network; the folders and the file."""
     import yaml
 
-    from tilewright.cli.check import check
-    from tilewright.cli.map import map_workload
-    from tilewright.cli.report import report
-    from tilewright.exploration.design_cost import NO_MAPPING
+    from tilewright.cli.shown_design import run_design
 
     if output is None:
         raise InputError([Problem("the option is needed to make the run of a design", path="-o")])
@@ -177,10 +203,7 @@ def _shown(space: "Space", output: Path | None, name: str) -> list[Path]:
     write_atomically(made[0], head + yaml.safe_dump(design.hardware, sort_keys=False, allow_unicode=True))
     for network in space.networks:
         run = folder / network.name
-        mapping = NO_MAPPING if space.mapping is None else space.mapping
-        map_workload(network.file, made[0], mapping, space.options, output=run)
-        check(run, output=run / CHECKS)
-        report(run)
+        run_design(space, network.file, made[0], run)
         made.append(run)
     return made
 

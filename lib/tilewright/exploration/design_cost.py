@@ -27,6 +27,8 @@ class DesignCost:
     """By memory of the core; together the term of accesses."""
     latency_terms_cycles: Mapping[str, float] = field(default_factory=dict)
     """By part of the latency."""
+    further: Mapping[str, float] = field(default_factory=dict)
+    """Further columns of the table of results."""
 
 
 class DesignEvaluator(Protocol):

@@ -19,7 +19,6 @@ from tilewright.exploration.design_cost import NO_MAPPING, DesignCost, reason_of
 from tilewright.exploration.layer_costs import CoreColumns, LayerCost, LayerCosts
 from tilewright.exploration.results import INFEASIBLE, INVALID, OK
 from tilewright.hardware.core import Accelerator, Core, single_core
-from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import core_area
 from tilewright.mapping import constraints
 from tilewright.mapping.memory_reach import MemoryReach, core_for
@@ -51,14 +50,6 @@ class LayerPlace:
     layer: str
     reach: MemoryReach | None
     """Up to which memory its data go; None for all the way."""
-
-
-def accelerator_of(hardware: dict[str, Any]) -> Accelerator:
-    """The accelerator of a design. Raises InputError where it is none that can be explored."""
-    accelerator = parse_accelerator(hardware)
-    if len(accelerator.cores) != 1:
-        raise InputError("an accelerator of several cores: spaces are of one core")
-    return accelerator
 
 
 class NetworkEvaluator:

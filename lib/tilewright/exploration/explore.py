@@ -17,6 +17,7 @@ from typing import Any
 import pandas
 
 from tilewright.artifacts.files import make_folder
+from tilewright.exploration.assumptions import assumptions
 from tilewright.exploration.results import MEASURES, OK, Exploration
 from tilewright.exploration.shard import (
     Row,
@@ -29,9 +30,11 @@ from tilewright.exploration.shard import (
     write_shard,
 )
 from tilewright.exploration.shard_plan import Shard, ShardDigests, shards_of
+from tilewright.exploration.sharing import Sharing
 from tilewright.exploration.space import Space
 from tilewright.exploration.space_reader import read_space
 from tilewright.search.progress import Advance
+from tilewright.search.store import Store
 
 SHARDS = "shards"
 """Folder of the shards, in that of an exploration."""
@@ -39,6 +42,8 @@ BLOCK_DESIGNS = 20
 """Designs that a process evaluates between two reports."""
 SpaceSource = str | Path | dict[str, Any]
 Found = list[tuple[list[Row], str]]
+Counted = tuple[Found, Sharing]
+"""Designs, and what they had in common with others."""
 
 
 @dataclass(frozen=True)
@@ -65,27 +70,43 @@ def shard_states(space: Space, digests: ShardDigests, folder: Path, only: int | 
 
 
 def make_shards(
-    source: SpaceSource, space: Space, shards: Sequence[Shard], jobs: int, advance: Advance
+    source: SpaceSource,
+    space: Space,
+    shards: Sequence[Shard],
+    jobs: int,
+    advance: Advance,
+    sharing: Sharing | None = None,
 ) -> Iterator[tuple[Shard, ShardContent]]:
-    """Evaluate shards, in their order; `advance` is told designs as they are done. Results do not depend on `jobs`."""
+    """Evaluate shards, in their order; `advance` is told designs as they are done, `sharing` counts what they share.
+
+    Results depend neither on `jobs` nor on `sharing`.
+    """
+    sharing = sharing or Sharing()
     blocks = [
         range(first, min(first + BLOCK_DESIGNS, shard.end))
         for shard in shards
         for first in range(shard.first, shard.end, BLOCK_DESIGNS)
     ]
-    with _evaluating(source, space, blocks, jobs) as results:
+    with _evaluating(source, space, blocks, jobs, sharing.store) as results:
         found = iter(results)
         for shard in shards:
             designs: Found = []
             while len(designs) < shard.end - shard.first:
-                block = next(found)
+                block, counts = next(found)
+                sharing.add(counts, Sharing())
                 advance(len(block))
                 designs += block
             yield shard, content_of(space, designs)
 
 
 def complete(
-    source: SpaceSource, space: Space, folder: Path, jobs: int, advance: Advance, only: int | None = None
+    source: SpaceSource,
+    space: Space,
+    folder: Path,
+    jobs: int,
+    advance: Advance,
+    only: int | None = None,
+    sharing: Sharing | None = None,
 ) -> None:
     """Make the shards of a folder that are missing or out of date, or `only` one; each is kept as soon as it is done.
 
@@ -100,7 +121,7 @@ def complete(
             if path.name not in names:
                 path.unlink()
     advance(sum(shard.end - shard.first for shard in states.fresh))
-    for shard, content in make_shards(source, space, states.missing, jobs, advance):
+    for shard, content in make_shards(source, space, states.missing, jobs, advance, sharing):
         write_shard(folder / SHARDS / shard.file_name, content, states.digests[shard.number], digests.made_of)
 
 
@@ -112,9 +133,11 @@ def gathered(space: Space, folder: Path) -> tuple[Exploration, tuple[Shard, ...]
     return replace(exploration_of(space, content), missing=missing), states.missing
 
 
-def explored(source: SpaceSource, space: Space, jobs: int, advance: Advance) -> Exploration:
+def explored(
+    source: SpaceSource, space: Space, jobs: int, advance: Advance, sharing: Sharing | None = None
+) -> Exploration:
     """The exploration of a space without any files."""
-    contents = [content for _, content in make_shards(source, space, shards_of(space), jobs, advance)]
+    contents = [content for _, content in make_shards(source, space, shards_of(space), jobs, advance, sharing)]
     return exploration_of(space, joined(space, contents))
 
 
@@ -130,32 +153,6 @@ def exploration_of(space: Space, content: ShardContent) -> Exploration:
         assumptions(space),
         content.table.assign(unmet=list(_unmet(space, content.table))),
         dict(sorted(content.excluded.items())),
-    )
-
-
-def assumptions(space: Space) -> tuple[str, ...]:
-    """What a comparison of the designs takes for granted, in sentences."""
-    options = space.options
-    mapping = "" if space.mapping is None else " with what the mapping file fixes"
-    engine = options.temporal_mapping_search_engine
-    how = {
-        "loma": f"all orders of at most {options.lpf_limit} loops"
-        if options.lpf_limit
-        else "all orders of all loop prime factors",
-        "salsa": f"simulated annealing, {options.salsa_restarts} x {options.salsa_iteration_number} steps",
-        "exact": f"the exact search, {options.allocation} allocation",
-    }[engine]
-    kept = (
-        "Between layers data stay in the lowest memory that has room for them."
-        if options.exploit_data_locality
-        else "Every layer takes its data from the topmost memory and leaves them there."
-    )
-    return (
-        f"Model profile {options.model}: energies and areas are those of the hardware file and of its laws.",
-        f"For each layer the mapping of least {options.objective} that {engine} finds ({how}){mapping};"
-        f" {options.nb_spatial_mappings_generated or 'all'} spatial mappings are tried where they are open.",
-        kept,
-        "Layers run one after another; a network is the sum of its layers.",
     )
 
 
@@ -180,23 +177,25 @@ _maker: ShardMaker | None = None
 
 
 @contextlib.contextmanager
-def _evaluating(source: SpaceSource, space: Space, blocks: Sequence[range], jobs: int) -> Iterator[Iterator[Found]]:
+def _evaluating(
+    source: SpaceSource, space: Space, blocks: Sequence[range], jobs: int, store: Store | None
+) -> Iterator[Iterator[Counted]]:
     """The results of blocks of designs in their order, from this process or from `jobs` others."""
     if min(jobs, len(blocks)) <= 1:
-        maker = ShardMaker(space)
-        yield (list(maker.rows(block)) for block in blocks)
+        maker = ShardMaker(space, Sharing(store))
+        yield (_counted(maker, block) for block in blocks)
         return
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(jobs, len(blocks)), context, _start_worker, (source,))
+    pool = ProcessPoolExecutor(min(jobs, len(blocks)), context, _start_worker, (source, store))
     try:
         yield _in_order(pool, blocks, 2 * jobs)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _in_order(pool: ProcessPoolExecutor, blocks: Sequence[range], ahead: int) -> Iterator[Found]:
+def _in_order(pool: ProcessPoolExecutor, blocks: Sequence[range], ahead: int) -> Iterator[Counted]:
     """The results; only so many blocks ahead are asked for that an interruption ends soon."""
-    waiting: collections.deque[Future[Found]] = collections.deque()
+    waiting: collections.deque[Future[Counted]] = collections.deque()
     for block in blocks:
         waiting.append(pool.submit(_evaluate, block))
         if len(waiting) > ahead:
@@ -205,11 +204,11 @@ def _in_order(pool: ProcessPoolExecutor, blocks: Sequence[range], ahead: int) ->
         yield future.result()
 
 
-def _start_worker(source: SpaceSource) -> None:
+def _start_worker(source: SpaceSource, store: Store | None) -> None:
     global _maker
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when to end
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _maker = ShardMaker(read_space(source))
+    _maker = ShardMaker(read_space(source), Sharing(store))
 
 
 def _end_with_parent() -> None:
@@ -220,6 +219,13 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _evaluate(block: range) -> Found:
+def _evaluate(block: range) -> Counted:
     assert _maker is not None
-    return list(_maker.rows(block))
+    return _counted(_maker, block)
+
+
+def _counted(maker: ShardMaker, block: range) -> Counted:
+    before = maker.sharing.counts()
+    found, counts = list(maker.rows(block)), Sharing()
+    counts.add(maker.sharing, before)
+    return found, counts

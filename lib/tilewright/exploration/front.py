@@ -15,6 +15,7 @@ from tilewright.exploration.results import (
     energy_parts,
     latency_parts,
 )
+from tilewright.exploration.space import USES
 from tilewright.report.dominance import first_dominators, on_front
 
 ON_FRONT, DOMINATED_BY = "pareto", "dominated_by"
@@ -98,7 +99,7 @@ def front_of(exploration: Exploration, network: str, rows: pandas.DataFrame) -> 
 def totals(exploration: Exploration, table: pandas.DataFrame) -> pandas.DataFrame:
     """Rows of designs that have results for every network, with energies, latencies and EDPs added up over networks.
 
-    `unmet` has what is not met for any network.
+    Of what is used of memories and links there is the most; `unmet` has what is not met for any network.
     """
     count = len(exploration.networks)
     is_complete = table.groupby("index")["network"].transform("size") == count
@@ -108,10 +109,13 @@ def totals(exploration: Exploration, table: pandas.DataFrame) -> pandas.DataFram
     summed += [*_columns(complete, "energy_", "_pj"), *_columns(complete, "latency_", "_cycles")]
     sums = {key: _sums(complete[key].to_numpy(dtype=np.float64), count) for key in dict.fromkeys(summed)}
     unmet = complete["unmet"].to_numpy(dtype=object).reshape(-1, count)
+    uses = {
+        key: complete[key].to_numpy(dtype=np.float64).reshape(-1, count).max(axis=1) for key in USES if key in table
+    }
     joined = unmet[:, 0].copy()
     for number in np.flatnonzero((unmet != "").any(axis=1)).tolist():
         joined[number] = "; ".join(dict.fromkeys(text for text in unmet[number].tolist() if text))
-    return rows.assign(network=ALL_NETWORKS, unmet=joined, **sums)
+    return rows.assign(network=ALL_NETWORKS, unmet=joined, **sums, **uses)
 
 
 def _sums(values: np.ndarray, count: int) -> np.ndarray:

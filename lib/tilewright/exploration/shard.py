@@ -18,10 +18,14 @@ from tilewright.artifacts.canonical import canonical_text
 from tilewright.artifacts.files import write_atomically
 from tilewright.errors import InputError, Problem
 from tilewright.exploration.design_cost import DesignCost, DesignEvaluator, reason_of
-from tilewright.exploration.evaluate import NetworkEvaluator, accelerator_of
 from tilewright.exploration.results import INVALID
 from tilewright.exploration.shard_plan import SCHEMA
-from tilewright.exploration.space import Design, Space
+from tilewright.exploration.sharing import Sharing
+from tilewright.exploration.space import Design, Network, Space
+from tilewright.exploration.space_options import SystemOptions
+from tilewright.hardware.core import Accelerator
+from tilewright.hardware.source import parse_accelerator
+from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.sources import parse_workload
 
 _METADATA = b"tilewright"
@@ -41,25 +45,36 @@ class ShardContent:
 class ShardMaker:
     """Evaluates designs of a space. Networks are read when the first design is evaluated."""
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: Space, sharing: Sharing | None = None) -> None:
         self.space = space
+        self.sharing = sharing or Sharing()
         self._texts = {axis.name for axis in space.axes if any(isinstance(value, str) for value in axis.values)}
 
     @cached_property
     def _evaluators(self) -> dict[str, DesignEvaluator]:
         """Network -> what evaluates it. Raises InputError with everything that is wrong with networks or mapping."""
-        space = self.space
         problems: list[Problem] = []
         found: dict[str, DesignEvaluator] = {}
-        for network in space.networks:
+        for network in self.space.networks:
             try:
-                workload = parse_workload(network.file, model=space.options.model)
-                found[network.name] = NetworkEvaluator(workload, space.mapping, space.options)
+                found[network.name] = self._evaluator(network)
             except InputError as error:
                 problems += error.problems
         if problems:
             raise InputError(dict.fromkeys(problems))
         return found
+
+    def _evaluator(self, network: Network) -> DesignEvaluator:
+        """What evaluates a network. Raises InputError."""
+        options = self.space.options
+        if isinstance(options, SystemOptions):
+            from tilewright.exploration.evaluate_system import NETWORK_MODEL, SystemEvaluator
+
+            workload = parse_workload(network.file, model=NETWORK_MODEL)
+            return SystemEvaluator(workload, self.space.mapping, options, self.sharing)
+        from tilewright.exploration.evaluate import NetworkEvaluator
+
+        return NetworkEvaluator(parse_workload(network.file, model=options.model), self.space.mapping, options)
 
     def rows(self, indexes: Iterable[int]) -> Iterator[tuple[list[Row], str]]:
         """For each design its rows, and the constraint that excludes it, which then has none."""
@@ -75,7 +90,7 @@ class ShardMaker:
         reason, accelerator = design.problem, None
         if not reason:
             try:
-                accelerator = accelerator_of(design.hardware)
+                accelerator = self._accelerator(design.hardware)
             except InputError as error:
                 reason = reason_of(error)
         for name, evaluator in self._evaluators.items():
@@ -84,12 +99,23 @@ class ShardMaker:
             else:
                 yield name, evaluator.cost(design.hardware, accelerator)
 
+    def _accelerator(self, hardware: dict[str, Any]) -> Accelerator:
+        """The accelerator of a design. Raises InputError where it is none, or of another kind than the base."""
+        accelerator = parse_accelerator(hardware)
+        if isinstance(accelerator, MultiCoreAccelerator) != self.space.is_of_systems:
+            kinds = ("one core", "several cores")
+            raise InputError(
+                f"the base is of {kinds[self.space.is_of_systems]}, the design of {kinds[not self.space.is_of_systems]}"
+            )
+        return accelerator
+
     def _row(self, design: Design, network: str, cost: DesignCost) -> Row:
         values = {name: str(value) if name in self._texts else value for name, value in design.values.items()}
         row = {"index": design.index, "design": self.space.design_name(design.index), **values, "network": network}
         row |= {"status": cost.status, "reason": cost.reason}
         row |= {"energy_pj": cost.energy_pj, "latency_cycles": float(cost.latency_cycles)}
         row |= {"edp_pj_cycles": cost.energy_pj * cost.latency_cycles, "area_mm2": cost.area_mm2}
+        row |= cost.further
         row |= {f"energy_{term}_pj": energy for term, energy in cost.energy_terms_pj.items()}
         row |= {f"energy_memory_{name}_pj": energy for name, energy in cost.memory_energy_pj.items()}
         return row | {f"latency_{part}_cycles": float(cycles) for part, cycles in cost.latency_terms_cycles.items()}

@@ -11,15 +11,16 @@ from functools import cached_property
 from typing import Any
 
 from tilewright.artifacts.canonical import canonical_text
-from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import DIGEST_BYTES, input_digest
 from tilewright.artifacts.envelope import provenance
 from tilewright.exploration.space import Space
+from tilewright.exploration.space_options import stated_options
 
 SCHEMA = "tilewright/space-shard"
 SHARD_DESIGNS = 500
 """Designs of a shard where a space does not say: a minute or so for a network of fifty layers."""
-STEP = "explore"
+STEP_OF = {False: "explore", True: "explore_systems"}
+"""Whether designs are of several cores -> whose code evaluates them."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class ShardDigests:
         inputs = {f"network {network.name}": input_digest(network.file) for network in space.networks}
         if space.mapping is not None:
             inputs["mapping"] = input_digest(space.mapping)
-        return provenance(STEP, inputs, encode(space.options))
+        return provenance(STEP_OF[space.is_of_systems], inputs, stated_options(space.options))
 
     def of(self, shard: Shard) -> str:
         """The digest of all that goes into a shard."""

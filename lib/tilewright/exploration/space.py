@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import KeyPath, count_of
 from tilewright.exploration.laws import Expression, ExpressionError, Value
+from tilewright.exploration.space_options import SpaceOptions
 from tilewright.hardware.dotted_paths import with_values
-from tilewright.search.options import SearchOptions
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["RESULTS", "Axis", "Design", "Formula", "Law", "Network", "Space", "Value"]
+__all__ = ["RESULTS", "USES", "Axis", "Design", "Formula", "Law", "Network", "Space", "Value"]
 RESULTS = ("energy_pj", "latency_cycles", "edp_pj_cycles", "area_mm2")
 """What is known of a design and a network after evaluation: constraints and objectives name them."""
+USES = ("peak_memory_bits", "fullest_memory_share", "fullest_link_share")
+"""What is told besides of designs of several cores: bits in memories on the chip at most, all together, were it at
+once; how full the fullest is; how much of what it could carry the link carries that is used most."""
 MOST_KEPT = 2**16
 """Values of a formula that are kept, rather than computed for each design."""
 _TRIED = 1000
@@ -103,12 +106,12 @@ class Space:
     networks: tuple[Network, ...]
     mapping: Path | None
     """None: one entry `default` with the default links of operands; spatial mappings are generated."""
-    options: SearchOptions
+    options: SpaceOptions
     objectives: tuple[str, ...]
     """Of RESULTS: what the Pareto front is over."""
     shard_designs: int | None
     base: dict[str, Any]
-    """The content of the hardware file of the base."""
+    """The content of the hardware file of the base; of several cores with all core files under `core_files`."""
     axes: tuple[Axis, ...]
     laws: tuple[Law, ...]
     constraints_before: tuple[Formula, ...]
@@ -119,6 +122,11 @@ class Space:
     """Of a design sheet, for each design the place of its value in each axis; None: all combinations."""
     row_names: tuple[str, ...] = ()
     """Names of designs in the sheet; () where it gives none."""
+
+    @property
+    def is_of_systems(self) -> bool:
+        """Whether designs are of several cores."""
+        return "cores" in self.base
 
     @property
     def value_names(self) -> tuple[str, ...]:

@@ -13,15 +13,20 @@ from tilewright.exploration.axes_reader import AxesReader
 from tilewright.exploration.design_sheet import read_sheet
 from tilewright.exploration.laws import Expression, ExpressionError, Value, read_expression
 from tilewright.exploration.space import MOST_KEPT, RESULTS, Axis, Formula, Law, Network, Space
-from tilewright.exploration.space_schema import DEFAULT_OPTIONS, SpaceFile, check_name
+from tilewright.exploration.space_options import DEFAULTS, KINDS, SpaceOptions
+from tilewright.exploration.space_schema import SpaceFile, check_name
+from tilewright.exploration.system_base import SystemBase, system_base
 from tilewright.file_kinds import HARDWARE, SPACE, refuse_other_kind
+from tilewright.hardware.core import Accelerator
+from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.hardware.yaml_reader import accelerator_of
+from tilewright.mapping.constraints import Mapping
+from tilewright.mapping.yaml_checks import document_behind
 from tilewright.mapping.yaml_reader import check_mapping_against_core, read_mapping
 from tilewright.parameters import made_of
-from tilewright.search.options import SearchOptions
 from tilewright.units import FieldError
 from tilewright.validation import validate
-from tilewright.yamlfile import YamlDocument, document_of, load_yaml
+from tilewright.yamlfile import YamlDocument, document_of, load_yaml, table
 
 LARGEST_SPACE = 10**8
 """Designs of a space."""
@@ -52,6 +57,8 @@ class _Reader:
     def __init__(self, document: YamlDocument, entry: SpaceFile, problems: Problems) -> None:
         self.document, self.entry, self.problems = document, entry, problems
         self.folder = Path(document.file).parent
+        self.system: SystemBase | None = None
+        """Of a base of several cores."""
         self.base = self._base()
         self.axes = AxesReader(self.base.data if self.base else None, problems)
         self.sheet_file = ""
@@ -125,14 +132,15 @@ class _Reader:
             self.problems.at(path, error.message, name, error.allowed)
             return name
 
-    def _options(self) -> SearchOptions:
+    def _options(self) -> SpaceOptions:
+        kind, defaults = KINDS[self.system is not None], DEFAULTS[self.system is not None]
         try:
-            return made_of(SearchOptions, DEFAULT_OPTIONS | (self.entry.options or {}))
+            return made_of(kind, {**defaults, **(self.entry.options or {})})
         except InputError as error:
             for one in error.problems:
                 file, line, path = self.document.place_of(("options", one.path.partition("[")[0]))
                 self.problems.found.append(replace(one, file=file, line=line, path=path))
-            return SearchOptions()
+            return kind()
 
     def _file(self, path: KeyPath, written: str | None) -> Path | None:
         """The file that a path from the folder of this one leads to; None, with a problem, if there is none."""
@@ -146,11 +154,36 @@ class _Reader:
         return None
 
     def _base(self) -> YamlDocument | None:
-        given = self.entry.accelerator
+        document = self._hardware_document(("accelerator",), self.entry.accelerator)
+        is_system = document is not None and "cores" in table(document.data)
+        further = self._further_cores(document is None or is_system)
+        if document is None or not is_system:
+            return document
+        self.system = None if further is None else system_base(document, further, self.problems)
+        return self.system.document if self.system else None
+
+    def _further_cores(self, is_system: bool) -> dict[str, YamlDocument] | None:
+        """The cores that a space has besides; None, with problems, if one of them cannot be used."""
+        found = {}
+        for name, given in (self.entry.core_files or {}).items():
+            if not is_system:
+                self.problems.at(
+                    ("core_files", name), "is for an accelerator of several cores, and the base is one core"
+                )
+            elif "." in name:
+                self.problems.at(("core_files", name), "has a dot, which ends names in paths", name)
+            else:
+                found[name] = self._hardware_document(("core_files", name), given)
+        usable = {name: document for name, document in found.items() if document is not None}
+        return usable if len(usable) == len(self.entry.core_files or {}) else None
+
+    def _hardware_document(self, path: KeyPath, given: str | dict[str, Any] | None) -> YamlDocument | None:
+        """A hardware file, or what stands in its place at a path of this one; None, with problems, if it is none."""
         if isinstance(given, dict):
-            within = {path[1:]: line for path, line in self.document.lines.items() if path[:1] == ("accelerator",)}
+            lines = self.document.lines.items()
+            within = {known[len(path) :]: line for known, line in lines if known[: len(path)] == path}
             return YamlDocument(self.document.file, given, within)
-        file = self._file(("accelerator",), given)
+        file = self._file(path, given)
         document = self.problems.attempt(load_yaml, file) if file else None
         if document is None:
             return None
@@ -290,12 +323,25 @@ class _Reader:
         except InputError as error:
             self._tell_of_design(space, index, document, error.problems)
             return
-        if mapping is not None and len(accelerator.cores) == 1:
+        if isinstance(accelerator, MultiCoreAccelerator) != space.is_of_systems:
+            self.problems.at(("axes",), f"design {space.design_name(index)} is of another kind than the base")
+        elif mapping is not None and space.is_of_systems:
+            self._check_core_names(mapping, accelerator, str(space.mapping))
+        elif mapping is not None:
             self.problems.found += check_mapping_against_core(mapping, accelerator.cores[0], str(space.mapping))
+
+    def _check_core_names(self, mapping: Mapping, accelerator: Accelerator, file: str) -> None:
+        """Record cores that a mapping file names and the first design does not have."""
+        from tilewright.stages.preflight.cores import CoreNames, check_ids
+
+        assert isinstance(accelerator, MultiCoreAccelerator)
+        problems = Problems(document_behind(mapping, file))
+        check_ids(problems, mapping, CoreNames.of(accelerator))
+        self.problems.found += problems.found
 
     def _notice_fixed_arrays(self) -> None:
         """Tell that arrays vary, though loops are unrolled over them by given factors."""
-        setter = next((one for one in self.axes.setters if one.path[0] == "operational_array"), None)
+        setter = next((one for one in self.axes.setters if "operational_array" in one.path), None)
         if setter is not None:
             where = self.document.dotted(setter.place)
             message = f"gives spatial mappings, whose factors larger arrays leave unused; {where} may set such arrays"
@@ -314,6 +360,8 @@ class _Reader:
                 problem = replace(problem, message=message, file=file, line=line, path=where)
             elif problem not in of_base.found:
                 problem = replace(problem, message=f"{problem.message}, in design {name}")
+            if place is None and self.system is not None:
+                problem = self.system.told(problem)
             if place is None and isinstance(self.entry.accelerator, dict) and problem.file == self.document.file:
                 problem = replace(problem, path=f"accelerator.{problem.path}")
             self.problems.found.append(problem)

@@ -9,9 +9,8 @@ from pydantic import WithJsonSchema as JsonSchema
 
 from tilewright.configuration.schema import parameter_schema
 from tilewright.exploration.laws import Value
+from tilewright.exploration.space_options import DEFAULTS, KINDS
 from tilewright.parameters import parameters_of
-from tilewright.profile import CORRECTED
-from tilewright.search.options import SearchOptions
 from tilewright.steps import NAME_PATTERN
 from tilewright.units import FieldError
 from tilewright.validation import (
@@ -63,8 +62,6 @@ def check_name(text: str) -> str:
     return text
 
 
-DEFAULT_OPTIONS = {"model": CORRECTED.name, "exploit_data_locality": True}
-"""Where a space differs from a configuration: designs are compared, and without them no memory is worth its size."""
 AnyValue = Annotated[Any, PlainValidator(check_value), _VALUE_SCHEMA]
 Number = Annotated[Any, PlainValidator(check_number), JsonSchema({"type": "number"})]
 FolderName = Annotated[str, TextForm(check_name, NAME_PATTERN)]
@@ -108,6 +105,9 @@ class SpaceFile(Entry):
     """Name of the space; without it that of the file."""
     accelerator: Accelerator
     """The base: the path of a hardware file, from the folder of this file, or its content."""
+    core_files: dict[Name, Accelerator] = Field(default={})
+    """Further cores of an accelerator of several cores by name, beside those of the base: paths of core files, or their
+    content. Axes and laws give `cores` these names, and change what they say below `core_files`."""
     mapping: Name | None = None
     """The path of a mapping file; without it operands have their default links and spatial mappings are generated."""
     networks: Networks
@@ -136,8 +136,14 @@ class SpaceFile(Entry):
 def space_schema() -> dict[str, Any]:
     """The JSON Schema of the file of a design space."""
     schema = json_schema(SpaceFile, "tilewright design space", "Accelerators to explore, for some networks.")
-    options = {one.name: parameter_schema(one) | {"description": one.sentence} for one in parameters_of(SearchOptions)}
-    for name, value in DEFAULT_OPTIONS.items():
-        options[name]["default"] = value
+    options: dict[str, Any] = {}
+    for is_system, kind in KINDS.items():
+        others = {one.name for one in parameters_of(KINDS[not is_system])}
+        only = " Only with several cores." if is_system else " Only with one core."
+        for one in parameters_of(kind):
+            sentence = one.sentence if one.name in others else one.sentence + only
+            options.setdefault(one.name, parameter_schema(one) | {"description": sentence})
+        for name, value in DEFAULTS[is_system].items():
+            options[name]["default"] = value
     schema["properties"]["options"] |= {"properties": options, "additionalProperties": False}
     return schema

@@ -5,10 +5,12 @@ files.
 """
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +76,26 @@ class SourceTensor(NamedTuple):
     """Bits of an element."""
     is_constant: bool
     """A weight; else an input of the network."""
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def once_a_graph(function: Callable[P, R]) -> Callable[P, R]:
+    """A function of a CN graph and of what it was made of, which remembers its result as long as there is the graph."""
+    known: WeakKeyDictionary[CnGraph, tuple[tuple[Any, ...], R]] = WeakKeyDictionary()
+
+    @wraps(function)
+    def remembering(*given: P.args, **named: P.kwargs) -> R:
+        graph = next(one for one in given if isinstance(one, CnGraph))
+        others = tuple(one for one in given if one is not graph)
+        before = known.get(graph)
+        if before is None or any(one is not other for one, other in zip(before[0], others, strict=True)):
+            before = known[graph] = (others, function(*given, **named))
+        return before[1]
+
+    return remembering
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from tilewright.fusion.axis_rows import NOBODY, owners_of_indices
 from tilewright.fusion.flows import Link, flows
-from tilewright.fusion.graph import CnGraph, SmallIntegers
+from tilewright.fusion.graph import CnGraph, SmallIntegers, once_a_graph
 from tilewright.fusion.grid import Integers, LayerGrid
 from tilewright.fusion.needs import (
     Demand,
@@ -274,6 +274,7 @@ class _Reader:
     demands: tuple[Demand, ...]
 
 
+@once_a_graph
 def data_pieces(workload: Workload, graph: CnGraph) -> DataPieces:
     """The pieces of the network of a CN graph that `build_cn_graph` made of the same workload."""
     network = network_tensors(workload)

@@ -12,7 +12,7 @@ import numpy as np
 from tilewright.artifacts.codec import LEFT_OUT, decode, encode
 from tilewright.artifacts.envelope import REMEDY, read_artifact, rows_digest, write_rows
 from tilewright.errors import ArtifactError, Problem
-from tilewright.fusion.graph import CnGraph
+from tilewright.fusion.graph import CnGraph, once_a_graph
 from tilewright.fusion.grid import Integers, LayerGrid
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.workload.graph import Workload, WorkloadNode
@@ -134,6 +134,7 @@ class CostClasses:
     """[cn] place in `classes`"""
 
 
+@once_a_graph
 def cost_classes(graph: CnGraph, workload: Workload, mapping: Mapping) -> CostClasses:
     """The classes of a graph.
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from tilewright.errors import InputError
 from tilewright.exploration.design_cost import DesignCost
-from tilewright.exploration.evaluate import NetworkEvaluator, accelerator_of
+from tilewright.exploration.evaluate import NetworkEvaluator
 from tilewright.exploration.results import INFEASIBLE, INVALID, OK
 from tilewright.search.options import SearchOptions
-from tilewright.sources import parse_workload
+from tilewright.sources import parse_accelerator, parse_workload
 from tilewright.workload.graph import Workload
 from tilewright.yamlfile import load_yaml
 
@@ -63,7 +63,7 @@ def test_costs_are_those_of_map(network: Workload, mapping: Path | None, number:
     for _ in range(25):
         design = varied(rng, base)
         try:
-            found = evaluator.cost(design, accelerator_of(design))
+            found = evaluator.cost(design, parse_accelerator(design))
         except InputError:
             found = DesignCost(INVALID)
         expected = mapped(design, network, evaluator.mapping, OPTIONS[number])

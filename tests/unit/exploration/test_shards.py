@@ -14,12 +14,12 @@ import pytest
 from tilewright.errors import InputError
 from tilewright.exploration import explore
 from tilewright.exploration.answer import answer_of
-from tilewright.exploration.evaluate import NetworkEvaluator, accelerator_of
+from tilewright.exploration.evaluate import NetworkEvaluator
 from tilewright.exploration.shard import ShardMaker, digest_in, read_shards
 from tilewright.exploration.shard_plan import ShardDigests, shards_of
 from tilewright.exploration.space_reader import read_space
 from tilewright.exploration.tables import space_table
-from tilewright.sources import parse_workload
+from tilewright.sources import parse_accelerator, parse_workload
 from tilewright.yamlfile import load_yaml
 
 TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny"
@@ -98,10 +98,10 @@ def test_every_row_is_a_design_on_a_network(tmp_path: Path) -> None:
         assert {name: row[name] for name in design.values} == design.values
         if row["status"] == "invalid":
             with pytest.raises(InputError):
-                accelerator_of(design.hardware)
+                parse_accelerator(design.hardware)
             assert row["reason"]
             continue
-        cost = evaluator.cost(design.hardware, accelerator_of(design.hardware))
+        cost = evaluator.cost(design.hardware, parse_accelerator(design.hardware))
         assert (row["status"], row["reason"]) == (cost.status, cost.reason)
         if row["status"] == "ok":
             assert (row["energy_pj"], row["latency_cycles"]) == (cost.energy_pj, cost.latency_cycles)

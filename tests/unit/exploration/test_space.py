@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tilewright.exploration.space import Space
 from tilewright.exploration.space_reader import read_space
 from tilewright.hardware.yaml_reader import read_accelerator
+from tilewright.sources import parse_accelerator
 
 from tests.unit.exploration.space_cases import BASE, COLUMNS, ROWS, SIZE, file_of, space_of
 
@@ -239,13 +240,13 @@ def test_the_base_may_stand_in_the_file(tmp_path: Path) -> None:
 
 
 def test_several_cores_can_be_read() -> None:
-    """Keys of tables may be numbers, and files of cores are found from the folder of the base."""
+    """Keys of tables may be numbers; core files are found from the folder of the base, and stand in it by name."""
     base = BASE.parents[1] / "multi" / "quad_core.yaml"
     space = space_of(accelerator=str(base), axes={"name": {"path": "name", "values": ["a", "b"]}})
     assert [space.design(index).hardware["name"] for index in range(2)] == ["a", "b"]
-    core = "./cores/k16_c16.yaml"
-    assert core in space.base["cores"].values()
-    assert space_of(accelerator=str(base), axes={"first": {"path": "cores.0", "values": [core]}}).design(0).hardware
+    assert space.base["cores"] == dict.fromkeys(range(4), "k16_c16") | {4: "pooling", 5: "simd"}
+    assert list(space.base["core_files"]) == ["k16_c16", "pooling", "simd", "offchip"]
+    assert parse_accelerator(space.design(0).hardware | {"name": "quad_core"}) == parse_accelerator(base)
 
 
 def test_a_space_of_a_million_designs_is_read_at_once() -> None:

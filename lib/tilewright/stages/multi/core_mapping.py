@@ -137,6 +137,17 @@ def map_core(
     )
 
 
+def class_reasons(
+    graph: CnGraph, workload: Workload, mapping: LayerMapping, accelerator: MultiCoreAccelerator, core_file_name: str
+) -> tuple[str, ...]:
+    """Why no core of a file may run each cost class, by what the files say; '' where one may.
+
+    Of the accelerator the rows of a core depend on this, on the core and on the off-chip core alone.
+    """
+    classes = cost_classes(graph, workload, mapping)
+    return _class_reasons(graph, workload, mapping, _system(accelerator, core_file_name), classes)
+
+
 def unknown_core_file(accelerator: MultiCoreAccelerator, name: str) -> Problem:
     """What is told of a core file that an accelerator does not have."""
     known = list(accelerator.distinct_cores)
@@ -169,16 +180,22 @@ def _plans(
     needs: Sequence[Mapping[str, int]],
     identity: SearchIdentity,
 ) -> list[_Plan]:
-    node_of = {node.node_id: node for node in workload.nodes}
-    nodes = [node_of[layer.node_id] for layer in graph.layers]
+    reasons = _class_reasons(graph, workload, mapping, system, classes)
     plans = []
-    for cost_class, its_needs in zip(classes.classes, needs, strict=True):
-        reason = _why_not_here([nodes[number] for number in cost_class.layers], mapping, system)
+    for cost_class, its_needs, reason in zip(classes.classes, needs, reasons, strict=True):
         layer = graph.shapes[cost_class.shape]
         plans.append(
             _Plan(cost_class, reason=reason) if reason else _plan(cost_class, layer, its_needs, system, identity)
         )
     return plans
+
+
+def _class_reasons(
+    graph: CnGraph, workload: Workload, mapping: LayerMapping, system: _System, classes: CostClasses
+) -> tuple[str, ...]:
+    node_of = {node.node_id: node for node in workload.nodes}
+    nodes = [node_of[layer.node_id] for layer in graph.layers]
+    return tuple(_why_not_here([nodes[number] for number in one.layers], mapping, system) for one in classes.classes)
 
 
 def _why_not_here(nodes: Sequence[WorkloadNode], mapping: LayerMapping, system: _System) -> str:

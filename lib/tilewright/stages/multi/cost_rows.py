@@ -16,7 +16,7 @@ from tilewright.artifacts.codec import encode
 from tilewright.cost.energy_terms import entered_terms
 from tilewright.cost.record import LayerRecord
 from tilewright.errors import MappingError
-from tilewright.fusion.graph import CnGraph
+from tilewright.fusion.graph import CnGraph, once_a_graph
 from tilewright.fusion.pieces import data_pieces
 from tilewright.hardware.array_model import array_model
 from tilewright.hardware.core import Core, Memory, Port
@@ -282,6 +282,7 @@ OTHER = ""
 """What CNs read by no operand of their layer, as a bias."""
 
 
+@once_a_graph
 def class_needs(graph: CnGraph, workload: Workload, classes: CostClasses) -> tuple[dict[str, int], ...]:
     """[class] layer operand, or OTHER -> bits of the largest CN.
 

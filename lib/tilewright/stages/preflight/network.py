@@ -22,7 +22,10 @@ from tilewright.stages.multi.problem import SystemProblem, has_lines
 from tilewright.stages.preflight.cores import check_array_names, check_cores, dataflow_problems
 from tilewright.stages.preflight.cutting import check_cutting, check_exchange
 from tilewright.stages.preflight.needs import offchip_problems, prefetch_problems
+from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
+
+BuildGraph = Callable[[Workload, Tiling], CnGraph]
 
 
 def check_memories(problems: Problems, problem: SystemProblem) -> None:
@@ -110,20 +113,26 @@ def _check_reach(problems: Problems, problem: SystemProblem) -> None:
 
 
 def checked_cn_graph(
-    problem: SystemProblem, options: TilingOptions, tell: Callable[[Sequence[str]], None] | None = None
+    problem: SystemProblem,
+    options: TilingOptions,
+    tell: Callable[[Sequence[str]], None] | None = None,
+    build: BuildGraph = build_cn_graph,
 ) -> tuple[CnGraph, tuple[str, ...]]:
     """The CN graph of a problem, and notices.
 
     Raises InputError with everything that `preflight` finds, and with what keeps the graph from being built; `tell` is
-    given the notices before that, which may be what is behind it.
+    given the notices before that, which may be what is behind it. `build` is `build_cn_graph`, or knows its results.
     """
-    graph, notices = check_cn_graph(problem, options, tell)
+    graph, notices = check_cn_graph(problem, options, tell, build)
     assert graph is not None
     return graph, notices
 
 
 def check_cn_graph(
-    problem: SystemProblem, options: TilingOptions | None, tell: Callable[[Sequence[str]], None] | None = None
+    problem: SystemProblem,
+    options: TilingOptions | None,
+    tell: Callable[[Sequence[str]], None] | None = None,
+    build: BuildGraph = build_cn_graph,
 ) -> tuple[CnGraph | None, tuple[str, ...]]:
     """The same where the options may be wrong, and None then: what else is wrong is told; if nothing is, there is no
     graph."""
@@ -132,6 +141,6 @@ def check_cn_graph(
         tell(found.notices)
     told = Problems()
     told.found += found.problems
-    graph = None if found.tiling is None else told.attempt(build_cn_graph, problem.workload, found.tiling)
+    graph = None if found.tiling is None else told.attempt(build, problem.workload, found.tiling)
     told.finish()
     return graph, found.notices

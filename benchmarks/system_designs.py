@@ -1,0 +1,137 @@
+"""Designs of several cores against a whole run of each alone: every number must be the same to the last bit.
+
+    .venv/bin/python benchmarks/system_designs.py [--designs 60] [--jobs 2] [--seconds 3600]
+
+Each seed is a random design of one of three accelerators (cores, how often they stand there, capacities, arrays, unit
+energies, areas, links; some fit nothing, some are no accelerators) on one of three networks under random options.
+Compared are energy, latency, area, all terms of the energy, and whether there are results at all. Prints counts, CPU
+times of both ways, and every difference; `--seed N` tries one design again. Exit code 1 where there is a difference.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from seeded import PROJECT, parser_of, parts, report
+
+AT_ONCE = 10
+NETWORKS = ("bert_tiny", "resnet18", "mobilenetv2")
+
+
+@dataclass
+class Tally:
+    """What some designs have given."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    differences: list[str] = field(default_factory=list)
+
+    def add(self, other: Tally) -> None:
+        """Take in another one."""
+        self.counts.update(other.counts)
+        self.differences += other.differences
+
+
+@cache
+def network(name: str) -> Any:
+    """A network, read once a process."""
+    from tilewright.exploration.evaluate_system import NETWORK_MODEL
+    from tilewright.sources import parse_workload
+
+    return parse_workload(PROJECT / "config" / "workload" / f"{name}.onnx", model=NETWORK_MODEL)
+
+
+@cache
+def evaluator(name: str, mapping: Path | None, options: Any) -> Any:
+    """What evaluates designs on a network; it has seen other designs before, as in a space."""
+    from tilewright.exploration.evaluate_system import SystemEvaluator
+
+    return SystemEvaluator(network(name), mapping, options)
+
+
+@cache
+def base_of(name: str) -> Any:
+    """The content of an accelerator file and its core files."""
+    from tilewright.errors import Problems
+    from tilewright.exploration.system_base import system_base
+    from tilewright.yamlfile import load_yaml
+
+    found = system_base(load_yaml(PROJECT / "config" / "hardware" / "multi" / f"{name}.yaml"), {}, Problems())
+    assert found is not None
+    return found.document.data
+
+
+def random_options(rng: random.Random) -> Any:
+    """Options of a run that ends soon."""
+    from tilewright.exploration.space_options import SystemOptions
+
+    return SystemOptions(
+        objective=rng.choice(("energy", "latency", "EDP")),
+        lpf_limit=rng.choice((3, 4, 5)),
+        nb_spatial_mappings_generated=rng.choice((1, 3)),
+        nb_ga_individuals=4,
+        nb_ga_generations=rng.choice((1, 3)),
+        exhaustive_nodes=0,
+        seed=rng.randrange(5),
+        mode=rng.choice(("fused", "fused", "lbl")),
+        scheduler_candidate_selection=rng.choice(("latency", "memory")),
+        operands_to_prefetch=rng.choice(((), ("W",))),
+        cn_runtime=rng.choice(("total1", "total2")),
+    )
+
+
+def try_design(seed: int) -> Tally:
+    """One design both ways."""
+    from tilewright.errors import InputError
+    from tilewright.exploration.design_cost import DesignCost
+    from tilewright.exploration.results import INVALID, OK
+    from tilewright.sources import parse_accelerator
+
+    from tests.unit.exploration.system_cases import BASES, alone, of_cost, random_system
+
+    rng, group = random.Random(seed), random.Random(seed // AT_ONCE)  # evaluators are shared, as in a space
+    base, net = group.choice(BASES), group.choice(NETWORKS)
+    mappings = {"resnet18": "quad_core", "mobilenetv2": "heterogeneous"}
+    name = group.choice((None, mappings.get(net)))
+    mapping = None if name is None else PROJECT / "config" / "mapping" / "multi" / f"{name}.yaml"
+    shared = evaluator(net, mapping, random_options(group))
+    design = random_system(rng, base_of(base))
+    began = time.process_time()
+    try:
+        found = shared.cost(design, parse_accelerator(design))
+    except InputError:
+        found = DesignCost(INVALID)
+    between = time.process_time()
+    expected = alone(design, network(net), shared.mapping, shared.options)
+    ended = time.process_time()
+    tally = Tally()
+    tally.counts.update({"designs": 1, f"base: {base}": 1, f"network: {net}": 1, f"status: {found.status}": 1})
+    tally.counts.update(
+        {"CPU ms in a space": round(1e3 * (between - began)), "CPU ms alone": round(1e3 * (ended - between))}
+    )
+    is_same = repr(of_cost(found)) == repr(expected) if found.status == OK else len(expected) == 1
+    if not is_same:
+        tally.differences.append(f"seed {seed}: {found} instead of {expected}")
+    return tally
+
+
+def main() -> int:
+    """Run it; 1 where there is a difference."""
+    options = parser_of(__doc__, "design", 60).parse_args()
+    tally = Tally()
+    for part in parts(options, Tally, try_design, AT_ONCE):
+        tally.add(part)
+        for text in part.differences:
+            print(text, flush=True)
+    print(report(tally.counts, "differences", len(tally.differences), options))
+    return 1 if tally.differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""The full run of one design of a space: what the verbs of its flow write, checked and drawn."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.parameters import Parameters, parameters_of
+from tilewright.steps import CHECKS, COSTS
+
+if TYPE_CHECKING:
+    from tilewright.exploration.space import Space
+    from tilewright.exploration.space_options import SystemOptions
+
+
+def run_design(space: "Space", network: Path, hardware: Path, run: Path) -> None:
+    """Write the run of a design, whose hardware file there is, on a network into a folder.
+
+    Raises InputError or MappingError where it has none.
+    """
+    from tilewright.cli.check import check
+    from tilewright.cli.report import report
+    from tilewright.exploration.design_cost import NO_MAPPING
+    from tilewright.exploration.space_options import SystemOptions
+
+    mapping = NO_MAPPING if space.mapping is None else space.mapping
+    if isinstance(space.options, SystemOptions):
+        _run_system(space.options, network, hardware, mapping, run)
+    else:
+        from tilewright.cli.map import map_workload
+
+        map_workload(network, hardware, mapping, space.options, output=run)
+    check(run, output=run / CHECKS)
+    report(run)
+
+
+def _run_system(options: "SystemOptions", network: Path, hardware: Path, mapping: Any, run: Path) -> None:
+    """The verbs of the flow of several cores, one after the other."""
+    from tilewright.allocation.options import AllocationParameters
+    from tilewright.cli.allocate import allocate
+    from tilewright.cli.cns import cns
+    from tilewright.cli.cost import cost
+    from tilewright.cli.schedule import schedule
+    from tilewright.fusion.tiling_options import TilingOptions
+    from tilewright.objectives import Goal
+    from tilewright.scheduling.settings import ScheduleSettings
+    from tilewright.search.options import CnSearchOptions
+
+    settings = _named(options, ScheduleSettings)
+    nodes = cns(network, hardware, mapping, output=run, **_named(options, TilingOptions))
+    costs = cost(nodes, output=run / COSTS, **_named(options, CnSearchOptions))
+    search = _named(options, AllocationParameters)
+    found = allocate(costs, output=run, **search, **settings)
+    schedule(costs, found, output=run, **_named(options, Goal), **settings)
+
+
+def _named(options: Parameters, kind: type[Parameters]) -> dict[str, Any]:
+    """The parameters of a class that options have, by name."""
+    return {parameter.name: getattr(options, parameter.name) for parameter in parameters_of(kind)}

@@ -1,0 +1,181 @@
+"""What designs of several cores cost for a network: the numbers of a whole run of each.
+
+The stages are those of a run, one after the other, and so are the results. What several designs have in common is done
+once: the network is read, it is cut for each tiling that designs give it, and computation nodes are mapped for each
+core that is another one, or is to run others of them.
+"""
+
+from collections.abc import Hashable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tilewright.errors import InputError, MappingError
+from tilewright.exploration.design_cost import NO_MAPPING, DesignCost, reason_of, reason_of_misfit
+from tilewright.exploration.results import INFEASIBLE, INVALID, OK
+from tilewright.exploration.sharing import GRAPHS, TABLES, Sharing
+from tilewright.exploration.space import USES
+from tilewright.exploration.space_options import SystemOptions
+from tilewright.fusion.generation import build_cn_graph
+from tilewright.fusion.graph import CnGraph
+from tilewright.fusion.tiling import Tiling
+from tilewright.hardware.system import MultiCoreAccelerator, system_area
+from tilewright.mapping.source import MappingSource, parse_mapping
+from tilewright.scheduling.core_costs import CoreCostRow
+from tilewright.scheduling.energy_terms import term_parts
+from tilewright.scheduling.result import ScheduleArtifact
+from tilewright.search.options import CnSearchOptions
+from tilewright.stages.base import Control, Rest
+from tilewright.stages.descriptions import Descriptions
+from tilewright.stages.multi.allocation import InterCoreMapping
+from tilewright.stages.multi.core_mapping import class_reasons
+from tilewright.stages.multi.costs import IntraCoreMapping
+from tilewright.stages.multi.items import CnProblem, CostedCnProblem
+from tilewright.stages.multi.pipeline import multi_pipeline
+from tilewright.stages.multi.problem import MODEL, SystemProblem, system_problem
+from tilewright.stages.multi.result import MultiCoreResult
+from tilewright.stages.multi.tiling import GenerateCNWorkloadHybrid
+from tilewright.stages.preflight.needs import prefetch_problems
+from tilewright.stages.preflight.network import checked_cn_graph
+from tilewright.workload.graph import Workload
+
+REMEMBERED_GRAPHS, REMEMBERED_TABLES = 8, 256
+"""Ways to cut the network, and cost tables, that are kept for designs to come."""
+NETWORK_MODEL = MODEL
+"""The profile by which networks are read."""
+BUSY, STALLS, WAITING = "computing", "stalls", "waiting"
+"""Parts of the latency, by the core that is busy longest: all its units at work would take so long; what else its nodes
+take; it runs none."""
+
+
+class SystemEvaluator:
+    """The costs of a network on one design after the other.
+
+    `mapping` is what is fixed of its mappings. `sharing` counts what designs have in common; results depend neither on
+    it nor on the designs before.
+    """
+
+    def __init__(
+        self, network: Workload, mapping: MappingSource | None, options: SystemOptions, sharing: Sharing | None = None
+    ) -> None:
+        self.network, self.options = network, options
+        self.mapping = parse_mapping(NO_MAPPING if mapping is None else mapping)
+        self.sharing = sharing or Sharing()
+        search = options.part(CnSearchOptions)
+        settings = {name: value for name, value in options.as_dict().items() if name not in search.as_dict()}
+        cut, cost, allocate = multi_pipeline(None, search, settings, sliced=False).search().stages
+        assert isinstance(cut, GenerateCNWorkloadHybrid)
+        assert isinstance(cost, IntraCoreMapping)
+        assert isinstance(allocate, InterCoreMapping)
+        self._cut, self._cost, self._allocate = cut, cost, allocate
+        self._control = Control(store=self.sharing.store)
+        self._graph = lru_cache(REMEMBERED_GRAPHS)(self._built)
+        self._tables = lru_cache(REMEMBERED_TABLES)(self._mapped)
+
+    def cost(self, hardware: dict[str, Any], accelerator: MultiCoreAccelerator) -> DesignCost:
+        """The costs on one design, which has been read from `hardware`."""
+        try:
+            problem = self._problem(accelerator)
+            self.sharing.asked[GRAPHS] += 1
+            graph, _ = checked_cn_graph(problem, self._cut, build=self._graph)
+        except InputError as error:
+            return DesignCost(INVALID, reason_of(error))
+        costs = {name: self._rows(problem, graph, name) for name in accelerator.distinct_cores}
+        try:
+            (result,) = self._allocate.run(CostedCnProblem(problem, graph, costs), Rest((), self._control))
+            return _design_cost(result)
+        except InputError as error:
+            return DesignCost(INFEASIBLE, reason_of(error))
+        except MappingError as error:
+            return DesignCost(INFEASIBLE, reason_of_misfit(error))
+
+    def _problem(self, accelerator: MultiCoreAccelerator) -> SystemProblem:
+        """The network on a design. Raises InputError."""
+        given = Descriptions(mapping=self.mapping, accelerator=accelerator, network=self.network)
+        problem = system_problem(given)
+        wrong = prefetch_problems(problem.workload, self._allocate.operands_to_prefetch)
+        if wrong:
+            raise InputError(wrong)
+        return problem
+
+    def _built(self, workload: Workload, tiling: Tiling) -> CnGraph:
+        self.sharing.made[GRAPHS] += 1
+        return build_cn_graph(workload, tiling)
+
+    def _rows(self, problem: SystemProblem, graph: CnGraph, name: str) -> tuple[CoreCostRow, ...]:
+        """The cost table of a core file."""
+        self.sharing.asked[TABLES] += 1
+        return self._tables(_Table(problem, graph, name))
+
+    def _mapped(self, table: "_Table") -> tuple[CoreCostRow, ...]:
+        self.sharing.made[TABLES] += 1
+        problem = CnProblem(table.problem, table.graph, (table.name,))
+        (found,) = self._cost.run(problem, Rest((), self._control))
+        rows: tuple[CoreCostRow, ...] = found.costs[table.name]
+        return rows
+
+
+class _Table:
+    """The cost table of a core in a design, equal to that of another design if it has the same rows: for the same
+    computation nodes, of which the core may run the same, by the same off-chip memory."""
+
+    def __init__(self, problem: SystemProblem, graph: CnGraph, name: str) -> None:
+        self.problem, self.graph, self.name = problem, graph, name
+        accelerator = problem.accelerator
+        off_chip = accelerator.offchip_core_id
+        self._key: Hashable = (
+            graph,
+            accelerator.distinct_cores[name],
+            None if off_chip is None else accelerator.core_of[off_chip],
+            class_reasons(graph, problem.workload, problem.mapping, accelerator, name),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Table) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+def _design_cost(result: MultiCoreResult) -> DesignCost:
+    """The costs of the schedule that was found."""
+    made = result.artifact
+    schedule = made.schedule
+    area = system_area(result.problem.inputs.descriptions.accelerator).mm2
+    return DesignCost(
+        OK,
+        "",
+        schedule.energy_pj,
+        schedule.latency_cycles,
+        np.nan if area is None else area,
+        {f"{term}_{part}" if part else term: pj for term, part, pj in term_parts(schedule.energy_terms_pj)},
+        {},
+        _latency_parts(made, result.problem.inputs.costs),
+        further=_use_columns(made),
+    )
+
+
+def _latency_parts(made: ScheduleArtifact, costs: Mapping[str, tuple[CoreCostRow, ...]]) -> dict[str, float]:
+    """The latency in parts, by what the core does that is busy longest, the first of equal ones."""
+    schedule = made.schedule
+    cycles = schedule.end_cycles - schedule.start_cycles
+    busy = np.bincount(schedule.allocation, cycles, made.system.core_count)
+    core = int(busy.argmax())
+    ideal = np.array([row.ideal_cycles for row in costs[made.names.core_files[core]]], np.int64)
+    own = schedule.allocation == core
+    computing = min(int(ideal[made.graph.cost_row[own]].sum()), int(busy[core]))
+    return {BUSY: computing, STALLS: int(busy[core]) - computing, WAITING: schedule.latency_cycles - int(busy[core])}
+
+
+def _use_columns(made: ScheduleArtifact) -> dict[str, float]:
+    """How much of memories and links is used: the columns of USES."""
+    system = made.system
+    on_chip = np.unique(np.delete(system.core_memory, system.off_chip_core, axis=0))
+    on_chip = on_chip[(on_chip >= 0) & (on_chip != system.off_chip_memory)]
+    peak, capacity = made.schedule.peak_bits[on_chip], system.memory_capacity_bits[on_chip]
+    carried = made.schedule.link_bits.sum(axis=0) / (
+        system.link_bits_per_cycle * max(made.schedule.latency_cycles, 1.0)
+    )
+    shares = (float((peak / capacity).max(initial=0.0)), float(carried.max(initial=0.0)))
+    return dict(zip(USES, (float(peak.sum()), *shares), strict=True))
