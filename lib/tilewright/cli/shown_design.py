@@ -41,7 +41,7 @@ def _run_system(options: "SystemOptions", network: Path, hardware: Path, mapping
     from tilewright.cli.schedule import schedule
     from tilewright.fusion.tiling_options import TilingOptions
     from tilewright.objectives import Goal
-    from tilewright.scheduling.settings import ScheduleSettings
+    from tilewright.scheduling.options import ScheduleSettings
     from tilewright.search.options import CnSearchOptions
 
     settings = _named(options, ScheduleSettings)

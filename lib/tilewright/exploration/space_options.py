@@ -9,7 +9,7 @@ from tilewright.artifacts.codec import encode
 from tilewright.errors import Problem
 from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.profile import CORRECTED
-from tilewright.scheduling.settings import ScheduleSettings
+from tilewright.scheduling.options import ScheduleSettings
 from tilewright.search.options import CnSearchOptions, SearchOptions
 
 
