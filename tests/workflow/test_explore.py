@@ -6,6 +6,7 @@ import pandas
 import pytest
 
 from tests.workflow.conftest import TINY, Project
+from tests.workflow.multi_projects import create_multi
 
 SPACE = """
 accelerator: ../hardware/wide.yaml
@@ -68,3 +69,34 @@ def test_the_workflow_makes_what_the_command_makes(explored: Project, tmp_path: 
     for name in ("space.csv", "space.parquet", "front.csv", "explore.html"):
         made = explored.root / "results" / "space" / "lanes" / name
         assert made.read_bytes() == (tmp_path / "by_hand" / name).read_bytes(), name
+
+
+SYSTEMS = """
+accelerator: ../hardware/duo.yaml
+networks: [../workload/net.onnx]
+axes:
+  width: {path: core_connectivity.0.bandwidth, values: [16, 32]}
+  count: {path: core_counts.0, values: [1, 2]}
+options: {lpf_limit: 3, nb_ga_individuals: 4, nb_ga_generations: 1}
+shard_designs: 2
+"""
+
+
+def test_spaces_of_several_cores_have_jobs_too(tmp_path: Path) -> None:
+    """What is edited in a core file makes shards again; a comment in it does not."""
+    project = create_multi(tmp_path / "project")
+    (project.root / "config" / "config.yaml").write_text("spaces: [systems]\n")
+    base = project.root / "config" / "hardware" / "duo.yaml"
+    base.write_text(base.read_text() + "core_counts: { 0: 1 }\n")
+    (project.root / "config" / "space").mkdir()
+    (project.root / "config" / "space" / "systems.yaml").write_text(SYSTEMS)
+    project.run()
+    rows = pandas.read_csv(project.root / "results" / "space" / "systems" / "space.csv")
+    assert set(rows["status"]) == {"ok"}
+    assert len(rows) == 4
+    assert project.would_run() == []
+    core = project.root / "config" / "hardware" / "cores" / "left.yaml"
+    core.write_text("# a comment\n" + core.read_text())
+    assert project.would_run() == []
+    core.write_text(core.read_text().replace("unit_energy: ", "unit_energy: 1"))
+    assert [job.split()[0] for job in project.would_run()] == ["answer", "explore", "explore"]
