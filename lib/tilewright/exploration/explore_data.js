@@ -150,7 +150,7 @@ class View {
     const lines = [`<b>${plain(this.data.names[row])}</b>, ${plain(this.stateText(row))}`];
     const values = this.of("value").map((column) => `${plain(column.words)} ${plain(this.text(column.key, row))}`);
     for (let i = 0; i < values.length; i += 4) lines.push(values.slice(i, i + 4).join(", "));
-    for (const column of this.of("measure")) lines.push(`${column.words}: ${this.text(column.key, row)} ${column.unit}`);
+    for (const column of [...this.of("measure"), ...this.of("use")]) lines.push(`${column.words}: ${this.text(column.key, row)} ${column.unit}`);
     for (const kind of ["energy", "latency"]) {
       const largest = this.parts(kind, row)[0];
       if (largest && largest.value > 0) lines.push(`most ${kind}: ${plain(largest.words)}, ${(100 * largest.share).toFixed(0)} %`);

@@ -62,8 +62,8 @@ function fill(select, options, chosen) {
 }
 
 function choices(view) {
-  const words = { value: "", measure: "", energy: "energy, ", latency: "latency, " };
-  const kinds = ["measure", "value", "energy", "latency"];
+  const words = { value: "", measure: "", use: "", energy: "energy, ", latency: "latency, " };
+  const kinds = ["measure", "value", "use", "energy", "latency"];
   return kinds.flatMap((kind) => view.of(kind).map((column) => [column.key, words[kind] + titleOf(column)]));
 }
 
@@ -144,7 +144,7 @@ function drawScatter() {
 function drawDetail(row) {
   const view = page.view, text = [`<h3>${plain(view.data.names[row])}</h3><div>${plain(view.stateText(row))}</div>`];
   const line = (column) => `<div class="bar"><span>${plain(titleOf(column))}</span><b>${plain(view.text(column.key, row))}</b></div>`;
-  text.push(...view.of("value").map(line), "<hr>", ...view.of("measure").map(line));
+  text.push(...view.of("value").map(line), "<hr>", ...view.of("measure").map(line), ...view.of("use").map(line));
   for (const kind of ["energy", "latency"]) {
     const parts = view.parts(kind, row).filter((part) => part.value > 0);
     if (!parts.length) continue;

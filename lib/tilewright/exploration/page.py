@@ -25,7 +25,15 @@ from tilewright.exploration.answer import (
     values_text,
 )
 from tilewright.exploration.front import DOMINATED_BY, ON_FRONT, Front
-from tilewright.exploration.results import ENERGY, LATENCY, MEASURES, energy_parts, latency_parts, measure_text
+from tilewright.exploration.results import (
+    ENERGY,
+    LATENCY,
+    MEASURES,
+    USE_MEASURES,
+    energy_parts,
+    latency_parts,
+    measure_text,
+)
 from tilewright.exploration.sample import drawn_rows, order_of_sample
 from tilewright.exploration.text import design_counts_line
 
@@ -73,7 +81,7 @@ def page_data(answer: Answer) -> dict[str, Any]:
 
 
 def _columns(answer: Answer) -> Iterator[dict[str, Any]]:
-    """Values, measures and parts, in the order in which they are offered; texts have levels."""
+    """Values, measures, what is used and parts, in the order in which they are offered; texts have levels."""
     table = answer.exploration.table
     for name in answer.exploration.value_names:
         column: dict[str, Any] = {"key": name, "words": name, "unit": "", "kind": "value"}
@@ -82,6 +90,8 @@ def _columns(answer: Answer) -> Iterator[dict[str, Any]]:
         yield column
     for key, measure in MEASURES.items():
         yield {"key": key, "words": measure.words, "unit": measure.unit, "kind": "measure"}
+    for key in (key for key in USE_MEASURES if key in table.columns):
+        yield {"key": key, "words": USE_MEASURES[key].words, "unit": USE_MEASURES[key].unit, "kind": "use"}
     for kind, unit, parts in (
         ("energy", ENERGY.unit, energy_parts(table.columns)),
         ("latency", LATENCY.unit, latency_parts(table.columns)),
@@ -94,6 +104,8 @@ def _scale(column: dict[str, Any]) -> float:
     kind = column["kind"]
     if kind == "measure":
         return MEASURES[column["key"]].scale
+    if kind == "use":
+        return USE_MEASURES[column["key"]].scale
     return {"energy": ENERGY.scale, "latency": LATENCY.scale}.get(kind, 1.0)
 
 

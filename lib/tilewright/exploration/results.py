@@ -8,7 +8,7 @@ from typing import Any
 import pandas
 
 from tilewright.cost.ledger import ACCESSES, term_words
-from tilewright.exploration.space import RESULTS
+from tilewright.exploration.space import RESULTS, USES
 from tilewright.units import PICOJOULES_A_MICROJOULE
 
 OK, INFEASIBLE, INVALID = "ok", "infeasible", "invalid"
@@ -36,6 +36,18 @@ MEASURES: dict[str, Measure] = dict(
     zip(RESULTS, (ENERGY, LATENCY, Measure("EDP", "J cycles", 1e12), Measure("area", "mm²", 1.0)), strict=True)
 )
 """What designs can be compared by, by the name of its column; the smaller the better."""
+USE_MEASURES: dict[str, Measure] = dict(
+    zip(
+        USES,
+        (
+            Measure("peak of memories", "KiB", 8192.0),
+            Measure("fullest memory", "%", 0.01),
+            Measure("fullest link", "%", 0.01),
+        ),
+        strict=True,
+    )
+)
+"""What is told besides of designs of several cores, by the name of its column."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from tilewright.cli.main import main
 from tilewright.errors import InputError
 from tilewright.exploration import explore
 from tilewright.exploration.answer import answer_of
+from tilewright.exploration.page import page_data
 from tilewright.exploration.sharing import TABLES, Sharing
 from tilewright.exploration.space import USES
 from tilewright.exploration.space_reader import read_space
@@ -221,3 +222,15 @@ def test_peaks_over_all_networks_are_the_largest() -> None:
     single = answer.fronts[0].rows.to_dict("records")[0]
     assert all(overall[key] == single[key] for key in USES)
     assert overall["latency_waiting_cycles"] == 2 * single["latency_waiting_cycles"]
+
+
+def test_the_page_has_what_is_used_of_memories_and_links() -> None:
+    """In units for people."""
+    data = SMALL | {"axes": {"width": {"path": WIDTH, "values": [64]}}}
+    answer = answer_of(explore.explored(data, read_space(data), 1, lambda count: None))
+    page = page_data(answer)
+    columns = {column["key"]: column for column in page["columns"] if column["kind"] == "use"}
+    assert tuple(columns) == USES
+    row = answer.overall.rows.iloc[0]
+    assert page["views"][0]["columns"]["fullest_link_share"] == [pytest.approx(100 * row["fullest_link_share"])]
+    assert page["views"][0]["columns"]["peak_memory_bits"] == [pytest.approx(row["peak_memory_bits"] / 8192)]
