@@ -19,6 +19,9 @@ rule explore:
         "<logs>/space/{space}.{shard}.log",
     conda:
         "../../environment.yml"
+    resources:
+        mem_mb=lambda wildcards, attempt: 1500 * attempt,
+        runtime=60,
     params:
         space=lambda wildcards: PLAN.spaces[wildcards.space],
         folder=lambda wildcards: f"{RESULTS}/space/{wildcards.space}",
@@ -54,6 +57,9 @@ rule answer:
         "<logs>/space/{space}.log",
     conda:
         "../../environment.yml"
+    resources:
+        mem_mb=lambda wildcards, attempt: 2000 * attempt,
+        runtime=60,
     params:
         space=lambda wildcards: PLAN.spaces[wildcards.space],
         folder=lambda wildcards: f"{RESULTS}/space/{wildcards.space}",
