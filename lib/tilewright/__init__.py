@@ -14,7 +14,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from tilewright.peers.entries import ENTRIES
+from tilewright.entries import ENTRIES
 from tilewright.registry import enter
 
 __version__ = "0.1.0"

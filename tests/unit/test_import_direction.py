@@ -22,7 +22,7 @@ LEVELS = (
     ("scheduling",),
     ("allocation",),
     ("report",),
-    ("peers",),
+    ("peers", "entries"),
     ("configuration",),
     ("sources",),
     ("stages",),

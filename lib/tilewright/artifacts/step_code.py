@@ -157,7 +157,7 @@ DISPATCH = (
     *("tilewright.cli.parameter_options", "tilewright.cli.keywords"),
     *("tilewright.configuration", "tilewright.configuration.arguments"),
     *("tilewright.artifacts.step_code", "tilewright.steps", "tilewright.stage_table"),
-    *("tilewright.registry", "tilewright.peers", "tilewright.peers.entries"),
+    *("tilewright.registry", "tilewright.entries"),
 )
 """Modules that name others and say what can be asked for; they decide no result of any step."""
 _PRINTED = ("tilewright.report.*", "tilewright.peers.zigzag.exports.*")

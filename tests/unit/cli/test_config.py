@@ -13,6 +13,8 @@ from tilewright.configuration.run import Plan
 from tilewright.errors import InputError
 from tilewright.search.options import SearchOptions
 
+from tests.unit.cli.configurations import problems_of
+
 PROJECT = Path(__file__).resolve().parents[3]
 RUN = {"workload": "resnet18", "hardware": "tpu_like"}
 
@@ -20,13 +22,6 @@ RUN = {"workload": "resnet18", "hardware": "tpu_like"}
 @pytest.fixture(autouse=True)
 def _in_project(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PROJECT)
-
-
-def problems_of(config: Any) -> str:
-    """What is said about a wrong configuration."""
-    with pytest.raises(InputError) as caught:
-        plan_of(config)
-    return str(caught.value)
 
 
 def names(plan: Plan) -> list[str]:

@@ -1,12 +1,12 @@
 """Globs in a configuration: which runs they make, in which order, and what is said where nothing matches."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tilewright.cli.config import plan_of
 from tilewright.configuration.run import Plan
-from tilewright.errors import InputError
+
+from tests.unit.cli.configurations import problems_of
 
 CORE = "memories: {}\noperational_array: {}\n"
 LAYERS = {"workload": "net", "mapping": "free"}
@@ -33,13 +33,6 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def names(plan: Plan) -> list[str]:
     """Names of the runs, in their order."""
     return [run.name for run in plan.runs]
-
-
-def problems_of(config: Any) -> str:
-    """What is said about a wrong configuration."""
-    with pytest.raises(InputError) as caught:
-        plan_of(config)
-    return str(caught.value)
 
 
 def test_a_run_becomes_one_for_each_file() -> None:

@@ -12,6 +12,8 @@ from tilewright.configuration.run import Plan, Run
 from tilewright.errors import InputError
 from tilewright.steps import MULTI
 
+from tests.unit.cli.configurations import problems_of
+
 PROJECT = Path(__file__).resolve().parents[3]
 RUN = {"flow": MULTI, "workload": "resnet18", "hardware": "multi/quad_core"}
 SINGLE_RUN = {"workload": "resnet18", "hardware": "tpu_like"}
@@ -20,13 +22,6 @@ SINGLE_RUN = {"workload": "resnet18", "hardware": "tpu_like"}
 @pytest.fixture(autouse=True)
 def _in_project(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PROJECT)
-
-
-def problems_of(config: Any) -> str:
-    """What is said about a wrong configuration."""
-    with pytest.raises(InputError) as caught:
-        plan_of(config)
-    return str(caught.value)
 
 
 def multi_run(top: dict[str, Any] | None = None, **values: Any) -> Run:

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
-from tilewright.errors import InputError
 from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.yamlfile import parse_yaml
+
+from tests.unit.inputs.faults import check_fault, problems_in
 
 VALID = """\
 # A small core
@@ -276,26 +277,15 @@ CASES = {
 def problems_of(text: str, folder: Path) -> tuple:
     """The problems of a hardware text, read from a file."""
     file = folder / "core.yaml"
-    file.write_text(text)
-    with pytest.raises(InputError) as caught:
-        read_accelerator(file)
-    assert all(problem.file == str(file) for problem in caught.value.problems)
-    return caught.value.problems
+    problems = problems_in(text, file, read_accelerator)
+    assert all(problem.file == str(file) for problem in problems)
+    return problems
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_each_fault_is_told_where_and_how_to_mend_it(case: str, tmp_path: Path) -> None:
     """One fault gives exactly one problem, with the line, the path and the hint that mends it."""
-    old, new, line_start, path, parts = CASES[case]
-    assert VALID.count(old) >= 1
-    text = VALID.replace(old, new, 1)
-    problems = problems_of(text, tmp_path)
-    expected_line = [number for number, line in enumerate(text.split("\n"), 1) if line.startswith(line_start)][-1]
-    matching = [problem for problem in problems if problem.path == path]
-    assert len(matching) == 1, problems
-    assert matching[0].line == expected_line
-    for part in parts:
-        assert part in str(matching[0])
+    check_fault(CASES[case], VALID, tmp_path / "core.yaml", read_accelerator)
 
 
 def test_all_problems_come_at_once_in_the_order_of_lines(tmp_path: Path) -> None:

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import pytest
-from tilewright.errors import InputError
 from tilewright.hardware.core import Core, Memory, OperationalArray
 from tilewright.mapping.constraints import TemporalOrderingEntry
 from tilewright.mapping.yaml_reader import check_mapping_against_core, read_mapping
+
+from tests.unit.inputs.faults import check_fault
 
 VALID = """\
 - name: default
@@ -125,20 +126,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_each_fault_is_told_where_and_how_to_mend_it(case: str, tmp_path: Path) -> None:
     """One fault gives one problem at its path, with the line and the hint that mends it."""
-    old, new, line_start, path, parts = CASES[case]
-    assert VALID.count(old) >= 1
-    text = VALID.replace(old, new, 1)
-    file = tmp_path / "mapping.yaml"
-    file.write_text(text)
-    with pytest.raises(InputError) as caught:
-        read_mapping(file)
-    matching = [problem for problem in caught.value.problems if problem.path == path]
-    assert len(matching) == 1, caught.value.problems
-    assert matching[0].file == str(file)
-    lines = [number for number, line in enumerate(text.split("\n"), 1) if line.startswith(line_start)]
-    assert matching[0].line == lines[-1]
-    for part in parts:
-        assert part in str(matching[0])
+    check_fault(CASES[case], VALID, tmp_path / "mapping.yaml", read_mapping)
 
 
 def test_a_valid_mapping_reads_in_written_order(tmp_path: Path) -> None:

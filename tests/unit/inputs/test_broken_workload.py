@@ -7,6 +7,8 @@ from tilewright.errors import InputError
 from tilewright.workload.layer import DimensionRelation
 from tilewright.workload.yaml_reader import read_workload_yaml
 
+from tests.unit.inputs.faults import check_fault
+
 VALID = """\
 - id: 0
   name: conv
@@ -244,20 +246,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_each_fault_is_told_where_and_how_to_mend_it(case: str, tmp_path: Path) -> None:
     """One fault gives one problem at its path, with the line and the hint that mends it."""
-    old, new, line_start, path, parts = CASES[case]
-    assert VALID.count(old) >= 1
-    text = VALID.replace(old, new, 1)
-    file = tmp_path / "net.yaml"
-    file.write_text(text)
-    with pytest.raises(InputError) as caught:
-        read_workload_yaml(file)
-    matching = [problem for problem in caught.value.problems if problem.path == path]
-    assert len(matching) == 1, caught.value.problems
-    assert matching[0].file == str(file)
-    lines = [number for number, line in enumerate(text.split("\n"), 1) if line.startswith(line_start)]
-    assert matching[0].line == lines[-1]
-    for part in parts:
-        assert part in str(matching[0])
+    check_fault(CASES[case], VALID, tmp_path / "net.yaml", read_workload_yaml)
 
 
 def test_sizes_for_some_windows_only_are_refused(tmp_path: Path) -> None:

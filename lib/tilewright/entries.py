@@ -1,4 +1,7 @@
-"""What of the peers stands in which registry of the model. Light, since `import tilewright` reads it."""
+"""What stands in which registry: steps as in other tools, and what is built in of further terms and kinds of arrays.
+
+Light: `import tilewright` reads it.
+"""
 
 ENTRIES = {
     "tilewright.mapping.locality": {"zigzag-3.9.1": "tilewright.peers.zigzag.data_locality:reference_reach"},

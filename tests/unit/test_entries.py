@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import tilewright
-from tilewright.peers.entries import ENTRIES
+from tilewright.entries import ENTRIES
 from tilewright.registry import Registry, enter, entered
 
 from tests.unit.test_import_direction import LEVEL_OF

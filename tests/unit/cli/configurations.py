@@ -1,0 +1,14 @@
+"""What is said of configurations, for tests."""
+
+from typing import Any
+
+import pytest
+from tilewright.cli.config import plan_of
+from tilewright.errors import InputError
+
+
+def problems_of(config: Any) -> str:
+    """What is said about a wrong configuration."""
+    with pytest.raises(InputError) as caught:
+        plan_of(config)
+    return str(caught.value)
