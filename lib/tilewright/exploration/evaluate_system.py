@@ -78,11 +78,11 @@ class SystemEvaluator:
         try:
             problem = self._problem(accelerator)
             self.sharing.asked[GRAPHS] += 1
-            graph, _ = checked_cn_graph(problem, self._cut, build=self._graph)
+            graph, _ = checked_cn_graph(problem, self._cut, build=lambda _, tiling: self._graph(tiling))
         except InputError as error:
             return DesignCost(INVALID, reason_of(error))
-        costs = {name: self._rows(problem, graph, name) for name in accelerator.distinct_cores}
         try:
+            costs = {name: self._rows(problem, graph, name) for name in accelerator.distinct_cores}
             (result,) = self._allocate.run(CostedCnProblem(problem, graph, costs), Rest((), self._control))
             return _design_cost(result)
         except InputError as error:
@@ -99,9 +99,9 @@ class SystemEvaluator:
             raise InputError(wrong)
         return problem
 
-    def _built(self, workload: Workload, tiling: Tiling) -> CnGraph:
+    def _built(self, tiling: Tiling) -> CnGraph:
         self.sharing.made[GRAPHS] += 1
-        return build_cn_graph(workload, tiling)
+        return build_cn_graph(self.network, tiling)
 
     def _rows(self, problem: SystemProblem, graph: CnGraph, name: str) -> tuple[CoreCostRow, ...]:
         """The cost table of a core file."""

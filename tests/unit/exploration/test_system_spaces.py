@@ -234,3 +234,24 @@ def test_the_page_has_what_is_used_of_memories_and_links() -> None:
     row = answer.overall.rows.iloc[0]
     assert page["views"][0]["columns"]["fullest_link_share"] == [pytest.approx(100 * row["fullest_link_share"])]
     assert page["views"][0]["columns"]["peak_memory_bits"] == [pytest.approx(row["peak_memory_bits"] / 8192)]
+
+
+def test_whole_tables_are_choices_and_laws_fill_a_mesh() -> None:
+    """Other cores with other links; rows by columns of one core."""
+    names = ("k16_c16", "simd", "offchip")
+    base: dict[str, Any] = {"name": "mesh", "cores": [_file(name) for name in names], "core_counts": {0: 1}}
+    graph = {"type": "2d_mesh", "nb_rows": 1, "nb_cols": 1, "bandwidth": 64, "simd_core_id": 1, "offchip_core_id": 2}
+    axes = {name: {"path": f"graph.nb_{name}", "values": [1, 2]} for name in ("rows", "cols")}
+    found = accelerators(accelerator=base | {"graph": graph}, axes=axes, laws={"core_counts.0": "rows * cols"})
+    assert [len(one.cores) for one in found] == [3, 4, 4, 6]
+    choices = {
+        "two": {"cores": {0: "k16_c16", 1: "simd"}, "core_connectivity": ["0, 1"], "core_roles": {1: "simd"}},
+        "three": {
+            "cores": {0: "k16_c16", 1: "k16_c16", 2: "simd"},
+            "core_connectivity": [{"type": "bus", "cores": [0, 1, 2], "bandwidth": 32}],
+            "core_roles": {2: "simd"},
+        },
+    }
+    choices = {name: said | {"bandwidth": 64, "core_coordinates": {}} for name, said in choices.items()}
+    found = accelerators(axes={"layout": {"choices": choices}})
+    assert [len(one.cores) for one in found] == [3, 4]
