@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.allocation.evaluate import INTERRUPTED
 from tilewright.errors import InputError, MappingError
 from tilewright.exploration.design_cost import NO_MAPPING, DesignCost, reason_of, reason_of_misfit
 from tilewright.exploration.results import INFEASIBLE, INVALID, OK
@@ -40,7 +41,7 @@ from tilewright.stages.preflight.needs import prefetch_problems
 from tilewright.stages.preflight.network import checked_cn_graph
 from tilewright.workload.graph import Workload
 
-REMEMBERED_GRAPHS, REMEMBERED_TABLES = 8, 256
+REMEMBERED_GRAPHS, REMEMBERED_TABLES = 32, 512
 """Ways to cut the network, and cost tables, that are kept for designs to come."""
 NETWORK_MODEL = MODEL
 """The profile by which networks are read."""
@@ -84,6 +85,8 @@ class SystemEvaluator:
         try:
             costs = {name: self._rows(problem, graph, name) for name in accelerator.distinct_cores}
             (result,) = self._allocate.run(CostedCnProblem(problem, graph, costs), Rest((), self._control))
+            if result.allocation.stopped_by == INTERRUPTED:
+                raise KeyboardInterrupt  # the best that was found until then is no cost of the design
             return _design_cost(result)
         except InputError as error:
             return DesignCost(INFEASIBLE, reason_of(error))

@@ -16,6 +16,7 @@ from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.search.store import Store
 from tilewright.sources import parse_workload
+from tilewright.stages.multi import run
 from tilewright.workload.graph import Workload
 
 from tests.unit.exploration.system_cases import (
@@ -118,3 +119,24 @@ def test_why_a_design_has_no_costs(network: Workload) -> None:
     found = costs_of(SystemEvaluator(network, None, space.options), design)
     assert found.status == "invalid"
     assert "no core can run" in found.reason
+
+
+def test_an_interruption_is_no_result(network: Workload, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search for an allocation that ends early has found something, which is not what the design costs."""
+    space = system_space()
+    evaluator = SystemEvaluator(network, None, space.options)
+    judge_of = run.schedule_judge
+
+    def interrupted(*given: Any) -> Any:
+        judge, asked = judge_of(*given), iter(range(1000))
+
+        def judged(allocation: Any) -> Any:
+            if next(asked) == 5:
+                raise KeyboardInterrupt
+            return judge(allocation)
+
+        return judged
+
+    monkeypatch.setattr(run, "schedule_judge", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        costs_of(evaluator, space.design(4).hardware)
