@@ -11,7 +11,7 @@ from tilewright.artifacts.envelope import provenance, write_document
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.cli.keywords import Named, parameter_keywords
 from tilewright.cli.main import InterruptedRunError
-from tilewright.cli.multi_slices import read_slice, slice_option
+from tilewright.cli.multi_slices import read_slice, slice_options
 from tilewright.cli.options import (
     FILE,
     PipelineSource,
@@ -20,7 +20,6 @@ from tilewright.cli.options import (
     echo_notices,
     is_given,
     network_keywords,
-    network_options,
 )
 from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.cli.run_inputs import descriptions_of_run, input_digests, run_inputs
@@ -51,8 +50,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Compare with everything on one core, for each.",
 )
-@slice_option
-@network_options
+@slice_options
 @common_options
 def command(
     hardware: Path,

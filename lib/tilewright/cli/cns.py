@@ -9,7 +9,7 @@ import click
 from tilewright.artifacts.envelope import provenance
 from tilewright.artifacts.files import FilePath, make_folder
 from tilewright.cli.keywords import Named, parameter_keywords
-from tilewright.cli.multi_slices import read_slice, slice_option
+from tilewright.cli.multi_slices import read_slice, slice_options
 from tilewright.cli.options import (
     FILE,
     PipelineSource,
@@ -18,7 +18,6 @@ from tilewright.cli.options import (
     echo_notices,
     is_given,
     network_keywords,
-    network_options,
 )
 from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.cli.run_inputs import system_descriptions
@@ -42,8 +41,7 @@ _MOST_NOTICES = 20
 @system_descriptions
 @click.option("-o", "--output", type=FILE, metavar="FOLDER", help="Folder for cn_graph.json and cn_graph.npz.")
 @parameter_options(TilingOptions, "tiling")
-@slice_option
-@network_options
+@slice_options
 @click.option("--strict", is_flag=True, help="Fail if there is work in the network that is not costed.")
 @common_options
 def command(

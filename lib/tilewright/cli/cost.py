@@ -10,7 +10,7 @@ from tilewright.artifacts.envelope import provenance
 from tilewright.artifacts.files import FilePath, make_folder
 from tilewright.cli.keywords import Named, parameter_keywords, store_of
 from tilewright.cli.main import InterruptedRunError
-from tilewright.cli.multi_slices import read_slice, slice_option
+from tilewright.cli.multi_slices import read_slice, slice_options
 from tilewright.cli.options import (
     FILE,
     PipelineSource,
@@ -18,7 +18,6 @@ from tilewright.cli.options import (
     echo_json,
     echo_notices,
     network_keywords,
-    network_options,
     store_options,
 )
 from tilewright.cli.parameter_options import Given, parameter_options
@@ -46,8 +45,7 @@ if TYPE_CHECKING:
 @click.option("--cns", required=True, type=FILE, metavar="FOLDER", help="Folder with the CN graph of the network.")
 @click.option("-o", "--output", type=FILE, help="Artifact to write (cost/NAME.jsonl).")
 @parameter_options(CnSearchOptions, "options")
-@slice_option
-@network_options
+@slice_options
 @store_options
 @common_options
 def command(

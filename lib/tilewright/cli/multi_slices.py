@@ -1,12 +1,13 @@
-"""--pipeline of the verbs of the multi-core flow: each runs its slice of a pipeline of the user's."""
+"""--pipeline of the verbs of the multi-core flow: each runs its slice of a pipeline of the user's, on a network whose
+file may leave sizes open."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.cli.options import Function, PipelineSource, read_pipeline
+from tilewright.cli.options import PipelineSource, network_options, read_pipeline
 
 if TYPE_CHECKING:
     from tilewright.search.options import CoreSearchOptions
@@ -14,13 +15,14 @@ if TYPE_CHECKING:
     from tilewright.stages.multi.slices import Slice
 
 
-def slice_option(function: Function) -> Function:
-    """--pipeline, the whole pipeline of a run, of which a verb runs its slice."""
+def slice_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--pipeline, the whole pipeline of a run, of which a verb runs its slice; and --dim and others of the network."""
     text = (
         "Stages of the multi-core flow: YAML or JSON file with a list of them or of edits of the default pipeline (or"
         " with a key `pipeline`), or the list itself as JSON; see docs/stages.md. This verb runs its part of them."
     )
-    return click.option("--pipeline", "pipeline", metavar="FILE|JSON", default="", help=text)(function)
+    pipeline = click.option("--pipeline", "pipeline", metavar="FILE|JSON", default="", help=text)
+    return pipeline(network_options(function))
 
 
 def read_slice(

@@ -14,7 +14,7 @@ from tilewright.artifacts.digests import content_digest
 from tilewright.artifacts.envelope import Artifact, provenance, read_artifact, write_document
 from tilewright.artifacts.files import FilePath, make_folder
 from tilewright.cli.keywords import Named, parameter_keywords
-from tilewright.cli.multi_slices import read_slice, slice_option
+from tilewright.cli.multi_slices import read_slice, slice_options
 from tilewright.cli.options import (
     FILE,
     PipelineSource,
@@ -23,7 +23,6 @@ from tilewright.cli.options import (
     echo_notices,
     is_given,
     network_keywords,
-    network_options,
 )
 from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.cli.run_inputs import descriptions_of_run, input_digests, run_inputs
@@ -54,8 +53,7 @@ Document = dict[str, Any]
 @click.option("-o", "--output", type=FILE, help=f"Folder for {SCHEDULE}, {SUMMARY}.")
 @parameter_options(Goal, "goal")
 @parameter_options(ScheduleSettings, "settings")
-@slice_option
-@network_options
+@slice_options
 @common_options
 def command(
     hardware: Path,

@@ -99,8 +99,8 @@ def once_a_graph(function: Callable[P, R]) -> Callable[P, R]:
 
 
 @dataclass(frozen=True, eq=False)
-class CnGraph:
-    """All CNs of a network. CNs are numbered layer by layer; CN n of layer l is `layers[l].first_cn + n`."""
+class _Described:
+    """What of a graph is no column."""
 
     network: str
     layers: tuple[CnLayer, ...]
@@ -114,6 +114,12 @@ class CnGraph:
     sources: tuple[SourceTensor, ...]
     notices: tuple[str, ...]
     """What is legal but not as it was written."""
+
+
+@dataclass(frozen=True, eq=False)
+class CnGraph(_Described):
+    """All CNs of a network. CNs are numbered layer by layer; CN n of layer l is `layers[l].first_cn + n`."""
+
     group: Integers
     """[cn] part of the layer that runs on one core"""
     shape: Integers
@@ -174,23 +180,15 @@ SCHEMA = "tilewright/cn-graph"
 _TYPES = {"edge_operand": np.int16, "read_operand": np.int16}
 
 
-@dataclass(frozen=True)
-class _Description:
+@dataclass(frozen=True, eq=False)
+class _Description(_Described):
     """What the JSON file holds."""
 
-    network: str
-    layers: tuple[CnLayer, ...]
-    stacks: tuple[tuple[int, ...], ...]
-    operands: tuple[str, ...]
-    shapes: tuple[Layer, ...]
-    links: tuple[CnLink, ...]
-    sources: tuple[SourceTensor, ...]
-    notices: tuple[str, ...]
     columns: str
     """Digest of the file with the columns."""
 
 
-_FIELDS = tuple(one.name for one in fields(_Description) if one.name != "columns")
+_FIELDS = tuple(one.name for one in fields(_Described))
 
 
 def write_cn_graph(graph: CnGraph, json_path: Path | str, npz_path: Path | str, provenance: dict[str, Any]) -> str:
