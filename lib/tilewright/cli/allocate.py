@@ -11,16 +11,8 @@ from tilewright.artifacts.envelope import provenance, write_document
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.cli.keywords import Named, parameter_keywords
 from tilewright.cli.main import InterruptedRunError
-from tilewright.cli.multi_slices import read_slice, slice_options
-from tilewright.cli.options import (
-    FILE,
-    PipelineSource,
-    common_options,
-    echo_json,
-    echo_notices,
-    is_given,
-    network_keywords,
-)
+from tilewright.cli.multi_slices import prefetched, read_slice, slice_options
+from tilewright.cli.options import FILE, PipelineSource, common_options, echo_json, echo_notices, network_keywords
 from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.cli.run_inputs import descriptions_of_run, input_digests, run_inputs
 from tilewright.errors import InputError, Problem, Problems
@@ -140,8 +132,7 @@ def _allocated(
     told = Problems()
     asked, chosen = told.attempt(search), told.attempt(settings)
     stages = told.attempt(_stages, pipeline, asked, chosen, exports) if asked and chosen else None
-    prefetched = chosen.operands_to_prefetch if chosen and not is_given(pipeline) else ()
-    inputs = told.attempt(read_inputs, given, cns, costs, prefetched)
+    inputs = told.attempt(read_inputs, given, cns, costs, prefetched(chosen, pipeline))
     told.finish()
     assert asked is not None
     assert stages is not None

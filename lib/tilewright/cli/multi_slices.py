@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.cli.options import PipelineSource, network_options, read_pipeline
+from tilewright.cli.options import PipelineSource, is_given, network_options, read_pipeline
 
 if TYPE_CHECKING:
+    from tilewright.scheduling.options import ScheduleSettings
     from tilewright.search.options import CoreSearchOptions
     from tilewright.stages.base import Stage
     from tilewright.stages.multi.slices import Slice
@@ -23,6 +24,11 @@ def slice_options(function: Callable[..., Any]) -> Callable[..., Any]:
     )
     pipeline = click.option("--pipeline", "pipeline", metavar="FILE|JSON", default="", help=text)
     return pipeline(network_options(function))
+
+
+def prefetched(settings: "ScheduleSettings | None", pipeline: PipelineSource) -> tuple[str, ...]:
+    """The operands to prefetch of settings of the default pipeline; one that is given names its own."""
+    return settings.operands_to_prefetch if settings and not is_given(pipeline) else ()
 
 
 def read_slice(

@@ -14,16 +14,8 @@ from tilewright.artifacts.digests import content_digest
 from tilewright.artifacts.envelope import Artifact, provenance, read_artifact, write_document
 from tilewright.artifacts.files import FilePath, make_folder
 from tilewright.cli.keywords import Named, parameter_keywords
-from tilewright.cli.multi_slices import read_slice, slice_options
-from tilewright.cli.options import (
-    FILE,
-    PipelineSource,
-    common_options,
-    echo_json,
-    echo_notices,
-    is_given,
-    network_keywords,
-)
+from tilewright.cli.multi_slices import prefetched, read_slice, slice_options
+from tilewright.cli.options import FILE, PipelineSource, common_options, echo_json, echo_notices, network_keywords
 from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.cli.run_inputs import descriptions_of_run, input_digests, run_inputs
 from tilewright.errors import Problem, Problems
@@ -218,8 +210,7 @@ def _scheduled(
     if chosen is not None and aim is not None:
         values = chosen.as_dict()
         stages = told.attempt(read_slice, "schedule", InterCoreMapping, pipeline, aim.part(CnSearchOptions), values)
-    prefetched = chosen.operands_to_prefetch if chosen and not is_given(pipeline) else ()
-    inputs = told.attempt(read_inputs, given, cns, costs, prefetched)
+    inputs = told.attempt(read_inputs, given, cns, costs, prefetched(chosen, pipeline))
     known = told.attempt(_allocation, allocation)
     documents = {
         "lbl_allocation": told.attempt(_document, baseline and baseline / ALLOCATION, "tilewright/allocation"),
