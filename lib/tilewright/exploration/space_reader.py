@@ -159,7 +159,7 @@ class _Reader:
         further = self._further_cores(document is None or is_system)
         if document is None or not is_system:
             return document
-        self.system = None if further is None else system_base(document, further, self.problems)
+        self.system = None if further is None else system_base(document, further, self.problems, self.document.file)
         return self.system.document if self.system else None
 
     def _further_cores(self, is_system: bool) -> dict[str, YamlDocument] | None:
@@ -360,11 +360,14 @@ class _Reader:
                 problem = replace(problem, message=message, file=file, line=line, path=where)
             elif problem not in of_base.found:
                 problem = replace(problem, message=f"{problem.message}, in design {name}")
-            if place is None and self.system is not None:
-                problem = self.system.told(problem)
-            if place is None and isinstance(self.entry.accelerator, dict) and problem.file == self.document.file:
-                problem = replace(problem, path=f"accelerator.{problem.path}")
-            self.problems.found.append(problem)
+            self.problems.found.append(self._of_base(problem) if place is None else problem)
+
+    def _of_base(self, problem: Problem) -> Problem:
+        """A problem with the base at its place in the file that says it."""
+        moved = problem if self.system is None else self.system.told(problem)
+        if moved == problem and isinstance(self.entry.accelerator, dict) and problem.file == self.document.file:
+            return replace(problem, path=f"accelerator.{problem.path}")
+        return moved
 
     def _places_of(self, space: Space, index: int, document: YamlDocument) -> Iterator[tuple[str, KeyPath]]:
         """Path in the hardware file as text -> where the file of the space sets it in a design."""

@@ -20,7 +20,9 @@ class SystemBase:
     document: YamlDocument
     """The file of the accelerator, with core files under CORES by name; `cores` and `offchip_core` name them."""
     parts: Mapping[str, YamlDocument] = field(default_factory=dict)
-    """Name -> core file, of those that are files of their own."""
+    """Name -> core file, of those that do not stand in the accelerator file."""
+    space_file: str = ""
+    """That of the space, in which cores may stand under CORES too."""
 
     def told(self, problem: Problem) -> Problem:
         """A problem with something in a core file as that of the file."""
@@ -29,11 +31,14 @@ class SystemBase:
             if problem.path == start or problem.path.startswith((f"{start}.", f"{start}[")):
                 path = problem.path.removeprefix(start).removeprefix(".")
                 lines = {part.dotted(known): line for known, line in part.lines.items()}
-                return replace(problem, file=part.file, line=lines.get(path, 0), path=path)
+                shown = problem.path if part.file == self.space_file else path
+                return replace(problem, file=part.file, line=lines.get(path, 0), path=shown)
         return problem
 
 
-def system_base(document: YamlDocument, further: Mapping[str, YamlDocument], problems: Problems) -> SystemBase | None:
+def system_base(
+    document: YamlDocument, further: Mapping[str, YamlDocument], problems: Problems, space_file: str = ""
+) -> SystemBase | None:
     """The base of an accelerator file with the `further` cores that a space has; None, with problems, if a core file is
     not there or cannot be read."""
     contained = contained_cores(document.data)
@@ -55,7 +60,7 @@ def system_base(document: YamlDocument, further: Mapping[str, YamlDocument], pro
         if name in known:
             problems.at((CORES, name), "the accelerator has a core of this name")
     whole = {**data, CORES: known | {name: part.data for name, part in further.items()}}
-    return SystemBase(replace(document, data=whole), {**parts, **further})
+    return SystemBase(replace(document, data=whole), {**parts, **further}, space_file)
 
 
 def _paths(document: YamlDocument, problems: Problems) -> dict[KeyPath, Path] | None:

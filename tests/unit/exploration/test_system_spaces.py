@@ -255,3 +255,20 @@ def test_whole_tables_are_choices_and_laws_fill_a_mesh() -> None:
     choices = {name: said | {"bandwidth": 64, "core_coordinates": {}} for name, said in choices.items()}
     found = accelerators(axes={"layout": {"choices": choices}})
     assert [len(one.cores) for one in found] == [3, 4]
+
+
+def test_problems_of_cores_in_the_space_have_their_lines(tmp_path: Path) -> None:
+    """Also where the accelerator stands there too."""
+    own = yaml.safe_load(K16.read_text())
+    own["operational_array"]["unit_energy"] = -1
+    dram = yaml.safe_load(Path(_file("offchip")).read_text())
+    base = {"name": "x", "cores": ["own", "dram"], "core_files": {"dram": dram}}
+    base["graph"] = {"type": "bus", "bandwidth": 8, "offchip_core_id": 1}
+    space = {"accelerator": base, "core_files": {"own": own}, "networks": [str(BERT)]}
+    file = tmp_path / "it.yaml"
+    file.write_text(yaml.safe_dump(space | {"axes": {"x": {"path": "name", "values": ["y"]}}}))
+    line = next(n for n, text in enumerate(file.read_text().splitlines(), 1) if "unit_energy: -1" in text)
+    with pytest.raises(InputError) as raised:
+        read_space(file)
+    found = [str(problem) for problem in raised.value.problems]
+    assert any(one.startswith(f"{file}:{line} core_files.own.operational_array.unit_energy:") for one in found), found
