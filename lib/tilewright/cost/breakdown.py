@@ -91,15 +91,16 @@ def _temporal_levels(
     return result
 
 
-def latency_terms(problem: Problem, ws: Workspace) -> tuple[float, ...]:
+def latency_terms(problem: Problem | np.void, ws: Workspace | np.void) -> tuple[float, ...]:
     """The parts of the latency of the mapping in `ws`, in the order of LATENCY_TERMS."""
+    ideal, totals = int(problem["ideal_cycles"]), ws["totals"].tolist()
     return (
-        int(problem.ideal_cycles),
-        number(ws.totals[IDEAL_TEMPORAL] - problem.ideal_cycles),
-        number(ws.totals[STALL]),
-        number(ws.totals[ONLOADING]),
-        number(ws.totals[OFFLOADING]),
-        int(problem.drain_cycles),
+        ideal,
+        number(totals[IDEAL_TEMPORAL] - ideal),
+        number(totals[STALL]),
+        number(totals[ONLOADING]),
+        number(totals[OFFLOADING]),
+        int(problem["drain_cycles"]),
     )
 
 

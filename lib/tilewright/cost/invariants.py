@@ -21,30 +21,31 @@ class InvariantError(RuntimeError):
     """A result that cannot be: it is not reported."""
 
 
-def verify(problem: Problem, ws: Workspace) -> None:
+def verify(problem: Problem | np.void, ws: Workspace | np.void) -> None:
     """Raise InvariantError if the evaluation in `ws` breaks a physical law.
 
     No negative access, cycle or energy; everything finite; parts add up to totals; no fewer cycles than the work needs
     spread over the elements that are in use.
     """
+    terms = ws["terms"]
     violations = [
         name
         for name, values in (
-            ("word accesses", ws.words),
-            ("energies", ws.energy),
-            ("transfer cycles", ws.transfer_cycles),
-            ("loading cycles", ws.load),
-            ("terms of the energy", ws.terms),
-            ("totals", ws.totals),
+            ("word accesses", ws["words"]),
+            ("energies", ws["energy"]),
+            ("transfer cycles", ws["transfer_cycles"]),
+            ("loading cycles", ws["load"]),
+            ("terms of the energy", terms),
+            ("totals", ws["totals"]),
         )
         if not (values.min() >= 0 and values.max() < np.inf)  # also where one is no number
     ]
-    totals = ws.totals
-    accesses = float(ws.energy[: problem.operand_count].sum())
-    parts = totals[IDEAL_TEMPORAL] + totals[STALL] + totals[ONLOADING] + totals[OFFLOADING] + problem.drain_cycles
+    totals = ws["totals"].tolist()
+    accesses = float(ws["energy"][: problem["operand_count"]].sum())
+    parts = totals[IDEAL_TEMPORAL] + totals[STALL] + totals[ONLOADING] + totals[OFFLOADING] + problem["drain_cycles"]
     for name, total, expected in (
-        ("memory energy", ws.terms[problem.access_term], accesses),
-        ("energy", totals[ENERGY], float(ws.terms[: problem.term_count].sum())),
+        ("memory energy", terms[problem["access_term"]], accesses),
+        ("energy", totals[ENERGY], float(terms[: problem["term_count"]].sum())),
         ("latency", totals[LATENCY], parts),
     ):
         if not math.isclose(total, expected, rel_tol=ROUNDING, abs_tol=1e-12):

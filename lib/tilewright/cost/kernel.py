@@ -55,17 +55,6 @@ def word_accesses(problem, ws, o, m, x):
 
 
 @kernel
-def access_energy(problem, ws, o, m, x):
-    """pJ of all accesses of one link; fills its place in `ws.words` and `ws.energy`."""
-    k = problem.level_memory[o, m]
-    words = word_accesses(problem, ws, o, m, x)
-    cost = problem.read_energy_pj[k] if x == TL or x == TH else problem.write_energy_pj[k]
-    ws.words[o, m, x] = words
-    ws.energy[o, m, x] = words * cost
-    return ws.energy[o, m, x]
-
-
-@kernel
 def add_energy(problem, ws):
     """Fill `ws.words` and `ws.energy`; returns the memory energy, or a negative number where a port is missing.
 
@@ -79,7 +68,10 @@ def add_energy(problem, ws):
                 if ws.amount[0, o, m, x] * ws.precision[0, o, m, x] != 0 and problem.port_of[o, m, x] < 0:
                     fail(ws, NO_PORT, k, o, m, float(x), 0.0)
                     return -1.0
-                access_energy(problem, ws, o, m, x)
+                words = word_accesses(problem, ws, o, m, x)
+                ws.words[o, m, x] = words
+                cost = problem.read_energy_pj[k] if x == TL or x == TH else problem.write_energy_pj[k]
+                ws.energy[o, m, x] = words * cost
             reads = ws.energy[o, m, TH] + ws.energy[o, m, TL]
             writes = ws.energy[o, m, FH] + ws.energy[o, m, FL]
             memory_energy += reads + writes

@@ -31,7 +31,7 @@ from tilewright.stages.reductions import MinimalEDP, MinimalEnergy, MinimalLaten
 from tilewright.stages.spatial import SpatialMappingConversion, SpatialMappingGenerator
 from tilewright.stages.temporal import CostModel, Loma
 
-_MOST_FRAMES = 512
+_MOST_FRAMES = 2048
 _MOST_COSTS = 8192
 Key = tuple[object, ...]
 Kept = TypeVar("Kept")
@@ -49,15 +49,20 @@ class LayerCost:
 
     @classmethod
     def of(
-        cls, memories: Sequence[str], problem: Problem, workspace: Workspace, costs: tuple[float, float]
+        cls,
+        memories: Sequence[str],
+        problem: Problem | np.void,
+        workspace: Workspace | np.void,
+        costs: tuple[float, float],
     ) -> "LayerCost":
         """The parts of the energy and latency of the mapping that was evaluated in `workspace`; memories by name."""
         by_memory: dict[str, float] = {}
-        energy = workspace.energy.sum(axis=2).tolist()
-        for row, levels, count in zip(energy, problem.level_memory.tolist(), problem.level_count.tolist(), strict=True):
+        energy = workspace["energy"].sum(axis=2).tolist()
+        levels_of, counts = problem["level_memory"].tolist(), problem["level_count"].tolist()
+        for row, levels, count in zip(energy, levels_of, counts, strict=True):
             for pj, k in zip(row[:count], levels[:count], strict=True):
                 by_memory[memories[k]] = by_memory.get(memories[k], 0.0) + pj
-        terms = tuple(workspace.terms[: problem.term_count].tolist())
+        terms = tuple(workspace["terms"][: problem["term_count"]].tolist())
         return cls(*costs, terms, tuple(by_memory.items()), latency_terms(problem, workspace))
 
 

@@ -1,14 +1,16 @@
 """The best order of a layer's loops, on one core after the other: what does not depend on figures is kept."""
 
+import itertools
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from tilewright.compiled import native_function
-from tilewright.cost.problem import PROBLEM_DTYPE, Problem, new_record
+from tilewright.cost.problem import PROBLEM_DTYPE
 from tilewright.cost.tile_kernel import WHOLE_TILES
-from tilewright.cost.workspace import WORKSPACE_DTYPE, Workspace, new_workspace
+from tilewright.cost.workspace import WORKSPACE_DTYPE
 from tilewright.objectives import OBJECTIVES
 from tilewright.record_pointer import pointer_to
 from tilewright.search.batch import OrderBatch
@@ -22,20 +24,22 @@ from tilewright.search.best_order_kernel import (
 
 MOST_ORDERS = 1000
 """Orders of a spatial mapping: more are no matter of tables."""
-_KEPT_CAPACITIES = 16
-"""Capacities of the memories for which it is kept where the allocator puts the loops."""
+_KEPT_BYTES = 256 * 2**20
+"""Of where the allocator puts loops, and of accesses of states, in a thread."""
 _of_thread = threading.local()
+_numbers = itertools.count()
 
 
 @dataclass(frozen=True)
 class BestFound:
     """The best order of a layer."""
 
-    problem: Problem
+    problem: np.void
+    """A record of PROBLEM_DTYPE."""
     energy_pj: float
     latency_cycles: float
-    workspace: Workspace
-    """Its breakdown, until the next search of this thread."""
+    workspace: np.void
+    """A record of WORKSPACE_DTYPE, its breakdown until the next search of this thread."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +54,9 @@ class OrderSet:
     arrays: np.ndarray = field(init=False)
     """PROBLEM_DTYPE [batch]"""
     _candidates: np.ndarray = field(init=False)
-    bounds: list[np.ndarray] = field(init=False, default_factory=list)
-    """[order, 2] of each batch: lower bounds of energy and latency in the last search; infinite where none fits."""
+    _address: int = field(init=False)
     _orders: list[np.ndarray] = field(init=False, default_factory=list)
-    _rows: dict[bytes, list[np.ndarray]] = field(init=False, default_factory=dict)
+    _number: int = field(init=False, default_factory=lambda: next(_numbers))
 
     def __post_init__(self) -> None:
         arrays = np.zeros(len(self.batches), PROBLEM_DTYPE)
@@ -61,34 +64,41 @@ class OrderSet:
             arrays[place] = batch.problem.arrays
         object.__setattr__(self, "arrays", arrays)
         object.__setattr__(self, "_candidates", np.zeros(len(self.batches), CANDIDATE_DTYPE))
+        object.__setattr__(self, "_address", pointer_to(self._candidates))
         for place in range(len(self.batches)):
             self._write_candidate(place)
 
     def best(self) -> BestFound | None:
         """The best order of all spatial mappings; None if nothing fits."""
-        self._take_rows()
         search, tables, workspace = _scratch()
+        self._lend_buffers()
         powers = OBJECTIVES[self.objective]
-        search.candidates = pointer_to(self._candidates)
-        search.energy_power, search.latency_power = powers.energy, powers.latency
-        records = (SEARCH_DTYPE, TABLES_DTYPE, WORKSPACE_DTYPE)
-        native_function(find_best, records)(search, tables, workspace, len(self.batches))
-        if search.best_candidate < 0:
+        search["candidates"] = self._address
+        search["energy_power"], search["latency_power"] = powers.energy, powers.latency
+        native_function(find_best, _RECORDS)(search, tables, workspace, len(self.batches))
+        place = int(search["best_candidate"])
+        if place < 0:
             return None
-        problem = self.arrays.view(np.recarray)[int(search.best_candidate)]
-        return BestFound(problem, float(search.best_energy), float(search.best_latency), workspace)
+        return BestFound(self.arrays[place], float(search["best_energy"]), float(search["best_latency"]), workspace)
+
+    @property
+    def bounds(self) -> list[np.ndarray]:
+        """[order, 2] of each batch: lower bounds of energy and latency, infinite where an order does not fit.
+
+        Of the last search, until the next one of this thread.
+        """
+        ends = np.cumsum(self._candidates["order_count"]).tolist()
+        return [_of_thread.bounds[end - len(batch.orders) : end] for end, batch in zip(ends, self.batches, strict=True)]
 
     def _write_candidate(self, place: int) -> None:
         batch, candidate = self.batches[place], self._candidates[place]
         problem = batch.problem.arrays
         orders = np.ascontiguousarray(batch.orders, np.int8)
-        bounds = np.empty((len(orders), 2))
         self._orders.append(orders)
-        self.bounds.append(bounds)
         counts = np.bincount(batch.orders[0], minlength=len(batch.loops))
         depth = int(problem.level_count.max())
         candidate["problem"] = pointer_to(self.arrays[place : place + 1])
-        candidate["orders"], candidate["bounds"] = pointer_to(orders), pointer_to(bounds)
+        candidate["orders"] = pointer_to(orders)
         candidate["order_count"], candidate["length"] = orders.shape
         candidate["depth"], candidate["row_length"] = depth, depth * int(problem.operand_count)
         candidate["kinds"] = kinds = len(batch.loops)
@@ -96,24 +106,59 @@ class OrderSet:
         candidate["loop_size"][:kinds] = [size for _, size in batch.loops]
         candidate["repeats"][:kinds] = counts
 
-    def _take_rows(self) -> None:
-        """Use the rows of these capacities, known or to be filled."""
+    def _lend_buffers(self) -> None:
+        """Let the search write where what it finds is kept, and read what earlier ones have found."""
+        candidates, first = self._candidates, self.arrays[0]
+        rows = (self._number, *[first[name].tobytes() for name in _CAPACITIES])
+        found, known = _kept_buffers().take(rows, self._new_rows)
+        candidates["rows"], candidates["rows_are_known"] = found, known
+        accesses = (self._number, *[first[name].tobytes() for name in _WIDTHS])
+        found, known = _kept_buffers().take(accesses, self._new_accesses)
+        candidates["accesses"], candidates["accesses_are_known"] = found, known
+        counts = candidates["order_count"]
+        total = int(counts.sum())
+        if len(getattr(_of_thread, "bounds", ())) < total:
+            _of_thread.bounds = np.empty((total, 2))
+        place = pointer_to(_of_thread.bounds)
+        candidates["bounds"] = place + _of_thread.bounds.strides[0] * (np.cumsum(counts) - counts)
+
+    def _new_rows(self) -> list[np.ndarray]:
+        lengths = self._candidates["order_count"] * self._candidates["row_length"]
+        return [np.empty(length, np.int8) for length in lengths.tolist()]
+
+    def _new_accesses(self) -> list[np.ndarray]:
         first = self.arrays[0]
-        capacity = b"".join(first[name].tobytes() for name in _CAPACITY)
-        rows = self._rows.pop(capacity, None)
-        known = rows is not None
-        if rows is None:
-            lengths = self._candidates["order_count"] * self._candidates["row_length"]
-            rows = [np.empty(length, np.int8) for length in lengths.tolist()]
-        self._rows[capacity] = rows
-        if len(self._rows) > _KEPT_CAPACITIES:
-            del self._rows[next(iter(self._rows))]
-        self._candidates["rows"] = [pointer_to(row) for row in rows]
-        self._candidates["rows_are_known"] = known
+        services = int(first["port_start"][first["port_count"]])
+        return [np.empty((services, states, 2)) for states in (self._candidates["repeats"] + 1).prod(axis=1).tolist()]
 
 
-_CAPACITY = ("memory_bits", "force_double_buffering", "holds_everything")
+class _Buffers:
+    """Buffers by what their content depends on; the least recently used go where all together are too large."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[object, ...], tuple[list[np.ndarray], list[int]]] = {}
+        self._bytes = 0
+
+    def take(self, key: tuple[object, ...], make: Callable[[], list[np.ndarray]]) -> tuple[list[int], bool]:
+        """Addresses of the buffers under a key, and whether they were there before."""
+        found = self._kept.pop(key, None)
+        known = found is not None
+        if found is None:
+            arrays = make()
+            found = arrays, [pointer_to(array) for array in arrays]
+            self._bytes += sum(array.nbytes for array in arrays)
+        self._kept[key] = found
+        while self._bytes > _KEPT_BYTES and len(self._kept) > 2:  # those of the search at hand stay
+            arrays, _ = self._kept.pop(next(iter(self._kept)))
+            self._bytes -= sum(array.nbytes for array in arrays)
+        return found[1], known
+
+
+_RECORDS = (SEARCH_DTYPE, TABLES_DTYPE, WORKSPACE_DTYPE)
+_CAPACITIES = ("memory_bits", "force_double_buffering", "holds_everything")
 """Fields of a problem on which it depends where the allocator puts loops, besides those that do not change."""
+_WIDTHS = ("bandwidth_max_bits", "bandwidth_min_bits")
+"""The same for accesses and transfers of states."""
 
 
 def can_be_tabulated(batch: OrderBatch) -> bool:
@@ -127,9 +172,17 @@ def can_be_tabulated(batch: OrderBatch) -> bool:
     return few and whole and not problem.relation_used[0].any()
 
 
-def _scratch() -> tuple[np.record, np.record, Workspace]:
-    """What a search writes to, of this thread."""
+def _scratch() -> tuple[np.void, np.void, np.void]:
+    """What a search writes to, of this thread: fields of plain records are read ten times as fast by name."""
     if not hasattr(_of_thread, "scratch"):
-        _of_thread.scratch = new_record(SEARCH_DTYPE), new_record(TABLES_DTYPE), new_workspace()
-    found: tuple[np.record, np.record, Workspace] = _of_thread.scratch
+        _of_thread.scratch = tuple([np.zeros(1, dtype)[0] for dtype in _RECORDS])
+    found: tuple[np.void, np.void, np.void] = _of_thread.scratch
     return found
+
+
+def _kept_buffers() -> _Buffers:
+    """The buffers of this thread."""
+    if not hasattr(_of_thread, "buffers"):
+        _of_thread.buffers = _Buffers()
+    buffers: _Buffers = _of_thread.buffers
+    return buffers

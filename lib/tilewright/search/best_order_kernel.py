@@ -6,7 +6,8 @@ which there are at most 64. An order is then a row of states, and its accesses a
 bound of its cost, from energy and the busiest port; only orders that the bound does not exclude are costed, by the cost
 model itself.
 
-Rows depend on the capacities of memories but not on energies and bandwidths: designs share them.
+Rows depend on the capacities of memories but not on energies and widths of ports, accesses of states on widths but not
+on capacities and energies: designs share them.
 """
 
 import math
@@ -23,14 +24,14 @@ from tilewright.cost.allocation_kernel import (
     offer_slices,
     storage_precision,
 )
-from tilewright.cost.kernel import access_energy, evaluate_order
+from tilewright.cost.kernel import evaluate_order, word_accesses
 from tilewright.cost.latency_kernel import CONSISTENT_UNION, time_links
 from tilewright.cost.loading_kernel import PORT_TIME, computing_transfers
 from tilewright.cost.problem import IRRELEVANT, MAX_LEVELS, MAX_OPERANDS, MAX_SERVICES, MAX_TERMS, PROBLEM_DTYPE
 from tilewright.cost.reuse_kernel import count_cycles, merge_stationary_loops, record_data_movement, size_tiles
 from tilewright.cost.tile_kernel import WHOLE_TILES, tile_elements_of
 from tilewright.cost.workspace import ENERGY, FITS, LATENCY
-from tilewright.hardware.core import FH, FL, TH, TL
+from tilewright.hardware.core import FH, TH, TL
 from tilewright.record_pointer import RecordPointer
 from tilewright.search.objective_kernel import POWER_FIELDS, ranks_before
 
@@ -45,6 +46,7 @@ CANDIDATE_DTYPE = np.dtype(
         ("problem", np.int64),  # address of a record of PROBLEM_DTYPE
         ("orders", np.int64),  # address of int8 [order, position]: loops, innermost first
         ("rows", np.int64),  # address of int8 [order, row_length]: states by operand and border; MISFIT first: no fit
+        ("accesses", np.int64),  # address of float64 [service, state, 2]: words, and cycles of transfers
         ("bounds", np.int64),  # address of float64 [order, 2]: lower bounds of energy and latency
         ("order_count", np.int64),
         ("length", np.int64),  # loops of an order
@@ -55,6 +57,7 @@ CANDIDATE_DTYPE = np.dtype(
         ("loop_size", np.int64, (MOST_LOOPS,)),  # [loop]
         ("repeats", np.int64, (MOST_LOOPS,)),  # [loop] how often an order has it
         ("rows_are_known", np.int8),
+        ("accesses_are_known", np.int8),
     ],
     align=True,
 )
@@ -81,7 +84,6 @@ TABLES_DTYPE = np.dtype(
         ("state", np.int64, (MOST_LOOPS + 1,)),  # [position] state of the loops below it in the order looked at
         ("elements", np.float64, (MAX_OPERANDS, MAX_LEVELS, STATES)),  # [o, m, state] tile in level m
         ("energy", np.float64, (MAX_OPERANDS, MAX_LEVELS, STATES)),  # [o, border, state] pJ of accesses on both sides
-        ("transfer_cycles", np.float64, (MAX_SERVICES, STATES)),  # [service, state] of all transfers, array computing
         ("service_place", np.int64, (MAX_SERVICES,)),  # [service] place of its border in a row
     ],
     align=True,
@@ -106,7 +108,10 @@ def find_best(search, tables, ws, count):
         if not candidate.rows_are_known:
             place_orders(problem_at(candidate.problem, 0), ws, tables, candidate)
             candidate.rows_are_known = True
-        row = bound_orders(problem_at(candidate.problem, 0), ws, tables, candidate, search)
+        if not candidate.accesses_are_known:
+            count_accesses(problem_at(candidate.problem, 0), ws, tables, candidate)
+            candidate.accesses_are_known = True
+        row = bound_orders(problem_at(candidate.problem, 0), tables, candidate, search)
         if row >= 0 and (seed_row < 0 or bound_ranks_before(search, c, row, seed_candidate, seed_row)):
             seed_candidate = c
             seed_row = row
@@ -321,9 +326,11 @@ def list_known_slices(problem, ws, tables, k, j, row):
 
 
 @kernel
-def bound_orders(problem, ws, tables, candidate, search):
+def bound_orders(problem, tables, candidate, search):
     """Fill the bounds of all orders, infinite ones where an order does not fit; the first of the best, or -1."""
-    tabulate_states(problem, ws, tables, candidate)
+    place_services(problem, tables, candidate)
+    price_states(problem, tables, candidate)
+    cycles = float(computing_cycles(problem, candidate))
     ports = problem.switches[PORT_TIME] and problem.switches[CONSISTENT_UNION] and problem.switches[WHOLE_TILES]
     best = -1
     best_energy = best_latency = math.inf
@@ -331,7 +338,7 @@ def bound_orders(problem, ws, tables, candidate, search):
         start = row * candidate.row_length
         energy = latency = math.inf
         if small_integer(candidate.rows, start).value != MISFIT:
-            latency = float(ws.total_cycles)
+            latency = cycles
             if ports:
                 latency = max(latency, busiest_port(problem, tables, candidate, start))
             latency = (latency + problem.drain_cycles) * (1 - MARGIN)
@@ -359,18 +366,47 @@ def busiest_port(problem, tables, candidate, start):
         for s in range(problem.port_start[p], problem.port_start[p + 1]):
             place = tables.service_place[s]
             if place >= 0:
-                cycles += tables.transfer_cycles[s, small_integer(candidate.rows, start + place).value]
+                state = small_integer(candidate.rows, start + place).value
+                cycles += floating(candidate.accesses, 2 * (s * tables.state_count + state) + 1).value
         most = max(most, cycles)
     return most
 
 
 @kernel
-def tabulate_states(problem, ws, tables, candidate):
-    """Energy of accesses over each border and cycles of transfers of each service, for every state.
+def computing_cycles(problem, candidate):
+    """Cycles of all loops."""
+    cycles = problem.cycles_per_operation
+    for loop in range(candidate.kinds):
+        for _ in range(candidate.repeats[loop]):
+            cycles *= candidate.loop_size[loop]
+    return cycles
 
-    The movement of data is recorded with all borders in the same state. `ws.total_cycles` are those of all loops.
+
+@kernel
+def price_states(problem, tables, candidate):
+    """Least energy of the accesses over each border, for every state."""
+    for o in range(problem.operand_count):
+        for b in range(problem.level_count[o]):
+            for state in range(tables.state_count):
+                tables.energy[o, b, state] = 0.0
+    for s in range(problem.port_start[problem.port_count]):
+        place = tables.service_place[s]
+        if place >= 0:
+            o = problem.service_operand[s]
+            k = problem.level_memory[o, problem.service_level[s]]
+            x = problem.service_direction[s]
+            cost = problem.read_energy_pj[k] if x == TL or x == TH else problem.write_energy_pj[k]
+            for state in range(tables.state_count):
+                words = floating(candidate.accesses, 2 * (s * tables.state_count + state)).value
+                tables.energy[o, place - o * candidate.depth, state] += words * cost
+
+
+@kernel
+def count_accesses(problem, ws, tables, candidate):
+    """Least words and cycles of transfers of each service of a port, for every state.
+
+    The movement of data is recorded with all borders in the same state.
     """
-    place_services(problem, tables, candidate)
     for state in range(tables.state_count):
         inside = load_state(ws, candidate, tables, state)
         for o in range(problem.operand_count):
@@ -380,17 +416,10 @@ def tabulate_states(problem, ws, tables, candidate):
         count_cycles(problem, ws)
         size_tiles(problem, ws, 0)
         record_data_movement(problem, ws, 0)
-        ws.total_cycles = ws.iterations[ws.loop_count]
         for o in range(problem.operand_count):
             if o != OUTPUT_INDEX and problem.same_data_is_no_access:
-                ws.count[0, o, 0, TL] = np.int64(ws.total_cycles / ws.iterations[inside])
+                ws.count[0, o, 0, TL] = np.int64(ws.iterations[ws.loop_count] / ws.iterations[inside])
         time_links(problem, ws, 0)
-        for o in range(problem.operand_count):
-            for b in range(problem.level_count[o]):
-                energy = least_energy(problem, ws, o, b, TL) + least_energy(problem, ws, o, b, FL)
-                if b > 0:
-                    energy += least_energy(problem, ws, o, b - 1, TH) + least_energy(problem, ws, o, b - 1, FH)
-                tables.energy[o, b, state] = energy
         for s in range(problem.port_start[problem.port_count]):
             o = problem.service_operand[s]
             m = problem.service_level[s]
@@ -399,7 +428,9 @@ def tabulate_states(problem, ws, tables, candidate):
             cycles = 0
             if count > 0:
                 cycles = ws.transfer_cycles[o, m, x] * computing_transfers(problem, o, x, count)
-            tables.transfer_cycles[s, state] = float(cycles)
+            place = 2 * (s * tables.state_count + state)
+            floating(candidate.accesses, place).value = least_words(problem, ws, o, m, x)
+            floating(candidate.accesses, place + 1).value = float(cycles)
 
 
 @kernel
@@ -417,12 +448,9 @@ def place_services(problem, tables, candidate):
 
 
 @kernel
-def least_energy(problem, ws, o, m, x):
-    """pJ of all accesses over a link, or less: averages over fractions of lanes may differ by rounding, hence by a
-    word."""
-    if problem.port_of[o, m, x] < 0:
-        return 0.0
-    energy = access_energy(problem, ws, o, m, x)
-    if problem.spatial_fractional and ws.words[o, m, x] > 0:
-        energy *= (ws.words[o, m, x] - 1) / ws.words[o, m, x]
-    return energy
+def least_words(problem, ws, o, m, x):
+    """Accesses over a link, or less: averages over fractions of lanes may differ by rounding, hence by a word."""
+    words = float(word_accesses(problem, ws, o, m, x))
+    if problem.spatial_fractional:
+        words = max(0.0, words - 1.0)
+    return words
