@@ -23,13 +23,14 @@ HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parent
 sys.path[:0] = [str(HERE), str(HERE / "reference")]
 
+import design_space  # noqa: E402
 import exact_search  # noqa: E402
 import multi_core  # noqa: E402
 from measurements import Case, Settings, measure_peak_memory, measure_rate, measure_whole  # noqa: E402
 from setup_environment import ensure_reference  # noqa: E402
 
 ACCELERATORS = ("tpu_like", "eyeriss_like")
-PARTS = ("rate", "whole", "memory", "exact", "multi")
+PARTS = ("rate", "whole", "memory", "explore", "exact", "multi")
 WHOLE_LIMITS = (6, 8)
 PEAK_LIMIT = 10
 EXACT_BUDGET_S = 10.0
@@ -83,6 +84,9 @@ def measure(arguments: argparse.Namespace, settings: Settings, console: Console)
         for case in cases if "memory" in arguments.only else []:
             status.update(f"peak memory: {case.name}, lpf_limit {PEAK_LIMIT}")
             results["memory"].append(measure_peak_memory(case, PEAK_LIMIT, settings))
+        if "explore" in arguments.only:
+            status.update("explore: designs of a space")
+            results["explore"].append(design_space.measure_designs(settings))
         if "exact" in arguments.only:
             results["exact"] = exact_search.measure(exact_settings(arguments, status.update))
         if "multi" in arguments.only:
@@ -120,6 +124,8 @@ def rows_of(results: dict[str, list[dict[str, Any]]]) -> list[tuple[str, ...]]:
     for row in results["memory"]:
         what = f"peak memory\n{row['case']}, lpf_limit {row['lpf_limit']}"
         rows.append((what, f"{row['peak_memory_mb']:.0f} MB", "", "", f"< {row['target_mb']:.0f} MB", row["how"]))
+    for found in results["explore"]:
+        rows += design_space.rows_of(found)
     return rows
 
 

@@ -2,6 +2,7 @@
 
 measure.py whole  HARDWARE WORKLOAD MAPPING --lpf-limit 6 --objective latency --output DIR
 measure.py orders HARDWARE WORKLOAD MAPPING --lpf-limit 8 [--layers 2] [--sample 300]
+measure.py designs HARDWARE WORKLOAD MAPPING --lpf-limit 6 --objective EDP --output DIR --others HARDWARE ...
 """
 
 from __future__ import annotations
@@ -43,6 +44,16 @@ def measure_whole(arguments: argparse.Namespace) -> dict[str, Any]:
         loma_show_progress_bar=False,
     )
     return {"energy_pj": energy, "latency_cycles": latency, "layers": len(evaluations[0][1])}
+
+
+def measure_designs(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """`whole` for one hardware file after the other, with the CPU seconds of each call."""
+    rows = []
+    for hardware in (arguments.hardware, *arguments.others):
+        start = time.process_time()
+        found = measure_whole(argparse.Namespace(**{**vars(arguments), "hardware": hardware}))
+        rows.append({**found, "cpu_seconds": time.process_time() - start})
+    return rows
 
 
 def layers_of(workload: Path, mapping: Path) -> list[LayerNode]:
@@ -127,16 +138,18 @@ def time_orders(
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("whole", "orders"))
+    parser.add_argument("what", choices=("whole", "orders", "designs"))
     for name in ("hardware", "workload", "mapping"):
         parser.add_argument(name, type=Path)
     parser.add_argument("--lpf-limit", type=int, default=6)
     parser.add_argument("--objective", default="latency")
     parser.add_argument("--output", type=Path, help="folder for the peer's own output files")
+    parser.add_argument("--others", nargs="*", type=Path, default=[], help="further hardware files")
     parser.add_argument("--layers", type=int, default=2, help="how many distinct layers to time, most orders first")
     parser.add_argument("--sample", type=int, default=0, help="orders per layer, spread evenly; 0 means all")
     arguments = parser.parse_args()
-    print(json.dumps({"whole": measure_whole, "orders": measure_orders}[arguments.what](arguments)))
+    measures = {"whole": measure_whole, "orders": measure_orders, "designs": measure_designs}
+    print(json.dumps(measures[arguments.what](arguments)))
 
 
 if __name__ == "__main__":
