@@ -48,7 +48,7 @@ PANELS_A_ROW, MOST_LEVELS, LEVEL_CHARACTERS = 5, 12, 12
 
 def write_figures(answer: Answer, folder: Path) -> tuple[Path, ...]:
     """Write `front-<network>` and `effect-<network>`, as .svg and .png, of each network and of all together, where
-    designs can be compared; returns the paths."""
+    designs can be compared; returns the paths. Figures of before that would not be made now go."""
     order = order_of_sample(answer.exploration.table)
     found: list[Path] = []
     for front in answer.fronts:
@@ -59,6 +59,9 @@ def write_figures(answer: Answer, folder: Path) -> tuple[Path, ...]:
             )
         if own := effects(front, answer.exploration.axis_names):
             found += save_figure(effect_figure(answer, front, own), folder / f"effect-{name}")
+    before = [*folder.glob("front-*.[ps][nv]g"), *folder.glob("effect-*.[ps][nv]g")]  # .svg and .png
+    for path in set(before) - set(found):
+        path.unlink()
     return tuple(found)
 
 

@@ -27,6 +27,14 @@ def test_there_is_a_figure_of_each_network_and_of_all_together(tmp_path: Path) -
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
 
+def test_figures_of_networks_that_are_gone_go(tmp_path: Path) -> None:
+    """What is not of the answer of now does not stay beside it; other files do."""
+    write_figures(answer_of(grid()), tmp_path)
+    (tmp_path / "front-notes.txt").write_text("mine")
+    left = write_figures(answer_of(grid(("bert",))), tmp_path)
+    assert {*tmp_path.iterdir()} == {*left, tmp_path / "front-notes.txt"}
+
+
 def test_the_figure_of_a_front_lists_it() -> None:
     """Designs on the front with values and measures, and what the comparison assumes."""
     answer = answer_of(grid())
