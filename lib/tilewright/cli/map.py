@@ -222,6 +222,8 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
             f"optimum proven for {proof['proven']} of {proof['of']} distinct layers,"
             f" largest gap {proof['largest_gap']:.2%}"
         )
+        for what in proof["covers"]:
+            click.echo(f"a proof covers {what}")
     from tilewright.report.run_text import coverage_lines, locality_lines
 
     for line in (*coverage_lines(summary), *locality_lines(summary)):

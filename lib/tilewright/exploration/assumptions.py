@@ -12,7 +12,7 @@ def assumptions(space: Space) -> tuple[str, ...]:
     mapping = "" if space.mapping is None else " with what the mapping file fixes"
     search = (
         f"mapping of least {options.objective} that {_how(options)}{mapping};"
-        f" {options.nb_spatial_mappings_generated or 'all'} spatial mappings are tried where they are open."
+        f" {_spatial_count(options) or 'all'} spatial mappings are tried where they are open."
     )
     if isinstance(options, SystemOptions):
         return model, f"For each computation node on each core the {search}", *_of_systems(options)
@@ -34,6 +34,10 @@ def _how(options: CoreSearchOptions) -> str:
         "exact": f"the exact search, {options.allocation} allocation",
     }[engine]
     return f"{engine} finds ({how})"
+
+
+def _spatial_count(options: CoreSearchOptions) -> int:
+    return options.spatial_count(options.temporal_mapping_search_engine == "exact")
 
 
 def _kept(options: SearchOptions) -> str:

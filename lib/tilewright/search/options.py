@@ -13,6 +13,8 @@ from tilewright.objectives import Chance, Goal
 from tilewright.parameters import Check, Count, Parameters, PositiveCount, PositiveNumber
 from tilewright.profile import CORRECTED, ModelChoice, profile_by_name
 
+DEFAULT_SPATIAL_MAPPINGS = 3
+"""Generated spatial mappings that are tried unless somebody says otherwise, as in zigzag-dse 3.9.1."""
 SearchEngine = Literal["loma", "salsa", "exact"]
 
 
@@ -20,10 +22,17 @@ SearchEngine = Literal["loma", "salsa", "exact"]
 class SpatialParameters(ModelChoice):
     """Which spatial mappings are tried."""
 
-    nb_spatial_mappings_generated: Count = 3
-    """How many generated spatial mappings are tried where the mapping file leaves room; 0 means all."""
+    nb_spatial_mappings_generated: Count | None = None
+    """How many generated spatial mappings are tried where the mapping file leaves room; 0: all; null: 3, and with
+    exact all, so that the optimum is proven over all of them."""
     enable_mix_spatial_mapping: bool = False
     """Generate unrollings of several loop dimensions over one array dimension too."""
+
+    def spatial_count(self, proves: bool) -> int:
+        """How many generated spatial mappings are tried, 0 for all; `proves`: by a search that proves optima."""
+        if self.nb_spatial_mappings_generated is not None:
+            return self.nb_spatial_mappings_generated
+        return 0 if proves else DEFAULT_SPATIAL_MAPPINGS
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,7 +70,8 @@ class ExactParameters(Goal):
     allocation: Literal["greedy", "free"] = "greedy"
     """greedy: loops go to memories as in zigzag-dse; free: exact searches level boundaries too."""
     time_budget_s: PositiveNumber = 60.0
-    """Seconds after which exact gives the best found, with the gap that remains; for each spatial mapping."""
+    """Seconds for a layer, over all its spatial mappings, after which exact gives the best found, with the gap that
+    remains."""
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

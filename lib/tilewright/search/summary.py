@@ -80,12 +80,17 @@ def summarize(
 
 
 def _certificate(records: tuple[LayerRecord, ...]) -> dict[str, Any]:
-    """For how many distinct problems the optimum is proven, and the largest gap of the others; {} without proofs."""
+    """For how many distinct problems the optimum is proven, the largest gap of the others, and what the proofs cover.
+
+    {} without proofs.
+    """
     searches = [record.search for record in records if "proven" in record.search]
     if not searches:
         return {}
     proven = sum(bool(search["proven"]) for search in searches)
-    return {"certificate": {"proven": proven, "of": len(records), "largest_gap": max(s["gap"] for s in searches)}}
+    covers = dict.fromkeys(str(search["covers"]) for search in searches if "covers" in search)
+    largest_gap = max(search["gap"] for search in searches)
+    return {"certificate": {"proven": proven, "of": len(records), "largest_gap": largest_gap, "covers": list(covers)}}
 
 
 def _passed_through(workload: Workload) -> dict[str, int]:

@@ -19,6 +19,7 @@ from tilewright.profile import ModelChoice
 from tilewright.search.evaluate import prepare
 from tilewright.search.options import BoundaryParameters, SpatialParameters
 from tilewright.stages.base import Rest, Stage
+from tilewright.stages.candidates import GIVEN, mapper_of, results_of, scope_of
 from tilewright.stages.items import CandidateTally, Evaluations, LayerProblem, SpatialCandidate, TemporalProblem
 
 
@@ -36,10 +37,12 @@ class SpatialMappingGenerator(SpatialParameters, Stage):
 
     def run(self, item: LayerProblem, rest: Rest) -> Iterator[Evaluations]:
         """The results of one candidate after the other. Raises MappingError if no spatial mapping is valid."""
-        count, mixed = self.nb_spatial_mappings_generated, self.enable_mix_spatial_mapping
+        count, mixed = self.spatial_count(mapper_of(rest) is not None), self.enable_mix_spatial_mapping
         unrollings = spatial_candidates(item.layer, item.core, item.constraints, self.profile, count, mixed)
-        for index, unrolling in enumerate(unrollings):
-            yield from rest(SpatialCandidate.of(item, unrolling, index))
+        candidates = [SpatialCandidate.of(item, unrolling, index) for index, unrolling in enumerate(unrollings)]
+        given = dict(item.constraints.spatial_mapping)
+        is_open = any(name not in given for name, _ in item.core.operational_array.dimensions)
+        yield from results_of(candidates, rest, scope_of(is_open, count, len(candidates), mixed))
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,7 @@ class SpatialMappingConversion(BoundaryParameters, Stage):
 
 
 _Loop = tuple[str, int]
+STREAM_SCOPE = "all spatial mappings of one loop dimension a side of the array, each by the largest divisor that fits"
 
 
 @dataclass(frozen=True)
@@ -116,8 +120,9 @@ class CustomSpatialMappingGenerator(ModelChoice, Stage):
         found = [_given(item)] if item.constraints.spatial_mapping else list(self._generated(item))
         if not found:
             raise MappingError(f"layer '{item.layer.name}' has no loops for all sides of the array that it could use")
-        for index, unrolling in enumerate(found):
-            yield from rest(SpatialCandidate.of(item, unrolling, index))
+        candidates = [SpatialCandidate.of(item, unrolling, index) for index, unrolling in enumerate(found)]
+        scope = GIVEN if item.constraints.spatial_mapping else STREAM_SCOPE
+        yield from results_of(candidates, rest, scope)
 
     def _generated(self, item: LayerProblem) -> Iterator[Unrolling]:
         """Every choice of a loop for each side of the array, sides in their order, loops in that of the layer."""

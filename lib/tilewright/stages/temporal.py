@@ -2,19 +2,23 @@
 those cost.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import MappingError
+from tilewright.mapping.constraints import Unrolling
 from tilewright.mapping.temporal import complete_order, counted_boundaries, loop_multiset
 from tilewright.search.batch import OrderBatch, cost_orders
 from tilewright.search.evaluate import allocated_boundaries, boundaries_of
 from tilewright.search.loma import layer_ordering, loma_batches
 from tilewright.search.options import ExactParameters, LomaParameters, SalsaParameters
-from tilewright.stages.base import Rest, Stage
+from tilewright.stages.base import Control, Rest, Stage
 from tilewright.stages.items import CandidateTally, Evaluations, TemporalProblem
 from tilewright.stages.layers import tally_key
+
+if TYPE_CHECKING:
+    from tilewright.search.exact.search import ExactResult
 
 OPEN_ORDER = "temporal_ordering leaves loops open, give every loop with its size or search with Loma, Salsa or Exact"
 
@@ -104,8 +108,10 @@ class Salsa(SalsaParameters, TemporalMapper):
 class Exact(ExactParameters, TemporalMapper):
     """The optimum over the orders of all prime factors, with a certificate, by branch and bound.
 
-    Where the time budget ends first: the best found, with a lower bound and the gap to it. The record says which
-    (`search`). By default it goes by what the reduction above goes by.
+    All spatial mappings that SpatialMappingGenerator or CustomSpatialMappingGenerator hand on for a layer are one
+    search, with one certificate; those of another stage are searched one by one. Where the time budget ends first: the
+    best found, with a lower bound and the gap to it. The record says which (`search`). By default it goes by what the
+    reduction above goes by.
 
     Example: {replace: Loma, stage: Exact, parameters: {allocation: free, time_budget_s: 10}}
     """
@@ -116,11 +122,44 @@ class Exact(ExactParameters, TemporalMapper):
         """The best order."""
         from tilewright.search.exact.search import exact_batches
 
-        if self.allocation == "free" and item.arrays.even:
-            raise MappingError("the mapping file asks for even mappings, which forbid allocation: free")
+        self._check(item)
         control = rest.control
         batches = exact_batches(item, item.ordering, self, control.stop, control.advance)
         return (_with_boundaries(batch) if self.allocation == "free" else batch for batch in batches)
+
+    def search(self, items: Sequence[TemporalProblem], control: Control) -> "ExactResult | None":
+        """The optimum over all spatial mappings of a layer; None where nothing fits.
+
+        Raises MappingError where the search has found nothing and cannot say that there is nothing.
+        """
+        from tilewright.search.exact.search import search_candidates
+
+        self._check(items[0])
+        return search_candidates(items, items[0].ordering, self, control.stop, control.advance)
+
+    def _check(self, item: TemporalProblem) -> None:
+        if self.allocation == "free" and item.arrays.even:
+            raise MappingError("the mapping file asks for even mappings, which forbid allocation: free")
+
+
+@dataclass(frozen=True)
+class ExactAnswer(TemporalMapper):
+    """What a search over all spatial mappings of a layer has found, for the stages after the mapper."""
+
+    result: "ExactResult"
+    unrolling: Unrolling
+    """Of which spatial mapping it is."""
+    allocation: str
+    notes: tuple[tuple[str, object], ...]
+
+    def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
+        """The best order of the layer, where `item` is its spatial mapping."""
+        from tilewright.search.exact.search import batch_of
+
+        if item.spatial.unrolling != self.unrolling:
+            return
+        batch = batch_of(item, self.result, self.notes)
+        yield _with_boundaries(batch) if self.allocation == "free" else batch
 
 
 def _with_boundaries(batch: OrderBatch) -> OrderBatch:

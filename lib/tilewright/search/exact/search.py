@@ -1,40 +1,38 @@
 """Exact search: the best order of all loop prime factors, with a certificate (docs/exact.md).
 
-Branch and bound, one generation of labels after another; where a generation grows too wide its most promising labels
-go on, and the bounds of the others make the gap. Rounds of growing width repeat this until nothing is left out.
+All spatial mappings of a layer are one search: the best mapping known of any is what all others have to beat, and one
+that no order can make better than that is settled by its bound alone.
 """
 
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
-import numpy as np
-
-from tilewright.compiled import native_function
-from tilewright.cost.allocation_kernel import OUTPUT_INDEX
-from tilewright.cost.problem import IRRELEVANT, PROBLEM_DTYPE
 from tilewright.cost.record import LoopOrder
-from tilewright.cost.workspace import WORKSPACE_DTYPE, Workspace, new_workspace
 from tilewright.errors import MappingError
 from tilewright.mapping.constraints import TemporalOrderingEntry
-from tilewright.mapping.temporal import GAP, LoopMultiset, OrderPattern, loop_multiset, order_pattern
+from tilewright.mapping.temporal import LoopMultiset, loop_multiset
 from tilewright.objectives import OBJECTIVES
-from tilewright.search.batch import OrderBatch, SearchStoppedError
+from tilewright.search.batch import OrderBatch, best_row, cost_orders
 from tilewright.search.evaluate import Boundaries, PreparedProblem
-from tilewright.search.exact.bounds_kernel import TOLERANCE
-from tilewright.search.exact.expansion_kernel import begin, expand_labels, next_generation
-from tilewright.search.exact.lattice_record import EXACT_DTYPE, LABEL_FIELDS, LABELS, PATH_BITS, PATH_SYMBOLS
-from tilewright.search.exact.tables import TABLE_STEPS, new_search, truncates_by_order
-from tilewright.search.loma import FEW_LOOPS, best_of_few_loops, layer_ordering, loma_batches, write_pattern
-from tilewright.search.options import ExactParameters
+from tilewright.search.exact import rounds
+from tilewright.search.exact.rounds import Best, Part, Watch
+from tilewright.search.exact.tables import energy_floor, has_whole_tiles
+from tilewright.search.loma import FEW_LOOPS, best_of_few_loops, layer_ordering, loma_batches
+from tilewright.search.options import ExactParameters, SalsaParameters
+from tilewright.search.salsa import salsa_batches
 
-WIDTHS = (8, 64, 512, 16384, LABELS)
-"""Labels of a generation that go on, round after round; narrow rounds find good mappings for little time."""
-CHUNK_LABELS = 128
-"""Labels expanded between two looks at the clock and at requests to stop."""
-_RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, EXACT_DTYPE)
+NARROW_ROUNDS = 2
+"""Rounds that every spatial mapping gets before one gets more."""
+ANNEALED = 4
+"""Spatial mappings that are annealed at a time, the most promising first."""
+ITERATIONS = 5000
+"""Of annealing, each time."""
+Ordering = tuple[TemporalOrderingEntry, ...]
 
 
 @dataclass(frozen=True)
@@ -52,16 +50,39 @@ class ExactResult:
     nodes: int
     """Prefixes looked at."""
     orders_in_space: int
+    """Loop orders, over all spatial mappings."""
+    candidate: int = 0
+    """Position of the spatial mapping among those that were given."""
+    searched: int = 1
+    """Spatial mappings of which orders were looked at, or that have only one."""
+    settled_by_bound: int = 0
+    """Spatial mappings of which the bound alone said that they have nothing better, or that are like another one."""
+    improved: tuple[tuple[int, float, float], ...] = ()
+    """(spatial mapping, energy in pJ, latency in cycles) of the mappings that were the best for a while, each spatial
+    mapping with its last."""
 
     @property
     def gap(self) -> float:
         """How much smaller, relative to the value, the optimum could be."""
         return max(0.0, 1.0 - self.lower_bound / self.value) if self.value else 0.0
 
+    def notes(self, allocation: str) -> tuple[tuple[str, object], ...]:
+        """The certificate as JSON values."""
+        return (
+            ("engine", "exact"),
+            ("allocation", allocation),
+            ("proven", self.proven),
+            ("value", self.value),
+            ("lower_bound", self.lower_bound),
+            ("gap", self.gap),
+            ("nodes", self.nodes),
+            ("orders_in_space", self.orders_in_space),
+        )
+
 
 def exact_batches(
     prepared: PreparedProblem,
-    ordering: tuple[TemporalOrderingEntry, ...],
+    ordering: Ordering,
     options: ExactParameters,
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
@@ -74,23 +95,18 @@ def exact_batches(
     if result is None:
         yield next(loma_batches(prepared, ordering, FEW_LOOPS, stop))
         return
-    notes = (
-        ("engine", "exact"),
-        ("allocation", options.allocation),
-        ("proven", result.proven),
-        ("value", result.value),
-        ("lower_bound", result.lower_bound),
-        ("gap", result.gap),
-        ("nodes", result.nodes),
-        ("orders_in_space", result.orders_in_space),
-    )
+    yield batch_of(prepared, result, result.notes(options.allocation))
+
+
+def batch_of(prepared: PreparedProblem, result: ExactResult, notes: tuple[tuple[str, object], ...]) -> OrderBatch:
+    """The mapping found as a batch of one."""
     boundaries = None if result.boundaries is None else [result.boundaries]
-    yield OrderBatch.of_orders(prepared, [result.order], boundaries, result.nodes, notes)
+    return OrderBatch.of_orders(prepared, [result.order], boundaries, result.nodes, notes)
 
 
 def search_exact(
     prepared: PreparedProblem,
-    ordering: tuple[TemporalOrderingEntry, ...],
+    ordering: Ordering,
     options: ExactParameters,
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
@@ -100,226 +116,278 @@ def search_exact(
     Greedy: all orders that loma could visit at any `lpf_limit`, none included. Free: all orders of the prime factors
     with all level boundaries. Raises MappingError and SearchStoppedError as `exact_batches` does.
     """
-    for entry in (*TABLE_STEPS, begin, expand_labels, next_generation):
-        native_function(entry, _RECORDS)  # compiling, where that is still to be done, is not part of the search
-    deadline = time.monotonic() + options.time_budget_s
-    free = options.allocation == "free"
-    if free and prepared.arrays.even:
-        raise MappingError("allocation: free gives every operand boundaries of its own, which even mappings forbid")
-    entries = layer_ordering(ordering, prepared)
-    multisets = _multisets(prepared, entries, free)
-    pattern = order_pattern(entries, prepared.dimensions)
-    start = best_of_few_loops(prepared, ordering, options.objective, stop)
-    best = _Best(start.order, None, start.energy_pj, start.latency_cycles)
-    first_round = 0
-    lower_bound, nodes, proven = math.inf, 0, True
-    for multiset in multisets:
-        rounds = _Rounds(prepared, multiset, pattern, options.objective, free, deadline, stop, progress)
-        best = rounds.run(best, first_round)
-        first_round = rounds.last_round  # these loops say much of those that come next
-        lower_bound, nodes, proven = (
-            min(lower_bound, rounds.lower_bound),
-            nodes + rounds.nodes,
-            proven and rounds.proven,
-        )
-    if best.order is None and not proven:
-        raise MappingError(
-            f"the exact search has found no mapping within its time budget of {options.time_budget_s:g} s;"
-            " whether there is one is not known"
-        )
-    if best.order is None:
-        return None
-    value = best.value(options.objective)
-    orders = sum(multiset.order_count for multiset in multisets)
-    return ExactResult(
-        best.order, best.boundaries, value, value if proven else min(lower_bound, value), proven, nodes, orders
-    )
+    return search_candidates([prepared], ordering, options, stop, progress)
 
 
-def _multisets(prepared: PreparedProblem, entries: tuple[TemporalOrderingEntry, ...], free: bool) -> list[LoopMultiset]:
-    """The loops to order: prime factors, and (greedy) before them the same merged, from the fewest loops to the most.
+def search_candidates(
+    candidates: Sequence[PreparedProblem],
+    ordering: Ordering,
+    options: ExactParameters,
+    stop: threading.Event | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> ExactResult | None:
+    """The optimum over all spatial mappings of one layer on one core, as `search_exact` finds that of one.
 
-    The allocator takes whole loops, so that orders of merged loops can beat all orders of prime factors. Few loops are
-    searched in no time, and what they give often leaves nothing to look for among many.
+    The time budget is that of all. A spatial mapping that the ordering makes impossible has no mappings; one that is
+    too large to be searched counts with what is known without a search. Of equal mappings the first found is taken.
+    Raises MappingError as `search_exact` does where no spatial mapping has a mapping, SearchStoppedError on `stop`.
     """
-    sizes = prepared.spatial.temporal_sizes
-    whole = loop_multiset(sizes, None, entries)
-    merged = [] if free else [loop_multiset(sizes, limit, entries) for limit in range(1, whole.length)]
-    return list(dict.fromkeys([*merged, whole]))
+    rounds.compile_kernels()
+    watch = Watch(options.objective, time.monotonic() + options.time_budget_s, stop, progress)
+    return _Layer(candidates, ordering, options, watch).run()
 
 
-@dataclass(frozen=True)
-class _Best:
-    """The best mapping so far; without an order nothing is known."""
-
-    order: LoopOrder | None
-    boundaries: Boundaries | None
-    energy_pj: float
-    latency_cycles: float
-
-    def value(self, objective: str) -> float:
-        """Of the objective."""
-        return OBJECTIVES[objective].value(self.energy_pj, self.latency_cycles)
+def like_others(candidates: Sequence[PreparedProblem]) -> dict[int, int]:
+    """Candidate -> the first one that is the same problem to the model: equal loops left, equal numbers."""
+    first: dict[tuple[object, ...], int] = {}
+    return {
+        index: first.setdefault((prepared.spatial.temporal_sizes, prepared.arrays.tobytes()), index)
+        for index, prepared in enumerate(candidates)
+    }
 
 
-class _Rounds:
-    """Rounds of branch and bound over one multiset of loops."""
+class _Candidate:
+    """One spatial mapping: its multisets of loops, and what is known of all of them together."""
 
     def __init__(
-        self,
-        prepared: PreparedProblem,
-        multiset: LoopMultiset,
-        pattern: OrderPattern,
-        objective: str,
-        free: bool,
-        deadline: float,
-        stop: threading.Event | None,
-        progress: Callable[[int], None] | None,
+        self, prepared: PreparedProblem, index: int, ordering: Ordering, options: ExactParameters, watch: Watch
     ) -> None:
-        self.prepared, self.multiset, self.deadline = prepared, multiset, deadline
-        self.stop, self.progress = stop, progress
-        self.workspace: Workspace = new_workspace()
-        tables = new_search(prepared, multiset, self.workspace, objective, free, self._in_time)
-        self.objective = objective
-        self.in_time = tables is not None
-        if tables is not None:
-            self.search = tables
-            self._write_pattern(pattern)
-        self.lower_bound, self.proven, self.nodes = 0.0, False, 0
-        self.last_round = 0
+        self.prepared, self.index, self.watch, self.ordering, self.goal = prepared, index, watch, ordering, options
+        self.free = options.allocation == "free"
+        if self.free and prepared.arrays.even:
+            raise MappingError("allocation: free gives every operand boundaries of its own, which even mappings forbid")
+        self.entries = layer_ordering(ordering, prepared)
+        self.whole = loop_multiset(prepared.spatial.temporal_sizes, None, self.entries)
+        self.floor = rounds.bound_without_search(prepared, watch.objective)
+        self.looked_at = False
+        self.refused: MappingError | None = None
+        self._relaxed_bound = 0.0
+        self._relaxed_best = Best()
 
-    def _write_pattern(self, pattern: OrderPattern) -> None:
-        write_pattern(self.search, pattern)
-        length = len(pattern.dimension)
-        gaps = np.flatnonzero(pattern.dimension == GAP)
-        self.search.given_length = int(gaps[0]) if len(gaps) else length
-        if len(gaps) and gaps[0] < length - 1:
-            self.search.keep_paths = True  # what may follow depends on all loops so far
+    @cached_property
+    def parts(self) -> list[Part]:
+        """The loops to order: prime factors, and (greedy) before them the same merged, from the fewest to the most.
 
-    def run(self, best: _Best, first_round: int) -> _Best:
-        """The better of `best` and the optimum of this multiset, with rounds from a given one on.
-
-        Sets lower_bound, proven, nodes and last_round.
+        The allocator takes whole loops, so that orders of merged loops can beat all orders of prime factors. Few loops
+        are searched in no time, and what they give often leaves nothing to look for among many.
         """
-        if not self.in_time:
-            self.lower_bound = self._bound_without_search()
-            return best
-        search = self.search
-        search.best_energy, search.best_latency = best.energy_pj, best.latency_cycles
-        search.best = best.value(self.objective)
-        if self.multiset.length == 0:
-            self.lower_bound, self.proven = float(search.best), True
-            return best
-        for number, width in enumerate(WIDTHS[first_round:], start=first_round):
-            self.last_round = number
-            in_time = self._round(width)
-            self.lower_bound = max(self.lower_bound, float(search.dropped_bound))
-            self.proven = in_time and bool(self.lower_bound >= search.best * (1 - TOLERANCE))
-            if self.proven or not in_time:
-                break
-        if truncates_by_order(self.prepared.arrays, search):
-            self.lower_bound, self.proven = 0.0, False
-        else:
-            assert not search.broken, "a mapping costs less than the bound that the exact search had for it"
-        self.nodes = int(search.nodes)
-        if not search.improved:
-            return best
-        return _Best(self._order(), self._boundaries(), float(search.best_energy), float(search.best_latency))
+        sizes, most = self.prepared.spatial.temporal_sizes, self.whole.length
+        merged = [] if self.free else [loop_multiset(sizes, limit, self.entries) for limit in range(1, most)]
+        return [self._part(multiset, self.entries, self.free) for multiset in dict.fromkeys([*merged, self.whole])]
 
-    def _in_time(self) -> bool:
-        """False if the time is over. Raises SearchStoppedError where the search is to stop at once."""
-        if self.stop is not None and self.stop.is_set():
-            raise SearchStoppedError
-        return time.monotonic() <= self.deadline
+    def _part(self, multiset: LoopMultiset, entries: Ordering, free: bool) -> Part:
+        return Part(self.prepared, self.index, multiset, entries, free, self.watch)
 
-    def _bound_without_search(self) -> float:
-        """What no order undercuts, known without any table: all passes, and the energy of the array."""
-        arrays = self.prepared.arrays
-        passes = math.prod(size for _, size in self.prepared.spatial.temporal_sizes)
-        latency = passes * int(arrays.cycles_per_operation) + float(arrays.drain_cycles)
-        energy = float(arrays.fixed_energy_pj) + float(arrays.energy_pj_a_cycle) * latency
-        return _Best(None, None, energy, latency).value(self.objective)
+    @cached_property
+    def relaxed(self) -> Part | None:
+        """The free space without an ordering, which contains the greedy one; None where that is not sure.
 
-    def _call(self, entry, count: int) -> None:  # type: ignore[no-untyped-def]
-        native_function(entry, _RECORDS)(self.prepared.arrays, self.workspace, self.search, count)
-
-    def _round(self, width: int) -> bool:
-        """Expand all generations, keeping `width` labels of each; False if the time is over before the end."""
-        search = self.search
-        self._call(begin, 0)
-        while search.generation < self.multiset.length and search.label_count[search.current]:
-            while search.cursor < search.label_count[search.current]:
-                if not self._in_time():
-                    self._give_up()
-                    return False
-                before = int(search.nodes)
-                self._call(expand_labels, CHUNK_LABELS)
-                if self.progress is not None:
-                    self.progress(int(search.nodes) - before)
-            self._select(width)
-            self._call(next_generation, 0)
-        return True
-
-    def _give_up(self) -> None:
-        """Count every label that is not expanded as left out."""
-        search = self.search
-        g = int(search.current)
-        waiting = search.label_bound[g, search.cursor : search.label_count[g]]
-        made = search.label_bound[1 - g, : search.label_count[1 - g]]
-        for bounds in (waiting, made):
-            if len(bounds):
-                search.dropped_bound = min(float(search.dropped_bound), float(bounds.min()))
-
-    def _select(self, width: int) -> None:
-        """Keep the most promising labels of the next generation: smallest bound first, then the first made."""
-        search = self.search
-        g = 1 - int(search.current)
-        count = int(search.label_count[g])
-        if count <= width:
-            return
-        bounds = search.label_bound[g, :count]
-        ranked = np.argsort(bounds, kind="stable")
-        search.dropped_bound = min(float(search.dropped_bound), float(bounds[ranked[width]]))
-        kept = np.sort(ranked[:width])
-        for name, _, _ in LABEL_FIELDS:
-            column = search[f"label_{name}"]
-            column[g, :width] = column[g, kept]
-        search.label_count[g] = width
-
-    def _order(self) -> LoopOrder:
-        """The best order by name."""
-        words = self.search.best_path.tolist()
-        symbols = [
-            (words[i // PATH_SYMBOLS] >> (PATH_BITS * (i % PATH_SYMBOLS))) & ((1 << PATH_BITS) - 1)
-            for i in range(self.multiset.length)
-        ]
-        return tuple(self.multiset.loops[symbol][0] for symbol in symbols)
-
-    def _boundaries(self) -> Boundaries | None:
-        """The level boundaries of the best mapping as numbers of loops, where the search has chosen them."""
-        search, problem = self.search, self.prepared.arrays
-        if not search.free:
+        With tiles that are not whole numbers, the order of multiplication could decide what fits.
+        """
+        if self.free or self.prepared.arrays.even or not has_whole_tiles(self.prepared.arrays):
             return None
-        result = []
-        for o in range(problem.operand_count):
-            first = int(search.first_boundary[o])
-            points = search.best_boundary[first : first + int(problem.level_count[o]) - 1].tolist()
-            bounds = [self._loops_in(point) for point in points]
-            if o == OUTPUT_INDEX and search.wide_final:
-                bounds = [self._begun_early(bound) for bound in bounds]
-            result.append((*bounds, self.multiset.length))
-        return tuple(result)
+        return self._part(loop_multiset(self.prepared.spatial.temporal_sizes, None, ()), (), True)
 
-    def _begun_early(self, bound: int) -> int:
-        """A boundary of the output below the irrelevant loops under it, as the leaf was costed."""
-        dimensions, kinds = self.prepared.dimensions, self.prepared.arrays.kind[OUTPUT_INDEX]
-        order = self._order()
-        while bound > 0 and kinds[dimensions.index(order[bound - 1][0])] == IRRELEVANT:
-            bound -= 1
-        return bound
+    def sharpen_floor(self) -> None:
+        """Raise the floor by the least that must cross each boundary."""
+        self.watch.owner = None
+        loops = loop_multiset(self.prepared.spatial.temporal_sizes, None, ())
+        energy = energy_floor(self.prepared, loops, self.watch.workspace)
+        self.floor = max(self.floor, rounds.bound_without_search(self.prepared, self.watch.objective, energy))
 
-    def _loops_in(self, point: int) -> int:
-        search = self.search
-        strides = search.stride[: search.symbol_count].tolist()
-        counts = search.multiplicity[: search.symbol_count].tolist()
-        return sum(point // stride % (count + 1) for stride, count in zip(strides, counts, strict=True))
+    @property
+    def lower_bound(self) -> float:
+        """What no mapping of it undercuts, unless it was known as the best."""
+        if "parts" not in self.__dict__:
+            return max(self.floor, self._relaxed_bound)
+        return max(self.floor, self._relaxed_bound, min(part.lower_bound for part in self.parts))
+
+    @property
+    def orders(self) -> int:
+        """Orders of its space."""
+        return sum(part.multiset.order_count for part in self.parts)
+
+    @property
+    def nodes(self) -> int:
+        """Prefixes looked at."""
+        parts = self.parts if "parts" in self.__dict__ else []
+        return sum(part.nodes for part in (*parts, *([self.relaxed] if self.relaxed else [])))
+
+    def settled(self, best: Best) -> bool:
+        """Whether nothing is left to look for in any part."""
+        if self.watch.settles(max(self.floor, self._relaxed_bound), best):
+            return True
+        return "parts" in self.__dict__ and all(part.settled(best) for part in self.parts)
+
+    def relax(self, best: Best, widths: Sequence[int]) -> Best:
+        """Bound it by the free space; the better of `best` and the order found there as the allocator does it."""
+        part = self.relaxed
+        known = self._relaxed_best
+        if part is None or self.watch.settles(part.lower_bound, known):
+            return best
+        objective = self.watch.objective
+        start = known if known.value(objective) < best.value(objective) else replace(best, order=None)
+        found = part.run(start, widths)
+        self.looked_at |= part.nodes > 0
+        self._relaxed_best = found
+        self._relaxed_bound = max(self._relaxed_bound, min(part.lower_bound, found.value(objective)))
+        if found.order is None or found is known or self.entries:
+            return best
+        return self._better(best, OrderBatch.of_orders(self.prepared, [found.order]))
+
+    def anneal(self, best: Best) -> Best:
+        """The better of `best` and what annealing finds."""
+        options = SalsaParameters(objective=self.goal.objective, salsa_iteration_number=ITERATIONS)
+        for batch in salsa_batches(self.prepared, self.ordering, options, self.watch.stop, None):
+            best = self._better(best, batch)
+        return best
+
+    def start(self, best: Best) -> Best:
+        """The better of `best` and what loma finds."""
+        found = best_of_few_loops(self.prepared, self.ordering, self.watch.objective, self.watch.stop)
+        start = Best(found.order, None, found.energy_pj, found.latency_cycles, self.index)
+        objective = self.watch.objective
+        return start if start.value(objective) < best.value(objective) else best
+
+    def _better(self, best: Best, batch: OrderBatch) -> Best:
+        costs = cost_orders(batch)
+        row = best_row(costs, self.watch.objective)
+        if row is None:
+            return best
+        energy, latency = float(costs.energy_pj[row]), float(costs.latency_cycles[row])
+        found = Best(batch.loop_order(row), None, energy, latency, self.index)
+        objective = self.watch.objective
+        return found if found.value(objective) < best.value(objective) else best
+
+
+class _Layer:
+    """One search over all spatial mappings of a layer."""
+
+    def __init__(
+        self, candidates: Sequence[PreparedProblem], ordering: Ordering, options: ExactParameters, watch: Watch
+    ) -> None:
+        self.watch, self.options = watch, options
+        self.best = Best()
+        self.improved: dict[int, tuple[int, float, float]] = {}
+        self.all: list[_Candidate] = []
+        self.count = len(candidates)
+        impossible: MappingError | None = None
+        for index, first in like_others(candidates).items():
+            if index == first:
+                try:
+                    self.all.append(_Candidate(candidates[index], index, ordering, options, watch))
+                except MappingError as error:
+                    impossible = error
+        if not self.all and impossible is not None:
+            raise impossible
+
+    def run(self) -> ExactResult | None:
+        """The result; None where nothing fits."""
+        several = len(self.all) > 1
+        greedy = self.options.allocation == "greedy"
+        narrow, wide = rounds.WIDTHS[:NARROW_ROUNDS], rounds.WIDTHS[NARROW_ROUNDS:]
+        if several:
+            self._sharpen_floors()
+        self._start()
+        if greedy and several:
+            self._relax(narrow)
+        self._search(narrow)
+        if greedy:
+            self._relax(rounds.WIDTHS[: NARROW_ROUNDS + 2])
+            self._anneal()
+        for width in wide:
+            self._search((width,))
+        return self._result()
+
+    def _waiting(self) -> list[_Candidate]:
+        """Candidates with something left to look for, the most promising first."""
+        found = [one for one in self.all if one.refused is None and not one.settled(self.best)]
+        return sorted(found, key=lambda candidate: candidate.lower_bound)
+
+    def _sharpen_floors(self) -> None:
+        """Cheap bounds of all spatial mappings, for the most promising to come first."""
+        for candidate in self.all:
+            if OBJECTIVES[self.options.objective].energy and self.watch.in_time():
+                with suppress(MappingError):  # too large for tables: told where orders are searched
+                    candidate.sharpen_floor()
+        self.all.sort(key=lambda candidate: candidate.floor)  # stable: of equal ones the first
+
+    def _start(self) -> None:
+        """Something to beat: what loma finds for the first candidate for which it finds something."""
+        for candidate in self.all:
+            if self.best.order is None:
+                self._guarded(candidate, partial(candidate.start, self.best))
+            if not self.watch.in_time():
+                break
+
+    def _relax(self, widths: Sequence[int]) -> None:
+        for candidate in self._waiting():
+            if not self.watch.in_time():
+                return
+            if not candidate.settled(self.best):
+                self._guarded(candidate, partial(candidate.relax, self.best, widths))
+
+    def _anneal(self) -> None:
+        for candidate in self._waiting()[:ANNEALED]:
+            if not self.watch.in_time():
+                return
+            self._guarded(candidate, partial(candidate.anneal, self.best))
+
+    def _search(self, widths: Sequence[int]) -> None:
+        """These rounds of every part that is waiting."""
+        for candidate in self._waiting():
+            if candidate.settled(self.best):
+                continue
+            for part in candidate.parts:
+                if not self.watch.in_time():
+                    return
+                if candidate.settled(self.best):
+                    break
+                if not part.settled(self.best):
+                    candidate.looked_at = True
+                    self._guarded(candidate, partial(part.run, self.best, widths))
+
+    def _guarded(self, candidate: _Candidate, step: Callable[[], Best]) -> None:
+        """What a step finds, or that the candidate is too large to be searched."""
+        if candidate.refused is None:
+            try:
+                self._take(candidate, step())
+            except MappingError as error:
+                if len(self.all) == 1:
+                    raise
+                candidate.refused = error
+
+    def _take(self, candidate: _Candidate, found: Best) -> None:
+        if found is not self.best and found.order is not None:
+            self.best = found
+            self.improved[candidate.index] = (candidate.index, found.energy_pj, found.latency_cycles)
+
+    def _result(self) -> ExactResult | None:
+        best = self.best
+        lower_bound = min((candidate.lower_bound for candidate in self.all), default=math.inf)
+        proven = self.watch.settles(lower_bound, best)
+        if best.order is None:
+            refused = next((candidate.refused for candidate in self.all if candidate.refused), None)
+            if refused is not None:
+                raise refused
+            if not proven:
+                raise MappingError(
+                    "the exact search has found no mapping within its time budget of"
+                    f" {self.options.time_budget_s:g} s; whether there is one is not known"
+                )
+            return None
+        value = best.value(self.options.objective)
+        searched = sum(one.looked_at and one.refused is None for one in self.all)
+        return ExactResult(
+            best.order,
+            best.boundaries,
+            value,
+            value if proven else min(lower_bound, value),
+            proven,
+            sum(candidate.nodes for candidate in self.all),
+            sum(candidate.orders for candidate in self.all),
+            best.candidate,
+            searched,
+            self.count - len(self.all) + sum(not one.looked_at and one.settled(best) for one in self.all),
+            tuple(self.improved.values()),
+        )

@@ -18,6 +18,7 @@ from tilewright.objectives import OBJECTIVES
 from tilewright.profile import SWITCHES
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact.expansion_kernel import fill_tables, mark_tables, sum_tables
+from tilewright.search.exact.floor_kernel import find_floor
 from tilewright.search.exact.lattice_record import (
     EXACT_DTYPE,
     MAX_BOUNDARIES,
@@ -76,6 +77,8 @@ def truncates_by_order(problem: Problem, search: np.record) -> bool:
 OUTPUT = 0
 TABLE_STEPS = (fill_tables, mark_tables, sum_tables)
 TABLE_RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, EXACT_DTYPE)
+FLOOR_SWITCHES = ("whole_tiles", "exact_window_sizes")
+"""Under these, one more loop below a boundary never adds to what crosses it."""
 CHUNK_POINTS = 4096
 """Points of the lattice filled between two looks at the clock."""
 
@@ -92,6 +95,39 @@ def new_search(
 
     Raises MappingError where the problem is larger than the record has room for, and what `in_time` raises.
     """
+    search = _described(prepared, multiset, objective, free)
+    problem = prepared.arrays
+    for entry, argument in _table_steps(problem, search):
+        if not in_time():
+            return None
+        native_function(entry, TABLE_RECORDS)(problem, workspace, search, argument)
+    ports = int(search.most_busy_ports)
+    if ports > MAX_BUSY_PORTS:
+        raise MappingError(f"the exact search has room for {MAX_BUSY_PORTS} ports above a level, this has {ports}")
+    return search
+
+
+def has_whole_tiles(problem: Problem) -> bool:
+    """Whether tiles are whole numbers whatever the order in which sizes are multiplied."""
+    return not (problem.spatial_differs or problem.spatial_fractional)
+
+
+def energy_floor(prepared: PreparedProblem, multiset: LoopMultiset, workspace: Workspace) -> float:
+    """A lower bound of the energy of all mappings in pJ, but for what grows with latency; 0 where none is claimed.
+
+    Raises MappingError as `new_search` does.
+    """
+    problem = prepared.arrays
+    sure = has_whole_tiles(problem) and not outputs_outgrow_sums(problem)
+    if not sure or not all(problem.switches[SWITCHES.index(name)] for name in FLOOR_SWITCHES):
+        return 0.0
+    search = _described(prepared, multiset, "energy", True)
+    native_function(find_floor, TABLE_RECORDS)(problem, workspace, search, 0)
+    return float(search.floor_energy)
+
+
+def _described(prepared: PreparedProblem, multiset: LoopMultiset, objective: str, free: bool) -> np.record:
+    """This thread's record with what is searched, and no tables. Raises MappingError where there is no room."""
     problem = prepared.arrays
     shape = [count + 1 for _, count in multiset.loops]
     _check_room(problem, multiset, math.prod(shape))
@@ -109,13 +145,6 @@ def new_search(
     for o in range(problem.operand_count):
         search.inexact[o] = tiles_are_rounded(problem, o)
     search.same_in_any_order = not order_sensitive_dimensions(problem, search)
-    for entry, argument in _table_steps(problem, search):
-        if not in_time():
-            return None
-        native_function(entry, TABLE_RECORDS)(problem, workspace, search, argument)
-    ports = int(search.most_busy_ports)
-    if ports > MAX_BUSY_PORTS:
-        raise MappingError(f"the exact search has room for {MAX_BUSY_PORTS} ports above a level, this has {ports}")
     return search
 
 

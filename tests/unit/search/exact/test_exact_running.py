@@ -11,10 +11,11 @@ from tilewright.errors import MappingError
 from tilewright.search import loma as loma_module
 from tilewright.search.batch import SearchStoppedError, cost_orders
 from tilewright.search.evaluate import PreparedProblem, evaluate_prepared, prepare
-from tilewright.search.exact import search as exact_module
+from tilewright.search.exact import rounds as exact_module
 from tilewright.search.exact import tables as exact_tables_module
 from tilewright.search.exact.lattice_record import LABELS
-from tilewright.search.exact.search import WIDTHS, ExactParameters, exact_batches, search_exact
+from tilewright.search.exact.rounds import WIDTHS
+from tilewright.search.exact.search import ExactParameters, exact_batches, search_exact
 from tilewright.search.options import SearchOptions
 
 from tests.unit.cost.engine_cases import LINKS, Order, convolution, gemm, register_core

@@ -1,0 +1,262 @@
+"""Rounds of branch and bound over the orders of one multiset of loops (docs/exact.md, 7).
+
+One generation of labels after another; where a generation grows too wide its most promising labels go on, and the
+bounds of the others make the gap. Rounds of growing width repeat this until nothing is left out.
+"""
+
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tilewright.compiled import native_function
+from tilewright.cost.allocation_kernel import OUTPUT_INDEX
+from tilewright.cost.problem import IRRELEVANT
+from tilewright.cost.record import LoopOrder
+from tilewright.cost.workspace import Workspace, new_workspace
+from tilewright.mapping.constraints import TemporalOrderingEntry
+from tilewright.mapping.temporal import GAP, LoopMultiset, order_pattern
+from tilewright.objectives import OBJECTIVES
+from tilewright.search.batch import SearchStoppedError
+from tilewright.search.evaluate import Boundaries, PreparedProblem
+from tilewright.search.exact.bounds_kernel import TOLERANCE
+from tilewright.search.exact.expansion_kernel import begin, expand_labels, next_generation
+from tilewright.search.exact.floor_kernel import find_floor
+from tilewright.search.exact.lattice_record import LABEL_FIELDS, LABELS, PATH_BITS, PATH_SYMBOLS
+from tilewright.search.exact.tables import TABLE_RECORDS, TABLE_STEPS, new_search, truncates_by_order
+from tilewright.search.loma import best_of_few_loops, write_pattern
+
+WIDTHS = (8, 64, 512, 16384, LABELS)
+"""Labels of a generation that go on, round after round; narrow rounds find good mappings for little time."""
+CHUNK_LABELS = 128
+"""Labels expanded between two looks at the clock and at requests to stop."""
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best mapping so far; without an order nothing is known."""
+
+    order: LoopOrder | None = None
+    boundaries: Boundaries | None = None
+    energy_pj: float = math.inf
+    latency_cycles: float = math.inf
+    candidate: int = 0
+    """Position of its spatial mapping."""
+
+    def value(self, objective: str) -> float:
+        """Of the objective."""
+        return OBJECTIVES[objective].value(self.energy_pj, self.latency_cycles)
+
+
+@dataclass
+class Watch:
+    """What all parts of one search share: what is minimised, the clock, who listens, and whose tables are there."""
+
+    objective: str
+    deadline: float
+    stop: threading.Event | None = None
+    progress: Callable[[int], None] | None = None
+    workspace: Workspace = field(default_factory=new_workspace)
+    owner: "Part | None" = None
+    """The part whose tables the record of this thread holds."""
+
+    def in_time(self) -> bool:
+        """False if the time is over. Raises SearchStoppedError where the search is to stop at once."""
+        if self.stop is not None and self.stop.is_set():
+            raise SearchStoppedError
+        return time.monotonic() <= self.deadline
+
+    def settles(self, bound: float, best: Best) -> bool:
+        """Whether a lower bound says that nothing is better than the best mapping known."""
+        return bool(bound >= best.value(self.objective) * (1 - TOLERANCE))
+
+
+def compile_kernels() -> None:
+    """Compile what rounds run, where that is still to be done: it is not part of a search."""
+    for entry in (*TABLE_STEPS, find_floor, begin, expand_labels, next_generation):
+        native_function(entry, TABLE_RECORDS)
+
+
+def bound_without_search(prepared: PreparedProblem, objective: str, energy_pj: float = 0.0) -> float:
+    """What no order undercuts, known without any table: all passes, and the energy of the array or a larger one that
+    is known, in either case with what grows with latency."""
+    arrays = prepared.arrays
+    passes = math.prod(size for _, size in prepared.spatial.temporal_sizes)
+    latency = passes * int(arrays.cycles_per_operation) + float(arrays.drain_cycles)
+    energy = max(energy_pj, float(arrays.fixed_energy_pj)) + float(arrays.energy_pj_a_cycle) * latency
+    return Best(energy_pj=energy, latency_cycles=latency).value(objective)
+
+
+class Part:
+    """All orders of one multiset of loops of one spatial mapping, and what rounds have found out about them."""
+
+    def __init__(
+        self,
+        prepared: PreparedProblem,
+        candidate: int,
+        multiset: LoopMultiset,
+        entries: tuple[TemporalOrderingEntry, ...],
+        free: bool,
+        watch: Watch,
+    ) -> None:
+        self.prepared, self.candidate, self.multiset, self.free, self.watch = prepared, candidate, multiset, free, watch
+        self.entries = entries
+        self.claims_bound = True
+        self.floor = bound_without_search(prepared, watch.objective)
+        self._found_bound = 0.0
+        self.nodes = 0
+
+    @property
+    def lower_bound(self) -> float:
+        """What no order of it undercuts, unless it was known as the best; infinite where nothing is left to find."""
+        return max(self.floor, self._found_bound) if self.claims_bound else 0.0
+
+    def settled(self, best: Best) -> bool:
+        """Whether nothing is left to look for."""
+        return self.watch.settles(max(self.floor, self._found_bound), best)
+
+    def run(self, best: Best, widths: Sequence[int]) -> Best:
+        """The better of `best` and what rounds of these widths find, as far as the time goes.
+
+        Raises MappingError where the problem is larger than the tables have room for.
+        """
+        if self.multiset.length == 0:
+            return self._run_empty(best)
+        if not self._has_tables():
+            return best
+        search, objective = self.search, self.watch.objective
+        search.best_energy, search.best_latency, search.improved = best.energy_pj, best.latency_cycles, 0
+        search.best = best.value(objective)
+        before = int(search.nodes)
+        for width in widths:
+            in_time = self._round(width)
+            self._found_bound = max(self._found_bound, float(search.dropped_bound))
+            if not in_time or self._found_bound >= search.best * (1 - TOLERANCE):
+                break
+        self.nodes += int(search.nodes) - before
+        assert not (self.claims_bound and search.broken), (
+            "a mapping costs less than the bound that the exact search had for it"
+        )
+        if not search.improved:
+            return best
+        energy, latency = float(search.best_energy), float(search.best_latency)
+        return Best(self._order(), self._boundaries(), energy, latency, self.candidate)
+
+    def _run_empty(self, best: Best) -> Best:
+        """The one mapping of nothing to iterate."""
+        self._found_bound = math.inf
+        only = best_of_few_loops(self.prepared, self.entries, self.watch.objective, self.watch.stop)
+        found = Best(only.order, None, only.energy_pj, only.latency_cycles, self.candidate)
+        objective = self.watch.objective
+        return found if found.value(objective) < best.value(objective) else best
+
+    def _has_tables(self) -> bool:
+        """Make the tables unless they are there; False if there is no time for them."""
+        watch = self.watch
+        if watch.owner is self:
+            return True
+        watch.owner = None
+        tables = new_search(self.prepared, self.multiset, watch.workspace, watch.objective, self.free, watch.in_time)
+        if tables is None:
+            return False
+        self.search = tables
+        self._write_pattern()
+        self.claims_bound = not truncates_by_order(self.prepared.arrays, tables)
+        watch.owner = self
+        return True
+
+    def _write_pattern(self) -> None:
+        pattern = order_pattern(self.entries, self.prepared.dimensions)
+        write_pattern(self.search, pattern)
+        length = len(pattern.dimension)
+        gaps = np.flatnonzero(pattern.dimension == GAP)
+        self.search.given_length = int(gaps[0]) if len(gaps) else length
+        if len(gaps) and gaps[0] < length - 1:
+            self.search.keep_paths = True  # what may follow depends on all loops so far
+
+    def _call(self, entry, count: int) -> None:  # type: ignore[no-untyped-def]
+        native_function(entry, TABLE_RECORDS)(self.prepared.arrays, self.watch.workspace, self.search, count)
+
+    def _round(self, width: int) -> bool:
+        """Expand all generations, keeping `width` labels of each; False if the time is over before the end."""
+        search = self.search
+        self._call(begin, 0)
+        while search.generation < self.multiset.length and search.label_count[search.current]:
+            while search.cursor < search.label_count[search.current]:
+                if not self.watch.in_time():
+                    self._give_up()
+                    return False
+                before = int(search.nodes)
+                self._call(expand_labels, CHUNK_LABELS)
+                if self.watch.progress is not None:
+                    self.watch.progress(int(search.nodes) - before)
+            self._select(width)
+            self._call(next_generation, 0)
+        return True
+
+    def _give_up(self) -> None:
+        """Count every label that is not expanded as left out."""
+        search = self.search
+        g = int(search.current)
+        waiting = search.label_bound[g, search.cursor : search.label_count[g]]
+        made = search.label_bound[1 - g, : search.label_count[1 - g]]
+        for bounds in (waiting, made):
+            if len(bounds):
+                search.dropped_bound = min(float(search.dropped_bound), float(bounds.min()))
+
+    def _select(self, width: int) -> None:
+        """Keep the most promising labels of the next generation: smallest bound first, then the first made."""
+        search = self.search
+        g = 1 - int(search.current)
+        count = int(search.label_count[g])
+        if count <= width:
+            return
+        bounds = search.label_bound[g, :count]
+        ranked = np.argsort(bounds, kind="stable")
+        search.dropped_bound = min(float(search.dropped_bound), float(bounds[ranked[width]]))
+        kept = np.sort(ranked[:width])
+        for name, _, _ in LABEL_FIELDS:
+            column = search[f"label_{name}"]
+            column[g, :width] = column[g, kept]
+        search.label_count[g] = width
+
+    def _order(self) -> LoopOrder:
+        """The best order by name."""
+        words = self.search.best_path.tolist()
+        symbols = [
+            (words[i // PATH_SYMBOLS] >> (PATH_BITS * (i % PATH_SYMBOLS))) & ((1 << PATH_BITS) - 1)
+            for i in range(self.multiset.length)
+        ]
+        return tuple(self.multiset.loops[symbol][0] for symbol in symbols)
+
+    def _boundaries(self) -> Boundaries | None:
+        """The level boundaries of the best mapping as numbers of loops, where the search has chosen them."""
+        search, problem = self.search, self.prepared.arrays
+        if not search.free:
+            return None
+        result = []
+        for o in range(problem.operand_count):
+            first = int(search.first_boundary[o])
+            points = search.best_boundary[first : first + int(problem.level_count[o]) - 1].tolist()
+            bounds = [self._loops_in(point) for point in points]
+            if o == OUTPUT_INDEX and search.wide_final:
+                bounds = [self._begun_early(bound) for bound in bounds]
+            result.append((*bounds, self.multiset.length))
+        return tuple(result)
+
+    def _begun_early(self, bound: int) -> int:
+        """A boundary of the output below the irrelevant loops under it, as the leaf was costed."""
+        dimensions, kinds = self.prepared.dimensions, self.prepared.arrays.kind[OUTPUT_INDEX]
+        order = self._order()
+        while bound > 0 and kinds[dimensions.index(order[bound - 1][0])] == IRRELEVANT:
+            bound -= 1
+        return bound
+
+    def _loops_in(self, point: int) -> int:
+        search = self.search
+        strides = search.stride[: search.symbol_count].tolist()
+        counts = search.multiplicity[: search.symbol_count].tolist()
+        return sum(point // stride % (count + 1) for stride, count in zip(strides, counts, strict=True))

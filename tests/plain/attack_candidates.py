@@ -1,0 +1,171 @@
+"""Attacks on certificates over all spatial mappings of a layer: one exact search against brute force over each."""
+
+import math
+import random
+
+from tilewright.cost.workspace import new_workspace
+from tilewright.errors import TilewrightError
+from tilewright.mapping.constraints import MappingConstraints, Unrolling
+from tilewright.mapping.spatial_generation import spatial_candidates
+from tilewright.mapping.temporal import loop_multiset
+from tilewright.profile import profile_by_name
+from tilewright.search.evaluate import PreparedProblem, prepare
+from tilewright.search.exact.search import ExactParameters, search_candidates
+from tilewright.search.exact.tables import energy_floor, has_whole_tiles, new_search
+from tilewright.search.options import SearchOptions
+
+from tests.plain.attack import ALLOCATIONS, CLOSE, Difference, Outcome, plain_value
+from tests.plain.model import PlainModel
+from tests.plain.problems import KINDS, Problem, random_problem
+from tests.plain.space import OBJECTIVES, Best, free_best, free_count, greedy_best, greedy_count
+from tests.plain.spatial import DoesNotFitError
+from tests.plain.switches import SWITCHES
+
+LARGEST_SPACES = (200, 800, 2500)
+"""Mappings, over all spatial mappings, that brute force looks at; one is drawn for each problem."""
+Candidates = list[tuple[PreparedProblem, PlainModel]]
+
+
+def attack_candidates(seed: int, switches: tuple[str, ...] = SWITCHES, model: str | None = None) -> Outcome:
+    """Search all spatial mappings of the problem of a seed together, and compare with the best of each."""
+    outcome = Outcome()
+    problem, model, candidates, allocations = _open_problem(seed, switches, model)
+    outcome.counts["problems"] += 1
+    outcome.counts["spatial mappings"] += len(candidates)
+    spaces: dict[str, list[Best]] = {}
+    for allocation in allocations:
+        best_of = greedy_best if allocation == "greedy" else free_best
+        spaces[allocation] = [best_of(plain) for _, plain in candidates]
+        outcome.counts["mappings costed by brute force"] += sum(best.mappings for best in spaces[allocation])
+        for objective in OBJECTIVES:
+            where = (seed, model, problem.kind, allocation, objective)
+            _attack_search(outcome, where, candidates, spaces[allocation])
+    for prepared, _ in candidates:
+        _compare_floor(outcome, (seed, model, problem.kind), prepared)
+    if len(spaces) == len(ALLOCATIONS):
+        _compare_spaces(outcome, (seed, model, problem.kind), candidates, spaces)
+    return outcome
+
+
+def _open_problem(
+    seed: int, switches: tuple[str, ...], model: str | None
+) -> tuple[Problem, str, Candidates, tuple[str, ...]]:
+    """A problem of which sides of the array are open, with at least two spatial mappings that can be run."""
+    rng = random.Random(seed)
+    largest, kind, mixed = rng.choice(LARGEST_SPACES), rng.choice(KINDS), rng.random() < 0.3
+    while True:
+        problem = random_problem(rng.getrandbits(48), (1, 6), switches, kind)
+        name = model or problem.model
+        given = tuple(side for side in problem.unrolling if rng.random() < 0.25)
+        candidates = _candidates(problem, name, given, mixed)
+        if len(candidates) < 2:
+            continue
+        plains = [plain for _, plain in candidates]
+        counts = {"greedy": sum(map(greedy_count, plains)), "free": sum(map(free_count, plains))}
+        possible = tuple(allocation for allocation in ALLOCATIONS if counts[allocation] <= largest)
+        if possible:
+            return problem, name, candidates, possible
+
+
+def _candidates(problem: Problem, model: str, given: Unrolling, mixed: bool) -> Candidates:
+    constraints = MappingConstraints("default", given, memory_operand_links=problem.links)
+    try:
+        unrollings = spatial_candidates(problem.layer, problem.core, constraints, profile_by_name(model), 0, mixed)
+    except TilewrightError:
+        return []
+    found = []
+    for unrolling in unrollings:
+        try:
+            plain = PlainModel(problem.layer, problem.core, problem.links, unrolling, False, model)
+            options = SearchOptions(model=model)
+            found.append((prepare(problem.layer, problem.core, problem.links, unrolling, options), plain))
+        except (DoesNotFitError, TilewrightError):
+            continue
+    return found
+
+
+def _attack_search(
+    outcome: Outcome, where: tuple[int, str, str, str, str], candidates: Candidates, spaces: list[Best]
+) -> None:
+    *_, allocation, objective = where
+    least = min(best.value(objective) for best in spaces)
+    try:
+        problems = [prepared for prepared, _ in candidates]
+        result = search_candidates(problems, (), ExactParameters(objective, allocation, 60.0))
+    except TilewrightError as error:
+        outcome.counts[f"refused: {str(error)[:60]}"] += 1
+        return
+    found: list[tuple[str, float | None]] = []
+    if result is None:
+        outcome.counts["no mapping fits"] += 1
+        if least < math.inf:
+            outcome.differences.append(Difference(*where, "nothing found", None, least))
+        return
+    outcome.counts["proven" if result.proven else "not proven"] += 1
+    outcome.counts["spatial mappings settled by bound"] += result.settled_by_bound
+    if not result.value >= least * (1 - CLOSE):
+        found.append(("better than the optimum", least))
+    elif result.proven and not result.value <= least * (1 + CLOSE):
+        found.append(("proven, and a better one exists", least))
+    elif not result.lower_bound <= least * (1 + CLOSE):
+        found.append(("a better one than the bound exists", least))
+    value = plain_value(candidates[result.candidate][1], result, objective)
+    if value is None or abs(value - result.value) > CLOSE * abs(result.value):
+        found.append(("the mapping costs something else", value))
+    outcome.counts["equal" if not found else "DIFFERENT"] += 1
+    for what, expected in found:
+        text = f"spatial mapping {result.candidate} of {len(candidates)}: {result.order} {result.boundaries}"
+        outcome.differences.append(Difference(*where, what, result.value, expected, text))
+
+
+def _compare_floor(outcome: Outcome, where: tuple[int, str, str], prepared: PreparedProblem) -> None:
+    """The least energy that is known without tables is no more than what all tables say of the empty order."""
+    loops = loop_multiset(prepared.spatial.temporal_sizes, None, ())
+    problem, workspace = prepared.arrays, new_workspace()
+    try:
+        floor = energy_floor(prepared, loops, workspace)
+        x = new_search(prepared, loops, workspace, "energy", True) if floor > 0 else None
+    except TilewrightError:
+        return
+    if x is None:
+        outcome.counts["no floor claimed"] += 1
+        return
+    root = float(problem.fixed_energy_pj) + float(x.array_energy[0, 0])
+    for o in range(int(problem.operand_count)):
+        root += float(x.array_energy_to_go[o, 0]) if o > 0 else 0.0
+        root += float(x.energy_to_go[x.first_boundary[o], 0]) if problem.level_count[o] > 1 else 0.0
+    outcome.counts["floors"] += 1
+    outcome.counts["floors that are tight"] += floor >= root * (1 - CLOSE)
+    if not floor <= root * (1 + CLOSE):
+        outcome.differences.append(Difference(*where, "", "energy", "the floor is above a bound", floor, root))
+
+
+def attack_floor(seed: int) -> Outcome:
+    """Compare the floor of a larger problem of a seed with its tables."""
+    outcome = Outcome()
+    problem = random_problem(seed, (3, 9))
+    model = problem.model if seed % 2 else "corrected"
+    try:
+        options = SearchOptions(model=model)
+        prepared = prepare(problem.layer, problem.core, problem.links, problem.unrolling, options)
+    except TilewrightError:
+        return outcome
+    outcome.counts["problems"] += 1
+    _compare_floor(outcome, (seed, model, problem.kind), prepared)
+    return outcome
+
+
+def _compare_spaces(
+    outcome: Outcome, where: tuple[int, str, str], candidates: Candidates, spaces: dict[str, list[Best]]
+) -> None:
+    """What bounds of the greedy space rest on: the best free mapping is no worse than the best greedy one."""
+    for (prepared, _), greedy, free in zip(candidates, spaces["greedy"], spaces["free"], strict=True):
+        if not has_whole_tiles(prepared.arrays):
+            outcome.counts["spaces with tiles that are rounded"] += 1
+            continue
+        for objective in OBJECTIVES:
+            outcome.counts["spaces compared"] += 1
+            if not free.value(objective) <= greedy.value(objective) * (1 + CLOSE):
+                text = "a greedy mapping is better than all free ones"
+                values = free.value(objective), greedy.value(objective)
+                outcome.differences.append(Difference(*where, "", objective, text, *values))

@@ -1,0 +1,137 @@
+"""One exact search over all spatial mappings of a layer; `benchmarks/attack_certificates.py --open` attacks more."""
+
+import itertools
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tilewright.errors import MappingError
+from tilewright.mapping.constraints import MappingConstraints
+from tilewright.mapping.spatial_generation import spatial_candidates
+from tilewright.profile import CORRECTED
+from tilewright.search.evaluate import PreparedProblem, prepare
+from tilewright.search.exact import rounds as rounds_module
+from tilewright.search.exact import search as exact_module
+from tilewright.search.exact.search import ExactParameters, search_candidates, search_exact
+from tilewright.search.options import SearchOptions
+from tilewright.stages.run import map_layer
+
+from tests.plain.attack import Outcome
+from tests.plain.attack_candidates import attack_candidates, attack_floor
+from tests.unit.cost.engine_cases import LINKS, constraints, convolution, register_core
+from tests.unit.search.exact.exact_brute_force import ALLOCATIONS, OBJECTIVES
+
+PROBLEMS = 24
+PARTS = 2
+LAYER = convolution("layer", K=4, C=3, OX=6, OY=2)
+CORE = register_core(buffer_bits=900)
+
+
+def candidates() -> list[PreparedProblem]:
+    """All spatial mappings of a layer."""
+    given = MappingConstraints("default", memory_operand_links=LINKS)
+    options = SearchOptions(model="corrected")
+    unrollings = spatial_candidates(LAYER, CORE, given, CORRECTED, 0)
+    return [prepare(LAYER, CORE, LINKS, unrolling, options) for unrolling in unrollings]
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_certificates_of_all_spatial_mappings_hold(part: int) -> None:
+    """The value is the least of brute force over every spatial mapping, order and boundary; so are the bounds below."""
+    outcome = Outcome()
+    for seed in range(part * PROBLEMS // PARTS, (part + 1) * PROBLEMS // PARTS):
+        outcome.add(attack_candidates(seed))
+    assert not outcome.differences, outcome.differences[:3]
+    assert outcome.counts["proven"] > PROBLEMS // PARTS
+    assert outcome.counts["spatial mappings settled by bound"] > 0
+
+
+def test_floors_are_below_the_tables() -> None:
+    """What is known without tables is never more than what the tables say."""
+    outcome = Outcome()
+    for seed in range(150):
+        outcome.add(attack_floor(seed))
+    assert not outcome.differences, outcome.differences[:3]
+    assert outcome.counts["floors"] > 30
+
+
+@pytest.mark.parametrize(("allocation", "objective"), list(itertools.product(ALLOCATIONS, OBJECTIVES)))
+def test_one_search_finds_what_many_find(allocation: str, objective: str) -> None:
+    """The value is the least of the values of all spatial mappings by themselves."""
+    options = ExactParameters(objective, allocation)
+    found = [search_exact(prepared, (), options) for prepared in candidates()]
+    together = search_candidates(candidates(), (), options)
+    assert together is not None
+    assert together.proven
+    assert together.value == pytest.approx(min(one.value for one in found if one is not None), rel=1e-9)
+    assert together.searched + together.settled_by_bound == len(found)
+
+
+@pytest.mark.parametrize("allocation", ALLOCATIONS)
+def test_without_time_nothing_is_proven(allocation: str) -> None:
+    """Without time the bound is below the optimum, and the value is that of a mapping."""
+    best = search_candidates(candidates(), (), ExactParameters("EDP", allocation))
+    result = search_candidates(candidates(), (), ExactParameters("EDP", allocation, 1e-9))
+    assert best is not None
+    assert result is not None
+    assert not result.proven
+    assert result.lower_bound <= best.value <= result.value
+
+
+def test_what_is_too_large_is_not_proven(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A spatial mapping for which the tables have no room keeps the layer from being proven, unless its floor settles
+    it."""
+    problems = candidates()
+    refused = max(range(len(problems)), key=lambda i: math.prod(size for _, size in problems[i].spatial.temporal_sizes))
+    monkeypatch.setattr(exact_module, "energy_floor", lambda *arguments: 0.0)
+    make = rounds_module.new_search
+
+    def new_search(prepared: PreparedProblem, *others: Any) -> Any:
+        if prepared is problems[refused]:
+            raise MappingError("no room")
+        return make(prepared, *others)
+
+    monkeypatch.setattr(rounds_module, "new_search", new_search)
+    result = search_candidates(problems, (), ExactParameters("energy", "free"))
+    assert result is not None
+    assert not result.proven
+    assert result.lower_bound < result.value
+
+
+def test_equal_problems_are_searched_once() -> None:
+    """The same spatial mapping twice is one problem, and the first of the two is found."""
+    (first, *_) = candidates()
+    result = search_candidates([first, replace(first)], (), ExactParameters("energy", "free"))
+    assert result is not None
+    assert (result.candidate, result.searched, result.settled_by_bound) == (0, 1, 1)
+
+
+@pytest.mark.parametrize(("count", "covers"), [(None, "all spatial mappings"), (2, "the first 2 spatial mappings")])
+def test_record_says_what_a_proof_covers(count: int | None, covers: str) -> None:
+    """By default a proof covers all generated spatial mappings, else those asked for, and the record says so."""
+    options = SearchOptions(
+        model="corrected",
+        temporal_mapping_search_engine="exact",
+        objective="energy",
+        allocation="free",
+        nb_spatial_mappings_generated=count,
+    )
+    record = map_layer(LAYER, CORE, constraints(), options)
+    expected = search_candidates(candidates()[:count], (), options)
+    assert expected is not None
+    assert record.search["covers"].startswith(covers)
+    counts = record.search["spatial_mappings"]
+    assert counts["allowed"] == count or count is None
+    assert counts["allowed"] == counts["searched"] + counts["settled_by_bound"]
+    assert record.energy_pj == record.search["value"] == record.search["lower_bound"] == expected.value
+    assert record.search["proven"]
+
+
+def test_given_spatial_mapping_is_all_that_is_covered() -> None:
+    """Where the mapping file gives every side of the array, the proof is about that spatial mapping."""
+    given = replace(constraints(), spatial_mapping=(("D1", (("K", 2),)),))
+    options = SearchOptions(temporal_mapping_search_engine="exact")
+    record = map_layer(LAYER, CORE, given, options)
+    assert record.search["covers"] == "the spatial mapping of the mapping file"
+    assert record.search["spatial_mappings"] == {"allowed": 1, "searched": 1, "settled_by_bound": 0}
