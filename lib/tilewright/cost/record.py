@@ -1,6 +1,6 @@
 """The record of a mapping: every figure of it as one typed value, which artifacts, tables and figures are made of."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.artifacts.codec import LEFT_OUT, decode, encode
@@ -25,8 +25,7 @@ UNEVEN = "uneven"
 """The usual type of temporal mapping."""
 
 
-@dataclass(frozen=True)
-class LayerFacts:
+class LayerFacts(NamedTuple):
     """What a reader of a record needs to know of the layer."""
 
     name: str
@@ -50,7 +49,7 @@ class LayerFacts:
     def on_unit(self, unit: str) -> "LayerFacts":
         """The same, operations counted as what they are on the unit that the layer needs in its network."""
         counts = work_counts(unit, self.work)
-        return replace(self, mac_count=counts["mac_count"], operation_count=counts["operation_count"])
+        return self._replace(mac_count=counts["mac_count"], operation_count=counts["operation_count"])
 
     @property
     def work(self) -> int:

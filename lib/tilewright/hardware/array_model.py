@@ -5,7 +5,6 @@ it. The compiled cost model gets the numbers.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from tilewright.errors import MappingError
@@ -45,8 +44,7 @@ class ArrayModel(Protocol):
         """Why the array cannot run a spatial mapping; '' if it can."""
 
 
-@dataclass(frozen=True)
-class Digital:
+class Digital(NamedTuple):
     """Units that do an operation a cycle, each at the same energy, whatever it computes (zigzag-dse 3.9.1)."""
 
     terms: tuple[str, ...] = (MAC,)

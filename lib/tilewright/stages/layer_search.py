@@ -117,4 +117,4 @@ def _attempt(search: Rest, task: LayerTask) -> list[LayerRecord] | MappingError:
 
 
 def _nameless(record: LayerRecord) -> LayerRecord:
-    return replace(record, layer=replace(record.layer, name=""), core="")
+    return replace(record, layer=record.layer._replace(name=""), core="")

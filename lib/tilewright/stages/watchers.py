@@ -305,4 +305,4 @@ class PlotTemporalMappings(Stage):
 
 
 def _called(name: str, record: LayerRecord) -> LayerRecord:
-    return replace(record, layer=replace(record.layer, name=name), layer_names=(name,))
+    return replace(record, layer=record.layer._replace(name=name), layer_names=(name,))

@@ -157,7 +157,7 @@ def _named(record: LayerRecord, task: LayerTask, item: NetworkProblem, search: R
     node = next(node for node in item.workload.layers_in_order if node.layer and node.layer.name == names[0])
     named = replace(
         record,
-        layer=replace(record.layer.on_unit(node.unit), name=names[0]),
+        layer=record.layer.on_unit(node.unit)._replace(name=names[0]),
         layer_names=tuple(names),
         core=core.name,
         area_mm2=core_area(core).mm2,

@@ -6,7 +6,6 @@ operands. For reading there is the richer `report.loop_nest`.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -94,7 +93,7 @@ def check_descriptions(records: Sequence[LayerRecord], core: Core, layers: Mappi
     sizes = {memory.name: memory.size_bits for memory in core.memories}
     for placed in layers_in_order(records):
         layer = layers.get(placed.name)
-        if layer is None or replace(LayerFacts.of(layer), name=placed.record.layer.name) != placed.record.layer:
+        if layer is None or LayerFacts.of(layer)._replace(name=placed.record.layer.name) != placed.record.layer:
             problems.append(Problem("this layer of the run is not in the workload given", path=placed.name))
         # With data locality a layer has fewer memories, and less room in them.
         if any(memory.size_bits > sizes.get(name, 0) for name, memory in placed.record.memories.items()):
