@@ -46,6 +46,8 @@ _HOMES = {
     "tilewright.cli.pareto": ("pareto",),
     "tilewright.cli.draw": ("draw",),
     "tilewright.cli.explore": ("explore",),
+    "tilewright.cli.front": ("front",),
+    "tilewright.cli.certify": ("certify",),
     "tilewright.cli.vary": ("vary",),
     "tilewright.cli.export": ("export",),
     "tilewright.cli.list_options": ("options",),

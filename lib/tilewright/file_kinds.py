@@ -20,13 +20,13 @@ _FORMS = {
     HARDWARE: "a table with `memories` and `operational_array`, or with `cores`",
     WORKLOAD: "a list of layers, each with `equation`, `loop_dims` and `loop_sizes`",
     MAPPING: "a list of entries, each with a `name`, one of them `default`",
-    CONFIG: "a table with `runs`, `sweeps` or `spaces`",
+    CONFIG: "a table with `runs`, `sweeps`, `spaces` or `fronts`",
     PIPELINE: "stages, or edits of the default pipeline",
     SPACE: "a table with `accelerator`, `networks` and `axes` or `designs`",
 }
 _IS_LIST = {HARDWARE: False, WORKLOAD: True, MAPPING: True, CONFIG: False, SPACE: False}
 TABLE_KEYS = {
-    CONFIG: ("runs", "sweeps", "spaces"),
+    CONFIG: ("runs", "sweeps", "spaces", "fronts"),
     SPACE: ("accelerator", "axes", "designs", "objectives", "shard_designs"),
     HARDWARE: (
         "memories",

@@ -13,6 +13,8 @@ NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9_.+-]*"
 """Names of runs, files and designs: they become folders of results. The rules constrain their wildcards with it."""
 SPACE = "space"
 """The folder of explorations."""
+FRONT = "front"
+"""The folder of complete fronts."""
 ACCELERATOR, CORE, WORKLOAD, COVERAGE, MAPPING = (
     *("accelerator.json", "core/{core}.json", "workload.json", "coverage.json", "mapping.json"),
 )
@@ -95,6 +97,13 @@ STEPS = {
         f"{SPACE}/{{space}}",
         ("space.csv", "space.parquet", "front.csv", "front.parquet", "explore.html"),
         ("shards/{shard}.parquet",),
+    ),
+    "bounds": Step("front", f"{FRONT}/{{space}}", ("bounds/{part}.parquet",)),
+    "front": Step(
+        "front",
+        f"{FRONT}/{{space}}",
+        ("certificate.parquet", "front.csv", "front.parquet", "front.html"),
+        ("bounds/{part}.parquet",),
     ),
     "draw": Step("draw", "hardware/{hardware}", ("hierarchy.svg", "system.svg"), (ACCELERATOR,)),
     "pareto": Step("pareto", ".", ("pareto.csv", "pareto/{workload}.svg")),

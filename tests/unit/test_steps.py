@@ -62,7 +62,12 @@ def test_the_page_of_artifacts_names_every_file() -> None:
     page = (PROJECT / "docs" / "artifacts.md").read_text()
     for step in STEPS.values():
         for path in step.writes:
-            place = path.replace("{core}", "<core>").replace("{workload}", "<workload>").replace("{shard}", "<shard>")
+            place = (
+                path.replace("{core}", "<core>")
+                .replace("{workload}", "<workload>")
+                .replace("{shard}", "<shard>")
+                .replace("{part}", "<part>")
+            )
             assert place in page or path.startswith("report/"), path
 
 

@@ -100,3 +100,23 @@ def test_spaces_of_several_cores_have_jobs_too(tmp_path: Path) -> None:
     assert project.would_run() == []
     core.write_text(core.read_text().replace("unit_energy: ", "unit_energy: 1"))
     assert [job.split()[0] for job in project.would_run()] == ["answer", "explore", "explore"]
+
+
+def test_complete_fronts_are_made_by_the_workflow_too(explored: Project, tmp_path: Path) -> None:
+    """A job for the bounds and one for the fronts; the same bytes as by hand, and nothing twice."""
+    import tilewright
+
+    (explored.root / "config" / "config.yaml").write_text("fronts: [lanes]\n")
+    write(explored, "2, 4, 8")
+    jobs = explored.would_run()
+    assert sum(job.startswith("bounds") for job in jobs) == 1
+    assert sum(job.startswith("front") for job in jobs) == 1
+    explored.run()
+    assert explored.would_run() == []
+    folder = explored.root / "results" / "front" / "lanes"
+    tilewright.front(explored.root / "config" / "space" / "lanes.yaml", tmp_path / "by_hand")
+    for name in ("certificate.parquet", "front.csv", "front.html"):
+        assert (folder / name).read_bytes() == (tmp_path / "by_hand" / name).read_bytes(), name
+    assert not tilewright.certify(tmp_path / "by_hand", everything=True)["problems"]
+    write(explored, "2, 4, 8", 1000)
+    assert [job.split()[0] for job in explored.would_run()] == ["front"]

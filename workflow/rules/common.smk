@@ -98,6 +98,7 @@ ARTIFACTS = sorted(
 )
 CODE = code_digests(LIBRARY / "tilewright")
 SPACES = {name: ExploredSpace(file) for name, file in PLAN.spaces.items()}
+FRONTS = {name: ExploredSpace(file) for name, file in PLAN.fronts.items()}
 
 
 wildcard_constraints:
@@ -184,4 +185,12 @@ def shard_files(wildcards):
     return [
         f"{RESULTS}/space/{wildcards.space}/shards/{file}"
         for file in SPACES[wildcards.space].shards
+    ]
+
+
+def part_files(wildcards):
+    """Input function: the bounds of a space of which the complete fronts are sought."""
+    return [
+        f"{RESULTS}/front/{wildcards.space}/bounds/{file}"
+        for file in FRONTS[wildcards.space].parts
     ]

@@ -200,6 +200,14 @@ CODE_OF: dict[str, StepCode] = {
             "tilewright.cli.shown_design",
         ),
     ),
+    "bounds": StepCode(("tilewright.exploration.bounds", *modules_of(SINGLE)), without=_PRINTED),
+    "front": StepCode(
+        ("tilewright.cli.front",),
+        without=(
+            *("tilewright.exploration.bounds", "tilewright.exploration.shard", "tilewright.stages.*"),
+            *("tilewright.cli.map", "tilewright.cli.check", "tilewright.cli.report"),
+        ),
+    ),
     "draw": StepCode(("tilewright.cli.draw",), without=(_MULTI_REPORT,)),
     "pareto": StepCode(("tilewright.cli.pareto",), without=(_MULTI_REPORT,)),
     "summarize": StepCode(("tilewright.cli.summarize",), without=("tilewright.cli.config",)),

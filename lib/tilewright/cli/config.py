@@ -36,10 +36,10 @@ from tilewright.search.options import CoreSearchOptions
 from tilewright.steps import MULTI, NAME_PATTERN, SINGLE
 from tilewright.yamlfile import YamlDocument, load_yaml
 
-SPACES = "spaces"
-"""The key that names design spaces."""
+SPACES, FRONTS = "spaces", "fronts"
+"""The keys that name design spaces: to explore, and to find the complete fronts of."""
 RUN_KEYS = ("flow", *DESCRIPTIONS, *KEYS, "pipeline")
-TOP_KEYS = ("runs", "sweeps", SPACES, KEY, *NETWORK_KEYS, *KEYS, "pipeline")
+TOP_KEYS = ("runs", "sweeps", SPACES, FRONTS, KEY, *NETWORK_KEYS, *KEYS, "pipeline")
 _VALUES_THAT_ARE_LISTS = ("pipeline", *(key for key, parameter in KEYS.items() if parameter.takes_list))
 
 
@@ -79,13 +79,13 @@ class _Reader:
                     self._note("two runs have this name", path, value=repr(found.name))
                 elif found:
                     runs[found.name] = found
-        spaces = self._spaces(config.get(SPACES))
-        if not runs and not spaces and not self.problems:
-            self._note("no runs: give at least one entry under runs, sweeps or spaces", ())
+        spaces, fronts = self._spaces(config, SPACES), self._spaces(config, FRONTS)
+        if not (runs or spaces or fronts) and not self.problems:
+            self._note("no runs: give at least one entry under runs, sweeps, spaces or fronts", ())
         arguments = network_arguments(config, tuple(self.files["workload"]), self._note)
         files = [document.file for document in self.documents]
         results = results_folder(files, config.get(KEY), self._note)
-        return Plan(tuple(runs.values()), self.files, arguments, results, logs_folder(results), spaces)
+        return Plan(tuple(runs.values()), self.files, arguments, results, logs_folder(results), spaces, fronts)
 
     def _entries(self, config: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], str, dict[str, Any]]]:
         for section in ("runs", "sweeps"):
@@ -107,12 +107,13 @@ class _Reader:
                     found = expand_sweep(expand_choices(known, globs))
                 yield from ((path, run_name, combination) for run_name, combination in found)
 
-    def _spaces(self, given: Any) -> dict[str, str]:
-        """Name -> file of the design spaces."""
+    def _spaces(self, config: dict[str, Any], key: str) -> dict[str, str]:
+        """Name -> file of the design spaces that a key names."""
+        given = config.get(key)
         if given is None:
             return {}
         if not isinstance(given, list) or not all(isinstance(value, str) and value for value in given):
-            self._note("must be a list of names or paths", (SPACES,), value=repr(given)[:40])
+            self._note("must be a list of names or paths", (key,), value=repr(given)[:40])
             return {}
         found: dict[str, str] = {}
         for value in given:
@@ -121,20 +122,24 @@ class _Reader:
             if not file.is_file():
                 place, known = known_files(SPACE, value)
                 near = nearest_name(value, known)
-                self._note(f"no such {SPACE} file in {place}", (SPACES,), value=repr(value), nearest=near)
+                self._note(f"no such {SPACE} file in {place}", (key,), value=repr(value), nearest=near)
             elif not re.fullmatch(NAME_PATTERN, name):
-                self._note("not a name for a file", (SPACES,), value=repr(name), allowed="letters, digits, _ . + -")
+                self._note("not a name for a file", (key,), value=repr(name), allowed="letters, digits, _ . + -")
             elif found.setdefault(name, str(file)) != str(file):
-                self._note(f"two files of the same name, {found[name]} and {file}: rename one", (SPACES,))
+                self._note(f"two files of the same name, {found[name]} and {file}: rename one", (key,))
             else:
-                self._check_space(file)
+                self._check_space(file, key)
         return found
 
-    def _check_space(self, file: Path) -> None:
-        from tilewright.exploration.space_reader import read_space  # for configurations that have spaces alone
+    def _check_space(self, file: Path, key: str) -> None:
+        # For configurations that have spaces alone.
+        from tilewright.exploration.bounds_plan import check_space
+        from tilewright.exploration.space_reader import read_space
 
         try:
-            read_space(file)
+            space = read_space(file)
+            if key == FRONTS:
+                check_space(space)
         except InputError as error:
             self.problems += [problem for problem in error.problems if problem not in self.problems]
 

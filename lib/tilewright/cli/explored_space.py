@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tilewright.exploration.bounds_plan import Part, PartDigests
     from tilewright.exploration.shard_plan import Shard, ShardDigests
     from tilewright.exploration.space import Space
 
 
 class ExploredSpace:
-    """The files that a space is made of, and its shards; the file is read when it is first asked for."""
+    """The files that a space is made of, and its shards or parts; the file is read when it is first asked for."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -29,15 +30,32 @@ class ExploredSpace:
 
         return {shard.file_name: shard for shard in shards_of(self.space)}
 
+    @cached_property
+    def parts(self) -> "dict[str, Part]":
+        """Name of its file -> part of the bounds."""
+        from tilewright.exploration.bounds_plan import parts_of
+
+        return {part.file_name: part for part in parts_of(self.space)}
+
     @property
     def files(self) -> list[str]:
-        """Files that all shards are made of. What the space itself says of its designs is in their digests."""
+        """Files that all shards and parts are made of; what the space says of its designs is in their digests."""
         mapping = [] if self.space.mapping is None else [self.space.mapping]
         return [str(path) for path in (*(network.file for network in self.space.networks), *mapping)]
 
     def digest(self, name: str) -> str:
         """Of what the shard with this name, without suffix, is made."""
         return self._digests.of(self.shards[f"{name}.parquet"])
+
+    def part_digest(self, name: str) -> str:
+        """Of what the part of the bounds with this name, without suffix, is made."""
+        return self._part_digests.of(self.parts[f"{name}.parquet"])
+
+    @cached_property
+    def _part_digests(self) -> "PartDigests":
+        from tilewright.exploration.bounds_plan import PartDigests
+
+        return PartDigests(self.space)
 
     @cached_property
     def _digests(self) -> "ShardDigests":

@@ -32,6 +32,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "pareto": ("tilewright.cli.pareto", "Runs that no other beats in energy, latency and area."),
     "draw": ("tilewright.cli.draw", "Figure of the memory hierarchy of a core."),
     "explore": ("tilewright.cli.explore", "What all designs of a space cost, and which no other beats."),
+    "front": ("tilewright.cli.front", "The complete Pareto fronts of a space, with a certificate."),
+    "certify": ("tilewright.cli.certify", "Check a certificate of complete fronts again."),
     "vary": ("tilewright.cli.vary", "Hardware files that differ from one in named ways."),
     "store": ("tilewright.cli.store", "Look after stored results and artifacts."),
     "conformance": ("tilewright.comparison.conformance", "Compare with numbers of the reference tool."),

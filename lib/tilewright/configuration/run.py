@@ -102,7 +102,9 @@ class Plan:
     logs: Path
     """Folder of the logs of the jobs."""
     spaces: Mapping[str, str] = field(default_factory=dict)
-    """Name of a design space -> its file."""
+    """Name of a design space to explore -> its file."""
+    fronts: Mapping[str, str] = field(default_factory=dict)
+    """Name of a design space of which the complete fronts are sought -> its file."""
 
     @property
     def runs(self) -> tuple[Run, ...]:

@@ -41,11 +41,12 @@ def config_schema() -> dict[str, Any]:
     )
     network = {key: {"type": ["object", "null"], "description": words} for key, words in _NETWORK.items()}
     spaces = {
-        "spaces": {
+        key: {
             "type": ["array", "null"],
             "items": {"type": "string"},
-            "description": "Design spaces to explore: paths, or names in config/space/.",
+            "description": f"{words}: paths, or names in config/space/.",
         }
+        for key, words in _SPACES.items()
     }
     results = {"results_dir": {"type": "string", "description": "Folder of the results, relative to the project."}}
     return {
@@ -58,6 +59,11 @@ def config_schema() -> dict[str, Any]:
     }
 
 
+_SPACES = {
+    "spaces": "Design spaces to explore",
+    "fronts": "Design spaces of which the complete Pareto fronts are sought",
+}
+"""What is said of design spaces."""
 _NETWORK = {
     "dims": "Workload -> dimension of its ONNX file -> size.",
     "input_shapes": "Workload -> input of its ONNX file -> list of sizes.",

@@ -29,21 +29,19 @@ from tilewright.hardware.core import FH, FL, TH, TL
 
 
 @kernel
-def word_accesses(problem, ws, o, m, x):
-    """Accesses of full-width words on one link; transfers are rounded up per period to the smallest accessible part.
+def parts_of_transfer(problem, ws, o, m, x):
+    """Smallest accessible parts that one transfer of a link moves, rounded up to whole ones; 0 where nothing moves.
 
     With whole tiles, periods in which fewer lanes work move fewer parts: these are interpolated between the least and
-    the most elements at a time, which is exact for one dimension that lanes do not divide. The last word is a whole
-    one.
+    the most elements at a time, which is exact for one dimension that lanes do not divide.
     """
     bits = ws.amount[0, o, m, x] * ws.precision[0, o, m, x]
     if bits == 0:
-        return 0
+        return 0.0
     narrow = problem.bandwidth_min_bits[o, m, x]
-    wide = problem.bandwidth_max_bits[o, m, x]
     parts = float(math.ceil(bits / narrow))
     if not problem.switches[WHOLE_TILES]:
-        return np.int64(parts * (narrow / wide) * ws.count[0, o, m, x] * problem.units[o, m + 1])
+        return parts
     held = x == FH or x == TH
     low = ws.held_tile[LOW, o, m + 1] if held else ws.wide_tile[LOW, o, m]
     mean = ws.held_tile[MEAN, o, m + 1] if held else ws.wide_tile[MEAN, o, m]
@@ -51,7 +49,25 @@ def word_accesses(problem, ws, o, m, x):
     if whole > low:
         least = float(math.ceil(rounded_up(low * ws.precision[0, o, m, x]) / narrow))
         parts = least + (parts - least) * (mean - low) / (whole - low)
-    return np.int64(rounded_up(parts * (narrow / wide) * ws.count[0, o, m, x] * problem.units[o, m + 1]))
+    return parts
+
+
+@kernel
+def words_of_parts(problem, ws, o, m, x, parts, wide):
+    """Accesses of words of `wide` bits on one link, of which a transfer moves some parts; with whole tiles the last
+    word is a whole one.
+    """
+    if parts == 0:
+        return 0
+    words = parts * (problem.bandwidth_min_bits[o, m, x] / wide) * ws.count[0, o, m, x] * problem.units[o, m + 1]
+    return np.int64(rounded_up(words) if problem.switches[WHOLE_TILES] else words)
+
+
+@kernel
+def word_accesses(problem, ws, o, m, x):
+    """Accesses of full-width words on one link."""
+    parts = parts_of_transfer(problem, ws, o, m, x)
+    return words_of_parts(problem, ws, o, m, x, parts, problem.bandwidth_max_bits[o, m, x])
 
 
 @kernel

@@ -72,7 +72,7 @@ class Answer:
     causes: tuple[Cause, ...]
     """By status, the most frequent first."""
     design_count: int
-    """With those that are excluded before the evaluation, and those that are not evaluated yet."""
+    """With those that are excluded before the evaluation, not evaluated yet, or settled by a certificate."""
 
     @property
     def overall(self) -> Front:
@@ -102,7 +102,7 @@ def answer_of(exploration: Exploration) -> Answer:
         fronts(even),
         tuple(_counts(name, table[table["network"] == name]) for name in even.networks),
         tuple(_causes(even)),
-        evaluated + sum(even.excluded.values()) + even.missing,
+        evaluated + sum(even.excluded.values()) + even.missing + even.settled,
     )
 
 

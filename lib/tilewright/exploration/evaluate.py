@@ -64,10 +64,10 @@ class NetworkEvaluator:
         stages = Pipeline.build(None, options).search().stages
         place = next(i for i, stage in enumerate(stages) if stage.gives is LayerProblem)
         self._before = tuple(stage for stage in stages[:place] if isinstance(stage, Change))
-        self._after, self._search = _split(stages[place + 1 :])
+        self._after, self.search = _split(stages[place + 1 :])
         self._placed = lru_cache(_REMEMBERED_CORES)(self._places)
         self._searched = lru_cache(_REMEMBERED_LAYERS)(self._search_layer)
-        self._costs = LayerCosts(self._search)
+        self._costs = LayerCosts(self.search)
 
     def cost(self, hardware: dict[str, Any], accelerator: Accelerator) -> DesignCost:
         """The costs on one design, which has been read from `hardware`."""
@@ -96,6 +96,18 @@ class NetworkEvaluator:
             for place, node in enumerate(problem.workload.layers_in_order)
             if node.layer is not None
         )
+
+    def layer_problems(self, accelerator: Accelerator) -> list[LayerProblem]:
+        """Its layers in execution order, each on the core as it sees it; equal ones have the same name.
+
+        Raises InputError where the design is no accelerator for the network, MappingError where a layer has no core.
+        """
+        core = single_core(accelerator)
+        found = []
+        for place in self._placed(replace(accelerator, cores=(_without_costs(core),))):
+            _, layer, given = self._kinds[place.layer]
+            found.append(replace(self._own(LayerProblem(layer, core, given), place.reach), memory_reach=None))
+        return found
 
     @cached_property
     def _kinds(self) -> dict[str, tuple[int, Layer, constraints.MappingConstraints]]:
@@ -153,7 +165,7 @@ class NetworkEvaluator:
     def _search_layer(self, kind: int, core: Core) -> LayerCost:
         """What the stages of the search find for a kind of layer. Raises MappingError if nothing fits."""
         layer, given = next((layer, given) for number, layer, given in self._kinds.values() if number == kind)
-        found = evaluations_of(Rest(self._search, Control()), LayerProblem(layer, core, given))
+        found = evaluations_of(Rest(self.search, Control()), LayerProblem(layer, core, given))
         best = next((one.costs for one in found if one.costs is not None and one.costs.fits.any()), None)
         if best is None:
             raise NothingFitsError(layer.name, core.name, why_not(found))

@@ -2,17 +2,10 @@
 is drawn from all there are.
 """
 
-import collections
-import contextlib
-import multiprocessing
-import os
-import signal
-import threading
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas
 
@@ -24,15 +17,15 @@ from tilewright.exploration.shard import (
     ShardContent,
     ShardMaker,
     content_of,
-    digest_in,
     joined,
     read_shards,
     write_shard,
 )
-from tilewright.exploration.shard_plan import Shard, ShardDigests, shards_of
+from tilewright.exploration.shard_plan import SCHEMA, Shard, ShardDigests, shards_of
 from tilewright.exploration.sharing import Sharing
 from tilewright.exploration.space import Space
-from tilewright.exploration.space_reader import read_space
+from tilewright.exploration.stamped_tables import digest_in
+from tilewright.exploration.workers import SpaceSource, working
 from tilewright.search.progress import Advance
 from tilewright.search.store import Store
 
@@ -40,7 +33,6 @@ SHARDS = "shards"
 """Folder of the shards, in that of an exploration."""
 BLOCK_DESIGNS = 20
 """Designs that a process evaluates between two reports."""
-SpaceSource = str | Path | dict[str, Any]
 Found = list[tuple[list[Row], str]]
 Counted = tuple[Found, Sharing]
 """Designs, and what they had in common with others."""
@@ -61,7 +53,9 @@ def shard_states(space: Space, digests: ShardDigests, folder: Path, only: int | 
     """Which shards there are, of all or of `only` one."""
     shards = [shard for shard in shards_of(space) if only in (None, shard.number)]
     wanted = {shard.number: digests.of(shard) for shard in shards}
-    is_fresh = {shard.number: digest_in(folder / SHARDS / shard.file_name) == wanted[shard.number] for shard in shards}
+    is_fresh = {
+        shard.number: digest_in(folder / SHARDS / shard.file_name, SCHEMA) == wanted[shard.number] for shard in shards
+    }
     return ShardStates(
         tuple(shard for shard in shards if is_fresh[shard.number]),
         tuple(shard for shard in shards if not is_fresh[shard.number]),
@@ -87,8 +81,8 @@ def make_shards(
         for shard in shards
         for first in range(shard.first, shard.end, BLOCK_DESIGNS)
     ]
-    with _evaluating(source, space, blocks, jobs, sharing.store) as results:
-        found = iter(results)
+    with working(source, space, partial(_counted_designs, store=sharing.store), len(blocks), jobs) as work:
+        found = work(blocks)
         for shard in shards:
             designs: Found = []
             while len(designs) < shard.end - shard.first:
@@ -170,62 +164,14 @@ def _unmet(space: Space, table: pandas.DataFrame) -> Iterator[str]:
         yield space.unmet({name: row[name] for name in names}, results)
 
 
-# evaluating in several processes --------------------------------------------------------------------------------------
+def _counted_designs(space: Space, store: Store | None) -> Callable[[range], Counted]:
+    """What evaluates blocks of designs in one process."""
+    maker = ShardMaker(space, Sharing(store))
 
-_maker: ShardMaker | None = None
-"""Of a worker process."""
+    def work(block: range) -> Counted:
+        before = maker.sharing.counts()
+        found, counts = list(maker.rows(block)), Sharing()
+        counts.add(maker.sharing, before)
+        return found, counts
 
-
-@contextlib.contextmanager
-def _evaluating(
-    source: SpaceSource, space: Space, blocks: Sequence[range], jobs: int, store: Store | None
-) -> Iterator[Iterator[Counted]]:
-    """The results of blocks of designs in their order, from this process or from `jobs` others."""
-    if min(jobs, len(blocks)) <= 1:
-        maker = ShardMaker(space, Sharing(store))
-        yield (_counted(maker, block) for block in blocks)
-        return
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(jobs, len(blocks)), context, _start_worker, (source, store))
-    try:
-        yield _in_order(pool, blocks, 2 * jobs)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _in_order(pool: ProcessPoolExecutor, blocks: Sequence[range], ahead: int) -> Iterator[Counted]:
-    """The results; only so many blocks ahead are asked for that an interruption ends soon."""
-    waiting: collections.deque[Future[Counted]] = collections.deque()
-    for block in blocks:
-        waiting.append(pool.submit(_evaluate, block))
-        if len(waiting) > ahead:
-            yield waiting.popleft().result()
-    for future in waiting:
-        yield future.result()
-
-
-def _start_worker(source: SpaceSource, store: Store | None) -> None:
-    global _maker
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when to end
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    _maker = ShardMaker(read_space(source), Sharing(store))
-
-
-def _end_with_parent() -> None:
-    """End when the parent does, however it ends: killed, it cannot say so."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _evaluate(block: range) -> Counted:
-    assert _maker is not None
-    return _counted(_maker, block)
-
-
-def _counted(maker: ShardMaker, block: range) -> Counted:
-    before = maker.sharing.counts()
-    found, counts = list(maker.rows(block)), Sharing()
-    counts.add(maker.sharing, before)
-    return found, counts
+    return work

@@ -74,6 +74,8 @@ class Exploration:
     """Designs that a constraint excludes before anything is evaluated, which have no rows, by constraint."""
     missing: int = 0
     """Designs that are not evaluated yet, or not as the space says now, and have no rows."""
+    settled: int = 0
+    """Designs that are on no front, as a certificate tells, and have no rows."""
 
     @property
     def value_names(self) -> tuple[str, ...]:

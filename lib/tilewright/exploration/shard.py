@@ -2,8 +2,6 @@
 it was made of (shard_plan.py).
 """
 
-import io
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,11 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas
-import pyarrow
-import pyarrow.parquet
 
-from tilewright.artifacts.canonical import canonical_text
-from tilewright.artifacts.files import write_atomically
 from tilewright.errors import InputError, Problem
 from tilewright.exploration.design_cost import DesignCost, DesignEvaluator, reason_of
 from tilewright.exploration.results import INVALID
@@ -23,12 +17,12 @@ from tilewright.exploration.shard_plan import SCHEMA
 from tilewright.exploration.sharing import Sharing
 from tilewright.exploration.space import Design, Network, Space
 from tilewright.exploration.space_options import SystemOptions
+from tilewright.exploration.stamped_tables import read_stamped, write_stamped
 from tilewright.hardware.core import Accelerator
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.sources import parse_workload
 
-_METADATA = b"tilewright"
 Row = dict[str, Any]
 
 
@@ -51,7 +45,7 @@ class ShardMaker:
         self._texts = {axis.name for axis in space.axes if any(isinstance(value, str) for value in axis.values)}
 
     @cached_property
-    def _evaluators(self) -> dict[str, DesignEvaluator]:
+    def evaluators(self) -> dict[str, DesignEvaluator]:
         """Network -> what evaluates it. Raises InputError with everything that is wrong with networks or mapping."""
         problems: list[Problem] = []
         found: dict[str, DesignEvaluator] = {}
@@ -93,7 +87,7 @@ class ShardMaker:
                 accelerator = self._accelerator(design.hardware)
             except InputError as error:
                 reason = reason_of(error)
-        for name, evaluator in self._evaluators.items():
+        for name, evaluator in self.evaluators.items():
             if accelerator is None:
                 yield name, DesignCost(INVALID, reason)
             else:
@@ -137,33 +131,14 @@ def content_of(space: Space, found: Iterable[tuple[list[Row], str]]) -> ShardCon
 
 def write_shard(path: Path, content: ShardContent, digest: str, made_of: Mapping[str, Any]) -> None:
     """Write a shard; equal content gives equal bytes."""
-    table = pyarrow.Table.from_pandas(content.table, preserve_index=False)
     said = {"schema": SCHEMA, "digest": digest, "excluded": dict(content.excluded), "provenance": dict(made_of)}
-    metadata = {**(table.schema.metadata or {}), _METADATA: canonical_text(said).encode()}
-    buffer = io.BytesIO()
-    pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), buffer, compression="zstd")
-    write_atomically(path, buffer.getvalue())
-
-
-def digest_in(path: Path) -> str:
-    """The digest that a file of a shard says; '' for what is no shard, or damaged."""
-    try:
-        return str(_said(pyarrow.parquet.read_schema(path))["digest"])
-    except (OSError, ValueError, KeyError):
-        return ""
+    write_stamped(path, content.table, said)
 
 
 def read_shards(paths: Sequence[Path]) -> list[ShardContent]:
     """The shards in files. Raises InputError for a file that is damaged."""
-    contents = []
-    for path in paths:
-        try:
-            table = pyarrow.parquet.read_table(path)
-            said = _said(table.schema)
-        except (OSError, ValueError, KeyError) as error:
-            raise InputError(f"{path}: not a shard of a space, or damaged: {error}") from None
-        contents.append(ShardContent(table.to_pandas(), said["excluded"]))
-    return contents
+    found = (read_stamped(path, SCHEMA) for path in paths)
+    return [ShardContent(table, said["excluded"]) for table, said in found]
 
 
 def joined(space: Space, contents: Sequence[ShardContent]) -> ShardContent:
@@ -178,11 +153,3 @@ def joined(space: Space, contents: Sequence[ShardContent]) -> ShardContent:
     if not filled:
         return ShardContent(content_of(space, []).table, excluded)
     return ShardContent(pandas.concat(filled, ignore_index=True).reindex(columns=columns), excluded)
-
-
-def _said(schema: pyarrow.Schema) -> dict[str, Any]:
-    said = json.loads((schema.metadata or {})[_METADATA])
-    if said["schema"] != SCHEMA:
-        raise ValueError("another kind of file")
-    result: dict[str, Any] = said
-    return result

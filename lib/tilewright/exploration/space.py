@@ -56,6 +56,17 @@ class Design:
 
 
 @dataclass(frozen=True)
+class Outline:
+    """What a design sets in the base, without the hardware file that this makes."""
+
+    settings: tuple[tuple[KeyPath, Any], ...]
+    """Of axes, then of laws; () where `problem` says that there is no hardware file."""
+    excluded_by: str = ""
+    problem: str = ""
+    """Both as in a design."""
+
+
+@dataclass(frozen=True)
 class Axis:
     """What is varied."""
 
@@ -139,15 +150,18 @@ class Space:
 
     def design(self, index: int) -> Design:
         """The design at an index, which depends on nothing else. Raises IndexError."""
-        positions = self._positions(index)
+        positions = self.positions(index)
         values = self._axis_values(positions)
-        found = [(law, self._outcome(law.formula, positions)) for law in self.laws]
-        values |= {law.key: outcome.value for law, outcome in found if law.path is None and not outcome.problem}
-        problem = next((f"{law.key}: {outcome.problem}" for law, outcome in found if outcome.problem), "")
-        if problem:
-            return Design(index, values, {}, problem=problem)
-        excluded_by, problem = self._exclusion(positions)
-        return Design(index, values, {} if problem else self._hardware(positions, found), excluded_by, problem)
+        for law in self.laws:
+            if law.path is None and not (outcome := self._outcome(law.formula, positions)).problem:
+                values[law.key] = outcome.value
+        outline = self._outline(positions)
+        hardware = {} if outline.problem else with_values(self.base, outline.settings)
+        return Design(index, values, hardware, outline.excluded_by, outline.problem)
+
+    def outline(self, index: int) -> Outline:
+        """What the design at an index sets in the base. Raises IndexError."""
+        return self._outline(self.positions(index))
 
     def design_name(self, index: int) -> str:
         """What a design is called: by the sheet, or after the space and its index. Raises IndexError."""
@@ -188,7 +202,7 @@ class Space:
     def first_allowed(self) -> int | None:
         """The index of the first of those; None if there is none."""
         tried = len(self) if self.rows is not None else min(len(self), _TRIED)
-        found = next((index for index in range(tried) if self._is_allowed(self._positions(index))), None)
+        found = next((index for index in range(tried) if self._is_allowed(self.positions(index))), None)
         if found is not None or tried == len(self):
             return found
         import numpy as np
@@ -210,8 +224,8 @@ class Space:
     def _axis_of(self) -> dict[str, int]:
         return {axis.name: place for place, axis in enumerate(self.axes)}
 
-    def _positions(self, index: int) -> tuple[int, ...]:
-        """For each axis the place of the value that a design has."""
+    def positions(self, index: int) -> tuple[int, ...]:
+        """For each axis the place of the value that the design at an index has. Raises IndexError."""
         if not 0 <= index < len(self):
             raise IndexError(index)
         if self.rows is not None:
@@ -225,11 +239,17 @@ class Space:
     def _axis_values(self, positions: Sequence[int]) -> dict[str, Value]:
         return {axis.name: axis.values[position] for axis, position in zip(self.axes, positions, strict=True)}
 
-    def _hardware(self, positions: Sequence[int], laws: Sequence[tuple[Law, _Outcome]]) -> dict[str, Any]:
+    def _outline(self, positions: Sequence[int]) -> Outline:
+        found = [(law, self._outcome(law.formula, positions)) for law in self.laws]
+        problem = next((f"{law.key}: {outcome.problem}" for law, outcome in found if outcome.problem), "")
+        if problem:
+            return Outline((), problem=problem)
+        excluded_by, problem = self._exclusion(positions)
+        if problem:
+            return Outline((), problem=problem)
         settings = [axis.settings[position] for axis, position in zip(self.axes, positions, strict=True)]
-        from_laws = [(law.path, _as_written(outcome.value)) for law, outcome in laws if law.path is not None]
-        data: dict[str, Any] = with_values(self.base, itertools.chain(*settings, from_laws))
-        return data
+        from_laws = [(law.path, _as_written(outcome.value)) for law, outcome in found if law.path is not None]
+        return Outline((*itertools.chain.from_iterable(settings), *from_laws), excluded_by)
 
     def _outcome(self, formula: Formula, positions: Sequence[int]) -> _Outcome:
         """The value of a formula in a design."""

@@ -50,13 +50,19 @@ def front_table(answer: Answer) -> pandas.DataFrame:
 
 def write_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
     """Write `space` and `front` as `.csv` and `.parquet` into a folder; returns the paths."""
-    found = []
-    for stem, table in ((SPACE_STEM, space_table(answer)), (FRONT_STEM, front_table(answer))):
-        for write, suffix in ((write_csv, ".csv"), (write_parquet, ".parquet")):
-            path = folder / (stem + suffix)
-            write(table, path)
-            found.append(path)
-    return tuple(found)
+    return (*_written(space_table(answer), folder / SPACE_STEM), *write_front_tables(answer, folder))
+
+
+def write_front_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
+    """Write `front.csv` and `front.parquet` into a folder; returns the paths."""
+    return _written(front_table(answer), folder / FRONT_STEM)
+
+
+def _written(table: pandas.DataFrame, stem: Path) -> tuple[Path, ...]:
+    csv, parquet = stem.with_suffix(".csv"), stem.with_suffix(".parquet")
+    write_csv(table, csv)
+    write_parquet(table, parquet)
+    return csv, parquet
 
 
 def _with_objectives(front: Front) -> pandas.DataFrame:

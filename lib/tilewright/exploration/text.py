@@ -19,11 +19,13 @@ def answer_text(answer: Answer) -> str:
 
 def design_counts_line(answer: Answer) -> str:
     """How many designs the space has, and which of them were not evaluated, in one line."""
-    missing = answer.exploration.missing
-    evaluated = answer.design_count - answer.excluded - missing
+    missing, settled = answer.exploration.missing, answer.exploration.settled
+    evaluated = answer.design_count - answer.excluded - missing - settled
     parts = [f"{answer.excluded:,} excluded by constraints"] if answer.excluded else []
     parts += [f"{missing:,} not evaluated yet"] if missing else []
-    told = f": {', '.join([*parts, f'{evaluated:,} evaluated'])}" if parts else ""
+    parts += [f"{settled:,} on no front"] if settled else []
+    what = "on a front" if settled else "evaluated"
+    told = f": {', '.join([*parts, f'{evaluated:,} {what}'])}" if parts else ""
     return f"{answer.design_count:,} design{'s' * (answer.design_count != 1)}{told}"
 
 

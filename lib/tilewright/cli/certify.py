@@ -1,0 +1,113 @@
+"""`tilewright certify`: whether the certificate of complete fronts is true."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tilewright.artifacts.files import FilePath
+from tilewright.cli.front import CERTIFICATE, SPACE_PATH
+from tilewright.cli.options import FILE, common_options, echo_json
+from tilewright.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from tilewright.exploration.certify import Verdict
+
+SAMPLE = 100
+
+
+@click.command()
+@click.argument("folder", type=FILE)
+@click.option("--space", type=FILE, help="The file of the space, if it is not where it was.")
+@click.option("--sample", type=click.IntRange(min=0), default=SAMPLE, show_default=True, help="Designs to cost alone.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Which designs these are.")
+@click.option("--all", "everything", is_flag=True, help="Make the bounds and costs of all designs again.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
+@common_options
+def command(
+    folder: Path,
+    space: Path | None,
+    sample: int,
+    seed: int,
+    everything: bool,
+    jobs: int,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Check the certificate in FOLDER, which `tilewright front` made, and tell what was checked.
+
+    Every design of the space is counted and its area computed again; who dominates whom is compared for all; the
+    designs on the fronts, and a sample of the others, are costed again, each alone as `tilewright map` does it. With
+    --all the bounds and costs of every design are made again too. The exit code is 1 if anything is wrong.
+
+    Example: tilewright certify results/front/edge_sram
+    """
+    verdict = _verdict(folder, space, sample, seed, everything, jobs, show_progress=not as_json)
+    if as_json:
+        echo_json(_as_dict(verdict))
+    else:
+        click.echo(verdict_text(verdict))
+    if verdict.problems:
+        raise click.exceptions.Exit(1)
+
+
+def certify(
+    folder: FilePath,
+    space: FilePath | None = None,
+    sample: int = SAMPLE,
+    seed: int = 0,
+    everything: bool = False,
+    jobs: int = 1,
+) -> "dict[str, Any]":
+    """What a check of the certificate in a folder finds: what was checked, and `problems`, [] if it is true.
+
+    Raises InputError where there is none, or no space.
+    """
+    return _as_dict(_verdict(Path(folder), None if space is None else Path(space), sample, seed, everything, jobs))
+
+
+def verdict_text(verdict: "Verdict") -> str:
+    """What was checked and what is wrong, in lines."""
+    checked = [
+        f"{verdict.designs:,} designs counted, with their areas; {verdict.fronts} fronts compared",
+        f"{verdict.members:,} designs on fronts and {verdict.costed:,} others costed again, each alone",
+    ]
+    if verdict.families:
+        checked.append(f"bounds and costs of all {verdict.families:,} families made again")
+    elif not verdict.problems:
+        checked.append("bounds of the others: as the certificate says (--all makes them again)")
+    result = [f"WRONG: {problem.message}: {problem.value}".rstrip(": ") for problem in verdict.problems]
+    return "\n".join([*checked, *(result or ["the certificate is true as far as this was checked"])])
+
+
+def _as_dict(verdict: "Verdict") -> "dict[str, Any]":
+    counts = {key: getattr(verdict, key) for key in ("designs", "fronts", "members", "costed", "families")}
+    return {**counts, "problems": [f"{problem.message}: {problem.value}".rstrip(": ") for problem in verdict.problems]}
+
+
+def _verdict(
+    folder: Path,
+    space: Path | None,
+    sample: int,
+    seed: int,
+    everything: bool,
+    jobs: int,
+    show_progress: bool = False,
+) -> "Verdict":
+    from tilewright.exploration.certify import certify as check
+    from tilewright.exploration.space_reader import read_space
+    from tilewright.search.progress import search_progress
+
+    source = space or _space_of(folder)
+    read = read_space(source)
+    with search_progress(None, read.name, show_progress, unit="steps", least=1) as advance:
+        return check(source, read, folder / CERTIFICATE, sample, seed, everything, jobs, advance)
+
+
+def _space_of(folder: Path) -> Path:
+    """The file of the space that a folder says. Raises InputError where it says none."""
+    try:
+        return Path(folder / (folder / SPACE_PATH).read_text(encoding="utf-8").strip())
+    except OSError:
+        message = "does not say which space it is of: give its file"
+        raise InputError([Problem(message, str(folder / SPACE_PATH), path="--space")]) from None

@@ -1,0 +1,128 @@
+"""`tilewright front`: the complete Pareto fronts of a space, without a search for every design."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tilewright.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.cli.main import InterruptedRunError
+from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, keep_font_cache_here
+from tilewright.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    import pandas
+
+    from tilewright.exploration.answer import Answer
+    from tilewright.exploration.front_search import CompleteFront
+    from tilewright.exploration.space import Space
+
+PAGE, CERTIFICATE, SPACE_PATH = "front.html", "certificate.parquet", "space.txt"
+"""The page, the certificate, and where the file of the space is, from the folder."""
+
+
+@click.command()
+@click.argument("space", type=FILE)
+@click.option("-o", "--output", type=FILE, required=True, help="Folder for bounds, certificate, tables and the page.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes; never changes a result."
+)
+@click.option("--part", type=click.IntRange(min=0), help="Make the bounds of this part alone, as a job of a cluster.")
+@click.option("--gather", is_flag=True, help="Make no bounds, and the fronts from those that are there.")
+@common_options
+def command(space: Path, output: Path, jobs: int, part: int | None, gather: bool, verbose: bool, as_json: bool) -> None:
+    """Find the designs of the file SPACE that no other beats, all of them, and a certificate that there are no others.
+
+    The fronts are those of `tilewright explore`. Designs that differ in unit energies, areas and widths of words are
+    costed together; of those that bounds settle nothing more is computed. Bounds that are there and up to date are not
+    made again. `tilewright certify` checks the certificate.
+
+    Example: tilewright front config/space/edge_sram.yaml -o results/front/edge_sram --jobs 2
+    """
+    from tilewright.exploration.space_reader import read_space
+    from tilewright.exploration.text import answer_text
+
+    read = read_space(space)
+    found = _found(space, read, output, jobs, part, gather, show_progress=not as_json)
+    if found is None:
+        return
+    answer = _written(found, space, output)
+    if as_json:
+        rows = answer.overall.members.to_dict("records")
+        echo_json([{key: None if value != value else value for key, value in row.items()} for row in rows])
+        return
+    click.echo(answer_text(answer))
+    echo_paths([output / PAGE, output / CERTIFICATE], as_json)
+
+
+def front(
+    space: "FilePath",
+    output: FilePath,
+    jobs: int = 1,
+    part: int | None = None,
+    gather: bool = False,
+) -> "pandas.DataFrame":
+    """The designs of a space that are on its front over all networks, all of them; what `output` gets proves it.
+
+    `part` makes the bounds of that part alone, `gather` no bounds. Raises InputError with everything that is wrong with
+    the space, its networks or its mapping.
+    """
+    import pandas
+
+    from tilewright.exploration.space_reader import read_space
+    from tilewright.exploration.tables import front_table
+
+    found = _found(Path(space), read_space(Path(space)), Path(output), jobs, part, gather)
+    return pandas.DataFrame() if found is None else front_table(_written(found, Path(space), Path(output)))
+
+
+def _found(
+    source: Path, space: "Space", output: Path, jobs: int, part: int | None, gather: bool, show_progress: bool = False
+) -> "CompleteFront | None":
+    from tilewright.exploration import front_search
+    from tilewright.exploration.bounds_plan import check_space, parts_of
+
+    check_space(space)
+    parts = parts_of(space)
+    problems = []
+    if part is not None and gather:
+        problems.append(Problem("either makes bounds or goes by those that are there", path="--part, --gather"))
+    if part is not None and part >= len(parts):
+        problems.append(Problem("no such part", path="--part", value=str(part), allowed=f"0 to {len(parts) - 1}"))
+    if problems:
+        raise InputError(problems)
+    try:
+        if not gather:
+            families = parts[-1].end if part is None else parts[part].end - parts[part].first
+            with _progress(f"{space.name}: bounds", families, "families", show_progress) as advance:
+                front_search.make_parts(source, space, output, jobs, advance, part)
+        if part is not None:
+            return None
+        with _progress(f"{space.name}: costs", None, "designs", show_progress) as advance:
+            return front_search.front_of_folder(source, space, output, output / CERTIFICATE, jobs, advance)
+    except KeyboardInterrupt as error:
+        raise InterruptedRunError(f"bounds and costs that are finished are kept in {output}") from error
+
+
+def _progress(title: str, total: int | None, unit: str, shown: bool) -> Any:
+    from tilewright.search.progress import search_progress
+
+    return search_progress(total, title, shown, unit=unit, least=1)
+
+
+def _written(found: "CompleteFront", source: Path, output: Path) -> "Answer":
+    """The answer, which is written into the folder too."""
+    from tilewright.exploration.answer import answer_of
+    from tilewright.exploration.figures import write_figures
+    from tilewright.exploration.page import write_page
+    from tilewright.exploration.tables import write_front_tables
+
+    make_folder(output)
+    keep_font_cache_here()
+    answer = answer_of(found.exploration)
+    write_front_tables(answer, output)
+    write_figures(answer, output)
+    write_page(answer, output / PAGE)
+    write_atomically(output / SPACE_PATH, f"{os.path.relpath(source.resolve(), output.resolve())}\n")
+    return answer

@@ -1,0 +1,89 @@
+"""The parts in which the bounds of a space are made, and of what each is made: without loading what makes them."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tilewright.artifacts.canonical import canonical_text
+from tilewright.artifacts.digests import DIGEST_BYTES, input_digest
+from tilewright.artifacts.envelope import provenance
+from tilewright.errors import InputError, Problem
+from tilewright.exploration.families import Families
+from tilewright.exploration.space import Space
+from tilewright.exploration.space_options import stated_options
+
+SCHEMA = "tilewright/space-bounds"
+MOST_PARTS = 200
+LEAST_FAMILIES = 20
+"""Of a part: some seconds for a network of fifty layers."""
+STEP = "bounds"
+ENGINE = "loma"
+"""The search for which one costing of all orders says what every design of a family costs."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some families of a space that follow one another."""
+
+    number: int
+    first: int
+    end: int
+
+    @property
+    def file_name(self) -> str:
+        """Its file in the folder of bounds."""
+        return f"{self.number:05}.parquet"
+
+
+def parts_of(space: Space) -> tuple[Part, ...]:
+    """The parts of a space, in the order of its families."""
+    count = len(Families(space))
+    size = max(LEAST_FAMILIES, -(-count // MOST_PARTS))
+    return tuple(Part(n, first, min(first + size, count)) for n, first in enumerate(range(0, count, size)))
+
+
+def check_space(space: Space) -> None:
+    """Raises InputError where there are no bounds for the designs of a space."""
+    if space.is_of_systems:
+        message = "complete fronts need bounds, which there are for designs of one core"
+        raise InputError([Problem(message, space.file, path="accelerator")])
+    engine = space.options.temporal_mapping_search_engine
+    if engine != ENGINE:
+        path = "options.temporal_mapping_search_engine"
+        message = "complete fronts need bounds, which there are for one search"
+        raise InputError([Problem(message, space.file, path=path, value=engine, allowed=ENGINE)])
+
+
+class PartDigests:
+    """Digests of parts: of the whole space, which is read once, and of the families of the part."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+
+    @cached_property
+    def made_of(self) -> dict[str, Any]:
+        """Provenance of every part: code, networks, mapping, options."""
+        space = self.space
+        inputs = {f"network {network.name}": input_digest(network.file) for network in space.networks}
+        if space.mapping is not None:
+            inputs["mapping"] = input_digest(space.mapping)
+        return provenance(STEP, inputs, stated_options(space.options))
+
+    @cached_property
+    def said(self) -> str:
+        """The digest of everything that the space says of its designs."""
+        space = self.space
+        axes = [[axis.name, axis.values, axis.settings] for axis in space.axes]
+        laws = [[law.key, law.formula.expression.text] for law in space.laws]
+        constraints = [constraint.expression.text for constraint in space.constraints_before]
+        names = [network.name for network in space.networks]
+        content = [SCHEMA, self.made_of, space.name, space.base, axes, laws, constraints, names]
+        text = json.dumps([*content, space.rows, space.row_names], default=str)
+        return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).hexdigest()
+
+    def of(self, part: Part) -> str:
+        """The digest of all that goes into a part."""
+        text = canonical_text([self.said, part.first, part.end])
+        return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).hexdigest()

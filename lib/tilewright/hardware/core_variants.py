@@ -1,0 +1,111 @@
+"""Variants of a core that differ in figures alone: unit energies, areas and widths of words.
+
+What a mapping moves, and whether it fits, is the same on all of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from tilewright.hardware.core import Core, OperationalArray
+
+
+@dataclass(frozen=True, eq=False)
+class CoreVariants:
+    """The figures of variants of one core. At least one variant."""
+
+    memories: tuple[str, ...]
+    """Names, in the order of the core."""
+    ports: tuple[tuple[str, str], ...]
+    """(memory, port)."""
+    widths: np.ndarray
+    """int64 [width, port] bits of a word: each combination that a variant has, once."""
+    width_of: np.ndarray
+    """int64 [variant] its row of `widths`."""
+    word_pj: np.ndarray
+    """float64 [variant, memory, 2] energy of reading and of writing a word."""
+    arrays: tuple[OperationalArray, ...]
+    """Each that a variant has, once."""
+    array_of: np.ndarray
+    """int64 [variant] its place in `arrays`."""
+
+    @cached_property
+    def _column(self) -> dict[tuple[str, str], int]:
+        return {port: column for column, port in enumerate(self.ports)}
+
+    def column(self, memory: str, port: str) -> int:
+        """The column of a port in `widths`."""
+        return self._column[memory, port]
+
+    def with_array(self, core: Core, array: OperationalArray) -> Core:
+        """The core with another array."""
+        return core if array == core.operational_array else replace(core, operational_array=array)
+
+    def with_widths(self, core: Core, bits: Sequence[int]) -> Core:
+        """The core, which may lack some memories and ports of this one, with other widths, a number for each column."""
+        memories = tuple(
+            replace(
+                memory,
+                ports=tuple(
+                    replace(port, bandwidth_max_bits=bits[self._column[memory.name, port.name]])
+                    for port in memory.ports
+                ),
+            )
+            for memory in core.memories
+        )
+        return replace(core, memories=memories)
+
+    @property
+    def reference(self) -> int:
+        """The row of `widths` that has the widest word of each port, -1 if none has."""
+        return next((row for row, bits in enumerate(self.widths.tolist()) if tuple(bits) == self.widest), -1)
+
+    @property
+    def widest(self) -> tuple[int, ...]:
+        """The widest word of each port."""
+        return tuple(self.widths.max(axis=0).tolist())
+
+    def of_widths(self, rows: Sequence[int]) -> tuple["CoreVariants", np.ndarray]:
+        """Those that have some of the widths, and their places among these variants."""
+        chosen = np.flatnonzero(np.isin(self.width_of, rows))
+        number = {row: place for place, row in enumerate(rows)}
+        width_of = np.array([number[row] for row in self.width_of[chosen].tolist()], np.int64)
+        part = replace(
+            self,
+            widths=self.widths[list(rows)],
+            width_of=width_of,
+            word_pj=self.word_pj[chosen],
+            array_of=self.array_of[chosen],
+        )
+        return part, chosen
+
+
+def variants_of(cores: Sequence[Core]) -> CoreVariants | None:
+    """The variants that cores of the same structure and sizes are, the reference the first one.
+
+    None where memories or ports cannot be told apart by their names.
+    """
+    first = cores[0]
+    ports = tuple((memory.name, port.name) for memory in first.memories for port in memory.ports)
+    names = tuple(memory.name for memory in first.memories)
+    if len(set(ports)) < len(ports) or len(set(names)) < len(names):
+        return None
+    widths: dict[tuple[int, ...], int] = {}
+    arrays: dict[OperationalArray, int] = {}
+    width_of, array_of = [], []
+    for core in cores:
+        own = tuple(port.bandwidth_max_bits for memory in core.memories for port in memory.ports)
+        width_of.append(widths.setdefault(own, len(widths)))
+        array_of.append(arrays.setdefault(core.operational_array, len(arrays)))
+    word_pj = [[(memory.read_energy_pj, memory.write_energy_pj) for memory in core.memories] for core in cores]
+    return CoreVariants(
+        names,
+        ports,
+        np.array(list(widths), np.int64).reshape(len(widths), len(ports)),
+        np.array(width_of, np.int64),
+        np.array(word_pj, np.float64),
+        tuple(arrays),
+        np.array(array_of, np.int64),
+    )

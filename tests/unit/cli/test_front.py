@@ -1,0 +1,68 @@
+"""`tilewright front` and `tilewright certify` on the command line."""
+
+import json
+from pathlib import Path
+
+import pandas
+import pytest
+import tilewright
+from tilewright.cli.main import main
+
+from tests.unit.exploration.front_cases import NETWORKS, write_space
+
+
+@pytest.fixture
+def space(tmp_path: Path) -> Path:
+    """A space of 64 designs."""
+    return write_space(tmp_path, networks={"two": NETWORKS["two"]})
+
+
+def test_the_front_and_its_certificate(space: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is written, what is said, and what a check says of it."""
+    out = tmp_path / "out"
+    assert main(["front", str(space), "-o", str(out)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "The fronts are complete: of 64 designs" in said
+    for name in ("front.html", "front.csv", "front.parquet", "certificate.parquet", "space.txt"):
+        assert (out / name).is_file(), name
+    assert len(pandas.read_csv(out / "front.csv")) > 1
+    assert main(["certify", str(out), "--sample", "3"]) == 0
+    said = capsys.readouterr().out
+    assert "64 designs counted" in said
+    assert "true as far as this was checked" in said
+    assert main(["certify", str(out), "--all", "--json", "--sample", "0"]) == 0
+    assert json.loads(capsys.readouterr().out)["problems"] == []
+    space.write_text(space.read_text().replace("0.0037", "0.0038"))
+    assert main(["certify", str(out)]) == 1
+    assert "WRONG: made of another space" in capsys.readouterr().out
+
+
+def test_parts_by_hand(space: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As jobs of a cluster make them; the same files as in one go."""
+    by_hand, at_once = tmp_path / "by_hand", tmp_path / "at_once"
+    assert main(["front", str(space), "-o", str(by_hand), "--gather"]) == 2
+    assert "1 parts are missing" in capsys.readouterr().err
+    assert main(["front", str(space), "-o", str(by_hand), "--part", "0"]) == 0
+    assert main(["front", str(space), "-o", str(by_hand), "--gather", "--json"]) == 0
+    table = tilewright.front(space, at_once)
+    assert table["design"].tolist()
+    for name in ("certificate.parquet", "front.csv", "front.html", "bounds/00000.parquet"):
+        assert (by_hand / name).read_bytes() == (at_once / name).read_bytes(), name
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [(["--part", "7"], "no such part"), (["--part", "0", "--gather"], "either makes bounds")],
+)
+def test_what_is_refused(
+    space: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+) -> None:
+    """One cause, one message, exit code 2."""
+    assert main(["front", str(space), "-o", str(tmp_path / "out"), *words]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_folder_without_a_space(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Says what is missing."""
+    assert main(["certify", str(tmp_path)]) == 2
+    assert "does not say which space it is of" in capsys.readouterr().err

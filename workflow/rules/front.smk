@@ -1,0 +1,64 @@
+# Complete fronts of design spaces: bounds of all designs in parts, then costs where bounds do not decide.
+
+
+wildcard_constraints:
+    part="[0-9]{5}",
+
+
+FRONT_TARGETS = expand("<results>/front/{space}/front.html", space=FRONTS)
+
+
+rule bounds:
+    """What some designs of a space cost at least on all its networks."""
+    input:
+        lambda wildcards: FRONTS[wildcards.space].files,
+    output:
+        "<results>/front/{space}/bounds/{part}.parquet",
+    log:
+        "<logs>/front/{space}.{part}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        space=lambda wildcards: PLAN.fronts[wildcards.space],
+        folder=lambda wildcards: f"{RESULTS}/front/{wildcards.space}",
+        number=lambda wildcards: int(wildcards.part),
+        made_of=lambda wildcards: FRONTS[wildcards.space].part_digest(wildcards.part),
+    message:
+        "{rule} {wildcards.part} of {wildcards.space}"
+    shell:
+        "python -m tilewright front {params.space:q} -o {params.folder:q} --part {params.number} &> {log:q}"
+
+
+rule front:
+    """The designs of a space that no other beats, all of them, with the certificate that there are no others."""
+    input:
+        part_files,
+    output:
+        "<results>/front/{space}/certificate.parquet",
+        "<results>/front/{space}/front.parquet",
+        front=report(
+            "<results>/front/{space}/front.csv",
+            caption="../report/front.rst",
+            category="Complete fronts",
+            labels={"space": "{space}", "shows": "front"},
+        ),
+        page=report(
+            "<results>/front/{space}/front.html",
+            caption="../report/front.rst",
+            category="Complete fronts",
+            labels={"space": "{space}", "shows": "page"},
+        ),
+    log:
+        "<logs>/front/{space}.log",
+    conda:
+        "../../environment.yml"
+    threads: 4
+    params:
+        space=lambda wildcards: PLAN.fronts[wildcards.space],
+        folder=lambda wildcards: f"{RESULTS}/front/{wildcards.space}",
+        said=lambda wildcards: input_digest(PLAN.fronts[wildcards.space]),
+        code=CODE["front"],
+    message:
+        "{rule} of {wildcards.space}"
+    shell:
+        "python -m tilewright front {params.space:q} -o {params.folder:q} --gather --jobs {threads} &> {log:q}"
