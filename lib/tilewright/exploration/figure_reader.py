@@ -17,8 +17,8 @@ class FigureReader:
 
     def __init__(self, base: dict[str, Any]) -> None:
         self.base = base
-        self._known: dict[tuple[KeyPath, str], float] = {}
-        """(path, value) -> the number that it means."""
+        self._known: dict[tuple[KeyPath, str, float | None], float] = {}
+        """(path, value, least that it may be) -> the number that it means."""
 
     def whole(self, settings: Settings) -> tuple[dict[str, Any], Accelerator]:
         """The hardware file that settings make, and the accelerator in it. Raises InputError where it is none."""
@@ -50,7 +50,7 @@ class FigureReader:
 
     def _number(self, path: KeyPath, value: Any, figure: Figure, first: Settings, core: Core) -> float | None:
         """What a value means in the place of another; None where it changes more. Raises InputError."""
-        key = path, repr(value)
+        key = path, repr(value), _least(core, figure)
         if key not in self._known:
             read = self.whole((*first, (path, value)))[1].cores[0]
             number = number_at(read, figure)
@@ -69,6 +69,11 @@ def number_at(core: Core, figure: Figure) -> float | None:
         return None if memory is None else float(getattr(memory, figure.field))
     port = next((port for port in memory.ports if port.name == figure.port), None)
     return None if port is None else getattr(port, figure.field)  # a whole number of bits
+
+
+def _least(core: Core, figure: Figure) -> float | None:
+    """What a figure may not fall below in a core: a word is no narrower than its smallest part. None: nothing."""
+    return None if figure.port is None else number_at(core, replace(figure, field="bandwidth_min_bits"))
 
 
 def with_figures(core: Core, figures: dict[Figure, float]) -> Core:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tilewright.errors import InputError
 from tilewright.exploration.families import MOST_MEMBERS, Families, Figure, figure_of
 from tilewright.exploration.figure_reader import FigureReader
+from tilewright.exploration.pricing import members_of
 from tilewright.exploration.space import Space
 from tilewright.exploration.space_reader import read_space
 
@@ -98,3 +99,24 @@ def test_cores_are_those_of_their_hardware_files() -> None:
                 reader.core(own, first, core)
         else:
             assert reader.core(own, first, core) == expected
+
+
+def test_a_word_that_is_narrow_for_one_family_is_not_for_another() -> None:
+    """What a value means is not all that a hardware file is checked on."""
+    port = "memories.sram.ports.{}.{}"
+    axes = {
+        "least": {
+            "path": [port.format(name, "bandwidth_min") for name in ("r_port_1", "w_port_1")],
+            "values": [64, 128],
+        },
+        "word": {
+            "path": [port.format(name, "bandwidth_max") for name in ("r_port_1", "w_port_1")],
+            "values": [128, 64],
+        },
+    }
+    space = read_space(front_space(axes=axes, laws={}))
+    reader, families = FigureReader(space.base), Families(space)
+    found = [members_of(space, family, reader) for family in families]
+    assert [members.indexes.tolist() for members in found] == [[0, 1], [2]]
+    assert list(found[1].invalid) == [3]
+    assert "bandwidth_min" in found[1].invalid[3]
