@@ -3,7 +3,6 @@
 import csv
 import gzip
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from tilewright.comparison.chips.case import CaseFiles, read_case
 from tilewright.comparison.chips.comparison import CaseComparison, compare_case
 from tilewright.comparison.chips.run import STREAM_2023_SWITCHES, CaseRunner
 from tilewright.errors import MappingError
-from tilewright.peers.stream.scheduler import MODEL
+from tilewright.peers.stream.whole_tiles import MODEL
 
 from tests.unit.comparison.chips.cases import RUN, write_case
 
@@ -103,7 +102,7 @@ def test_a_model_without_a_schedule_leaves_the_other_one(
     def none(*_: object) -> None:
         raise MappingError("there is no path from core 2 to core 1")
 
-    monkeypatch.setattr("tilewright.peers.stream.model.MODEL", replace(MODEL, simulate=none))
+    monkeypatch.setattr("tilewright.peers.stream.whole_tiles.MODEL", MODEL._replace(simulate=none))
     write_case(tmp_path / "tiny")
     assert main(["validation", str(tmp_path), "--steps"]) == 2
     out, err = capsys.readouterr()
