@@ -23,7 +23,7 @@ for option in "$@"; do
   esac
 done
 
-mkdir -p "$logs"
+mkdir -p "$logs/space"
 
 # One run at a time in a folder of results; other configurations have other ones, and the store may be shared. Whatever
 # the run starts keeps descriptor 9 open: the lock is free when all of it has ended, however it ended. Snakemake's own
@@ -65,6 +65,7 @@ fi
 # to date, and name the others.
 left_out=()
 across=()
+partial=()
 if [[ $status != 0 || $# -gt 2 ]]; then
   snakemake --configfile "$config" --summary >"$plan" 2>"$logs/plan.log" || { cat "$logs/plan.log" >&2; exit 1; }
   python -m tilewright results "$config" --plan "$plan" -o "$unfinished" || exit
@@ -75,6 +76,15 @@ if [[ $status != 0 || $# -gt 2 ]]; then
       >"$logs/across_runs.log" 2>&1 \
       || { status=1; cat "$logs/across_runs.log" >&2; }
   fi
+fi
+
+# So are answers of design spaces: of the designs that are evaluated, and they say how many are not.
+if [[ $status != 0 ]]; then
+  while IFS=$'\t' read -r file folder; do
+    python -m tilewright explore "$file" -o "$folder" --gather >"$logs/space/${folder##*/}.log" 2>&1 \
+      || cat "$logs/space/${folder##*/}.log" >&2
+    partial+=("$folder")
+  done < <(python -m tilewright results "$config" --plan "$plan" --spaces)
 fi
 
 # The report is made again when something that it shows is newer.
@@ -89,7 +99,7 @@ fi
 python -m tilewright summarize --config "$config" ${left_out[@]+"${left_out[@]}"} || [[ $status != 0 ]] || status=1
 
 for page in "$results"/space/*/explore.html; do
-  [[ ! -e $page ]] || echo "design space: $page"
+  [[ ! -e $page ]] || echo "design space: $page$([[ " ${partial[*]-} " != *" ${page%/*} "* ]] || echo ", of some designs alone")"
 done
 [[ ! -e $report ]] || echo "report: $report"
 if [[ $status != 0 && -n $failures ]]; then

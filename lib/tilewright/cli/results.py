@@ -13,7 +13,7 @@ from tilewright.artifacts.files import FilePath, write_atomically, writing
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.runs import UNFINISHED_KEYS
 from tilewright.report.run_text import FAILED, STALE
-from tilewright.steps import SUMMARY
+from tilewright.steps import SPACE, SUMMARY
 
 if TYPE_CHECKING:
     from tilewright.configuration.run import Plan
@@ -24,17 +24,27 @@ if TYPE_CHECKING:
 @click.option("--claim", "is_claimed", is_flag=True, help="Make the folder, and note in it whose it is.")
 @click.option("--plan", type=FILE, help="What `snakemake --summary` says of CONFIG: also tell what is unfinished.")
 @click.option("-o", "--output", type=FILE, help="JSON file to write the unfinished runs into.")
+@click.option("--spaces", is_flag=True, help="With --plan, say only which spaces are unfinished: file, tab, folder.")
 @common_options
 def command(
-    config: Path, is_claimed: bool, plan: Path | None, output: Path | None, verbose: bool, as_json: bool
+    config: Path,
+    is_claimed: bool,
+    plan: Path | None,
+    output: Path | None,
+    spaces: bool,
+    verbose: bool,
+    as_json: bool,
 ) -> None:
     """The folder of results of the configuration file CONFIG, then the folder of its logs.
 
     Example: tilewright results config/config.yaml
     """
-    found = results(config, is_claimed, plan, output)
+    found = results(config, is_claimed, plan, output, spaces)
     if as_json:
         echo_json(found)
+    elif spaces:
+        for row in found.get("unfinished_spaces", ()):
+            click.echo(f"{row['file']}\t{row['folder']}")
     elif not output:
         click.echo(f"{found['results']}\n{found['logs']}")
         for row in found.get("unfinished", ()):
@@ -42,13 +52,18 @@ def command(
 
 
 def results(
-    config: FilePath, claim: bool = False, plan: FilePath | None = None, output: FilePath | None = None
+    config: FilePath,
+    claim: bool = False,
+    plan: FilePath | None = None,
+    output: FilePath | None = None,
+    spaces: bool = False,
 ) -> dict[str, Any]:
     """Where the results of a configuration file and their logs lie, as `results` and `logs`.
 
     With `claim` the folder is made, and noted in it whose it is. `plan` is a file with what `snakemake --summary` says
     of the configuration: `unfinished` are then the runs without a result that is up to date, also written to the JSON
-    file `output`. Raises InputError with everything that is wrong with the configuration.
+    file `output`; with `spaces` there are `unfinished_spaces` too, whose answers are not of all their designs. Raises
+    InputError with everything that is wrong with the configuration.
     """
     from tilewright.cli import results_place
     from tilewright.cli.config import read_config
@@ -60,7 +75,9 @@ def results(
     found = [] if plan is None else unfinished_runs(read, Path(plan).read_text("utf-8"))
     if output:
         write_atomically(Path(output), canonical_text(found) + "\n")
-    unfinished = {} if plan is None else {"unfinished": found}
+    unfinished: dict[str, Any] = {} if plan is None else {"unfinished": found}
+    if plan is not None and spaces:
+        unfinished["unfinished_spaces"] = unfinished_spaces(read, Path(plan).read_text("utf-8"))
     return {"results": str(read.results), "logs": str(read.logs), **unfinished}
 
 
@@ -82,6 +99,13 @@ def unfinished_runs(plan: "Plan", text: str) -> list[dict[str, str]]:
             said = (name, flow, states[flow, name], run.workload, run.hardware)
             rows.append(dict(zip(UNFINISHED_KEYS, said, strict=True)))
     return rows
+
+
+def unfinished_spaces(plan: "Plan", text: str) -> list[dict[str, str]]:
+    """The file and the folder of each design space of which a file is missing or to be made again."""
+    files = _files(text)
+    folders = {file: f"{plan.results}/{SPACE}/{name}" for name, file in plan.spaces.items()}
+    return [{"file": file, "folder": folder} for file, folder in folders.items() if _state(files, f"{folder}/")]
 
 
 def _files(text: str) -> dict[str, tuple[bool, bool]]:

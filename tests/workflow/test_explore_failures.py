@@ -1,0 +1,81 @@
+"""Design spaces of which a shard fails or is killed: the answer is of what there is, and says so."""
+
+from pathlib import Path
+
+import pandas
+import pytest
+
+from tests.workflow.conftest import Project
+from tests.workflow.killing import check_whole, finish, kill_tree, running, wait_for_verb
+from tests.workflow.test_explore import explored, write  # noqa: F401  a fixture
+from tests.workflow.test_run_script import run_script
+
+FOLDER = Path("results/space/lanes")
+MISSING = "2 designs are not evaluated yet: this is the answer of the others."
+
+
+def failing_shard(project: Project, shard: str) -> Path:
+    """Make the job of a shard fail: its log cannot be written. Returns what is in the way."""
+    log = project.root / "logs" / "space" / f"lanes.{shard}.log"
+    log.unlink(missing_ok=True)
+    log.mkdir(parents=True)
+    return log
+
+
+def test_a_failed_shard_leaves_the_others(explored: Project) -> None:  # noqa: F811
+    """The answer is of the designs that are evaluated, as the space says now; page, tables and terminal say that others
+    are missing, and a result of before the change stands in none. Then all are there."""
+    assert run_script(explored).returncode == 0
+    folder = explored.root / FOLDER
+    before = pandas.read_csv(folder / "space.csv")
+    write(explored, most=99999)
+    file = explored.root / "config" / "space" / "lanes.yaml"
+    file.write_text(file.read_text().replace("[30, 50]", "[31, 50]"))
+    blocking = failing_shard(explored, "00001")
+    for _ in range(2):
+        done = run_script(explored)
+        assert done.returncode == 1
+        assert "explore.html, of some designs alone" in done.stdout
+        after = pandas.read_csv(folder / "space.csv")
+        assert after["index"].tolist() == [0, 1]
+        assert after["energy_pj"][0] != before["energy_pj"][0]
+        assert MISSING in (folder / "explore.html").read_text()
+        assert MISSING in pandas.read_csv(folder / "front.csv")["assumes"][0]
+    blocking.rmdir()
+    done = run_script(explored)
+    assert done.returncode == 0, done.stderr
+    assert "of some designs" not in done.stdout
+    assert pandas.read_csv(folder / "space.csv")["index"].tolist() == [0, 1, 2, 3]
+    assert MISSING not in (folder / "explore.html").read_text()
+
+
+def test_two_configurations_have_answers_of_their_own(explored: Project) -> None:  # noqa: F811
+    """Of spaces of one name, too."""
+    (explored.root / "other").mkdir()
+    space = (explored.root / "config" / "space" / "lanes.yaml").read_text()
+    other = space.replace("../", "../config/").replace("[30, 50]", "[70]")
+    (explored.root / "other" / "lanes.yaml").write_text(other)
+    (explored.root / "mine.yaml").write_text("spaces: [other/lanes.yaml]\n")
+    assert run_script(explored).returncode == 0
+    first = (explored.root / FOLDER / "space.csv").read_bytes()
+    done = run_script(explored, config="mine.yaml")
+    assert done.returncode == 0, done.stderr
+    own = explored.root / "results" / "configurations" / "mine" / "space" / "lanes"
+    assert len(pandas.read_csv(own / "space.csv")) == 2
+    assert (explored.root / FOLDER / "space.csv").read_bytes() == first
+    assert "results/configurations/mine/space/lanes/explore.html" in done.stdout
+
+
+def test_a_killed_run_goes_on(explored: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    """Killed in a shard and in the answer, it ends with the bytes of a run that nobody disturbed."""
+    undisturbed = explored.copy(tmp_path / "undisturbed")
+    undisturbed.run()
+    (explored.root / "profiles").symlink_to("workflow/profiles")
+    for _ in range(3):
+        with running(explored) as process:
+            wait_for_verb(process, "explore")
+            kill_tree(process)
+        check_whole(explored, monkeypatch)
+    assert "did not end; what it finished is kept" in finish(explored)
+    (explored.root / "results" / "report.html").unlink()
+    assert explored.artifacts() == undisturbed.artifacts()
