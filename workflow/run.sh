@@ -37,7 +37,7 @@ if command -v flock >/dev/null; then
   fi
   if [[ -s $logs/.running ]]; then
     echo "the run before this one did not end; what it finished is kept"
-    find "$results"/{hardware,workload,mapping,single,multi,pareto,space} -name '.*.tmp' -type f -delete 2>/dev/null
+    find "$results"/{hardware,workload,mapping,single,multi,pareto,space,front} -name '.*.tmp' -type f -delete 2>/dev/null
     find "$results" -maxdepth 1 -name '.*.tmp' -type f -delete
   fi
   [[ -n $(find .snakemake/locks -type f -print -quit 2>/dev/null) ]] || own_lock=(--nolock)
@@ -66,6 +66,7 @@ fi
 left_out=()
 across=()
 partial=()
+stale=()
 if [[ $status != 0 || $# -gt 2 ]]; then
   snakemake --configfile "$config" --summary >"$plan" 2>"$logs/plan.log" || { cat "$logs/plan.log" >&2; exit 1; }
   python -m tilewright results "$config" --plan "$plan" -o "$unfinished" || exit
@@ -78,17 +79,24 @@ if [[ $status != 0 || $# -gt 2 ]]; then
   fi
 fi
 
-# So are answers of design spaces: of the designs that are evaluated, and they say how many are not.
+# So are answers of design spaces: of the designs that are evaluated, and they say how many are not. A complete front is
+# of all designs or of none.
 if [[ $status != 0 ]]; then
   while IFS=$'\t' read -r file folder; do
-    python -m tilewright explore "$file" -o "$folder" --gather >"$logs/space/${folder##*/}.log" 2>&1 \
-      || cat "$logs/space/${folder##*/}.log" >&2
-    partial+=("$folder")
+    said=$logs/space/${folder##*/}.log
+    if [[ $folder == "$results"/front/* ]]; then
+      stale+=("$folder")
+    elif python -m tilewright explore "$file" -o "$folder" --gather >"$said" 2>&1; then
+      partial+=("$folder")
+    else
+      stale+=("$folder")
+      cat "$said" >&2
+    fi
   done < <(python -m tilewright results "$config" --plan "$plan" --spaces)
 fi
 
 # The report is made again when something that it shows is newer.
-shown=$(find "$results"/{hardware,single,multi,pareto,space} "$results"/*.csv \( -name '*.csv' -o -name '*.svg' \) \
+shown=$(find "$results"/{hardware,single,multi,pareto,space,front} "$results"/*.csv \( -name '*.csv' -o -name '*.svg' \) \
   -newer "$report" -print -quit 2>/dev/null)
 if [[ ! -e $report || -n $shown ]]; then
   echo "making $report"
@@ -98,8 +106,13 @@ fi
 
 python -m tilewright summarize --config "$config" ${left_out[@]+"${left_out[@]}"} || [[ $status != 0 ]] || status=1
 
-for page in "$results"/space/*/explore.html; do
-  [[ ! -e $page ]] || echo "design space: $page$([[ " ${partial[*]-} " != *" ${page%/*} "* ]] || echo ", of some designs alone")"
+for page in "$results"/space/*/explore.html "$results"/front/*/front.html; do
+  [[ -e $page ]] || continue
+  what="design space" state=""
+  [[ $page != "$results"/front/* ]] || what="complete front"
+  [[ " ${partial[*]-} " != *" ${page%/*} "* ]] || state=", of some designs alone"
+  [[ " ${stale[*]-} " != *" ${page%/*} "* ]] || state=", not made again"
+  echo "$what: $page$state"
 done
 [[ ! -e $report ]] || echo "report: $report"
 if [[ $status != 0 && -n $failures ]]; then

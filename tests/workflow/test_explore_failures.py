@@ -1,5 +1,6 @@
 """Design spaces of which a shard fails or is killed: the answer is of what there is, and says so."""
 
+import shutil
 from pathlib import Path
 
 import pandas
@@ -14,12 +15,14 @@ FOLDER = Path("results/space/lanes")
 MISSING = "2 designs are not evaluated yet: this is the answer of the others."
 
 
-def failing_shard(project: Project, shard: str) -> Path:
-    """Make the job of a shard fail: its log cannot be written. Returns what is in the way."""
-    log = project.root / "logs" / "space" / f"lanes.{shard}.log"
-    log.unlink(missing_ok=True)
-    log.mkdir(parents=True)
-    return log
+def failing(project: Project, log: str) -> Path:
+    """Make the job with this log fail, which cannot write it. Returns the folder that is in the way; it is not empty,
+    because Snakemake removes empty ones before a job."""
+    blocking = project.root / "logs" / log
+    blocking.unlink()
+    blocking.mkdir()
+    (blocking / "in_the_way").touch()
+    return blocking
 
 
 def test_a_failed_shard_leaves_the_others(explored: Project) -> None:  # noqa: F811
@@ -31,7 +34,7 @@ def test_a_failed_shard_leaves_the_others(explored: Project) -> None:  # noqa: F
     write(explored, most=99999)
     file = explored.root / "config" / "space" / "lanes.yaml"
     file.write_text(file.read_text().replace("[30, 50]", "[31, 50]"))
-    blocking = failing_shard(explored, "00001")
+    blocking = failing(explored, "space/lanes.00001.log")
     for _ in range(2):
         done = run_script(explored)
         assert done.returncode == 1
@@ -41,12 +44,35 @@ def test_a_failed_shard_leaves_the_others(explored: Project) -> None:  # noqa: F
         assert after["energy_pj"][0] != before["energy_pj"][0]
         assert MISSING in (folder / "explore.html").read_text()
         assert MISSING in pandas.read_csv(folder / "front.csv")["assumes"][0]
-    blocking.rmdir()
+    shutil.rmtree(blocking)
     done = run_script(explored)
     assert done.returncode == 0, done.stderr
     assert "of some designs" not in done.stdout
     assert pandas.read_csv(folder / "space.csv")["index"].tolist() == [0, 1, 2, 3]
     assert MISSING not in (folder / "explore.html").read_text()
+
+
+def test_a_complete_front_is_of_all_designs(explored: Project) -> None:  # noqa: F811
+    """The page is named after a run, and is in the report, which is made again with it; where its bounds fail, that of
+    before stays and is said to be that."""
+    page = "complete front: results/front/lanes/front.html"
+    (explored.root / "config" / "config.yaml").write_text("fronts: [lanes]\n")
+    done = run_script(explored)
+    assert done.returncode == 0, done.stderr
+    assert page in done.stdout.splitlines()
+    report = explored.root / "results" / "report.html"
+    assert "Complete fronts" in report.read_text()
+    write(explored, "2, 4, 8")
+    blocking = failing(explored, "front/lanes.00000.log")
+    done = run_script(explored)
+    assert done.returncode == 1
+    assert f"{page}, not made again" in done.stdout.splitlines()
+    assert "making" not in done.stdout
+    shutil.rmtree(blocking)
+    done = run_script(explored)
+    assert done.returncode == 0, done.stderr
+    assert page in done.stdout.splitlines()
+    assert "making results/report.html" in done.stdout
 
 
 def test_two_configurations_have_answers_of_their_own(explored: Project) -> None:  # noqa: F811

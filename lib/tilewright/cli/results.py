@@ -13,7 +13,7 @@ from tilewright.artifacts.files import FilePath, write_atomically, writing
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.runs import UNFINISHED_KEYS
 from tilewright.report.run_text import FAILED, STALE
-from tilewright.steps import SPACE, SUMMARY
+from tilewright.steps import FRONT, SPACE, SUMMARY
 
 if TYPE_CHECKING:
     from tilewright.configuration.run import Plan
@@ -62,7 +62,7 @@ def results(
 
     With `claim` the folder is made, and noted in it whose it is. `plan` is a file with what `snakemake --summary` says
     of the configuration: `unfinished` are then the runs without a result that is up to date, also written to the JSON
-    file `output`; with `spaces` there are `unfinished_spaces` too, whose answers are not of all their designs. Raises
+    file `output`; with `spaces` there are `unfinished_spaces` too, explorations and complete fronts. Raises
     InputError with everything that is wrong with the configuration.
     """
     from tilewright.cli import results_place
@@ -102,10 +102,14 @@ def unfinished_runs(plan: "Plan", text: str) -> list[dict[str, str]]:
 
 
 def unfinished_spaces(plan: "Plan", text: str) -> list[dict[str, str]]:
-    """The file and the folder of each design space of which a file is missing or to be made again."""
+    """The file and the folder of each exploration and each complete front of which a file is missing or to be made
+    again."""
     files = _files(text)
-    folders = {file: f"{plan.results}/{SPACE}/{name}" for name, file in plan.spaces.items()}
-    return [{"file": file, "folder": folder} for file, folder in folders.items() if _state(files, f"{folder}/")]
+    asked = ((SPACE, plan.spaces), (FRONT, plan.fronts))
+    rows = [
+        {"file": file, "folder": f"{plan.results}/{kind}/{name}"} for kind, said in asked for name, file in said.items()
+    ]
+    return [row for row in rows if _state(files, f"{row['folder']}/")]
 
 
 def _files(text: str) -> dict[str, tuple[bool, bool]]:

@@ -13,7 +13,7 @@ DEFAULT_CONFIG = Path("config/config.yaml")
 RESULTS, LOGS = Path("results"), Path("logs")
 OTHERS = "configurations"
 """Folder in RESULTS with the results of all other configurations, each under the name of its file."""
-PARTS = ("hardware", "workload", "mapping", "single", "multi", "pareto", "space")
+PARTS = ("hardware", "workload", "mapping", "single", "multi", "pareto", "space", "front")
 """Folders that the pipeline makes in a folder of results."""
 KEY = "results_dir"
 MARK = ".configuration"

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 from tilewright.cli.config import plan_of
 from tilewright.cli.main import main
+from tilewright.cli.results import unfinished_spaces
 from tilewright.cli.runs import read_unfinished
+from tilewright.configuration.run import Plan
 from tilewright.errors import InputError
 from tilewright.yamlfile import load_yaml
 
@@ -44,6 +46,7 @@ def test_each_file_has_a_folder_of_its_own() -> None:
     ("said", "part"),
     [
         ("results", "is the folder of config/config.yaml"),
+        ("results/front/x", "lies in the results of config/config.yaml"),
         ("results/single/x", "lies in the results of config/config.yaml"),
         ("'{run}'", "not a folder for results"),
         ("../out", "not a folder for results"),
@@ -102,6 +105,18 @@ def test_unfinished_runs(changes: Any, state: str | None, capsys: pytest.Capture
     row = {"run": "a", "flow": "single", "state": state, "workload": "net", "core": "core"}
     found = read_unfinished(Path("out.json"))
     assert found == ([row] if state else [])
+
+
+def test_unfinished_spaces() -> None:
+    """Explorations and complete fronts of one file each have a folder and a state of their own."""
+    spaces = {"lanes": "lanes.yaml"}
+    plan = Plan((), {}, {}, Path("results"), Path("logs"), spaces, spaces)
+    folders = "results/space/lanes", "results/front/lanes"
+    for unfinished in ((), folders[:1], folders[1:], folders):
+        text = plan_text(
+            {f"{name}/a.csv": ("today", "update pending" if name in unfinished else "no update") for name in folders}
+        )
+        assert [row["folder"] for row in unfinished_spaces(plan, text)] == list(unfinished)
 
 
 def test_a_wrong_list_of_unfinished_runs_is_told() -> None:
