@@ -13,30 +13,18 @@ from __future__ import annotations
 import copy
 import random
 import sys
-from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from seeded import PROJECT, parser_of, parts, report
+from seeded import PROJECT, run
+
+from tests.plain.tally import Tally
 
 AT_ONCE = 10
 BASES = ("tpu_like", "eyeriss_like", "edge_tpu_like", "cube_3d", "systolic/systolic")
 NETWORKS = ("bert_tiny", "resnet18", "mobilenetv2")
-
-
-@dataclass
-class Tally:
-    """What some designs have given."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    differences: list[str] = field(default_factory=list)
-
-    def add(self, other: Tally) -> None:
-        """Take in another one."""
-        self.counts.update(other.counts)
-        self.differences += other.differences
 
 
 @cache
@@ -127,21 +115,9 @@ def try_design(seed: int) -> Tally:
     found = replace(found, latency_terms_cycles=latency)
     ours = replace(found, memory_energy_pj={}, reason=found.reason if found.status == "infeasible" else "")
     if repr(ours) != repr(expected):
-        tally.differences.append(f"seed {seed}: {ours} instead of {expected}")
+        tally.wrong.append(f"seed {seed}: {ours} instead of {expected}")
     return tally
 
 
-def main() -> int:
-    """Run it; 1 where there is a difference."""
-    options = parser_of(__doc__, "design", 1000).parse_args()
-    tally = Tally()
-    for part in parts(options, Tally, try_design, AT_ONCE):
-        tally.add(part)
-        for text in part.differences:
-            print(text, flush=True)
-    print(report(tally.counts, "differences", len(tally.differences), options))
-    return 1 if tally.differences else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(__doc__, "design", 1000, try_design, AT_ONCE))

@@ -12,24 +12,12 @@ from __future__ import annotations
 
 import sys
 
-from seeded import parser_of, parts, report
+from seeded import run
 
-from tests.plain.laws import Tally, try_laws
+from tests.plain.laws import try_laws
 
 CASES_AT_ONCE = 100
 
 
-def main() -> int:
-    """Run it; 1 where a law is broken."""
-    options = parser_of(__doc__, "case", 100000).parse_args()
-    tally = Tally()
-    for part in parts(options, Tally, try_laws, CASES_AT_ONCE):
-        tally.add(part)
-        for text in part.broken:
-            print(text, flush=True)
-    print(report(tally.counts, "broken", len(tally.broken), options))
-    return 1 if tally.broken else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(__doc__, "case", 100000, try_laws, CASES_AT_ONCE, wrong="broken"))

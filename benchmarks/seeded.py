@@ -19,6 +19,8 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 os.environ.setdefault("XDG_CACHE_HOME", str(PROJECT / ".cache"))
 
+from tests.plain.tally import Tally  # noqa: E402
+
 PROGRESS_EVERY = 50
 """Parts between two lines of progress."""
 
@@ -75,6 +77,25 @@ def _part(task: tuple[Callable[[], Part], Callable[[int], Any], range, float, st
         except Exception as error:
             raise RuntimeError(f"seed {seed}: {error}") from error
     return part
+
+
+def run(
+    description: str | None,
+    noun: str,
+    count: int,
+    try_seed: Callable[[int], Tally],
+    at_once: int,
+    wrong: str = "differences",
+) -> int:
+    """The whole of a script that tries seeds: prints what is wrong and counts; exit code 1 where anything is."""
+    options = parser_of(description, noun, count).parse_args()
+    tally = Tally()
+    for part in parts(options, Tally, try_seed, at_once):
+        tally.add(part)
+        for text in part.wrong:
+            print(text, flush=True)
+    print(report(tally.counts, wrong, len(tally.wrong), options))
+    return 1 if tally.wrong else 0
 
 
 def report(counts: Counter[str], wrong: str, wrong_count: int, options: argparse.Namespace) -> str:

@@ -13,29 +13,16 @@ from __future__ import annotations
 import random
 import sys
 import time
-from collections import Counter
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from seeded import PROJECT, parser_of, parts, report
+from seeded import PROJECT, run
+
+from tests.plain.tally import Tally
 
 AT_ONCE = 10
 NETWORKS = ("bert_tiny", "resnet18", "mobilenetv2")
-
-
-@dataclass
-class Tally:
-    """What some designs have given."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    differences: list[str] = field(default_factory=list)
-
-    def add(self, other: Tally) -> None:
-        """Take in another one."""
-        self.counts.update(other.counts)
-        self.differences += other.differences
 
 
 @cache
@@ -117,21 +104,9 @@ def try_design(seed: int) -> Tally:
     )
     is_same = repr(of_cost(found)) == repr(expected) if found.status == OK else len(expected) == 1
     if not is_same:
-        tally.differences.append(f"seed {seed}: {found} instead of {expected}")
+        tally.wrong.append(f"seed {seed}: {found} instead of {expected}")
     return tally
 
 
-def main() -> int:
-    """Run it; 1 where there is a difference."""
-    options = parser_of(__doc__, "design", 60).parse_args()
-    tally = Tally()
-    for part in parts(options, Tally, try_design, AT_ONCE):
-        tally.add(part)
-        for text in part.differences:
-            print(text, flush=True)
-    print(report(tally.counts, "differences", len(tally.differences), options))
-    return 1 if tally.differences else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(__doc__, "design", 60, try_design, AT_ONCE))

@@ -89,7 +89,7 @@ def attack(seed: int, switches: tuple[str, ...] = SWITCHES, model: str | None = 
     try:
         prepared = prepare(problem.layer, problem.core, problem.links, problem.unrolling, SearchOptions(model=model))
     except TilewrightError as error:
-        outcome.counts[f"refused: {_reason(error)}"] += 1
+        outcome.counts[f"refused: {reason(error)}"] += 1
         if plain is not None:
             outcome.differences.append(Difference(seed, model, problem.kind, "", "", f"refused: {error}", None, None))
         return outcome
@@ -139,12 +139,28 @@ def _attack_search(
     outcome: Outcome, where: tuple[int, str, str, str, str], prepared: PreparedProblem, plain: PlainModel, best: Best
 ) -> None:
     *_, allocation, objective = where
-    least = best.value(objective)
     try:
         result = search_exact(prepared, (), ExactParameters(objective, allocation, 60.0))
     except TilewrightError as error:
-        outcome.counts[f"refused: {_reason(error)}"] += 1
+        outcome.counts[f"refused: {reason(error)}"] += 1
         return
+    compare_verdict(outcome, where, result, plain, best)
+
+
+def compare_verdict(
+    outcome: Outcome,
+    where: tuple[int, str, str, str, str],
+    result: ExactResult | None,
+    plain: PlainModel,
+    best: Best,
+    place: str = "",
+) -> None:
+    """Compare what a search found and claims with the `best` of brute force.
+
+    `plain` is the model of the spatial mapping that it found, of which `place` says which one it is.
+    """
+    *_, objective = where
+    least = best.value(objective)
     if result is None:
         outcome.counts["no mapping fits" if least == math.inf else "DIFFERENT"] += 1
         if least < math.inf:
@@ -165,7 +181,7 @@ def _attack_search(
         found.append(("the mapping costs something else", value))
     outcome.counts["equal" if not found else "DIFFERENT"] += 1
     for what, expected in found:
-        text = f"{result.order} {result.boundaries}; best: {_text(best, objective)}"
+        text = f"{place}{result.order} {result.boundaries}; best: {_text(best, objective)}"
         outcome.differences.append(Difference(*where, what, result.value, expected, text))
 
 
@@ -192,6 +208,6 @@ def _family(model: str) -> str:
     return model if model in ("corrected", "zigzag-3.9.1") else "random switches"
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
     """The message of a refusal without its numbers."""
     return "".join("#" if sign.isdigit() else sign for sign in str(error))[:90]

@@ -1,6 +1,5 @@
 """Attacks on certificates over all spatial mappings of a layer: one exact search against brute force over each."""
 
-import math
 import random
 
 from tilewright.cost.workspace import new_workspace
@@ -14,7 +13,7 @@ from tilewright.search.exact.search import ExactParameters, search_candidates
 from tilewright.search.exact.tables import energy_floor, has_whole_tiles, new_search
 from tilewright.search.options import SearchOptions
 
-from tests.plain.attack import ALLOCATIONS, CLOSE, Difference, Outcome, plain_value
+from tests.plain.attack import ALLOCATIONS, CLOSE, Difference, Outcome, compare_verdict, reason
 from tests.plain.model import PlainModel
 from tests.plain.problems import KINDS, Problem, random_problem
 from tests.plain.space import OBJECTIVES, Best, free_best, free_count, greedy_best, greedy_count
@@ -88,34 +87,19 @@ def _attack_search(
     outcome: Outcome, where: tuple[int, str, str, str, str], candidates: Candidates, spaces: list[Best]
 ) -> None:
     *_, allocation, objective = where
-    least = min(best.value(objective) for best in spaces)
     try:
         problems = [prepared for prepared, _ in candidates]
         result = search_candidates(problems, (), ExactParameters(objective, allocation, 60.0))
     except TilewrightError as error:
-        outcome.counts[f"refused: {str(error)[:60]}"] += 1
+        outcome.counts[f"refused: {reason(error)}"] += 1
         return
-    found: list[tuple[str, float | None]] = []
+    best = min(spaces, key=lambda found: found.value(objective))
     if result is None:
-        outcome.counts["no mapping fits"] += 1
-        if least < math.inf:
-            outcome.differences.append(Difference(*where, "nothing found", None, least))
+        compare_verdict(outcome, where, result, candidates[0][1], best)
         return
-    outcome.counts["proven" if result.proven else "not proven"] += 1
     outcome.counts["spatial mappings settled by bound"] += result.settled_by_bound
-    if not result.value >= least * (1 - CLOSE):
-        found.append(("better than the optimum", least))
-    elif result.proven and not result.value <= least * (1 + CLOSE):
-        found.append(("proven, and a better one exists", least))
-    elif not result.lower_bound <= least * (1 + CLOSE):
-        found.append(("a better one than the bound exists", least))
-    value = plain_value(candidates[result.candidate][1], result, objective)
-    if value is None or abs(value - result.value) > CLOSE * abs(result.value):
-        found.append(("the mapping costs something else", value))
-    outcome.counts["equal" if not found else "DIFFERENT"] += 1
-    for what, expected in found:
-        text = f"spatial mapping {result.candidate} of {len(candidates)}: {result.order} {result.boundaries}"
-        outcome.differences.append(Difference(*where, what, result.value, expected, text))
+    place = f"spatial mapping {result.candidate} of {len(candidates)}: "
+    compare_verdict(outcome, where, result, candidates[result.candidate][1], best, place)
 
 
 def _compare_floor(outcome: Outcome, where: tuple[int, str, str], prepared: PreparedProblem) -> None:

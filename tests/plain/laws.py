@@ -5,9 +5,8 @@
 
 import math
 import random
-from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.cost.record import record_row
@@ -26,6 +25,7 @@ from tests.plain.reordering import with_other_orders
 from tests.plain.space import OBJECTIVES, merged_loops
 from tests.plain.spatial import DoesNotFitError
 from tests.plain.switches import SWITCHES
+from tests.plain.tally import Tally
 
 ROUNDING = 1 + 1e-9
 Record = dict[str, Any]
@@ -64,19 +64,6 @@ RESTS_ON: dict[str, frozenset[str]] = {
     SCALE: frozenset(SWITCHES),
 }
 """Laws of searches and of scale are tried under all switches together only."""
-
-
-@dataclass
-class Tally:
-    """What was tried and what was broken."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    broken: list[str] = field(default_factory=list)
-
-    def add(self, other: "Tally") -> None:
-        """Take another tally in."""
-        self.counts.update(other.counts)
-        self.broken += other.broken
 
 
 @dataclass(frozen=True)
@@ -360,7 +347,7 @@ def try_laws(seed: int, with_search: bool = True) -> Tally:
         try:
             mapped = random_mapping(rng, problem, model)
         except (DoesNotFitError, MappingError) as error:
-            tally.broken.append(f"seed {seed} {model}: {type(error).__name__} {error}")
+            tally.wrong.append(f"seed {seed} {model}: {type(error).__name__} {error}")
             continue
         if mapped is None:
             tally.counts["no mapping found that fits"] += 1
@@ -369,11 +356,11 @@ def try_laws(seed: int, with_search: bool = True) -> Tally:
             if without and without in RESTS_ON[law]:
                 continue
             tally.counts[f"{'one switch off' if without else model}: {law}"] += 1
-            tally.broken += [f"seed {seed} {model}: {law}: {text}" for text in check(rng, mapped)]
+            tally.wrong += [f"seed {seed} {model}: {law}: {text}" for text in check(rng, mapped)]
     if with_search:
         tally.counts[f"corrected: {MORE_IS_NOT_WORSE}"] += 1
         small = replace(random_problem(rng.getrandbits(48), (1, 4)), model="corrected")
-        tally.broken += [
+        tally.wrong += [
             f"seed {seed} corrected: {MORE_IS_NOT_WORSE}: {text}" for text in more_is_not_worse(rng, small, "corrected")
         ]
     return tally

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tilewright.exploration.bounds_plan import Part, PartDigests
-    from tilewright.exploration.shard_plan import Shard, ShardDigests
+    from tilewright.exploration.bounds_plan import PartDigests
+    from tilewright.exploration.parts import Part
+    from tilewright.exploration.shard_plan import ShardDigests
     from tilewright.exploration.space import Space
 
 
@@ -24,7 +25,7 @@ class ExploredSpace:
         return read_space(Path(self.file))
 
     @cached_property
-    def shards(self) -> "dict[str, Shard]":
+    def shards(self) -> "dict[str, Part]":
         """Name of its file -> shard."""
         from tilewright.exploration.shard_plan import shards_of
 

@@ -2,17 +2,15 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from tilewright.artifacts.canonical import canonical_text
-from tilewright.artifacts.digests import DIGEST_BYTES, input_digest
-from tilewright.artifacts.envelope import provenance
+from tilewright.artifacts.digests import DIGEST_BYTES
 from tilewright.errors import InputError, Problem
 from tilewright.exploration.families import Families
+from tilewright.exploration.parts import Part, made_of, parts_of_size
 from tilewright.exploration.space import Space
-from tilewright.exploration.space_options import stated_options
 
 SCHEMA = "tilewright/space-bounds"
 MOST_PARTS = 200
@@ -23,25 +21,10 @@ ENGINE = "loma"
 """The search for which one costing of all orders says what every design of a family costs."""
 
 
-@dataclass(frozen=True)
-class Part:
-    """Some families of a space that follow one another."""
-
-    number: int
-    first: int
-    end: int
-
-    @property
-    def file_name(self) -> str:
-        """Its file in the folder of bounds."""
-        return f"{self.number:05}.parquet"
-
-
 def parts_of(space: Space) -> tuple[Part, ...]:
     """The parts of a space, in the order of its families."""
     count = len(Families(space))
-    size = max(LEAST_FAMILIES, -(-count // MOST_PARTS))
-    return tuple(Part(n, first, min(first + size, count)) for n, first in enumerate(range(0, count, size)))
+    return parts_of_size(max(LEAST_FAMILIES, -(-count // MOST_PARTS)), count)
 
 
 def check_space(space: Space) -> None:
@@ -64,12 +47,8 @@ class PartDigests:
 
     @cached_property
     def made_of(self) -> dict[str, Any]:
-        """Provenance of every part: code, networks, mapping, options."""
-        space = self.space
-        inputs = {f"network {network.name}": input_digest(network.file) for network in space.networks}
-        if space.mapping is not None:
-            inputs["mapping"] = input_digest(space.mapping)
-        return provenance(STEP, inputs, stated_options(space.options))
+        """Provenance of every part."""
+        return made_of(self.space, STEP)
 
     @cached_property
     def said(self) -> str:

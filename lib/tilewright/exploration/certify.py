@@ -4,7 +4,7 @@ Nothing of the search for the fronts is used. Who dominates whom is compared pai
 anew, and designs are costed as `tilewright map` costs them, each alone (docs/fronts.md).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,6 +84,20 @@ def certify(
         counts = (len(certificate.table), len(front_names(space)), len(members), len(further), families)
         return Verdict(*counts, tuple(faults.problems()))
     return Verdict(len(certificate.table), 0, 0, 0, 0, tuple(faults.problems()))
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyContent:
+    """What of a family is compared with the rows: no cores or hardware files go from process to process."""
+
+    indexes: np.ndarray
+    """int64 [member]: the designs that are accelerators and meet the constraints before evaluation."""
+    area_mm2: np.ndarray
+    """float64 [member]; not a number where a part has none."""
+    invalid: tuple[int, ...]
+    """Indexes of designs that are no accelerators."""
+    excluded: Mapping[str, int]
+    """Constraint -> designs that it excludes."""
 
 
 class _Faults:
@@ -188,15 +202,16 @@ def _check_designs(
     space = rows.space
     blocks = _blocks(range(len(Families(space))))
     excluded: dict[str, int] = {}
-    seen, areas, invalid = [], [], []
+    seen, areas = [], []
+    invalid: list[int] = []
     with working(source, space, make_reader, len(blocks), jobs) as work:
         for found in work(blocks):
-            for members in found:
+            for family in found:
                 advance(1)
-                seen.append(members.indexes)
-                areas.append(members.area_mm2)
-                invalid += list(members.invalid)
-                for constraint, count in members.excluded.items():
+                seen.append(family.indexes)
+                areas.append(family.area_mm2)
+                invalid += family.invalid
+                for constraint, count in family.excluded.items():
                     excluded[constraint] = excluded.get(constraint, 0) + count
     index = np.concatenate([*seen, np.array(invalid, np.int64)])
     area = np.concatenate([*areas, np.full(len(invalid), np.nan)])
@@ -343,10 +358,14 @@ def _blocks(numbers: Sequence[int]) -> list[list[int]]:
     return [list(numbers[first : first + BLOCK]) for first in range(0, len(numbers), BLOCK)]
 
 
-def make_reader(space: Space) -> Callable[[Sequence[int]], list[Members]]:
+def make_reader(space: Space) -> Callable[[Sequence[int]], list[FamilyContent]]:
     """What reads families by their numbers."""
     families, reader = Families(space), FigureReader(space.base)
-    return lambda numbers: [members_of(space, families[number], reader) for number in numbers]
+    return lambda numbers: [_content(members_of(space, families[number], reader)) for number in numbers]
+
+
+def _content(members: Members) -> FamilyContent:
+    return FamilyContent(members.indexes, members.area_mm2, tuple(members.invalid), members.excluded)
 
 
 def make_rows(space: Space) -> Callable[[Sequence[int]], list[Row]]:

@@ -11,6 +11,7 @@ import pandas
 
 from tilewright.artifacts.files import make_folder
 from tilewright.exploration.assumptions import assumptions
+from tilewright.exploration.parts import Part
 from tilewright.exploration.results import MEASURES, OK, Exploration
 from tilewright.exploration.shard import (
     Row,
@@ -21,7 +22,7 @@ from tilewright.exploration.shard import (
     read_shards,
     write_shard,
 )
-from tilewright.exploration.shard_plan import SCHEMA, Shard, ShardDigests, shards_of
+from tilewright.exploration.shard_plan import SCHEMA, ShardDigests, shards_of
 from tilewright.exploration.sharing import Sharing
 from tilewright.exploration.space import Space
 from tilewright.exploration.stamped_tables import digest_in
@@ -42,8 +43,8 @@ Counted = tuple[Found, Sharing]
 class ShardStates:
     """The shards of a space in a folder."""
 
-    fresh: tuple[Shard, ...]
-    missing: tuple[Shard, ...]
+    fresh: tuple[Part, ...]
+    missing: tuple[Part, ...]
     """Not there, or made of something else than the space says now."""
     digests: dict[int, str]
     """Shard number -> digest of what it is made of now."""
@@ -66,11 +67,11 @@ def shard_states(space: Space, digests: ShardDigests, folder: Path, only: int | 
 def make_shards(
     source: SpaceSource,
     space: Space,
-    shards: Sequence[Shard],
+    shards: Sequence[Part],
     jobs: int,
     advance: Advance,
     sharing: Sharing | None = None,
-) -> Iterator[tuple[Shard, ShardContent]]:
+) -> Iterator[tuple[Part, ShardContent]]:
     """Evaluate shards, in their order; `advance` is told designs as they are done, `sharing` counts what they share.
 
     Results depend neither on `jobs` nor on `sharing`.
@@ -119,7 +120,7 @@ def complete(
         write_shard(folder / SHARDS / shard.file_name, content, states.digests[shard.number], digests.made_of)
 
 
-def gathered(space: Space, folder: Path) -> tuple[Exploration, tuple[Shard, ...]]:
+def gathered(space: Space, folder: Path) -> tuple[Exploration, tuple[Part, ...]]:
     """The exploration of all shards that are there and up to date, and those that are not."""
     states = shard_states(space, ShardDigests(space), folder)
     content = joined(space, read_shards([folder / SHARDS / shard.file_name for shard in states.fresh]))

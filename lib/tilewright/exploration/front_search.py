@@ -10,10 +10,11 @@ import pandas
 from tilewright.artifacts.files import make_folder
 from tilewright.errors import InputError, Problem
 from tilewright.exploration.bounds import Bounds, joined, make_bounds, make_values
-from tilewright.exploration.bounds_plan import SCHEMA, Part, PartDigests, check_space, parts_of
+from tilewright.exploration.bounds_plan import SCHEMA, PartDigests, check_space, parts_of
 from tilewright.exploration.certificate import Certificate, certificate_of, write_certificate
 from tilewright.exploration.complete_front import ON_FRONT, Points, complete, front_count
 from tilewright.exploration.explore import exploration_of
+from tilewright.exploration.parts import Part
 from tilewright.exploration.results import OK, Exploration
 from tilewright.exploration.shard import Row, ShardMaker, content_of
 from tilewright.exploration.space import Space

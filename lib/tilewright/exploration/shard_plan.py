@@ -6,15 +6,13 @@ the code. So a design more is one shard more, and results of another computer ar
 
 import hashlib
 import json
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from tilewright.artifacts.canonical import canonical_text
-from tilewright.artifacts.digests import DIGEST_BYTES, input_digest
-from tilewright.artifacts.envelope import provenance
+from tilewright.artifacts.digests import DIGEST_BYTES
+from tilewright.exploration.parts import Part, made_of, parts_of_size
 from tilewright.exploration.space import Space
-from tilewright.exploration.space_options import stated_options
 
 SCHEMA = "tilewright/space-shard"
 SHARD_DESIGNS = 500
@@ -23,26 +21,9 @@ STEP_OF = {False: "explore", True: "explore_systems"}
 """Whether designs are of several cores -> whose code evaluates them."""
 
 
-@dataclass(frozen=True)
-class Shard:
-    """Some designs of a space that follow one another."""
-
-    number: int
-    first: int
-    end: int
-
-    @property
-    def file_name(self) -> str:
-        """Its file in the folder of shards."""
-        return f"{self.number:05}.parquet"
-
-
-def shards_of(space: Space) -> tuple[Shard, ...]:
-    """The shards of a space, in its order."""
-    size = space.shard_designs or SHARD_DESIGNS
-    return tuple(
-        Shard(number, first, min(first + size, len(space))) for number, first in enumerate(range(0, len(space), size))
-    )
+def shards_of(space: Space) -> tuple[Part, ...]:
+    """The shards of a space: parts of its designs, in its order."""
+    return parts_of_size(space.shard_designs or SHARD_DESIGNS, len(space))
 
 
 class ShardDigests:
@@ -53,14 +34,10 @@ class ShardDigests:
 
     @cached_property
     def made_of(self) -> dict[str, Any]:
-        """Provenance of every shard: code, networks, mapping, options."""
-        space = self.space
-        inputs = {f"network {network.name}": input_digest(network.file) for network in space.networks}
-        if space.mapping is not None:
-            inputs["mapping"] = input_digest(space.mapping)
-        return provenance(STEP_OF[space.is_of_systems], inputs, stated_options(space.options))
+        """Provenance of every shard."""
+        return made_of(self.space, STEP_OF[self.space.is_of_systems])
 
-    def of(self, shard: Shard) -> str:
+    def of(self, shard: Part) -> str:
         """The digest of all that goes into a shard."""
         space = self.space
         digest = hashlib.blake2b(canonical_text([SCHEMA, self.made_of]).encode(), digest_size=DIGEST_BYTES)

@@ -152,16 +152,16 @@ class Space:
         """The design at an index, which depends on nothing else. Raises IndexError."""
         positions = self.positions(index)
         values = self._axis_values(positions)
-        for law in self.laws:
-            if law.path is None and not (outcome := self._outcome(law.formula, positions)).problem:
-                values[law.key] = outcome.value
-        outline = self._outline(positions)
+        found = self._law_outcomes(positions)
+        values |= {law.key: outcome.value for law, outcome in found if law.path is None and not outcome.problem}
+        outline = self._outline(positions, found)
         hardware = {} if outline.problem else with_values(self.base, outline.settings)
         return Design(index, values, hardware, outline.excluded_by, outline.problem)
 
     def outline(self, index: int) -> Outline:
         """What the design at an index sets in the base. Raises IndexError."""
-        return self._outline(self.positions(index))
+        positions = self.positions(index)
+        return self._outline(positions, self._law_outcomes(positions))
 
     def design_name(self, index: int) -> str:
         """What a design is called: by the sheet, or after the space and its index. Raises IndexError."""
@@ -239,8 +239,11 @@ class Space:
     def _axis_values(self, positions: Sequence[int]) -> dict[str, Value]:
         return {axis.name: axis.values[position] for axis, position in zip(self.axes, positions, strict=True)}
 
-    def _outline(self, positions: Sequence[int]) -> Outline:
-        found = [(law, self._outcome(law.formula, positions)) for law in self.laws]
+    def _law_outcomes(self, positions: Sequence[int]) -> list[tuple[Law, _Outcome]]:
+        return [(law, self._outcome(law.formula, positions)) for law in self.laws]
+
+    def _outline(self, positions: Sequence[int], found: Sequence[tuple[Law, _Outcome]]) -> Outline:
+        """What a design sets, of whose laws the outcomes were `found`."""
         problem = next((f"{law.key}: {outcome.problem}" for law, outcome in found if outcome.problem), "")
         if problem:
             return Outline((), problem=problem)
