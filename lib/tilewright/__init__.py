@@ -45,6 +45,7 @@ _HOMES = {
     "tilewright.cli.compare": ("compare",),
     "tilewright.cli.pareto": ("pareto",),
     "tilewright.cli.draw": ("draw",),
+    "tilewright.cli.depth_first": ("depth_first",),
     "tilewright.cli.explore": ("explore",),
     "tilewright.cli.front": ("front",),
     "tilewright.cli.certify": ("certify",),

@@ -26,7 +26,7 @@ LEVELS = (
     ("configuration",),
     ("sources",),
     ("stages",),
-    ("exploration",),
+    ("exploration", "depth_first"),
     ("api", "validate_files"),
     ("cli",),
     ("__main__",),

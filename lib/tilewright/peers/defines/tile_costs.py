@@ -1,0 +1,56 @@
+"""The best mapping of a layer as DeFiNES finds and costs it: all orders of few loops, that of least energy."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.compiled import native_function
+from tilewright.cost.problem import PROBLEM_DTYPE, new_record
+from tilewright.cost.workspace import WORKSPACE_DTYPE, new_workspace
+from tilewright.peers.defines.accesses_kernel import FOUND_DTYPE, find_least_energy
+from tilewright.search.batch import OrderBatch
+from tilewright.search.blocks import thread_block, write_block
+from tilewright.search.evaluate import PreparedProblem
+from tilewright.search.loma_kernel import BLOCK_DTYPE
+
+MODEL = "zigzag-3.9.1+round_up_spatial_factors"
+"""The model profile whose tiles, periods and counts these are."""
+
+
+@dataclass(frozen=True, eq=False)
+class DefinesCost:
+    """What the best mapping of a layer costs."""
+
+    problem: PreparedProblem
+    energy_pj: float
+    words: np.ndarray
+    """[operand, level, direction] accesses, in parts of words."""
+    total_cycles: float
+    stall_cycles: float
+    onloading_cycles: float
+    offloading_cycles: float
+
+
+def least_energy(batches: Iterable[OrderBatch]) -> DefinesCost | None:
+    """The order of least energy; None where none fits."""
+    best: DefinesCost | None = None
+    run = native_function(find_least_energy, (PROBLEM_DTYPE, WORKSPACE_DTYPE, BLOCK_DTYPE, FOUND_DTYPE))
+    for batch in batches:
+        problem = batch.problem
+        found = new_record(FOUND_DTYPE)
+        found.row = -1
+        dimensions = [problem.dimensions.index(d) for d, _ in batch.loops]
+        block = write_block(thread_block(), dimensions, [size for _, size in batch.loops], batch.orders)
+        run(problem.arrays, new_workspace(), block, found, len(batch.orders))
+        if found.row >= 0 and (best is None or found.energy_pj < best.energy_pj):
+            best = DefinesCost(
+                problem,
+                float(found.energy_pj),
+                found.words.copy(),
+                float(found.total_cycles),
+                float(found.stall_cycles),
+                float(found.onloading_cycles),
+                float(found.offloading_cycles),
+            )
+    return best
