@@ -103,13 +103,13 @@ def test_spaces_of_several_cores_have_jobs_too(tmp_path: Path) -> None:
 
 
 def test_complete_fronts_are_made_by_the_workflow_too(explored: Project, tmp_path: Path) -> None:
-    """A job for the bounds and one for the fronts; the same bytes as by hand, and nothing twice."""
+    """A job for the costs and one for the fronts; the same bytes as by hand, and nothing twice."""
     import tilewright
 
     (explored.root / "config" / "config.yaml").write_text("fronts: [lanes]\n")
     write(explored, "2, 4, 8")
     jobs = explored.would_run()
-    assert sum(job.startswith("bounds") for job in jobs) == 1
+    assert sum(job.startswith("family_costs") for job in jobs) == 1
     assert sum(job.startswith("front") for job in jobs) == 1
     explored.run()
     assert explored.would_run() == []

@@ -53,7 +53,7 @@ def test_a_failed_shard_leaves_the_others(explored: Project) -> None:  # noqa: F
 
 
 def test_a_complete_front_is_of_all_designs(explored: Project) -> None:  # noqa: F811
-    """The page is named after a run, and is in the report, which is made again with it; where its bounds fail, that of
+    """The page is named after a run, and is in the report, which is made again with it; where its costs fail, that of
     before stays and is said to be that."""
     page = "complete front: results/front/lanes/front.html"
     (explored.root / "config" / "config.yaml").write_text("fronts: [lanes]\n")

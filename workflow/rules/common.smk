@@ -189,8 +189,8 @@ def shard_files(wildcards):
 
 
 def part_files(wildcards):
-    """Input function: the bounds of a space of which the complete fronts are sought."""
+    """Input function: the costs of a space of which the complete fronts are sought."""
     return [
-        f"{RESULTS}/front/{wildcards.space}/bounds/{file}"
+        f"{RESULTS}/front/{wildcards.space}/costs/{file}"
         for file in FRONTS[wildcards.space].parts
     ]

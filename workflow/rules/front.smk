@@ -1,4 +1,4 @@
-# Complete fronts of design spaces: bounds of all designs in parts, then costs where bounds do not decide.
+# Complete fronts of design spaces: costs of all designs in parts, then who dominates whom.
 
 
 wildcard_constraints:
@@ -8,12 +8,12 @@ wildcard_constraints:
 FRONT_TARGETS = expand("<results>/front/{space}/front.html", space=FRONTS)
 
 
-rule bounds:
-    """What some designs of a space cost at least on all its networks."""
+rule family_costs:
+    """What some designs of a space cost on all its networks, those that differ in little costed together."""
     input:
         lambda wildcards: FRONTS[wildcards.space].files,
     output:
-        "<results>/front/{space}/bounds/{part}.parquet",
+        "<results>/front/{space}/costs/{part}.parquet",
     log:
         "<logs>/front/{space}.{part}.log",
     conda:

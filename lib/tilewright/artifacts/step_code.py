@@ -200,11 +200,11 @@ CODE_OF: dict[str, StepCode] = {
             "tilewright.cli.shown_design",
         ),
     ),
-    "bounds": StepCode(("tilewright.exploration.bounds", *modules_of(SINGLE)), without=_PRINTED),
+    "family_costs": StepCode(("tilewright.exploration.family_costs", *modules_of(SINGLE)), without=_PRINTED),
     "front": StepCode(
         ("tilewright.cli.front",),
         without=(
-            *("tilewright.exploration.bounds", "tilewright.exploration.shard", "tilewright.stages.*"),
+            *("tilewright.exploration.family_costs", "tilewright.exploration.shard", "tilewright.stages.*"),
             *("tilewright.cli.map", "tilewright.cli.check", "tilewright.cli.report"),
         ),
     ),

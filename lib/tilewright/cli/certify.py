@@ -21,7 +21,7 @@ SAMPLE = 100
 @click.option("--space", type=FILE, help="The file of the space, if it is not where it was.")
 @click.option("--sample", type=click.IntRange(min=0), default=SAMPLE, show_default=True, help="Designs to cost alone.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Which designs these are.")
-@click.option("--all", "everything", is_flag=True, help="Make the bounds and costs of all designs again.")
+@click.option("--all", "everything", is_flag=True, help="Cost all families again.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
 @common_options
 def command(
@@ -38,7 +38,7 @@ def command(
 
     Every design of the space is counted and its area computed again; who dominates whom is compared for all; the
     designs on the fronts, and a sample of the others, are costed again, each alone as `tilewright map` does it. With
-    --all the bounds and costs of every design are made again too. The exit code is 1 if anything is wrong.
+    --all the families of all designs are costed again too. The exit code is 1 if anything is wrong.
 
     Example: tilewright certify results/front/edge_sram
     """
@@ -73,9 +73,9 @@ def verdict_text(verdict: "Verdict") -> str:
         f"{verdict.members:,} designs on fronts and {verdict.costed:,} others costed again, each alone",
     ]
     if verdict.families:
-        checked.append(f"bounds and costs of all {verdict.families:,} families made again")
+        checked.append(f"all {verdict.families:,} families costed again")
     elif not verdict.problems:
-        checked.append("bounds of the others: as the certificate says (--all makes them again)")
+        checked.append("costs of all others: as the certificate says (--all makes them again)")
     result = [f"WRONG: {problem.message}: {problem.value}".rstrip(": ") for problem in verdict.problems]
     return "\n".join([*checked, *(result or ["the certificate is true as far as this was checked"])])
 

@@ -133,7 +133,7 @@ class _Reader:
 
     def _check_space(self, file: Path, key: str) -> None:
         # For configurations that have spaces alone.
-        from tilewright.exploration.bounds_plan import check_space
+        from tilewright.exploration.family_plan import check_space
         from tilewright.exploration.space_reader import read_space
 
         try:

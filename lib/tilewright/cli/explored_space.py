@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tilewright.exploration.bounds_plan import PartDigests
+    from tilewright.exploration.family_plan import PartDigests
     from tilewright.exploration.parts import Part
     from tilewright.exploration.shard_plan import ShardDigests
     from tilewright.exploration.space import Space
@@ -33,8 +33,8 @@ class ExploredSpace:
 
     @cached_property
     def parts(self) -> "dict[str, Part]":
-        """Name of its file -> part of the bounds."""
-        from tilewright.exploration.bounds_plan import parts_of
+        """Name of its file -> part of the costs of families."""
+        from tilewright.exploration.family_plan import parts_of
 
         return {part.file_name: part for part in parts_of(self.space)}
 
@@ -49,12 +49,12 @@ class ExploredSpace:
         return self._digests.of(self.shards[f"{name}.parquet"])
 
     def part_digest(self, name: str) -> str:
-        """Of what the part of the bounds with this name, without suffix, is made."""
+        """Of what the part of these costs with this name, without suffix, is made."""
         return self._part_digests.of(self.parts[f"{name}.parquet"])
 
     @cached_property
     def _part_digests(self) -> "PartDigests":
-        from tilewright.exploration.bounds_plan import PartDigests
+        from tilewright.exploration.family_plan import PartDigests
 
         return PartDigests(self.space)
 

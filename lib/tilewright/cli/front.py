@@ -24,19 +24,19 @@ PAGE, CERTIFICATE, SPACE_PATH = "front.html", "certificate.parquet", "space.txt"
 
 @click.command()
 @click.argument("space", type=FILE)
-@click.option("-o", "--output", type=FILE, required=True, help="Folder for bounds, certificate, tables and the page.")
+@click.option("-o", "--output", type=FILE, required=True, help="Folder for costs, certificate, tables and the page.")
 @click.option(
     "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes; never changes a result."
 )
-@click.option("--part", type=click.IntRange(min=0), help="Make the bounds of this part alone, as a job of a cluster.")
-@click.option("--gather", is_flag=True, help="Make no bounds, and the fronts from those that are there.")
+@click.option("--part", type=click.IntRange(min=0), help="Cost the designs of this part alone, as a job of a cluster.")
+@click.option("--gather", is_flag=True, help="Cost no designs, and find the fronts from the parts that are there.")
 @common_options
 def command(space: Path, output: Path, jobs: int, part: int | None, gather: bool, verbose: bool, as_json: bool) -> None:
     """Find the designs of the file SPACE that no other beats, all of them, and a certificate that there are no others.
 
-    The fronts are those of `tilewright explore`. Designs that differ in unit energies, areas and widths of words are
-    costed together; of those that bounds settle nothing more is computed. Bounds that are there and up to date are not
-    made again. `tilewright certify` checks the certificate.
+    The fronts are those of `tilewright explore`. Designs that differ in unit energies, areas, widths of words and sizes
+    of memories are costed together, each to the last bit as alone; what limits a design is told of those on a front.
+    Costs that are there and up to date are not made again. `tilewright certify` checks the certificate.
 
     Example: tilewright front config/space/edge_sram.yaml -o results/front/edge_sram --jobs 2
     """
@@ -65,7 +65,7 @@ def front(
 ) -> "pandas.DataFrame":
     """The designs of a space that are on its front over all networks, all of them; what `output` gets proves it.
 
-    `part` makes the bounds of that part alone, `gather` no bounds. Raises InputError with everything that is wrong with
+    `part` costs the designs of that part alone, `gather` none. Raises InputError with everything that is wrong with
     the space, its networks or its mapping.
     """
     import pandas
@@ -81,13 +81,13 @@ def _found(
     source: Path, space: "Space", output: Path, jobs: int, part: int | None, gather: bool, show_progress: bool = False
 ) -> "CompleteFront | None":
     from tilewright.exploration import front_search
-    from tilewright.exploration.bounds_plan import check_space, parts_of
+    from tilewright.exploration.family_plan import check_space, parts_of
 
     check_space(space)
     parts = parts_of(space)
     problems = []
     if part is not None and gather:
-        problems.append(Problem("either makes bounds or goes by those that are there", path="--part, --gather"))
+        problems.append(Problem("either costs designs or goes by the parts that are there", path="--part, --gather"))
     if part is not None and part >= len(parts):
         problems.append(Problem("no such part", path="--part", value=str(part), allowed=f"0 to {len(parts) - 1}"))
     if problems:
@@ -95,14 +95,14 @@ def _found(
     try:
         if not gather:
             families = parts[-1].end if part is None else parts[part].end - parts[part].first
-            with _progress(f"{space.name}: bounds", families, "families", show_progress) as advance:
+            with _progress(f"{space.name}", families, "families", show_progress) as advance:
                 front_search.make_parts(source, space, output, jobs, advance, part)
         if part is not None:
             return None
-        with _progress(f"{space.name}: costs", None, "designs", show_progress) as advance:
+        with _progress(f"{space.name}: designs on a front, each alone", None, "designs", show_progress) as advance:
             return front_search.front_of_folder(source, space, output, output / CERTIFICATE, jobs, advance)
     except KeyboardInterrupt as error:
-        raise InterruptedRunError(f"bounds and costs that are finished are kept in {output}") from error
+        raise InterruptedRunError(f"costs that are finished are kept in {output}") from error
 
 
 def _progress(title: str, total: int | None, unit: str, shown: bool) -> Any:

@@ -1,4 +1,4 @@
-"""The certificate of complete fronts: for every design its costs, or what it costs at least, and who dominates it."""
+"""The certificate of complete fronts: for every design its costs, and who dominates it."""
 
 import hashlib
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ import numpy as np
 import pandas
 
 from tilewright.artifacts.digests import DIGEST_BYTES
-from tilewright.exploration.bounds import GROUP, IS_VALUE, energy_column, latency_column
-from tilewright.exploration.complete_front import Points, dominated_by, front_count
+from tilewright.exploration.family_costs import FamilyCosts, energy_column, latency_column
+from tilewright.exploration.front_points import Points, dominated_by, front_count
 from tilewright.exploration.results import ALL_NETWORKS
 from tilewright.exploration.space import Space
 from tilewright.exploration.stamped_tables import read_stamped, write_stamped
@@ -24,7 +24,7 @@ class Certificate:
     """What is claimed of a space."""
 
     table: pandas.DataFrame
-    """A row for each design that no constraint excludes, by index: `index`, `area_mm2`, `is_value`, for each network
+    """A row for each design that no constraint excludes, by index: `index`, `area_mm2`, for each network
     `status_<n>`, `energy_<n>_pj`, `latency_<n>_cycles`, and for each front `dominated_by_<n>`: the index of a design on
     it, -1 on the front itself, -2 for what is not compared."""
     excluded: Mapping[str, int]
@@ -48,21 +48,13 @@ def columns_of(space: Space) -> list[str]:
     """The columns of a certificate."""
     networks, fronts = range(len(space.networks)), range(front_count(space))
     own = [c for n in networks for c in (f"status_{n}", energy_column(n), latency_column(n))]
-    return ["index", "area_mm2", IS_VALUE, *own, *(dominator_column(front) for front in fronts)]
+    return ["index", "area_mm2", *own, *(dominator_column(front) for front in fronts)]
 
 
-def certificate_of(
-    points: Points, bounds: pandas.DataFrame, excluded: Mapping[str, int], said: Mapping[str, Any]
-) -> Certificate:
-    """The certificate of complete fronts."""
-    table = bounds.drop(columns=[GROUP, *(key for key in bounds.columns if key.startswith("reason_"))])
-    changed: dict[str, Any] = {IS_VALUE: points.is_value}
-    for number in range(len(points.space.networks)):
-        changed[energy_column(number)] = points.energy_pj[:, number]
-        changed[latency_column(number)] = points.latency_cycles[:, number]
-    for front in range(front_count(points.space)):
-        changed[dominator_column(front)] = dominated_by(points, front)
-    return Certificate(table.assign(**changed)[columns_of(points.space)], excluded, said)
+def certificate_of(points: Points, costs: FamilyCosts, said: Mapping[str, Any]) -> Certificate:
+    """The certificate of the fronts of all designs."""
+    fronts = {dominator_column(front): dominated_by(points, front) for front in range(front_count(points.space))}
+    return Certificate(costs.table.assign(**fronts)[columns_of(points.space)], costs.excluded, said)
 
 
 def write_certificate(path: Path, certificate: Certificate) -> None:

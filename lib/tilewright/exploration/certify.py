@@ -1,7 +1,7 @@
 """Checks a certificate of complete fronts again: what it claims, against the space and against designs costed alone.
 
-Nothing of the search for the fronts is used. Who dominates whom is compared pair by pair, designs are read and counted
-anew, and designs are costed as `tilewright map` costs them, each alone (docs/fronts.md).
+Who dominates whom is compared pair by pair, designs are read and counted anew, and those on a front and a sample of the
+others are costed as `tilewright map` costs them, each alone (docs/fronts.md).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,8 +12,6 @@ import numpy as np
 import pandas
 
 from tilewright.errors import Problem
-from tilewright.exploration.bounds import GROUP, IS_VALUE, BoundsMaker, energy_column, latency_column
-from tilewright.exploration.bounds_plan import PartDigests
 from tilewright.exploration.certificate import (
     Certificate,
     columns_of,
@@ -23,10 +21,12 @@ from tilewright.exploration.certificate import (
     read_certificate,
 )
 from tilewright.exploration.families import Families
+from tilewright.exploration.family_costs import FamilyCosts, energy_column, latency_column, make_costs
+from tilewright.exploration.family_plan import PartDigests
 from tilewright.exploration.figure_reader import FigureReader
 from tilewright.exploration.pricing import Members, members_of
 from tilewright.exploration.results import INFEASIBLE, INVALID, OK
-from tilewright.exploration.shard import Row, ShardMaker
+from tilewright.exploration.shard import make_rows
 from tilewright.exploration.space import Space
 from tilewright.exploration.workers import SpaceSource, working
 from tilewright.search.progress import Advance
@@ -35,6 +35,8 @@ MOST_TOLD = 5
 """Of one kind of fault."""
 BLOCK = 8
 """Families or designs that a process looks at between two reports."""
+COSTED_FAMILIES = 40
+"""Families that a process costs between two reports."""
 _ON_FRONT, _NOT_COMPARED = -1, -2
 
 
@@ -50,7 +52,7 @@ class Verdict:
     costed: int
     """Further designs that were costed again alone."""
     families: int
-    """Whose bounds were made again."""
+    """Whose members were all costed again."""
     problems: tuple[Problem, ...]
 
 
@@ -66,7 +68,7 @@ def certify(
 ) -> Verdict:
     """Check the certificate in a file for a space; `advance` is told families and designs.
 
-    `sample` further designs are costed alone, `everything` makes the bounds of all again. Raises InputError for a file
+    `sample` further designs are costed alone, `everything` costs all families again. Raises InputError for a file
     that is no certificate.
     """
     certificate, digest = read_certificate(path)
@@ -80,7 +82,7 @@ def certify(
         _check_costs(faults, rows, [*members, *further], source, jobs, advance)
         families = len(Families(space)) if everything else 0
         if everything:
-            _check_bounds(faults, rows, source, jobs, advance)
+            _check_families(faults, rows, source, jobs, advance)
         counts = (len(certificate.table), len(front_names(space)), len(members), len(further), families)
         return Verdict(*counts, tuple(faults.problems()))
     return Verdict(len(certificate.table), 0, 0, 0, 0, tuple(faults.problems()))
@@ -127,7 +129,6 @@ class _Rows:
         self.space, numbers = space, range(len(space.networks))
         self.index = table["index"].to_numpy(np.int64)
         self.area_mm2 = table["area_mm2"].to_numpy(np.float64)
-        self.is_value = table[IS_VALUE].to_numpy(np.bool_)
         self.status = np.stack([table[f"status_{n}"].to_numpy(object) for n in numbers], axis=1)
         self.energy_pj = np.stack([table[energy_column(n)].to_numpy(np.float64) for n in numbers], axis=1)
         self.latency_cycles = np.stack([table[latency_column(n)].to_numpy(np.float64) for n in numbers], axis=1)
@@ -234,15 +235,14 @@ def _check_designs(
 
 
 def _check_dominance(faults: _Faults, rows: _Rows) -> None:
-    """Whether what stands on a front is a value and dominated by none there, and all else by what it names."""
+    """Whether what stands on a front is dominated by none there, and all else by what it names."""
     for front, name in enumerate(front_names(rows.space)):
         claims, points, has_results = rows.dominated_by[:, front], rows.objectives(front), rows.has_results(front)
-        is_unmet = _unmet(rows, front, np.flatnonzero(has_results & rows.is_value & (claims < 0)))
+        is_unmet = _unmet(rows, front, np.flatnonzero(has_results & (claims < 0)))
         for message, wrong in (
             ("compared without results", (claims != _NOT_COMPARED) & ~has_results),
             ("not compared though it has results", (claims == _NOT_COMPARED) & has_results & ~is_unmet),
             ("on the front though it does not meet a constraint", (claims == _ON_FRONT) & is_unmet),
-            ("on the front with a mere bound", (claims == _ON_FRONT) & ~rows.is_value),
             ("names a dominator that is none", (claims < _NOT_COMPARED) | (claims >= len(rows.space))),
         ):
             if wrong.any():
@@ -292,13 +292,13 @@ def _chosen(rows: _Rows, sample: int, seed: int) -> tuple[list[int], list[int]]:
 def _check_costs(
     faults: _Faults, rows: _Rows, indexes: Sequence[int], source: SpaceSource, jobs: int, advance: Advance
 ) -> None:
-    """Whether designs cost alone what is claimed, or no less where a bound is claimed."""
+    """Whether designs cost alone what is claimed."""
     networks = [network.name for network in rows.space.networks]
     row_of = {index: row for row, index in enumerate(rows.index.tolist())}
     blocks = _blocks(indexes)
     with working(source, rows.space, make_rows, len(blocks), jobs) as work:
         for found in work(blocks):
-            for one in found:
+            for one in [row for rows, _ in found for row in rows]:
                 place, network = row_of.get(one["index"], -1), networks.index(one["network"])
                 advance(network == 0)
                 if place < 0:
@@ -307,51 +307,34 @@ def _check_costs(
                 costs = one["energy_pj"], one["latency_cycles"]
                 if one["status"] != rows.status[place, network]:
                     faults.add(f"{one['network']}: another status", [one["index"]])
-                elif one["status"] == OK and rows.is_value[place] and claimed != costs:
+                elif one["status"] == OK and claimed != costs:
                     faults.add(f"{one['network']}: costs something else", [one["index"]])
-                elif one["status"] == OK and (claimed[0] > costs[0] or claimed[1] > costs[1]):
-                    faults.add(f"{one['network']}: costs less than the bound", [one["index"]])
 
 
-def _check_bounds(faults: _Faults, rows: _Rows, source: SpaceSource, jobs: int, advance: Advance) -> None:
-    """Whether every number is right: bounds made again, and values that these do not say."""
-    families = Families(rows.space)
-    values = set(rows.index[rows.is_value].tolist())
-    row_of = {index: row for row, index in enumerate(rows.index.tolist())}
-    tasks = [
-        (block, [index for number in block for index in families[number].members if index in values])
-        for block in _blocks(range(len(families)))
-    ]
-    with working(source, rows.space, make_numbers, len(tasks), jobs) as work:
-        for (block, _), found in zip(tasks, work(tasks), strict=True):
+def _check_families(faults: _Faults, rows: _Rows, source: SpaceSource, jobs: int, advance: Advance) -> None:
+    """Whether every number is what costing its family again gives."""
+    count = len(Families(rows.space))
+    blocks = [range(first, min(first + COSTED_FAMILIES, count)) for first in range(0, count, COSTED_FAMILIES)]
+    with working(source, rows.space, make_costs, len(blocks), jobs) as work:
+        for block, found in zip(blocks, work(blocks), strict=True):
             advance(len(block))
-            for index, is_value, status, energy, latency in found:
-                if index in row_of:
-                    _check_number(faults, rows, row_of[index], is_value, status, energy, latency)
+            _compare(faults, rows, found)
 
 
-def _check_number(
-    faults: _Faults,
-    rows: _Rows,
-    place: int,
-    is_value: bool,
-    status: Sequence[str],
-    energy: Sequence[float],
-    latency: Sequence[float],
-) -> None:
-    index = int(rows.index[place])
-    for network, name in enumerate(one.name for one in rows.space.networks):
-        claimed = rows.energy_pj[place, network], rows.latency_cycles[place, network]
-        if status[network] != rows.status[place, network]:
-            faults.add(f"{name}: another status", [index])
-        elif status[network] != OK:
-            continue
-        elif is_value and rows.is_value[place] and claimed != (energy[network], latency[network]):
-            faults.add(f"{name}: costs something else", [index])
-        elif not rows.is_value[place] and (claimed[0] > energy[network] or claimed[1] > latency[network]):
-            faults.add(f"{name}: a bound that is too high", [index])
-        elif rows.is_value[place] and (claimed[0] < energy[network] or claimed[1] < latency[network]):
-            faults.add(f"{name}: costs less than the bound", [index])
+def _compare(faults: _Faults, rows: _Rows, found: FamilyCosts) -> None:
+    """Whether what is claimed of some designs is what they cost."""
+    table = found.table[found.table["index"].isin(rows.index)]
+    index = table["index"].to_numpy(np.int64)
+    places = np.searchsorted(rows.index, index)
+    for number, network in enumerate(rows.space.networks):
+        status = table[f"status_{number}"].to_numpy(object)
+        is_other = status != rows.status[places, number]
+        costs = table[energy_column(number)].to_numpy(np.float64), table[latency_column(number)].to_numpy(np.float64)
+        differs = (rows.energy_pj[places, number] != costs[0]) | (rows.latency_cycles[places, number] != costs[1])
+        if is_other.any():
+            faults.add(f"{network.name}: another status", index[is_other].tolist())
+        if (differs & (status == OK) & ~is_other).any():
+            faults.add(f"{network.name}: costs something else", index[differs & (status == OK) & ~is_other].tolist())
 
 
 def _blocks(numbers: Sequence[int]) -> list[list[int]]:
@@ -366,38 +349,3 @@ def make_reader(space: Space) -> Callable[[Sequence[int]], list[FamilyContent]]:
 
 def _content(members: Members) -> FamilyContent:
     return FamilyContent(members.indexes, members.area_mm2, tuple(members.invalid), members.excluded)
-
-
-def make_rows(space: Space) -> Callable[[Sequence[int]], list[Row]]:
-    """What costs designs, each alone."""
-    maker = ShardMaker(space)
-    return lambda indexes: [row for rows, _ in maker.rows(indexes) for row in rows]
-
-
-Number = tuple[int, bool, list[str], list[float], list[float]]
-"""Index of a design, whether what follows are its costs and no bounds, and for each network status, energy, latency."""
-
-
-def make_numbers(space: Space) -> Callable[[tuple[Sequence[int], Sequence[int]]], list[Number]]:
-    """What makes the bounds of families again, and the costs of those designs in them that are named."""
-    maker, networks = BoundsMaker(space), range(len(space.networks))
-
-    def work(task: tuple[Sequence[int], Sequence[int]]) -> list[Number]:
-        numbers, claimed = task
-        found: list[Number] = []
-        for number in numbers:
-            table = maker.bounds(number).table
-            known: dict[int, tuple[list[float], list[float]]] = {}
-            wanted = table[table["index"].isin(claimed) & ~table[IS_VALUE]]
-            for _, group in wanted.groupby(GROUP):
-                for index, energies, latencies in maker.values(group["index"].tolist()):
-                    known[index] = energies, latencies
-            for row in table.to_dict("records"):
-                status = [str(row[f"status_{n}"]) for n in networks]
-                bounds = [row[energy_column(n)] for n in networks], [row[latency_column(n)] for n in networks]
-                energies, latencies = known.get(row["index"], bounds)
-                is_value = bool(row[IS_VALUE]) or row["index"] in known
-                found.append((row["index"], is_value, status, energies, latencies))
-        return found
-
-    return work

@@ -1,5 +1,5 @@
 """Families: designs that differ in figures alone (unit energies, areas, widths of words), for which every mapping
-moves the same data (docs/fronts.md).
+moves the same data (docs/fronts.md). Families that differ in sizes of memories alone follow one another.
 """
 
 import itertools
@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from tilewright.errors import KeyPath
-from tilewright.exploration.space import Space
+from tilewright.exploration.space import Axis, Space
 
 MOST_MEMBERS = 1024
 """Designs of a family; more are several families."""
@@ -81,18 +81,22 @@ class Families:
 
     @cached_property
     def _structural(self) -> tuple[int, ...]:
-        """Axes that set more than figures, themselves or through laws."""
+        """Axes that set more than figures, themselves or through laws; those that set sizes alone come last."""
         found = set()
+        shapes = set()
         for place, axis in enumerate(self.space.axes):
-            paths = {path for settings in axis.settings for path, _ in settings}
-            if any(figure_of(self.space.base, path) is None for path in paths):
+            others = [path for path in _paths(axis) if figure_of(self.space.base, path) is None]
+            if others:
                 found.add(place)
+            if not all(_is_size(path) for path in others):
+                shapes.add(place)
             if len({tuple(path for path, _ in settings) for settings in axis.settings}) > 1:
                 found.add(place)  # what a choice does not name is as in the base
         for law in self.space.laws:
             if law.path is not None and figure_of(self.space.base, law.path) is None:
                 found.update(law.formula.axes)
-        return tuple(sorted(found))
+                shapes.update(() if _is_size(law.path) else law.formula.axes)
+        return tuple(sorted(found, key=lambda place: (place not in shapes, place)))
 
     @cached_property
     def _strides(self) -> tuple[int, ...]:
@@ -122,6 +126,16 @@ class Families:
             positions = self.space.positions(index)
             found.setdefault(tuple(positions[axis] for axis in self._structural), []).append(index)
         return tuple(part for members in found.values() for part in _parts(members))
+
+
+def _paths(axis: Axis) -> set[KeyPath]:
+    """What an axis sets in the base."""
+    return {path for settings in axis.settings for path, _ in settings}
+
+
+def _is_size(path: KeyPath) -> bool:
+    """Whether a path sets the size of a memory."""
+    return len(path) == 3 and path[0] == "memories" and path[2] == "size"
 
 
 def _parts(members: list[int]) -> Iterator[tuple[int, ...]]:

@@ -1,4 +1,4 @@
-"""Parts of a space, each with a file of its own, and the provenance that all have: for shards and for bounds."""
+"""Parts of a space, each with a file of its own, and their provenance: for shards and for the costs of families."""
 
 from dataclasses import dataclass
 from typing import Any

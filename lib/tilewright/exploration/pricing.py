@@ -1,12 +1,15 @@
-"""What the members of a family cost, or cost at least, from one costing of all loop orders (docs/fronts.md)."""
+"""What the designs of families cost: each loop order is costed once for all that it means the same for
+(docs/fronts.md).
+"""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from tilewright.errors import InputError, MappingError
+from tilewright.cost.energy_terms import ENERGY_TERMS
+from tilewright.errors import InputError, MappingError, Problem
 from tilewright.exploration.design_cost import reason_of
 from tilewright.exploration.evaluate import NetworkEvaluator
 from tilewright.exploration.families import Family
@@ -17,14 +20,20 @@ from tilewright.hardware.core import Accelerator, Core
 from tilewright.hardware.core_variants import CoreVariants, variants_of
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.hardware.system import core_area
+from tilewright.mapping.constraints import MappingConstraints, Unrolling
 from tilewright.mapping.spatial_generation import spatial_candidates
 from tilewright.search.batch import OrderBatch
-from tilewright.search.priced_orders import OrderPricer, OrderPrices
-from tilewright.stages.base import Control, Rest, Same
-from tilewright.stages.items import LayerProblem
+from tilewright.search.priced_orders import BestOrders, OrderPricer
+from tilewright.stages.base import Control, Rest, Same, Stage
+from tilewright.stages.items import LayerProblem, TemporalProblem
+from tilewright.workload.layer import Layer
 
 MOST_WIDTHS = 16
 """Widths that are priced at once."""
+MOST_PARTS = 2**20
+"""More than a family has parts."""
+ORDERS_OF_SPATIAL_MAPPING = 2**44
+"""More than anybody tries."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,15 +58,18 @@ class Members:
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """What is known of members on one network."""
+    """What members cost on one network."""
 
     status: str
     reason: str
     energy_pj: np.ndarray
-    """[member] of the design where `is_value`, else no mapping has less."""
+    """[member] not a number where there are no results."""
     latency_cycles: np.ndarray
-    is_value: np.ndarray
-    """bool [member]"""
+
+    @classmethod
+    def unknown(cls, members: int, status: str = OK, reason: str = "") -> "Prices":
+        """Where nothing is known."""
+        return cls(status, reason, np.full(members, np.nan), np.full(members, np.nan))
 
 
 def members_of(space: Space, family: Family, reader: FigureReader) -> Members:
@@ -109,55 +121,113 @@ def _reason(reader: FigureReader, settings: Settings) -> str:
     raise AssertionError("a design that is read alone is an accelerator, and is none beside others")
 
 
+@dataclass(frozen=True)
+class _Kind:
+    """What layers on cores have in common that try the same loop orders with each spatial mapping.
+
+    Layers of several networks that differ in their names are one.
+    """
+
+    layer: Layer
+    constraints: MappingConstraints
+    frame: Core
+    """The core as the layer sees it, without figures and sizes."""
+    array: tuple[Any, ...]
+    names: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
+    """Memories with their ports and the smallest part of a word of each."""
+    widths: bytes
+    """Of the variants."""
+
+
+@dataclass(eq=False)
+class _Seen:
+    """A core as layers of a kind see it."""
+
+    core: Core
+    """With the widest words of all variants."""
+    variants: CoreVariants
+    best: BestOrders
+
+
+@dataclass(eq=False)
+class _Layers:
+    """The layers of a kind: a search of them all."""
+
+    search: tuple[Stage, ...]
+    problem: LayerProblem
+    seen: dict[tuple[int, Core], _Seen] = field(default_factory=dict)
+    """By the number of the variants, and the core with its sizes."""
+
+
 class FamilyPricer:
-    """Prices families on the networks of a space."""
+    """Prices families on the networks of a space.
+
+    Raises InputError where terms of the energy are entered, of which nobody says that they go by figures alone.
+    """
 
     def __init__(self, space: Space, evaluators: Mapping[str, NetworkEvaluator]) -> None:
+        if ENERGY_TERMS.names:
+            message = f"no complete fronts with entered terms of the energy ({', '.join(ENERGY_TERMS.names)})"
+            raise InputError([Problem(f"{message}: what these depend on is not known", space.file)])
         self.space, self.evaluators = space, evaluators
 
-    def bounds(self, members: Members) -> dict[str, Prices]:
-        """For each network what every member costs at least; its value where its words are the widest of each port."""
-        return self._priced(members, False)
+    def prices(self, families: Sequence[Members]) -> list[dict[str, Prices]]:
+        """For each family what every member costs on each network.
 
-    def values(self, members: Members) -> dict[str, Prices]:
-        """For each network what every member costs."""
-        return self._priced(members, True)
+        What families share that differ in sizes alone is computed once, so that these should come together.
+        """
+        kinds: dict[_Kind, _Layers] = {}
+        plans = [self._planned(number, members, kinds) for number, members in enumerate(families)]
+        for layers in kinds.values():
+            _price(layers, self.space)
+        return [self._added_up(members, plan) for members, plan in zip(families, plans, strict=True)]
 
-    def _priced(self, members: Members, values_all: bool) -> dict[str, Prices]:
-        variants = members.variants
-        assert variants is not None
+    def _planned(self, number: int, members: Members, kinds: dict[_Kind, _Layers]) -> "_Plan":
+        """Enter the layers of a family among those that are to be priced."""
+        assert members.variants is not None
         assert members.accelerator is not None
-        result: dict[str, Prices] = {}
         networks: dict[str, list[LayerProblem]] = {}
         for name, evaluator in self.evaluators.items():
             try:
                 networks[name] = evaluator.layer_problems(members.accelerator)
             except (InputError, MappingError):
-                result[name] = self._refused(members, name)
-        parts = self._parts(variants, [layer for layers in networks.values() for layer in layers])
-        for name in networks:
-            unknown = np.full(len(members.indexes), np.nan)
-            result[name] = Prices(OK, "", unknown, unknown.copy(), np.zeros(len(unknown), np.bool_))
-        for part in parts:
-            known: dict[tuple[Any, ...], OrderPrices | None] = {}
-            own, places = variants.of_widths(part)
-            for name, layers in networks.items():
-                if result[name].status != OK:
-                    continue
-                found = [self._layer(self.evaluators[name], layer, own, values_all, known) for layer in layers]
-                if any(prices is None for prices in found):
-                    result[name] = self._refused(members, name)
-                else:
-                    _add_up(result[name], [prices for prices in found if prices is not None], places)
-        return {name: result[name] for name in self.evaluators}
+                continue
+        rows = self._parts(members.variants, [layer for layers in networks.values() for layer in layers])
+        parts = []
+        for place, part in enumerate(rows):
+            own, chosen = members.variants.of_widths(part)
+            key = number * MOST_PARTS + place
+            found = {
+                name: [_entered(kinds, self.evaluators[name].search, layer, key, own) for layer in layers]
+                for name, layers in networks.items()
+            }
+            parts.append((chosen, found))
+        return parts
+
+    def _added_up(self, members: Members, plan: "_Plan") -> dict[str, Prices]:
+        """The layers of each network together, one after the other as the summary of a run does it."""
+        result: dict[str, Prices] = {}
+        for name in self.evaluators:
+            prices = Prices.unknown(len(members.indexes))
+            for places, networks in plan:
+                layers = networks.get(name)
+                if layers is None or not all(layer.best.fitting for layer in layers):
+                    prices = self._refused(members, name)
+                    break
+                energy, latency = np.zeros(len(places)), np.zeros(len(places))
+                for layer in layers:
+                    energy += layer.best.energy_pj
+                    latency += layer.best.latency_cycles
+                prices.energy_pj[places], prices.latency_cycles[places] = energy, latency
+            result[name] = prices
+        return result
 
     def _refused(self, members: Members, name: str) -> Prices:
         """Why no member has a cost: what is told of the first one."""
         assert members.accelerator is not None
         cost = self.evaluators[name].cost(members.hardware, members.accelerator)
         assert cost.status in (INVALID, INFEASIBLE), "a design fits alone, and not with the others of its family"
-        nothing = np.full(len(members.indexes), np.nan)
-        return Prices(cost.status, cost.reason, nothing, nothing, np.ones(len(nothing), np.bool_))
+        return Prices.unknown(len(members.indexes), cost.status, cost.reason)
 
     def _parts(self, variants: CoreVariants, layers: Sequence[LayerProblem]) -> list[list[int]]:
         """Widths for which the same spatial mappings are tried, at most MOST_WIDTHS together."""
@@ -187,49 +257,70 @@ class FamilyPricer:
                 found.append(str(error))
         return str(found)
 
-    def _layer(
-        self,
-        evaluator: NetworkEvaluator,
-        layer: LayerProblem,
-        variants: CoreVariants,
-        values_all: bool,
-        known: dict[tuple[Any, ...], OrderPrices | None],
-    ) -> OrderPrices | None:
-        """Prices of a layer; None where nothing fits. Layers of several networks that differ in their names are one."""
-        key = replace(layer.layer, name=""), layer.constraints, layer.core
-        if key not in known:
-            problem = replace(layer, core=variants.with_widths(layer.core, variants.widest))
-            known[key] = price(evaluator.search, problem, variants, self.space.options.objective, values_all)
-        return known[key]
+
+_Plan = list[tuple[np.ndarray, dict[str, list[_Seen]]]]
+"""Parts of a family: the places of its members in it, and for each network its layers."""
 
 
-def price(
-    search: Sequence[Any], problem: LayerProblem, variants: CoreVariants, objective: str, values_all: bool
-) -> OrderPrices | None:
-    """Prices of all orders that stages of a search hand to the cost model; None where nothing fits."""
-    pricer = OrderPricer(variants, objective, values_all)
+def _entered(
+    kinds: dict[_Kind, _Layers], search: tuple[Stage, ...], layer: LayerProblem, key: int, variants: CoreVariants
+) -> _Seen:
+    """A layer among those that are to be priced."""
+    core, array = layer.core, layer.core.operational_array
+    names = tuple(
+        (memory.name, tuple((port.name, port.bandwidth_min_bits) for port in memory.ports)) for memory in core.memories
+    )
+    doubled = tuple(memory.force_double_buffering for memory in core.memories)
+    arranged = array.dimensions, array.systolic_dimensions, array.kind, array.parameters, doubled
+    kind = _Kind(
+        replace(layer.layer, name=""), layer.constraints, core.frame, arranged, names, variants.widths.tobytes()
+    )
+    widest = variants.with_widths(core, variants.widest)
+    layers = kinds.setdefault(kind, _Layers(search, replace(layer, core=widest)))
+    return layers.seen.setdefault((key, core), _Seen(widest, variants, BestOrders.none_of(len(variants.width_of))))
 
-    def take(batch: OrderBatch) -> tuple[()]:
-        pricer.add(batch.problem, [batch])
-        return ()
 
-    makers = tuple(stage for stage in search[:-1] if stage.gives is not Same)
-    for _ in Rest(makers, Control(), end=take)(problem):
-        pass
-    return pricer.prices() if pricer.fits else None
+def _price(layers: _Layers, space: Space) -> None:
+    """Find the best orders of a kind of layers on each core, one spatial mapping after the other."""
+    makers = tuple(stage for stage in layers.search[:-1] if stage.gives is not Same)
+    spatial: dict[tuple[int, ...], list[TemporalProblem]] = {}
+    tried: dict[Unrolling, tuple[TemporalProblem, list[tuple[int, _Seen]]]] = {}
+    for seen in layers.seen.values():
+        inner = tuple(seen.core.memories[k].size_bits for k in memory_hierarchy(seen.core).inner_memories)
+        if inner not in spatial:
+            spatial[inner] = _spatial_mappings(makers[:-1], replace(layers.problem, core=seen.core))
+        for place, item in enumerate(spatial[inner]):
+            tried.setdefault(item.spatial.unrolling, (item, []))[1].append((place, seen))
+    for item, users in tried.values():
+        pricer = OrderPricer(item, users[0][1].variants, space.options.profile, space.options.objective)
+        for batch, first in _batches(makers[-1], item):
+            pricer.begin(batch)
+            for place, seen in users:
+                number = place * ORDERS_OF_SPATIAL_MAPPING + first
+                pricer.price(seen.core, seen.variants, len(batch.orders), number, seen.best)
+
+
+def _spatial_mappings(makers: tuple[Stage, ...], problem: LayerProblem) -> list[TemporalProblem]:
+    """The spatial mappings of a layer that are possible, in their order; none where there is none."""
+    try:
+        return [item for item in Rest(makers, Control())(problem) if isinstance(item, TemporalProblem)]
+    except MappingError:
+        return []
+
+
+def _batches(mapper: Stage, item: TemporalProblem) -> Iterator[tuple[OrderBatch, int]]:
+    """The orders of a spatial mapping, each batch with the number of its first one; none where there are none."""
+    first = 0
+    try:
+        for batch in Rest((mapper,), Control())(item):
+            if isinstance(batch, OrderBatch):
+                yield batch, first
+                first += len(batch.orders)
+    except MappingError:
+        return
 
 
 def _inner(core: Core, variants: CoreVariants) -> list[int]:
     """Columns of the ports of the innermost memories, which alone limit spatial mappings."""
     memories = [core.memories[k] for k in memory_hierarchy(core).inner_memories]
     return [variants.column(memory.name, port.name) for memory in memories for port in memory.ports]
-
-
-def _add_up(prices: Prices, layers: Sequence[OrderPrices], places: np.ndarray) -> None:
-    """Add up the layers of a network, one after the other as the summary of a run does it."""
-    exact = layers[0].is_exact
-    energy, latency = np.zeros(len(places)), np.zeros(len(places))
-    for layer in layers:
-        energy += np.where(exact, layer.energy_pj, layer.least_energy_pj)
-        latency += np.where(exact, layer.latency_cycles, layer.least_latency_cycles)
-    prices.energy_pj[places], prices.latency_cycles[places], prices.is_value[places] = energy, latency, exact

@@ -2,7 +2,7 @@
 it was made of (shard_plan.py).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -113,6 +113,12 @@ class ShardMaker:
         row |= {f"energy_{term}_pj": energy for term, energy in cost.energy_terms_pj.items()}
         row |= {f"energy_memory_{name}_pj": energy for name, energy in cost.memory_energy_pj.items()}
         return row | {f"latency_{part}_cycles": float(cycles) for part, cycles in cost.latency_terms_cycles.items()}
+
+
+def make_rows(space: Space) -> Callable[[Sequence[int]], list[tuple[list[Row], str]]]:
+    """What costs designs by their indexes, each alone, in a process of its own."""
+    maker = ShardMaker(space)
+    return lambda indexes: list(maker.rows(indexes))
 
 
 def content_of(space: Space, found: Iterable[tuple[list[Row], str]]) -> ShardContent:

@@ -57,6 +57,12 @@ class CoreVariants:
         )
         return replace(core, memories=memories)
 
+    @cached_property
+    def begins_words(self) -> np.ndarray:
+        """bool [variant] words are wider, narrower or of other energies than those of the variant before."""
+        same = (np.diff(self.word_pj, axis=0) == 0).all(axis=(1, 2)) & (np.diff(self.width_of) == 0)
+        return np.concatenate([[True], ~same])
+
     @property
     def reference(self) -> int:
         """The row of `widths` that has the widest word of each port, -1 if none has."""

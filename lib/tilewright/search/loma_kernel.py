@@ -125,8 +125,7 @@ def cost_block(problem, ws, block, count):
     """Cost the first `count` orders of `block`; `ws` then holds the breakdown of the last one."""
     ws.loop_count = block.length
     for row in range(count):
-        load_row(problem, ws, block, row)
-        outcome = check_boundaries(problem, ws) if block.bounded else allocate(problem, ws)
+        outcome = allocate_row(problem, ws, block, row)
         if outcome == FITS:
             outcome = evaluate_allocation(problem, ws)
         block.outcome[row] = outcome
@@ -139,6 +138,13 @@ def cost_block(problem, ws, block, count):
             block.latency_cycles[row] = math.inf
             if block.fitting == 0:
                 keep_closest_failure(ws, block, outcome)
+
+
+@kernel
+def allocate_row(problem, ws, block, row):
+    """Write one order and its level boundaries into the workspace, given ones or those of the allocator; an outcome."""
+    load_row(problem, ws, block, row)
+    return check_boundaries(problem, ws) if block.bounded else allocate(problem, ws)
 
 
 @kernel

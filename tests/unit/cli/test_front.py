@@ -22,7 +22,7 @@ def test_the_front_and_its_certificate(space: Path, tmp_path: Path, capsys: pyte
     out = tmp_path / "out"
     assert main(["front", str(space), "-o", str(out)]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "The fronts are complete: of 64 designs" in said
+    assert "The fronts are complete: all 64 designs" in said
     for name in ("front.html", "front.csv", "front.parquet", "certificate.parquet", "space.txt"):
         assert (out / name).is_file(), name
     assert len(pandas.read_csv(out / "front.csv")) > 1
@@ -46,13 +46,13 @@ def test_parts_by_hand(space: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["front", str(space), "-o", str(by_hand), "--gather", "--json"]) == 0
     table = tilewright.front(space, at_once)
     assert table["design"].tolist()
-    for name in ("certificate.parquet", "front.csv", "front.html", "bounds/00000.parquet"):
+    for name in ("certificate.parquet", "front.csv", "front.html", "costs/00000.parquet"):
         assert (by_hand / name).read_bytes() == (at_once / name).read_bytes(), name
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
-    [(["--part", "7"], "no such part"), (["--part", "0", "--gather"], "either makes bounds")],
+    [(["--part", "7"], "no such part"), (["--part", "0", "--gather"], "either costs designs")],
 )
 def test_what_is_refused(
     space: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str

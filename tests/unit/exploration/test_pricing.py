@@ -1,18 +1,23 @@
-"""What the members of a family cost together is what each costs alone; bounds are no larger."""
+"""What the members of families cost together is what each costs alone."""
 
 import random
+from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from tilewright.errors import InputError
+from tilewright.exploration import pricing
 from tilewright.exploration.evaluate import NetworkEvaluator
 from tilewright.exploration.families import Families
 from tilewright.exploration.figure_reader import FigureReader
 from tilewright.exploration.pricing import FamilyPricer, Members, Prices, members_of
-from tilewright.exploration.results import OK
+from tilewright.exploration.results import INFEASIBLE, OK
 from tilewright.exploration.shard import ShardMaker
 from tilewright.exploration.space import Space
 from tilewright.exploration.space_reader import read_space
+from tilewright.search import priced_orders
 
 from tests.unit.exploration.front_cases import front_space
 
@@ -35,51 +40,85 @@ def evaluators_of(space: Space) -> dict[str, NetworkEvaluator]:
     return {name: one for name, one in ShardMaker(space).evaluators.items() if isinstance(one, NetworkEvaluator)}
 
 
-def check(space: Space, members: Members, prices: dict[str, Prices], only_values: bool, chosen: list[int]) -> int:
-    """Compare with designs alone; returns how many had results."""
-    compared = 0
-    maker = ShardMaker(space)
-    for place in chosen:
-        index = int(members.indexes[place])
-        for row in next(maker.rows([index]))[0]:
-            one = prices[row["network"]]
-            assert (one.status, one.reason) == (row["status"], row["reason"])
-            if row["status"] != OK:
-                continue
-            compared += 1
-            assert row["area_mm2"] == members.area_mm2[place]
-            found = one.energy_pj[place], one.latency_cycles[place]
-            alone = row["energy_pj"], row["latency_cycles"]
-            assert not only_values or one.is_value[place]
-            if one.is_value[place]:
-                assert found == alone
-            else:
-                assert found[0] <= alone[0]
-                assert found[1] <= alone[1]
+def priced(space: Space) -> list[tuple[Members, dict[str, Prices]]]:
+    """All families of a space, costed together."""
+    reader = FigureReader(space.base)
+    families = [members_of(space, family, reader) for family in Families(space)]
+    return list(zip(families, FamilyPricer(space, evaluators_of(space)).prices(families), strict=True))
+
+
+def check(space: Space, found: list[tuple[Members, dict[str, Prices]]], sample: int) -> Counter[str]:
+    """Compare some of each family with designs alone, to the last bit; returns how often there was which status."""
+    rng, maker = random.Random(1), ShardMaker(space)
+    compared: Counter[str] = Counter()
+    for members, prices in found:
+        for place in rng.sample(range(len(members.indexes)), min(sample, len(members.indexes))):
+            for row in next(maker.rows([int(members.indexes[place])]))[0]:
+                one = prices[row["network"]]
+                compared[row["status"]] += 1
+                assert (one.status, one.reason) == (row["status"], row["reason"])
+                if row["status"] == OK:
+                    assert row["area_mm2"] == members.area_mm2[place]
+                    alone = row["energy_pj"], row["latency_cycles"]
+                    assert (one.energy_pj[place], one.latency_cycles[place]) == alone
     return compared
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{i}-{case['options']['objective']}" for i, case in enumerate(CASES)])
 def test_families_cost_what_their_members_cost(case: dict[str, Any]) -> None:
-    """Bounds and values, under several profiles and objectives, with and without data kept on the chip."""
+    """Under several profiles and objectives, with and without data kept on the chip."""
     space = read_space(front_space(**case))
-    families, reader = Families(space), FigureReader(space.base)
-    pricer = FamilyPricer(space, evaluators_of(space))
-    rng = random.Random(1)
-    compared = bounded = 0
-    for number in range(len(families)):
-        members = members_of(space, families[number], reader)
-        chosen = rng.sample(range(len(members.indexes)), 4)
-        bounds, values = pricer.bounds(members), pricer.values(members)
-        compared += check(space, members, bounds, False, chosen)
-        compared += check(space, members, values, True, chosen)
-        for name, one in bounds.items():
-            if one.status == OK:
-                bounded += int((~one.is_value).sum())
-                assert (one.energy_pj <= values[name].energy_pj).all()
-                assert (one.latency_cycles <= values[name].latency_cycles).all()
-    assert compared > 20
-    assert bounded > 0, "no width but the widest was bounded"
+    assert check(space, priced(space), 6)[OK] > 20
+
+
+SIZES: dict[str, Any] = {
+    "axes": {
+        "weights": {"path": "memories.weight_register.size", "values": [8, 16, 64]},
+        "sums": {"path": "memories.sum_register.size", "values": [8, 32]},
+        "kib": {"values": [0.0625, 0.25, 1, 8]},
+        "pj": {"path": "memories.dram.r_cost", "values": [100, 700]},
+        "bits": {"path": "memories.dram.ports.rw_port_1.bandwidth_max", "values": [64, 256]},
+    },
+    "laws": {"memories.sram.size": "kib * 8192", "memories.sram.r_cost": "kib ** 0.5"},
+}
+
+
+@pytest.mark.parametrize("case", [CASES[0], CASES[2], CASES[3], CASES[6]])
+def test_families_of_other_sizes_share_what_is_equal(case: dict[str, Any]) -> None:
+    """From memories that hold next to nothing, or not even that, to such that hold everything."""
+    space = read_space(front_space(**SIZES, **case))
+    compared = check(space, priced(space), 2)
+    assert compared[OK] > 20
+    assert compared[INFEASIBLE] > 2
+
+
+def test_little_room_for_what_is_known_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Orders that have been forgotten are costed again."""
+    space = read_space(front_space(**SIZES, **CASES[0]))
+    whole = priced(space)
+    original = priced_orders.native_function
+    calls = 0
+
+    def forgetful(entry: Any, records: Any) -> Any:
+        """Nearly no room before every pass."""
+        function = original(entry, records)
+
+        def call(*arguments: Any) -> None:
+            nonlocal calls
+            if entry is priced_orders.price_orders:
+                calls += 1
+                arguments[3].room = 3
+            function(*arguments)
+
+        return call
+
+    monkeypatch.setattr(priced_orders, "native_function", forgetful)
+    again = priced(space)
+    assert calls > 100
+    for (_, one), (_, other) in zip(whole, again, strict=True):
+        for name in one:
+            np.testing.assert_array_equal(one[name].energy_pj, other[name].energy_pj)
+            np.testing.assert_array_equal(one[name].latency_cycles, other[name].latency_cycles)
 
 
 def test_the_widths_of_innermost_memories_decide_spatial_mappings() -> None:
@@ -92,11 +131,7 @@ def test_the_widths_of_innermost_memories_decide_spatial_mappings() -> None:
         "mac": {"path": "operational_array.unit_energy", "values": [0.1, 0.2]},
     }
     space = read_space(front_space(axes=axes, laws={}))
-    members = members_of(space, Families(space)[0], FigureReader(space.base))
-    pricer = FamilyPricer(space, evaluators_of(space))
-    everyone = list(range(len(members.indexes)))
-    check(space, members, pricer.bounds(members), False, everyone)
-    assert check(space, members, pricer.values(members), True, everyone) == 2 * len(space)
+    assert check(space, priced(space), len(space))[OK] == 2 * len(space)
 
 
 def test_many_widths_are_several_rounds() -> None:
@@ -107,13 +142,17 @@ def test_many_widths_are_several_rounds() -> None:
         "dram": {"path": "memories.dram.ports.rw_port_1.bandwidth_max", "values": [64 * n for n in range(1, 7)]},
     }
     space = read_space(front_space(axes=axes, laws={}, networks=[front_space()["networks"]["two"]]))
-    members = members_of(space, Families(space)[0], FigureReader(space.base))
-    assert members.variants is not None
-    assert len(members.variants.widths) == 36
-    pricer = FamilyPricer(space, evaluators_of(space))
-    everyone = list(range(len(members.indexes)))
-    assert check(space, members, pricer.values(members), True, everyone) == 36
-    assert check(space, members, pricer.bounds(members), False, everyone) == 36
+    found = priced(space)
+    assert found[0][0].variants is not None
+    assert len(found[0][0].variants.widths) == 36
+    assert check(space, found, 36)[OK] == 36
+
+
+def test_terms_of_the_energy_that_are_entered_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody knows what they depend on."""
+    monkeypatch.setattr(pricing, "ENERGY_TERMS", SimpleNamespace(names=("leakage",)))
+    with pytest.raises(InputError, match="entered terms of the energy"):
+        FamilyPricer(read_space(front_space()), {})
 
 
 def test_members_that_are_no_accelerators_are_told() -> None:

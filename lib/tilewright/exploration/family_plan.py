@@ -1,4 +1,6 @@
-"""The parts in which the bounds of a space are made, and of what each is made: without loading what makes them."""
+"""The parts in which the designs of a space are costed by families, and of what each is made: without loading what
+makes them.
+"""
 
 import hashlib
 import json
@@ -12,11 +14,11 @@ from tilewright.exploration.families import Families
 from tilewright.exploration.parts import Part, made_of, parts_of_size
 from tilewright.exploration.space import Space
 
-SCHEMA = "tilewright/space-bounds"
+SCHEMA = "tilewright/family-costs"
 MOST_PARTS = 200
 LEAST_FAMILIES = 20
 """Of a part: some seconds for a network of fifty layers."""
-STEP = "bounds"
+STEP = "family_costs"
 ENGINE = "loma"
 """The search for which one costing of all orders says what every design of a family costs."""
 
@@ -28,14 +30,14 @@ def parts_of(space: Space) -> tuple[Part, ...]:
 
 
 def check_space(space: Space) -> None:
-    """Raises InputError where there are no bounds for the designs of a space."""
+    """Raises InputError where the designs of a space cannot be costed by families."""
     if space.is_of_systems:
-        message = "complete fronts need bounds, which there are for designs of one core"
+        message = "designs of several cores are not costed by families, which complete fronts need"
         raise InputError([Problem(message, space.file, path="accelerator")])
     engine = space.options.temporal_mapping_search_engine
     if engine != ENGINE:
         path = "options.temporal_mapping_search_engine"
-        message = "complete fronts need bounds, which there are for one search"
+        message = "complete fronts need the costs of all orders, which one search looks at"
         raise InputError([Problem(message, space.file, path=path, value=engine, allowed=ENGINE)])
 
 

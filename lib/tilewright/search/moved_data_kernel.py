@@ -1,0 +1,356 @@
+"""Loop orders of a problem by the data that they move, on cores that differ in sizes alone (compiled; docs/fronts.md).
+
+An order as a core's memories allocate it is an *allocation*. It moves the same data, and takes the same time at given
+word widths, on every core on which the same loops are allocated and the same tiles can be double-buffered. So it is
+costed once, for the first such core. Allocations that move the same data are one *row*: whatever words cost, they have
+the same energy.
+"""
+
+import math
+
+import numpy as np
+
+from tilewright.compiled import kernel
+from tilewright.cost.buffers_kernel import BEST_BUFFERS, room_for_second_tiles
+from tilewright.cost.kernel import evaluate_allocation, parts_of_transfer, words_of_parts
+from tilewright.cost.loading_kernel import PORT_TIME, SERIAL_HALF_SHARED, computing_transfers
+from tilewright.cost.problem import MAX_LEVELS, MAX_MEMORIES, MAX_OPERANDS, MAX_PORTS
+from tilewright.cost.tile_kernel import WHOLE_TILES
+from tilewright.cost.workspace import IDEAL_TEMPORAL, LATENCY, LOW, MEAN, WHOLE
+from tilewright.hardware.core import FH, TH
+from tilewright.search.loma_kernel import BATCH_ORDERS, load_row
+
+MAX_ALLOCATIONS = 32768
+MAX_ROWS = 2048
+MAX_WIDTHS = 16
+MAX_PLACES = MAX_OPERANDS * MAX_LEVELS
+"""Memory levels of all operands together."""
+BUCKETS = 8192
+NUMBERS = 5
+"""Numbers of the key of a row for each link: bits of a transfer, transfers, least, average and most elements."""
+KEY_LENGTH = MAX_PLACES * 4 * NUMBERS
+NONE = -1
+UNKNOWN = -1.0
+ANY_BITS = 2**62
+"""More than a memory has."""
+
+MOVED_DATA_DTYPE = np.dtype(
+    [
+        ("place_count", np.int64),
+        ("place_operand", np.int64, (MAX_PLACES,)),  # [place] o
+        ("place_level", np.int64, (MAX_PLACES,)),  # [place] m
+        ("width_count", np.int64),
+        ("widest", np.int64),  # the width that the problem has, NONE if none of these
+        ("wide", np.int64, (MAX_WIDTHS, MAX_PLACES, 4)),  # [width, place, x] bits; 0 without port
+        ("bandwidth_max_bits", np.int64, (MAX_PLACES, 4)),  # [place, x] those of the problem
+        # Of all cores by now, for one block of orders.
+        ("room", np.int64),  # rows and allocations that are kept at most
+        ("allocation_count", np.int64),
+        ("last_of_order", np.int64, (BATCH_ORDERS,)),  # [order] its allocation that was found last, or NONE
+        ("before", np.int64, (MAX_ALLOCATIONS,)),  # [allocation] the one of its order before it, or NONE
+        ("order", np.int64, (MAX_ALLOCATIONS,)),
+        ("row", np.int64, (MAX_ALLOCATIONS,)),
+        ("bound", np.int8, (MAX_ALLOCATIONS, MAX_PLACES)),
+        ("least_bits", np.int64, (MAX_ALLOCATIONS, MAX_MEMORIES)),  # [allocation, held memory] sizes with which tiles
+        ("below_bits", np.int64, (MAX_ALLOCATIONS, MAX_MEMORIES)),  # can be double-buffered as here: from, below
+        ("widest_latency", np.float64, (MAX_ALLOCATIONS,)),  # with the widths of the problem
+        ("latency", np.float64, (MAX_ALLOCATIONS, MAX_WIDTHS)),  # UNKNOWN where it has not been costed
+        ("row_count", np.int64),
+        ("bucket", np.int32, (BUCKETS,)),  # row, or NONE
+        ("key", np.float64, (KEY_LENGTH,)),  # of the order at hand
+        ("row_key", np.float64, (MAX_ROWS, KEY_LENGTH)),
+        ("row_words", np.int64, (MAX_ROWS, MAX_WIDTHS, MAX_PLACES, 4)),  # [row, width, place, x] word accesses
+        ("row_busy", np.float64, (MAX_ROWS, MAX_WIDTHS)),  # cycles that its allocations take at least
+        ("port_cycles", np.float64, (MAX_PORTS,)),  # scratch
+        # Of the core at hand.
+        ("core", np.int64),  # its number
+        ("used_count", np.int64),
+        ("used", np.int64, (MAX_ROWS,)),  # rows that its orders are in
+        ("core_of_row", np.int64, (MAX_ROWS,)),  # the last core that used a row
+        ("last_of_row", np.int64, (MAX_ROWS,)),  # its allocation in that row which was found last
+        ("used_before", np.int64, (MAX_ALLOCATIONS,)),  # the one of that row before it, or NONE
+        ("row_latency", np.float64, (MAX_ROWS,)),  # least of its allocations in a row, with the widths of the problem
+        ("exact_latency", np.float64, (MAX_ROWS, MAX_WIDTHS)),  # of the fastest of these; UNKNOWN
+        ("exact_order", np.int64, (MAX_ROWS, MAX_WIDTHS)),  # the first order with that
+    ],
+    align=True,
+)
+"""What is known of the orders of a block."""
+
+
+@kernel
+def forget(moved, count):
+    """Begin with a block of `count` orders of which nothing is known."""
+    moved.allocation_count = 0
+    moved.row_count = 0
+    moved.core = 0
+    moved.used_count = 0
+    for i in range(BUCKETS):
+        moved.bucket[i] = NONE
+    for i in range(count):
+        moved.last_of_order[i] = NONE
+
+
+@kernel
+def begin_core(moved):
+    """Begin with a core of which no order has been seen."""
+    moved.core += 1
+    moved.used_count = 0
+
+
+@kernel
+def is_full(moved):
+    """Whether there is no room for another allocation."""
+    room = moved.room
+    return moved.row_count >= min(room, MAX_ROWS) or moved.allocation_count >= min(room, MAX_ALLOCATIONS)
+
+
+@kernel
+def find_allocation(problem, ws, moved, order):
+    """The allocation that is known to be as the one in the workspace, or NONE."""
+    found = moved.last_of_order[order]
+    while found != NONE and not is_same(problem, ws, moved, found):
+        found = moved.before[found]
+    return found
+
+
+@kernel
+def is_same(problem, ws, moved, found):
+    """Whether an allocation of the order has the boundaries in the workspace, and its tiles the same double buffers."""
+    for place in range(moved.place_count):
+        if moved.bound[found, place] != ws.bound[moved.place_operand[place], moved.place_level[place]]:
+            return False
+    for i in range(problem.held_memory_count):
+        bits = problem.memory_bits[problem.memory_order[i]]
+        if bits < moved.least_bits[found, i] or bits >= moved.below_bits[found, i]:
+            return False
+    return True
+
+
+@kernel
+def add_allocation(problem, ws, moved, order):
+    """Remember the allocation that has just been costed; returns its number."""
+    added = moved.allocation_count
+    moved.allocation_count += 1
+    moved.before[added] = moved.last_of_order[order]
+    moved.last_of_order[order] = added
+    moved.order[added] = order
+    for place in range(moved.place_count):
+        moved.bound[added, place] = ws.bound[moved.place_operand[place], moved.place_level[place]]
+    for i in range(problem.held_memory_count):
+        write_sizes(problem, ws, moved, added, i)
+    moved.row[added] = find_row(problem, ws, moved)
+    moved.widest_latency[added] = ws.totals[LATENCY]
+    for b in range(moved.width_count):
+        moved.latency[added, b] = ws.totals[LATENCY] if b == moved.widest else UNKNOWN
+    return added
+
+
+@kernel
+def write_sizes(problem, ws, moved, added, i):
+    """The sizes of a memory with which the same tiles can be double-buffered.
+
+    Sets of second tiles fit or not into the room beside the first ones: between what the largest that fits and the
+    smallest that does not need, nothing changes. Shares of the reference, which are compared otherwise: this size.
+    """
+    k = problem.memory_order[i]
+    size = problem.memory_bits[k]
+    if not problem.switches[BEST_BUFFERS]:
+        moved.least_bits[added, i] = size
+        moved.below_bits[added, i] = size + 1
+        return
+    room = room_for_second_tiles(problem, ws, k)
+    fitting = -ANY_BITS
+    other = ANY_BITS
+    for chosen in range(1, 1 << problem.operand_count):
+        needed = 0
+        for j in range(problem.operand_count):
+            o = problem.memory_operands[k, j]
+            if o >= 0 and (chosen >> j) & 1:
+                needed += ws.effective_bits[o, problem.memory_levels[k, j]]
+        if needed <= room:
+            fitting = max(fitting, needed)
+        else:
+            other = min(other, needed)
+    moved.least_bits[added, i] = fitting + size - room
+    moved.below_bits[added, i] = other + size - room
+
+
+@kernel
+def find_row(problem, ws, moved):
+    """The row of the allocation that has just been costed, a new one if no other moves the same data."""
+    bucket = write_key(problem, ws, moved)
+    row = moved.bucket[bucket]
+    while row != NONE and not has_key(moved, row):
+        bucket = (bucket + 1) % BUCKETS
+        row = moved.bucket[bucket]
+    if row == NONE:
+        row = moved.row_count
+        moved.row_count += 1
+        moved.bucket[bucket] = row
+        begin_row(problem, ws, moved, row)
+    return row
+
+
+@kernel
+def write_key(problem, ws, moved):
+    """Write all that word accesses are computed from; returns the bucket to look in first."""
+    digest = np.uint64(14695981039346656037)
+    i = 0
+    whole_tiles = problem.switches[WHOLE_TILES]
+    for place in range(moved.place_count):
+        o = moved.place_operand[place]
+        m = moved.place_level[place]
+        for x in range(4):
+            amount = ws.amount[0, o, m, x]
+            moved.key[i] = float(amount * ws.precision[0, o, m, x])
+            moved.key[i + 1] = float(ws.count[0, o, m, x])
+            moved.key[i + 2] = 0.0
+            moved.key[i + 3] = 0.0
+            moved.key[i + 4] = 0.0
+            if whole_tiles and amount != 0:
+                held = x == FH or x == TH
+                moved.key[i + 2] = ws.held_tile[LOW, o, m + 1] if held else ws.wide_tile[LOW, o, m]
+                moved.key[i + 3] = ws.held_tile[MEAN, o, m + 1] if held else ws.wide_tile[MEAN, o, m]
+                moved.key[i + 4] = ws.held_tile[WHOLE, o, m + 1] if held else ws.wide_tile[WHOLE, o, m]
+            for j in range(NUMBERS):
+                digest = (digest ^ np.uint64(np.int64(moved.key[i + j] * 64.0))) * np.uint64(1099511628211)
+                digest ^= digest >> np.uint64(29)
+            i += NUMBERS
+    return np.int64(digest % np.uint64(BUCKETS))
+
+
+@kernel
+def has_key(moved, row):
+    """Whether a row has the key of the order at hand."""
+    i = 0
+    while i < moved.place_count * 4 * NUMBERS and moved.row_key[row, i] == moved.key[i]:
+        i += 1
+    return i == moved.place_count * 4 * NUMBERS
+
+
+@kernel
+def begin_row(problem, ws, moved, row):
+    """Write what is the same for all allocations of a row."""
+    moved.core_of_row[row] = 0
+    for i in range(moved.place_count * 4 * NUMBERS):
+        moved.row_key[row, i] = moved.key[i]
+    for place in range(moved.place_count):
+        o = moved.place_operand[place]
+        m = moved.place_level[place]
+        for x in range(4):
+            parts = parts_of_transfer(problem, ws, o, m, x)
+            words = 0
+            wide = 0
+            for b in range(moved.width_count):
+                if moved.wide[b, place, x] != wide:
+                    wide = moved.wide[b, place, x]
+                    words = words_of_parts(problem, ws, o, m, x, parts, wide)
+                moved.row_words[row, b, place, x] = words
+    for b in range(moved.width_count):
+        moved.row_busy[row, b] = busy_cycles(problem, ws, moved, b)
+
+
+@kernel
+def busy_cycles(problem, ws, moved, b):
+    """Cycles that an order which moves this data takes at least where words are no wider than those of the problem.
+
+    Where every transfer takes port time, no port moves its data in less than its transfers take: all of them where
+    loads of inputs that share a port follow one another, else those while the array computes (docs/fronts.md). If not
+    even that, all passes and the drain are sure.
+    """
+    if not problem.switches[PORT_TIME] or problem.spatial_differs:
+        return ws.totals[IDEAL_TEMPORAL] + problem.drain_cycles
+    for p in range(problem.port_count):
+        moved.port_cycles[p] = float(problem.drain_cycles)
+    for place in range(moved.place_count):
+        o = moved.place_operand[place]
+        m = moved.place_level[place]
+        for x in range(4):
+            count = ws.count[0, o, m, x]
+            wide = moved.wide[b, place, x]
+            if count > 0 and wide > 0:
+                bits = ws.amount[0, o, m, x] * ws.precision[0, o, m, x]
+                transfers = count
+                if not problem.switches[SERIAL_HALF_SHARED]:
+                    transfers = computing_transfers(problem, o, x, count)
+                cycles = np.int64(math.ceil(bits / wide)) * transfers
+                moved.port_cycles[problem.port_of[o, m, x]] += float(cycles)
+    busy = 0.0
+    for p in range(problem.port_count):
+        busy = max(busy, moved.port_cycles[p])
+    return busy
+
+
+@kernel
+def use_allocation(moved, found):
+    """Count an allocation among those of the core at hand."""
+    row = moved.row[found]
+    if moved.core_of_row[row] != moved.core:
+        moved.core_of_row[row] = moved.core
+        moved.used[moved.used_count] = row
+        moved.used_count += 1
+        moved.last_of_row[row] = NONE
+        moved.row_latency[row] = moved.widest_latency[found]
+        for b in range(moved.width_count):
+            moved.exact_latency[row, b] = UNKNOWN
+    moved.used_before[found] = moved.last_of_row[row]
+    moved.last_of_row[row] = found
+    moved.row_latency[row] = min(moved.row_latency[row], moved.widest_latency[found])
+
+
+@kernel
+def least_latency(problem, moved, row, b):
+    """Cycles that no order of a row takes less than, at the widths of `b`; those of the fastest where they are known.
+
+    Latency does not fall when words get narrower where every transfer takes port time.
+    """
+    if moved.exact_latency[row, b] != UNKNOWN:
+        return moved.exact_latency[row, b]
+    if problem.switches[PORT_TIME]:
+        return max(moved.row_latency[row], moved.row_busy[row, b])
+    return moved.row_busy[row, b]
+
+
+@kernel
+def fastest_of_row(problem, ws, block, moved, row, b):
+    """Latency of the fastest order of a row at a width; `exact_order` is the first such order."""
+    if moved.exact_latency[row, b] == UNKNOWN:
+        found = moved.last_of_row[row]
+        best = latency_of(problem, ws, block, moved, found, b)
+        order = moved.order[found]
+        found = moved.used_before[found]
+        while found != NONE:
+            latency = latency_of(problem, ws, block, moved, found, b)
+            if latency < best or (latency == best and moved.order[found] < order):
+                best = latency
+                order = moved.order[found]
+            found = moved.used_before[found]
+        moved.exact_latency[row, b] = best
+        moved.exact_order[row, b] = order
+    return moved.exact_latency[row, b]
+
+
+@kernel
+def latency_of(problem, ws, block, moved, found, b):
+    """Latency of an allocation at a width; it is costed if it has not been."""
+    if moved.latency[found, b] == UNKNOWN:
+        write_width(problem, moved, b)
+        load_row(problem, ws, block, moved.order[found])
+        for place in range(moved.place_count):
+            ws.bound[moved.place_operand[place], moved.place_level[place]] = moved.bound[found, place]
+        evaluate_allocation(problem, ws)
+        moved.latency[found, b] = ws.totals[LATENCY]
+        write_width(problem, moved, NONE)
+    return moved.latency[found, b]
+
+
+@kernel
+def write_width(problem, moved, b):
+    """Give the problem the words of a width; NONE: its own again."""
+    for place in range(moved.place_count):
+        o = moved.place_operand[place]
+        m = moved.place_level[place]
+        for x in range(4):
+            wide = moved.bandwidth_max_bits[place, x] if b == NONE else moved.wide[b, place, x]
+            problem.bandwidth_max_bits[o, m, x] = wide
