@@ -216,17 +216,10 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         f" {summary['latency_cycles']:.6g} cycles ({summary['layers']} layers, {summary['distinct_layers']} distinct,"
         f" {summary['evaluations']:,} mappings evaluated)"
     )
-    if "certificate" in summary:
-        proof = summary["certificate"]
-        click.echo(
-            f"optimum proven for {proof['proven']} of {proof['of']} distinct layers,"
-            f" largest gap {proof['largest_gap']:.2%}"
-        )
-        for what in proof["covers"]:
-            click.echo(f"a proof covers {what}")
+    from tilewright.report.proofs import proof_lines
     from tilewright.report.run_text import coverage_lines, locality_lines
 
-    for line in (*coverage_lines(summary), *locality_lines(summary)):
+    for line in (*proof_lines(summary), *coverage_lines(summary), *locality_lines(summary)):
         click.echo(line)
     if verbose or not output:
         from tilewright.report.tables import layers_text

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, energy_terms, term_words
 from tilewright.cost.record import LayerRecord
+from tilewright.report.proofs import layer_proof, run_proof
 from tilewright.report.records import PlacedLayer, Summary, layers_in_order
 from tilewright.report.run_text import assumption, setting_of, share_text
 from tilewright.report.short_names import short_layer_name
@@ -98,6 +99,7 @@ def summary_row(run: str, summary: Summary) -> dict[str, Any]:
         "evaluations": summary["evaluations"],
         "between_layers": setting_of(summary),
         "layers_below_top": summary.get("data_locality", {}).get("layers_below_top"),
+        **run_proof(summary),
     }
 
 
@@ -164,6 +166,7 @@ def _layer_row(placed: PlacedLayer) -> dict[str, Any]:
         "spatial_mapping": spatial_text(record.spatial_mapping),
         "loop_order_innermost_first": order_text(record),
         "evaluations": record.evaluations,
+        **layer_proof(record.search),
     }
 
 

@@ -88,9 +88,12 @@ def _certificate(records: tuple[LayerRecord, ...]) -> dict[str, Any]:
     if not searches:
         return {}
     proven = sum(bool(search["proven"]) for search in searches)
-    covers = dict.fromkeys(str(search["covers"]) for search in searches if "covers" in search)
+    said = {
+        key: list(dict.fromkeys(str(search[name]) for search in searches if name in search))
+        for key, name in (("covers", "covers"), ("allocations", "allocation"))
+    }
     largest_gap = max(search["gap"] for search in searches)
-    return {"certificate": {"proven": proven, "of": len(records), "largest_gap": largest_gap, "covers": list(covers)}}
+    return {"certificate": {"proven": proven, "of": len(records), "largest_gap": largest_gap, **said}}
 
 
 def _passed_through(workload: Workload) -> dict[str, int]:
