@@ -38,6 +38,7 @@ _HOMES = {
     "tilewright.cli.cost": ("cost",),
     "tilewright.cli.allocate": ("allocate",),
     "tilewright.cli.schedule": ("schedule",),
+    "tilewright.cli.fuse": ("fuse",),
     "tilewright.cli.evaluate": ("evaluate",),
     "tilewright.cli.report": ("report",),
     "tilewright.cli.check": ("check",),

@@ -24,6 +24,8 @@ SPLIT_NETWORK, CN_GRAPH, CN_COLUMNS, COSTS = "split.onnx", "cn_graph.json", "cn_
 """In the folder of a run on several cores; the last is the folder of the cost tables."""
 ALLOCATION, GENERATIONS, PARETO, FIXED_MAPPING = "allocation.json", "generations.csv", "pareto.csv", "mapping.yaml"
 SCHEDULE = "schedule.npz"
+FUSION, FUSION_PLANS = "fusion.json", "fusion.csv"
+"""What a search of whole plans found, and the plans that it looked at."""
 LAYER_TABLE, CORE_TABLE, TRACE = "layers.csv", "cores.csv", "trace.json"
 """Tables of a report, and its trace."""
 LOOP_NESTS, LOOP_NEST_PAGES = "loop_nests.txt", "loop_nests.pdf"

@@ -7,7 +7,7 @@ import pytest
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.cli.main import main
 
-from tests.unit.cli.multi_core import GA, cut_and_cost, inputs, write_network
+from tests.unit.cli.multi_core import GA, HARDWARE, cut_and_cost, inputs, write_network
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -21,6 +21,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert main(["allocate", *inputs(network, folder), *GA, "-o", str(folder)]) == 0
     arguments = ["--allocation", str(folder / "allocation.json"), "-o", str(folder)]
     assert main(["schedule", *inputs(network, folder), *arguments]) == 0
+    short = ["--nb-plans", "3", "--jobs", "1", "--lpf-limit", "4"]
+    assert main(["fuse", "--hardware", HARDWARE, "--workload", str(network), *short, "-o", str(folder / "fused")]) == 0
     return folder
 
 
@@ -29,6 +31,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("allocation.md", "allocation.json", "allocation.json"),
         ("scheduling.md", "summary.json of several cores", "summary.json"),
+        ("fusion.md", "fusion.json", "fused/fusion.json"),
     ],
 )
 def test_every_field_is_documented(run: Path, page: str, heading: str, artifact: str) -> None:

@@ -184,8 +184,8 @@ def progress_text(progress: SearchProgress) -> str:
         "no schedule yet" if best is None else f"best {best.latency_cycles:,} cycles, {energy_text(best.energy_pj, 4)}"
     )
     done, planned = progress.evaluations, max(progress.evaluations_planned, 1)
-    left = progress.elapsed_s * (planned - done) / done if done else 0.0
-    return f"{done:,} of at most {planned:,} allocations, {so_far}, {left:,.0f} s left"
+    left = progress.elapsed_s * (1 / progress.share - 1) if progress.share else 0.0
+    return f"{done:,} of at most {planned:,} {progress.unit}, {so_far}, {max(left, 0.0):,.0f} s left"
 
 
 def _log_lines(title: str) -> Told:
@@ -211,7 +211,8 @@ def _bar(title: str, stack: contextlib.ExitStack) -> Told:
         if started:
             bar, task = started[0]
             best = "" if progress.best is None else f"best {progress.best.latency_cycles:,} cycles"
-            bar.update(task, completed=progress.evaluations, total=progress.evaluations_planned, best=best)
+            total = progress.evaluations / progress.share if progress.share else progress.evaluations_planned
+            bar.update(task, completed=progress.evaluations, total=int(total), best=best)
 
     return tell
 

@@ -50,6 +50,16 @@ class SearchProgress:
     best: Evaluation | None
     """By the objective; None while nothing has a schedule."""
     elapsed_s: float
+    unit: str = "allocations"
+    """What is evaluated, for people."""
+    time_budget_s: float | None = None
+    """Seconds after which the search ends in any case."""
+
+    @property
+    def share(self) -> float:
+        """How much of the search is over, by count or by time."""
+        by_time = self.elapsed_s / self.time_budget_s if self.time_budget_s else 0.0
+        return max(self.evaluations / max(self.evaluations_planned, 1), by_time)
 
 
 @dataclass(frozen=True, eq=False)

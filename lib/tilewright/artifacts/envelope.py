@@ -26,6 +26,7 @@ SCHEMA_VERSIONS: dict[str, int] = {
     "tilewright/cn-graph": 1,
     "tilewright/schedule": 1,
     "tilewright/allocation": 1,
+    "tilewright/fusion": 1,
     "tilewright/multi-summary": 2,
     "tilewright/core-costs": 1,
     "tilewright/layers": 2,

@@ -182,6 +182,7 @@ CODE_OF: dict[str, StepCode] = {
         ("tilewright.cli.schedule",),
         without=("tilewright.report.multi.summary_text", "tilewright.report.multi.gantt", _OWN_PIPELINE),
     ),
+    "fuse": StepCode(("tilewright.cli.fuse",), without=(*_PRINTED, _OWN_PIPELINE)),
     "report": StepCode(("tilewright.cli.report",), without=(_MULTI_REPORT,)),
     "check": StepCode(("tilewright.cli.check",), without=("tilewright.cli.check_multi",)),
     "explore": StepCode(
@@ -215,7 +216,7 @@ CODE_OF: dict[str, StepCode] = {
 """What each step of the pipeline runs: its verb, unless it stands here otherwise.
 
 `export` is what mapping runs besides, where a stage of its pipeline writes files, `multi_pipeline` what a pipeline of
-the user's may run on several cores.
+the user's may run on several cores, `fuse` a verb without a rule.
 """
 
 

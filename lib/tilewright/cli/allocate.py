@@ -176,15 +176,16 @@ def _stages(
 def _csv_of_generations(result: "AllocationResult") -> str:
     from tilewright.allocation.result import generation_table
 
-    return _csv(generation_table(result))
+    return csv_text(generation_table(result))
 
 
 def _csv_of_front(document: dict[str, Any]) -> str:
     """One row for each point; the core ids of the parts, in order, are one text."""
-    return _csv([{**row, "cores": " ".join(map(str, row["cores"]))} for row in document["front"]])
+    return csv_text([{**row, "cores": " ".join(map(str, row["cores"]))} for row in document["front"]])
 
 
-def _csv(rows: list[dict[str, Any]]) -> str:
+def csv_text(rows: list[dict[str, Any]]) -> str:
+    """Rows of equal keys as CSV; '' for none."""
     import csv  # here, because --help starts faster without
     import io
 

@@ -21,6 +21,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "cost": ("tilewright.cli.cost", "Cost of the computation nodes of a network on one of several cores."),
     "allocate": ("tilewright.cli.allocate", "Find which of several cores runs what."),
     "schedule": ("tilewright.cli.schedule", "What runs when on which core, and what that costs."),
+    "fuse": ("tilewright.cli.fuse", "Find how a network is cut, fused and given to several cores."),
     "evaluate": ("tilewright.cli.evaluate", "Cost of given mappings, with the full breakdown."),
     "export": ("tilewright.cli.export", "Mappings of a run as a mapping file or as loop nests."),
     "options": ("tilewright.cli.list_options", "All options of configurations, verbs and stages."),

@@ -1,18 +1,14 @@
 """Work on a space in several processes: results come in the order of the work, and do not depend on their number."""
 
-import collections
 import contextlib
-import multiprocessing
-import os
-import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tilewright.exploration.space import Space
 from tilewright.exploration.space_reader import read_space
+from tilewright.processes import in_processes
 
 SpaceSource = str | Path | dict[str, Any]
 """A file of a space, or its content."""
@@ -20,8 +16,6 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 Maker = Callable[[Space], Callable[[Task], Result]]
 """A function of a module that makes what does the work; each process calls it once."""
-_work: Callable[[Any], Any] | None = None
-"""Of a worker process."""
 
 
 @contextlib.contextmanager
@@ -29,44 +23,12 @@ def working(
     source: SpaceSource, space: Space, maker: Maker[Task, Result], most: int, jobs: int
 ) -> Iterator[Callable[[Sequence[Task]], Iterator[Result]]]:
     """A function that does work, in this process or in `jobs` others; `most` tasks at a time are to be expected."""
-    if min(jobs, most) <= 1:
-        work = maker(space)
-        yield lambda tasks: (work(task) for task in tasks)
-        return
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(jobs, most), context, _start_worker, (source, maker))
-    try:
-        yield lambda tasks: _in_order(pool, tasks, 2 * jobs)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+    is_here = min(jobs, most) <= 1
+    make = partial(maker, space) if is_here else partial(_made_of, source, maker)
+    with in_processes(make, most, jobs) as work:
+        yield work
 
 
-def _in_order(pool: ProcessPoolExecutor, tasks: Sequence[Any], ahead: int) -> Iterator[Any]:
-    """The results; only so many tasks ahead are asked for that an interruption ends soon."""
-    waiting: collections.deque[Future[Any]] = collections.deque()
-    for task in tasks:
-        waiting.append(pool.submit(_do, task))
-        if len(waiting) > ahead:
-            yield waiting.popleft().result()
-    for future in waiting:
-        yield future.result()
-
-
-def _start_worker(source: SpaceSource, maker: Maker[Any, Any]) -> None:
-    global _work
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when to end
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    _work = maker(read_space(source))
-
-
-def _end_with_parent() -> None:
-    """End when the parent does, however it ends: killed, it cannot say so."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _do(task: Any) -> Any:
-    assert _work is not None
-    return _work(task)
+def _made_of(source: SpaceSource, maker: Maker[Task, Result]) -> Callable[[Task], Result]:
+    """What does the work, made in a process that has nothing but the source."""
+    return maker(read_space(source))

@@ -71,7 +71,8 @@ def _read_node_ids(value: Any, name: str) -> tuple[int, ...]:
     raise InputError([Problem("must be a list of node ids", path=name, value=repr(value), allowed=allowed)])
 
 
-def _read_stacks(value: Any, name: str) -> Stacks | None:
+def read_stacks(value: Any, name: str) -> Stacks | None:
+    """Stacks as tuples of node ids. Raises InputError with everything that is none."""
     if value is None:
         return None
     if not isinstance(value, list | tuple):
@@ -112,7 +113,7 @@ class Cutting(Parameters):
     """Mode 3: ids of the layers at which the next list of hint loops begins."""
     mode: Annotated[StackMode, Told("not a mode")] = "fused"
     """fused: layers of a stack are interleaved; lbl: every layer alone in its stack."""
-    layer_stacks: Annotated[Stacks | None, Read(_read_stacks)] = None
+    layer_stacks: Annotated[Stacks | None, Read(read_stacks)] = None
     """Ids of the layers of each stack, as [[0, 1], [2]]; those in none are alone."""
     stack_cutoffs: NodeIds = ()
     """Ids of the layers at which stacks end."""

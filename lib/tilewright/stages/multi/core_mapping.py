@@ -4,7 +4,7 @@ mappings that they may get there.
 Those are of the mapping file, of the core's own dataflows, or searched.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.errors import InputError, MappingError, NothingFitsError, Problem, nearest_name
@@ -92,6 +92,10 @@ class _Plan:
     reason: str = ""
 
 
+KnownRows = MutableMapping[Hashable, CoreCostRow]
+"""Rows of one search on the cores of one accelerator that were found before: for other tilings of its networks."""
+
+
 def map_core(
     graph: CnGraph,
     workload: Workload,
@@ -106,35 +110,52 @@ def map_core(
     on_found: Callable[[LayerTask], None] | None = None,
     stages: Sequence[Stage] | None = None,
     needs: Sequence[Mapping[str, int]] | None = None,
+    known: KnownRows | None = None,
 ) -> tuple[CoreCostRow, ...]:
     """The rows of one core for all cost classes of a graph, in order.
 
     `core_file_name` is a key of `accelerator.distinct_cores`. A class that the core cannot run is a row with a reason.
     `on_found` is told each mapping that was searched; when interrupted, those stay in `store`. `stages` search a CN
     instead of the stages below Workload in the default pipeline. `needs` are those of `class_needs`, which several
-    cores can share. Raises InputError for an unknown core.
+    cores can share. A class whose row is in `known` is not mapped; rows that are new are put there. Raises InputError
+    for an unknown core.
     """
     system = _system(accelerator, core_file_name)
     classes = cost_classes(graph, workload, mapping)
     chosen = below_workload(default_pipeline(options).stages) if stages is None else tuple(stages)
     search = Rest(chosen, Control(threads, store, show_progress=show_progress))
     needs = class_needs(graph, workload, classes) if needs is None else needs
-    identity = SearchIdentity(search.stages)
-    plans = _plans(graph, workload, mapping, system, classes, needs, identity)
-    told = None if on_found is None else lambda task, records: on_found(task)
-    layers = LayerSearch(f"{graph.network} on {system.core.name}", search, told)
-    layers.run(_tasks(plans, layers))
-    plans = [
-        _with_more_streams(plan, graph.shapes[plan.cost_class.shape], its_needs, system, identity)
-        if plan.attempts and not _found(plan, layers)
-        else plan
-        for plan, its_needs in zip(plans, needs, strict=True)
-    ]
-    layers.run(_tasks(plans, layers))
+    known = {} if known is None else known
+    reasons = _class_reasons(graph, workload, mapping, system, classes)
+    keys = [_row_key(core_file_name, graph, *one) for one in zip(classes.classes, needs, reasons, strict=True)]
+    places = [place for place, key in enumerate(keys) if key not in known]
+    if places:
+        identity = SearchIdentity(search.stages)
+        plans = _plans(graph, system, [(classes.classes[at], needs[at], reasons[at]) for at in places], identity)
+        told = None if on_found is None else lambda task, records: on_found(task)
+        layers = LayerSearch(f"{graph.network} on {system.core.name}", search, told)
+        layers.run(_tasks(plans, layers))
+        plans = [
+            _with_more_streams(plan, graph.shapes[plan.cost_class.shape], needs[at], system, identity)
+            if plan.attempts and not _found(plan, layers)
+            else plan
+            for plan, at in zip(plans, places, strict=True)
+        ]
+        layers.run(_tasks(plans, layers))
+        known.update({keys[at]: _row(at, plan, layers, options) for plan, at in zip(plans, places, strict=True)})
     return tuple(
-        described(_row(number, plan, layers, options), plan.cost_class, graph.shapes[plan.cost_class.shape])
-        for number, plan in enumerate(plans)
+        described(replace(known[key], cost_class=number), cost_class, graph.shapes[cost_class.shape])
+        for number, (key, cost_class) in enumerate(zip(keys, classes.classes, strict=True))
     )
+
+
+def _row_key(
+    core_file_name: str, graph: CnGraph, cost_class: CostClass, needs: Mapping[str, int], reason: str
+) -> Hashable:
+    """What the row of a class on a core depends on, whatever its place in the table and the layers it is of."""
+    steps = cost_class.takes_partial_sums, cost_class.leaves_partial_sums
+    shape = graph.shapes[cost_class.shape]
+    return core_file_name, shape, cost_class.constraints, steps, tuple(sorted(needs.items())), reason
 
 
 def class_reasons(
@@ -173,16 +194,13 @@ def _system(accelerator: MultiCoreAccelerator, core_file_name: str) -> _System:
 
 def _plans(
     graph: CnGraph,
-    workload: Workload,
-    mapping: LayerMapping,
     system: _System,
-    classes: CostClasses,
-    needs: Sequence[Mapping[str, int]],
+    wanted: Sequence[tuple[CostClass, Mapping[str, int], str]],
     identity: SearchIdentity,
 ) -> list[_Plan]:
-    reasons = _class_reasons(graph, workload, mapping, system, classes)
+    """A plan for each class, of which is given what it needs and why no core may run it."""
     plans = []
-    for cost_class, its_needs, reason in zip(classes.classes, needs, reasons, strict=True):
+    for cost_class, its_needs, reason in wanted:
         layer = graph.shapes[cost_class.shape]
         plans.append(
             _Plan(cost_class, reason=reason) if reason else _plan(cost_class, layer, its_needs, system, identity)

@@ -1,0 +1,244 @@
+"""`tilewright fuse`: stacks, tiles, parts between cores, cores and the rules of the schedule, found together."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tilewright.artifacts.codec import encode
+from tilewright.artifacts.envelope import provenance, write_document
+from tilewright.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.cli.allocate import csv_text
+from tilewright.cli.keywords import Named, parameter_keywords
+from tilewright.cli.main import InterruptedRunError
+from tilewright.cli.options import (
+    FILE,
+    common_options,
+    echo_json,
+    echo_notices,
+    network_keywords,
+)
+from tilewright.cli.options import (
+    network_options as network_command_options,
+)
+from tilewright.cli.parameter_options import Given, parameter_options
+from tilewright.errors import InputError, Problems
+from tilewright.fusion.tiling_options import TilingOptions
+from tilewright.fusion_search.options import FusionOptions
+from tilewright.report.run_tables import edp_text
+from tilewright.search.options import CnSearchOptions
+from tilewright.steps import COSTS, FIXED_MAPPING, FUSION, FUSION_PLANS
+from tilewright.units import energy_text
+from tilewright.workload.network_options import NetworkOptions
+
+if TYPE_CHECKING:
+    from tilewright.fusion_search.answer import Fusion
+    from tilewright.fusion_search.evaluate import Outcome
+    from tilewright.fusion_search.search import Progress
+    from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
+    from tilewright.stages.descriptions import Descriptions
+    from tilewright.stages.multi.problem import SystemProblem
+
+BLANK: tuple[dict[str, str], ...] = ({"name": "default"},)
+"""The mapping file that fixes nothing: any core that can run a layer may run it."""
+_MOST_CUTS_SHOWN = 8
+
+
+@click.command()
+@click.option("--hardware", required=True, type=FILE, help="File or artifact of an accelerator of several cores.")
+@click.option("--workload", required=True, type=FILE, help="ONNX or YAML file, or artifact.")
+@click.option("--mapping", type=FILE, help="Mapping file or artifact: what it says is fixed. By default nothing is.")
+@click.option("-o", "--output", type=FILE, help=f"Folder for {FUSION}, {FIXED_MAPPING}, the schedule, ...")
+@parameter_options(FusionOptions, "options")
+@network_command_options
+@common_options
+def command(
+    hardware: Path,
+    workload: Path,
+    mapping: Path | None,
+    output: Path | None,
+    options: Given[FusionOptions],
+    network_options: NetworkOptions,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Find how a network is fused on several cores: stacks, tiles, parts between cores, cores, and how it is scheduled.
+
+    Example: tilewright fuse --hardware config/hardware/multi/quad_core.yaml --workload config/workload/resnet18.onnx
+    -o out
+    """
+    from tilewright.stages.descriptions import Descriptions
+
+    given = Descriptions(hardware, workload, BLANK if mapping is None else mapping, network_options)
+    found = _fused(given, options, output, echo_notices, show_progress=not as_json)
+    if as_json:
+        echo_json(found.document)
+    else:
+        click.echo(_text(found.document, verbose or not output), nl=False)
+        if output:
+            click.echo(f"{output / FUSION}  {output / FIXED_MAPPING}")
+    if found.is_interrupted:
+        kept = f"; the best is in {output}" if output else ""
+        raise InterruptedRunError(f"{len(found.found.tried):,} plans were looked at{kept}")
+
+
+@network_keywords
+@parameter_keywords(options=FusionOptions)
+def fuse(
+    workload: "WorkloadSource",
+    hardware: "AcceleratorSource",
+    mapping: "MappingSource | None" = None,
+    *,
+    options: Named[FusionOptions],
+    output: FilePath | None = None,
+    network_options: NetworkOptions | None = None,
+) -> "Fusion":
+    """The best way that is found to fuse a network on several cores, by options given by name.
+
+    What `mapping` says is fixed, and so is what options say of stacks and schedules; everything else is searched.
+    `output` is the folder that the command writes. Raises InputError with everything that is wrong with descriptions
+    and options, MappingError where no plan has a schedule.
+    """
+    from tilewright.stages.descriptions import Descriptions
+
+    source: Any = list(BLANK) if mapping is None else mapping
+    given = Descriptions(hardware, workload, source, network_options or NetworkOptions())
+    return _fused(given, options, None if output is None else Path(output), lambda notices: None)
+
+
+def _fused(
+    given: "Descriptions",
+    options: Given[FusionOptions],
+    output: Path | None,
+    tell: Callable[[Sequence[str]], None],
+    show_progress: bool = False,
+) -> "Fusion":
+    """What is found, written if there is an `output`. Raises InputError with everything that is wrong."""
+    from tilewright.fusion_search.answer import fused
+    from tilewright.stages.preflight.files import read_checked
+
+    told = Problems()
+    chosen = told.attempt(options)
+    # Of options that are wrong, the others still say what is wrong with files.
+    sound = chosen or options.sound(("layer_stacks", "stack_cutoffs", "operands_to_prefetch"))
+    cutting = None if sound is None else told.attempt(_cutting, sound)
+    prefetch = () if sound is None else sound.operands_to_prefetch or ()
+    problem = told.attempt(read_checked, given, cutting, prefetch)
+    stacks = None if problem is None else told.attempt(_checked, problem, cutting, prefetch)
+    told.finish()
+    assert chosen is not None
+    assert problem is not None
+    tell(problem.notices)
+    if output:
+        make_folder(output)  # a place that cannot be written is told before the search, not after it
+    with _progress(problem, chosen, show_progress) as progress:
+        found = fused(problem, chosen, stacks or None, progress)
+    if output:
+        _write(output, given, found)
+    return found
+
+
+def _cutting(options: FusionOptions) -> TilingOptions:
+    """The stacks that the options fix. Raises InputError with what is wrong with them."""
+    return TilingOptions(layer_stacks=options.layer_stacks, stack_cutoffs=options.stack_cutoffs or ())
+
+
+def _checked(
+    problem: "SystemProblem", cutting: TilingOptions | None, prefetch: Sequence[str]
+) -> tuple[tuple[int, ...], ...]:
+    """The stacks that are fixed, () where they are searched. Raises InputError with everything that is wrong."""
+    from tilewright.stages.preflight.network import preflight
+
+    found = preflight(problem, cutting, prefetch)
+    if found.problems:
+        raise InputError(found.problems)
+    is_fixed = cutting is not None and (cutting.layer_stacks is not None or bool(cutting.stack_cutoffs))
+    return found.tiling.stacks if is_fixed and found.tiling is not None else ()
+
+
+@contextlib.contextmanager
+def _progress(problem: "SystemProblem", options: FusionOptions, shown: bool) -> Iterator["Progress"]:
+    """Shows how far the search is, as that for allocations is shown."""
+    from tilewright.allocation.evaluate import allocation_progress
+    from tilewright.allocation.point import Evaluation
+    from tilewright.allocation.result import SearchProgress
+
+    with allocation_progress(f"{problem.workload.name} on {problem.accelerator.name}", shown) as tell:
+
+        def told(done: int, planned: int, best: "Outcome | None", elapsed_s: float) -> None:
+            figures = None if best is None else best.figures
+            point = None if figures is None else Evaluation((), figures.latency_cycles, figures.energy_pj)
+            tell(SearchProgress(done, planned, point, elapsed_s, "plans", options.fusion_time_budget_s))
+
+        yield told
+
+
+def _write(folder: Path, given: "Descriptions", found: "Fusion") -> None:
+    """The files of the answer; those of the schedule by the same functions that its verbs run, on the mapping file."""
+    from tilewright.cli.cns import cns
+    from tilewright.cli.cost import cost
+    from tilewright.cli.schedule import schedule
+    from tilewright.fusion_search.answer import SCHEMA, tried_rows
+    from tilewright.stages.multi.problem import input_digests
+
+    mapping = folder / FIXED_MAPPING
+    write_atomically(mapping, found.mapping_text)
+    files: dict[str, Any] = {"workload": given.workload, "hardware": given.hardware, "mapping": mapping}
+    files["network_options"] = given.network_options
+    cns(**files, layer_stacks=found.plan.stacks, output=folder)
+    cost(folder, found.options.part(CnSearchOptions), **files, output=folder / COSTS)
+    settings = found.schedule_settings.as_dict()
+    made = schedule(folder / COSTS, cns=folder, **files, **settings, objective=found.options.objective, output=folder)
+    if (made.latency_cycles, made.energy_pj) != (found.latency_cycles, found.energy_pj):
+        raise AssertionError(f"{mapping} makes {made.latency_cycles:,} cycles, not {found.latency_cycles:,}")
+    write_atomically(folder / FUSION_PLANS, csv_text(tried_rows(found.found)))
+    stated = {name: encode(value) for name, value in found.options.as_dict().items() if name != "jobs"}
+    write_document(folder / FUSION, SCHEMA, found.document, provenance("fuse", input_digests(found.problem), stated))
+
+
+def _text(document: dict[str, Any], in_full: bool) -> str:
+    """The answer for people."""
+    search = document["search"]
+    lines = [
+        f"{document['workload']} on {document['hardware']}: {document['latency_cycles']:,} cycles,"
+        f" {energy_text(document['energy_pj'])}, EDP {edp_text(document['edp'])} J cycles",
+        f"lower bounds of all allocations of these tiles: {document['lower_bound']['latency_cycles']:,} cycles,"
+        f" {energy_text(document['lower_bound']['energy_pj'])}; gap to them: {document['gap_latency']:.1%} in latency,"
+        f" {document['gap_energy']:.1%} in energy, {document['gap_edp']:.1%} in EDP",
+        f"{search['plans']:,} plans and {search['segments']:,} parts of the network were looked at,"
+        f" in {search['schedules']:,} schedules; stopped by {search['stopped_by'].replace('_', ' ')}",
+    ]
+    lbl = document["layer_by_layer"]
+    if lbl is not None:
+        lines.append(
+            f"layer by layer: {lbl['latency_cycles']:,} cycles, {energy_text(lbl['energy_pj'])};"
+            f" {lbl['latency_cycles'] / document['latency_cycles']:.2f} times the latency,"
+            f" {lbl['energy_pj'] / document['energy_pj']:.2f} times the energy"
+        )
+    lines += [_stack_line(stack) for stack in document["stacks"] if in_full or stack["layers"] > 1]
+    shown = document["cuts"] if in_full else document["cuts"][:_MOST_CUTS_SHOWN]
+    lines += [_cut_line(cut) for cut in shown]
+    if in_full:
+        lines += [f"tilewright {verb} ... {options}" for verb, options in document["reproduce"].items()]
+    return "\n".join(lines) + "\n"
+
+
+def _stack_line(stack: dict[str, Any]) -> str:
+    if stack["layers"] == 1:
+        return f"stack {stack['stack']}: {stack['first']}"
+    return f"stack {stack['stack']}: {stack['layers']} layers, {stack['first']} to {stack['last']}"
+
+
+def _cut_line(cut: dict[str, Any]) -> str:
+    where = f"cut between {cut['after']} and {cut['before']}"
+    if cut["without"] is None:
+        return f"{where}: without it there is no schedule"
+    cycles, energy = cut["saves_latency_cycles"], cut["saves_energy_pj"]
+    parts = [_worth(f"{abs(cycles):,} cycles", cycles), _worth(energy_text(abs(energy)), energy)]
+    return f"{where}: {', '.join(parts)}"
+
+
+def _worth(amount: str, saved: float) -> str:
+    return f"{'saves' if saved > 0 else 'costs'} {amount}" if saved else "no difference"

@@ -1,0 +1,281 @@
+"""The answer of a search of plans: the schedule that was found, the file and the options that make it again, why its
+stacks end where they do, and what was tried."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tilewright.allocation.evaluate import INTERRUPTED
+from tilewright.configuration.arguments import arguments_of
+from tilewright.fusion.tiling_options import TilingOptions
+from tilewright.fusion_search.cores import Figures
+from tilewright.fusion_search.evaluate import Outcome, PlanEvaluator, Task
+from tilewright.fusion_search.options import FusionOptions
+from tilewright.fusion_search.plan import Plan
+from tilewright.fusion_search.search import FusionResult, FusionSearch, Progress, Tried
+from tilewright.fusion_search.space import Fixed, PlanSpace, plan_space
+from tilewright.fusion_search.work import PlanWork
+from tilewright.mapping.constraints import TilingEntry
+from tilewright.objectives import OBJECTIVES, Goal
+from tilewright.scheduling.options import ScheduleSettings
+from tilewright.search.options import CnSearchOptions
+from tilewright.stages.multi.problem import SystemProblem
+from tilewright.stages.multi.run import MultiCoreProblem, fixed_mapping_text
+
+SCHEMA = "tilewright/fusion"
+MOST_CUTS = 12
+"""Ends of stacks of which it is told what they are worth; each costs a schedule."""
+
+
+@dataclass(frozen=True)
+class CutWorth:
+    """What the end of a stack is worth."""
+
+    after: str
+    """Name of the last layer of the stack."""
+    before: str
+    """Name of the first layer of the next one."""
+    figures: Figures | None
+    """Without it: the two stacks made one, tiles and cores as they are. None where that has no schedule."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fusion:
+    """What was found for a network on a system."""
+
+    problem: SystemProblem
+    options: FusionOptions
+    settings: ScheduleSettings
+    space: PlanSpace
+    found: FusionResult
+    cuts: tuple[CutWorth, ...]
+
+    @property
+    def best(self) -> Outcome:
+        """The plan with its cores and figures."""
+        return self.found.best
+
+    @property
+    def plan(self) -> Plan:
+        """The best plan."""
+        return self.found.best.plan
+
+    @property
+    def latency_cycles(self) -> int:
+        """Of the schedule."""
+        assert self.best.figures is not None
+        return self.best.figures.latency_cycles
+
+    @property
+    def energy_pj(self) -> float:
+        """Of the schedule."""
+        assert self.best.figures is not None
+        return self.best.figures.energy_pj
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether Ctrl-C ended the search."""
+        return self.found.stopped_by == INTERRUPTED
+
+    @property
+    def schedule_settings(self) -> ScheduleSettings:
+        """How the best schedule is made."""
+        return self.plan.settings(self.settings)
+
+    @cached_property
+    def multi_core_problem(self) -> MultiCoreProblem:
+        """The best plan with all cores that its parts may have: what bounds are for."""
+        evaluator = PlanEvaluator(
+            self.problem, self.options.part(CnSearchOptions), self.settings, self.options.objective
+        )
+        return evaluator.multi_core_problem(self.plan)
+
+    @cached_property
+    def mapping_text(self) -> str:
+        """A mapping file that fixes tiles and cores as they were found."""
+        space = self.multi_core_problem.space
+        cores = [self.best.cores[layer][group] for layer, group in space.parts]
+        return fixed_mapping_text(self.multi_core_problem, space.genome(cores))
+
+    @property
+    def reproducing_options(self) -> dict[str, list[str]]:
+        """Verb -> its options that make the schedule again from the mapping file."""
+        search, default = self.options.part(CnSearchOptions).as_dict(), CnSearchOptions().as_dict()
+        changed = {name: value for name, value in search.items() if value != default[name]}
+        stacks = {"layer_stacks": [list(stack) for stack in self.plan.stacks]}
+        return {
+            "cns": arguments_of(TilingOptions, stacks),
+            "cost": arguments_of(CnSearchOptions, changed),
+            "schedule": [
+                *arguments_of(Goal, {"objective": self.options.objective}),
+                *arguments_of(ScheduleSettings, self.schedule_settings.stated()),
+            ],
+        }
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """What `fusion.json` says."""
+        bounds = self.multi_core_problem.bounds
+        assert bounds is not None  # schedules are of the causal model
+        lbl = self.found.layer_by_layer
+        return {
+            "workload": self.problem.workload.name,
+            "hardware": self.problem.accelerator.name,
+            "objective": self.options.objective,
+            **_figures(Figures(self.latency_cycles, self.energy_pj)),
+            "lower_bound": {"latency_cycles": bounds.latency_cycles, "energy_pj": bounds.energy_pj},
+            "gap_latency": _gap(bounds.latency_cycles, self.latency_cycles),
+            "gap_energy": _gap(bounds.energy_pj, self.energy_pj),
+            "gap_edp": _gap(bounds.latency_cycles * bounds.energy_pj, self.latency_cycles * self.energy_pj),
+            "layer_by_layer": None if lbl is None or lbl.figures is None else _figures(lbl.figures),
+            "search": {
+                **{name: getattr(self.options, name) for name in ("seed", "nb_plans", "fusion_time_budget_s")},
+                "plans": len(self.found.tried),
+                "segments": self.found.segments,
+                "schedules": self.found.evaluations,
+                "stopped_by": self.found.stopped_by,
+                "origins": origin_rows(self.found.tried, self.options.objective),
+            },
+            "fixed": {
+                "layer_stacks": self.space.fixed.stacks is not None,
+                "scheduler_candidate_selection": self.space.fixed.selection is not None,
+                "operands_to_prefetch": self.space.fixed.prefetch is not None,
+                "inter_core_tiling": [one.node.name for one in self.space.layers if one.between is not None],
+                "intra_core_tiling": [one.node.name for one in self.space.layers if one.within is not None],
+            },
+            "settings": self.schedule_settings.stated(),
+            "layer_stacks": [list(stack) for stack in self.plan.stacks],
+            "stacks": self._stack_rows(),
+            "cuts": [self._cut_row(cut) for cut in self.cuts],
+            "layers": self._layer_rows(),
+            "reproduce": {verb: shlex.join(options) for verb, options in self.reproducing_options.items()},
+        }
+
+    def _stack_rows(self) -> list[dict[str, Any]]:
+        names = {one.node.node_id: one.node.name for one in self.space.layers}
+        return [
+            {"stack": number, "layers": len(stack), "first": names[stack[0]], "last": names[stack[-1]]}
+            for number, stack in enumerate(self.plan.stacks)
+            if stack
+        ]
+
+    def _cut_row(self, cut: CutWorth) -> dict[str, Any]:
+        without = None if cut.figures is None else _figures(cut.figures)
+        row: dict[str, Any] = {"after": cut.after, "before": cut.before, "without": without}
+        for key, mine in (("saves_latency_cycles", self.latency_cycles), ("saves_energy_pj", self.energy_pj)):
+            other = None if cut.figures is None else getattr(cut.figures, key.removeprefix("saves_"))
+            row[key] = None if other is None else other - mine
+        return row
+
+    def _layer_rows(self) -> list[dict[str, Any]]:
+        ids = self.problem.accelerator.core_ids
+        return [
+            {
+                "name": one.node.name,
+                "inter_core_tiling": _written(tiles.between),
+                "intra_core_tiling": _written(tiles.within) if one.node.node_id in self._fused else [],
+                "cores": [ids[core] for core in cores],
+            }
+            for one, tiles, cores in zip(self.space.layers, self.plan.tiles, self.best.cores, strict=True)
+        ]
+
+    @cached_property
+    def _fused(self) -> set[int]:
+        return {node_id for stack in self.plan.stacks if len(stack) > 1 for node_id in stack}
+
+
+def fused(
+    problem: SystemProblem,
+    options: FusionOptions,
+    stacks: tuple[tuple[int, ...], ...] | None = None,
+    progress: Progress | None = None,
+) -> Fusion:
+    """The best plan that is found for a network on a system, with `stacks` where the run fixes them.
+
+    Raises InputError or MappingError where none has a schedule; lets Ctrl-C through before one has.
+    """
+    search_options = options.part(CnSearchOptions)
+    prefetch = options.operands_to_prefetch
+    fixed = Fixed(stacks, options.scheduler_candidate_selection, None if prefetch is None else tuple(prefetch))
+    settings = ScheduleSettings(share_divisor=options.share_divisor, cn_runtime=options.cn_runtime)
+    space = plan_space(problem, fixed)
+    work = PlanWork(problem, search_options, settings, options.objective)
+    search = FusionSearch(work, space, options, progress or (lambda done, planned, best, elapsed: None))
+    found = search.run()
+    cuts = () if stacks is not None or found.stopped_by == INTERRUPTED else _cuts(work, space, found.best)
+    return Fusion(problem, options, settings, space, found, cuts)
+
+
+def _cuts(work: PlanWork, space: PlanSpace, best: Outcome) -> tuple[CutWorth, ...]:
+    """What ends of stacks are worth, those between the largest stacks if there are many."""
+    evaluator = PlanEvaluator(work.problem, work.search, work.settings, work.objective)
+    ends = space.ends_of(best.plan)
+    bounds = dict(zip(ends, zip((-1, *ends[:-1]), (*ends[1:], ends[-1]), strict=True), strict=True))
+    inner = [end for end in ends[:-1] if _is_of_stacks(best.plan, ends)]
+    chosen = sorted(inner, key=lambda end: (-(bounds[end][1] - bounds[end][0]), end))[:MOST_CUTS]
+    names = [one.node.name for one in space.layers]
+    found = []
+    for end in sorted(chosen):
+        merged = Plan(
+            best.plan.tiles,
+            space.stacks([other for other in ends if other != end]),
+            best.plan.selection,
+            best.plan.prefetch,
+        )
+        outcome = evaluator.evaluate(Task(merged, best.cores))
+        found.append(CutWorth(names[end], names[end + 1], outcome.figures))
+    return tuple(found)
+
+
+def _is_of_stacks(plan: Plan, ends: Sequence[int]) -> bool:
+    return len(plan.stacks) == len(ends)
+
+
+def origin_rows(tried: Sequence[Tried], objective: str) -> list[dict[str, Any]]:
+    """For each kind of plans how many there were, how many had no schedule or were the best so far, and the best."""
+    rows: dict[str, dict[str, Any]] = {}
+    best: dict[str, Figures] = {}
+    for one in tried:
+        row = rows.setdefault(
+            one.origin, {"origin": one.origin, "plans": 0, "schedules": 0, "infeasible": 0, "best_so_far": 0}
+        )
+        row["plans"] += 1
+        row["schedules"] += one.evaluations
+        row["best_so_far"] += one.is_best
+        if one.figures is None:
+            row["infeasible"] += 1
+        elif one.origin not in best or one.figures.rank(objective) < best[one.origin].rank(objective):
+            best[one.origin] = one.figures
+    return [{**row, "best": _figures(best[name]) if name in best else None} for name, row in rows.items()]
+
+
+def tried_rows(found: FusionResult) -> list[dict[str, Any]]:
+    """The rows of `fusion.csv`: each plan that was looked at, in order."""
+    return [
+        {
+            "plan": one.number,
+            "origin": one.origin,
+            "stacks": one.stacks,
+            "schedules": one.evaluations,
+            "latency_cycles": "" if one.figures is None else one.figures.latency_cycles,
+            "energy_pj": "" if one.figures is None else one.figures.energy_pj,
+            "is_best": one.is_best,
+            "reason": one.reason,
+        }
+        for one in found.tried
+    ]
+
+
+def _figures(figures: Figures) -> dict[str, float]:
+    latency, energy = figures.latency_cycles, figures.energy_pj
+    return {"latency_cycles": latency, "energy_pj": energy, "edp": OBJECTIVES["EDP"].value(energy, float(latency))}
+
+
+def _gap(bound: float, value: float) -> float:
+    return 1 - bound / value if value else 0.0
+
+
+def _written(loops: Sequence[TilingEntry]) -> list[str]:
+    return [f"{loop.dimension}, {loop.tiles}" for loop in loops]

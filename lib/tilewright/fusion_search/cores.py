@@ -1,0 +1,149 @@
+"""Cores of the parts of layers: handed on from one plan to the next, and improved step by step with the scheduler."""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tilewright.allocation.space import AllocationSpace
+from tilewright.allocation.warm_start import warm_starts
+from tilewright.errors import MappingError
+from tilewright.objectives import ranking
+from tilewright.scheduling.simulate import Scheduler
+from tilewright.stages.multi.run import MultiCoreProblem
+
+LayerCores = tuple[tuple[int, ...], ...]
+"""[layer][group] core: a column of the accelerator."""
+PartCores = tuple[int, ...]
+"""[part of the space of allocations] core."""
+SPREAD_STARTS = 5
+"""Warm starts that spread the work; those behind them put everything on one core."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a schedule costs."""
+
+    latency_cycles: int
+    energy_pj: float
+
+    def rank(self, objective: str) -> tuple[float, ...]:
+        """By what it is compared: the smaller the better."""
+        return tuple(float(value) for value in ranking(objective, self.energy_pj, self.latency_cycles))
+
+
+Judge = Callable[[PartCores], Figures | None]
+"""The figures of an allocation, None where it has no schedule."""
+
+
+def scheduling_judge(problem: MultiCoreProblem) -> Judge:
+    """The figures of allocations of a problem by the compiled scheduler."""
+    scheduler = Scheduler(problem.assembled.problem, replace(problem.options, record=False))
+    part_of_cn = problem.space.part_of_cn
+
+    def judge(cores: PartCores) -> Figures | None:
+        try:
+            found = scheduler(np.array(cores, np.int64)[part_of_cn])
+        except MappingError:
+            return None
+        return Figures(found.latency_cycles, found.energy_pj)
+
+    return judge
+
+
+def starts(space: AllocationSpace, known: LayerCores | None, thorough: bool) -> Iterator[PartCores]:
+    """Allocations to begin with: what is `known` of a plan like this one, and warm starts, all of them if thorough."""
+    spread = [space.part_cores(genome) for genome in warm_starts(space)]
+    if known is not None:
+        balanced = _balanced_start(spread)
+        for other in (balanced, spread[-1]):
+            yield handed_on(space, known, other)
+        if not thorough:
+            yield balanced
+            return
+    yield from spread if thorough else spread[:SPREAD_STARTS]
+
+
+def _balanced_start(spread: Sequence[PartCores]) -> PartCores:
+    return spread[min(2, len(spread) - 1)]
+
+
+def handed_on(space: AllocationSpace, known: LayerCores, other: PartCores) -> PartCores:
+    """The known cores for the parts of another plan: parts of parts stay together; what may not run there, or has no
+    like, gets the core of the `other` allocation."""
+    counts: dict[int, int] = {}
+    for layer, _ in space.parts:
+        counts[layer] = counts.get(layer, 0) + 1
+    found = []
+    for part, (layer, group) in enumerate(space.parts):
+        before = known[layer] if layer < len(known) else ()
+        core = before[group * len(before) // counts[layer]] if before else -1
+        is_like = len(before) % counts[layer] == 0 or counts[layer] % max(len(before), 1) == 0
+        found.append(core if is_like and len(before) > 1 and core in space.choices[part] else other[part])
+    return tuple(found)
+
+
+def layer_cores(space: AllocationSpace, cores: PartCores, layers: int) -> LayerCores:
+    """The cores by layer."""
+    found: list[list[int]] = [[] for _ in range(layers)]
+    for (layer, _), core in zip(space.parts, cores, strict=True):
+        found[layer].append(core)
+    return tuple(map(tuple, found))
+
+
+class CoreSearch:
+    """A search of the cores of one plan, step by step; each allocation is scheduled once."""
+
+    def __init__(self, space: AllocationSpace, judge: Judge, objective: str, draw: random.Random) -> None:
+        self.space, self.objective, self._judge, self._draw = space, objective, judge, draw
+        self.best: PartCores | None = None
+        self.figures: Figures | None = None
+        self._known: set[PartCores] = set()
+        self._parts_of: dict[int, list[int]] = {}
+        for part in space.flexible:
+            self._parts_of.setdefault(space.parts[part][0], []).append(part)
+
+    @property
+    def evaluations(self) -> int:
+        """Allocations that were scheduled."""
+        return len(self._known)
+
+    def look_at(self, cores: PartCores) -> bool:
+        """Schedule an allocation, and keep it if it is the best: whether it is."""
+        if cores in self._known:
+            return False
+        self._known.add(cores)
+        found = self._judge(cores)
+        if found is None:
+            return False
+        if self.figures is not None and found.rank(self.objective) >= self.figures.rank(self.objective):
+            return False
+        self.best, self.figures = cores, found
+        return True
+
+    def improve(self, tries: int) -> None:
+        """Look at so many neighbours of the best."""
+        if self.best is None or not self.space.flexible:
+            return
+        for _ in range(tries):
+            self.look_at(self._neighbour(self.best))
+
+    def _neighbour(self, cores: PartCores) -> PartCores:
+        """One part elsewhere, two parts of a layer exchanged, or the parts of a layer in turn by one core."""
+        draw, changed = self._draw, list(cores)
+        part = draw.choice(self.space.flexible)
+        members = self._parts_of[self.space.parts[part][0]]
+        kind = draw.random()
+        if kind < 0.5 or len(members) == 1:
+            changed[part] = draw.choice([core for core in self.space.choices[part] if core != cores[part]])
+        elif kind < 0.8:
+            other = draw.choice(members)
+            if cores[other] in self.space.choices[part] and cores[part] in self.space.choices[other]:
+                changed[part], changed[other] = cores[other], cores[part]
+        else:
+            for place, member in enumerate(members):
+                core = cores[members[place - 1]]
+                if core in self.space.choices[member]:
+                    changed[member] = core
+        return tuple(changed)

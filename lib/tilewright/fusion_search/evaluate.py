@@ -1,0 +1,143 @@
+"""What a plan costs, by the functions and the scheduler of a run. What plans have in common is done once, above all
+the mappings of computation nodes, which are remembered by class of equal cost over all plans."""
+
+import random
+import zlib
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from tilewright.allocation.options import AllocationOptions
+from tilewright.errors import InputError, MappingError
+from tilewright.fusion.generation import build_cn_graph
+from tilewright.fusion.tiling_options import network_tiling
+from tilewright.fusion_search.cores import (
+    CoreSearch,
+    Figures,
+    LayerCores,
+    PartCores,
+    layer_cores,
+    scheduling_judge,
+    starts,
+)
+from tilewright.fusion_search.plan import Plan, layers_of, planned_mapping
+from tilewright.objectives import Objective
+from tilewright.scheduling.core_costs import cost_classes
+from tilewright.scheduling.options import ScheduleSettings
+from tilewright.search.options import CnSearchOptions
+from tilewright.stages.multi.core_mapping import KnownRows, map_core
+from tilewright.stages.multi.cost_rows import class_needs
+from tilewright.stages.multi.items import CostedCnProblem
+from tilewright.stages.multi.problem import SystemProblem
+from tilewright.stages.multi.run import MultiCoreProblem, allocate, multi_core_problem
+
+MOST_NODES = 60_000
+"""Computation nodes of a plan that is looked at: a finer one takes seconds for each schedule."""
+REMEMBERED = 4
+"""Plans whose computation nodes are kept, for other cores and other schedules of them."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A plan that is to be evaluated."""
+
+    plan: Plan
+    cores: LayerCores | None = None
+    """Those of a plan that is like it."""
+    tries: int = 0
+    """Further allocations to look at, step by step from the best start."""
+    thorough: bool = False
+    """Whether to begin with all warm starts."""
+    by_engine: bool = False
+    """Whether the search over allocations of a run looks for cores besides."""
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was found for a plan."""
+
+    plan: Plan
+    figures: Figures | None
+    """None where there is no schedule."""
+    cores: LayerCores = ()
+    evaluations: int = 0
+    """Schedules that were made for it."""
+    reason: str = ""
+    """Why there is none."""
+
+
+class PlanEvaluator:
+    """Evaluates plans of one network on one system; a result does not depend on those before it."""
+
+    def __init__(
+        self,
+        problem: SystemProblem,
+        search: CnSearchOptions,
+        settings: ScheduleSettings,
+        objective: Objective,
+        known: KnownRows | None = None,
+    ) -> None:
+        self.problem, self.search, self.given, self.objective = problem, search, settings, objective
+        self.known: KnownRows = {} if known is None else known
+        self._nodes = layers_of(problem.workload)
+        self._costed: OrderedDict[object, CostedCnProblem] = OrderedDict()
+
+    def costed(self, plan: Plan) -> CostedCnProblem:
+        """The network cut as planned, with its costs. Raises InputError where it cannot be cut so."""
+        found = self._costed.get(plan.cut)
+        if found is None:
+            found = self._costed[plan.cut] = self._cut(plan)
+            if len(self._costed) > REMEMBERED:
+                self._costed.popitem(last=False)
+        return found
+
+    def _cut(self, plan: Plan) -> CostedCnProblem:
+        workload, accelerator = self.problem.workload, self.problem.accelerator
+        mapping = planned_mapping(self.problem.mapping, self._nodes, plan)
+        tiling = network_tiling(workload, mapping, accelerator, plan.tiling_options())
+        count = sum(_node_count(layer) for layer in tiling.layers)
+        if count > MOST_NODES:
+            raise InputError(f"has {count:,} computation nodes, more than {MOST_NODES:,}")
+        graph = build_cn_graph(workload, tiling)
+        needs = class_needs(graph, workload, cost_classes(graph, workload, mapping))
+        given = (graph, workload, mapping, accelerator)
+        costs = {
+            name: map_core(*given, name, self.search, needs=needs, known=self.known)
+            for name in accelerator.distinct_cores
+        }
+        described = SystemProblem(workload, accelerator, mapping)
+        return CostedCnProblem(described, graph, costs, self.search.model)
+
+    def multi_core_problem(self, plan: Plan) -> MultiCoreProblem:
+        """What is allocated and scheduled. Raises InputError where a part of a layer has no core."""
+        return multi_core_problem(self.costed(plan), plan.settings(self.given))
+
+    def evaluate(self, task: Task) -> Outcome:
+        """The best schedule that is found for a plan."""
+        try:
+            problem = self.multi_core_problem(task.plan)
+        except (InputError, MappingError) as error:
+            return Outcome(task.plan, None, reason=str(error).partition("\n")[0])
+        draw = random.Random(zlib.crc32(repr((task.seed, task.plan)).encode()))
+        search = CoreSearch(problem.space, scheduling_judge(problem), self.objective, draw)
+        for start in starts(problem.space, task.cores, task.thorough):
+            search.look_at(start)
+        search.improve(task.tries)
+        if task.by_engine:
+            search.look_at(self._by_engine(problem))
+        if search.best is None or search.figures is None:
+            return Outcome(task.plan, None, evaluations=search.evaluations, reason="no allocation has a schedule")
+        cores = layer_cores(problem.space, search.best, len(self._nodes))
+        return Outcome(task.plan, search.figures, cores, search.evaluations)
+
+    def _by_engine(self, problem: MultiCoreProblem) -> PartCores:
+        """The cores that a run finds by default, with the same objective."""
+        found = allocate(problem, AllocationOptions(objective=self.objective, threads=1))
+        return problem.space.part_cores(found.chosen.genome)
+
+
+def _node_count(layer: object) -> int:
+    count = 1
+    for loop in layer.loops:  # type: ignore[attr-defined]
+        count *= loop.count
+    return count

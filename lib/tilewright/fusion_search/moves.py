@@ -1,0 +1,181 @@
+"""Steps from one plan to another: finer or coarser tiles of consecutive layers, other parts between cores, other cuts,
+another schedule, other cores."""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from tilewright.fusion_search.evaluate import Outcome, Task
+from tilewright.fusion_search.plan import LayerTiles, Plan
+from tilewright.fusion_search.space import SELECTIONS, LayerSpace, PlanSpace
+from tilewright.mapping.constraints import TilingEntry
+from tilewright.mapping.words import ALL_TILES
+
+FEW_TRIES, MANY_TRIES = 6, 80
+"""Allocations that are looked at, step by step, for a new plan, and for one whose cores alone are to be better."""
+LONGEST_RUN = 5
+"""Blocks of layers that one step changes at most."""
+MOST_WITHIN = 8
+"""Tiles along columns or channels."""
+Change = Callable[["PlanMoves", Plan], Plan | None]
+
+
+def written_tiles(one: LayerSpace, tiles: LayerTiles) -> int:
+    """In how many tiles of rows a layer is cut."""
+    for loop in tiles.within:
+        if loop.dimension == one.rows:
+            return one.size(one.rows) if loop.tiles == ALL_TILES else int(loop.tiles)
+    return 1
+
+
+def written_parts(tiles: LayerTiles) -> int:
+    """In how many parts between cores a layer is cut; 1 where the file leaves that to the cores."""
+    count = 1
+    for loop in tiles.between:
+        count *= loop.tiles if isinstance(loop.tiles, int) else 1
+    return count
+
+
+class PlanMoves:
+    """Draws steps; those that have led to better plans come more often."""
+
+    def __init__(self, space: PlanSpace, ends: Sequence[int], draw: random.Random) -> None:
+        self.space, self.draw = space, draw
+        self.blocks = tuple(zip((0, *(end + 1 for end in ends[:-1])), ends, strict=True))
+        self.kinds: dict[str, Change] = {
+            "tiles": PlanMoves._other_tiles,
+            "parts": PlanMoves._other_parts,
+            "within": PlanMoves._other_within,
+            "schedule": PlanMoves._other_schedule,
+        }
+        if space.fixed.stacks is None and len(space.layers) > 1:
+            self.kinds |= {"cut": PlanMoves._other_cut}
+        self.tried = dict.fromkeys((*self.kinds, "cores"), 2)
+        self.better = dict.fromkeys(self.tried, 1)
+        self._alike: dict[object, list[int]] = {}
+        for place, one in enumerate(space.layers):
+            self._alike.setdefault((one.layer.operator_type, one.layer.loop_sizes, one.channels), []).append(place)
+
+    def next_task(self, parent: Outcome, seed: int) -> tuple[str, Task]:
+        """A step from a plan that has a schedule: its kind, and what is to be evaluated."""
+        kinds = list(self.tried)
+        weights = [(self.better[kind] + 1) / (self.tried[kind] + 4) for kind in kinds]
+        kind = self.draw.choices(kinds, weights)[0]
+        if kind != "cores":
+            changed = self.kinds[kind](self, parent.plan)
+            if changed is not None and changed != parent.plan:
+                return kind, Task(changed, parent.cores, FEW_TRIES, seed=seed)
+        return "cores", Task(parent.plan, parent.cores, MANY_TRIES, seed=seed)
+
+    def learn(self, kind: str, is_better: bool) -> None:
+        """Remember whether a step led to a better plan; old steps count less and less."""
+        self.tried[kind] += 1
+        self.better[kind] += is_better
+        if self.tried[kind] > 200:
+            self.tried[kind] //= 2
+            self.better[kind] = (self.better[kind] + 1) // 2
+
+    def _run(self) -> range:
+        """Places of consecutive layers: one, or those of a few blocks."""
+        if self.draw.random() < 0.4:
+            place = self.draw.randrange(len(self.space.layers))
+            return range(place, place + 1)
+        first = self.draw.randrange(len(self.blocks))
+        count = min(self.draw.randint(1, LONGEST_RUN), len(self.blocks) - first)
+        return range(self.blocks[first][0], self.blocks[first + count - 1][1] + 1)
+
+    def _other_tiles(self, plan: Plan) -> Plan | None:
+        """Finer or coarser rows in a run of layers, or as many tiles in each of them."""
+        target = self.draw.choice((None, None, 1, 2, 4, 7, 8, 14, 16, 28, 1 << 30))
+        step = self.draw.choice((-1, 1))
+        changed = {}
+        for place in self._run():
+            one, tiles = self.space.layers[place], plan.tiles[place]
+            now = written_tiles(one, tiles)
+            wanted = target if target is not None else _next_of(one.tile_counts, now, step)
+            changed[place] = LayerTiles(tiles.between, one.rows_within(min(wanted, max(one.tile_counts))))
+        return plan.with_tiles(changed)
+
+    def _other_parts(self, plan: Plan) -> Plan | None:
+        """More or fewer parts between cores of a layer, or of all that are like it, or parts along the rows."""
+        place = self.draw.randrange(len(self.space.layers))
+        one = self.space.layers[place]
+        if one.between is not None:
+            return None
+        along_rows = bool(one.rows) and self.draw.random() < 0.15
+        now = written_parts(plan.tiles[place])
+        if self.draw.random() < 0.6:
+            wanted = _next_of(one.part_counts, now, self.draw.choice((-1, 1)))
+        elif self.draw.random() < 0.5:
+            wanted = self.draw.choice(one.part_counts)
+        else:
+            wanted = self.draw.randint(1, max(2, min(4 * one.cores, max(one.part_counts))))
+        alike = [place]
+        if self.draw.random() < 0.4:
+            alike = self._alike[one.layer.operator_type, one.layer.loop_sizes, one.channels]
+        return plan.with_tiles(
+            {
+                other: LayerTiles(
+                    self.space.layers[other].tiles(wanted, 1, along_rows).between, plan.tiles[other].within
+                )
+                for other in alike
+                if self.space.layers[other].between is None
+            }
+        )
+
+    def _other_within(self, plan: Plan) -> Plan | None:
+        """Tiles along columns or channels besides those along rows, or none of these."""
+        place = self.draw.randrange(len(self.space.layers))
+        one, tiles = self.space.layers[place], plan.tiles[place]
+        if one.within is not None:
+            return None
+        others = [name for name in (one.columns, *one.channels[:1]) if name]
+        if not others:
+            return None
+        dimension = self.draw.choice(others)
+        rows = tuple(loop for loop in tiles.within if loop.dimension == one.rows) or tiles.within[:1]
+        most = min(MOST_WITHIN, one.size(dimension) // max(1, self._parts_along(tiles, dimension)))
+        if len(tiles.within) > len(rows) or most < 2:
+            return plan.with_tiles({place: LayerTiles(tiles.between, rows)})
+        loop = TilingEntry(dimension, self.draw.choice([count for count in (2, 4, 8) if count <= most]))
+        loops = (loop, *rows) if self.draw.random() < 0.5 else (*rows, loop)
+        return plan.with_tiles({place: LayerTiles(tiles.between, loops)})
+
+    @staticmethod
+    def _parts_along(tiles: LayerTiles, dimension: str) -> int:
+        counts = [loop.tiles for loop in tiles.between if loop.dimension == dimension]
+        return counts[0] if counts and isinstance(counts[0], int) else 1
+
+    def _other_schedule(self, plan: Plan) -> Plan | None:
+        """The other candidate rule, or constants fetched ahead or not."""
+        fixed, options = self.space.fixed, []
+        if fixed.selection is None:
+            options.append(replace(plan, selection=next(one for one in SELECTIONS if one != plan.selection)))
+        if fixed.prefetch is None and self.space.prefetchable:
+            options.append(replace(plan, prefetch=() if plan.prefetch else self.space.prefetchable))
+        return self.draw.choice(options) if options else None
+
+    def _other_cut(self, plan: Plan) -> Plan | None:
+        """A stack that ends elsewhere, two stacks made one, one made two, or the layers of a run alone."""
+        ends = set(self.space.ends_of(plan)) - {len(self.space.layers) - 1}
+        kind = self.draw.random()
+        if kind < 0.3:
+            members = self._run()
+            return replace(plan, stacks=self.space.stacks([*ends, members[0] - 1, *members][members[0] == 0 :]))
+        if kind < 0.55 and ends:
+            members = self._run()
+            inner = set(range(members[0] - 1, members[-1] + 1))
+            return replace(plan, stacks=self.space.stacks(sorted(ends - inner)))
+        if kind < 0.75 and ends:
+            ends.discard(self.draw.choice(sorted(ends)))
+            return replace(plan, stacks=self.space.stacks(sorted(ends)))
+        places = self.space.ends if self.space.ends and self.draw.random() < 0.7 else range(len(self.space.layers) - 1)
+        ends.add(self.draw.choice(list(places)))
+        return replace(plan, stacks=self.space.stacks(sorted(ends)))
+
+
+def _next_of(counts: Sequence[int], now: int, step: int) -> int:
+    """The next count that is larger, or smaller, than now."""
+    if step > 0:
+        return next((count for count in counts if count > now), counts[-1])
+    return next((count for count in reversed(counts) if count < now), counts[0])

@@ -1,0 +1,48 @@
+"""What the search of a whole plan looks for, how long, and what of it a run fixes."""
+
+import os
+from dataclasses import dataclass
+from typing import Annotated
+
+from tilewright.fusion.tiling import Stacks
+from tilewright.fusion.tiling_options import NodeIds, read_stacks
+from tilewright.parameters import Count, Parameters, PositiveCount, PositiveNumber, Read, Told
+from tilewright.scheduling.options import CandidateSelection, Runtime
+from tilewright.search.options import CnSearchOptions
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class FusionFixed(Parameters):
+    """What a run fixes of a plan; null is searched. What the mapping file says is fixed too."""
+
+    layer_stacks: Annotated[Stacks | None, Read(read_stacks)] = None
+    """Ids of the layers of each stack, as [[0, 1], [2]]; those in none are alone. null: searched."""
+    stack_cutoffs: NodeIds | None = None
+    """Ids of the layers at which stacks end. null: searched."""
+    scheduler_candidate_selection: CandidateSelection | None = None
+    """What a core runs next: `latency` what is ready first, `memory` what is deepest in the network. null: searched."""
+    operands_to_prefetch: Annotated[tuple[str, ...], Told(allowed="a list of layer operands, as [W]")] | None = None
+    """Layer operands whose constants are fetched ahead, such as W; [] for none. null: searched."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FusionOptions(FusionFixed, CnSearchOptions):
+    """How a search of plans goes, and how computation nodes are mapped on cores for it."""
+
+    nb_plans: PositiveCount = 4000
+    """Plans after which the search ends, those of parts of the network included."""
+    fusion_time_budget_s: PositiveNumber | None = 120.0
+    """Seconds after which no further plan is looked at; null: no limit, so that the result depends on the seed only."""
+    share_divisor: PositiveCount = 4
+    """A transfer starts once it can have this part of its full width; 1 waits for the full width."""
+    cn_runtime: Runtime = "total1"
+    """Runtime of a CN: total0 with stalls, total1 with on-loading as well, total2 with off-loading as well."""
+    jobs: Count = 0
+    """Processes; 0: one for each processor. Where the search ends by count, results do not depend on it."""
+
+    @property
+    def job_count(self) -> int:
+        """Processes, with 0 resolved."""
+        if self.jobs:
+            return self.jobs
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,285 @@
+"""The search of whole plans: layer by layer first, then plans that are cut alike everywhere, then parts of the network
+by themselves, put together by a dynamic program over the cuts, then step by step from the best plans.
+
+Every plan is costed and scheduled as a run would do it, so that the best is a result and no estimate. Work goes out in
+batches of a fixed size: where the search ends by count, the number of processes decides nothing.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from tilewright.allocation.evaluate import INTERRUPTED, TIME_BUDGET
+from tilewright.errors import MappingError
+from tilewright.fusion_search.cores import Figures
+from tilewright.fusion_search.evaluate import Outcome, Task
+from tilewright.fusion_search.moves import FEW_TRIES, MANY_TRIES, PlanMoves
+from tilewright.fusion_search.options import FusionOptions
+from tilewright.fusion_search.plan import LayerTiles, Plan
+from tilewright.fusion_search.segments import SEGMENT_SHARES, SEGMENT_TILES, Segment, blocks, candidates, compose
+from tilewright.fusion_search.space import SELECTIONS, PlanSpace
+from tilewright.fusion_search.work import Likeness, PlanWork, SegmentTask, make_worker, segment_task
+from tilewright.processes import in_processes
+
+COUNT = "count"
+"""Why a search ended: it looked at as many plans as it was to."""
+BATCH = 12
+"""Plans that go out together; none of them knows of the others."""
+ELITE = 4
+"""Plans from which steps begin."""
+BEST_SHARE = 0.7
+"""Of the steps, those from the best plan."""
+SEGMENT_TIME_SHARE, SEGMENT_COUNT_SHARE = 0.3, 0.4
+"""Of time and plans, what parts of the network take at most."""
+COMPOSED = 3
+"""Compositions of parts that are evaluated as whole plans, for each way to choose candidates."""
+LAYER_BY_LAYER, UNIFORM, COMPOSITION = "layer by layer", "uniform", "composition"
+"""Where plans come from, besides steps of `PlanMoves`."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A plan that was looked at."""
+
+    number: int
+    """In the order in which plans went out."""
+    origin: str
+    figures: Figures | None
+    stacks: int
+    evaluations: int
+    """Schedules that were made for it."""
+    is_best: bool
+    """Whether it was the best so far."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class FusionResult:
+    """What was found."""
+
+    best: Outcome
+    layer_by_layer: Outcome | None
+    """The best plan in which every layer is alone; None where the run fixes stacks."""
+    tried: tuple[Tried, ...]
+    segments: int
+    """Parts of the network that were scheduled by themselves, alike ones once."""
+    evaluations: int
+    """Schedules that were made in all."""
+    stopped_by: str
+
+
+Progress = Callable[[int, int, Outcome | None, float], None]
+"""Told after each plan: plans so far, plans at most, the best, seconds."""
+
+
+@dataclass
+class FusionSearch:
+    """The state of one search."""
+
+    work: PlanWork
+    space: PlanSpace
+    options: FusionOptions
+    progress: Progress = lambda done, planned, best, elapsed: None
+    clock: Callable[[], float] = time.monotonic
+    best: Outcome | None = None
+    lbl: Outcome | None = None
+    tried: list[Tried] = field(default_factory=list)
+    evaluations: int = 0
+    segments: int = 0
+    stopped_by: str = ""
+
+    def run(self) -> FusionResult:
+        """The best plan. Raises InputError or MappingError where none has a schedule; lets Ctrl-C through before."""
+        self._start = self.clock()
+        self._elite: dict[Plan, Outcome] = {}
+        self._reasons: dict[str, None] = {}
+        self._ends = blocks(self.space)
+        try:
+            with in_processes(partial(make_worker, self.work), BATCH, self.options.job_count) as work:
+                self._work = work
+                self._search()
+        except KeyboardInterrupt:
+            if self.best is None:
+                raise
+            self.stopped_by = INTERRUPTED
+        if self.best is None:
+            raise MappingError(f"none of {len(self.tried)} plans has a schedule: {'; '.join(list(self._reasons)[:3])}")
+        return FusionResult(
+            self.best, self.lbl, tuple(self.tried), self.segments, self.evaluations, self.stopped_by or COUNT
+        )
+
+    def _search(self) -> None:
+        self._look_at(self._layer_by_layer(), LAYER_BY_LAYER)
+        self._look_at(self._uniform(), UNIFORM)
+        if self.space.fixed.stacks is None:
+            self._look_at(self._compositions(), COMPOSITION)
+        self._step_by_step()
+        if self.best is not None and self.stopped_by != TIME_BUDGET:
+            self._look_at([Task(self.best.plan, self.best.cores, MANY_TRIES, by_engine=True)], "cores")
+
+    def _is_over(self) -> bool:
+        """Whether no further plan is looked at; until one has a schedule, time ends nothing."""
+        budget = self.options.fusion_time_budget_s
+        if self.best is not None and budget is not None and self._elapsed() >= budget:
+            self.stopped_by = self.stopped_by or TIME_BUDGET
+        return bool(self.stopped_by)
+
+    def _elapsed(self) -> float:
+        return self.clock() - self._start
+
+    @property
+    def _left(self) -> int:
+        """Plans that may still be looked at."""
+        return self.options.nb_plans - len(self.tried) - self.segments
+
+    def _layer_by_layer(self) -> list[Task]:
+        """Every layer alone, also with the allocations that a run looks at."""
+        if self.space.fixed.stacks is not None:
+            return []
+        plain = self.space.layer_by_layer(None)
+        first = replace(
+            plain,
+            selection=self.space.fixed.selection or SELECTIONS[0],
+            prefetch=() if self.space.fixed.prefetch is None else self.space.fixed.prefetch,
+        )
+        plans = dict.fromkeys([plain, *(self.space.layer_by_layer(share) for share in (1.0, *SEGMENT_SHARES))])
+        plans = dict.fromkeys(variant for plan in plans for variant in self._schedules(plan))
+        return [Task(first, thorough=True, by_engine=True), *(Task(plan, thorough=True) for plan in plans)]
+
+    def _schedules(self, plan: Plan) -> list[Plan]:
+        """A plan by each way to choose candidates."""
+        if self.space.fixed.selection is not None:
+            return [plan]
+        return [replace(plan, selection=selection) for selection in SELECTIONS]
+
+    def _uniform(self) -> list[Task]:
+        plans = dict.fromkeys(
+            variant
+            for rows in SEGMENT_TILES
+            for share in SEGMENT_SHARES
+            for variant in self._schedules(self.space.uniform(rows, share))
+        )
+        return [Task(plan) for plan in plans]
+
+    def _compositions(self) -> list[Task]:
+        """Whole plans of the parts whose costs add up to least."""
+        costs = self._segment_costs()
+        tasks = []
+        for selection in self._selections:
+            for segments in compose(costs[selection], len(self.space.layers), self.options.objective, COMPOSED):
+                tiles: list[LayerTiles] = []
+                ends: list[int] = []
+                for segment in segments:
+                    tiles += segment.tiles
+                    ends += [segment.last] if segment.is_fused else range(segment.first, segment.last + 1)
+                tasks.append(Task(self.space.plan(tiles, ends, selection), tries=FEW_TRIES, thorough=True))
+        return tasks
+
+    @property
+    def _selections(self) -> tuple[str, ...]:
+        return SELECTIONS if self.space.fixed.selection is None else (self.space.fixed.selection,)
+
+    def _segment_costs(self) -> dict[str, dict[Segment, Figures]]:
+        """Selection -> what segments cost by themselves; alike ones are scheduled once."""
+        costs: dict[str, dict[Segment, Figures]] = {selection: {} for selection in self._selections}
+        known: dict[object, list[Segment]] = {}
+        wanted: list[SegmentTask] = []
+        alike = Likeness(self.work.problem)
+        for segment in candidates(self.space, self._ends):
+            if len(self._ends) == 1:
+                continue  # the whole network, which was looked at
+            key = alike.of(segment)
+            if key not in known:
+                wanted.append(segment_task(segment, self._selections, self.space))
+            known.setdefault(key, []).append(segment)
+        groups = list(known.values())
+        wanted = wanted[: max(0, int(SEGMENT_COUNT_SHARE * self._left))]
+        until = None
+        if self.options.fusion_time_budget_s is not None:
+            until = self._elapsed() + SEGMENT_TIME_SHARE * self.options.fusion_time_budget_s
+        for members, found in zip(groups, self._work(wanted), strict=False):
+            self.segments += 1
+            self.evaluations += found.evaluations
+            for selection, figures in found.figures.items():
+                costs[selection].update(dict.fromkeys(members, figures))
+            self.progress(self.segments + len(self.tried), self.options.nb_plans, self.best, self._elapsed())
+            if self._is_over() or (until is not None and self._elapsed() >= until):
+                break
+        return costs
+
+    def _step_by_step(self) -> None:
+        draw = random.Random(self.options.seed)
+        moves = PlanMoves(self.space, self._ends, draw)
+        while self.best is not None and not self._is_over() and self._left > 0:
+            batch = [self._step(moves, draw, number) for number in range(min(BATCH, self._left))]
+            parents = [parent for _, parent, _ in batch]
+            outcomes = self._look_at([task for _, _, task in batch], [kind for kind, _, _ in batch])
+            better = []
+            for (kind, parent, _), outcome in zip(batch, outcomes, strict=False):
+                is_better = outcome.figures is not None and self._rank(outcome) < self._rank(parent)
+                moves.learn(kind, is_better)
+                if is_better and outcome.plan != parent.plan and parent is parents[0]:
+                    better.append(outcome)
+            joined = self._joined(parents[0], better)
+            if joined is not None and self._left > 0:
+                self._look_at([joined], "joined")
+
+    def _step(self, moves: PlanMoves, draw: random.Random, number: int) -> tuple[str, Outcome, Task]:
+        assert self.best is not None
+        others = list(self._elite.values())
+        parent = self.best if number == 0 or draw.random() < BEST_SHARE else draw.choice(others)
+        kind, task = moves.next_task(parent, self.options.seed + len(self.tried) + number)
+        return kind, parent, task
+
+    def _joined(self, parent: Outcome, better: Sequence[Outcome]) -> Task | None:
+        """All that made one plan better, at once, the best steps last."""
+        if len(better) < 2:
+            return None
+        ordered = sorted(better, key=self._rank, reverse=True)
+        tiles = list(parent.plan.tiles)
+        for outcome in ordered:
+            for place, (before, after) in enumerate(zip(parent.plan.tiles, outcome.plan.tiles, strict=True)):
+                if before != after:
+                    tiles[place] = after
+        return Task(replace(ordered[-1].plan, tiles=tuple(tiles)), ordered[-1].cores, FEW_TRIES)
+
+    def _look_at(self, tasks: Sequence[Task], origin: str | Sequence[str]) -> list[Outcome]:
+        """The outcomes of tasks, kept; fewer where the search is over before."""
+        outcomes: list[Outcome] = []
+        if self._is_over():
+            return outcomes
+        origins: Iterator[str] = iter([origin] * len(tasks) if isinstance(origin, str) else origin)
+        for outcome in self._work(tasks):
+            outcomes.append(outcome)
+            self._keep(outcome, next(origins))
+            if self._is_over():
+                break
+        return outcomes
+
+    def _keep(self, outcome: Outcome, origin: str) -> None:
+        self.evaluations += outcome.evaluations
+        is_best = self._is_better(outcome, self.best)
+        if is_best:
+            self.best = outcome
+        if origin == LAYER_BY_LAYER and self._is_better(outcome, self.lbl):
+            self.lbl = outcome
+        if outcome.reason:
+            self._reasons[outcome.reason] = None
+        row = (len(outcome.plan.stacks), outcome.evaluations, is_best, outcome.reason)
+        self.tried.append(Tried(len(self.tried), origin, outcome.figures, *row))
+        if outcome.figures is not None and self._is_better(outcome, self._elite.get(outcome.plan)):
+            self._elite[outcome.plan] = outcome
+            kept = sorted(self._elite.values(), key=self._rank)[:ELITE]
+            self._elite = {one.plan: one for one in kept}
+        self.progress(len(self.tried) + self.segments, self.options.nb_plans, self.best, self._elapsed())
+
+    def _rank(self, outcome: Outcome) -> tuple[float, ...]:
+        assert outcome.figures is not None
+        return outcome.figures.rank(self.options.objective)
+
+    def _is_better(self, outcome: Outcome, other: Outcome | None) -> bool:
+        if outcome.figures is None:
+            return False
+        return other is None or self._rank(outcome) < self._rank(other)

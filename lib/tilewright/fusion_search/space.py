@@ -1,0 +1,250 @@
+"""What may be planned: for each layer the tiles that it can have, the ends of stacks that there can be, and what the
+mapping file and the run fix."""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tilewright.fusion.weight_memories import weight_capacity_bits
+from tilewright.fusion.weights import network_input_operands, weight_bits
+from tilewright.fusion_search.plan import LayerTiles, Loops, Plan, layers_of
+from tilewright.mapping.constraints import MappingConstraints, TilingEntry
+from tilewright.mapping.runnable import core_choice
+from tilewright.mapping.words import ALL_TILES
+from tilewright.stages.multi.problem import SystemProblem
+from tilewright.workload.graph import WorkloadNode
+from tilewright.workload.layer import OUTPUT, Layer
+
+ROWS = ("OY", "D")
+"""Dimensions along which layers are cut into rows, the first that a layer has; else the first that is no channel."""
+COLUMNS = ("OX",)
+CHANNELS = ("K", "G", "H")
+"""Dimensions of channels: parts along them read other weights."""
+SELECTIONS = ("latency", "memory")
+ALL_ROWS = 1 << 30
+"""More tiles than any layer has rows: single rows."""
+TILE_COUNTS = (1, 2, 4, 7, 8, 14, 16, 28, 32, 56, ALL_ROWS)
+"""Numbers of tiles that are tried along rows."""
+MOST_PARTS = 16
+"""Parts between cores, for each core that may run the layer."""
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """What the run says, None where it is searched."""
+
+    stacks: tuple[tuple[int, ...], ...] | None = None
+    selection: str | None = None
+    prefetch: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class LayerSpace:
+    """What can be chosen for one layer."""
+
+    node: WorkloadNode
+    rows: str
+    """Dimension along which it is cut into rows; '' if it has none."""
+    columns: str
+    channels: tuple[str, ...]
+    """Dimensions of channels, the largest first."""
+    cores: int
+    """How many cores may run it."""
+    weight_bits: int
+    weight_room_bits: int
+    """What the smallest of its cores has for weights; 0 where that is not known."""
+    between: Loops | None = None
+    """Parts that the mapping file fixes."""
+    within: Loops | None = None
+    """Tiles that the mapping file fixes."""
+
+    @property
+    def layer(self) -> Layer:
+        """The layer itself."""
+        assert self.node.layer is not None
+        return self.node.layer
+
+    def size(self, dimension: str) -> int:
+        """Of a dimension; 1 where the layer does not have it."""
+        return self.layer.size_of.get(dimension, 1)
+
+    @cached_property
+    def part_counts(self) -> tuple[int, ...]:
+        """Numbers of parts along channels that make sense, ascending."""
+        if self.between is not None or not self.channels:
+            return (1,)
+        size = self.size(self.channels[0])
+        counts = {1}
+        step = max(self.cores, 2)
+        while step <= min(size, MOST_PARTS * max(self.cores, 1)):
+            counts.add(step)
+            step *= 2
+        return tuple(sorted(counts))
+
+    @cached_property
+    def tile_counts(self) -> tuple[int, ...]:
+        """Numbers of tiles along rows that make sense, ascending."""
+        if self.within is not None or not self.rows:
+            return (1,)
+        size = self.size(self.rows)
+        return tuple(sorted({min(count, size) for count in TILE_COUNTS}))
+
+    def tiles(self, parts: int, tiles: int, along_rows: bool = False) -> LayerTiles:
+        """The layer in so many parts between cores, along channels or rows, each in so many tiles of rows."""
+        return LayerTiles(self._between(parts, along_rows), self.rows_within(tiles))
+
+    def _between(self, parts: int, along_rows: bool) -> Loops:
+        if self.between is not None:
+            return self.between
+        dimension = self.rows if along_rows or not self.channels else self.channels[0]
+        parts = min(parts, self.size(dimension)) if dimension else 1
+        return (TilingEntry(dimension, parts),) if parts > 1 else ()
+
+    def rows_within(self, tiles: int) -> Loops:
+        """So many tiles of rows, or as the mapping file says. One tile is written too: else it would be two."""
+        if self.within is not None:
+            return self.within
+        dimension = self.rows or next(iter(self.layer.size_of))
+        size = self.size(dimension)
+        if not self.rows or tiles <= 1:
+            return (TilingEntry(dimension, 1),)
+        return (TilingEntry(dimension, ALL_TILES if tiles >= size else tiles),)
+
+    def parts_for(self, share: float) -> int:
+        """The fewest parts of which each takes no more than a share of the room for weights: a part for each core at
+        least, where the layer has weights."""
+        counts = self.part_counts
+        if not self.weight_bits or not self.weight_room_bits:
+            return counts[min(1, len(counts) - 1)] if self.cores > 1 and self.weight_bits else counts[0]
+        wanted = math.ceil(self.weight_bits / (self.weight_room_bits * share))
+        enough = [count for count in counts if count >= max(wanted, min(self.cores, counts[-1]))]
+        return enough[0] if enough else counts[-1]
+
+
+@dataclass(frozen=True)
+class PlanSpace:
+    """All that can be chosen."""
+
+    layers: tuple[LayerSpace, ...]
+    fixed: Fixed
+    prefetchable: tuple[str, ...]
+    """Layer operands that are constants: what can be fetched ahead."""
+    ends: tuple[int, ...]
+    """Places of layers at which a stack may end because little crosses there, ascending; without the last layer."""
+
+    @property
+    def node_ids(self) -> tuple[int, ...]:
+        """Of the layers, in order."""
+        return tuple(layer.node.node_id for layer in self.layers)
+
+    def stacks(self, ends: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+        """The stacks that end at some places, or those that the run fixes."""
+        if self.fixed.stacks is not None:
+            return self.fixed.stacks
+        ids = self.node_ids
+        bounds = [-1, *sorted(set(ends) - {len(ids) - 1}), len(ids) - 1]
+        return tuple(ids[start + 1 : end + 1] for start, end in itertools.pairwise(bounds))
+
+    def ends_of(self, plan: Plan) -> tuple[int, ...]:
+        """Places of the last layers of stacks."""
+        place = {node_id: place for place, node_id in enumerate(self.node_ids)}
+        return tuple(sorted(max(place[node_id] for node_id in stack) for stack in plan.stacks if stack))
+
+    def plan(
+        self, tiles: Sequence[LayerTiles], ends: Sequence[int], selection: str = "", prefetches: bool = True
+    ) -> Plan:
+        """A plan, with what the run fixes as it says."""
+        chosen = self.fixed.selection or selection or SELECTIONS[0]
+        prefetch = self.fixed.prefetch
+        if prefetch is None:
+            prefetch = self.prefetchable if prefetches else ()
+        return Plan(tuple(tiles), self.stacks(ends), chosen, prefetch)
+
+    def layer_by_layer(self, share: float | None) -> Plan:
+        """Every layer alone: whole, or in parts for all cores whose weights take no more than a share of a memory."""
+        tiles = [one.tiles(1 if share is None else one.parts_for(share), 1) for one in self.layers]
+        return self.plan(tiles, range(len(self.layers)))
+
+    def uniform(self, tiles: int, share: float, selection: str = "") -> Plan:
+        """All layers in one stack, in so many tiles of rows each."""
+        return self.plan([one.tiles(one.parts_for(share), tiles) for one in self.layers], (), selection)
+
+
+def plan_space(problem: SystemProblem, fixed: Fixed) -> PlanSpace:
+    """The space of a network on a system under a mapping file."""
+    nodes = layers_of(problem.workload)
+    layers = tuple(_layer_space(problem, node) for node in nodes)
+    constants = dict.fromkeys(
+        name for one in layers for name in one.layer.constant_operands if name in one.layer.input_operands
+    )
+    return PlanSpace(layers, fixed, tuple(sorted(constants)), _ends(problem, nodes))
+
+
+def _layer_space(problem: SystemProblem, node: WorkloadNode) -> LayerSpace:
+    layer = node.layer
+    assert layer is not None
+    entry = problem.mapping.constraints_for(layer)
+    output = [name for name in dict(layer.operand_dimensions)[OUTPUT] if layer.size_of.get(name, 1) > 1]
+    channels = sorted((name for name in output if name in CHANNELS), key=lambda name: -layer.size_of[name])
+    others = [name for name in output if name not in (*CHANNELS, *COLUMNS, "B")]
+    rows = next((name for name in ROWS if name in output), others[0] if others else "")
+    columns = next((name for name in COLUMNS if name in output), "")
+    choice = core_choice(node, entry, problem.accelerator)
+    room = weight_capacity_bits(node, entry, problem.accelerator, 1.0) or 0
+    bits = weight_bits(layer, network_input_operands(node, problem.workload))
+    return LayerSpace(
+        node,
+        rows,
+        columns,
+        tuple(channels),
+        len(choice.core_ids),
+        bits,
+        room,
+        *_fixed_loops(entry, len(choice.core_ids)),
+    )
+
+
+def _fixed_loops(entry: MappingConstraints, cores: int) -> tuple[Loops | None, Loops | None]:
+    """The parts and the tiles that an entry fixes. Cores that are fixed one for each part fix the parts."""
+    is_fixed = entry.core_allocation_is_fixed and len(entry.core_allocation) > 1
+    between = entry.inter_core_tiling if entry.inter_core_tiling or is_fixed else None
+    return between, entry.intra_core_tiling or None
+
+
+def _ends(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> tuple[int, ...]:
+    """Places after which as few tensors as possible are still to be read: one, or where that never is, the fewest."""
+    crossing = crossing_tensors(problem, nodes)
+    inner = crossing[:-1]
+    if not inner:
+        return ()
+    least = min(inner)
+    return tuple(place for place, count in enumerate(inner) if count <= max(1, least))
+
+
+def crossing_tensors(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> list[int]:
+    """[place] how many results of layers up to there are read by layers behind it."""
+    place_of = {node.node_id: place for place, node in enumerate(nodes)}
+    behind = _readers(problem, place_of)
+    counts = [0] * len(nodes)
+    for place in range(len(nodes)):
+        for between in range(place, behind.get(place, place)):
+            counts[between] += 1
+    return counts
+
+
+def _readers(problem: SystemProblem, place_of: Mapping[int, int]) -> dict[int, int]:
+    """Place of a layer -> the last place of a layer that reads its result, also by way of what only moves data."""
+    made_by: dict[int, set[int]] = {}
+    last: dict[int, int] = {}
+    for node in problem.workload.nodes:
+        sources = {place for _, source in node.sources for place in made_by.get(source, ())}
+        if node.layer is None:
+            made_by[node.node_id] = sources
+            continue
+        place = place_of[node.node_id]
+        made_by[node.node_id] = {place}
+        for source in sources:
+            last[source] = max(last.get(source, source), place)
+    return last

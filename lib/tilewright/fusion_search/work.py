@@ -1,0 +1,115 @@
+"""What one process does of a search: it evaluates plans of the whole network and of its segments, and remembers what
+computation nodes cost over all of them."""
+
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.fusion_search.cores import Figures
+from tilewright.fusion_search.evaluate import Outcome, PlanEvaluator, Task
+from tilewright.fusion_search.plan import Plan, layers_of
+from tilewright.fusion_search.segments import Segment, likeness, part_of_network
+from tilewright.fusion_search.space import PlanSpace
+from tilewright.objectives import Objective
+from tilewright.scheduling.options import ScheduleSettings
+from tilewright.search.options import CnSearchOptions
+from tilewright.stages.multi.core_mapping import KnownRows
+from tilewright.stages.multi.problem import SystemProblem
+
+REMEMBERED_PARTS = 8
+"""Parts of the network that are kept, for other ways to fuse them."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlanWork:
+    """What all processes are given."""
+
+    problem: SystemProblem
+    search: CnSearchOptions
+    settings: ScheduleSettings
+    objective: Objective
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentTask:
+    """A segment that is to be scheduled by itself, by each of the given ways to choose candidates."""
+
+    segment: Segment
+    selections: tuple[str, ...]
+    prefetch: tuple[str, ...]
+    node_ids: tuple[int, ...]
+    """Of its layers."""
+
+
+@dataclass(frozen=True)
+class SegmentOutcome:
+    """What a segment costs."""
+
+    figures: Mapping[str, Figures]
+    """Selection -> figures, where it has a schedule."""
+    evaluations: int
+
+
+class PlanWorker:
+    """Does the work of one process."""
+
+    def __init__(self, given: PlanWork) -> None:
+        self._given = given
+        self._known: KnownRows = {}
+        self._nodes = layers_of(given.problem.workload)
+        self._whole = self._evaluator(given.problem)
+        self._parts: OrderedDict[tuple[int, int], PlanEvaluator] = OrderedDict()
+
+    def __call__(self, task: Task | SegmentTask) -> Any:
+        """The Outcome of a task, or the SegmentOutcome."""
+        return self._whole.evaluate(task) if isinstance(task, Task) else self._segment(task)
+
+    def _evaluator(self, problem: SystemProblem) -> PlanEvaluator:
+        given = self._given
+        return PlanEvaluator(problem, given.search, given.settings, given.objective, self._known)
+
+    def _segment(self, task: SegmentTask) -> SegmentOutcome:
+        place = task.segment.first, task.segment.last
+        evaluator = self._parts.get(place)
+        if evaluator is None:
+            evaluator = self._parts[place] = self._evaluator(part_of_network(self._given.problem, self._nodes, *place))
+            if len(self._parts) > REMEMBERED_PARTS:
+                self._parts.popitem(last=False)
+        stacks = (task.node_ids,) if task.segment.is_fused else tuple((node_id,) for node_id in task.node_ids)
+        figures: dict[str, Figures] = {}
+        evaluations = 0
+        for selection in task.selections:
+            found: Outcome = evaluator.evaluate(Task(Plan(task.segment.tiles, stacks, selection, task.prefetch)))
+            evaluations += found.evaluations
+            if found.figures is not None:
+                figures[selection] = found.figures
+        return SegmentOutcome(figures, evaluations)
+
+
+def make_worker(given: PlanWork) -> PlanWorker:
+    """What does the work of a process."""
+    return PlanWorker(given)
+
+
+def segment_task(segment: Segment, selections: tuple[str, ...], space: PlanSpace) -> SegmentTask:
+    """The task of a segment."""
+    prefetch = space.prefetchable if space.fixed.prefetch is None else space.fixed.prefetch
+    return SegmentTask(segment, selections, prefetch, space.node_ids[segment.first : segment.last + 1])
+
+
+class Likeness:
+    """Which segments of a network are alike."""
+
+    def __init__(self, problem: SystemProblem) -> None:
+        self._problem, self._nodes = problem, layers_of(problem.workload)
+        self._of_part: dict[tuple[int, int], Hashable] = {}
+        self._numbers: dict[Hashable, int] = {}
+
+    def of(self, segment: Segment) -> Hashable:
+        """Equal for segments that cost the same."""
+        place = segment.first, segment.last
+        if place not in self._of_part:
+            part = likeness(part_of_network(self._problem, self._nodes, *place))
+            self._of_part[place] = self._numbers.setdefault(part, len(self._numbers))
+        return self._of_part[place], segment.tiles, segment.is_fused

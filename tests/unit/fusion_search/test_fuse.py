@@ -1,0 +1,222 @@
+"""`tilewright fuse`: the answer is a run that others can make again, keeps what is fixed, and is never worse than layer
+by layer."""
+
+import json
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tilewright
+from tilewright.artifacts.envelope import read_artifact
+from tilewright.cli.main import main
+from tilewright.errors import InputError
+from tilewright.fusion_search.answer import fused as fused_plan
+from tilewright.fusion_search.evaluate import Outcome
+
+from tests.unit.cli.multi_core import CORES, HARDWARE, given, write_network
+from tests.unit.fusion_search.cases import BLANK, SHORT, fused, options, random_case, system_problem
+
+WORDS = ["--nb-plans", "40", "--fusion-time-budget-s", "none", "--jobs", "1", "--lpf-limit", "4"]
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three convolutions one after the other."""
+    return write_network(tmp_path_factory.mktemp("network"))
+
+
+@pytest.fixture(scope="module")
+def answer(network: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that the command writes."""
+    folder = tmp_path_factory.mktemp("answer")
+    arguments = ["--hardware", HARDWARE, "--workload", str(network), *WORDS, "--objective", "EDP"]
+    assert main(["fuse", *arguments, "-o", str(folder)]) == 0
+    return folder
+
+
+def test_the_verbs_make_the_same_bytes_from_the_mapping_file(network: Path, answer: Path, tmp_path: Path) -> None:
+    """By the options that the answer names."""
+    words = {verb: shlex.split(text) for verb, text in payload(answer)["reproduce"].items()}
+    files = given(network, answer / "mapping.yaml")
+    assert main(["cns", *files, *words["cns"], "-o", str(tmp_path)]) == 0
+    for core in CORES:
+        table = ["--cns", str(tmp_path), "--no-store", "-o", str(tmp_path / "cost" / f"{core}.jsonl")]
+        assert main(["cost", *files, "--core", core, *words["cost"], *table]) == 0
+    run = ["--cns", str(tmp_path), "--costs", str(tmp_path / "cost"), "-o", str(tmp_path)]
+    assert main(["schedule", *files, *words["schedule"], *run]) == 0
+    names = ("cn_graph.json", "cn_graph.npz", *(f"cost/{core}.jsonl" for core in CORES), "schedule.npz", "summary.json")
+    for name in names:
+        assert (answer / name).read_bytes() == (tmp_path / name).read_bytes(), name
+    assert main(["check", str(answer), *files]) == 0
+
+
+def test_figures_agree(answer: Path) -> None:
+    """Those of the answer, of the schedule, and of the best plan in the table."""
+    found, summary = payload(answer), read_artifact(answer / "summary.json").payload
+    assert (found["latency_cycles"], found["energy_pj"]) == (summary["latency_cycles"], summary["energy_pj"])
+    assert found["lower_bound"]["latency_cycles"] <= found["latency_cycles"]
+    assert found["edp"] <= found["layer_by_layer"]["edp"]
+    head, *lines = (answer / "fusion.csv").read_text().splitlines()
+    rows = [dict(zip(head.split(","), line.split(","), strict=True)) for line in lines]
+    best = [row for row in rows if row["is_best"] == "True"][-1]
+    assert float(best["latency_cycles"]) == found["latency_cycles"]
+    assert len(rows) == found["search"]["plans"]
+    assert sum(row["plans"] for row in found["search"]["origins"]) == len(rows)
+
+
+def test_the_same_bytes_whatever_the_processes_and_hash_seeds(network: Path, answer: Path, tmp_path: Path) -> None:
+    """Where the search ends by count."""
+    command = ["--hardware", HARDWARE, "--workload", str(network), *WORDS, "--objective", "EDP", "-o", str(tmp_path)]
+    command[command.index("--jobs") + 1] = "2"
+    environment = {"PYTHONHASHSEED": "7", "PYTHONPATH": ":".join(sys.path)}
+    subprocess.run([sys.executable, "-m", "tilewright", "fuse", *command], env=environment, check=True)
+    for name in ("fusion.json", "fusion.csv", "mapping.yaml", "schedule.npz"):
+        assert (tmp_path / name).read_bytes() == (answer / name).read_bytes(), name
+
+
+@pytest.mark.parametrize(("seed", "objective"), [(0, "latency"), (1, "energy"), (2, "latency")])
+def test_never_worse_than_layer_by_layer(seed: int, objective: str, tmp_path: Path) -> None:
+    """As a run makes it, with an exhaustive or genetic search of the cores."""
+    network, hardware = random_case(seed, tmp_path)
+    found = fused(network, hardware, objective=objective, nb_plans=10)
+    lbl = tilewright.run_multi_core(network, hardware, BLANK, mode="lbl", lpf_limit=4, objective=objective)
+    if objective == "latency":
+        assert found.latency_cycles <= lbl.latency_cycles
+    else:
+        assert found.energy_pj <= lbl.energy_pj * (1 + 1e-12)
+    bounds = found.multi_core_problem.bounds
+    assert bounds is not None
+    assert found.latency_cycles >= bounds.latency_cycles
+
+
+def test_what_the_mapping_file_and_options_fix_stays(network: Path, tmp_path: Path) -> None:
+    """Tiles, parts, cores, stacks, candidate rule, prefetch."""
+    entries: list[dict[str, Any]] = [
+        {"name": "a", "inter_core_tiling": ["K, 2"], "core_allocation": [1, 0], "core_allocation_is_fixed": True},
+        {"name": "b", "intra_core_tiling": ["OY, 4"], "core_allocation": [1]},
+        {"name": "default"},
+    ]
+    settings: dict[str, Any] = {
+        "layer_stacks": [[0, 1], [2]],
+        "scheduler_candidate_selection": "memory",
+        "operands_to_prefetch": [],
+    }
+    found = fused(network, mapping=entries, **settings)
+    document = found.document
+    first, second, _ = document["layers"]
+    assert (first["inter_core_tiling"], first["cores"]) == (["K, 2"], [1, 0])
+    assert second["intra_core_tiling"] == ["OY, 4"]
+    assert set(second["cores"]) == {1}
+    assert document["layer_stacks"] == [[0, 1], [2]]
+    assert document["settings"]["scheduler_candidate_selection"] == "memory"
+    assert document["settings"]["operands_to_prefetch"] == []
+    assert document["layer_by_layer"] is None
+    assert document["cuts"] == []
+    free = fused(network, nb_plans=100)
+    assert free.latency_cycles <= found.latency_cycles
+
+
+def test_stack_cutoffs_are_stacks(network: Path) -> None:
+    """The ends of stacks, as `tilewright cns` takes them."""
+    found = fused(network, stack_cutoffs=[0])
+    assert found.plan.stacks == ((0,), (1,), (2,))
+    assert fused(network, stack_cutoffs=[1]).plan.stacks == ((0, 1), (2,))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--nb-plans", "0"], "nb_plans: not a count, got 0"),
+        (["--objective", "speed"], "objective: "),
+        (["--layer-stacks", "[[0, 9]]"], "layer_stacks[0]: no layer has this id, got 9"),
+        (["--operands-to-prefetch", '["Z"]'], "operands_to_prefetch[0]: no layer reads an operand of this name"),
+        (["--fusion-time-budget-s", "-1"], "fusion_time_budget_s: "),
+        (["--layer-stacks", "[[0]]", "--stack-cutoffs", "[1]"], "stack_cutoffs: plays no part"),
+        (["--mapping", "nowhere.yaml"], "nowhere.yaml"),
+    ],
+)
+def test_wrong_input(network: Path, arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 2, and what is wrong with it."""
+    assert main(["fuse", "--hardware", HARDWARE, "--workload", str(network), *WORDS, *arguments]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_all_that_is_wrong_is_told_at_once(network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of options and files; nothing of an earlier answer is lost."""
+    mapping = tmp_path / "mapping.yaml"
+    mapping.write_text("- {name: default, core_allocation: [7]}\n- {name: a, inter_core_tiling: ['K, 99']}\n")
+    (tmp_path / "fusion.json").write_text("earlier")
+    arguments = [*given(network, mapping), "--seed", "-1", "-o", str(tmp_path)]
+    assert main(["fuse", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert "no core has this id, got 7" in said
+    assert "more tiles than the layer has K" in said
+    assert "seed" in said
+    assert (tmp_path / "fusion.json").read_text() == "earlier"
+
+
+def test_python_says_what_is_wrong(network: Path) -> None:
+    """Names of settings, and their values."""
+    with pytest.raises(InputError, match="no such setting"):
+        tilewright.fuse(network, HARDWARE, nb_plan=4)
+    with pytest.raises(InputError, match="nb_plans"):
+        tilewright.fuse(network, HARDWARE, nb_plans=0)
+
+
+def test_ctrl_c_keeps_the_best(network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the first plan that has a schedule; before it, there is nothing to keep."""
+
+    def after(count: int) -> Any:
+        def tell(done: int, planned: int, best: Outcome | None, elapsed_s: float) -> None:
+            if done >= count:
+                signal.raise_signal(signal.SIGINT)
+
+        return tell
+
+    problem = system_problem(network)
+    found = fused_plan(problem, options(), progress=after(20))
+    assert found.is_interrupted
+    assert len(found.found.tried) + found.found.segments == 20
+    assert found.latency_cycles == min(one.figures.latency_cycles for one in found.found.tried if one.figures)
+
+
+def test_time_ends_the_search(network: Path) -> None:
+    """Soon after the first plan, which is layer by layer."""
+    found = fused(network, fusion_time_budget_s=1e-6)
+    assert found.found.stopped_by == "time_budget"
+    assert [one.origin for one in found.found.tried] == ["layer by layer"]
+    assert all(len(stack) == 1 for stack in found.plan.stacks)
+
+
+def test_an_interrupted_command_writes_the_best(network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With exit code 130."""
+    import tilewright.fusion_search.search as search
+
+    class Interrupted(search.FusionSearch):
+        def _step_by_step(self) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("tilewright.fusion_search.answer.FusionSearch", Interrupted)
+    arguments = ["--hardware", HARDWARE, "--workload", str(network), *WORDS, "-o", str(tmp_path)]
+    assert main(["fuse", *arguments]) == 130
+    assert payload(tmp_path)["search"]["stopped_by"] == "interrupted"
+    assert main(["check", str(tmp_path), *given(network, tmp_path / "mapping.yaml")]) == 0
+
+
+def payload(folder: Path) -> dict[str, Any]:
+    """What `fusion.json` says."""
+    found: dict[str, Any] = json.loads((folder / "fusion.json").read_text())["payload"]
+    return found
+
+
+def test_lists_of_layers_and_dicts(tmp_path: Path) -> None:
+    """Networks as lists of layers are fused too."""
+    from tests.unit.stages.multi.multi_cases import LAYERS
+
+    found = tilewright.fuse(LAYERS, HARDWARE, **SHORT)
+    assert found.latency_cycles > 0
+    assert [row["name"] for row in found.document["layers"]] == ["one", "two"]
