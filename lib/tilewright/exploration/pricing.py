@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.cost.energy_terms import ENERGY_TERMS
+from tilewright.cost.problem import MOST_CYCLES, most_cycles
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.exploration.design_cost import reason_of
 from tilewright.exploration.evaluate import NetworkEvaluator
@@ -292,12 +293,20 @@ def _price(layers: _Layers, space: Space) -> None:
         for place, item in enumerate(spatial[inner]):
             tried.setdefault(item.spatial.unrolling, (item, []))[1].append((place, seen))
     for item, users in tried.values():
+        _check_cycles(item, users[0][1].variants, space)
         pricer = OrderPricer(item, users[0][1].variants, space.options.profile, space.options.objective)
         for batch, first in _batches(makers[-1], item):
             pricer.begin(batch)
             for place, seen in users:
                 number = place * ORDERS_OF_SPATIAL_MAPPING + first
                 pricer.price(seen.core, seen.variants, len(batch.orders), number, seen.best)
+
+
+def _check_cycles(item: TemporalProblem, variants: CoreVariants, space: Space) -> None:
+    """Raise InputError where some variant has words so narrow that cycles could not be counted."""
+    if most_cycles(item.arrays, item.spatial, int(variants.widths.min())) > MOST_CYCLES:
+        message = f"layer '{item.layer.name}' is too large for the narrowest words to be costed by families"
+        raise InputError([Problem(f"{message}: moving its data could take 2^57 cycles", space.file)])
 
 
 def _spatial_mappings(makers: tuple[Stage, ...], problem: LayerProblem) -> list[TemporalProblem]:

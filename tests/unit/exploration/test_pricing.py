@@ -155,6 +155,13 @@ def test_terms_of_the_energy_that_are_entered_are_refused(monkeypatch: pytest.Mo
         FamilyPricer(read_space(front_space()), {})
 
 
+def test_cycles_that_cannot_be_counted_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a design alone refuses them."""
+    monkeypatch.setattr(pricing, "MOST_CYCLES", 10)
+    with pytest.raises(InputError, match="too large for the narrowest words"):
+        priced(read_space(front_space()))
+
+
 def test_members_that_are_no_accelerators_are_told() -> None:
     """And those that a constraint excludes are counted; areas that are not given are not numbers."""
     axes = {
