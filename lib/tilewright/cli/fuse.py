@@ -27,7 +27,6 @@ from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.errors import InputError, Problems
 from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.fusion_search.options import FusionOptions
-from tilewright.report.run_tables import edp_text
 from tilewright.search.options import CnSearchOptions
 from tilewright.steps import COSTS, FIXED_MAPPING, FUSION, FUSION_PLANS
 from tilewright.units import energy_text
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 
 BLANK: tuple[dict[str, str], ...] = ({"name": "default"},)
 """The mapping file that fixes nothing: any core that can run a layer may run it."""
-_MOST_CUTS_SHOWN = 8
+_MOST_CUTS_SHOWN, _MOST_RELOADS_SHOWN = 8, 3
 
 
 @click.command()
@@ -200,6 +199,9 @@ def _write(folder: Path, given: "Descriptions", found: "Fusion") -> None:
 
 def _text(document: dict[str, Any], in_full: bool) -> str:
     """The answer for people."""
+    from tilewright.report.multi.reloads import reload_lines
+    from tilewright.report.run_tables import edp_text
+
     search = document["search"]
     lines = [
         f"{document['workload']} on {document['hardware']}: {document['latency_cycles']:,} cycles,"
@@ -218,6 +220,7 @@ def _text(document: dict[str, Any], in_full: bool) -> str:
             f" {lbl['energy_pj'] / document['energy_pj']:.2f} times the energy"
         )
     lines += [_stack_line(stack) for stack in document["stacks"] if in_full or stack["layers"] > 1]
+    lines += reload_lines(document["reloads"], len(document["reloads"]) if in_full else _MOST_RELOADS_SHOWN)
     shown = document["cuts"] if in_full else document["cuts"][:_MOST_CUTS_SHOWN]
     lines += [_cut_line(cut) for cut in shown]
     if in_full:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from tilewright.allocation.evaluate import INTERRUPTED
+from tilewright.allocation.space import Genome
 from tilewright.configuration.arguments import arguments_of
 from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.fusion_search.cores import Figures
@@ -19,8 +20,11 @@ from tilewright.fusion_search.space import Fixed, PlanSpace, plan_space
 from tilewright.fusion_search.work import PlanWork
 from tilewright.mapping.constraints import TilingEntry
 from tilewright.objectives import OBJECTIVES, Goal
+from tilewright.report.multi.reloads import reload_rows
 from tilewright.scheduling.options import ScheduleSettings
+from tilewright.scheduling.result import ScheduleArtifact
 from tilewright.search.options import CnSearchOptions
+from tilewright.stages.multi import run as multi_run
 from tilewright.stages.multi.problem import SystemProblem
 from tilewright.stages.multi.run import MultiCoreProblem, fixed_mapping_text
 
@@ -93,11 +97,19 @@ class Fusion:
         return evaluator.multi_core_problem(self.plan)
 
     @cached_property
+    def _genome(self) -> Genome:
+        space = self.multi_core_problem.space
+        return space.genome([self.best.cores[layer][group] for layer, group in space.parts])
+
+    @cached_property
+    def artifact(self) -> ScheduleArtifact:
+        """The schedule with its logs; made, and verified, when it is first asked for."""
+        return multi_run.schedule(self.multi_core_problem, self._genome)
+
+    @cached_property
     def mapping_text(self) -> str:
         """A mapping file that fixes tiles and cores as they were found."""
-        space = self.multi_core_problem.space
-        cores = [self.best.cores[layer][group] for layer, group in space.parts]
-        return fixed_mapping_text(self.multi_core_problem, space.genome(cores))
+        return fixed_mapping_text(self.multi_core_problem, self._genome)
 
     @property
     def reproducing_options(self) -> dict[str, list[str]]:
@@ -150,6 +162,7 @@ class Fusion:
             "stacks": self._stack_rows(),
             "cuts": [self._cut_row(cut) for cut in self.cuts],
             "layers": self._layer_rows(),
+            "reloads": reload_rows(self.artifact),
             "reproduce": {verb: shlex.join(options) for verb, options in self.reproducing_options.items()},
         }
 

@@ -17,6 +17,8 @@ LayerCores = tuple[tuple[int, ...], ...]
 """[layer][group] core: a column of the accelerator."""
 PartCores = tuple[int, ...]
 """[part of the space of allocations] core."""
+ALIKE_PROBABILITY = 0.4
+"""That layers like one are given to other cores with it."""
 SPREAD_STARTS = 5
 """Warm starts that spread the work; those behind them put everything on one core."""
 
@@ -130,20 +132,49 @@ class CoreSearch:
             self.look_at(self._neighbour(self.best))
 
     def _neighbour(self, cores: PartCores) -> PartCores:
-        """One part elsewhere, two parts of a layer exchanged, or the parts of a layer in turn by one core."""
+        """One part elsewhere, two parts of a layer exchanged, its parts in turn by one core, or the parts of a layer,
+        or of several that are like it, spread over other cores."""
         draw, changed = self._draw, list(cores)
         part = draw.choice(self.space.flexible)
-        members = self._parts_of[self.space.parts[part][0]]
+        layer = self.space.parts[part][0]
+        members = self._parts_of[layer]
         kind = draw.random()
-        if kind < 0.5 or len(members) == 1:
+        if kind < 0.35:
             changed[part] = draw.choice([core for core in self.space.choices[part] if core != cores[part]])
-        elif kind < 0.8:
+        elif kind < 0.45:
             other = draw.choice(members)
             if cores[other] in self.space.choices[part] and cores[part] in self.space.choices[other]:
                 changed[part], changed[other] = cores[other], cores[part]
-        else:
+        elif kind < 0.55:
             for place, member in enumerate(members):
                 core = cores[members[place - 1]]
                 if core in self.space.choices[member]:
                     changed[member] = core
+        else:
+            self._spread(changed, part)
         return tuple(changed)
+
+    def _spread(self, cores: list[int], part: int) -> None:
+        """Give the parts of a layer to some of its cores, the fastest or any, in turn or in blocks; with some luck also
+        the next layers with as many parts and the same cores."""
+        draw, choices = self._draw, self.space.choices[part]
+        layer = self.space.parts[part][0]
+        layers = [layer]
+        if draw.random() < ALIKE_PROBABILITY:
+            alike = [
+                other
+                for other, its_parts in self._parts_of.items()
+                if len(its_parts) == len(self._parts_of[layer]) and self.space.choices[its_parts[0]] == choices
+            ]
+            place = alike.index(layer)
+            layers = alike[place : place + draw.choice((2, 3, 4, len(alike)))]
+        count = draw.randint(1, len(choices))
+        ordered = sorted(choices, key=lambda core: (int(self.space.runtime_cycles[part, core]), draw.random()))
+        chosen = ordered[:count] if draw.random() < 0.7 else draw.sample(choices, count)
+        in_blocks = draw.random() < 0.3
+        for other in layers:
+            members = self._parts_of[other]
+            for place, member in enumerate(members):
+                core = chosen[place * count // len(members) if in_blocks else place % count]
+                if core in self.space.choices[member]:
+                    cores[member] = core

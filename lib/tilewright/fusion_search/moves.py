@@ -11,8 +11,13 @@ from tilewright.fusion_search.space import SELECTIONS, LayerSpace, PlanSpace
 from tilewright.mapping.constraints import TilingEntry
 from tilewright.mapping.words import ALL_TILES
 
-FEW_TRIES, MANY_TRIES = 6, 80
+FEW_TRIES, MANY_TRIES = 6, 40
 """Allocations that are looked at, step by step, for a new plan, and for one whose cores alone are to be better."""
+PLAN_COST = 20
+"""What cutting and costing a plan takes, in schedules."""
+FIRST_GAIN, MEMORY, LEAST_SHARE = 0.01, 0.97, 0.15
+"""What a kind of steps is thought to gain before it is tried; what an older step counts; how often the kinds that gain
+least come, in parts of the best one."""
 LONGEST_RUN = 5
 """Blocks of layers that one step changes at most."""
 MOST_WITHIN = 8
@@ -50,30 +55,29 @@ class PlanMoves:
         }
         if space.fixed.stacks is None and len(space.layers) > 1:
             self.kinds |= {"cut": PlanMoves._other_cut}
-        self.tried = dict.fromkeys((*self.kinds, "cores"), 2)
-        self.better = dict.fromkeys(self.tried, 1)
+        self.gain = dict.fromkeys((*self.kinds, "cores"), FIRST_GAIN)
+        self.cost = dict.fromkeys(self.gain, 1.0)
         self._alike: dict[object, list[int]] = {}
         for place, one in enumerate(space.layers):
             self._alike.setdefault((one.layer.operator_type, one.layer.loop_sizes, one.channels), []).append(place)
 
     def next_task(self, parent: Outcome, seed: int) -> tuple[str, Task]:
         """A step from a plan that has a schedule: its kind, and what is to be evaluated."""
-        kinds = list(self.tried)
-        weights = [(self.better[kind] + 1) / (self.tried[kind] + 4) for kind in kinds]
-        kind = self.draw.choices(kinds, weights)[0]
+        kinds = list(self.gain)
+        rates = [self.gain[kind] / self.cost[kind] for kind in kinds]
+        least = LEAST_SHARE * max(rates)
+        kind = self.draw.choices(kinds, [max(rate, least) for rate in rates])[0]
         if kind != "cores":
             changed = self.kinds[kind](self, parent.plan)
             if changed is not None and changed != parent.plan:
                 return kind, Task(changed, parent.cores, FEW_TRIES, seed=seed)
         return "cores", Task(parent.plan, parent.cores, MANY_TRIES, seed=seed)
 
-    def learn(self, kind: str, is_better: bool) -> None:
-        """Remember whether a step led to a better plan; old steps count less and less."""
-        self.tried[kind] += 1
-        self.better[kind] += is_better
-        if self.tried[kind] > 200:
-            self.tried[kind] //= 2
-            self.better[kind] = (self.better[kind] + 1) // 2
+    def learn(self, kind: str, gain: float, schedules: int) -> None:
+        """Remember by which share a step made the objective smaller, and how many schedules that took; old steps count
+        less and less."""
+        self.gain[kind] = MEMORY * self.gain[kind] + max(gain, 0.0)
+        self.cost[kind] = MEMORY * self.cost[kind] + (schedules + PLAN_COST) / (FEW_TRIES + PLAN_COST)
 
     def _run(self) -> range:
         """Places of consecutive layers: one, or those of a few blocks."""

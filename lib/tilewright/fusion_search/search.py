@@ -35,6 +35,8 @@ SEGMENT_TIME_SHARE, SEGMENT_COUNT_SHARE = 0.3, 0.4
 """Of time and plans, what parts of the network take at most."""
 COMPOSED = 3
 """Compositions of parts that are evaluated as whole plans, for each way to choose candidates."""
+COMPOSED_TRIES = 120
+"""Allocations that are looked at for each of them: what is found for one is handed on to the plans that follow."""
 LAYER_BY_LAYER, UNIFORM, COMPOSITION = "layer by layer", "uniform", "composition"
 """Where plans come from, besides steps of `PlanMoves`."""
 
@@ -174,7 +176,7 @@ class FusionSearch:
                 for segment in segments:
                     tiles += segment.tiles
                     ends += [segment.last] if segment.is_fused else range(segment.first, segment.last + 1)
-                tasks.append(Task(self.space.plan(tiles, ends, selection), tries=FEW_TRIES, thorough=True))
+                tasks.append(Task(self.space.plan(tiles, ends, selection), tries=COMPOSED_TRIES, thorough=True))
         return tasks
 
     @property
@@ -219,7 +221,8 @@ class FusionSearch:
             better = []
             for (kind, parent, _), outcome in zip(batch, outcomes, strict=False):
                 is_better = outcome.figures is not None and self._rank(outcome) < self._rank(parent)
-                moves.learn(kind, is_better)
+                gain = 1 - self._rank(outcome)[0] / self._rank(parent)[0] if is_better else 0.0
+                moves.learn(kind, gain, outcome.evaluations)
                 if is_better and outcome.plan != parent.plan and parent is parents[0]:
                     better.append(outcome)
             joined = self._joined(parents[0], better)

@@ -9,6 +9,7 @@ import numpy as np
 from tilewright.artifacts.codec import encode
 from tilewright.hardware.system import MultiCoreAccelerator, system_area
 from tilewright.objectives import OBJECTIVES
+from tilewright.report.multi.reloads import reload_rows
 from tilewright.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.energy_terms import CAUSES, ON_CORE, further_terms, terms_of_summary
@@ -57,6 +58,7 @@ def multi_summary(
         "cores": cores,
         "memories": memory_rows(artifact),
         "links": link_rows(artifact),
+        "reloads": reload_rows(artifact),
         "layers": len(names.layer_names),
         "cn_count": artifact.graph.node_count,
         "edge_count": len(artifact.edges[0]),

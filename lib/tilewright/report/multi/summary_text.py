@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.cost.ledger import on_core_terms
+from tilewright.report.multi.reloads import reload_lines
 from tilewright.report.multi.use_tables import core_use_rows
 from tilewright.report.run_tables import edp_text
 from tilewright.report.run_text import coverage_lines
 from tilewright.scheduling.energy_terms import ON_CORE, term_pj, terms_of_summary
 
 Summary = dict[str, Any]
+_MOST_RELOADS = 3
+"""Layers that load data again which are told of in short."""
 _ROW_NAMES = {"single_core": "everything on one core", "layer_by_layer": "layer by layer", "this_run": "this run"}
 
 
@@ -27,6 +30,8 @@ def summary_text(summary: Summary, in_full: bool = True) -> str:
         lines += ["", *_table(("", "latency [cycles]", "energy [µJ]", "gap", "of this run"), _baselines(summary))]
     heads = ("core", "role", "nodes", "busy", "array use", "energy [µJ]", "fullest memory")
     lines += ["", *_table(heads, _cores(summary))]
+    reloads = reload_lines(summary["reloads"], len(summary["reloads"]) if in_full else _MOST_RELOADS)
+    lines += ["", *reloads] if reloads else []
     if in_full:
         lines += ["", *_table(("memory", "capacity [KiB]", "peak"), _memories(summary))]
         lines += ["", *_table(("link", "width [bit/cycle]", "moved [KiB]", "busy"), _links(summary))]

@@ -126,12 +126,15 @@ def map_core(
     search = Rest(chosen, Control(threads, store, show_progress=show_progress))
     needs = class_needs(graph, workload, classes) if needs is None else needs
     known = {} if known is None else known
-    reasons = _class_reasons(graph, workload, mapping, system, classes)
-    keys = [_row_key(core_file_name, graph, *one) for one in zip(classes.classes, needs, reasons, strict=True)]
+    kinds = _kinds_of_layers(graph, workload, mapping)
+    keys = [_row_key(core_file_name, graph, *one, kinds) for one in zip(classes.classes, needs, strict=True)]
     places = [place for place, key in enumerate(keys) if key not in known]
     if places:
         identity = SearchIdentity(search.stages)
-        plans = _plans(graph, system, [(classes.classes[at], needs[at], reasons[at]) for at in places], identity)
+        missing = CostClasses(tuple(classes.classes[at] for at in places), classes.of_cn)
+        reasons = _class_reasons(graph, workload, mapping, system, missing)
+        wanted = [(classes.classes[at], needs[at], reason) for at, reason in zip(places, reasons, strict=True)]
+        plans = _plans(graph, system, wanted, identity)
         told = None if on_found is None else lambda task, records: on_found(task)
         layers = LayerSearch(f"{graph.network} on {system.core.name}", search, told)
         layers.run(_tasks(plans, layers))
@@ -149,13 +152,30 @@ def map_core(
     )
 
 
+def _kinds_of_layers(graph: CnGraph, workload: Workload, mapping: LayerMapping) -> list[Hashable]:
+    """[layer of the graph] what decides which cores may run it."""
+    node_of = {node.node_id: node for node in workload.nodes}
+    kinds: list[Hashable] = []
+    for cn_layer in graph.layers:
+        node = node_of[cn_layer.node_id]
+        assert node.layer is not None
+        entry = mapping.constraints_for(node.layer)
+        operator = node.operator_type, node.origin_type, node.unit, node.layer.operands
+        kinds.append((*operator, entry.core_allocation, entry.memory_operand_links))
+    return kinds
+
+
 def _row_key(
-    core_file_name: str, graph: CnGraph, cost_class: CostClass, needs: Mapping[str, int], reason: str
+    core_file_name: str, graph: CnGraph, cost_class: CostClass, needs: Mapping[str, int], kinds: Sequence[Hashable]
 ) -> Hashable:
-    """What the row of a class on a core depends on, whatever its place in the table and the layers it is of."""
+    """What the row of a class on a core depends on, whatever its place in the table and the names of its layers.
+
+    `kinds` are those of the layers of the graph.
+    """
     steps = cost_class.takes_partial_sums, cost_class.leaves_partial_sums
     shape = graph.shapes[cost_class.shape]
-    return core_file_name, shape, cost_class.constraints, steps, tuple(sorted(needs.items())), reason
+    operators = frozenset(kinds[number] for number in cost_class.layers)
+    return core_file_name, shape, cost_class.constraints, steps, tuple(sorted(needs.items())), operators
 
 
 def class_reasons(

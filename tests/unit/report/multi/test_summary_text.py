@@ -27,6 +27,12 @@ SUMMARY: dict[str, Any] = {
         {"name": "1: dram", "cores": [1], "capacity_bits": 2**30, "peak_bits": 1, "peak_share": 0.0},
     ],
     "links": [{"name": "0->1", "width_bits_per_cycle": None, "bits": 8192, "busy": 0.125}],
+    "reloads": [
+        {
+            **{"layer": "wide.conv", "data": "constants", "bits": 16384, "loaded_bits": 163840},
+            **{"factor": 10.0, "tiles": 12, "cause": "streamed"},
+        }
+    ],
     "baselines": [
         {"name": "single_core", "core": 0, "core_name": "wide", **FIGURES},
         {"name": "this_run", "core": None, "core_name": None, **FIGURES, "latency_cycles": 1000, "speedup": 1.0},
@@ -43,6 +49,7 @@ FIGURES_AND_WORDS = [
     ["critical path 700, core work 800, off chip traffic 60, link traffic 50"],
     ["everything on one core (0: wide)", "4,000", "75.0%", "4.00 ×"],
     ["0: wide", "compute", "50.0%", "25.0%", "3.0", "90.0%"],
+    ["wide.conv: its constants (2.0 KiB) are loaded 10.0 times by 12 tiles", "each tile reads them"],
     ["0: sram", "10", "90.0%"],
     ["0->1", "unlimited", "1", "12.5%"],
     ["arrays", "1.0", "20.0%"],
