@@ -1,6 +1,8 @@
 """`tilewright depth-first`: a chain of layers on one core in tiles that go through all layers one after the other."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,27 +25,39 @@ from tilewright.cli.options import (
 )
 from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.depth_first.options import TileOptions
-from tilewright.errors import InputError, Problem
+from tilewright.depth_first.tiles import MODES
+from tilewright.errors import InputError, Problem, Problems
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
+    from tilewright.depth_first.optimum import Optimum
     from tilewright.depth_first.schedule import DepthFirstSchedule
     from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
     from tilewright.stages.descriptions import NetworkProblem
 
 STEM = "depth_first"
 """Of the files that are written."""
-ALL_MODES = ("fully-recompute", "h-cached-v-recompute", "fully-cached")
+TIME_BUDGET_S = 600.0
 
 
 @click.command()
 @click.option("--hardware", required=True, type=FILE, help="Hardware file or artifact.")
 @click.option("--workload", required=True, type=FILE, help="ONNX or YAML file, or artifact.")
 @click.option("--mapping", type=FILE, help="Mapping file or artifact; without it all spatial mappings are searched.")
-@click.option("--tile-x", type=int, multiple=True, required=True, help="Width of tiles of the output; repeatable.")
-@click.option("--tile-y", type=int, multiple=True, required=True, help="Height of tiles of the output; repeatable.")
-@click.option("--mode", multiple=True, help=f"One of {', '.join(ALL_MODES)}; repeatable; all three without it.")
+@click.option("--tile-x", type=int, multiple=True, help="Width of tiles of the output; repeatable.")
+@click.option("--tile-y", type=int, multiple=True, help="Height of tiles of the output; repeatable.")
+@click.option("--mode", multiple=True, help=f"One of {', '.join(MODES)}; repeatable; all three without it.")
 @click.option("--cut", multiple=True, help="Layer after which a stack ends; repeatable.")
+@click.option(
+    "--optimum", is_flag=True, help="Find the best schedule, with a proof: all cuts, and all sizes and modes not given."
+)
+@click.option(
+    "--time-budget-s",
+    type=click.FloatRange(min=0),
+    default=TIME_BUDGET_S,
+    show_default=True,
+    help="Seconds after which --optimum tells the best found and what is left to win.",
+)
 @click.option("-o", "--output", type=FILE, help=f"Folder for {STEM}.json and {STEM}.csv.")
 @parameter_options(TileOptions, "options")
 @network_options
@@ -56,6 +70,8 @@ def command(
     tile_y: tuple[int, ...],
     mode: tuple[str, ...],
     cut: tuple[str, ...],
+    optimum: bool,
+    time_budget_s: float,
     output: Path | None,
     options: Given[TileOptions],
     network_options: NetworkOptions,
@@ -70,16 +86,19 @@ def command(
     Example: tilewright depth-first --hardware config/hardware/tpu_like.yaml --workload
     config/workload/three_convolutions.yaml --tile-x 8 --tile-y 8 --tile-y 64
     """
-    found = _found(
-        (hardware, workload, mapping), (tile_x, tile_y, mode), cut, options, network_options, not as_json, True
-    )
+    asked = _Asked((tile_x, tile_y, mode), cut, time_budget_s if optimum else None)
+    found = _found((hardware, workload, mapping), asked, options, network_options, not as_json, True)
     paths = _write(found, options(), output) if output else []
     if as_json:
-        echo_json([schedule.as_object() for schedule in found])
+        echo_json(_object(found))
         return
-    click.echo(table_text(found))
+    click.echo(table_text(found.schedules))
+    if found.optimum is not None:
+        click.echo(optimum_text(found.optimum))
     if paths:
         echo_paths(paths, as_json)
+    if found.optimum is not None and found.optimum.is_interrupted:
+        raise InterruptedRunError("this is the best schedule so far, and what is left to win")
 
 
 @network_keywords
@@ -89,25 +108,28 @@ def depth_first(
     hardware: "AcceleratorSource",
     mapping: "MappingSource | None" = None,
     *,
-    tile_x: int | Sequence[int],
-    tile_y: int | Sequence[int],
+    tile_x: int | Sequence[int] = (),
+    tile_y: int | Sequence[int] = (),
     mode: str | Sequence[str] = (),
     cut: str | Sequence[str] = (),
+    optimum: bool = False,
+    time_budget_s: float = TIME_BUDGET_S,
     search: Named[TileOptions],
     output: FilePath | None = None,
     network_options: NetworkOptions | None = None,
 ) -> "tuple[DepthFirstSchedule, ...]":
     """What a chain of layers costs on one core, depth-first, for every combination of tile sizes and modes.
 
-    Arguments are those of the command. Raises InputError with everything that is wrong, also for networks that are no
-    chains; MappingError where a layer of a tile fits in no way.
+    With `optimum` the best schedule alone, over all cuts, and all sizes and modes where none are given; the certificate
+    is in the file that `output` gets. Arguments are those of the command. Raises InputError with everything that is
+    wrong, also for networks that are no chains; MappingError where a layer of a tile fits in no way.
     """
     points = (_several(tile_x), _several(tile_y), _several(mode))
-    network = network_options or NetworkOptions()
-    found = _found((hardware, workload, mapping), points, _several(cut), search, network)
+    asked = _Asked(points, _several(cut), time_budget_s if optimum else None)
+    found = _found((hardware, workload, mapping), asked, search, network_options or NetworkOptions())
     if output is not None:
         _write(found, search(), Path(output))
-    return found
+    return found.schedules
 
 
 def _several(given: Any) -> tuple[Any, ...]:
@@ -115,30 +137,93 @@ def _several(given: Any) -> tuple[Any, ...]:
     return (given,) if isinstance(given, int | float | str) else tuple(given)
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be costed, or searched."""
+
+    points: tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]
+    """Widths, heights and modes."""
+    cuts: tuple[str, ...]
+    seconds: float | None
+    """For the search for the optimum; None where the points are costed."""
+
+    def check(self) -> None:
+        """Raise InputError for what cannot be asked for together."""
+        problems = []
+        if self.seconds is None:
+            missing = [name for name, given in zip(("--tile-x", "--tile-y"), self.points, strict=False) if not given]
+            problems += [Problem("nothing to cost without it, unless with --optimum", path=name) for name in missing]
+        elif self.cuts:
+            problems.append(Problem("cuts are searched with --optimum, and cannot be given", path="--cut"))
+        if problems:
+            raise InputError(problems)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Schedules, and of the best of all the certificate."""
+
+    schedules: "tuple[DepthFirstSchedule, ...]"
+    optimum: "Optimum | None" = None
+
+
 def _found(
     given: tuple[Any, Any, Any],
-    points: tuple[Any, ...],
-    cuts: Sequence[str],
+    asked: _Asked,
     options: Given[TileOptions],
     network: NetworkOptions,
     show_progress: bool = False,
     tells: bool = False,
-) -> "tuple[DepthFirstSchedule, ...]":
-    from tilewright.depth_first.schedule import Point, schedules_of
+) -> _Found:
     from tilewright.search.progress import search_progress
 
-    chosen = options()
-    problem = _problem(given, chosen, network)
+    told = Problems()
+    told.attempt(asked.check)
+    chosen = told.attempt(options)
+    if chosen is None:
+        told.finish()
+    assert chosen is not None
+    problem = told.attempt(_problem, given, chosen, network)
+    if problem is None:
+        told.finish()
+    assert problem is not None
     if tells:
         echo_notices(problem.notices)
-    asked = [Point(mode, x, y) for mode in points[2] or ALL_MODES for y in points[1] for x in points[0]]
-    if not asked:
-        raise InputError([Problem("nothing to cost: no tile sizes", path="tile_x, tile_y")])
+    described = (problem.workload, problem.core, problem.mapping)
+    count = None if asked.seconds is not None else math.prod(map(len, asked.points[:2])) * len(asked.points[2] or MODES)
     try:
-        with search_progress(len(asked), "depth-first", show_progress, unit="schedules", least=20) as advance:
-            return schedules_of((problem.workload, problem.core, problem.mapping), asked, cuts, chosen, advance)
+        with search_progress(count, "depth-first", show_progress, unit="schedules", least=20) as advance:
+            return _costed(described, asked, chosen, advance, told)
     except KeyboardInterrupt as error:
         raise InterruptedRunError("nothing was written") from error
+
+
+def _costed(
+    described: tuple[Any, Any, Any],
+    asked: _Asked,
+    options: TileOptions,
+    advance: Callable[[int], None],
+    told: Problems,
+) -> _Found:
+    """The schedules. Raises InputError for everything that is wrong, also what was told before."""
+    from tilewright.depth_first.bounds import check_boundable
+    from tilewright.depth_first.optimum import Space, find_optimum
+    from tilewright.depth_first.schedule import Point, schedules_of, stack_model, stacks_of
+
+    widths, heights = asked.points[:2]
+    modes_or_all = asked.points[2] or tuple(MODES)
+    points = [Point(mode, x, y) for mode in modes_or_all for y in heights or (1,) for x in widths or (1,)]
+    model = told.attempt(stack_model, described, options)
+    if model is not None:
+        told.attempt(stacks_of, model.chain, asked.cuts if asked.seconds is None else (), points)
+        if asked.seconds is not None:
+            told.attempt(check_boundable, model.chain, options.profile)
+    told.finish()
+    if asked.seconds is None:
+        return _Found(schedules_of(described, points, asked.cuts, options, advance))
+    assert model is not None
+    found = find_optimum(model, Space(modes_or_all, widths, heights), options, asked.seconds, advance)
+    return _Found((found.schedule,), found)
 
 
 def _problem(given: tuple[Any, Any, Any], options: TileOptions, network: NetworkOptions) -> "NetworkProblem":
@@ -154,19 +239,20 @@ def _problem(given: tuple[Any, Any, Any], options: TileOptions, network: Network
     return problem
 
 
-def _write(found: "Sequence[DepthFirstSchedule]", options: TileOptions, folder: Path) -> list[Path]:
+def _object(found: _Found) -> dict[str, Any]:
+    """All of it as JSON values."""
+    chain = found.schedules[0].chain
+    told: dict[str, Any] = {"tilewright": __version__, "core": chain.core.name, "workload": chain.name}
+    if found.optimum is not None:
+        told["certificate"] = found.optimum.as_object()
+    return told | {"schedules": [schedule.as_object() for schedule in found.schedules]}
+
+
+def _write(found: _Found, options: TileOptions, folder: Path) -> list[Path]:
     make_folder(folder)
     table, data = folder / f"{STEM}.csv", folder / f"{STEM}.json"
-    chain = found[0].chain
-    told = {
-        "tilewright": __version__,
-        "core": chain.core.name,
-        "workload": chain.name,
-        "options": encode(options),
-        "schedules": [schedule.as_object() for schedule in found],
-    }
-    write_atomically(data, document_text(told))
-    rows = [schedule.row() for schedule in found]
+    write_atomically(data, document_text(_object(found) | {"options": encode(options)}))
+    rows = [schedule.row() for schedule in found.schedules]
     names = list(dict.fromkeys(name for row in rows for name in row))
     lines = [",".join(names), *[",".join(_cell(row.get(name, 0.0)) for name in names) for row in rows]]
     write_atomically(table, "\n".join(lines) + "\n")
@@ -190,4 +276,20 @@ def table_text(found: "Sequence[DepthFirstSchedule]") -> str:
             f"{first.mode:<22} {f'{first.tile_x} x {first.tile_y}':>11} {ledger.tile_count:>9,}"
             f" {energy_text(schedule.energy_pj):>12} {schedule.latency_cycles:>15,.0f} {again:>15.1%}"
         )
+    return "\n".join(lines)
+
+
+def optimum_text(found: "Optimum") -> str:
+    """What is known of the best schedule, in lines."""
+    chain = found.schedule.chain
+    lines = []
+    for stack in found.schedule.stacks:
+        names = [chain.layers[place].layer.name for place in (stack.first, stack.last)]
+        which = names[0] if stack.first == stack.last else f"{names[0]} to {names[1]}"
+        lines.append(f"{which}: {stack.mode}, tiles of {stack.tile_x} x {stack.tile_y}")
+    space = f"{found.schedules_in_space:.3g} schedules, {len(found.costed):,} stacks costed"
+    if found.is_proven:
+        lines.append(f"{found.objective}: no schedule of the space is better ({space})")
+    else:
+        lines.append(f"{found.objective}: a schedule could be better by {found.gap:.2%} at most ({space})")
     return "\n".join(lines)
