@@ -50,7 +50,7 @@ def random_axes(rng: random.Random, memories: dict[str, Any]) -> tuple[dict[str,
     for number, name in enumerate(rng.sample(list(memories), min(len(memories), rng.choice((1, 2, 2, 3))))):
         size = memories[name].size_bits
         factors = rng.sample((0.03, 0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 8), rng.choice((2, 3, 4)))
-        axes[f"size_{number}"] = {"values": [max(1, int(size * factor)) for factor in factors]}
+        axes[f"size_{number}"] = {"values": list(dict.fromkeys(max(1, int(size * factor)) for factor in factors))}
         laws[f"memories.{name}.size"] = f"size_{number}"
         if rng.random() < 0.5:
             laws[f"memories.{name}.r_cost"] = f"size_{number} ** 0.5 / 100"
