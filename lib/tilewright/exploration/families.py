@@ -80,23 +80,38 @@ class Families:
         return (self[number] for number in range(len(self)))
 
     @cached_property
+    def of_one_shape(self) -> int:
+        """How many families that follow one another differ in sizes of memories alone; 1 for a design sheet."""
+        if self.space.rows is not None:
+            return 1
+        return math.prod(self._sizes(tuple(place for place in self._structural if place not in self._shapes)))
+
+    @cached_property
     def _structural(self) -> tuple[int, ...]:
         """Axes that set more than figures, themselves or through laws; those that set sizes alone come last."""
         found = set()
-        shapes = set()
         for place, axis in enumerate(self.space.axes):
-            others = [path for path in _paths(axis) if figure_of(self.space.base, path) is None]
-            if others:
+            if any(figure_of(self.space.base, path) is None for path in _paths(axis)):
                 found.add(place)
-            if not all(_is_size(path) for path in others):
-                shapes.add(place)
             if len({tuple(path for path, _ in settings) for settings in axis.settings}) > 1:
                 found.add(place)  # what a choice does not name is as in the base
         for law in self.space.laws:
             if law.path is not None and figure_of(self.space.base, law.path) is None:
                 found.update(law.formula.axes)
-                shapes.update(() if _is_size(law.path) else law.formula.axes)
-        return tuple(sorted(found, key=lambda place: (place not in shapes, place)))
+        return tuple(sorted(found, key=lambda place: (place not in self._shapes, place)))
+
+    @cached_property
+    def _shapes(self) -> frozenset[int]:
+        """Axes that set more than figures and sizes of memories."""
+        set_by: list[tuple[set[KeyPath], tuple[int, ...]]] = []
+        set_by += [(_paths(axis), (place,)) for place, axis in enumerate(self.space.axes)]
+        set_by += [({law.path}, law.formula.axes) for law in self.space.laws if law.path is not None]
+        return frozenset(
+            place
+            for paths, places in set_by
+            for place in places
+            if any(figure_of(self.space.base, path) is None and not _is_size(path) for path in paths)
+        )
 
     @cached_property
     def _strides(self) -> tuple[int, ...]:

@@ -18,6 +18,8 @@ SCHEMA = "tilewright/family-costs"
 MOST_PARTS = 200
 LEAST_FAMILIES = 20
 """Of a part: some seconds for a network of fifty layers."""
+MOST_TOGETHER = 120
+"""Families that one process costs together at most."""
 STEP = "family_costs"
 ENGINE = "loma"
 """The search for which one costing of all orders says what every design of a family costs."""
@@ -25,8 +27,12 @@ ENGINE = "loma"
 
 def parts_of(space: Space) -> tuple[Part, ...]:
     """The parts of a space, in the order of its families."""
-    count = len(Families(space))
-    return parts_of_size(max(LEAST_FAMILIES, -(-count // MOST_PARTS)), count)
+    families = Families(space)
+    size = max(LEAST_FAMILIES, -(-len(families) // MOST_PARTS))
+    shape = families.of_one_shape
+    if shape <= MOST_TOGETHER:
+        size = -(-size // shape) * shape  # what differs in sizes alone is costed together
+    return parts_of_size(size, len(families))
 
 
 def check_space(space: Space) -> None:

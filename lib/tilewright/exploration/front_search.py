@@ -11,7 +11,7 @@ from tilewright.errors import InputError, Problem
 from tilewright.exploration.certificate import Certificate, certificate_of, dominator_column, write_certificate
 from tilewright.exploration.explore import BLOCK_DESIGNS, exploration_of
 from tilewright.exploration.family_costs import FamilyCosts, joined, make_costs
-from tilewright.exploration.family_plan import SCHEMA, PartDigests, check_space, parts_of
+from tilewright.exploration.family_plan import MOST_TOGETHER, SCHEMA, PartDigests, check_space, parts_of
 from tilewright.exploration.front_points import ON_FRONT, Points, front_count
 from tilewright.exploration.parts import Part
 from tilewright.exploration.results import OK, Exploration
@@ -23,8 +23,6 @@ from tilewright.search.progress import Advance
 
 COSTS = "costs"
 """Folder of the parts, in that of a front."""
-BLOCK_FAMILIES = 40
-"""Families that a process costs together at most, between two reports."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +111,7 @@ def _found(
 ) -> Iterator[tuple[Part, FamilyCosts]]:
     """The costs of parts, in their order."""
     count = sum(part.end - part.first for part in parts)
-    size = max(1, min(BLOCK_FAMILIES, -(-count // (2 * jobs))))
+    size = min(MOST_TOGETHER, max(1, -(-count // (2 * jobs)))) if jobs > 1 else MOST_TOGETHER
     blocks = {part.number: _blocks(part, size) for part in parts}
     with working(source, space, make_costs, sum(map(len, blocks.values())), jobs) as work:
         results = work([block for part in parts for block in blocks[part.number]])
