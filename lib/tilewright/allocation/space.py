@@ -82,8 +82,14 @@ def _without_memory(problem: SchedulingProblem, core: int) -> list[Unfit]:
     memory = memory_of[operand]
     absent = memory < 0
     lacking = Unfit(cn[absent], tuple(f"no memory for operand {number}" for number in operand[absent]))
+    cn, piece, memory = cn[~absent], piece[~absent], memory[~absent]
+    # At most this is kept; where that fits, nothing has to be sorted.
+    place = cn * memories + memory
+    most = np.bincount(place, graph.piece_bits[piece], minlength=graph.node_count * memories)
+    may_be_over = (most.reshape(-1, memories) > system.memory_capacity_bits).reshape(-1)[place]
+    cn, piece, memory = cn[may_be_over], piece[may_be_over], memory[may_be_over]
     # A piece that a CN reads by two operands is one copy in a memory that holds both.
-    key = np.sort((cn[~absent] * memories + memory[~absent]) * max(len(graph.piece_bits), 1) + piece[~absent])
+    key = np.sort((cn * memories + memory) * max(len(graph.piece_bits), 1) + piece)
     key = key[np.append(True, key[1:] != key[:-1])[: len(key)]]  # np.unique hashes, which is slow for such keys
     place, piece = np.divmod(key, max(len(graph.piece_bits), 1))
     places, index = np.unique(place, return_inverse=True)

@@ -2,7 +2,8 @@
 stacks end where they do, and what was tried."""
 
 import shlex
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -204,9 +205,11 @@ def fused(
     options: FusionOptions,
     stacks: tuple[tuple[int, ...], ...] | None = None,
     progress: Progress | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Fusion:
     """The best plan that is found for a network on a system, with `stacks` where the run fixes them.
 
+    The time budget is by `clock`, in seconds.
     Raises InputError or MappingError where none has a schedule; lets Ctrl-C through before one has.
     """
     search_options = options.part(CnSearchOptions)
@@ -215,7 +218,7 @@ def fused(
     settings = ScheduleSettings(share_divisor=options.share_divisor, cn_runtime=options.cn_runtime)
     space = plan_space(problem, fixed)
     work = PlanWork(problem, search_options, settings, options.objective)
-    search = FusionSearch(work, space, options, progress or (lambda done, planned, best, elapsed: None))
+    search = FusionSearch(work, space, options, progress or (lambda done, planned, best, elapsed: None), clock)
     found = search.run()
     cuts = () if stacks is not None or found.stopped_by == INTERRUPTED else _cuts(work, space, found.best)
     return Fusion(problem, options, settings, space, found, cuts)

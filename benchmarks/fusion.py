@@ -1,0 +1,143 @@
+"""How good the plans are that `tilewright fuse` finds, for pairs of network and system: gaps to the lower bounds, and
+what layer by layer costs.
+
+    .venv/bin/python benchmarks/fusion.py [--seconds 240] [--objective latency energy EDP] [--only resnet18-quad_core]
+
+No mapping file, no cutoffs, default options but for the time: `--seconds` are CPU seconds of the search of each pair,
+in one process, so that a machine that others use gives the same search. Gaps are to the bounds of all allocations of
+the tiles that were found. Networks that are not in `config/workload` are looked for in the folder `--networks`, by the
+name of their file; pairs whose file is not there are left out, and told. Prints a table in Markdown, and adds each row
+to `benchmarks/results/fusion.jsonl` when it is found. It reports; it never fails because something is slow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(PROJECT / "lib"))
+
+from tilewright.fusion_search.answer import Fusion, fused  # noqa: E402
+from tilewright.fusion_search.options import FusionOptions  # noqa: E402
+from tilewright.mapping.source import parse_mapping  # noqa: E402
+from tilewright.sources import parse_accelerator, parse_workload  # noqa: E402
+from tilewright.stages.multi.problem import SystemProblem  # noqa: E402
+
+SYSTEMS = PROJECT / "config" / "hardware" / "multi"
+NETWORKS = PROJECT / "config" / "workload"
+PAIRS = (
+    ("resnet18", "quad_core"),
+    ("mobilenetv2", "heterogeneous"),
+    ("bert_tiny", "quad_mesh"),
+    ("resnet18", "heterogeneous"),
+    ("mobilenetv2", "quad_core"),
+    ("resnet18", "quad_mesh"),
+    ("bert_tiny", "quad_core"),
+    ("squeezenet1_1_dynamo", "quad_core"),
+    ("mobilenet_v3_small_dynamo", "heterogeneous"),
+    ("hf_vit_2layer_dynamo", "quad_core"),
+    ("alexnet_dynamo", "quad_core"),
+    ("resnet50_dynamo", "quad_mesh"),
+    ("vgg16_dynamo", "quad_core"),
+)
+"""Network and system; the first six are of files of the project."""
+Row = dict[str, Any]
+
+
+def network_file(name: str, folder: Path | None) -> Path | None:
+    """The file of a network, None if it is not there."""
+    places = [NETWORKS / f"{name}.onnx", *([] if folder is None else sorted(folder.rglob(f"{name}.onnx")))]
+    return next((place for place in places if place.is_file()), None)
+
+
+def measured(network: Path, system: str, objective: str, seconds: float, seed: int) -> Row:
+    """A search, and how good its answer is."""
+    problem = SystemProblem(
+        parse_workload(network, "corrected"),
+        parse_accelerator(SYSTEMS / f"{system}.yaml"),
+        parse_mapping([{"name": "default"}]),
+    )
+    options = FusionOptions(objective=objective, fusion_time_budget_s=seconds, nb_plans=10**6, jobs=1, seed=seed)
+    start = time.process_time()
+    found = fused(problem, options, clock=time.process_time)
+    return row_of(found, network.stem, system, time.process_time() - start)
+
+
+def row_of(found: Fusion, network: str, system: str, cpu_seconds: float) -> Row:
+    """What is told of an answer."""
+    document = found.document
+    lbl = document["layer_by_layer"]
+    return {
+        "network": network,
+        "system": system,
+        "objective": document["objective"],
+        "seed": document["search"]["seed"],
+        "cpu_seconds": cpu_seconds,
+        "plans": document["search"]["plans"],
+        "segments": document["search"]["segments"],
+        "schedules": document["search"]["schedules"],
+        "latency_cycles": document["latency_cycles"],
+        "energy_pj": document["energy_pj"],
+        "edp": document["edp"],
+        "gap_latency": document["gap_latency"],
+        "gap_energy": document["gap_energy"],
+        "gap_edp": document["gap_edp"],
+        "layer_by_layer": lbl,
+    }
+
+
+def table(rows: list[Row]) -> str:
+    """The rows in Markdown."""
+    columns = ("network", "system", "objective", "cycles", "µJ", "J cycles", "gaps: latency, energy, EDP")
+    lines = [f"| {' | '.join((*columns, 'layer by layer', 'CPU s'))} |", "|---|---|---|---:|---:|---:|---|---:|---:|"]
+    names = {"latency": "latency_cycles", "energy": "energy_pj", "EDP": "edp"}
+    for row in rows:
+        gaps = ", ".join(f"{row[f'gap_{name}']:.1%}" for name in ("latency", "energy", "edp"))
+        goal = names[row["objective"]]
+        lines.append(
+            f"| {row['network']} | {row['system']} | {row['objective']} | {row['latency_cycles']:,} |"
+            f" {row['energy_pj'] / 1e6:,.1f} | {row['edp'] / 1e12:,.0f} | {gaps} |"
+            f" {row['layer_by_layer'][goal] / row[goal]:.2f} × | {row['cpu_seconds']:.0f} |"
+        )
+    return "\n".join(lines)
+
+
+def parse_arguments(given: list[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=240.0, help="CPU seconds of the search of each pair")
+    parser.add_argument("--objective", nargs="+", choices=("latency", "energy", "EDP"), default=["latency", "EDP"])
+    parser.add_argument("--only", nargs="+", default=[], metavar="NETWORK-SYSTEM")
+    parser.add_argument("--networks", type=Path, help="folder with further ONNX files")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, default=PROJECT / "benchmarks" / "results" / "fusion.jsonl")
+    return parser.parse_args(given)
+
+
+def main() -> None:
+    """Measure the pairs, one after the other."""
+    arguments = parse_arguments()
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for name, system in PAIRS:
+        network = network_file(name, arguments.networks)
+        if arguments.only and f"{name}-{system}" not in arguments.only:
+            continue
+        if network is None:
+            print(f"{name}: no such file; --networks names a folder", file=sys.stderr)
+            continue
+        for objective in arguments.objective:
+            rows.append(measured(network, system, objective, arguments.seconds, arguments.seed))
+            with arguments.output.open("a") as file:
+                file.write(json.dumps(rows[-1]) + "\n")
+            print(table(rows[-1:]).splitlines()[-1], flush=True)
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()
