@@ -10,10 +10,10 @@ import numpy as np
 
 from tilewright.cost.energy_terms import ENERGY_TERMS
 from tilewright.depth_first.axes import axis_tiles
-from tilewright.depth_first.chain import Chain
+from tilewright.depth_first.chain import AXES, Chain
 from tilewright.depth_first.copies import hops_between
 from tilewright.depth_first.locations import Places
-from tilewright.depth_first.tile_bounds import Grid, LayerBound, TileSizes, is_dense
+from tilewright.depth_first.tile_bounds import Grid, LayerBound, TileSizes, is_dense, unrolled_factors
 from tilewright.depth_first.tiles import MODES
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import DIGITAL
@@ -80,6 +80,23 @@ def stack_bounds(chain: Chain, first: int, last: int, mode: str, sizes: tuple[np
             energy += times * one
             latency += times * cycles
     return StackBounds(energy * (1 - ROUNDING), latency * (1 - ROUNDING))
+
+
+def least_passes(chain: Chain, first: int, last: int, mode: str, sizes: tuple[np.ndarray, np.ndarray]) -> Grid:
+    """Cycles of the loops of a stack alone, for each width and height of tiles: a quick bound of the latency."""
+    keeps = MODES[mode]
+    x, y = (_kinds(chain, first, last, axis, keeps[axis], sizes[axis].tolist()) for axis in (0, 1))
+    cycles = np.zeros((len(sizes[0]), len(sizes[1])))
+    for i, entry in enumerate(chain.layers[first : last + 1]):
+        given = unrolled_factors(entry)
+        along = []
+        for name, kinds in zip(AXES, (x, y), strict=True):
+            made = kinds.made[:, :, i + 1]
+            passes = np.ceil(made / np.minimum(given.get(name, 1), np.maximum(made, 1)))
+            along.append((passes * kinds.count).sum(axis=0))
+        rest = [np.ceil(size / min(given.get(d, 1), size)) for d, size in entry.layer.loop_sizes if d not in AXES]
+        cycles += np.outer(along[0], along[1]) * float(np.prod(rest))
+    return cycles * (1 - ROUNDING)
 
 
 def _kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tiles: list[int]) -> _Kinds:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.depth_first.bounds import ROUNDING, check_boundable, stack_bounds, stack_floor
+from tilewright.depth_first.bounds import ROUNDING, check_boundable, least_passes, stack_bounds, stack_floor
 from tilewright.depth_first.options import TileOptions
 from tilewright.depth_first.schedule import DepthFirstSchedule, Stack
 from tilewright.depth_first.stack_cost import StackModel
@@ -207,9 +207,12 @@ class _Search:
 
     def _open(self, layers: Layers) -> None:
         """Bound each size of tiles of a stack; those that can be part of a better schedule become streams."""
-        sizes = (self.space.sizes(0, self._size(layers[1], 0)), self.space.sizes(1, self._size(layers[1], 1)))
-        least = []
+        least = [(math.inf, math.inf)]
         for place, mode in enumerate(self.space.modes):
+            sizes = self._sizes(layers, mode)
+            if not len(sizes[0]):
+                self._streams[(*layers, place)] = _Stream(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros((0, 2), int))
+                continue
             bounds = stack_bounds(self.model.chain, *layers, mode, sizes)
             values = self._completed(layers, bounds.energy_pj, bounds.latency_cycles)
             if layers == (0, self._count - 1):  # the most promising one makes most others needless
@@ -230,6 +233,18 @@ class _Search:
         for place in range(len(self.space.modes)):
             self._push(layers, place, 0)
         self.bounded.append(layers)
+
+    def _sizes(self, layers: Layers, mode: str) -> tuple[np.ndarray, np.ndarray]:
+        """Widths and heights of tiles that a quick bound leaves; of the whole chain its best is costed before."""
+        sizes = (self.space.sizes(0, self._size(layers[1], 0)), self.space.sizes(1, self._size(layers[1], 1)))
+        cycles = least_passes(self.model.chain, *layers, mode, sizes)
+        values = self._completed(layers, self._floors[layers][0], np.maximum(cycles, self._floors[layers][1]))
+        if layers == (0, self._count - 1):
+            x, y = np.unravel_index(int(cycles.argmin()), cycles.shape)
+            self._cost(layers, mode, (int(sizes[0][x]), int(sizes[1][y])))
+        left = (values < self.value * (1 - ROUNDING)) & np.ones(cycles.shape, bool)
+        rows, columns = left.any(axis=1), left.any(axis=0)
+        return sizes[0][rows], sizes[1][columns]
 
     def _cost(self, layers: Layers, mode: str, tile: tuple[int, int]) -> None:
         """Cost a stack, and see whether it makes a better schedule."""
