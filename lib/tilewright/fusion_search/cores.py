@@ -1,6 +1,7 @@
 """Cores of the parts of layers: handed on from one plan to the next, and improved step by step with the scheduler."""
 
 import random
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -124,11 +125,13 @@ class CoreSearch:
         self.best, self.figures = cores, found
         return True
 
-    def improve(self, tries: int) -> None:
-        """Look at so many neighbours of the best."""
+    def improve(self, tries: int, end: float | None = None) -> None:
+        """Look at so many neighbours of the best; fewer where `time.monotonic` comes to the `end` before."""
         if self.best is None or not self.space.flexible:
             return
         for _ in range(tries):
+            if end is not None and time.monotonic() >= end:
+                return
             self.look_at(self._neighbour(self.best))
 
     def _neighbour(self, cores: PartCores) -> PartCores:

@@ -2,10 +2,12 @@
 the mappings of computation nodes, which are remembered by class of equal cost over all plans."""
 
 import random
+import time
 import zlib
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from tilewright.allocation.evaluate import INTERRUPTED
 from tilewright.allocation.options import AllocationOptions
 from tilewright.errors import InputError, MappingError
 from tilewright.fusion.generation import build_cn_graph
@@ -50,6 +52,8 @@ class Task:
     by_engine: bool = False
     """Whether the search over allocations of a run looks for cores besides."""
     seed: int = 0
+    time_left_s: float | None = None
+    """Seconds that a search with a time budget has left: once they are over, no further allocation is looked at."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,7 @@ class PlanEvaluator:
 
     def evaluate(self, task: Task) -> Outcome:
         """The best schedule that is found for a plan."""
+        start_s = time.monotonic()
         try:
             problem = self.multi_core_problem(task.plan)
         except (InputError, MappingError) as error:
@@ -122,18 +127,27 @@ class PlanEvaluator:
         search = CoreSearch(problem.space, scheduling_judge(problem), self.objective, draw)
         for start in starts(problem.space, task.cores, task.thorough):
             search.look_at(start)
-        search.improve(task.tries)
-        if task.by_engine:
-            search.look_at(self._by_engine(problem))
+        end = None if task.time_left_s is None else start_s + task.time_left_s
+        search.improve(task.tries, end)
+        left = None if end is None else end - time.monotonic()
+        if task.by_engine and (left is None or left > 0 or search.best is None):
+            for found in self._by_engine(problem, None if left is None else max(left, 1.0)):
+                search.look_at(found)
         if search.best is None or search.figures is None:
             return Outcome(task.plan, None, evaluations=search.evaluations, reason="no allocation has a schedule")
         cores = layer_cores(problem.space, search.best, len(self._nodes))
         return Outcome(task.plan, search.figures, cores, search.evaluations)
 
-    def _by_engine(self, problem: MultiCoreProblem) -> PartCores:
-        """The cores that a run finds by default, with the same objective."""
-        found = allocate(problem, AllocationOptions(objective=self.objective, threads=1))
-        return problem.space.part_cores(found.chosen.genome)
+    def _by_engine(self, problem: MultiCoreProblem, time_left_s: float | None) -> tuple[PartCores, ...]:
+        """The cores that a run finds by default, with the same objective; none where no allocation has a schedule."""
+        options = AllocationOptions(objective=self.objective, threads=1, ga_time_budget_s=time_left_s)
+        try:
+            found = allocate(problem, options)
+        except MappingError:
+            return ()
+        if found.stopped_by == INTERRUPTED:
+            raise KeyboardInterrupt  # the search of plans ends, not this one alone
+        return (problem.space.part_cores(found.chosen.genome),)
 
 
 def _node_count(layer: object) -> int:

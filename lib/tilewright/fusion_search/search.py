@@ -254,6 +254,10 @@ class FusionSearch:
         if self._is_over():
             return outcomes
         origins: Iterator[str] = iter([origin] * len(tasks) if isinstance(origin, str) else origin)
+        budget = self.options.fusion_time_budget_s
+        if budget is not None:
+            left = max(0.0, budget - self._elapsed())
+            tasks = [replace(task, time_left_s=left) for task in tasks]
         for outcome in self._work(tasks):
             outcomes.append(outcome)
             self._keep(outcome, next(origins))
