@@ -1,6 +1,7 @@
 """Bounds from what one CN waits for and what waits for it: by hand, and against schedules of random problems."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilewright.scheduling.bounds.limits import cn_classes, system_limits
@@ -11,8 +12,19 @@ from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import SchedulingProblem
 from tilewright.scheduling.simulate import simulate
 
+from tests.unit.scheduling.bound_attack import attack
 from tests.unit.scheduling.random_problems import random_problem
-from tests.unit.scheduling.tiny_systems import INPUT, WEIGHT, Node, Piece, bus_system, make_problem
+from tests.unit.scheduling.tiny_systems import (
+    INPUT,
+    WEIGHT,
+    Link,
+    Memory,
+    Node,
+    Piece,
+    bus_system,
+    make_problem,
+    make_system,
+)
 
 
 def split_of(problem: SchedulingProblem, allocation: list[int] | None = None) -> SplitBounds:
@@ -94,6 +106,23 @@ def test_no_cn_starts_earlier_and_nothing_ends_sooner(
         assert schedule.end_cycles[cn] + split.cycles_after(cn, after, 20) <= schedule.latency_cycles
         assert (schedule.end_cycles[np.flatnonzero(before)] <= schedule.start_cycles[cn]).all()
         assert (schedule.start_cycles[np.flatnonzero(after)] >= schedule.end_cycles[cn]).all()
+
+
+def test_a_link_that_stands_twice_in_a_path_is_passed_once() -> None:
+    """100 bits over link 0 of 10, link 1, and link 0 again: one transfer of 10 cycles between CNs of one cycle."""
+    ends = {(0, 2): [0], (2, 0): [0], (1, 2): [0], (2, 1): [0]}
+    links = [Link(10), Link(1000)]
+    system = make_system([0, 1, 2], [Memory(), Memory(), Memory()], links, {(0, 1): [0, 1, 0], **ends})
+    problem = make_problem(system, [Piece(100, 0)], [Node({0: 1}), Node({1: 1}, [(0, INPUT)])])
+    assert lower_bounds(problem).latency_cycles == 12 == simulate(problem, np.array([0, 1])).latency_cycles
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_climb_over_allocations_gets_below_a_bound(seed: int) -> None:
+    """Some trials of `benchmarks/attack_bounds.py`."""
+    tally = attack(seed, evaluations=25)
+    assert tally.wrong == []
+    assert tally.counts["schedules"] >= 10
 
 
 def test_a_problem_without_cns_has_no_bound() -> None:

@@ -256,14 +256,18 @@ def _paths(system: CoreSystem, sender: int, receiver: int) -> list[tuple[Way, fl
     off, cores, memory = system.off_chip_core, system.core_count, system.off_chip_memory
     paths: list[tuple[Way, float]] = [((), 0.0)] if sender == receiver else []
     if system.path_exists[sender * cores + receiver]:
-        paths.append((tuple(system.path(sender, receiver).tolist()), 0.0))
+        paths.append((_links(system, sender, receiver), 0.0))
     through = off not in (sender, receiver) and system.path_exists[sender * cores + off]
     if through and system.path_exists[off * cores + receiver]:
         written = system.memory_write_energy_pj[memory] / system.memory_write_bits[memory]
         read = system.memory_read_energy_pj[memory] / system.memory_read_bits[memory]
-        links = *system.path(sender, off).tolist(), *system.path(off, receiver).tolist()
-        paths.append((links, float(written + read)))
+        paths.append((_links(system, sender, off) + _links(system, off, receiver), float(written + read)))
     return paths
+
+
+def _links(system: CoreSystem, sender: int, receiver: int) -> Way:
+    """Links of a path, each once: however often one stands there, a transfer takes it for bits / rate cycles."""
+    return tuple(dict.fromkeys(system.path(sender, receiver).tolist()))
 
 
 def _energy(system: CoreSystem, path: Way, home: int, wanted: int) -> float:
