@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tilewright.fusion_search.evaluate import Outcome, Task
 from tilewright.fusion_search.plan import LayerTiles, Plan
+from tilewright.fusion_search.segments import PART_RULES
 from tilewright.fusion_search.space import SELECTIONS, LayerSpace, PlanSpace
 from tilewright.mapping.constraints import TilingEntry
 from tilewright.mapping.words import ALL_TILES
@@ -101,7 +102,10 @@ class PlanMoves:
         return plan.with_tiles(changed)
 
     def _other_parts(self, plan: Plan) -> Plan | None:
-        """More or fewer parts between cores of a layer, or of all that are like it, or parts along the rows."""
+        """More or fewer parts between cores of a layer, or of all that are like it, or parts along the rows; or the parts
+        of a run of layers by a rule."""
+        if self.draw.random() < 0.3:
+            return self._parts_by_rule(plan)
         place = self.draw.randrange(len(self.space.layers))
         one = self.space.layers[place]
         if one.between is not None:
@@ -126,6 +130,14 @@ class PlanMoves:
                 if self.space.layers[other].between is None
             }
         )
+
+    def _parts_by_rule(self, plan: Plan) -> Plan:
+        rule, changed = self.draw.choice(PART_RULES), {}
+        for place in self._run():
+            one = self.space.layers[place]
+            if one.between is None:
+                changed[place] = LayerTiles(one.tiles(one.parts_for(rule), 1).between, plan.tiles[place].within)
+        return plan.with_tiles(changed)
 
     def _other_within(self, plan: Plan) -> Plan | None:
         """Tiles along columns or channels besides those along rows, or none of these."""

@@ -18,8 +18,8 @@ from tilewright.fusion_search.evaluate import Outcome, Task
 from tilewright.fusion_search.moves import FEW_TRIES, MANY_TRIES, PlanMoves
 from tilewright.fusion_search.options import FusionOptions
 from tilewright.fusion_search.plan import LayerTiles, Plan
-from tilewright.fusion_search.segments import SEGMENT_SHARES, SEGMENT_TILES, Segment, blocks, candidates, compose
-from tilewright.fusion_search.space import SELECTIONS, PlanSpace
+from tilewright.fusion_search.segments import PART_RULES, SEGMENT_TILES, Segment, blocks, candidates, compose
+from tilewright.fusion_search.space import SELECTIONS, PartRule, PlanSpace
 from tilewright.fusion_search.work import Likeness, PlanWork, SegmentTask, make_worker, segment_task
 from tilewright.processes import in_processes
 
@@ -37,6 +37,7 @@ COMPOSED = 3
 """Compositions of parts that are evaluated as whole plans, for each way to choose candidates."""
 COMPOSED_TRIES = 120
 """Allocations that are looked at for each of them: what is found for one is handed on to the plans that follow."""
+LAYER_BY_LAYER_RULES = (PartRule(1.0, True), *PART_RULES)
 LAYER_BY_LAYER, UNIFORM, COMPOSITION = "layer by layer", "uniform", "composition"
 """Where plans come from, besides steps of `PlanMoves`."""
 
@@ -146,7 +147,7 @@ class FusionSearch:
             selection=self.space.fixed.selection or SELECTIONS[0],
             prefetch=() if self.space.fixed.prefetch is None else self.space.fixed.prefetch,
         )
-        plans = dict.fromkeys([plain, *(self.space.layer_by_layer(share) for share in (1.0, *SEGMENT_SHARES))])
+        plans = dict.fromkeys([plain, *(self.space.layer_by_layer(rule) for rule in LAYER_BY_LAYER_RULES)])
         plans = dict.fromkeys(variant for plan in plans for variant in self._schedules(plan))
         return [Task(first, thorough=True, by_engine=True), *(Task(plan, thorough=True) for plan in plans)]
 
@@ -160,8 +161,8 @@ class FusionSearch:
         plans = dict.fromkeys(
             variant
             for rows in SEGMENT_TILES
-            for share in SEGMENT_SHARES
-            for variant in self._schedules(self.space.uniform(rows, share))
+            for rule in PART_RULES
+            for variant in self._schedules(self.space.uniform(rows, rule))
         )
         return [Task(plan) for plan in plans]
 

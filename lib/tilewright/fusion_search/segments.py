@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from tilewright.fusion_search.cores import Figures
 from tilewright.fusion_search.plan import LayerTiles
-from tilewright.fusion_search.space import ALL_ROWS, PlanSpace
+from tilewright.fusion_search.space import ALL_ROWS, PartRule, PlanSpace
 from tilewright.mapping.constraints import MappingConstraints
 from tilewright.stages.multi.problem import SystemProblem
 from tilewright.workload.access import IndexMap
@@ -18,8 +18,8 @@ from tilewright.workload.graph import Workload, WorkloadNode
 
 SEGMENT_TILES = (2, 4, 8, 16, 32, ALL_ROWS)
 """Numbers of tiles along rows that are tried for a segment of several layers."""
-SEGMENT_SHARES = (0.5, 0.25, 0.125)
-"""Shares of a memory that the weights of one part may take, which say how many parts layers have."""
+PART_RULES = (PartRule(0.5, True), PartRule(0.25, True), PartRule(0.125, True), PartRule(0.5, False))
+"""How many parts layers have. Parts on many cores balance work; few parts move less, as each needs the whole input."""
 MOST_BLOCKS = 24
 """Blocks of layers that segments are made of."""
 LONGEST = 6
@@ -56,8 +56,8 @@ def candidates(space: PlanSpace, ends: Sequence[int]) -> list[Segment]:
         for block in range(len(ends) - length + 1):
             first, last = starts[block], ends[block + length - 1]
             members = space.layers[first : last + 1]
-            for share in SEGMENT_SHARES:
-                parts = [one.parts_for(share) for one in members]
+            for rule in PART_RULES:
+                parts = [one.parts_for(rule) for one in members]
                 if length == 1:
                     tiles = tuple(one.tiles(count, 1) for one, count in zip(members, parts, strict=True))
                     found[Segment(first, last, tiles, False)] = None

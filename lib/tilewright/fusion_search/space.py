@@ -32,6 +32,16 @@ MOST_PARTS = 16
 
 
 @dataclass(frozen=True)
+class PartRule:
+    """In how many parts between cores layers are cut."""
+
+    share: float
+    """Of the room for weights of a core, what the weights of a part take at most."""
+    spreads: bool
+    """Whether a layer with weights has a part for each core at least; else it has as few as fit."""
+
+
+@dataclass(frozen=True)
 class Fixed:
     """What the run says, None where it is searched."""
 
@@ -112,15 +122,15 @@ class LayerSpace:
             return (TilingEntry(dimension, 1),)
         return (TilingEntry(dimension, ALL_TILES if tiles >= size else tiles),)
 
-    def parts_for(self, share: float) -> int:
-        """The fewest parts of which each takes no more than a share of the room for weights: a part for each core at
-        least, where the layer has weights."""
+    def parts_for(self, rule: PartRule) -> int:
+        """The fewest parts that a rule allows; one for a layer without weights."""
         counts = self.part_counts
         if not self.weight_bits or not self.weight_room_bits:
-            return counts[min(1, len(counts) - 1)] if self.cores > 1 and self.weight_bits else counts[0]
-        wanted = math.ceil(self.weight_bits / (self.weight_room_bits * share))
-        enough = [count for count in counts if count >= max(wanted, min(self.cores, counts[-1]))]
-        return enough[0] if enough else counts[-1]
+            is_cut = rule.spreads and self.cores > 1 and self.weight_bits
+            return counts[min(1, len(counts) - 1)] if is_cut else counts[0]
+        wanted = math.ceil(self.weight_bits / (self.weight_room_bits * rule.share))
+        least = max(wanted, min(self.cores, counts[-1])) if rule.spreads else wanted
+        return next((count for count in counts if count >= least), counts[-1])
 
 
 @dataclass(frozen=True)
@@ -162,14 +172,14 @@ class PlanSpace:
             prefetch = self.prefetchable if prefetches else ()
         return Plan(tuple(tiles), self.stacks(ends), chosen, prefetch)
 
-    def layer_by_layer(self, share: float | None) -> Plan:
-        """Every layer alone: whole, or in parts for all cores whose weights take no more than a share of a memory."""
-        tiles = [one.tiles(1 if share is None else one.parts_for(share), 1) for one in self.layers]
+    def layer_by_layer(self, rule: PartRule | None) -> Plan:
+        """Every layer alone: whole, or in parts by a rule."""
+        tiles = [one.tiles(1 if rule is None else one.parts_for(rule), 1) for one in self.layers]
         return self.plan(tiles, range(len(self.layers)))
 
-    def uniform(self, tiles: int, share: float, selection: str = "") -> Plan:
+    def uniform(self, tiles: int, rule: PartRule, selection: str = "") -> Plan:
         """All layers in one stack, in so many tiles of rows each."""
-        return self.plan([one.tiles(one.parts_for(share), tiles) for one in self.layers], (), selection)
+        return self.plan([one.tiles(one.parts_for(rule), tiles) for one in self.layers], (), selection)
 
 
 def plan_space(problem: SystemProblem, fixed: Fixed) -> PlanSpace:
