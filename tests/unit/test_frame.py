@@ -30,7 +30,7 @@ def test_lock_pins_every_direct_dependency() -> None:
 def test_conda_environment_equals_the_lock() -> None:
     """environment.yml pins the direct dependencies at the versions of the lock."""
     text = (PROJECT / "environment.yml").read_text()
-    pins = dict(re.findall(r"^  - ([\w-]+)=([\w.]+)$", text, re.MULTILINE))
+    pins = dict(re.findall(r"^ +- ([\w-]+)==?([\w.]+)$", text, re.MULTILINE))
     assert pins.pop("python") == "3.11"
     assert pins == {name: locked()[name] for name in direct()}
 

@@ -102,8 +102,8 @@ class PlanMoves:
         return plan.with_tiles(changed)
 
     def _other_parts(self, plan: Plan) -> Plan | None:
-        """More or fewer parts between cores of a layer, or of all that are like it, or parts along the rows; or the parts
-        of a run of layers by a rule."""
+        """More or fewer parts between cores of a layer, or of all that are like it, or parts along the rows; or
+        the parts of a run of layers by a rule."""
         if self.draw.random() < 0.3:
             return self._parts_by_rule(plan)
         place = self.draw.randrange(len(self.space.layers))

@@ -49,7 +49,7 @@ def test_weights_that_find_no_room_are_fetched_afterwards() -> None:
     problem = make_problem(bus_system(1, [100]), [Piece(100)] * 3, nodes)
     bounds = lower_bounds(problem)
     assert (bounds.critical_path_cycles, bounds.core_work_cycles, bounds.off_chip_traffic_cycles) == (51, 53, 30)
-    assert bounds.before_and_after_cycles == 70 == bounds.latency_cycles
+    assert bounds.before_and_after_cycles == 70 == bounds.phases_cycles == bounds.latency_cycles
     schedule = simulate(problem, np.zeros(4, np.int64), ScheduleOptions(operands_to_prefetch=(WEIGHT,)))
     assert schedule.latency_cycles == 73
 
@@ -63,7 +63,7 @@ def test_work_before_and_work_after_add_up() -> None:
     problem = make_problem(bus_system(2), [], [*first, middle, *[Node(10, after=[4]) for _ in range(4)]])
     bounds = lower_bounds(problem)
     assert (bounds.critical_path_cycles, bounds.core_work_cycles) == (25, 43)
-    assert bounds.before_and_after_cycles == 45
+    assert bounds.before_and_after_cycles == 45 == bounds.phases_cycles
     assert simulate(problem, np.array([0, 0, 1, 1, 0, 0, 0, 1, 1])).latency_cycles == 45
 
 

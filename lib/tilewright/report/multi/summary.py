@@ -87,6 +87,7 @@ def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Su
                 "off_chip_traffic": bounds.off_chip_traffic_cycles,
                 "link_traffic": bounds.link_traffic_cycles,
                 "before_and_after": bounds.before_and_after_cycles,
+                "phases": bounds.phases_cycles,
             },
             "energy_pj": bounds.energy_pj,
         },

@@ -6,6 +6,7 @@ import numpy as np
 
 from tilewright.scheduling.bounds.limits import SLACK, CnClasses, SystemLimits, cn_classes, system_limits
 from tilewright.scheduling.bounds.paths import paths_through, split_latency_cycles
+from tilewright.scheduling.bounds.phases import phases_latency_cycles
 from tilewright.scheduling.bounds.work import (
     core_work,
     fetched_pieces,
@@ -27,6 +28,8 @@ class LowerBounds:
     link_traffic_cycles: int
     before_and_after_cycles: int
     """What must be over before some CN starts, its runtime, and what cannot begin before it ends."""
+    phases_cycles: int
+    """What must be done between the starts of some CNs, with what memories can hold meanwhile."""
     energy_pj: float
 
     @property
@@ -38,6 +41,7 @@ class LowerBounds:
             self.off_chip_traffic_cycles,
             self.link_traffic_cycles,
             self.before_and_after_cycles,
+            self.phases_cycles,
         )
 
     def latency_gap(self, latency_cycles: int) -> float:
@@ -63,6 +67,7 @@ def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) ->
         off_chip_traffic_cycles=off_chip_traffic(classes, traffic),
         link_traffic_cycles=moves.compulsory(np.ones(len(moves.piece), np.bool_)).latency_cycles(),
         before_and_after_cycles=split_latency_cycles(problem, classes, limits, paths, moves),
+        phases_cycles=phases_latency_cycles(problem, classes, paths, moves),
         energy_pj=_energy(problem, classes, limits, bits[fetched], bits[written])
         + moves.core_to_core_energy_pj() * (1 - SLACK),
     )

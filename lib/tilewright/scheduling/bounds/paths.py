@@ -160,7 +160,7 @@ def split_latency_cycles(
     if not len(paths.head):
         return 0
     split = SplitBounds(problem, classes, limits, paths, moves)
-    candidates = _candidates(problem.graph.layer, paths.head)
+    candidates = latest_cns(problem.graph.layer, paths.head)
     count = int(np.clip(_MOST_NEEDS // max(1, len(problem.need_cn)), _LEAST_TRIED, _MOST_TRIED))
     found: dict[int, int] = {}
     low, high = 0, len(candidates) - 1
@@ -235,7 +235,7 @@ def _are_among(cns: Integers, chosen: Booleans, more: int = -1) -> Booleans:
     return among
 
 
-def _candidates(layer: Integers, head: Integers) -> Integers:
+def latest_cns(layer: Integers, head: Integers) -> Integers:
     """CNs to look at, by their earliest start: of each layer the one that can start last (the first of several).
 
     All of them where they are few.

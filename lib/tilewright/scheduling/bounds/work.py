@@ -5,6 +5,7 @@ carry whatever core each CN is on, data that cannot stay where it is.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -145,6 +146,10 @@ class PossibleMoves:
     """[reason]"""
     ways: tuple[Floats, ...]
     """[kind] [way, link] cycles that a bit takes of the link; no ways where nothing needs to move over a link"""
+    evicting: tuple[Floats, ...]
+    """[kind] [way, link] the same of the ways by the off-chip memory, for data that could stay on chip too"""
+    stays: Booleans
+    """[kind] nothing needs to move: it may be read where it was made"""
     energy_pj: Floats
     """[kind] least energy of a bit over links and in the memories at the ends; 0 for fetches and results"""
 
@@ -202,10 +207,15 @@ def possible_moves(problem: SchedulingProblem, classes: CnClasses) -> PossibleMo
     targets = np.concatenate((set_of_cn[problem.need_cn[kept]], np.full(len(results), outside)))
     by = np.concatenate((operand[kept], np.full(len(results), OUTPUT_OPERAND)))
     kinds, kind = np.unique((sources * (outside + 1) + targets) * operands + by, return_inverse=True)
-    ways = [_ways(problem.system, sets, outside, int(number), operands) for number in kinds.tolist()]
+    described = [_kind(problem.system, sets, outside, int(number), operands) for number in kinds.tolist()]
+    ways = [{} if one.stays else _ways(problem.system, one) for one in described]
+    by_off_chip = [_ways_by_off_chip(problem.system, one) for one in described]
     is_between = (kinds // operands // (outside + 1) != outside) & (kinds // operands % (outside + 1) != outside)
     widths = problem.system.link_bits_per_cycle
-    tables = [np.array([_load(way, widths) for way in found]).reshape(-1, len(widths)) for found in ways]
+    tables, evicting = (
+        [np.array([_load(way, widths) for way in found]).reshape(-1, len(widths)) for found in of_kind]
+        for of_kind in (ways, by_off_chip)
+    )
     longest = np.array([table.sum(axis=1).min() if len(table) else 0.0 for table in tables])
     pieces, kind = np.concatenate((piece[kept], results)), kind.reshape(-1)
     order = np.lexsort((-longest[kind], pieces)) if len(pieces) else pieces
@@ -217,6 +227,8 @@ def possible_moves(problem: SchedulingProblem, classes: CnClasses) -> PossibleMo
         operand=by[order],
         kind=kind[order],
         ways=tuple(tables),
+        evicting=tuple(evicting),
+        stays=np.array([one.stays for one in described], np.bool_),
         energy_pj=np.where(is_between, [min(found.values(), default=0.0) for found in ways], 0.0),
     )
 
@@ -227,26 +239,59 @@ def _load(way: Way, widths: Integers) -> Floats:
     return load
 
 
-def _ways(system: CoreSystem, sets: Booleans, outside: int, kind: int, operands: int) -> dict[Way, float]:
-    """Way -> its least energy per bit; {} where nothing needs to move over a link, or nothing can."""
+class _Kind(NamedTuple):
+    """Who may send and who may read pieces of a kind."""
+
+    senders: list[int]
+    """Cores with the piece; the off-chip core for constants."""
+    wanted: list[int]
+    """Memories that it is read from; the off-chip memory for results."""
+    stays: bool
+    """Whether some sender makes it where it is read, or nothing separates them."""
+
+
+def _kind(system: CoreSystem, sets: Booleans, outside: int, kind: int, operands: int) -> _Kind:
     pair, operand = divmod(kind, operands)
     source, target = divmod(pair, outside + 1)
     off = system.off_chip_core
     senders = [off] if source == outside else np.flatnonzero(sets[source]).tolist()
     readers = [off] if target == outside else np.flatnonzero(sets[target]).tolist()
+    wanted = sorted({int(system.core_memory[reader, operand]) for reader in readers} - {-1})
+    homes = {int(system.core_memory[sender, OUTPUT_OPERAND]) for sender in senders}
+    found = _Kind(senders, wanted, not homes.isdisjoint(wanted))
+    if found.stays:
+        return found
+    paths = [path for sender, fetcher, _ in _ends(system, found) for path, _ in _paths(system, sender, fetcher)]
+    return found._replace(stays=any(not path for path in paths))
+
+
+def _ends(system: CoreSystem, kind: _Kind) -> list[tuple[int, int, int]]:
+    """(sender, fetcher, memory): of a memory that several cores share, any of them may fetch."""
+    fetchers = {memory: np.flatnonzero(np.any(system.core_memory == memory, axis=1)).tolist() for memory in kind.wanted}
+    return [
+        (sender, fetcher, memory) for sender in kind.senders for memory in kind.wanted for fetcher in fetchers[memory]
+    ]
+
+
+def _ways(system: CoreSystem, kind: _Kind) -> dict[Way, float]:
+    """Way -> its least energy per bit; {} where nothing can move."""
     found: dict[Way, float] = {}
-    for sender in senders:
-        home = int(system.core_memory[sender, OUTPUT_OPERAND])
-        for wanted in {int(system.core_memory[reader, operand]) for reader in readers} - {-1}:
-            if home == wanted:
-                return {}
-            # A memory that several cores share may be filled by any of them.
-            for fetcher in np.flatnonzero(np.any(system.core_memory == wanted, axis=1)).tolist():
-                for path, off_chip_pj in _paths(system, sender, fetcher):
-                    if not path:
-                        return {}
-                    energy = _energy(system, path, home, wanted) + off_chip_pj
-                    found[path] = min(energy, found.get(path, math.inf))
+    for sender, fetcher, memory in _ends(system, kind):
+        for path, off_chip_pj in _paths(system, sender, fetcher):
+            energy = _energy(system, path, int(system.core_memory[sender, OUTPUT_OPERAND]), memory) + off_chip_pj
+            found[path] = min(energy, found.get(path, math.inf))
+    return found
+
+
+def _ways_by_off_chip(system: CoreSystem, kind: _Kind) -> dict[Way, None]:
+    """Ways of data that is written off-chip and fetched again, also where it need not move."""
+    off, cores = system.off_chip_core, system.core_count
+    found: dict[Way, None] = {}
+    for sender, fetcher, _ in _ends(system, kind):
+        if off in (sender, fetcher):
+            continue
+        if system.path_exists[sender * cores + off] and system.path_exists[off * cores + fetcher]:
+            found[_links(system, sender, off) + _links(system, off, fetcher)] = None
     return found
 
 

@@ -1,0 +1,202 @@
+"""A lower bound on latency by phases: the runs of CNs each of which waits for the one before it, and the times between
+them (docs/bounds.md, "Phases").
+
+What runs or moves in a phase must fit its length on every core and link, and what stays on chip from one phase to the
+next must fit the memories.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.scheduling.bounds.limits import CnClasses
+from tilewright.scheduling.bounds.paths import LongestPaths, latest_cns
+from tilewright.scheduling.bounds.phase_program import Item, PhaseProblem, best_weights, bound_cycles
+from tilewright.scheduling.bounds.work import PossibleMoves
+from tilewright.scheduling.problem import Booleans, Floats, Integers, SchedulingProblem
+
+MOST_CNS = 32
+"""CNs whose runs are phases."""
+MOST_CHOICES = 40_000
+"""Ways times phases of all that runs and moves, above which fewer phases are looked at."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """CNs each of which waits for the one before, and where all others lie between their starts."""
+
+    cns: Integers
+    """CN i runs in phase 2 i + 1; phases of even number lie before, between and after"""
+    first: Integers
+    """[cn] phase before which it does not start"""
+    last: Integers
+    """[cn] phase in which it ends at the latest"""
+    arrives: Integers
+    """[cn] last phase in which what it reads can be on its way: the one before where it is one of the row"""
+
+
+def phases_latency_cycles(
+    problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves
+) -> int:
+    """The best bound by phases that is found, in cycles."""
+    if not len(paths.head):
+        return 0
+    count = MOST_CNS
+    while True:
+        chain = chain_of(problem, paths, count)
+        program = phase_problem(problem, classes, paths, moves, chain)
+        choices = sum(len(item.loads) * (item.last - item.first + 1) for item in program.items)
+        if choices <= MOST_CHOICES or count <= 1:
+            break
+        count //= 2
+    return bound_cycles(program, best_weights(program))
+
+
+def phase_problem(
+    problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves, chain: Chain
+) -> PhaseProblem:
+    """What must be done in the phases of a chain."""
+    system = problem.system
+    on_chip = np.array([core for core in range(system.core_count) if core != system.off_chip_core])
+    memories = _MemorySets(problem, classes)
+    items = (*_runs(problem, classes, chain, on_chip), *_moves(problem, moves, chain, memories, len(on_chip)))
+    last = 2 * len(chain.cns)
+    least = np.zeros(last + 1, np.int64)
+    least[1::2] = paths.runtime[chain.cns]
+    least[0], least[last] = paths.head[chain.cns[0]], paths.tail[chain.cns[-1]]
+    idle = np.zeros((last + 1, len(on_chip) + len(system.link_bits_per_cycle)))
+    idle[0, : len(on_chip)] = float(paths.release.min())
+    idle[last, : len(on_chip)] = float(paths.writing.min())
+    return PhaseProblem(items, least, idle, *memories.limits())
+
+
+def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> Chain:
+    """Of the CNs that start last in their layers, some evenly over the network; of these the most that wait for each
+    other in a row."""
+    candidates = latest_cns(problem.graph.layer, paths.head)
+    chosen = candidates[np.unique(np.linspace(0, len(candidates) - 1, count).round().astype(np.int64))].tolist()
+    around = {}
+    for cn in chosen:
+        before, after = paths.around(cn)
+        around[cn] = before.copy(), after.copy()
+    kept = _longest_row(chosen, {cn: before for cn, (before, _) in around.items()})
+    first, last = (np.full(len(problem.graph.layer), phase, np.int64) for phase in (0, 2 * len(kept)))
+    for number, cn in enumerate(kept):
+        first[around[cn][1]] = 2 * number + 2
+    for number, cn in reversed(list(enumerate(kept))):
+        last[around[cn][0]] = 2 * number
+    first[kept] = last[kept] = 2 * np.arange(len(kept)) + 1
+    arrives = last.copy()
+    arrives[kept] -= 1
+    return Chain(np.array(kept, np.int64), first, last, arrives)
+
+
+def _longest_row(chosen: Sequence[int], before: Mapping[int, Booleans]) -> list[int]:
+    """The longest row of CNs in which each waits for the one before; of several the first that is found.
+
+    They are in the order of their earliest starts, so that none waits for a later one.
+    """
+    rows: dict[int, list[int]] = {}
+    for cn in chosen:
+        behind = max((rows[other] for other in rows if before[cn][other]), key=len, default=[])
+        rows[cn] = [*behind, cn]
+    return max(rows.values(), key=len)
+
+
+def _runs(problem: SchedulingProblem, classes: CnClasses, chain: Chain, on_chip: Integers) -> list[Item]:
+    """Runs of CNs, each on one of its cores, with what they stream."""
+    system = problem.system
+    keys = np.stack((classes.of_cn, chain.first, chain.last), axis=1)
+    distinct, counts = np.unique(keys, axis=0, return_counts=True)
+    loads: dict[int, Floats] = {}
+    items = []
+    for (number, first, last), count in zip(distinct.tolist(), counts.tolist(), strict=True):
+        if number not in loads:
+            rows = []
+            for place in np.flatnonzero(classes.allowed[number][on_chip]).tolist():
+                core, row = int(on_chip[place]), np.zeros(len(on_chip) + len(system.link_bits_per_cycle))
+                row[place] = classes.runtime[number, core]
+                for operand, bits in enumerate(problem.costs.stream_bits[classes.row[number], core].tolist()):
+                    ends = (core, system.off_chip_core) if operand == 0 else (system.off_chip_core, core)
+                    links = np.unique(system.path(*ends))  # one that stands there twice is taken once
+                    row[len(on_chip) + links] += bits / system.link_bits_per_cycle[links]
+                rows.append(row)
+            loads[number] = np.array(rows)
+        items.append(Item(float(count), loads[number], first, last, np.zeros(len(loads[number]), np.bool_)))
+    return items
+
+
+class _MemorySets:
+    """Sets of memories in which data may lie, numbered as they come."""
+
+    def __init__(self, problem: SchedulingProblem, classes: CnClasses) -> None:
+        self._system, self._classes = problem.system, classes
+        self._numbers: dict[frozenset[int], int] = {}
+        self._known: dict[tuple[int, int, int], int] = {}
+
+    def of(self, producer: int, reader: int, operand: int) -> int:
+        """Of a piece from where a CN makes it (-1: it is a constant) to where another one reads it, by an operand."""
+        of_cn = self._classes.of_cn
+        key = (int(of_cn[producer]) if producer >= 0 else -1, int(of_cn[reader]), operand)
+        if key not in self._known:
+            memory, allowed = self._system.core_memory, self._classes.allowed
+            found = {int(one) for one in memory[allowed[key[1]], operand]}
+            if key[0] >= 0:
+                found |= {int(one) for one in memory[allowed[key[0]], 0]}
+            chosen = frozenset(found - {-1, self._system.off_chip_memory})
+            self._known[key] = self._numbers.setdefault(chosen, len(self._numbers))
+        return self._known[key]
+
+    def limits(self) -> tuple[Floats, Booleans]:
+        """([set] bits that fit, [set, set] whether the first is part of the second)."""
+        sets = list(self._numbers)
+        capacity = self._system.memory_capacity_bits
+        room = np.array([float(sum(int(capacity[memory]) for memory in one)) for one in sets])
+        inside = np.array([[one <= other for other in sets] for one in sets], np.bool_)
+        return room, inside.reshape(len(sets), len(sets))
+
+
+def _moves(
+    problem: SchedulingProblem, moves: PossibleMoves, chain: Chain, memories: _MemorySets, cores: int
+) -> list[Item]:
+    """Data that must reach its reader, of each piece for one reason."""
+    producer, reader = moves.producer, moves.reader
+    if not len(moves.piece):
+        return []
+    last_phase = 2 * len(chain.cns)
+    made, is_read = producer >= 0, reader >= 0
+    of_maker, of_reader = np.maximum(producer, 0), np.maximum(reader, 0)
+    first = np.where(made, chain.first[of_maker], 0)
+    last = np.where(is_read, chain.arrives[of_reader], last_phase)
+    until = np.where(is_read, chain.first[of_reader], -1)
+    since = np.where(made, chain.last[of_maker] + 1, -1)
+    # Of a constant the reader that it must stay for longest, else the one that waits least; ties as they come.
+    urgency = np.where(made, last, -until)
+    order = np.lexsort((np.arange(len(urgency)), urgency, moves.piece))
+    order = order[np.append(True, moves.piece[order][1:] != moves.piece[order][:-1])]
+    sets = [
+        memories.of(int(producer[one]), int(reader[one]), int(moves.operand[one])) if is_read[one] else -1
+        for one in order.tolist()
+    ]
+    columns = (moves.kind[order], first[order], last[order], until[order], since[order], np.array(sets, np.int64))
+    distinct, inverse = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    bits = np.bincount(inverse.reshape(-1), moves.piece_bits[moves.piece[order]], len(distinct))
+    items = []
+    for row, count in zip(distinct.tolist(), bits.tolist(), strict=True):
+        kind, begin, end, to, since_phase, memory_set = row
+        loads, holds = _ways_of(moves, kind, cores, len(problem.system.link_bits_per_cycle))
+        if len(loads):
+            since_or_none = None if since_phase < 0 else since_phase
+            items.append(Item(count, loads, begin, end, holds & (memory_set >= 0), memory_set, since_or_none, to))
+    return items
+
+
+def _ways_of(moves: PossibleMoves, kind: int, cores: int, links: int) -> tuple[Floats, Booleans]:
+    """([way, resource] cycles of a bit, [way] whether it stays on chip)."""
+    evicting = moves.evicting[kind]
+    direct: Sequence[Floats] = [np.zeros(links)] if moves.stays[kind] else list(moves.ways[kind])
+    direct = [way for way in direct if not any(np.array_equal(way, other) for other in evicting)]
+    ways = np.array([*direct, *evicting]).reshape(-1, links)
+    holds = np.arange(len(ways)) < len(direct)
+    return np.concatenate((np.zeros((len(ways), cores)), ways), axis=1), holds

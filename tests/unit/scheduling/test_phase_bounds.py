@@ -1,0 +1,112 @@
+"""Bounds by phases: by hand, and against schedules of random problems with weights of all kinds."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tilewright.scheduling.bounds.limits import cn_classes, system_limits
+from tilewright.scheduling.bounds.lower_bounds import lower_bounds
+from tilewright.scheduling.bounds.paths import paths_through
+from tilewright.scheduling.bounds.phase_program import PhaseProblem, PhaseWeights, best_weights, bound_cycles
+from tilewright.scheduling.bounds.phases import chain_of, phase_problem
+from tilewright.scheduling.bounds.work import possible_moves
+from tilewright.scheduling.options import ScheduleOptions
+from tilewright.scheduling.problem import Booleans, SchedulingProblem
+from tilewright.scheduling.simulate import simulate
+
+from tests.unit.scheduling.random_problems import random_problem
+from tests.unit.scheduling.tiny_systems import INPUT, Node, Piece, bus_system, make_problem
+
+
+def program_of(problem: SchedulingProblem, phases: int, allowed: Booleans | None = None) -> PhaseProblem:
+    """What must be done between the starts of so many CNs at most."""
+    classes, limits = cn_classes(problem, allowed), system_limits(problem.system)
+    paths = paths_through(problem, classes, limits)
+    return phase_problem(problem, classes, paths, possible_moves(problem, classes), chain_of(problem, paths, phases))
+
+
+def test_what_does_not_fit_meanwhile_is_written_and_fetched_again() -> None:
+    """CNs 0 and 1 make 80 bits each for CNs 2 and 3, all in a row, one cycle each; room for 100, link of 10.
+
+    When CN 2 starts, 60 bits of the 160 are off-chip or have been: 12 cycles of the link between the starts of CN 0 and
+    CN 3, which takes one more. No other bound sees more than the four cycles. The schedule evicts both pieces whole.
+    """
+    pieces = [Piece(80, 0), Piece(80, 1)]
+    nodes = [
+        Node(1),
+        Node(1, after=[0], layer=1),
+        Node(1, [(0, INPUT)], [1], layer=2),
+        Node(1, [(1, INPUT)], [2], layer=3),
+    ]
+    problem = make_problem(bus_system(1, [100]), pieces, nodes)
+    bounds = lower_bounds(problem)
+    assert (bounds.critical_path_cycles, bounds.before_and_after_cycles, bounds.link_traffic_cycles) == (4, 4, 0)
+    assert bounds.phases_cycles == 13 == bounds.latency_cycles
+    assert simulate(problem, np.zeros(4, np.int64)).latency_cycles == 36
+
+
+def test_a_phase_of_the_link_and_a_phase_of_the_cores_add_up() -> None:
+    """Core 0 makes 100 bits for core 1 in each of 4 CNs of one cycle; when all are there, 4 CNs of 10 cycles follow on
+    either core, and last one CN of 1 cycle. Link of 10: 1 + 40 + 20 + 1, with 1 for the CN that reads all.
+
+    By one CN alone it is the same; by two phases of the link, one before and one behind, it is more.
+    """
+    pieces = [*(Piece(100, cn) for cn in range(4)), *(Piece(50, cn) for cn in range(5, 9))]
+    makers = [Node({0: 1}, layer=0) for _ in range(4)]
+    reader = Node({1: 1}, [(piece, INPUT) for piece in range(4)], layer=1)
+    workers = [Node({0: 10, 1: 10}, after=[4], layer=2) for _ in range(4)]
+    last = Node({2: 1}, [(piece, INPUT) for piece in range(4, 8)], layer=3)
+    problem = make_problem(bus_system(3), pieces, [*makers, reader, *workers, last])
+    bounds = lower_bounds(problem)
+    # 40 cycles of the link, the reader, 20 of the cores or of the link, the last one
+    assert bounds.phases_cycles == 62
+    allocation = np.array([0, 0, 0, 0, 1, 0, 0, 1, 1, 2])
+    assert bounds.phases_cycles <= simulate(problem, allocation).latency_cycles
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 10**9),
+    st.integers(1, 12),
+    st.sampled_from(("latency", "memory")),
+    st.sampled_from(((), (1,), (1, 2))),
+    st.booleans(),
+)
+def test_no_weights_give_more_than_a_schedule_takes(
+    seed: int, phases: int, selection: str, prefetched: tuple[int, ...], of_allocation: bool
+) -> None:
+    """The solver's weights, the same disturbed, and any others, over all allocations or for the one scheduled."""
+    problem, allocation = random_problem(seed, 25)
+    options = ScheduleOptions(scheduler_candidate_selection=selection, operands_to_prefetch=prefetched)
+    latency = simulate(problem, allocation, options).latency_cycles
+    allowed = None
+    if of_allocation:
+        allowed = np.zeros((len(allocation), problem.system.core_count), np.bool_)
+        allowed[np.arange(len(allocation)), allocation] = True
+    program = program_of(problem, phases, allowed)
+    found = best_weights(program)
+    draw = np.random.default_rng(seed)
+    shapes = found.resource.shape, found.least.shape, found.room.shape
+    disturbed = PhaseWeights(
+        found.resource * draw.uniform(0.5, 1.5, shapes[0]),
+        found.least * draw.uniform(0.5, 1.5, shapes[1]),
+        found.room * draw.uniform(0.5, 1.5, shapes[2]),
+    )
+    others = PhaseWeights(*(draw.uniform(-0.1, 1.0, shape) ** 4 for shape in shapes))
+    for weights in (found, disturbed, others):
+        assert bound_cycles(program, weights) <= latency
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_solver_finds_the_best_weights(seed: int) -> None:
+    """No step from the solver's weights, up or down, gives more."""
+    problem, _ = random_problem(1000 + seed, 25)
+    program = program_of(problem, 6)
+    found = best_weights(program)
+    best = bound_cycles(program, found)
+    draw = np.random.default_rng(seed)
+    for _ in range(50):
+        step = PhaseWeights(
+            *(one * draw.uniform(0.9, 1.1, one.shape) for one in (found.resource, found.least, found.room))
+        )
+        assert bound_cycles(program, step) <= best
