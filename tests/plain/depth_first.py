@@ -5,20 +5,24 @@ from itertools import product
 
 from tilewright.depth_first.stack_cost import StackModel
 from tilewright.depth_first.tiles import MODES
+from tilewright.errors import MappingError
 
 Choice = tuple[int, int, str, int, int]
 """(first layer, last layer, mode, width, height)."""
 
 
 def costs_of_stacks(model: StackModel) -> dict[Choice, tuple[float, float]]:
-    """(energy, latency) of everything that can be a part of a schedule."""
+    """(energy, latency) of everything that can be a part of a schedule; what fits into no memories cannot."""
     layers = model.chain.layers
     found = {}
     for first in range(len(layers)):
         for last in range(first, len(layers)):
             sizes = [range(1, layers[last].window(axis).output_size + 1) for axis in (0, 1)]
             for mode, x, y in product(MODES, *sizes):
-                ledger = model.cost(first, last, (x, y), mode)
+                try:
+                    ledger = model.cost(first, last, (x, y), mode)
+                except MappingError:
+                    continue
                 found[first, last, mode, x, y] = (ledger.energy_pj, ledger.latency_cycles())
     return found
 

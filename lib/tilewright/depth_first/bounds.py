@@ -1,26 +1,31 @@
 """Lower bounds of what stacks cost depth-first, for all sizes of tiles at once (docs/depth-first.md, "The optimum").
 
-Every term is a product of a number of the widths of tiles and one of their heights, so a bound of a thousand widths
-and a thousand heights is a few products of vectors for each layer and each pair of kinds of tiles.
+Tiles are bounded many at a time: a few operations on vectors for each layer and each pair of kinds of tiles.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from tilewright.cost.energy_terms import ENERGY_TERMS
 from tilewright.depth_first.axes import axis_tiles
-from tilewright.depth_first.chain import AXES, Chain
+from tilewright.depth_first.axis_kinds import axis_kinds
+from tilewright.depth_first.chain import Chain
 from tilewright.depth_first.copies import hops_between
 from tilewright.depth_first.locations import Places
-from tilewright.depth_first.tile_bounds import Grid, LayerBound, TileSizes, is_dense, unrolled_factors
+from tilewright.depth_first.tile_energy_bounds import least_energy_pj
+from tilewright.depth_first.tile_latency_bounds import least_latency_cycles
+from tilewright.depth_first.tile_loops import ROUNDING, Grid, TileLoops, TileSizes, is_dense
 from tilewright.depth_first.tiles import MODES
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import DIGITAL
 from tilewright.profile import SWITCHES, ModelProfile
 
-ROUNDING = 1e-9
-"""Relative: bounds are lowered by as much, so that sums of numbers in another order are never below them."""
+PARTS_AT_ONCE = 16384
+"""As many as the fast memory of a processor has room for."""
+Excluded = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Says of which tiles energy and latency are too large for a better schedule."""
 
 
 @dataclass(frozen=True)
@@ -29,16 +34,6 @@ class StackBounds:
 
     energy_pj: Grid
     latency_cycles: Grid
-
-
-@dataclass(frozen=True)
-class _Kinds:
-    """Kinds of tiles along an axis: [kind, size of a tile, tensor or layer]."""
-
-    made: np.ndarray
-    read: np.ndarray
-    count: np.ndarray
-    """[kind, size of a tile]"""
 
 
 def check_boundable(chain: Chain, profile: ModelProfile) -> None:
@@ -59,68 +54,101 @@ def check_boundable(chain: Chain, profile: ModelProfile) -> None:
         raise InputError(problems)
 
 
-def stack_bounds(chain: Chain, first: int, last: int, mode: str, sizes: tuple[np.ndarray, np.ndarray]) -> StackBounds:
-    """The bounds of layers `first` to `last` in a mode, for each width and height of tiles."""
-    keeps = MODES[mode]
-    x, y = (_kinds(chain, first, last, axis, keeps[axis], sizes[axis].tolist()) for axis in (0, 1))
-    shape = (x.count.shape[1], y.count.shape[1])
-    energy, latency = np.zeros(shape), np.zeros(shape)
-    weight_bits = sum(entry.weight_bits for entry in chain.layers[first : last + 1])
-    for a in range(len(x.count)):
-        for b in range(len(y.count)):
-            times = np.outer(x.count[a], y.count[b])
-            if not times.any():
-                continue
-            one, cycles = _fetched(chain, first, np.outer(x.made[a, :, 0], y.made[b, :, 0]))
-            for i in range(last - first + 1):
-                made, read = (x.made[a, :, i + 1], y.made[b, :, i + 1]), (x.read[a, :, i], y.read[b, :, i])
-                tile = TileSizes(made, read, i == last - first)
-                layer = LayerBound(Places(chain), chain.layers[first + i], tile, weight_bits)
-                one, cycles = one + layer.energy_pj(), cycles + layer.latency_cycles()
-            energy += times * one
-            latency += times * cycles
+@dataclass(frozen=True)
+class _Parts:
+    """Kinds of tiles along both axes: which tile sizes they are of, and how often they are there."""
+
+    owner: np.ndarray
+    times: np.ndarray
+    made: tuple[np.ndarray, np.ndarray]
+    """[axis][part, tensor]"""
+    read: tuple[np.ndarray, np.ndarray]
+
+    def of(self, some: np.ndarray) -> "_Parts":
+        """Those for which it is true."""
+        made, read = ((of[0][some], of[1][some]) for of in (self.made, self.read))
+        return _Parts(self.owner[some], self.times[some], made, read)
+
+    def total(self, values: np.ndarray, count: int) -> np.ndarray:
+        """[size of tiles] the sum over its parts."""
+        return np.bincount(self.owner, self.times * values, count)
+
+
+def _parts(chain: Chain, first: int, last: int, mode: str, tiles: np.ndarray) -> Iterator[tuple[slice, _Parts]]:
+    """Some sizes of tiles at a time, with their parts."""
+    kinds, places = [], []
+    for axis, keeps in enumerate(MODES[mode]):
+        sizes, which = np.unique(tiles[:, axis], return_inverse=True)
+        kinds.append(axis_kinds(chain, first, last, axis, keeps, sizes.tolist()))
+        places.append(which)
+    begin = [own.start[at] for own, at in zip(kinds, places, strict=True)]
+    counts = [own.start[at + 1] - own.start[at] for own, at in zip(kinds, places, strict=True)]
+    many = counts[0] * counts[1]
+    ends = np.cumsum(many)
+    start = 0
+    while start < len(tiles):
+        reach = (ends[start - 1] if start else 0) + PARTS_AT_ONCE
+        stop = max(start + 1, int(np.searchsorted(ends, reach, "right")))
+        some = slice(start, stop)
+        owner = np.repeat(np.arange(stop - start), many[some])
+        place = np.arange(len(owner)) - np.repeat(np.cumsum(many[some]) - many[some], many[some])
+        high = counts[1][some][owner]
+        own = (begin[0][some][owner] + place // high, begin[1][some][owner] + place % high)
+        made, read = ((of[0][own[0]], of[1][own[1]]) for of in ([k.made for k in kinds], [k.read for k in kinds]))
+        yield some, _Parts(owner, kinds[0].count[own[0]] * kinds[1].count[own[1]], made, read)
+        start = stop
+
+
+def stack_bounds(
+    chain: Chain,
+    first: int,
+    last: int,
+    mode: str,
+    tiles: np.ndarray,
+    known: StackBounds | None = None,
+    excluded: Excluded | None = None,
+    needs: tuple[int, int] = (1, 1),
+) -> StackBounds:
+    """The bounds of layers `first` to `last` in a mode, for tiles of some [place, (width, height)].
+
+    `known`: bounds of each layer [layer, place], which are made better layer by layer, for tiles that are not excluded
+    yet. `needs`: whether those of energy, and of latency, are asked for.
+    """
+    places, layers = Places(chain), chain.layers[first : last + 1]
+    if known is None:
+        known = StackBounds(*np.zeros((2, len(layers), len(tiles))))
+    energy, latency = known.energy_pj.sum(axis=0), known.latency_cycles.sum(axis=0)
+    weight_bits = sum(entry.weight_bits for entry in layers)
+    largest_first = sorted(range(len(layers)), key=lambda i: -max(layers[i].input_bits, layers[i].output_bits))
+    for some, parts in _parts(chain, first, last, mode, tiles):
+        count = some.stop - some.start
+        one, cycles = _fetched(places, first, parts.made[0][:, 0] * parts.made[1][:, 0])
+        energy[some] += parts.total(one, count) * (1 - ROUNDING)
+        latency[some] += parts.total(cycles, count) * (1 - ROUNDING)
+        for i in largest_first:
+            if excluded is not None:
+                left = ~excluded(energy[some], latency[some])
+                parts = parts.of(left[parts.owner])
+            if not len(parts.owner):
+                break
+            sizes = TileSizes(
+                (parts.made[0][:, i + 1], parts.made[1][:, i + 1]),
+                (parts.read[0][:, i], parts.read[1][:, i]),
+                i == len(layers) - 1,
+            )
+            loops = TileLoops(places, layers[i], sizes, weight_bits)
+            if needs[0]:
+                better = parts.total(least_energy_pj(loops), count) * (1 - ROUNDING)
+                energy[some] += np.maximum(better - known.energy_pj[i, some], 0)
+            if needs[1]:
+                better = parts.total(least_latency_cycles(loops), count) * (1 - ROUNDING)
+                latency[some] += np.maximum(better - known.latency_cycles[i, some], 0)
     return StackBounds(energy * (1 - ROUNDING), latency * (1 - ROUNDING))
 
 
-def least_passes(chain: Chain, first: int, last: int, mode: str, sizes: tuple[np.ndarray, np.ndarray]) -> Grid:
-    """Cycles of the loops of a stack alone, for each width and height of tiles: a quick bound of the latency."""
-    keeps = MODES[mode]
-    x, y = (_kinds(chain, first, last, axis, keeps[axis], sizes[axis].tolist()) for axis in (0, 1))
-    cycles = np.zeros((len(sizes[0]), len(sizes[1])))
-    for i, entry in enumerate(chain.layers[first : last + 1]):
-        given = unrolled_factors(entry)
-        along = []
-        for name, kinds in zip(AXES, (x, y), strict=True):
-            made = kinds.made[:, :, i + 1]
-            passes = np.ceil(made / np.minimum(given.get(name, 1), np.maximum(made, 1)))
-            along.append((passes * kinds.count).sum(axis=0))
-        rest = [np.ceil(size / min(given.get(d, 1), size)) for d, size in entry.layer.loop_sizes if d not in AXES]
-        cycles += np.outer(along[0], along[1]) * float(np.prod(rest))
-    return cycles * (1 - ROUNDING)
-
-
-def _kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tiles: list[int]) -> _Kinds:
-    windows = chain.windows(first, last, axis)
-    size, layers = len(tiles), len(windows)
-    found: list[dict[tuple[tuple[int, ...], tuple[int, ...]], int]] = []
-    for tile in tiles:
-        counts: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
-        for one in axis_tiles(windows, tile, keeps):
-            key = (one.made, one.read)
-            counts[key] = counts.get(key, 0) + 1
-        found.append(counts)
-    most = max(map(len, found))
-    made, read = np.zeros((most, size, layers + 1)), np.zeros((most, size, layers))
-    count = np.zeros((most, size))
-    for place, counts in enumerate(found):
-        for kind, ((own, taken), times) in enumerate(counts.items()):
-            made[kind, place], read[kind, place], count[kind, place] = own, taken, times
-    return _Kinds(made, read, count)
-
-
-def _fetched(chain: Chain, first: int, positions: Grid) -> tuple[Grid, Grid]:
+def _fetched(places: Places, first: int, positions: Grid) -> tuple[Grid, Grid]:
     """Energy and cycles of the copy that fetches the input of a stack."""
-    places = Places(chain)
+    chain = places.chain
     bits = positions * chain.layers[first].input_bits
     energy, cycles = np.zeros(bits.shape), np.zeros(bits.shape)
     room_below = -1.0
@@ -148,13 +176,15 @@ def stack_floor(chain: Chain, first: int, last: int) -> tuple[float, float]:
     for i, entry in enumerate(chain.layers[first : last + 1]):
         outputs, inputs = ([np.array([own[j]]) for own in made] for j in (i + 1, i))
         sizes = TileSizes((outputs[0], outputs[1]), (inputs[0], inputs[1]), first + i == last)
-        layer = LayerBound(places, entry, sizes, weight_bits, is_sum=True)
-        energy += float(layer.energy_pj()[0, 0])
-        cycles += float(layer.latency_cycles()[0, 0])
-    positions = 1
-    for axis, own in enumerate(made):
-        positions *= own[0] if is_dense(chain.layers[first], axis) else min(own[0], own[1])
-    energy += chain.layers[first].input_bits * positions * _least_bit_pj(chain, places.top, reads=True)
+        loops = TileLoops(places, entry, sizes, weight_bits, is_sum=True)
+        energy += float(least_energy_pj(loops).min())
+        cycles += float(least_latency_cycles(loops).min())
+    if any(places.exist_once[k] for k in places.inputs[:-1]):  # else what the array reads counts it already
+        positions = 1
+        for axis, own in enumerate(made):
+            has_no_gaps = chain.layers[first].window(axis).stride == 1 and is_dense(chain.layers[first], axis)
+            positions *= own[0] if has_no_gaps else min(own[0], own[1])
+        energy += chain.layers[first].input_bits * positions * _least_bit_pj(chain, places.top, reads=True)
     return energy * (1 - ROUNDING), cycles * (1 - ROUNDING)
 
 

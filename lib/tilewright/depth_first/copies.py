@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from tilewright.errors import MappingError
 from tilewright.hardware.core import DIRECTIONS, FH, FL, TH, TL, Core
 from tilewright.hardware.hierarchy import memory_hierarchy
 
@@ -94,12 +95,20 @@ def _straight(core: Core, operand: str, chain: tuple[int, ...], source: int, tar
 
 
 def _link(core: Core, operand: str, memory: int, direction: int) -> Link:
-    """One side of a hop; a memory without a port for that direction is used through any other of the operand."""
+    """One side of a hop; a memory without a port for that direction is used through any other of the operand, or else
+    of another one. Raises MappingError where there is none.
+    """
     held = core.memories[memory]
-    ways = (direction, *((TL, TH) if direction in (TL, TH) else (FH, FL)))
-    place = next(held.port_of[operand, DIRECTIONS[x]] for x in ways if (operand, DIRECTIONS[x]) in held.port_of)
+    reads = direction in (TL, TH)
+    ways = [DIRECTIONS[x] for x in (direction, *((TL, TH) if reads else (FH, FL)))]
+    links = [(owner, way) for owner in (operand, *held.operands) for way in ways]
+    place = next((held.port_of[link] for link in links if link in held.port_of), None)
+    if place is None:
+        raise MappingError(
+            f"memory '{held.name}' has no port through which copies could {'leave' if reads else 'enter'}"
+        )
     port = held.ports[place]
-    cost = held.read_energy_pj if direction in (TL, TH) else held.write_energy_pj
+    cost = held.read_energy_pj if reads else held.write_energy_pj
     return Link(memory, (memory, place), port.bandwidth_min_bits, port.bandwidth_max_bits, cost)
 
 

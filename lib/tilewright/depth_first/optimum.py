@@ -14,13 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.depth_first.bounds import ROUNDING, check_boundable, least_passes, stack_bounds, stack_floor
+from tilewright.depth_first.bounds import StackBounds, check_boundable, stack_bounds, stack_floor
 from tilewright.depth_first.options import TileOptions
+from tilewright.depth_first.quick_bounds import quick_bounds
 from tilewright.depth_first.schedule import DepthFirstSchedule, Stack
 from tilewright.depth_first.stack_cost import StackModel
+from tilewright.depth_first.tile_loops import ROUNDING
 from tilewright.depth_first.tiles import MODES
+from tilewright.errors import MappingError
 from tilewright.objectives import OBJECTIVES
 
+FIRST_TILES = 64
+"""Sizes of tiles of a stack that are bounded together at first; then twice as many each time."""
+TILES_COSTED_AHEAD = 12
+"""Sizes of tiles of the whole chain, in each mode, that are costed while others are bounded."""
 Layers = tuple[int, int]
 """(first layer, last layer) of a stack."""
 
@@ -52,6 +59,15 @@ class Costed:
 
 
 @dataclass(frozen=True)
+class Unmappable:
+    """A stack in tiles of which a layer fits into no memories."""
+
+    layers: Layers
+    mode: str
+    tile: tuple[int, int]
+
+
+@dataclass(frozen=True)
 class Optimum:
     """The best schedule, and how that is known."""
 
@@ -66,6 +82,8 @@ class Optimum:
     """Those of which each size of tiles has a bound of its own; the others are excluded as a whole."""
     costed: tuple[Costed, ...]
     """In the order in which they were costed."""
+    unmappable: tuple[Unmappable, ...] = ()
+    """What was to be costed too."""
     is_interrupted: bool = False
     """By Ctrl-C; it is the best schedule so far then."""
 
@@ -94,6 +112,9 @@ class Optimum:
                 [names[one.layers[0]], names[one.layers[1]], one.mode, *one.tile, one.energy_pj, one.latency_cycles]
                 for one in self.costed
             ],
+            "stacks_unmappable": [
+                [names[one.layers[0]], names[one.layers[1]], one.mode, *one.tile] for one in self.unmappable
+            ],
         }
 
 
@@ -110,6 +131,19 @@ class _Stream:
     """[place, 2]"""
 
 
+def _merged(streams: list[_Stream], value: float) -> _Stream:
+    """One stream of several, without what is not better than a value."""
+    empty = _Stream(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros((0, 2), int))
+    all_of = [empty, *streams]
+    bound = np.concatenate([one.bound for one in all_of])
+    tile = np.concatenate([one.tile for one in all_of])
+    (left,) = np.nonzero(bound < value * (1 - ROUNDING))
+    order = left[np.lexsort((tile[left, 1], tile[left, 0], bound[left]))]
+    energy = np.concatenate([one.energy_pj for one in all_of])
+    cycles = np.concatenate([one.latency_cycles for one in all_of])
+    return _Stream(bound[order], energy[order], cycles[order], tile[order])
+
+
 @dataclass
 class _Search:
     """Branch and bound over stacks."""
@@ -119,6 +153,9 @@ class _Search:
     objective: str
     costed: list[Costed] = field(default_factory=list)
     bounded: list[Layers] = field(default_factory=list)
+    unmappable: list[Unmappable] = field(default_factory=list)
+    reason: MappingError | None = None
+    """Why the first of these fits in no way."""
     best: tuple[Costed, ...] = ()
     value: float = math.inf
     is_interrupted: bool = False
@@ -209,22 +246,9 @@ class _Search:
         """Bound each size of tiles of a stack; those that can be part of a better schedule become streams."""
         least = [(math.inf, math.inf)]
         for place, mode in enumerate(self.space.modes):
-            sizes = self._sizes(layers, mode)
-            if not len(sizes[0]):
-                self._streams[(*layers, place)] = _Stream(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros((0, 2), int))
-                continue
-            bounds = stack_bounds(self.model.chain, *layers, mode, sizes)
-            values = self._completed(layers, bounds.energy_pj, bounds.latency_cycles)
-            if layers == (0, self._count - 1):  # the most promising one makes most others needless
-                x, y = np.unravel_index(int(values.argmin()), values.shape)
-                self._cost(layers, mode, (int(sizes[0][x]), int(sizes[1][y])))
-            xs, ys = np.nonzero(values < self.value * (1 - ROUNDING))
-            chosen = values[xs, ys]
-            order = np.lexsort((ys, xs, chosen))
-            tiles = np.stack([sizes[0][xs[order]], sizes[1][ys[order]]], axis=1)
-            energy, cycles = bounds.energy_pj[xs, ys][order], bounds.latency_cycles[xs, ys][order]
-            self._streams[(*layers, place)] = _Stream(chosen[order], energy, cycles, tiles)
-            least.append((float(bounds.energy_pj.min()), float(bounds.latency_cycles.min())))
+            self._streams[(*layers, place)] = stream = self._stream(layers, mode)
+            if len(stream.bound):
+                least.append((float(stream.energy_pj.min()), float(stream.latency_cycles.min())))
         floor = self._floors[layers]
         self._floors[layers] = (
             max(floor[0], min(energy for energy, _ in least)),
@@ -234,21 +258,63 @@ class _Search:
             self._push(layers, place, 0)
         self.bounded.append(layers)
 
-    def _sizes(self, layers: Layers, mode: str) -> tuple[np.ndarray, np.ndarray]:
-        """Widths and heights of tiles that a quick bound leaves; of the whole chain its best is costed before."""
+    def _stream(self, layers: Layers, mode: str) -> _Stream:
+        """The tiles of a stack in a mode that can be part of a better schedule.
+
+        Quick bounds say in which order they are looked at, some more each time, and leave out most; of the whole chain
+        the most promising ones are costed meanwhile, since a good schedule leaves out most of the others.
+        """
+        chain, is_all = self.model.chain, layers == (0, self._count - 1)
         sizes = (self.space.sizes(0, self._size(layers[1], 0)), self.space.sizes(1, self._size(layers[1], 1)))
-        cycles = least_passes(self.model.chain, *layers, mode, sizes)
-        values = self._completed(layers, self._floors[layers][0], np.maximum(cycles, self._floors[layers][1]))
-        if layers == (0, self._count - 1):
-            x, y = np.unravel_index(int(cycles.argmin()), cycles.shape)
-            self._cost(layers, mode, (int(sizes[0][x]), int(sizes[1][y])))
-        left = (values < self.value * (1 - ROUNDING)) & np.ones(cycles.shape, bool)
-        rows, columns = left.any(axis=1), left.any(axis=0)
-        return sizes[0][rows], sizes[1][columns]
+        quick = quick_bounds(chain, *layers, mode, sizes)
+        floor = self._floors[layers]
+        energy, cycles = (
+            np.maximum(quick.energy_pj.sum(axis=0), floor[0]),
+            np.maximum(quick.latency_cycles.sum(axis=0), floor[1]),
+        )
+        values = self._completed(layers, energy, cycles) * (1 - ROUNDING)
+        xs, ys = np.nonzero(values < self.value * (1 - ROUNDING))
+        order = np.lexsort((ys, xs, values[xs, ys]))
+        xs, ys, values = xs[order], ys[order], values[xs, ys][order]
+        found: list[_Stream] = []
+        start, many = 0, FIRST_TILES
+        while start < len(xs) and values[start] < self.value * (1 - ROUNDING):
+            x, y = xs[start : start + many], ys[start : start + many]
+            tiles = np.stack([sizes[0][x], sizes[1][y]], axis=1)
+            known = StackBounds(quick.energy_pj[:, x, y], quick.latency_cycles[:, x, y])
+            one = self._bounded(layers, mode, tiles, known)
+            if is_all and len(one.bound) and len(found) < TILES_COSTED_AHEAD:
+                self._cost(layers, mode, (int(one.tile[0, 0]), int(one.tile[0, 1])))
+            found.append(one)
+            start, many = start + many, many * 2
+        return _merged(found, self.value)
+
+    def _bounded(self, layers: Layers, mode: str, tiles: np.ndarray, known: StackBounds) -> _Stream:
+        """Those of some tiles that can be part of a better schedule, the most promising first."""
+        powers, floor = OBJECTIVES[self.objective], self._floors[layers]
+
+        def values(energy_pj: np.ndarray, latency_cycles: np.ndarray) -> np.ndarray:
+            least = (np.maximum(energy_pj, floor[0]), np.maximum(latency_cycles, floor[1]))
+            result: np.ndarray = self._completed(layers, *least) * (1 - ROUNDING)
+            return result
+
+        def excluded(energy_pj: np.ndarray, latency_cycles: np.ndarray) -> np.ndarray:
+            result: np.ndarray = values(energy_pj, latency_cycles) >= self.value * (1 - ROUNDING)
+            return result
+
+        needs = (powers.energy, powers.latency)
+        bounds = stack_bounds(self.model.chain, *layers, mode, tiles, known, excluded, needs)
+        own = values(bounds.energy_pj, bounds.latency_cycles)
+        return _merged([_Stream(own, bounds.energy_pj, bounds.latency_cycles, tiles)], self.value)
 
     def _cost(self, layers: Layers, mode: str, tile: tuple[int, int]) -> None:
         """Cost a stack, and see whether it makes a better schedule."""
-        ledger = self.model.cost(*layers, tile, mode)
+        try:
+            ledger = self.model.cost(*layers, tile, mode)
+        except MappingError as error:
+            self.unmappable.append(Unmappable(layers, mode, tile))
+            self.reason = self.reason or error
+            return
         one = Costed(layers, mode, tile, ledger.energy_pj, ledger.latency_cycles())
         self.costed.append(one)
         front = self._fronts.setdefault(layers, [])
@@ -295,11 +361,13 @@ def find_optimum(
     """The best schedule of a space, or the best found in so many seconds or until Ctrl-C, with a lower bound.
 
     The mapping of each layer of each tile is that which the search finds. Raises InputError where the bounds are not
-    proven, MappingError where a layer of a tile fits in no way.
+    proven, MappingError where no schedule that was looked at fits.
     """
     check_boundable(model.chain, options.profile)
     search = _Search(model, space, options.objective)
     bound = search.run(seconds, advance)
+    if not search.best and search.reason is not None:
+        raise search.reason
     stacks = [
         Stack(*one.layers, one.mode, *one.tile, model.cost(*one.layers, one.tile, one.mode)) for one in search.best
     ]
@@ -312,6 +380,7 @@ def find_optimum(
         _schedules(model, space),
         tuple(search.bounded),
         tuple(search.costed),
+        tuple(search.unmappable),
         search.is_interrupted,
     )
 

@@ -15,6 +15,7 @@ from tilewright.cli.main import main
 from tilewright.depth_first.bounds import stack_bounds, stack_floor
 from tilewright.depth_first.optimum import Space, find_optimum
 from tilewright.depth_first.options import TileOptions
+from tilewright.depth_first.quick_bounds import quick_bounds
 from tilewright.depth_first.schedule import stack_model
 from tilewright.depth_first.stack_cost import StackModel
 from tilewright.depth_first.tiles import MODES
@@ -23,6 +24,7 @@ from tilewright.objectives import OBJECTIVES
 from tilewright.sources import parse_accelerator, parse_mapping, parse_workload, single_core
 
 from tests.plain.depth_first import costs_of_stacks, least_value
+from tests.plain.depth_first_attack import attack
 from tests.unit.depth_first.fsrcnn import HARDWARE, MAPPING, PROJECT, WORKLOAD, model
 from tests.unit.depth_first.test_schedules import convolution
 
@@ -89,14 +91,16 @@ def test_no_stack_costs_less_than_its_bounds(name: str, data: st.DataObject) -> 
     tile = tuple(data.draw(st.integers(1, own.chain.layers[last].window(axis).output_size)) for axis in (0, 1))
     floor = stack_floor(own.chain, first, last)
     sizes = (np.array([tile[0]]), np.array([tile[1]]))
+    tiles = np.array([tile])
     for mode in MODES:
         try:
             ledger = own.cost(first, last, (tile[0], tile[1]), mode)
         except tilewright.MappingError:
             continue
-        bounds = stack_bounds(own.chain, first, last, mode, sizes)
-        assert max(floor[0], float(bounds.energy_pj[0, 0])) <= ledger.energy_pj
-        assert max(floor[1], float(bounds.latency_cycles[0, 0])) <= ledger.latency_cycles()
+        bounds = stack_bounds(own.chain, first, last, mode, tiles)
+        quick = quick_bounds(own.chain, first, last, mode, sizes)
+        assert max(floor[0], quick.energy_pj.sum(), bounds.energy_pj[0]) <= ledger.energy_pj
+        assert max(floor[1], quick.latency_cycles.sum(), bounds.latency_cycles[0]) <= ledger.latency_cycles()
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -117,6 +121,12 @@ def test_small_spaces_by_trying_all(name: str, shrink: int, objective: str) -> N
     )
     for one in found.costed:
         assert costs[*one.layers, one.mode, *one.tile] == (one.energy_pj, one.latency_cycles)
+
+
+@pytest.mark.parametrize("seed", [3, 28, 200, 2029, 2056, 3589, 3702])
+def test_chains_that_were_bounded_wrongly_once(seed: int) -> None:
+    """Single memories, windows with gaps, ports for one operand only, memories that serve less than those below."""
+    assert not attack(seed).wrong
 
 
 def test_a_part_of_the_space_of_fsrcnn() -> None:
