@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 import tilewright
+from tilewright.errors import InputError
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.stages.multi.allocation import InterCoreMapping
 from tilewright.stages.multi.pipeline import multi_pipeline
@@ -55,6 +56,17 @@ def test_cores_by_name(costed: Any) -> None:
     assert len(set(found)) > 1
     groups = tilewright.schedule(costed, {"a": [1], "b": [1], "c": 0})
     assert groups.core_table()["core"].tolist() == ["right", "right", "left"]
+
+
+def test_the_exact_engine_proves_the_best(costed: Any) -> None:
+    """Of all eight allocations, by name of the engine; nothing is proven of schedules of another model."""
+    found = tilewright.allocate(costed, **{**GA, "nb_ga_generations": 0}, allocation_engine="exact", objective="EDP")
+    assert found.edp == tilewright.allocate(costed, objective="EDP", exhaustive_nodes=10**6).edp
+    search = found.document["search"]
+    assert search["proof"]["is_proven"]
+    assert (search["allocation_engine"], search["proof"]["lower_bound"]) == ("exact", found.edp)
+    with pytest.raises(InputError, match="proves nothing of schedules of the model stream-2023"):
+        tilewright.allocate(costed, allocation_engine="exact", schedule_model="stream-2023")
 
 
 def test_all_forms_of_descriptions(network: Path) -> None:

@@ -2,10 +2,13 @@
 
 import os
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from tilewright.objectives import Chance, Goal
-from tilewright.parameters import Count, Limits, Parameters, Told
+from tilewright.parameters import Count, Limits, Parameters, PositiveNumber, Told
+
+AllocationEngine = Literal["genetic", "exact"]
+GENETIC, EXACT = "genetic", "exact"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -21,6 +24,14 @@ class AllocationParameters(Chance, Goal, Parameters):
     exhaustive_nodes: Count = 200_000
     """Where allocations times CNs are no more than this, all allocations are evaluated instead, which takes a few
     seconds at most and proves what is found to be the best; 0: never for this reason."""
+
+    allocation_engine: AllocationEngine = "genetic"
+    """What searches: `genetic`, or `exact`, which goes on until the best is proven to be the best of all allocations
+    (docs/allocation.md)."""
+    proof_evaluations: Count = 200_000
+    """Most allocations that `exact` schedules after the genetic algorithm."""
+    proof_effort: PositiveNumber = 600.0
+    """Most deterministic time of the solver of `exact`, about that many seconds."""
 
     @property
     def planned_evaluations(self) -> int:
@@ -49,4 +60,7 @@ class AllocationOptions(AllocationParameters):
     def stated(self) -> dict[str, Any]:
         """The options by name for the summary of a search, but for the objective."""
         names = ("nb_ga_individuals", "nb_ga_generations", "seed")
-        return {name: getattr(self, name) for name in names} | {"time_budget_s": self.ga_time_budget_s}
+        stated = {name: getattr(self, name) for name in names} | {"time_budget_s": self.ga_time_budget_s}
+        if self.allocation_engine == EXACT:
+            stated |= {name: getattr(self, name) for name in ("allocation_engine", "proof_evaluations", "proof_effort")}
+        return stated

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.allocation.point import Evaluation
+from tilewright.allocation.proof import Proof
 from tilewright.allocation.space import AllocationSpace, Genome
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.scheduling.assembly import SystemNames
@@ -81,8 +82,10 @@ class AllocationResult:
     infeasible: Mapping[Genome, str]
     """Evaluated allocations without a schedule, and why."""
     stopped_by: str
-    """`generations`, `everything` (the whole space was evaluated: nothing is better), `time_budget` or
-    `interrupted`."""
+    """`generations`, `everything` (the whole space was evaluated: nothing is better), `proven`, `effort` (nothing is
+    proven within it), `time_budget` or `interrupted`."""
+    proof: Proof | None = None
+    """What the exact search proves of the chosen allocation."""
 
     @property
     def allocation(self) -> Integers:
@@ -130,6 +133,7 @@ def summary(result: AllocationResult) -> dict[str, Any]:
         "infeasible_reasons": [{"reason": reason, "count": count} for reason, count in reasons[:REASONS_SHOWN]],
         "excluded_cores": [asdict(exclusion) for exclusion in result.space.exclusions],
         "stopped_by": result.stopped_by,
+        **({} if result.proof is None else {"proof": result.proof.stated()}),
     }
 
 

@@ -130,7 +130,7 @@ def search_allocation(
     """
     options = options or AllocationOptions()
     with Evaluator(space, judge, options.thread_count, options.ga_time_budget_s, clock) as evaluator:
-        search = _Search(space, options, evaluator, progress)
+        search = GeneticSearch(space, options, evaluator, progress)
         try:
             search.run()
         except KeyboardInterrupt:
@@ -138,16 +138,17 @@ def search_allocation(
         if not evaluator.points:
             if evaluator.stopped_by == INTERRUPTED:
                 raise KeyboardInterrupt
-            raise MappingError(_nothing_found(evaluator))
+            raise MappingError(nothing_found(evaluator))
         return search.result()
 
 
-def _nothing_found(evaluator: Evaluator) -> str:
+def nothing_found(evaluator: Evaluator) -> str:
+    """Why no allocation has a schedule."""
     reasons = list(dict.fromkeys(evaluator.infeasible.values()))[:3]
     return f"none of {evaluator.count} evaluated allocations has a schedule: {'; '.join(reasons)}"
 
 
-class _Search:
+class GeneticSearch:
     """The state of one search."""
 
     def __init__(

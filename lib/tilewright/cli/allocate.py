@@ -1,4 +1,4 @@
-"""`tilewright allocate`: which core runs what, found by a genetic algorithm."""
+"""`tilewright allocate`: which core runs what, found by a genetic algorithm or proven to be the best."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -210,6 +210,8 @@ def _show(
         f" ({search['evaluations']:,} of {int(search['allocations']):.4g} allocations"
         f" evaluated, stopped by {search['stopped_by']}, {len(document['front'])} on the Pareto front)"
     )
+    if "proof" in search:
+        click.echo(_proof_text(search["proof"]))
     if search["infeasible"]:
         click.echo(f"{search['infeasible']:,} without a schedule: {search['infeasible_reasons'][0]['reason']}")
     for row in document["single_core"]:
@@ -222,3 +224,10 @@ def _show(
         for row in document["allocation"]:
             only = "  (only choice)" if row["is_only_choice"] else ""
             click.echo(f"{row['name']} [{row['group']}]: core {row['core']} {row['core_name']}{only}")
+
+
+def _proof_text(proof: dict[str, Any]) -> str:
+    """What is proven, on one line."""
+    if proof["is_proven"]:
+        return f"proven to be the best of all allocations: {proof['rule']}"
+    return f"not proven to be the best: no allocation is more than {proof['gap']:.1%} better"

@@ -71,7 +71,7 @@ def attack(seed: int, evaluations: int = 60, mutations: int = 1) -> Tally:
     draw, aim, tally = random.Random(-seed - 1), target(seed), Tally()
     tally.counts["trials"] += 1
     chosen = _climb(draw, aim, evaluations, tally, f"seed {seed}")
-    for step in range(mutations if chosen is not None else 0):
+    for step in range(mutations if chosen is not None and draw.random() < 0.5 else 0):
         assert chosen is not None
         try:
             problem = mutated(draw, aim.problem)

@@ -123,22 +123,34 @@ def _best_rate(
     problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, source: int, target: int, operand: int
 ) -> float:
     """Bits per cycle of a piece from a CN of one class to one of another; infinite if it need not move."""
-    memory, streams = problem.system.core_memory, problem.costs.stream_bits > 0
-    best = 0.0
+    rows, best = (int(classes.row[source]), int(classes.row[target])), 0.0
     for producer in np.flatnonzero(classes.allowed[source]).tolist():
-        out = bool(streams[classes.row[source], producer, 0])
         for consumer in np.flatnonzero(classes.allowed[target]).tolist():
-            off_chip_only = bool(streams[classes.row[target], consumer, operand])
-            home, wanted = int(memory[producer, 0]), int(memory[consumer, operand])
-            if (out and off_chip_only) or (not out and not off_chip_only and home == wanted):
-                return math.inf
-            if off_chip_only:
-                best = max(best, limits.write_rate[producer])
-            elif wanted >= 0 and out:
-                best = max(best, limits.fetch_rate[wanted])
-            elif wanted >= 0:
-                best = max(best, limits.direct_rate[producer, wanted], limits.detour_rate(producer, wanted))
+            best = max(best, pair_rate(problem, limits, rows, (producer, consumer), operand))
+            if math.isinf(best):
+                return best
     return best if best > 0 else math.inf
+
+
+def pair_rate(
+    problem: SchedulingProblem, limits: SystemLimits, rows: tuple[int, int], cores: tuple[int, int], operand: int
+) -> float:
+    """Bits per cycle of a piece from a CN to one that reads it by an operand, of rows of the cost table, on two cores;
+    infinite if it need not move, 0 where there is no way."""
+    memory, streams = problem.system.core_memory, problem.costs.stream_bits > 0
+    producer, consumer = cores
+    out = bool(streams[rows[0], producer, 0])
+    off_chip_only = bool(streams[rows[1], consumer, operand])
+    home, wanted = int(memory[producer, 0]), int(memory[consumer, operand])
+    if (out and off_chip_only) or (not out and not off_chip_only and home == wanted):
+        return math.inf
+    if off_chip_only:
+        return float(limits.write_rate[producer])
+    if wanted < 0:
+        return 0.0
+    if out:
+        return float(limits.fetch_rate[wanted])
+    return max(float(limits.direct_rate[producer, wanted]), limits.detour_rate(producer, wanted))
 
 
 _MOST_TRIED, _LEAST_TRIED = 16, 2

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.allocation.evaluate import EVERYTHING, INTERRUPTED, Evaluator, allocation_progress
-from tilewright.allocation.options import AllocationOptions, AllocationParameters
+from tilewright.allocation.options import EXACT, AllocationOptions, AllocationParameters
 from tilewright.allocation.point import Evaluation, choose, pareto_front
 from tilewright.allocation.result import AllocationResult
 from tilewright.allocation.search import schedule_judge
@@ -15,7 +15,7 @@ from tilewright.allocation.space import Genome
 from tilewright.artifacts.files import make_folder
 from tilewright.errors import InputError, MappingError
 from tilewright.objectives import Goal
-from tilewright.scheduling.options import ScheduleSettings
+from tilewright.scheduling.options import CAUSAL, ScheduleSettings
 from tilewright.stages.base import Control, Rest, Stage
 from tilewright.stages.multi import run as multi_run
 from tilewright.stages.multi.items import CostedCnProblem
@@ -103,7 +103,8 @@ def _checked(choices: tuple[tuple[int, ...], ...], genome: Any) -> Genome:
 class InterCoreMapping(AllocationParameters, CoreAllocation):
     """Searches which core runs which part of each layer by a genetic algorithm, and schedules the best allocation.
 
-    Where there are few allocations, all of them are tried. docs/allocation.md and docs/scheduling.md have the rules.
+    Where there are few allocations, all of them are tried. With `allocation_engine: exact` the search goes on until the
+    best is proven to be the best. docs/allocation.md and docs/scheduling.md have the rules.
 
     Example: {set: InterCoreMapping, parameters: {nb_ga_individuals: 32, operands_to_prefetch: [W]}}
     """
@@ -115,6 +116,8 @@ class InterCoreMapping(AllocationParameters, CoreAllocation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.allocation_engine == EXACT and self.schedule_model != CAUSAL:
+            raise InputError([multi_run.engine_problem(self.schedule_model)])
         # Of this stage, not of its class: it writes where it is asked to.
         object.__setattr__(self, "exports", self.plot_hof)
 

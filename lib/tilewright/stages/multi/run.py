@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tilewright.allocation.options import AllocationOptions
+from tilewright.allocation.options import EXACT, GENETIC, AllocationOptions
 from tilewright.allocation.requests import fixed_entries, layer_requests
 from tilewright.allocation.result import AllocationResult, SearchProgress, SingleCore, allowed_cores, layer_cores
 from tilewright.allocation.search import schedule_judge, search_allocation
@@ -61,9 +61,26 @@ def allocate(
     options: AllocationOptions | None = None,
     progress: Callable[[SearchProgress], None] | None = None,
 ) -> AllocationResult:
-    """The best allocation that a search finds. Raises MappingError where none has a schedule."""
-    judge = schedule_judge(problem.assembled.problem, problem.options)
-    return search_allocation(problem.space, judge, options, progress)
+    """The best allocation that a search finds, by the engine that the options name.
+
+    Raises MappingError where none has a schedule, InputError where the schedules are of a model for which nothing is
+    proven and the engine is `exact`.
+    """
+    scheduling = problem.assembled.problem
+    judge = schedule_judge(scheduling, problem.options)
+    if options is None or options.allocation_engine == GENETIC:
+        return search_allocation(problem.space, judge, options, progress)
+    from tilewright.allocation.exact.search import search_exactly  # its solver takes half a second to import
+
+    if problem.bounds is None:
+        raise InputError([engine_problem(problem.settings.schedule_model)])
+    return search_exactly(scheduling, problem.space, judge, problem.bounds, options, progress)
+
+
+def engine_problem(schedule_model: str) -> Problem:
+    """That the exact engine proves nothing of a model of schedules."""
+    message = f"proves nothing of schedules of the model {schedule_model}"
+    return Problem(message, path="allocation_engine", value=EXACT, allowed=f"{GENETIC}, or schedule_model: {CAUSAL}")
 
 
 def single_cores(problem: MultiCoreProblem) -> tuple[SingleCore, ...]:

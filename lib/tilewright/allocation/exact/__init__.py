@@ -1,0 +1,2 @@
+"""The exact search over allocations: a relaxation of every schedule, solved as a constraint program, says which
+allocations could be better than the best one known; those are scheduled (docs/allocation.md has the proofs)."""

@@ -1,0 +1,200 @@
+"""The exact search over allocations: what the relaxation does not exclude is scheduled, until nothing is left.
+
+Logic-based Benders decomposition (J. N. Hooker, G. Ottosson, "Logic-based Benders decomposition", Mathematical
+Programming 96, 2003): the program proposes an allocation that could be better than the best one known, the scheduler
+says what it and those that differ from it in the least important parts cost, and all of them are excluded.
+"""
+
+import itertools
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cached_property
+
+from tilewright.allocation.evaluate import EVERYTHING, INTERRUPTED, TIME_BUDGET, Evaluator, Judge
+from tilewright.allocation.exact.model import FOUND, NOTHING, TOLERANCE, UNDECIDED, Answer, Program, Stop, wanted
+from tilewright.allocation.exact.relaxation import Relaxation, relaxation_of
+from tilewright.allocation.options import AllocationOptions
+from tilewright.allocation.point import Evaluation, choose
+from tilewright.allocation.proof import BOUND, EFFORT, EXCLUSIONS, EXHAUSTION, RELAXATION, Proof
+from tilewright.allocation.result import AllocationResult
+from tilewright.allocation.search import GeneticSearch, Progress, nothing_found
+from tilewright.allocation.space import AllocationSpace, Genome
+from tilewright.errors import MappingError
+from tilewright.objectives import OBJECTIVES
+from tilewright.scheduling.bounds.lower_bounds import LowerBounds
+from tilewright.scheduling.problem import SchedulingProblem
+
+PROVEN = "proven"
+"""Why a search ended: nothing that was left out can be better."""
+BLOCK = 256
+"""Most allocations that are scheduled and excluded together."""
+
+
+def search_exactly(
+    problem: SchedulingProblem,
+    space: AllocationSpace,
+    judge: Judge,
+    bounds: LowerBounds,
+    options: AllocationOptions | None = None,
+    progress: Progress | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    block: int = BLOCK,
+) -> AllocationResult:
+    """The best allocation by `judge`, with what is proven of it.
+
+    `bounds` are those of the problem over the space; at most `block` allocations are excluded together. The same
+    arguments give the same result, whatever the number of threads, unless time budget or Ctrl-C end the search early.
+    Raises MappingError where no evaluated allocation has a schedule, and lets Ctrl-C through before one has.
+    """
+    options = options or AllocationOptions()
+    with Evaluator(space, judge, options.thread_count, options.ga_time_budget_s, clock) as evaluator:
+        first = GeneticSearch(space, options, evaluator, progress)
+        exact = _ExactSearch(problem, space, bounds, options, evaluator, block)
+        try:
+            first.run()
+            if evaluator.points and not evaluator.stopped_by:
+                first.planned = evaluator.count + options.proof_evaluations
+                exact.run()
+        except KeyboardInterrupt:
+            evaluator.stopped_by = INTERRUPTED
+        if not evaluator.points:
+            if evaluator.stopped_by == INTERRUPTED:
+                raise KeyboardInterrupt
+            raise MappingError(nothing_found(evaluator))
+        found = first.result()
+        proof = exact.proof()
+        ended = evaluator.stopped_by or (found.stopped_by if found.stopped_by == EVERYTHING else "")
+        return replace(found, proof=proof, stopped_by=ended or (PROVEN if proof.is_proven else EFFORT))
+
+
+class _ExactSearch:
+    """What was excluded so far."""
+
+    def __init__(
+        self,
+        problem: SchedulingProblem,
+        space: AllocationSpace,
+        bounds: LowerBounds,
+        options: AllocationOptions,
+        evaluator: Evaluator,
+        block: int,
+    ) -> None:
+        self.problem = problem
+        self.block = block
+        self.space = space
+        self.bounds = bounds
+        self.options = options
+        self.evaluator = evaluator
+        self.powers = OBJECTIVES[options.objective]
+        self.excluded: list[dict[int, int]] = []
+        self.rule = ""
+        self.effort = 0.0
+        """Deterministic time of the solver; its last digit differs from run to run, so it decides only when to end."""
+
+    def run(self) -> None:
+        """Exclude until nothing is left, or an end is set."""
+        evaluator = self.evaluator
+        if evaluator.count == self.space.size:
+            self.rule = EXHAUSTION
+            return
+        most = evaluator.count + self.options.proof_evaluations
+        best: Evaluation | None = None
+        program: Program | None = None
+        relaxation: Relaxation | None = None
+        newest: Iterable[Genome] = evaluator.points
+        with ThreadPoolExecutor(1) as thread:
+            while not evaluator.stopped_by:
+                points = [evaluator.points[genome] for genome in newest if genome in evaluator.points]
+                found = choose([*points, *([] if best is None else [best])], self.options.objective)
+                if best is None or program is None or self._value(found) < self._value(best):
+                    best = found
+                    if self._bound() >= self._value(best) * (1 - self._tolerance()):
+                        self.rule = BOUND
+                        return
+                    relaxation = relaxation or relaxation_of(self.problem, self.space)
+                    program = self._program(relaxation, best)
+                answer = self._solved(thread, program)
+                self.effort += answer.effort
+                if answer.status == NOTHING:
+                    self.rule = EXCLUSIONS if self.excluded else RELAXATION
+                if answer.status != FOUND or evaluator.count >= most or self.effort >= self.options.proof_effort:
+                    return
+                newest = self._exclude(program, self.space.genome(answer.part_cores))
+
+    def proof(self) -> Proof:
+        """What is proven."""
+        best = choose(self.evaluator.points.values(), self.options.objective)
+        if self.evaluator.count == self.space.size:
+            self.rule = EXHAUSTION
+        value = self._value(best)
+        return Proof(
+            is_proven=bool(self.rule),
+            rule=self.rule,
+            value=value,
+            lower_bound=value if self.rule else min(self._bound(), value),
+            of_any_schedule=min(self._bound(), value) if self.rule != RELAXATION else value,
+            excluded=len(self.excluded),
+            blocks=tuple(tuple(sorted(block.items())) for block in self.excluded),
+        )
+
+    def _value(self, point: Evaluation) -> float:
+        return float(self.powers.value(point.energy_pj, point.latency_cycles))
+
+    def _bound(self) -> float:
+        return float(self.powers.value(self.bounds.energy_pj, self.bounds.latency_cycles))
+
+    def _tolerance(self) -> float:
+        return TOLERANCE if self.powers.energy else 0.0
+
+    def _program(self, relaxation: Relaxation, best: Evaluation) -> Program:
+        aim = wanted(self.powers, self._value(best), self.bounds.latency_cycles, self.bounds.energy_pj)
+        program = Program(relaxation, aim)
+        for block in self.excluded:
+            program.exclude(block)
+        return program
+
+    def _solved(self, thread: ThreadPoolExecutor, program: Program) -> Answer:
+        """What the solver says, in another thread, so that Ctrl-C is heard."""
+        budget, stop = self.options.ga_time_budget_s, Stop()
+        seconds = None if budget is None else max(budget - self.evaluator.elapsed_s, 0.01)
+        left = self.options.proof_effort - self.effort
+        running = thread.submit(program.solve, left, self.options.seed, seconds, stop)
+        try:
+            answer = running.result()
+        except KeyboardInterrupt:
+            stop.ask()
+            running.result()
+            raise
+        if budget is not None and answer.status == UNDECIDED and answer.effort < left:
+            self.evaluator.stopped_by = TIME_BUDGET
+        return answer
+
+    def _exclude(self, program: Program, genome: Genome) -> list[Genome]:
+        """Schedule and exclude an allocation, with all that differ from it in genes of little weight."""
+        free = self._light_genes
+        choices = self.space.gene_choices
+        options = [choices[gene] if gene in free else (core,) for gene, core in enumerate(genome)]
+        genomes = list(itertools.product(*options))
+        self.evaluator.evaluate(genomes)
+        if self.evaluator.stopped_by:
+            return genomes
+        block = {self.space.flexible[gene]: core for gene, core in enumerate(genome) if gene not in free}
+        self.excluded.append(block)
+        program.exclude(block)
+        return genomes
+
+    @cached_property
+    def _light_genes(self) -> frozenset[int]:
+        """Genes that are free in a block: those whose runtimes on their cores differ least."""
+        runtime = self.space.runtime_cycles
+        spread = [max(runtime[part, core] for core in self.space.choices[part]) for part in self.space.flexible]
+        free: list[int] = []
+        size = 1
+        for gene in sorted(range(len(spread)), key=lambda gene: (spread[gene], gene)):
+            size *= len(self.space.gene_choices[gene])
+            if size > self.block:
+                break
+            free.append(gene)
+        return frozenset(free)

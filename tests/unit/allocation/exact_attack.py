@@ -1,0 +1,122 @@
+"""Attacks on the exact search over allocations: random networks on random systems, each searched through where there
+are few allocations, and allocations of known schedules that the relaxation must not exclude.
+"""
+
+import random
+
+from tilewright.allocation.exact.model import NOTHING, Program, wanted
+from tilewright.allocation.exact.relaxation import Relaxation, relaxation_of, simple_bounds
+from tilewright.allocation.exact.search import search_exactly
+from tilewright.allocation.exact.sums import OnCore
+from tilewright.allocation.options import AllocationOptions
+from tilewright.allocation.result import AllocationResult, allowed_cores
+from tilewright.allocation.search import schedule_judge, search_allocation
+from tilewright.allocation.space import AllocationSpace, Genome
+from tilewright.errors import MappingError
+from tilewright.objectives import OBJECTIVES
+from tilewright.scheduling.bounds.lower_bounds import LowerBounds, lower_bounds
+from tilewright.scheduling.options import ScheduleOptions
+from tilewright.scheduling.problem import SchedulingProblem
+
+from tests.plain.tally import Tally
+from tests.unit.scheduling.random_networks import random_network
+
+ROUNDING = 1e-9
+"""Part by which energies may be off."""
+
+
+def options_of(seed: int, **more: object) -> tuple[ScheduleOptions, AllocationOptions]:
+    """Random settings of schedules and an objective, with a short genetic search."""
+    draw = random.Random(seed)
+    schedules = ScheduleOptions(
+        scheduler_candidate_selection=draw.choice(("latency", "memory")),
+        operands_to_prefetch=draw.choice(((), (1,), (1, 2))),
+        share_divisor=draw.choice((1, 4, 100)),
+    )
+    few = {"objective": draw.choice(tuple(OBJECTIVES)), "nb_ga_individuals": 8, "nb_ga_generations": 6, "threads": 1}
+    return schedules, AllocationOptions(exhaustive_nodes=0, **{**few, **more})  # type: ignore[arg-type]
+
+
+def bounds_of(problem: SchedulingProblem, space: AllocationSpace) -> LowerBounds:
+    """Those over all allocations."""
+    return lower_bounds(problem, allowed_cores(space, problem.system.core_count))
+
+
+def value_of(result: AllocationResult) -> float:
+    """The objective of the chosen allocation."""
+    return OBJECTIVES[result.objective].value(result.chosen.energy_pj, float(result.chosen.latency_cycles))
+
+
+def attack(seed: int, nodes: int = 60, enumerated: int = 30_000, seconds: float = 60.0, checked: int = 2) -> Tally:
+    """One problem: counts, and what is wrong."""
+    tally, name = Tally(), f"seed {seed}"
+    problem, space = random_network(seed, nodes)
+    schedules, options = options_of(seed, ga_time_budget_s=seconds)
+    judge, bounds = schedule_judge(problem, schedules), bounds_of(problem, space)
+    tally.wrong += [f"{name}: {text}" for text in wrong_exclusions(problem, space, seed, schedules, bounds, checked)]
+    try:
+        block = random.Random(seed).choice((1, 8, 64, 256))
+        found = search_exactly(problem, space, judge, bounds, options, block=block)
+    except MappingError:
+        tally.counts["problems without a schedule"] += 1
+        return tally
+    assert found.proof is not None
+    known = "one" if not space.flexible else "few" if space.size <= enumerated else "many"
+    tally.counts[f"problems with {known} allocations"] += 1
+    tally.counts[f"{known}: {'proven, ' + found.proof.rule if found.proof.is_proven else 'not proven'}"] += 1
+    tally.counts["evaluations"] += found.evaluations
+    tally.counts["proven with more than 40 computation nodes"] += (
+        found.proof.is_proven and problem.graph.node_count > 40
+    )
+    if known != "few":
+        return tally
+    every = AllocationOptions(exhaustive_nodes=10**9, objective=options.objective, threads=1)
+    best = value_of(search_allocation(space, judge, every))
+    if found.proof.is_proven and value_of(found) > best * (1 + ROUNDING):
+        tally.wrong.append(f"{name}: {value_of(found)} is called the best, but {best} is less")
+    if found.proof.lower_bound > best * (1 + ROUNDING):
+        tally.wrong.append(f"{name}: the lower bound is {found.proof.lower_bound}, but {best} is less")
+    tally.counts["equal to enumeration"] += found.proof.is_proven
+    return tally
+
+
+def wrong_exclusions(
+    problem: SchedulingProblem,
+    space: AllocationSpace,
+    seed: int,
+    schedules: ScheduleOptions,
+    bounds: LowerBounds,
+    checked: int,
+) -> list[str]:
+    """What the relaxation excludes of allocations whose schedules are known to be better than what is to be beaten."""
+    draw, judge, wrong = random.Random(seed), schedule_judge(problem, schedules), []
+    relaxation = relaxation_of(problem, space)
+    for number in range(10 * checked):
+        genome = tuple(draw.choice(cores) for cores in space.gene_choices)
+        try:
+            latency, energy = judge(space.allocation(genome))
+        except MappingError:
+            continue
+        least_latency, least_energy = simple_bounds(relaxation, space.part_cores(genome))
+        if least_latency > latency or least_energy > energy * (1 + ROUNDING):
+            wrong.append(f"{genome} costs {latency}, {energy}, but the relaxation {least_latency}, {least_energy}")
+        if number < checked:
+            wrong += _excluded(relaxation, genome, latency, energy, bounds)
+    return wrong
+
+
+def _excluded(relaxation: Relaxation, genome: Genome, latency: int, energy: float, bounds: LowerBounds) -> list[str]:
+    """The objectives by which a program excludes an allocation that is a little better than what is wanted."""
+    wrong = []
+    for objective, powers in OBJECTIVES.items():
+        value = powers.value(energy * (1 + 3e-9), float(latency + (powers.energy == 0)))
+        if value <= 0:
+            continue
+        aim = wanted(powers, value, bounds.latency_cycles, bounds.energy_pj)
+        program = Program(relaxation, aim)
+        for part, core in enumerate(relaxation.space.part_cores(genome)):
+            if len(relaxation.space.choices[part]) > 1:
+                program.model.add(program.literals.of_core[OnCore(part, core)] == 1)
+        if program.solve(10.0, 0).status == NOTHING:
+            wrong.append(f"{genome} costs {latency}, {energy}, but {objective} {value} excludes it")
+    return wrong
