@@ -162,6 +162,7 @@ DISPATCH = (
 """Modules that name others and say what can be asked for; they decide no result of any step."""
 _PRINTED = ("tilewright.report.*", "tilewright.peers.zigzag.exports.*")
 _OWN_PIPELINE = "tilewright.stages.multi.pipeline"
+_DEPTH_FIRST_CHECK = "tilewright.cli.check_depth_first"
 _MULTI_REPORT = "tilewright.cli.report_multi"
 
 _RECORDS = "tilewright.cost*"
@@ -184,7 +185,8 @@ CODE_OF: dict[str, StepCode] = {
     ),
     "fuse": StepCode(("tilewright.cli.fuse",), without=(*_PRINTED, _OWN_PIPELINE)),
     "report": StepCode(("tilewright.cli.report",), without=(_MULTI_REPORT,)),
-    "check": StepCode(("tilewright.cli.check",), without=("tilewright.cli.check_multi",)),
+    "check": StepCode(("tilewright.cli.check",), without=("tilewright.cli.check_multi", _DEPTH_FIRST_CHECK)),
+    "check_multi": StepCode(("tilewright.cli.check",), without=(_DEPTH_FIRST_CHECK,)),
     "explore": StepCode(
         ("tilewright.exploration.shard", *modules_of(SINGLE)),
         without=(*_PRINTED, "tilewright.exploration.evaluate_system"),

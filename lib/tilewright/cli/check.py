@@ -14,6 +14,9 @@ from tilewright.hardware.core import Accelerator, Core
 from tilewright.steps import LAYERS, SUMMARY
 from tilewright.workload.network_options import NetworkOptions
 
+DEPTH_FIRST = "depth_first.json"
+"""What `depth-first` writes."""
+
 if TYPE_CHECKING:
     from tilewright.report.checks import Check
 
@@ -36,8 +39,8 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Verify physical invariants on the folder RUN that `map` or `schedule` wrote. A failed check is our bug: exit
-    code 1.
+    """Verify physical invariants on the folder RUN that `map` or `schedule` wrote, or with hardware, workload and
+    mapping the certificate of `depth-first --optimum`. A failed check is our bug: exit code 1.
 
     Example: tilewright check results/single/resnet18-tpu_like --hardware config/hardware/tpu_like.yaml
     """
@@ -76,6 +79,11 @@ def check(
 
         step, described = "check_multi", (hardware, workload, mapping)
         checks, digests = check_folder(run, described, network_options or NetworkOptions())
+    elif (run / DEPTH_FIRST).is_file():
+        from tilewright.cli.check_depth_first import check_file
+
+        step, described = "check", (hardware, workload, mapping)
+        checks, digests = check_file(run / DEPTH_FIRST, described, network_options or NetworkOptions())
     else:
         step = "check"
         checks, digests = _check_single(run, hardware, {"workload": workload, "mapping": mapping})

@@ -226,6 +226,15 @@ def _costed(
     return _Found((found.schedule,), found)
 
 
+def described_problem(
+    given: tuple[Any, Any, Any], options: TileOptions, network: NetworkOptions
+) -> tuple[Any, Any, Any]:
+    """Workload, core and mapping of hardware, workload and mapping files."""
+    hardware, workload, mapping = given
+    problem = _problem((hardware, workload, mapping), options, network)
+    return problem.workload, problem.core, problem.mapping
+
+
 def _problem(given: tuple[Any, Any, Any], options: TileOptions, network: NetworkOptions) -> "NetworkProblem":
     from tilewright.search.options import SearchOptions
     from tilewright.stages.descriptions import Descriptions

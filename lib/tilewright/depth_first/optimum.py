@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.artifacts.codec import encode
 from tilewright.depth_first.bounds import StackBounds, check_boundable, stack_bounds, stack_floor
 from tilewright.depth_first.options import TileOptions
 from tilewright.depth_first.quick_bounds import quick_bounds
@@ -72,6 +73,7 @@ class Optimum:
     """The best schedule, and how that is known."""
 
     schedule: DepthFirstSchedule
+    space: Space
     objective: str
     value: float
     """Of the objective."""
@@ -107,6 +109,7 @@ class Optimum:
             "gap": self.gap,
             "proven": self.is_proven,
             "schedules_in_space": self.schedules_in_space,
+            "space": encode(self.space),
             "stacks_bounded": [[names[first], names[last]] for first, last in self.stacks_bounded],
             "stacks_costed": [
                 [names[one.layers[0]], names[one.layers[1]], one.mode, *one.tile, one.energy_pj, one.latency_cycles]
@@ -374,6 +377,7 @@ def find_optimum(
     schedule = DepthFirstSchedule(model.chain, model.reading, tuple(stacks))
     return Optimum(
         schedule,
+        space,
         options.objective,
         search.value,
         min(bound, search.value),

@@ -1,0 +1,31 @@
+"""`tilewright check` for the certificate of a depth-first optimum."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilewright.artifacts.digests import bytes_digest
+from tilewright.errors import InputError, Problem
+from tilewright.workload.network_options import NetworkOptions
+
+if TYPE_CHECKING:
+    from tilewright.report.checks import Check
+
+
+def check_file(
+    file: Path, described: tuple[Path | None, Path | None, Path | None], network_options: NetworkOptions
+) -> "tuple[list[Check], dict[str, str]]":
+    """The checks of a certificate in a file for hardware, workload and mapping, and its digest.
+
+    Raises InputError where one of them is missing, or the file is no certificate.
+    """
+    from tilewright.cli.depth_first import described_problem
+    from tilewright.depth_first.certificate_check import check_certificate, read_certified
+
+    missing = [name for name, path in zip(("hardware", "workload", "mapping"), described, strict=True) if path is None]
+    if missing:
+        raise InputError(
+            [Problem("is needed: a certificate is checked against all three", path=name) for name in missing]
+        )
+    told = read_certified(file)
+    problem = described_problem(described, told.options, network_options)
+    return check_certificate(told, problem), {"certificate": bytes_digest(file)}
