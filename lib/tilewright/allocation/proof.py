@@ -1,5 +1,6 @@
 """What is proven of the best allocation that a search found."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +27,8 @@ class Proof:
     """No schedule is below this, whatever its settings."""
     excluded: int
     """Blocks of allocations that were scheduled and excluded."""
-    blocks: tuple[tuple[tuple[int, int], ...], ...] = ()
-    """(part, core) of the parts that all allocations of a block have in common; the other parts are on any cores"""
+    certificate: Mapping[str, Any]
+    """What another program can check of it: docs/allocation.md"""
 
     @property
     def gap(self) -> float:
@@ -35,6 +36,6 @@ class Proof:
         return max(0.0, 1.0 - self.lower_bound / self.value) if self.value else 0.0
 
     def stated(self) -> dict[str, Any]:
-        """As plain data, without the blocks."""
+        """As plain data, without the certificate."""
         names = ("is_proven", "rule", "value", "lower_bound", "of_any_schedule", "excluded")
         return {name: getattr(self, name) for name in names} | {"gap": self.gap}

@@ -203,6 +203,7 @@ def allocation_document(
             }
             for single in single_cores
         ],
+        **({} if result.proof is None else {"certificate": dict(result.proof.certificate)}),
     }
 
 

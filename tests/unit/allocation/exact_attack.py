@@ -2,8 +2,11 @@
 are few allocations, and allocations of known schedules that the relaxation must not exclude.
 """
 
+import itertools
 import random
 
+import numpy as np
+from tilewright.allocation.evaluate import Judge
 from tilewright.allocation.exact.model import NOTHING, Program, wanted
 from tilewright.allocation.exact.relaxation import Relaxation, relaxation_of, simple_bounds
 from tilewright.allocation.exact.search import search_exactly
@@ -14,7 +17,9 @@ from tilewright.allocation.search import schedule_judge, search_allocation
 from tilewright.allocation.space import AllocationSpace, Genome
 from tilewright.errors import MappingError
 from tilewright.objectives import OBJECTIVES
+from tilewright.scheduling.bounds.certificate import bound_certificate
 from tilewright.scheduling.bounds.lower_bounds import LowerBounds, lower_bounds
+from tilewright.scheduling.check.bound_certificate import certificate_faults
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import SchedulingProblem
 
@@ -53,6 +58,9 @@ def attack(seed: int, nodes: int = 60, enumerated: int = 30_000, seconds: float 
     problem, space = random_network(seed, nodes)
     schedules, options = options_of(seed, ga_time_budget_s=seconds)
     judge, bounds = schedule_judge(problem, schedules), bounds_of(problem, space)
+    allowed = allowed_cores(space, problem.system.core_count)
+    weights = bound_certificate(problem, allowed, bounds)
+    tally.wrong += [f"{name}: {text}" for text in certificate_faults(problem, allowed, weights)]
     tally.wrong += [f"{name}: {text}" for text in wrong_exclusions(problem, space, seed, schedules, bounds, checked)]
     try:
         block = random.Random(seed).choice((1, 8, 64, 256))
@@ -77,7 +85,28 @@ def attack(seed: int, nodes: int = 60, enumerated: int = 30_000, seconds: float 
     if found.proof.lower_bound > best * (1 + ROUNDING):
         tally.wrong.append(f"{name}: the lower bound is {found.proof.lower_bound}, but {best} is less")
     tally.counts["equal to enumeration"] += found.proof.is_proven
+    tally.wrong += [f"{name}: {text}" for text in wrong_blocks(space, judge, found)]
     return tally
+
+
+def wrong_blocks(space: AllocationSpace, judge: Judge, found: AllocationResult) -> list[str]:
+    """Blocks of a certificate whose best allocation, when all are scheduled again, is another one."""
+    assert found.proof is not None
+    powers, wrong = OBJECTIVES[found.objective], []
+    for block in found.proof.certificate["blocks"]:
+        values = []
+        options = [
+            [core] if core is not None else cores for core, cores in zip(block["cores"], space.choices, strict=True)
+        ]
+        for cores in itertools.product(*options):
+            try:
+                latency, energy = judge(np.array(cores)[space.part_of_cn])
+            except MappingError:
+                continue
+            values.append(float(powers.value(energy, latency)))
+        if min(values, default=None) != block["best"]:
+            wrong.append(f"block {block}: the best is {min(values, default=None)}")
+    return wrong
 
 
 def wrong_exclusions(

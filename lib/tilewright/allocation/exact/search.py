@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 from tilewright.allocation.evaluate import EVERYTHING, INTERRUPTED, TIME_BUDGET, Evaluator, Judge
 from tilewright.allocation.exact.model import FOUND, NOTHING, TOLERANCE, UNDECIDED, Answer, Program, Stop, wanted
@@ -18,11 +19,12 @@ from tilewright.allocation.exact.relaxation import Relaxation, relaxation_of
 from tilewright.allocation.options import AllocationOptions
 from tilewright.allocation.point import Evaluation, choose
 from tilewright.allocation.proof import BOUND, EFFORT, EXCLUSIONS, EXHAUSTION, RELAXATION, Proof
-from tilewright.allocation.result import AllocationResult
+from tilewright.allocation.result import AllocationResult, allowed_cores
 from tilewright.allocation.search import GeneticSearch, Progress, nothing_found
 from tilewright.allocation.space import AllocationSpace, Genome
 from tilewright.errors import MappingError
 from tilewright.objectives import OBJECTIVES
+from tilewright.scheduling.bounds.certificate import bound_certificate
 from tilewright.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.scheduling.problem import SchedulingProblem
 
@@ -88,7 +90,8 @@ class _ExactSearch:
         self.options = options
         self.evaluator = evaluator
         self.powers = OBJECTIVES[options.objective]
-        self.excluded: list[dict[int, int]] = []
+        self.excluded: list[tuple[dict[int, int], float | None]] = []
+        """Part -> core of what the allocations of a block have in common, and their best value; None without any"""
         self.rule = ""
         self.effort = 0.0
         """Deterministic time of the solver; its last digit differs from run to run, so it decides only when to end."""
@@ -129,6 +132,7 @@ class _ExactSearch:
         if self.evaluator.count == self.space.size:
             self.rule = EXHAUSTION
         value = self._value(best)
+        allowed = allowed_cores(self.space, self.problem.system.core_count)
         return Proof(
             is_proven=bool(self.rule),
             rule=self.rule,
@@ -136,8 +140,15 @@ class _ExactSearch:
             lower_bound=value if self.rule else min(self._bound(), value),
             of_any_schedule=min(self._bound(), value) if self.rule != RELAXATION else value,
             excluded=len(self.excluded),
-            blocks=tuple(tuple(sorted(block.items())) for block in self.excluded),
+            certificate={
+                "cores": [list(cores) for cores in self.space.choices],
+                "bounds": bound_certificate(self.problem, allowed, self.bounds),
+                "blocks": [self._stated(block, least) for block, least in self.excluded],
+            },
         )
+
+    def _stated(self, block: dict[int, int], least: float | None) -> dict[str, Any]:
+        return {"cores": [block.get(part) for part in range(len(self.space.parts))], "best": least}
 
     def _value(self, point: Evaluation) -> float:
         return float(self.powers.value(point.energy_pj, point.latency_cycles))
@@ -151,7 +162,7 @@ class _ExactSearch:
     def _program(self, relaxation: Relaxation, best: Evaluation) -> Program:
         aim = wanted(self.powers, self._value(best), self.bounds.latency_cycles, self.bounds.energy_pj)
         program = Program(relaxation, aim)
-        for block in self.excluded:
+        for block, _ in self.excluded:
             program.exclude(block)
         return program
 
@@ -181,7 +192,8 @@ class _ExactSearch:
         if self.evaluator.stopped_by:
             return genomes
         block = {self.space.flexible[gene]: core for gene, core in enumerate(genome) if gene not in free}
-        self.excluded.append(block)
+        values = [self._value(self.evaluator.points[one]) for one in genomes if one in self.evaluator.points]
+        self.excluded.append((block, min(values, default=None)))
         program.exclude(block)
         return genomes
 

@@ -10,6 +10,7 @@ import numpy as np
 from tilewright.cost.ledger import ROUNDING, agree, on_core_terms
 from tilewright.fusion.graph import ORDERING, CnGraph
 from tilewright.report.checks import Check, result
+from tilewright.report.multi.proof_checks import proof_faults
 from tilewright.report.multi.summary import THIS_RUN, core_rows, link_rows, memory_rows
 from tilewright.scheduling.assembly import ACTIVATION, AssembledProblem
 from tilewright.scheduling.bounds.lower_bounds import lower_bounds
@@ -58,6 +59,9 @@ def check_multi_run(
         checks.append(result("graph", f"the {nodes} and edges of the CN graph", list(_graph_faults(artifact, graph))))
     if allocation is not None:
         checks.append(result("allocation", f"{nodes} are on their cores", list(_place_faults(artifact, allocation))))
+    if allocation is not None and "certificate" in allocation:
+        proven = "the bounds of the proof follow from their weights, and no block has a better allocation"
+        checks.append(result("proof", proven, list(proof_faults(artifact, summary, allocation))))
     if assembled is not None:
         found = list(_problem_faults(artifact, assembled))
         checks.append(result("problem", "the problem is that of hardware, network and mapping", found))

@@ -7,7 +7,7 @@ CNs are alike that have the same row of the cost table and the same allowed core
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -198,27 +198,37 @@ def whole_cycles(values: Floats) -> Integers:
 Choice = TypeVar("Choice")
 
 
+class Weighted(NamedTuple):
+    """A bound that weights on resources give."""
+
+    cycles: int
+    weights: Floats
+    """[resource] they sum to 1"""
+
+
 def best_by_weights(
     resources: int,
     rounds: int,
     bound: Callable[[Floats], tuple[float, Choice]],
     load: Callable[[Choice], Floats],
-) -> int:
+) -> Weighted:
     """The largest bound in cycles by weights that sum to 1, rounded up.
 
     `bound` gives the bound by weights and what is cheapest with them, `load` the load of each resource by that. Any
     weights are right; these come from `rounds` steps towards what is loaded the most.
     """
     logarithm, average, best = np.zeros(resources), np.zeros(resources), 0.0
+    weights: Floats = np.full(resources, 1.0 / max(resources, 1))
     for step in range(1, rounds + 1):
         weight = np.exp(logarithm - logarithm.max())
         weight /= weight.sum()
         average += (weight - average) / step
         by_average, _ = bound(average / average.sum())
         by_weight, cheapest = bound(weight)
-        best = max(best, by_average, by_weight)
+        if max(by_average, by_weight) > best:
+            best, weights = max((by_average, average / average.sum()), (by_weight, weight), key=lambda found: found[0])
         loads = load(cheapest)
         if not loads.any():
             break
         logarithm += loads / loads.max() * (2.0 / math.sqrt(step))
-    return math.ceil(best * (1 - SLACK))
+    return Weighted(math.ceil(best * (1 - SLACK)), weights)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.scheduling.bounds.limits import SLACK, CnClasses, SystemLimits, best_by_weights
+from tilewright.scheduling.bounds.limits import SLACK, CnClasses, SystemLimits, Weighted, best_by_weights
 from tilewright.scheduling.problem import OUTPUT_OPERAND, Booleans, CoreSystem, Floats, Integers, SchedulingProblem
 
 ROUNDS = 400
@@ -19,13 +19,18 @@ TrafficLoad = tuple[Floats, float]
 
 
 def core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rounds: int = ROUNDS) -> int:
-    """The best bound by weights on cores and traffic.
+    """The best bound by weights on cores and traffic, as `weighted_core_work`."""
+    if not classes.count.any():
+        return math.ceil(max((cycles for _, cycles in traffic), default=0.0) * (1 - SLACK))
+    return weighted_core_work(classes, traffic, ends, rounds).cycles
+
+
+def weighted_core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rounds: int = ROUNDS) -> Weighted:
+    """The same with its weights: on cores that some CN is allowed, by number, then on traffic. There must be CNs.
 
     `ends` are cycles before the first CN and after the last one; `rounds` are those of the search for weights.
     """
     present = np.flatnonzero(classes.count)
-    if not len(present):
-        return math.ceil(max((cycles for _, cycles in traffic), default=0.0) * (1 - SLACK))
     used = np.flatnonzero(classes.allowed[present].any(axis=0))
     count, allowed = classes.count[present], classes.allowed[np.ix_(present, used)]
     runtime = np.where(allowed, classes.runtime[np.ix_(present, used)], 0.0)
@@ -111,8 +116,10 @@ class CompulsoryMoves:
 
     def latency_cycles(self, rounds: int = _ROUNDS) -> int:
         """The best bound by weights on links: no link carries more than its width."""
-        if not len(self.bits):
-            return 0
+        return self.weighted(rounds).cycles if len(self.bits) else 0
+
+    def weighted(self, rounds: int = _ROUNDS) -> Weighted:
+        """The same with its weights [link]; something must move."""
         move_of_way = np.repeat(np.arange(len(self.bits)), np.diff(self.start))
 
         def bound(weight: Floats) -> tuple[float, Integers]:
