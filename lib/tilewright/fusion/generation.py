@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tilewright.errors import InputError, Problem
+from tilewright.fusion.cut_memory import CutMemory, Needs
 from tilewright.fusion.flows import DataLink, Link, data_edges
 from tilewright.fusion.graph import ORDERING, CnGraph, CnLayer
 from tilewright.fusion.grid import Integers, LayerGrid
@@ -15,9 +16,7 @@ from tilewright.fusion.needs import (
     NetworkTensors,
     Producer,
     layer_cuts,
-    needs_of_layer,
     needs_of_outputs,
-    network_tensors,
     split_reductions,
     unknown_dependencies,
     whole_tensor,
@@ -47,18 +46,21 @@ class _Building:
         return self.network.workload.tensor_of[tensor].bits
 
 
-def build_cn_graph(workload: Workload, tiling: Tiling) -> CnGraph:
+def build_cn_graph(workload: Workload, tiling: Tiling, known: CutMemory | None = None) -> CnGraph:
     """The CN graph of a network that is read with its tensors (profile `corrected`).
+
+    What is `known` of other ways to cut the same network saves time.
 
     Raises InputError where the network has no tensors, where a layer is in no stack or in several, or where a
     reduction is split over cores.
     """
     nodes = [node for node in workload.nodes if node.layer is not None]
     _check(workload, nodes, tiling)
-    building = _start(workload, nodes, tiling)
+    known = known or CutMemory(workload)
+    building = _start(nodes, tiling, known)
     reads = ReadTable(workload, building.operands)
     for number, node in enumerate(nodes):
-        _connect(building, number, node, reads)
+        _connect(building, number, known.needs(node, building.cuts[number]), reads)
     shape, shapes = _shapes(building)
     group = _joined([cut.grid.groups for cut in building.cuts])
     first, second = _ordering_edges(building, group)
@@ -115,11 +117,10 @@ def _check(workload: Workload, nodes: list[WorkloadNode], tiling: Tiling) -> Non
         raise InputError(problems)
 
 
-def _start(workload: Workload, nodes: list[WorkloadNode], tiling: Tiling) -> _Building:
+def _start(nodes: list[WorkloadNode], tiling: Tiling, known: CutMemory) -> _Building:
     stack_of = {node_id: stack for stack, members in enumerate(tiling.stacks) for node_id in members}
-    network = network_tensors(workload)
     tilings = [tiling.of_node[node.node_id] for node in nodes]
-    cuts = layer_cuts(nodes, tilings, network)
+    cuts = layer_cuts(nodes, tilings, known.network, known.cuts)
     layers: list[CnLayer] = []
     operands: dict[str, None] = {}
     producers: dict[str, tuple[int, Producer]] = {}
@@ -140,13 +141,12 @@ def _start(workload: Workload, nodes: list[WorkloadNode], tiling: Tiling) -> _Bu
                 problems += split_reductions(node.name, index_map, producer)
     if problems:
         raise InputError(problems)
-    return _Building(network, tuple(layers), tuple(cuts), tuple(operands), producers)
+    return _Building(known.network, tuple(layers), tuple(cuts), tuple(operands), producers)
 
 
-def _connect(building: _Building, number: int, node: WorkloadNode, reads: ReadTable) -> None:
+def _connect(building: _Building, number: int, needs: Needs, reads: ReadTable) -> None:
     """Edges into the CNs of a layer, and what they read from outside."""
     layer, cut = building.layers[number], building.cuts[number]
-    needs = needs_of_layer(node, cut.demands, building.network)
     for (operand, tensor), demands in needs.items():
         made_by = building.producers.get(tensor)
         if made_by is None:

@@ -340,12 +340,19 @@ class LayerCut:
     """(index map, how the CNs make the tensor that it writes): the first map of each tensor that the layer makes."""
 
 
+KnownCuts = dict[Hashable, list[LayerCut]]
+"""Sizes of loops -> cuts of layers that have them."""
+
+
 def layer_cuts(
-    nodes: Sequence[WorkloadNode], tilings: Sequence[LayerTiling], network: NetworkTensors
+    nodes: Sequence[WorkloadNode],
+    tilings: Sequence[LayerTiling],
+    network: NetworkTensors,
+    with_sizes: KnownCuts | None = None,
 ) -> list[LayerCut]:
-    """The layers of nodes, each cut by outer loops."""
+    """The layers of nodes, each cut by outer loops; new cuts are added to `with_sizes`, those of the same network."""
     # Compared, not hashed, but for what tells most layers apart: that takes less time.
-    with_sizes: dict[Hashable, list[LayerCut]] = {}
+    with_sizes = {} if with_sizes is None else with_sizes
     found = []
     for node, tiling in zip(nodes, tilings, strict=True):
         assert node.layer is not None

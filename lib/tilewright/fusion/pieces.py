@@ -13,23 +13,22 @@ another: such parts have grids of their own where that makes at most half as man
 import math
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from tilewright.fusion.axis_rows import NOBODY, owners_of_indices
+from tilewright.fusion.cut_memory import CutMemory
 from tilewright.fusion.flows import Link, flows
 from tilewright.fusion.graph import CnGraph, SmallIntegers, once_a_graph
 from tilewright.fusion.grid import Integers, LayerGrid
 from tilewright.fusion.needs import (
     Demand,
     LayerCut,
-    NetworkTensors,
     Producer,
     layer_cuts,
-    needs_of_layer,
     needs_of_outputs,
-    network_tensors,
 )
 from tilewright.fusion.tiling import LayerTiling
 from tilewright.workload.access import Shape
@@ -50,6 +49,11 @@ class Cutting:
     """[piece] CN of the producer's layer, or OUTSIDE"""
     needs: tuple[tuple[Integers, Integers], ...]
     """[reader] (CN of its layer, piece)"""
+
+    @property
+    def entries(self) -> int:
+        """Pieces and needs."""
+        return len(self.bits) + sum(len(cn) for cn, _ in self.needs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,12 +279,15 @@ class _Reader:
 
 
 @once_a_graph
-def data_pieces(workload: Workload, graph: CnGraph) -> DataPieces:
-    """The pieces of the network of a CN graph that `build_cn_graph` made of the same workload."""
-    network = network_tensors(workload)
+def data_pieces(workload: Workload, graph: CnGraph, known: CutMemory | None = None) -> DataPieces:
+    """The pieces of the network of a CN graph that `build_cn_graph` made of the same workload.
+
+    What is `known` of other graphs of it saves time.
+    """
+    known = known or CutMemory(workload)
     nodes = [node for node in workload.nodes if node.layer is not None]
-    cuts = layer_cuts(nodes, [layer.tiling for layer in graph.layers], network)
-    readers = _readers(nodes, cuts, graph, network)
+    cuts = layer_cuts(nodes, [layer.tiling for layer in graph.layers], known.network, known.cuts)
+    readers = _readers(nodes, cuts, graph, known)
     producers = _producers(nodes, cuts, graph)
     nothing = np.zeros(0, np.int64)
     pieces: list[tuple[Integers, ...]] = [(nothing,) * 4]
@@ -291,7 +298,8 @@ def data_pieces(workload: Workload, graph: CnGraph) -> DataPieces:
         made_by, first_cn = producers.get(tensor, (None, 0))
         demands = tuple((reader.demands, reader.grid) for reader in its_readers)
         element_bits = workload.tensor_of[tensor].bits
-        cut = cutting(network.shape_of[tensor], element_bits, demands, made_by)
+        given = known.network.shape_of[tensor], element_bits, demands, made_by
+        cut = known.pieces(given, partial(cutting, *given))
         found = len(cut.bits)
         leaving = np.zeros(found, np.int64)
         for reader, (cn, piece) in zip(its_readers, cut.needs, strict=True):
@@ -320,14 +328,14 @@ def data_pieces(workload: Workload, graph: CnGraph) -> DataPieces:
 
 
 def _readers(
-    nodes: list[WorkloadNode], cuts: list[LayerCut], graph: CnGraph, network: NetworkTensors
+    nodes: list[WorkloadNode], cuts: list[LayerCut], graph: CnGraph, known: CutMemory
 ) -> dict[str, list[_Reader]]:
     """Tensor that a layer makes or that comes from outside -> who needs it."""
     readers: dict[str, list[_Reader]] = defaultdict(list)
     for node, cut, layer in zip(nodes, cuts, graph.layers, strict=True):
-        for (operand, tensor), demands in needs_of_layer(node, cut.demands, network).items():
+        for (operand, tensor), demands in known.needs(node, cut).items():
             readers[tensor].append(_Reader(graph.operands.index(operand), layer.first_cn, cut.grid, tuple(demands)))
-    for tensor, demands in needs_of_outputs(network).items():
+    for tensor, demands in needs_of_outputs(known.network).items():
         readers[tensor].append(_Reader(OUTSIDE, 0, LayerGrid((), LayerTiling(-1)), tuple(demands)))
     return readers
 

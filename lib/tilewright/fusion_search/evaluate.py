@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from tilewright.allocation.evaluate import INTERRUPTED
 from tilewright.allocation.options import AllocationOptions
 from tilewright.errors import InputError, MappingError
+from tilewright.fusion.cut_memory import CutMemory
 from tilewright.fusion.generation import build_cn_graph
+from tilewright.fusion.pieces import data_pieces
 from tilewright.fusion.tiling_options import network_tiling
 from tilewright.fusion_search.cores import (
     CoreSearch,
@@ -84,6 +86,7 @@ class PlanEvaluator:
         self.problem, self.search, self.given, self.objective = problem, search, settings, objective
         self.known: KnownRows = {} if known is None else known
         self._nodes = layers_of(problem.workload)
+        self._cuts = CutMemory(problem.workload)
         self._costed: OrderedDict[object, CostedCnProblem] = OrderedDict()
 
     def costed(self, plan: Plan) -> CostedCnProblem:
@@ -102,7 +105,8 @@ class PlanEvaluator:
         count = sum(_node_count(layer) for layer in tiling.layers)
         if count > MOST_NODES:
             raise InputError(f"has {count:,} computation nodes, more than {MOST_NODES:,}")
-        graph = build_cn_graph(workload, tiling)
+        graph = build_cn_graph(workload, tiling, self._cuts)
+        data_pieces(workload, graph, known=self._cuts)  # for those who ask for the pieces of this graph
         needs = class_needs(graph, workload, cost_classes(graph, workload, mapping))
         given = (graph, workload, mapping, accelerator)
         costs = {

@@ -136,7 +136,7 @@ class PlanMoves:
         for place in self._run():
             one = self.space.layers[place]
             if one.between is None:
-                changed[place] = LayerTiles(one.tiles(one.parts_for(rule), 1).between, plan.tiles[place].within)
+                changed[place] = LayerTiles(one.cut_by(rule, 1).between, plan.tiles[place].within)
         return plan.with_tiles(changed)
 
     def _other_within(self, plan: Plan) -> Plan | None:

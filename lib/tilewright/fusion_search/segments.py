@@ -18,7 +18,13 @@ from tilewright.workload.graph import Workload, WorkloadNode
 
 SEGMENT_TILES = (2, 4, 8, 16, 32, ALL_ROWS)
 """Numbers of tiles along rows that are tried for a segment of several layers."""
-PART_RULES = (PartRule(0.5, True), PartRule(0.25, True), PartRule(0.125, True), PartRule(0.5, False))
+PART_RULES = (
+    PartRule(0.5, True),
+    PartRule(0.25, True),
+    PartRule(0.125, True),
+    PartRule(0.5, False),
+    PartRule(0.5, True, along_rows=True),
+)
 """How many parts layers have. Parts on many cores balance work; few parts move less, as each needs the whole input."""
 MOST_BLOCKS = 24
 """Blocks of layers that segments are made of."""
@@ -57,14 +63,13 @@ def candidates(space: PlanSpace, ends: Sequence[int]) -> list[Segment]:
             first, last = starts[block], ends[block + length - 1]
             members = space.layers[first : last + 1]
             for rule in PART_RULES:
-                parts = [one.parts_for(rule) for one in members]
                 if length == 1:
-                    tiles = tuple(one.tiles(count, 1) for one, count in zip(members, parts, strict=True))
+                    tiles = tuple(one.cut_by(rule, 1) for one in members)
                     found[Segment(first, last, tiles, False)] = None
                 if len(members) == 1:
                     continue
                 for rows in SEGMENT_TILES:
-                    tiles = tuple(one.tiles(count, rows) for one, count in zip(members, parts, strict=True))
+                    tiles = tuple(one.cut_by(rule, rows) for one in members)
                     found[Segment(first, last, tiles, True)] = None
     return list(found)
 

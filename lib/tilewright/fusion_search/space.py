@@ -39,6 +39,8 @@ class PartRule:
     """Of the room for weights of a core, what the weights of a part take at most."""
     spreads: bool
     """Whether a layer with weights has a part for each core at least; else it has as few as fit."""
+    along_rows: bool = False
+    """Whether such a layer has parts of rows, one for each core, each with all weights; else parts of channels."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,12 @@ class LayerSpace:
             return (TilingEntry(dimension, 1),)
         return (TilingEntry(dimension, ALL_TILES if tiles >= size else tiles),)
 
+    def cut_by(self, rule: PartRule, tiles: int) -> LayerTiles:
+        """The layer in parts by a rule, each in so many tiles of rows."""
+        if rule.along_rows and self.weight_bits and self.rows:
+            return self.tiles(self.cores, tiles, along_rows=True)
+        return self.tiles(self.parts_for(rule), tiles)
+
     def parts_for(self, rule: PartRule) -> int:
         """The fewest parts that a rule allows; one for a layer without weights."""
         counts = self.part_counts
@@ -174,12 +182,12 @@ class PlanSpace:
 
     def layer_by_layer(self, rule: PartRule | None) -> Plan:
         """Every layer alone: whole, or in parts by a rule."""
-        tiles = [one.tiles(1 if rule is None else one.parts_for(rule), 1) for one in self.layers]
+        tiles = [one.tiles(1, 1) if rule is None else one.cut_by(rule, 1) for one in self.layers]
         return self.plan(tiles, range(len(self.layers)))
 
     def uniform(self, tiles: int, rule: PartRule, selection: str = "") -> Plan:
         """All layers in one stack, in so many tiles of rows each."""
-        return self.plan([one.tiles(one.parts_for(rule), tiles) for one in self.layers], (), selection)
+        return self.plan([one.cut_by(rule, tiles) for one in self.layers], (), selection)
 
 
 def plan_space(problem: SystemProblem, fixed: Fixed) -> PlanSpace:
