@@ -11,6 +11,7 @@ from tilewright.allocation.exact.model import NOTHING, Program, wanted
 from tilewright.allocation.exact.relaxation import Relaxation, relaxation_of, simple_bounds
 from tilewright.allocation.exact.search import search_exactly
 from tilewright.allocation.exact.sums import OnCore
+from tilewright.allocation.exact.symmetry import interchangeable_cores
 from tilewright.allocation.options import AllocationOptions
 from tilewright.allocation.result import AllocationResult, allowed_cores
 from tilewright.allocation.search import schedule_judge, search_allocation
@@ -24,8 +25,10 @@ from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import SchedulingProblem
 
 from tests.plain.tally import Tally
-from tests.unit.scheduling.random_networks import random_network
+from tests.unit.scheduling.random_networks import random_network, random_network_on_equal_cores
 
+EQUAL_CORES = 0.25
+"""Share of the problems with cores that are all alike."""
 ROUNDING = 1e-9
 """Part by which energies may be off."""
 
@@ -55,7 +58,9 @@ def value_of(result: AllocationResult) -> float:
 def attack(seed: int, nodes: int = 60, enumerated: int = 30_000, seconds: float = 60.0, checked: int = 2) -> Tally:
     """One problem: counts, and what is wrong."""
     tally, name = Tally(), f"seed {seed}"
-    problem, space = random_network(seed, nodes)
+    of_equal_cores = random.Random(seed).random() < EQUAL_CORES
+    problem, space = (random_network_on_equal_cores if of_equal_cores else random_network)(seed, nodes)
+    tally.counts["problems with interchangeable cores"] += bool(interchangeable_cores(problem, space))
     schedules, options = options_of(seed, ga_time_budget_s=seconds)
     judge, bounds = schedule_judge(problem, schedules), bounds_of(problem, space)
     allowed = allowed_cores(space, problem.system.core_count)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from tilewright.allocation.space import AllocationSpace, allocation_space
 from tilewright.errors import InputError
-from tilewright.scheduling.problem import CoreSystem, SchedulingProblem
+from tilewright.scheduling.problem import CoreSystem, CostTable, SchedulingProblem
 
 from tests.unit.scheduling.tiny_systems import INPUT, WEIGHT, Link, Memory, Node, Piece, make_problem, make_system
 
@@ -38,6 +38,29 @@ def random_network(seed: int, nodes: int = 60, parts: int = 16) -> tuple[Schedul
         except InputError:
             system = replace(system, memory_capacity_bits=system.memory_capacity_bits * 2)
     raise AssertionError(f"seed {seed}: no core for some part")
+
+
+def random_network_on_equal_cores(
+    seed: int, nodes: int = 60, parts: int = 16
+) -> tuple[SchedulingProblem, AllocationSpace]:
+    """The same on interchangeable cores on a bus, with the costs of the first core that can run a CN."""
+    problem, _ = random_network(seed, nodes, parts)
+    draw, cores = random.Random(seed), problem.system.core_count - 1
+    costs = problem.costs
+    first = np.argmax(costs.runtime_cycles[:, :cores] > 0, axis=1)
+    rows = np.arange(len(first))
+    equal = {}
+    for name, table in vars(costs).items():
+        equal[name] = table.copy()
+        equal[name][:, :cores] = table[rows, first][:, None]
+    memory = Memory(int(problem.system.memory_capacity_bits[:-1].max()) * 2, draw.choice((4, 64)), 1.0, 2.0)
+    link = Link(draw.choice((4, 16, 64)), 0.5, draw.random() < 0.5)
+    pairs = {(i, j): [0] for i in range(cores + 1) for j in range(cores + 1) if i != j}
+    dram = Memory(10**9, 64, 10.0, 20.0)
+    system = make_system(list(range(cores + 1)), [*[memory] * cores, dram], [link], pairs)
+    widths = {"memory_capacity_bits": np.maximum(system.memory_capacity_bits, 10**5)}
+    problem = SchedulingProblem(problem.graph, CostTable(**equal), replace(system, **widths))
+    return problem, allocation_space(problem)
 
 
 def _layers(draw: random.Random, cores: int, layers: int, tiles: int) -> tuple[list[Piece], list[Node]]:

@@ -9,6 +9,7 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ortools.sat.python import cp_model
@@ -128,6 +129,17 @@ class Program:
             self._times(relaxation, latency, max(aim.most_latency_cycles, 0))
         if aim.powers.energy:
             self._energy(relaxation, latency, aim)
+
+    def name_cores_in_turn(self, classes: Sequence[Sequence[int]]) -> None:
+        """Of allocations that differ by the names of interchangeable cores, keep one: of two cores in a row the second
+        runs a part only if the first runs an earlier one."""
+        for one in classes:
+            for first, second in pairwise(one):
+                earlier: list[Any] = []
+                for part, choices in enumerate(self.space.choices):
+                    if second in choices:
+                        self.model.add(self.literals.of_core[OnCore(part, second)] <= sum(earlier))
+                        earlier.append(self.literals.of_core[OnCore(part, first)])
 
     def exclude(self, part_cores: dict[int, int]) -> None:
         """No allocation that has all these cores: part -> core."""

@@ -16,6 +16,7 @@ from typing import Any
 from tilewright.allocation.evaluate import EVERYTHING, INTERRUPTED, TIME_BUDGET, Evaluator, Judge
 from tilewright.allocation.exact.model import FOUND, NOTHING, TOLERANCE, UNDECIDED, Answer, Program, Stop, wanted
 from tilewright.allocation.exact.relaxation import Relaxation, relaxation_of
+from tilewright.allocation.exact.symmetry import interchangeable_cores, limited, renamings
 from tilewright.allocation.options import AllocationOptions
 from tilewright.allocation.point import Evaluation, choose
 from tilewright.allocation.proof import BOUND, EFFORT, EXCLUSIONS, EXHAUSTION, RELAXATION, Proof
@@ -143,6 +144,7 @@ class _ExactSearch:
             certificate={
                 "cores": [list(cores) for cores in self.space.choices],
                 "bounds": bound_certificate(self.problem, allowed, self.bounds),
+                "interchangeable": [list(cores) for cores in self._classes],
                 "blocks": [self._stated(block, least) for block, least in self.excluded],
             },
         )
@@ -162,6 +164,7 @@ class _ExactSearch:
     def _program(self, relaxation: Relaxation, best: Evaluation) -> Program:
         aim = wanted(self.powers, self._value(best), self.bounds.latency_cycles, self.bounds.energy_pj)
         program = Program(relaxation, aim)
+        program.name_cores_in_turn(self._classes)
         for block, _ in self.excluded:
             program.exclude(block)
         return program
@@ -183,19 +186,36 @@ class _ExactSearch:
         return answer
 
     def _exclude(self, program: Program, genome: Genome) -> list[Genome]:
-        """Schedule and exclude an allocation, with all that differ from it in genes of little weight."""
-        free = self._light_genes
-        choices = self.space.gene_choices
-        options = [choices[gene] if gene in free else (core,) for gene, core in enumerate(genome)]
-        genomes = list(itertools.product(*options))
+        """Schedule and exclude an allocation, with all that differ from it in genes of little weight.
+
+        The same with interchangeable cores renamed: schedules break ties by numbers of cores, so these may cost
+        something else.
+        """
+        scheduled: list[Genome] = []
+        blocks = []
+        for renaming in renamings(self._classes):
+            renamed = tuple(renaming.get(core, core) for core in genome)
+            block = {self.space.flexible[g]: core for g, core in enumerate(renamed) if g not in self._light_genes}
+            if block not in blocks:
+                blocks.append(block)
+                scheduled += self._exclude_block(program, block)
+            if self.evaluator.stopped_by:
+                break
+        return scheduled
+
+    def _exclude_block(self, program: Program, block: dict[int, int]) -> list[Genome]:
+        parts = zip(self.space.flexible, self.space.gene_choices, strict=True)
+        genomes = list(itertools.product(*([block[part]] if part in block else choices for part, choices in parts)))
         self.evaluator.evaluate(genomes)
-        if self.evaluator.stopped_by:
-            return genomes
-        block = {self.space.flexible[gene]: core for gene, core in enumerate(genome) if gene not in free}
-        values = [self._value(self.evaluator.points[one]) for one in genomes if one in self.evaluator.points]
-        self.excluded.append((block, min(values, default=None)))
-        program.exclude(block)
+        if not self.evaluator.stopped_by:
+            values = [self._value(self.evaluator.points[one]) for one in genomes if one in self.evaluator.points]
+            self.excluded.append((block, min(values, default=None)))
+            program.exclude(block)
         return genomes
+
+    @cached_property
+    def _classes(self) -> tuple[tuple[int, ...], ...]:
+        return limited(interchangeable_cores(self.problem, self.space))
 
     @cached_property
     def _light_genes(self) -> frozenset[int]:
