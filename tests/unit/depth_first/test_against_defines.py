@@ -14,7 +14,7 @@ from tests.unit.depth_first.fsrcnn import PROJECT, model, rows
 
 OTHERS = PROJECT.parent / "shared" / "third-party" / "depth-first-fsrcnn"
 EXCEPTIONS = {("fully-recompute", 4, 72): 0.0203, ("fully-recompute", 60, 18): 0.0116}
-"""Points whose latency is further off: of splits of loops that move as many bits its allocator takes another."""
+"""Points whose latency is further off: a tie that the last bit of a product decides, in one kind of tile of each."""
 
 
 def test_copies_are_the_same_to_the_last_bit() -> None:
