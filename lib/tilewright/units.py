@@ -130,3 +130,13 @@ def energy_text(energy_pj: float, digits: int = 6) -> str:
     """An energy for people to read: always in µJ, so that what stands in different places can be compared; costs of
     one access or of one bit stay in pJ, as files give them."""
     return f"{energy_pj / PICOJOULES_A_MICROJOULE:.{digits}g} µJ"
+
+
+def count_text(count: int, digits: int = 4) -> str:
+    """A whole number in so many digits, also one too large for a floating-point number: 9.333e+12, 1.25e+400."""
+    from decimal import Decimal
+
+    try:
+        return f"{float(count):.{digits}g}"
+    except OverflowError:
+        return f"{Decimal(count):.{digits}g}"

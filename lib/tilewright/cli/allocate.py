@@ -18,7 +18,7 @@ from tilewright.cli.run_inputs import descriptions_of_run, input_digests, run_in
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.scheduling.options import ScheduleSettings
 from tilewright.steps import ALLOCATION, EXPORTS, FIXED_MAPPING, GENERATIONS, PARETO
-from tilewright.units import energy_text
+from tilewright.units import count_text, energy_text
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def _show(
     click.echo(
         f"{document['workload']} on {document['hardware']}: {document['latency_cycles']:,} cycles,"
         f" {energy_text(document['energy_pj'])}"
-        f" ({search['evaluations']:,} of {int(search['allocations']):.4g} allocations"
+        f" ({search['evaluations']:,} of {count_text(int(search['allocations']))} allocations"
         f" evaluated, stopped by {search['stopped_by']}, {len(document['front'])} on the Pareto front)"
     )
     if "proof" in search:

@@ -290,13 +290,15 @@ def table_text(found: "Sequence[DepthFirstSchedule]") -> str:
 
 def optimum_text(found: "Optimum") -> str:
     """What is known of the best schedule, in lines."""
+    from tilewright.units import count_text
+
     chain = found.schedule.chain
     lines = []
     for stack in found.schedule.stacks:
         names = [chain.layers[place].layer.name for place in (stack.first, stack.last)]
         which = names[0] if stack.first == stack.last else f"{names[0]} to {names[1]}"
         lines.append(f"{which}: {stack.mode}, tiles of {stack.tile_x} x {stack.tile_y}")
-    space = f"{found.schedules_in_space:.3g} schedules, {len(found.costed):,} stacks costed"
+    space = f"{count_text(found.schedules_in_space, 3)} schedules, {len(found.costed):,} stacks costed"
     if found.is_proven:
         lines.append(f"{found.objective}: no schedule of the space is better ({space})")
     else:

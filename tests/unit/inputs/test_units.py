@@ -10,6 +10,7 @@ from tilewright.units import (
     LARGEST_ENERGY_PJ,
     SIZE_UNITS,
     FieldError,
+    count_text,
     parse_area_mm2,
     parse_bandwidth_bits,
     parse_energy_pj,
@@ -152,3 +153,15 @@ def test_any_value_is_parsed_or_refused(value: object) -> None:
         except FieldError:
             continue
         assert number >= 0
+
+
+@pytest.mark.parametrize("count", [0, 7, 272, 12_345, 4**200])
+def test_counts_are_written_as_floating_point_numbers_are(count: int) -> None:
+    """As far as there are any."""
+    assert count_text(count) == f"{float(count):.4g}"
+
+
+def test_counts_beyond_floating_point_have_a_text_too() -> None:
+    """600 parts on four cores have more allocations than a double can say."""
+    assert count_text(4**600) == "1.722e+361"
+    assert count_text(10**400, 3) == "1.00e+400"
