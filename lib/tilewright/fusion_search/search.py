@@ -33,6 +33,8 @@ BEST_SHARE = 0.7
 """Of the steps, those from the best plan."""
 SEGMENT_TIME_SHARE, SEGMENT_COUNT_SHARE = 0.3, 0.4
 """Of time and plans, what parts of the network take at most."""
+SEGMENT_RULES = 3
+"""Rules for parts that are tried for parts of the network: those that did best where all is cut alike."""
 COMPOSED = 3
 """Compositions of parts that are evaluated as whole plans, for each way to choose candidates."""
 COMPOSED_TRIES = 120
@@ -115,9 +117,9 @@ class FusionSearch:
 
     def _search(self) -> None:
         self._look_at(self._layer_by_layer(), LAYER_BY_LAYER)
-        self._look_at(self._uniform(), UNIFORM)
+        rules = self._uniform()
         if self.space.fixed.stacks is None:
-            self._look_at(self._compositions(), COMPOSITION)
+            self._look_at(self._compositions(rules), COMPOSITION)
         self._step_by_step()
         if self.best is not None and self.stopped_by != TIME_BUDGET:
             self._look_at([Task(self.best.plan, self.best.cores, MANY_TRIES, by_engine=True)], "cores")
@@ -157,18 +159,21 @@ class FusionSearch:
             return [plan]
         return [replace(plan, selection=selection) for selection in SELECTIONS]
 
-    def _uniform(self) -> list[Task]:
-        plans = dict.fromkeys(
-            variant
-            for rows in SEGMENT_TILES
-            for rule in PART_RULES
-            for variant in self._schedules(self.space.uniform(rows, rule))
-        )
-        return [Task(plan) for plan in plans]
+    def _uniform(self) -> list[PartRule]:
+        """Look at plans that are cut alike everywhere: the rules for parts of which the best of these consist."""
+        rule_of: dict[Plan, PartRule] = {}
+        for rows in SEGMENT_TILES:
+            for rule in PART_RULES:
+                for variant in self._schedules(self.space.uniform(rows, rule)):
+                    rule_of.setdefault(variant, rule)
+        outcomes = self._look_at([Task(plan) for plan in rule_of], UNIFORM)
+        found = sorted((one for one in outcomes if one.figures is not None), key=self._rank)
+        best = list(dict.fromkeys(rule_of[one.plan] for one in found))[:SEGMENT_RULES]
+        return [rule for rule in PART_RULES if rule in best]
 
-    def _compositions(self) -> list[Task]:
+    def _compositions(self, rules: Sequence[PartRule]) -> list[Task]:
         """Whole plans of the parts whose costs add up to least."""
-        costs = self._segment_costs()
+        costs = self._segment_costs(rules)
         tasks = []
         for selection in self._selections:
             for segments in compose(costs[selection], len(self.space.layers), self.options.objective, COMPOSED):
@@ -184,13 +189,13 @@ class FusionSearch:
     def _selections(self) -> tuple[str, ...]:
         return SELECTIONS if self.space.fixed.selection is None else (self.space.fixed.selection,)
 
-    def _segment_costs(self) -> dict[str, dict[Segment, Figures]]:
+    def _segment_costs(self, rules: Sequence[PartRule]) -> dict[str, dict[Segment, Figures]]:
         """Selection -> what segments cost by themselves; alike ones are scheduled once."""
         costs: dict[str, dict[Segment, Figures]] = {selection: {} for selection in self._selections}
         known: dict[object, list[Segment]] = {}
         wanted: list[SegmentTask] = []
         alike = Likeness(self.work.problem)
-        for segment in candidates(self.space, self._ends):
+        for segment in candidates(self.space, self._ends, rules):
             if len(self._ends) == 1:
                 continue  # the whole network, which was looked at
             key = alike.of(segment)

@@ -54,7 +54,7 @@ def blocks(space: PlanSpace) -> tuple[int, ...]:
     return (*ends, last)
 
 
-def candidates(space: PlanSpace, ends: Sequence[int]) -> list[Segment]:
+def candidates(space: PlanSpace, ends: Sequence[int], rules: Sequence[PartRule] = PART_RULES) -> list[Segment]:
     """All segments that are tried, the shortest first."""
     starts = [0, *(end + 1 for end in ends[:-1])]
     found: dict[Segment, None] = {}
@@ -62,7 +62,7 @@ def candidates(space: PlanSpace, ends: Sequence[int]) -> list[Segment]:
         for block in range(len(ends) - length + 1):
             first, last = starts[block], ends[block + length - 1]
             members = space.layers[first : last + 1]
-            for rule in PART_RULES:
+            for rule in rules:
                 if length == 1:
                     tiles = tuple(one.cut_by(rule, 1) for one in members)
                     found[Segment(first, last, tiles, False)] = None
