@@ -30,7 +30,7 @@ class AllocationParameters(Chance, Goal, Parameters):
     (docs/allocation.md)."""
     proof_evaluations: Count = 200_000
     """Most allocations that `exact` schedules after the genetic algorithm."""
-    proof_effort: PositiveNumber = 600.0
+    proof_effort: PositiveNumber = 120.0
     """Most deterministic time of the solver of `exact`, about that many seconds."""
 
     @property

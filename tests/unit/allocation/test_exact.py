@@ -25,10 +25,10 @@ def searched(problem: SchedulingProblem, space: AllocationSpace, **options: obje
     return search_exactly(problem, space, schedule_judge(problem), bounds_of(problem, space), given, block=16)
 
 
-@pytest.mark.parametrize("seed", [1, 4, 14, 31])
+@pytest.mark.parametrize("seed", [4, 9, 17, 31, 43])
 def test_random_problems(seed: int) -> None:
     """Some problems of `benchmarks/attack_schedules.py`."""
-    tally = attack(seed, nodes=24, enumerated=1500)
+    tally = attack(seed, nodes=24, enumerated=1500, seconds=10.0)
     assert tally.wrong == []
 
 
@@ -64,7 +64,8 @@ def test_without_effort_nothing_is_proven() -> None:
     found = searched(problem, allocation_space(problem), proof_evaluations=1)
     assert found.proof is not None
     assert (found.proof.is_proven, found.proof.rule, found.stopped_by) == (False, "", "effort")
-    assert 0 < found.proof.lower_bound < found.proof.value
+    bound = bounds_of(problem, allocation_space(problem)).latency_cycles
+    assert bound < found.proof.lower_bound == found.proof.of_any_schedule < found.proof.value
     assert summary(found)["proof"]["gap"] == found.proof.gap > 0
 
 

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ortools.sat.python import cp_model
 
@@ -29,6 +29,9 @@ _MOST_PRODUCT = 2**61
 _SLICES = 48
 """Parts into which latencies are divided where energy and latency count."""
 FOUND, NOTHING, UNDECIDED = "found", "nothing", "undecided"
+Quantity = Literal["latency", "energy"]
+LATENCY: Quantity = "latency"
+ENERGY: Quantity = "energy"
 
 
 class Wanted(NamedTuple):
@@ -125,6 +128,7 @@ class Program:
         latency = None
         if aim.powers.latency:
             latency = self.model.new_int_var(0, max(aim.most_latency_cycles, 0), "latency")
+            self._latency = latency
             self.model.add(latency >= aim.least_latency_cycles)
             self._times(relaxation, latency, max(aim.most_latency_cycles, 0))
         if aim.powers.energy:
@@ -147,6 +151,36 @@ class Program:
 
     def solve(self, effort: float, seed: int, seconds: float | None = None, stop: "Stop | None" = None) -> Answer:
         """An allocation that meets everything; `effort` is the most deterministic time, `seconds` the most time."""
+        solver, status, took = self._solved(effort, seed, seconds, stop)
+        if status == cp_model.INFEASIBLE:
+            return Answer(NOTHING, effort=took)
+        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return Answer(UNDECIDED, effort=took)
+        chosen = self.literals.of_core
+        cores = [
+            next(core for core in choices if len(choices) == 1 or solver.value(chosen[OnCore(part, core)]))
+            for part, choices in enumerate(self.space.choices)
+        ]
+        return Answer(FOUND, tuple(cores), took)
+
+    def least(
+        self, what: Quantity, effort: float, seed: int, seconds: float | None = None, stop: "Stop | None" = None
+    ) -> float:
+        """What no allocation that meets everything is below, in cycles or pJ; infinite if it is proven that there is
+        none. The objective of the program stays."""
+        self.model.minimize(self._latency if what == LATENCY else self._quanta)
+        solver, status, _ = self._solved(effort, seed, seconds, stop)
+        if status == cp_model.INFEASIBLE:
+            return math.inf
+        bound = max(float(solver.best_objective_bound), 0.0)
+        if what == LATENCY:
+            return float(math.ceil(bound * (1 - _ROUNDING)))
+        return bound / self._scale * (1 - _ROUNDING)
+
+    def _solved(
+        self, effort: float, seed: int, seconds: float | None, stop: "Stop | None"
+    ) -> tuple[cp_model.CpSolver, Any, float]:
+        """(solver, its status, its deterministic time)"""
         solver = cp_model.CpSolver()
         parameters = solver.parameters
         parameters.num_workers = 1
@@ -158,20 +192,9 @@ class Program:
         parameters.cp_model_probing_level = 0
         if seconds is not None:
             parameters.max_time_in_seconds = seconds
-        with stop.watching(solver) if stop else Stop().watching(solver):
+        with (stop or Stop()).watching(solver):
             status = solver.solve(self.model)
-        took = float(solver.response_proto.deterministic_time)
-        if status == cp_model.INFEASIBLE:
-            return Answer(NOTHING, effort=took)
-        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            return Answer(UNDECIDED, effort=took)
-        cores = [
-            next(
-                core for core in choices if len(choices) == 1 or solver.value(self.literals.of_core[OnCore(part, core)])
-            )
-            for part, choices in enumerate(self.space.choices)
-        ]
-        return Answer(FOUND, tuple(cores), took)
+        return solver, status, float(solver.response_proto.deterministic_time)
 
     def _times(self, relaxation: Relaxation, latency: Any, horizon: int) -> None:
         """Starts of CNs, and all that keeps the latency from being less."""
@@ -229,6 +252,7 @@ class Program:
         limit = _energy_limit(aim, max(aim.least_latency_cycles, 1))
         scale = _QUANTA / limit
         energy = self.literals.total(relaxation.energy_pj, scale * (1 - _ROUNDING))
+        self._quanta, self._scale = energy, scale
         self.model.add(energy <= _energy_quanta(limit, scale))
         if not powers.latency or aim.most_latency_cycles <= aim.least_latency_cycles:
             return

@@ -10,11 +10,22 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, TypeVar
 
 from tilewright.allocation.evaluate import EVERYTHING, INTERRUPTED, TIME_BUDGET, Evaluator, Judge
-from tilewright.allocation.exact.model import FOUND, NOTHING, TOLERANCE, UNDECIDED, Answer, Program, Stop, wanted
+from tilewright.allocation.exact.model import (
+    ENERGY,
+    FOUND,
+    LATENCY,
+    NOTHING,
+    TOLERANCE,
+    UNDECIDED,
+    Answer,
+    Program,
+    Stop,
+    wanted,
+)
 from tilewright.allocation.exact.relaxation import Relaxation, relaxation_of
 from tilewright.allocation.exact.symmetry import interchangeable_cores, limited, renamings
 from tilewright.allocation.options import AllocationOptions
@@ -29,6 +40,9 @@ from tilewright.scheduling.bounds.certificate import bound_certificate
 from tilewright.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.scheduling.problem import SchedulingProblem
 
+Found = TypeVar("Found")
+SHARE_OF_BOUNDS, SHARE_WHERE_PROVEN = 0.1, 0.001
+"""Part of the effort for the bounds of all schedules; where the best is proven, they are of less interest."""
 PROVEN = "proven"
 """Why a search ended: nothing that was left out can be better."""
 BLOCK = 256
@@ -60,6 +74,7 @@ def search_exactly(
             if evaluator.points and not evaluator.stopped_by:
                 first.planned = evaluator.count + options.proof_evaluations
                 exact.run()
+                exact.tighten()
         except KeyboardInterrupt:
             evaluator.stopped_by = INTERRUPTED
         if not evaluator.points:
@@ -94,6 +109,8 @@ class _ExactSearch:
         self.excluded: list[tuple[dict[int, int], float | None]] = []
         """Part -> core of what the allocations of a block have in common, and their best value; None without any"""
         self.rule = ""
+        self.tightened = 0.0
+        """Lower bound of the objective by the relaxation."""
         self.effort = 0.0
         """Deterministic time of the solver; its last digit differs from run to run, so it decides only when to end."""
 
@@ -127,19 +144,35 @@ class _ExactSearch:
                     return
                 newest = self._exclude(program, self.space.genome(answer.part_cores))
 
+    def tighten(self) -> None:
+        """Bound what any schedule of any allocation can reach by the relaxation, where that may say more."""
+        if self.rule in (EXHAUSTION, BOUND, RELAXATION) or self.evaluator.stopped_by:
+            return
+        best = choose(self.evaluator.points.values(), self.options.objective)
+        program = self._program(relaxation_of(self.problem, self.space), best, all_of_it=True)
+        effort = self.options.proof_effort * (SHARE_WHERE_PROVEN if self.rule else SHARE_OF_BOUNDS)
+        least = {LATENCY: float(self.bounds.latency_cycles), ENERGY: self.bounds.energy_pj}
+        with ThreadPoolExecutor(1) as thread:
+            for what, power in ((LATENCY, self.powers.latency), (ENERGY, self.powers.energy)):
+                if power and not self._is_late():
+                    found = self._in_thread(thread, partial(program.least, what, effort))
+                    least[what] = max(least[what], found)
+        self.tightened = float(self.powers.value(least[ENERGY], least[LATENCY]))
+
     def proof(self) -> Proof:
         """What is proven."""
         best = choose(self.evaluator.points.values(), self.options.objective)
         if self.evaluator.count == self.space.size:
             self.rule = EXHAUSTION
         value = self._value(best)
+        any_schedule = min(max(self._bound(), self.tightened), value)
         allowed = allowed_cores(self.space, self.problem.system.core_count)
         return Proof(
             is_proven=bool(self.rule),
             rule=self.rule,
             value=value,
-            lower_bound=value if self.rule else min(self._bound(), value),
-            of_any_schedule=min(self._bound(), value) if self.rule != RELAXATION else value,
+            lower_bound=value if self.rule else any_schedule,
+            of_any_schedule=value if self.rule in (BOUND, RELAXATION) else any_schedule,
             excluded=len(self.excluded),
             certificate={
                 "cores": [list(cores) for cores in self.space.choices],
@@ -161,27 +194,38 @@ class _ExactSearch:
     def _tolerance(self) -> float:
         return TOLERANCE if self.powers.energy else 0.0
 
-    def _program(self, relaxation: Relaxation, best: Evaluation) -> Program:
+    def _program(self, relaxation: Relaxation, best: Evaluation, all_of_it: bool = False) -> Program:
+        """The program of what is better than the best: of `all_of_it`, else without the excluded blocks."""
         aim = wanted(self.powers, self._value(best), self.bounds.latency_cycles, self.bounds.energy_pj)
         program = Program(relaxation, aim)
         program.name_cores_in_turn(self._classes)
-        for block, _ in self.excluded:
+        for block, _ in () if all_of_it else self.excluded:
             program.exclude(block)
         return program
 
-    def _solved(self, thread: ThreadPoolExecutor, program: Program) -> Answer:
-        """What the solver says, in another thread, so that Ctrl-C is heard."""
-        budget, stop = self.options.ga_time_budget_s, Stop()
-        seconds = None if budget is None else max(budget - self.evaluator.elapsed_s, 0.01)
-        left = self.options.proof_effort - self.effort
-        running = thread.submit(program.solve, left, self.options.seed, seconds, stop)
+    def _seconds_left(self) -> float | None:
+        budget = self.options.ga_time_budget_s
+        return None if budget is None else max(budget - self.evaluator.elapsed_s, 0.01)
+
+    def _is_late(self) -> bool:
+        left = self._seconds_left()
+        return left is not None and left <= 0.01
+
+    def _in_thread(self, thread: ThreadPoolExecutor, solve: Callable[[int, float | None, Stop], Found]) -> Found:
+        """What a solver says, in another thread, so that Ctrl-C is heard."""
+        stop = Stop()
+        running = thread.submit(solve, self.options.seed, self._seconds_left(), stop)
         try:
-            answer = running.result()
+            return running.result()
         except KeyboardInterrupt:
             stop.ask()
             running.result()
             raise
-        if budget is not None and answer.status == UNDECIDED and answer.effort < left:
+
+    def _solved(self, thread: ThreadPoolExecutor, program: Program) -> Answer:
+        left = self.options.proof_effort - self.effort
+        answer = self._in_thread(thread, partial(program.solve, left))
+        if self.options.ga_time_budget_s is not None and answer.status == UNDECIDED and answer.effort < left:
             self.evaluator.stopped_by = TIME_BUDGET
         return answer
 
