@@ -13,6 +13,9 @@ from tilewright.scheduling.energy_terms import ON_CORE, term_pj, terms_of_summar
 Summary = dict[str, Any]
 _MOST_RELOADS = 3
 """Layers that load data again which are told of in short."""
+_WORTH_TELLING = 0.995
+"""Ratio to a baseline below which a run is told to be worse."""
+_ADVICE = "its tiles cost more than they save: `tilewright fuse` looks for better ones"
 _ROW_NAMES = {"single_core": "everything on one core", "layer_by_layer": "layer by layer", "this_run": "this run"}
 
 
@@ -28,6 +31,7 @@ def summary_text(summary: Summary, in_full: bool = True) -> str:
     lines += coverage_lines(summary)
     if len(summary["baselines"]) > 1:
         lines += ["", *_table(("", "latency [cycles]", "energy [µJ]", "gap", "of this run"), _baselines(summary))]
+        lines += _slower_lines(summary)
     heads = ("core", "role", "nodes", "busy", "array use", "energy [µJ]", "fullest memory")
     lines += ["", *_table(heads, _cores(summary))]
     reloads = reload_lines(summary["reloads"], len(summary["reloads"]) if in_full else _MOST_RELOADS)
@@ -60,6 +64,19 @@ def _baselines(summary: Summary) -> list[tuple[str, ...]]:
         name = _ROW_NAMES[row["name"]] + core
         rows.append((name, f"{row['latency_cycles']:,}", _micro(row["energy_pj"]), gap, f"{row['speedup']:.2f} ×"))
     return rows
+
+
+def _slower_lines(summary: Summary) -> list[str]:
+    """In words, what a run loses to what it is compared with: a ratio below one is easily read the other way."""
+    lines = []
+    for row in summary["baselines"]:
+        for share, what in (
+            (row["speedup"], "takes {:.2f} times as long as"),
+            (row["energy_ratio"], "needs {:.2f} times the energy of"),
+        ):
+            if 0 < share < _WORTH_TELLING:
+                lines.append(f"this run {what.format(1 / share)} {_ROW_NAMES[row['name']]}")
+    return [*lines, _ADVICE] if lines else []
 
 
 def _cores(summary: Summary) -> list[tuple[str, ...]]:

@@ -6,7 +6,8 @@ from tilewright.report.multi.summary_text import summary_text
 
 CORE = {"core": 0, "name": "wide", "role": "compute", "cn_count": 3, "busy_cycles": 5, "utilisation": 0.5}
 CORE |= {"array_utilisation": 0.25, "energy_pj": 3e6, "operational_energy_pj": 1e6, "memory_energy_pj": {"sram": 2e6}}
-FIGURES = {"latency_cycles": 4000, "energy_pj": 8e6, "gap": 0.75, "speedup": 4.0}
+FIGURES = {"latency_cycles": 4000, "energy_pj": 8e6, "gap": 0.75, "speedup": 4.0, "energy_ratio": 1.6}
+EQUAL = {"speedup": 1.0, "energy_ratio": 1.0}
 SUMMARY: dict[str, Any] = {
     **{"workload": "net", "hardware": "duo", "model": "causal", "cn_count": 1234, "edge_count": 5678},
     **{"latency_cycles": 1000, "energy_pj": 5e6, "edp_pj_cycles": 5e9, "gap_latency": 0.2, "gap_energy": 0.4},
@@ -35,7 +36,7 @@ SUMMARY: dict[str, Any] = {
     ],
     "baselines": [
         {"name": "single_core", "core": 0, "core_name": "wide", **FIGURES},
-        {"name": "this_run", "core": None, "core_name": None, **FIGURES, "latency_cycles": 1000, "speedup": 1.0},
+        {"name": "this_run", "core": None, "core_name": None, **FIGURES, "latency_cycles": 1000, **EQUAL},
     ],
     "coverage": {"complete": True, "not_costed": []},
     "passed_through": {},
@@ -64,6 +65,18 @@ def test_every_figure_is_in_a_line_with_its_unit_or_heading() -> None:
     lines = summary_text(SUMMARY).splitlines()
     for words in FIGURES_AND_WORDS:
         assert any(all(word in line for word in words) for line in lines), words
+
+
+def test_a_run_that_is_worse_than_layer_by_layer_is_told_in_words() -> None:
+    """A speedup of 0.31 is 3.2 times as long; one that is as good or better is not told of."""
+    slow = {**FIGURES, "name": "layer_by_layer", "core": None, "core_name": None, "speedup": 0.31, "energy_ratio": 0.8}
+    text = summary_text(SUMMARY | {"baselines": [slow, *SUMMARY["baselines"]]}, in_full=False)
+    assert "this run takes 3.23 times as long as layer by layer" in text
+    assert "this run needs 1.25 times the energy of layer by layer" in text
+    assert "everything on one core (0: wide)" in text
+    assert text.count("this run ") == 3  # the two, and the row of this run
+    assert "tilewright fuse" in text
+    assert "tilewright fuse" not in summary_text(SUMMARY)
 
 
 def test_the_short_text_has_no_tables_of_memories_links_and_energy() -> None:
