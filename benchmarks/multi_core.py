@@ -30,6 +30,7 @@ PROJECT = HERE.parent
 sys.path[:0] = [str(HERE), str(PROJECT / "lib")]
 
 from child import ChildRun, run_child  # noqa: E402
+from peer_networks import without_activations  # noqa: E402
 from stream_dse.setup_environment import ensure_stream  # noqa: E402
 
 OURS, PEER = HERE / "multi_core_ours.py", HERE / "stream_dse" / "runner.py"
@@ -237,27 +238,6 @@ def measure_scale(settings: Settings, largest: int) -> list[Row]:
             path = with_input_side(settings.workload, SCALE_INPUT_SIDES[power], Path(folder))
             rows.append(answer(ours("scale", PIXELS, settings, workload=path)))
     return rows
-
-
-def without_activations(model: Path, folder: Path) -> Path:
-    """The network with the results of its activation functions replaced by what they are functions of."""
-    import onnx
-
-    network = onnx.load(model, load_external_data=False)
-    source_of: dict[str, str] = {}
-    kept = []
-    for node in network.graph.node:
-        inputs = [source_of.get(name, name) for name in node.input]
-        if node.op_type == "Relu":
-            source_of[node.output[0]] = inputs[0]
-            continue
-        node.input[:] = inputs
-        kept.append(node)
-    del network.graph.node[:]
-    network.graph.node.extend(kept)
-    path = folder / f"{model.stem}-bare.onnx"
-    onnx.save(network, path)
-    return path
 
 
 def with_input_side(model: Path, side: int, folder: Path) -> Path:
