@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright.cost.ledger import energy_columns
+from tilewright.report.baseline_words import worse_words
 from tilewright.report.records import Summary
 from tilewright.report.run_text import DONE
 from tilewright.report.tables import COSTED_HEADING, costed_text, summary_row
@@ -81,9 +82,11 @@ ROW_OF: dict[str, Callable[[str, Summary], dict[str, Any]]] = {SINGLE: summary_r
 
 def multi_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
     """Runs of several cores as a text table for the terminal: totals, the part of the latency that is above the lower
-    bound, and below each run the same network layer by layer and on one core, with their latency in that of the run."""
+    bound, and below each run the same network layer by layer and on one core, with their latency in that of the run.
+    Below the table, in words, the runs that are worse than those."""
     heads = ("nodes", "energy\n[µJ]", "latency\n[cycles]", "EDP\n[J cycles]", "gap to\nbound", "of this\nrun")
     table = text_table("", ("run",), (*heads, COSTED_HEADING))
+    worse: list[str] = []
     for run, summary in summaries.items():
         row = multi_row(run, summary)
         table.add_row(run, f"{row['cn_count']:,}", *_figures(row), _gap(row["gap_latency"]), "", costed_text(row))
@@ -92,7 +95,9 @@ def multi_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) ->
             if baseline:
                 times = f"{baseline['speedup']:.2f} ×"
                 table.add_row(f"  {_words(baseline)}", "", *_figures(baseline), _gap(baseline["gap"]), times, "")
-    return render(table, width)
+                words = worse_words(_words(baseline), baseline["speedup"], baseline["energy_ratio"])
+                worse += [f"{run} {sentence}\n" for sentence in words]
+    return render(table, width) + "".join(worse)
 
 
 def edp_text(edp_pj_cycles: float) -> str:

@@ -15,7 +15,8 @@ CAUSES = {"off_chip_fetch": {"link_pj": 1.0, "memory_pj": 2.0}, "core_to_core": 
 
 def multi_summary(**changes: Any) -> dict[str, Any]:
     """A summary of a run of several cores with the fields that tables show."""
-    baseline = {"energy_pj": 4e6, "latency_cycles": 3000, "edp_pj_cycles": 12e9, "gap": 0.25, "speedup": 3.0}
+    baseline = {"energy_pj": 4e6, "latency_cycles": 3000, "edp_pj_cycles": 12e9, "gap": 0.25}
+    baseline |= {"speedup": 3.0, "energy_ratio": 2.0}
     return {
         "workload": "net",
         "hardware": "duo",
@@ -75,6 +76,18 @@ def test_without_bound_and_baselines() -> None:
     assert row["lower_bound_latency_cycles"] is None
     assert "layer_by_layer_energy_pj" not in row
     assert "layer by layer" not in multi_text({"a": summary})
+
+
+def test_a_run_that_is_worse_than_its_baselines_is_told_below_the_table() -> None:
+    """With its name, which of several it is; what is better or unknown is not told of."""
+    one, layer_by_layer, this_run = multi_summary()["baselines"]
+    slow = [{**one, "speedup": 3.0, "energy_ratio": None}, {**layer_by_layer, "speedup": 0.31, "energy_ratio": 0.8}]
+    text = multi_text({"good": multi_summary(), "bad": multi_summary(baselines=[*slow, this_run])})
+    assert text.endswith(
+        "\nbad takes 3.23 times as long as layer by layer\nbad needs 1.25 times the energy of layer by layer\n"
+    )
+    assert "good takes" not in text
+    assert "one core (1: right)\n" not in text
 
 
 def test_both_flows_in_one_table(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from tilewright.report.baseline_words import worse_words
 from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, save_figure, three_digits, unit_for
 from tilewright.report.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
 from tilewright.report.multi.energy_figure import THIS_RUN, readable
@@ -63,6 +64,7 @@ def baselines_figure(summary: Summary) -> Figure:
         figure.text(0.2 / WIDTH_INCHES, 1 - 0.2 / height, title, fontsize=10, weight="bold", va="center")
         lines = _subtitle(rows[0], bound)
         figure.text(0.2 / WIDTH_INCHES, 1 - 0.4 / height, lines, fontsize=8, color=GREY, va="center")
+        figure.text(0.2 / WIDTH_INCHES, 1 - 0.58 / height, _worse(rows), fontsize=8, va="center")
         for number, (name, values, units, least) in enumerate(columns):
             left = NAME_INCHES + number * (PANEL_INCHES + NUMBER_INCHES)
             box = (left / WIDTH_INCHES, BOTTOM_INCHES / height, PANEL_INCHES / WIDTH_INCHES)
@@ -80,6 +82,16 @@ def write_baselines_figure(summary: Summary, path_stem: Path) -> tuple[Path, Pat
 def _subtitle(run: BaselineRow, bound: Mapping[str, Any]) -> str:
     gap = f", gap of this run {100 * run.gap:.1f} % of its latency" if run.gap is not None else ""
     return f"dashed: lower bound of any allocation of this run{gap}" if bound else ""
+
+
+def _worse(rows: Sequence[BaselineRow]) -> str:
+    """What the run, the first row, loses to the others, in words; '' where it loses nothing."""
+    run = rows[0]
+    words = []
+    for row in rows[1:]:
+        energy_ratio = row.energy_pj / run.energy_pj if run.energy_pj else None
+        words += worse_words(row.name, row.latency_cycles / max(run.latency_cycles, 1), energy_ratio)
+    return f"this run {', '.join(words)}" if words else ""
 
 
 def _draw_column(

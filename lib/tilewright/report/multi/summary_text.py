@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.cost.ledger import on_core_terms
+from tilewright.report.baseline_words import worse_words
 from tilewright.report.multi.reloads import reload_lines
 from tilewright.report.multi.use_tables import core_use_rows
 from tilewright.report.run_tables import edp_text
@@ -13,8 +14,6 @@ from tilewright.scheduling.energy_terms import ON_CORE, term_pj, terms_of_summar
 Summary = dict[str, Any]
 _MOST_RELOADS = 3
 """Layers that load data again which are told of in short."""
-_WORTH_TELLING = 0.995
-"""Ratio to a baseline below which a run is told to be worse."""
 _ADVICE = "its tiles cost more than they save: `tilewright fuse` looks for better ones"
 _ROW_NAMES = {"single_core": "everything on one core", "layer_by_layer": "layer by layer", "this_run": "this run"}
 
@@ -67,15 +66,12 @@ def _baselines(summary: Summary) -> list[tuple[str, ...]]:
 
 
 def _slower_lines(summary: Summary) -> list[str]:
-    """In words, what a run loses to what it is compared with: a ratio below one is easily read the other way."""
-    lines = []
-    for row in summary["baselines"]:
-        for share, what in (
-            (row["speedup"], "takes {:.2f} times as long as"),
-            (row["energy_ratio"], "needs {:.2f} times the energy of"),
-        ):
-            if 0 < share < _WORTH_TELLING:
-                lines.append(f"this run {what.format(1 / share)} {_ROW_NAMES[row['name']]}")
+    """In words, what a run loses to what it is compared with."""
+    lines = [
+        f"this run {words}"
+        for row in summary["baselines"]
+        for words in worse_words(_ROW_NAMES[row["name"]], row["speedup"], row["energy_ratio"])
+    ]
     return [*lines, _ADVICE] if lines else []
 
 

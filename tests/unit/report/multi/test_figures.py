@@ -180,6 +180,20 @@ def test_baselines_without_any_and_without_a_bound() -> None:
     assert not any("gap" in text for text in texts_of(figure))
 
 
+def test_a_run_that_loses_to_its_baselines_is_told_in_words() -> None:
+    """Longer than one, more energy than both; no words where nothing is lost. The line fits the page."""
+    one, layer_by_layer = SUMMARY["baselines"][0], SUMMARY["baselines"][1]
+    worse = [{**one, "latency_cycles": 4}, {**layer_by_layer, "latency_cycles": 310, "energy_pj": 1.6e6}]
+    figure = baselines_figure({**SUMMARY, "baselines": worse})
+    told = [text for text in texts_of(figure) if text.startswith("this run ")]
+    assert told == [
+        "this run takes 250.00 times as long as single core, takes 3.23 times as long as layer by layer,"
+        " needs 1.25 times the energy of layer by layer"
+    ]
+    assert_texts_are_clear(figure)
+    assert not [text for text in texts_of(baselines_figure(SUMMARY)) if text.startswith("this run ")]
+
+
 def test_the_search_is_drawn_as_it_was_recorded() -> None:
     """Steps of best latency and energy, all points of the front, the chosen one with its numbers."""
     figure = allocation_figure(GENERATIONS, FRONT, "Search")

@@ -79,6 +79,12 @@ def test_a_run_that_is_worse_than_layer_by_layer_is_told_in_words() -> None:
     assert "tilewright fuse" not in summary_text(SUMMARY)
 
 
+def test_an_energy_ratio_that_is_not_known_is_not_told_of() -> None:
+    """A run without energy has no ratio of energies."""
+    rows = [{**row, "energy_ratio": None} for row in SUMMARY["baselines"]]
+    assert "this run needs" not in summary_text(SUMMARY | {"baselines": rows})
+
+
 def test_the_short_text_has_no_tables_of_memories_links_and_energy() -> None:
     """Utilisation and peak memory of each core stay."""
     short = summary_text(SUMMARY, in_full=False)
