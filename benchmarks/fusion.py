@@ -22,8 +22,8 @@ from typing import Any
 PROJECT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(PROJECT / "lib"))
 
+from tilewright.configuration.fusion_options import FusionOptions  # noqa: E402
 from tilewright.fusion_search.answer import Fusion, fused  # noqa: E402
-from tilewright.fusion_search.options import FusionOptions  # noqa: E402
 from tilewright.mapping.source import parse_mapping  # noqa: E402
 from tilewright.sources import parse_accelerator, parse_workload  # noqa: E402
 from tilewright.stages.multi.problem import SystemProblem  # noqa: E402

@@ -24,8 +24,8 @@ SPLIT_NETWORK, CN_GRAPH, CN_COLUMNS, COSTS = "split.onnx", "cn_graph.json", "cn_
 """In the folder of a run on several cores; the last is the folder of the cost tables."""
 ALLOCATION, GENERATIONS, PARETO, FIXED_MAPPING = "allocation.json", "generations.csv", "pareto.csv", "mapping.yaml"
 SCHEDULE = "schedule.npz"
-FUSION, FUSION_PLANS = "fusion.json", "fusion.csv"
-"""What a search of whole plans found, and the plans that it looked at."""
+FUSION, FUSION_PLANS, PLAN = "fusion.json", "fusion.csv", "plan"
+"""What a search of whole plans found, and the plans that it looked at; the folder in that of a run that has them."""
 LAYER_TABLE, CORE_TABLE, TRACE = "layers.csv", "cores.csv", "trace.json"
 """Tables of a report, and its trace."""
 LOOP_NESTS, LOOP_NEST_PAGES = "loop_nests.txt", "loop_nests.pdf"
@@ -76,6 +76,7 @@ STEPS = {
     ),
     "split": Step("split", _MULTI, (SPLIT_NETWORK,), stages=("LayerSplitting",)),
     "parse_split": Step("parse", _MULTI, (WORKLOAD, COVERAGE), (SPLIT_NETWORK,)),
+    "fuse": Step("fuse", f"{_MULTI}/{PLAN}", (FUSION, FUSION_PLANS, FIXED_MAPPING)),
     "cns": Step("cns", _MULTI, _GRAPH, stages=("GenerateCNWorkloadHybrid",)),
     "cost": Step("cost", _MULTI, (_TABLES,), _GRAPH, ("IntraCoreMapping",)),
     "allocate": Step(

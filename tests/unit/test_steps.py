@@ -42,7 +42,7 @@ def test_every_step_has_a_rule_a_verb_and_code() -> None:
     """A step is in no other table alone."""
     assert {step_of(rule) for rule in RULES if step_of(rule)} == set(STEPS)
     assert {step.verb for step in STEPS.values()} <= set(VERBS)
-    assert set(STEPS) - {"parse_split"} == set(CODE_OF) - {"export", "explore_systems", "multi_pipeline", "fuse"}
+    assert set(STEPS) - {"parse_split"} == set(CODE_OF) - {"export", "explore_systems", "multi_pipeline"}
 
 
 @pytest.mark.parametrize("step", STEPS)

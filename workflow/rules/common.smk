@@ -23,7 +23,7 @@ from tilewright.cli.runs import graph_size
 from tilewright.cli.snakemake_hooks import keep_what_failed_jobs_had, name_ended_jobs
 from tilewright.errors import InputError
 from tilewright.profile import CORRECTED
-from tilewright.steps import MULTI, NAME_PATTERN, SINGLE, artifacts
+from tilewright.steps import MULTI, NAME_PATTERN, SINGLE, STEPS, artifacts
 from tilewright.yamlfile import load_yaml
 
 # Jobs run this checkout with this interpreter, also without an activated environment; conda, if used, comes first.

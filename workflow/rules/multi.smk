@@ -62,6 +62,40 @@ rule parse_split_multi:
         " -o {output.workload:q} --coverage {output.coverage:q} &> {log:q}"
 
 
+rule fuse_multi:
+    """How the network is fused: stacks, tiles, parts, cores and rules of the schedule, searched by count."""
+    input:
+        hardware=of_multi_run(ACCELERATOR),
+        workload=multi_workload,
+        mapping=of_multi_run(MAPPING),
+    output:
+        update("<results>/multi/{run}/plan/fusion.csv"),
+        update("<results>/multi/{run}/plan/mapping.yaml"),
+        plan=update("<results>/multi/{run}/plan/fusion.json"),
+    log:
+        "<logs>/multi/{run}/fuse.log",
+    benchmark:
+        "<logs>/multi/{run}/fuse.tsv"
+    wildcard_constraints:
+        run=runs_that(PLAN.multi_runs, lambda run: run.fuses),
+    conda:
+        "../../environment.yml"
+    threads: 4
+    resources:
+        mem_mb=lambda wildcards, attempt: 4000 * attempt,
+        runtime=120,
+    params:
+        arguments=arguments("fuse"),
+        directory=subpath(output.plan, parent=True),
+        code=CODE["fuse"],
+    message:
+        "{rule} {wildcards.run}"
+    shell:
+        "python -m tilewright fuse --hardware {input.hardware:q} --workload {input.workload:q}"
+        " --mapping {input.mapping:q} {params.arguments:q} --no-run --jobs {threads}"
+        " -o {params.directory:q} &> {log:q}"
+
+
 rule cns_multi:
     """The network cut into computation nodes, and what flows between them."""
 
@@ -70,7 +104,8 @@ rule cns_multi:
         hardware=ancient(written_by("hardware")),
         cores=ancient(core_files_of_run),
         workload=multi_workload,
-        mapping=ancient(written_by("mapping")),
+        mapping=ancient(mapping_to_cut),
+        plan=plan_to_cut,
     output:
         update("<results>/multi/{run}/cn_graph.json"),
         columns=update("<results>/multi/{run}/cn_graph.npz"),
@@ -87,6 +122,7 @@ rule cns_multi:
         said_hardware=lambda wildcards: system_of(wildcards).of_graph,
         said_mapping=said_by("mapping"),
         arguments=arguments("cns"),
+        plan=planned,
         directory=subpath(output.columns, parent=True),
         code=CODE["cns"],
         stage_code=stage_code_of_multi,
@@ -94,7 +130,7 @@ rule cns_multi:
         "{rule} {wildcards.run}"
     shell:
         "python -m tilewright cns --hardware {input.hardware:q} --workload {input.workload:q}"
-        " --mapping {input.mapping:q} {params.arguments:q} -o {params.directory:q} &> {log:q}"
+        " --mapping {input.mapping:q} {params.plan:q} {params.arguments:q} -o {params.directory:q} &> {log:q}"
 
 
 rule cost_multi:
@@ -104,7 +140,7 @@ rule cost_multi:
         cores=ancient(core_files_of_run),
         core=of_multi_run("<results>/hardware/{hardware}/core/{core}.json"),
         workload=multi_workload,
-        mapping=of_multi_run(MAPPING),
+        mapping=mapping_of_run,
         graph="<results>/multi/{run}/cn_graph.json",
         columns="<results>/multi/{run}/cn_graph.npz",
     output:
@@ -140,7 +176,8 @@ rule allocate_multi:
     input:
         hardware=of_multi_run(ACCELERATOR),
         workload=multi_workload,
-        mapping=of_multi_run(MAPPING),
+        mapping=mapping_of_run,
+        plan=plan_of_run,
         graph="<results>/multi/{run}/cn_graph.json",
         columns="<results>/multi/{run}/cn_graph.npz",
         costs=cost_tables,
@@ -163,6 +200,7 @@ rule allocate_multi:
         runtime=60,
     params:
         arguments=arguments("allocate"),
+        plan=planned,
         directory=subpath(output.allocation, parent=True),
         code=CODE["allocate"],
         stage_code=stage_code_of_multi,
@@ -171,7 +209,7 @@ rule allocate_multi:
     shell:
         "python -m tilewright allocate --hardware {input.hardware:q} --workload {input.workload:q}"
         " --mapping {input.mapping:q} --cns {params.directory:q} --costs {params.directory:q}/cost"
-        " {params.arguments:q} --threads {threads} -o {params.directory:q} &> {log:q}"
+        " {params.plan:q} {params.arguments:q} --threads {threads} -o {params.directory:q} &> {log:q}"
 
 
 use rule allocate_multi as allocate_and_export_multi with:
@@ -190,7 +228,8 @@ rule schedule_multi:
     input:
         hardware=of_multi_run(ACCELERATOR),
         workload=multi_workload,
-        mapping=of_multi_run(MAPPING),
+        mapping=mapping_of_run,
+        plan=plan_of_run,
         graph="<results>/multi/{run}/cn_graph.json",
         columns="<results>/multi/{run}/cn_graph.npz",
         costs=cost_tables,
@@ -210,6 +249,7 @@ rule schedule_multi:
         runtime=60,
     params:
         arguments=arguments("schedule"),
+        plan=planned,
         baseline=lambda wildcards, input: (
             ["--baseline", str(Path(input.baseline[0]).parent)]
             if input.baseline
@@ -223,7 +263,7 @@ rule schedule_multi:
     shell:
         "python -m tilewright schedule --hardware {input.hardware:q} --workload {input.workload:q}"
         " --mapping {input.mapping:q} --cns {params.directory:q} --costs {params.directory:q}/cost"
-        " --allocation {input.allocation:q} {params.baseline:q} {params.arguments:q} -o {params.directory:q} &> {log:q}"
+        " --allocation {input.allocation:q} {params.baseline:q} {params.plan:q} {params.arguments:q} -o {params.directory:q} &> {log:q}"
 
 
 rule check_multi:
@@ -231,7 +271,7 @@ rule check_multi:
     input:
         hardware=of_multi_run(ACCELERATOR),
         workload=multi_workload,
-        mapping=of_multi_run(MAPPING),
+        mapping=mapping_of_run,
         graph="<results>/multi/{run}/cn_graph.json",
         columns="<results>/multi/{run}/cn_graph.npz",
         costs=cost_tables,

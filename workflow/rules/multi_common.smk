@@ -31,6 +31,12 @@ MULTI_TARGETS = [
         run=REPORTED_MULTI_RUNS,
         figure=MULTI_FIGURES,
     ),
+    *(
+        f"<results>/multi/{run.name}/plan/{name}"
+        for run in PLAN.multi_runs
+        for name in STEPS["fuse"].writes
+        if run.fuses
+    ),
     *expand("<results>/hardware/{hardware}/system.svg", hardware=SYSTEMS),
     *expand(
         "<results>/multi/{run}/exports",
@@ -46,6 +52,36 @@ def of_multi_run(pattern):
         mapping=MULTI_RUN_OF[wildcards.run].mapping,
         **{"core": wildcards.core} if hasattr(wildcards, "core") else {},
     )
+
+
+def mapping_of_run(wildcards):
+    """Input function: the mapping of a run, as it was parsed, or as the search of a plan wrote it."""
+    if MULTI_RUN_OF[wildcards.run].fuses:
+        return f"<results>/multi/{wildcards.run}/plan/mapping.yaml"
+    return of_multi_run(MAPPING)(wildcards)
+
+
+def mapping_to_cut(wildcards):
+    """Input function: the mapping by which a network is cut: as written, so that what is wrong with it is told by line."""
+    if MULTI_RUN_OF[wildcards.run].fuses:
+        return mapping_of_run(wildcards)
+    return written_by("mapping")(wildcards)
+
+
+def plan_of_run(wildcards):
+    """Input function: the plan that says how a run is scheduled, if one was searched."""
+    name = MULTI_RUN_OF[wildcards.run].plan_of
+    return [f"<results>/multi/{name}/plan/fusion.json"] if name else []
+
+
+def plan_to_cut(wildcards):
+    """Input function: the plan that says how the network of a run is cut, if one was searched."""
+    return plan_of_run(wildcards) if MULTI_RUN_OF[wildcards.run].fuses else []
+
+
+def planned(wildcards, input):
+    """Param function: the plan as an option of a verb."""
+    return ["--plan", input.plan[0]] if input.plan else []
 
 
 def core_files_of_run(wildcards):

@@ -218,7 +218,7 @@ CODE_OF: dict[str, StepCode] = {
 """What each step of the pipeline runs: its verb, unless it stands here otherwise.
 
 `export` is what mapping runs besides, where a stage of its pipeline writes files, `multi_pipeline` what a pipeline of
-the user's may run on several cores, `fuse` a verb without a rule.
+the user's may run on several cores.
 """
 
 

@@ -20,6 +20,7 @@ from tilewright.cli.options import (
     network_keywords,
 )
 from tilewright.cli.parameter_options import Given, parameter_options
+from tilewright.cli.planned import PlannedCommand, plan_option
 from tilewright.cli.run_inputs import system_descriptions
 from tilewright.errors import Problems
 from tilewright.fusion.tiling_options import CUTTING, TilingOptions
@@ -37,10 +38,11 @@ _MOST_NOTICES = 20
 """Notices told without -v; the artifact has those of the tiling."""
 
 
-@click.command()
+@click.command(cls=PlannedCommand)
 @system_descriptions
 @click.option("-o", "--output", type=FILE, metavar="FOLDER", help="Folder for cn_graph.json and cn_graph.npz.")
 @parameter_options(TilingOptions, "tiling")
+@plan_option
 @slice_options
 @click.option("--strict", is_flag=True, help="Fail if there is work in the network that is not costed.")
 @common_options

@@ -27,15 +27,20 @@ from tilewright.cli.config_files import (
 from tilewright.cli.multi_digests import is_system
 from tilewright.cli.network_config import NETWORK_KEYS, network_arguments
 from tilewright.cli.results_place import KEY, RESULTS, logs_folder, results_folder
+from tilewright.configuration.fusion_options import FusionOptions
 from tilewright.configuration.keys import FLOWS, KEYS, KEYS_OF, SEARCH_OF, SETTINGS, flows_of, groups_of
 from tilewright.configuration.run import Plan, Run, Stages
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.file_kinds import CONFIG, refuse_other_kind
+from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.parameters import Parameters, parameters_of
+from tilewright.scheduling.options import ScheduleSettings
 from tilewright.search.options import CoreSearchOptions
 from tilewright.steps import MULTI, NAME_PATTERN, SINGLE
 from tilewright.yamlfile import YamlDocument, load_yaml
 
+OPEN_MAPPING = "multi/open"
+"""The mapping file of runs that search for a plan, unless they name one."""
 SPACES, FRONTS = "spaces", "fronts"
 """The keys that name design spaces: to explore, and to find the complete fronts of."""
 RUN_KEYS = ("flow", *DESCRIPTIONS, *KEYS, "pipeline")
@@ -174,6 +179,7 @@ class _Reader:
         made = {group.kind: self._made(group.kind, values, path, entry) for group in groups_of(flow)}
         if values.get("split_W_double_buffered") is True and not values.get("split_layers"):
             self._note("has no effect without split_layers: true", (*path, "split_W_double_buffered"))
+        self._check_search_of_plans(values, path, entry)
         options = made[SEARCH_OF[flow]]
         if not isinstance(options, CoreSearchOptions):
             return None
@@ -188,6 +194,23 @@ class _Reader:
             return None
         described = (name, flow, names["hardware"], names["workload"], names["mapping"])
         return Run(*described, options, stages, values.get("strict", False), settings)
+
+    def _check_search_of_plans(
+        self, values: Mapping[str, Any], path: tuple[str, ...], entry: Mapping[str, Any]
+    ) -> None:
+        """What a run may say besides `fusion: search`: what the search can hold fixed."""
+        if values.get("fusion") != "search":
+            if entry.get("nb_plans") is not None:
+                self._note("has no effect without fusion: search", (*path, "nb_plans"))
+            return
+        searched = {parameter.name for parameter in parameters_of(FusionOptions)}
+        for group in groups_of(MULTI):
+            for parameter in parameters_of(group.kind) if group.kind in (TilingOptions, ScheduleSettings) else ():
+                is_said = values.get(parameter.name, parameter.default) not in (None, parameter.default)
+                if parameter.name not in searched and is_said:
+                    self._note("cannot be held fixed by fusion: search", (*path, parameter.name))
+        if values.get("pipeline") is not None:
+            self._note("a pipeline of its own is for runs with fusion: given", (*path, "pipeline"))
 
     def _made(
         self, kind: type[Parameters], values: Mapping[str, Any], path: tuple[str, ...], entry: Mapping[str, Any]
@@ -215,7 +238,9 @@ class _Reader:
     def _file(self, kind: str, path: tuple[str, ...], entry: dict[str, Any]) -> str:
         """The name of a described file, which is noted in `files`; a bare name means a file in config/<kind>/."""
         value = entry.get(kind)
-        if value is None and kind == "mapping" and isinstance(entry.get("hardware"), str):
+        if value is None and kind == "mapping" and entry.get("fusion") == "search":
+            value = OPEN_MAPPING
+        elif value is None and kind == "mapping" and isinstance(entry.get("hardware"), str):
             value = mapping_for(entry["hardware"])
         if not isinstance(value, str) or not value:
             self._note("required key is missing" if value is None else "must be a name or a path", (*path, kind))

@@ -24,9 +24,10 @@ from tilewright.cli.options import (
     network_options as network_command_options,
 )
 from tilewright.cli.parameter_options import Given, parameter_options
+from tilewright.cli.planned import SCHEMA
+from tilewright.configuration.fusion_options import FusionOptions
 from tilewright.errors import InputError, Problems
 from tilewright.fusion.tiling_options import TilingOptions
-from tilewright.fusion_search.options import FusionOptions
 from tilewright.search.options import CnSearchOptions
 from tilewright.steps import COSTS, FIXED_MAPPING, FUSION, FUSION_PLANS
 from tilewright.units import energy_text
@@ -50,6 +51,7 @@ _MOST_CUTS_SHOWN, _MOST_RELOADS_SHOWN = 8, 3
 @click.option("--workload", required=True, type=FILE, help="ONNX or YAML file, or artifact.")
 @click.option("--mapping", type=FILE, help="Mapping file or artifact: what it says is fixed. By default nothing is.")
 @click.option("-o", "--output", type=FILE, help=f"Folder for {FUSION}, {FIXED_MAPPING}, the schedule, ...")
+@click.option("--run/--no-run", default=True, show_default=True, help="Write the schedule too, not the plan alone.")
 @parameter_options(FusionOptions, "options")
 @network_command_options
 @common_options
@@ -58,6 +60,7 @@ def command(
     workload: Path,
     mapping: Path | None,
     output: Path | None,
+    run: bool,
     options: Given[FusionOptions],
     network_options: NetworkOptions,
     verbose: bool,
@@ -71,7 +74,7 @@ def command(
     from tilewright.stages.descriptions import Descriptions
 
     given = Descriptions(hardware, workload, BLANK if mapping is None else mapping, network_options)
-    found = _fused(given, options, output, echo_notices, show_progress=not as_json)
+    found = _fused(given, options, output, run, echo_notices, show_progress=not as_json)
     if as_json:
         echo_json(found.document)
     else:
@@ -92,25 +95,27 @@ def fuse(
     *,
     options: Named[FusionOptions],
     output: FilePath | None = None,
+    run: bool = True,
     network_options: NetworkOptions | None = None,
 ) -> "Fusion":
     """The best way that is found to fuse a network on several cores, by options given by name.
 
     What `mapping` says is fixed, and so is what options say of stacks and schedules; everything else is searched.
-    `output` is the folder that the command writes. Raises InputError with everything that is wrong with descriptions
-    and options, MappingError where no plan has a schedule.
+    `output` is the folder that the command writes, with the schedule unless `run` is false. Raises InputError with
+    everything that is wrong with descriptions and options, MappingError where no plan has a schedule.
     """
     from tilewright.stages.descriptions import Descriptions
 
     source: Any = list(BLANK) if mapping is None else mapping
     given = Descriptions(hardware, workload, source, network_options or NetworkOptions())
-    return _fused(given, options, None if output is None else Path(output), lambda notices: None)
+    return _fused(given, options, None if output is None else Path(output), run, lambda notices: None)
 
 
 def _fused(
     given: "Descriptions",
     options: Given[FusionOptions],
     output: Path | None,
+    run: bool,
     tell: Callable[[Sequence[str]], None],
     show_progress: bool = False,
 ) -> "Fusion":
@@ -135,7 +140,7 @@ def _fused(
     with _progress(problem, chosen, show_progress) as progress:
         found = fused(problem, chosen, stacks or None, progress)
     if output:
-        _write(output, given, found)
+        _write(output, given, found, run)
     return found
 
 
@@ -174,16 +179,25 @@ def _progress(problem: "SystemProblem", options: FusionOptions, shown: bool) -> 
         yield told
 
 
-def _write(folder: Path, given: "Descriptions", found: "Fusion") -> None:
-    """The files of the answer; those of the schedule by the same functions that its verbs run, on the mapping file."""
+def _write(folder: Path, given: "Descriptions", found: "Fusion", run: bool) -> None:
+    """The files of the answer, and those of the schedule."""
+    from tilewright.fusion_search.answer import tried_rows
+    from tilewright.stages.multi.problem import input_digests
+
+    write_atomically(folder / FIXED_MAPPING, found.mapping_text)
+    if run:
+        _write_run(folder, folder / FIXED_MAPPING, given, found)
+    write_atomically(folder / FUSION_PLANS, csv_text(tried_rows(found.found)))
+    stated = {name: encode(value) for name, value in found.options.as_dict().items() if name != "jobs"}
+    write_document(folder / FUSION, SCHEMA, found.document, provenance("fuse", input_digests(found.problem), stated))
+
+
+def _write_run(folder: Path, mapping: Path, given: "Descriptions", found: "Fusion") -> None:
+    """The files of the schedule, by the same functions that its verbs run, on the mapping file."""
     from tilewright.cli.cns import cns
     from tilewright.cli.cost import cost
     from tilewright.cli.schedule import schedule
-    from tilewright.fusion_search.answer import SCHEMA, tried_rows
-    from tilewright.stages.multi.problem import input_digests
 
-    mapping = folder / FIXED_MAPPING
-    write_atomically(mapping, found.mapping_text)
     files: dict[str, Any] = {"workload": given.workload, "hardware": given.hardware, "mapping": mapping}
     files["network_options"] = given.network_options
     cns(**files, layer_stacks=found.plan.stacks, output=folder)
@@ -192,9 +206,6 @@ def _write(folder: Path, given: "Descriptions", found: "Fusion") -> None:
     made = schedule(folder / COSTS, cns=folder, **files, **settings, objective=found.options.objective, output=folder)
     if (made.latency_cycles, made.energy_pj) != (found.latency_cycles, found.energy_pj):
         raise AssertionError(f"{mapping} makes {made.latency_cycles:,} cycles, not {found.latency_cycles:,}")
-    write_atomically(folder / FUSION_PLANS, csv_text(tried_rows(found.found)))
-    stated = {name: encode(value) for name, value in found.options.as_dict().items() if name != "jobs"}
-    write_document(folder / FUSION, SCHEMA, found.document, provenance("fuse", input_digests(found.problem), stated))
 
 
 def _text(document: dict[str, Any], in_full: bool) -> str:

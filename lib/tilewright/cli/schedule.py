@@ -17,6 +17,7 @@ from tilewright.cli.keywords import Named, parameter_keywords
 from tilewright.cli.multi_slices import prefetched, read_slice, slice_options
 from tilewright.cli.options import FILE, PipelineSource, common_options, echo_json, echo_notices, network_keywords
 from tilewright.cli.parameter_options import Given, parameter_options
+from tilewright.cli.planned import PlannedCommand, plan_option
 from tilewright.cli.run_inputs import descriptions_of_run, input_digests, run_inputs
 from tilewright.errors import Problem, Problems
 from tilewright.objectives import Goal
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 
 
-@click.command()
+@click.command(cls=PlannedCommand)
 @run_inputs
 @click.option(
     "--allocation", type=FILE, help=f"{ALLOCATION}; not needed where the mapping leaves one core for everything."
@@ -45,6 +46,7 @@ Document = dict[str, Any]
 @click.option("-o", "--output", type=FILE, help=f"Folder for {SCHEDULE}, {SUMMARY}.")
 @parameter_options(Goal, "goal")
 @parameter_options(ScheduleSettings, "settings")
+@plan_option
 @slice_options
 @common_options
 def command(

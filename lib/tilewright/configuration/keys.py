@@ -5,8 +5,10 @@ names it. The Snakefile imports this at every parse: nothing heavy here.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from tilewright.allocation.options import AllocationParameters
+from tilewright.configuration.fusion_options import PlanCount
 from tilewright.fusion.split_options import SplitOptions
 from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.objectives import Goal
@@ -18,6 +20,7 @@ from tilewright.steps import MULTI, SINGLE
 
 FLOWS = (SINGLE, MULTI)
 SPLIT, TILING, COST, SEARCH, SCHEDULE, REPORT, MAP = "split", "cns", "cost", "allocate", "schedule", "report", "map"
+FUSE = "fuse"
 """Verbs that take keys of a run."""
 
 
@@ -39,6 +42,16 @@ class Comparison(Parameters):
     baselines: bool = True
     """Also run the network layer by layer on all cores and on the best one, as a run of its own called
     `{run}.layer_by_layer` (`mode: lbl`; with a `cn_define_mode` one computation node a layer), and compare."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PlanChoice(Parameters):
+    """Who says how a network is fused."""
+
+    fusion: Literal["given", "search"] = "given"
+    """`given`: stacks and tiles are those of the mapping file and of this run. `search`: `tilewright fuse` looks for
+    stacks, tiles, parts, cores and the rules of the schedule; what the mapping file and the run say stays as it is. The
+    mapping file is then `multi/open`, which says nothing, unless another one is named."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +80,8 @@ GROUPS = (
     Group(ScheduleSettings, MULTI, (SEARCH, SCHEDULE)),
     Group(Goal, MULTI, (SCHEDULE,)),
     Group(Comparison, MULTI),
+    Group(PlanChoice, MULTI),
+    Group(PlanCount, MULTI, (FUSE,)),
     Group(ScheduleFigureOptions, MULTI, (REPORT,)),
 )
 SEARCH_OF: dict[str, type[CoreSearchOptions]] = {SINGLE: SearchOptions, MULTI: CnSearchOptions}

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.configuration.arguments import arguments_of
-from tilewright.configuration.keys import COST, MAP, SCHEDULE, SEARCH, TILING, groups_of
+from tilewright.configuration.fusion_options import FusionOptions, PlanCount
+from tilewright.configuration.keys import COST, FUSE, MAP, SCHEDULE, SEARCH, TILING, groups_of
 from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.parameters import parameters_of
+from tilewright.scheduling.options import ScheduleSettings
 from tilewright.search.options import CoreSearchOptions
 from tilewright.steps import MULTI, SINGLE
 
@@ -60,9 +62,20 @@ class Run:
         return self.settings.get("split_layers", False) is True
 
     @property
+    def plan_of(self) -> str:
+        """The run whose plan says how this one is scheduled: itself, or what it is compared with; '' where none is
+        searched."""
+        return self.base or self.name if self.settings.get("fusion") == "search" else ""
+
+    @property
+    def fuses(self) -> bool:
+        """Whether stacks and tiles are searched before the network is cut; not of what a run is compared with."""
+        return self.plan_of == self.name
+
+    @property
     def companion(self) -> "Run | None":
         """The same network layer by layer, on the same cores; None if that is not wanted, or is what this run is."""
-        cutting = {parameter.name for parameter in parameters_of(TilingOptions)}
+        cutting = {parameter.name for kind in (TilingOptions, PlanCount) for parameter in parameters_of(kind)}
         others = {key: value for key, value in self.settings.items() if key not in cutting}
         layer_by_layer = others | (_WHOLE_LAYERS if "cn_define_mode" in self.settings else _LAYER_BY_LAYER)
         is_this = layer_by_layer == self.settings and not self.stages.pipeline
@@ -73,7 +86,12 @@ class Run:
     def arguments(self, verb: str) -> list[str]:
         """The options of a verb for this run, as its command line takes them."""
         given = {**self.options.as_dict(), **self.settings, "strict": self.strict}
-        words = [word for group in groups_of(self.flow, verb) for word in arguments_of(group.kind, given)]
+        if verb == FUSE:  # by count, so that the same files give the same bytes
+            return arguments_of(FusionOptions, {**given, "fusion_time_budget_s": None})
+        # How the network is cut and scheduled stands in the plan, where one was searched.
+        planned = ((TilingOptions,) if self.fuses else ()) + ((ScheduleSettings,) if self.plan_of else ())
+        kinds = [group.kind for group in groups_of(self.flow, verb) if group.kind not in planned]
+        words = [word for kind in kinds for word in arguments_of(kind, given)]
         if verb == SEARCH and not self.base:
             words.append("--no-single-core")  # what a run is compared with are schedules layer by layer
         return [*words, *self.pipeline_arguments(verb)]

@@ -11,10 +11,10 @@ from typing import Any
 from tilewright.allocation.evaluate import INTERRUPTED
 from tilewright.allocation.space import Genome
 from tilewright.configuration.arguments import arguments_of
+from tilewright.configuration.fusion_options import FusionOptions
 from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.fusion_search.cores import Figures
 from tilewright.fusion_search.evaluate import Outcome, PlanEvaluator, Task
-from tilewright.fusion_search.options import FusionOptions
 from tilewright.fusion_search.plan import Plan
 from tilewright.fusion_search.search import FusionResult, FusionSearch, Progress, Tried
 from tilewright.fusion_search.space import Fixed, PlanSpace, plan_space
@@ -29,7 +29,6 @@ from tilewright.stages.multi import run as multi_run
 from tilewright.stages.multi.problem import SystemProblem
 from tilewright.stages.multi.run import MultiCoreProblem, fixed_mapping_text
 
-SCHEMA = "tilewright/fusion"
 MOST_CUTS = 12
 """Ends of stacks of which it is told what they are worth; each costs a schedule."""
 

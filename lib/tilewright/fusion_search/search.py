@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tilewright.allocation.evaluate import INTERRUPTED, TIME_BUDGET
+from tilewright.configuration.fusion_options import FusionOptions
 from tilewright.errors import MappingError
 from tilewright.fusion_search.cores import Figures
 from tilewright.fusion_search.evaluate import Outcome, Task
 from tilewright.fusion_search.moves import FEW_TRIES, MANY_TRIES, PlanMoves
-from tilewright.fusion_search.options import FusionOptions
 from tilewright.fusion_search.plan import LayerTiles, Plan
 from tilewright.fusion_search.segments import PART_RULES, SEGMENT_TILES, Segment, blocks, candidates, compose
 from tilewright.fusion_search.space import SELECTIONS, PartRule, PlanSpace

@@ -280,3 +280,28 @@ def test_every_key_is_explained() -> None:
     ]
     told = {name for row in rows for name in row.split("|")[1].replace("`", "").replace(",", " ").split()}
     assert told == {*RUN_KEYS, *TOP_KEYS}
+
+
+def test_what_a_search_of_plans_cannot_hold_fixed_is_told(tmp_path: Path) -> None:
+    """Each key by itself; the mapping file that says nothing is that of such runs."""
+    path = tmp_path / "config.yaml"
+    run = "    flow: multi\n    workload: resnet18\n    hardware: multi/quad_core\n"
+    path.write_text(f"runs:\n  a:\n{run}    fusion: search\n    nb_plans: 9\n    operands_to_prefetch: [W]\n")
+    found = read_config(path).multi_runs
+    assert [one.mapping for one in found] == ["open", "open"]
+    assert [(one.fuses, one.plan_of) for one in found] == [(True, "a"), (False, "a")]
+    assert "--nb-plans 9" in " ".join(found[0].arguments("fuse"))
+    assert "--operands-to-prefetch" in found[0].arguments("fuse")
+    assert found[0].arguments("cns") == []
+    assert "--operands-to-prefetch" not in found[0].arguments("schedule") + found[1].arguments("schedule")
+    path.write_text(
+        f"runs:\n  a:\n{run}    fusion: search\n    mode: lbl\n    cn_define_mode: 1\n    schedule_model: stream-2023\n"
+        f"  b:\n{run}    nb_plans: 9\n  c:\n{run}    fusion: serch\n"
+    )
+    with pytest.raises(InputError) as caught:
+        read_config(path)
+    said = str(caught.value)
+    for key in ("mode", "cn_define_mode", "schedule_model"):
+        assert f"runs.a.{key}: cannot be held fixed by fusion: search" in said
+    assert "runs.b.nb_plans: has no effect without fusion: search" in said
+    assert "runs.c.fusion" in said

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import tilewright
+from tilewright.configuration.fusion_options import FusionOptions
 from tilewright.fusion_search.answer import Fusion
-from tilewright.fusion_search.options import FusionOptions
 from tilewright.fusion_search.space import Fixed, PlanSpace, plan_space
 from tilewright.mapping.source import parse_mapping
 from tilewright.sources import parse_accelerator, parse_workload

@@ -110,7 +110,9 @@ def best_weights(program: PhaseProblem) -> PhaseWeights:
     covering = [[rooms[other] for other in np.flatnonzero(row)] for row in program.inside]
     for item in program.items:
         _add(solver, item, resources, covering)
-    solver.Solve()
+    if solver.Solve() != pywraplp.Solver.OPTIMAL:  # as where no allocation has a schedule
+        rooms_shape = len(rooms), program.phases
+        return PhaseWeights(np.zeros_like(program.idle_cycles), np.zeros(program.phases), np.zeros(rooms_shape))
     return PhaseWeights(
         np.array([[one.dual_value() for one in of_phase] for of_phase in resources]),
         np.array([one.dual_value() for one in least]),

@@ -26,11 +26,17 @@ class FusionFixed(Parameters):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FusionOptions(FusionFixed, CnSearchOptions):
-    """How a search of plans goes, and how computation nodes are mapped on cores for it."""
+class PlanCount(Parameters):
+    """When a search of plans ends by count."""
 
     nb_plans: PositiveCount = 4000
-    """Plans after which the search ends, those of parts of the network included."""
+    """Plans after which the search for a plan ends, those of parts of the network included."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FusionOptions(FusionFixed, PlanCount, CnSearchOptions):
+    """How a search of plans goes, and how computation nodes are mapped on cores for it."""
+
     fusion_time_budget_s: PositiveNumber | None = 120.0
     """Seconds after which no further plan is looked at; null: no limit, so that the result depends on the seed only."""
     share_divisor: PositiveCount = 4
