@@ -21,8 +21,9 @@ from tests.unit.cli.multi_core import CORES, GA, HARDWARE, MAPPING, cut_and_cost
 PROJECT = Path(__file__).resolve().parents[2]
 TINY = PROJECT / "tests" / "workflow" / "tiny"
 HARDWARE_FILE = TINY / "hardware" / "wide.yaml"
-OF_COMMANDS = {"verbose", "as_json", "help", "no_store"}
-"""Options that say what is printed; a function has no store unless it is given one."""
+OF_COMMANDS = {"verbose", "as_json", "help", "no_store", "plan"}
+"""Options that say what is printed; a function has no store unless it is given one, and of a plan it is given
+`plan.stacks` and `schedule_settings`."""
 
 
 def function_name(verb: str) -> str:

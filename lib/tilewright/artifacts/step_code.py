@@ -154,7 +154,7 @@ class StepCode:
 
 DISPATCH = (
     *("tilewright", "tilewright.stages", "tilewright.cli.main", "tilewright.cli.options"),
-    *("tilewright.cli.parameter_options", "tilewright.cli.keywords"),
+    *("tilewright.cli.parameter_options", "tilewright.cli.keywords", "tilewright.cli.planned"),
     *("tilewright.configuration", "tilewright.configuration.arguments"),
     *("tilewright.artifacts.step_code", "tilewright.steps", "tilewright.stage_table"),
     *("tilewright.registry", "tilewright.entries"),

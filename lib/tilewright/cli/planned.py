@@ -11,7 +11,6 @@ from tilewright.cli.options import FILE
 from tilewright.configuration.arguments import arguments_of, flag_of
 from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.parameters import Parameters, parameters_of
-from tilewright.scheduling.options import ScheduleSettings
 from tilewright.steps import FIXED_MAPPING, FUSION
 
 SCHEMA = "tilewright/fusion"
@@ -30,6 +29,8 @@ class PlannedCommand(click.Command):
 
 def plan_words(file: Path, flags: Collection[str]) -> list[str]:
     """Those of the options that a plan decides. Raises ArtifactError where the file is no answer of `fuse`."""
+    from tilewright.scheduling.options import ScheduleSettings  # `cns` takes no settings
+
     plan = read_artifact(file, SCHEMA).payload
     values: dict[type[Parameters], dict[str, Any]] = {
         TilingOptions: {"layer_stacks": plan["layer_stacks"]},
