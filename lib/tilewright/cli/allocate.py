@@ -14,7 +14,7 @@ from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.multi_slices import prefetched, read_slice, slice_options
 from tilewright.cli.options import FILE, PipelineSource, common_options, echo_json, echo_notices, network_keywords
 from tilewright.cli.parameter_options import Given, parameter_options
-from tilewright.cli.planned import PlannedCommand, plan_option
+from tilewright.cli.planned import plan_option
 from tilewright.cli.run_inputs import descriptions_of_run, input_digests, run_inputs
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.scheduling.options import ScheduleSettings
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tilewright.stages.multi.slices import Slice
 
 
-@click.command(cls=PlannedCommand)
+@click.command()
 @run_inputs
 @click.option("-o", "--output", type=FILE, help=f"Folder for {ALLOCATION}, {PARETO}, {FIXED_MAPPING}, ...")
 @parameter_options(AllocationOptions, "search")

@@ -20,7 +20,7 @@ from tilewright.cli.options import (
     network_keywords,
 )
 from tilewright.cli.parameter_options import Given, parameter_options
-from tilewright.cli.planned import PlannedCommand, plan_option
+from tilewright.cli.planned import plan_option
 from tilewright.cli.run_inputs import system_descriptions
 from tilewright.errors import Problems
 from tilewright.fusion.tiling_options import CUTTING, TilingOptions
@@ -38,7 +38,7 @@ _MOST_NOTICES = 20
 """Notices told without -v; the artifact has those of the tiling."""
 
 
-@click.command(cls=PlannedCommand)
+@click.command()
 @system_descriptions
 @click.option("-o", "--output", type=FILE, metavar="FOLDER", help="Folder for cn_graph.json and cn_graph.npz.")
 @parameter_options(TilingOptions, "tiling")

@@ -17,7 +17,7 @@ from tilewright.cli.keywords import Named, parameter_keywords
 from tilewright.cli.multi_slices import prefetched, read_slice, slice_options
 from tilewright.cli.options import FILE, PipelineSource, common_options, echo_json, echo_notices, network_keywords
 from tilewright.cli.parameter_options import Given, parameter_options
-from tilewright.cli.planned import PlannedCommand, plan_option
+from tilewright.cli.planned import plan_option
 from tilewright.cli.run_inputs import descriptions_of_run, input_digests, run_inputs
 from tilewright.errors import Problem, Problems
 from tilewright.objectives import Goal
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 
 
-@click.command(cls=PlannedCommand)
+@click.command()
 @run_inputs
 @click.option(
     "--allocation", type=FILE, help=f"{ALLOCATION}; not needed where the mapping leaves one core for everything."

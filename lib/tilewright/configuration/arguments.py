@@ -32,5 +32,9 @@ def default_text(parameter: Parameter) -> str:
 def _words(parameter: Parameter, value: Any) -> list[str]:
     if parameter.is_switch:
         return [] if value == parameter.default else [flag_of(parameter, "" if value else "no-")]
-    text = json.dumps(value, separators=(",", ":")) if isinstance(value, list | tuple | dict) else str(value)
-    return [flag_of(parameter), text]
+    return [flag_of(parameter), value_text(value)]
+
+
+def value_text(value: Any) -> str:
+    """A value as the text of an option: lists and tables are JSON."""
+    return json.dumps(value, separators=(",", ":")) if isinstance(value, list | tuple | dict) else str(value)

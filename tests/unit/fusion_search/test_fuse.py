@@ -53,6 +53,22 @@ def test_the_verbs_make_the_same_bytes_from_the_mapping_file(network: Path, answ
     assert main(["check", str(answer), *files]) == 0
 
 
+def test_a_plan_stands_for_the_options_that_it_decides(network: Path, answer: Path, tmp_path: Path) -> None:
+    """In either spelling; an option on the command line goes before it; another file is refused."""
+    files, made = given(network, answer / "mapping.yaml"), ["--cns", str(answer), "--costs", str(answer / "cost")]
+    for words in (["--plan", str(answer / "fusion.json")], [f"--plan={answer / 'fusion.json'}"]):
+        assert main(["cns", *files, *words, "-o", str(tmp_path)]) == 0
+        assert main(["schedule", *files, *made, *words, "--objective", "EDP", "-o", str(tmp_path)]) == 0
+        for name in ("cn_graph.json", "cn_graph.npz", "schedule.npz", "summary.json"):
+            assert (answer / name).read_bytes() == (tmp_path / name).read_bytes(), name
+            (tmp_path / name).unlink()
+    divisor = ["--share-divisor", "2"]
+    assert main(["schedule", *files, *made, *divisor, *words, "-o", str(tmp_path)]) == 0
+    settings = read_artifact(tmp_path / "summary.json").payload["settings"]
+    assert settings == payload(answer)["settings"] | {"share_divisor": 2}
+    assert main(["cns", *files, "--plan", str(answer / "summary.json"), "-o", str(tmp_path)]) == 2
+
+
 def test_figures_agree(answer: Path) -> None:
     """Those of the answer, of the schedule, and of the best plan in the table."""
     found, summary = payload(answer), read_artifact(answer / "summary.json").payload
