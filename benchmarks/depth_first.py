@@ -24,7 +24,8 @@ HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parent
 sys.path[:0] = [str(PROJECT), str(PROJECT / "lib")]
 
-from tilewright.depth_first.optimum import Space, find_optimum  # noqa: E402
+from tilewright.depth_first.certificate import Space  # noqa: E402
+from tilewright.depth_first.optimum import find_optimum  # noqa: E402
 from tilewright.depth_first.options import TileOptions  # noqa: E402
 from tilewright.depth_first.reading import READINGS  # noqa: E402
 from tilewright.depth_first.schedule import stack_model  # noqa: E402

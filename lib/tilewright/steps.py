@@ -26,6 +26,8 @@ ALLOCATION, GENERATIONS, PARETO, FIXED_MAPPING = "allocation.json", "generations
 SCHEDULE = "schedule.npz"
 FUSION, FUSION_PLANS, PLAN = "fusion.json", "fusion.csv", "plan"
 """What a search of whole plans found, and the plans that it looked at; the folder in that of a run that has them."""
+DEPTH_FIRST, DEPTH_FIRST_TABLE = "depth_first.json", "depth_first.csv"
+"""What was found of depth-first schedules of one core, with its certificate; a row for each."""
 LAYER_TABLE, CORE_TABLE, TRACE = "layers.csv", "cores.csv", "trace.json"
 """Tables of a report, and its trace."""
 LOOP_NESTS, LOOP_NEST_PAGES = "loop_nests.txt", "loop_nests.pdf"

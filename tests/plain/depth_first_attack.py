@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 from tilewright.depth_first.bounds import check_boundable, stack_bounds, stack_floor
+from tilewright.depth_first.certificate import Space
 from tilewright.depth_first.chain import Chain
-from tilewright.depth_first.optimum import Space, find_optimum
+from tilewright.depth_first.optimum import find_optimum
 from tilewright.depth_first.options import TileOptions
 from tilewright.depth_first.quick_bounds import quick_bounds
 from tilewright.depth_first.schedule import stack_model

@@ -89,6 +89,15 @@ class Evaluator:
         else:
             self._evaluate_in_threads(self._pool, wanted)
 
+    def require_points(self) -> None:
+        """Raise MappingError where no evaluated allocation has a schedule, KeyboardInterrupt if Ctrl-C came before."""
+        if self.points:
+            return
+        if self.stopped_by == INTERRUPTED:
+            raise KeyboardInterrupt
+        reasons = list(dict.fromkeys(self.infeasible.values()))[:3]
+        raise MappingError(f"none of {self.count} evaluated allocations has a schedule: {'; '.join(reasons)}")
+
     def _evaluate_here(self, genomes: Sequence[Genome]) -> None:
         for genome in genomes:
             if self.stopped_by or self._is_late():

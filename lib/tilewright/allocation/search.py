@@ -24,7 +24,6 @@ from tilewright.allocation.point import Evaluation, choose, pareto_front, ranked
 from tilewright.allocation.result import AllocationResult, GenerationRow, SearchProgress
 from tilewright.allocation.space import AllocationSpace, Genome
 from tilewright.allocation.warm_start import warm_starts
-from tilewright.errors import MappingError
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import Integers, SchedulingProblem
 from tilewright.scheduling.simulate import Scheduler
@@ -135,17 +134,8 @@ def search_allocation(
             search.run()
         except KeyboardInterrupt:
             evaluator.stopped_by = INTERRUPTED
-        if not evaluator.points:
-            if evaluator.stopped_by == INTERRUPTED:
-                raise KeyboardInterrupt
-            raise MappingError(nothing_found(evaluator))
+        evaluator.require_points()
         return search.result()
-
-
-def nothing_found(evaluator: Evaluator) -> str:
-    """Why no allocation has a schedule."""
-    reasons = list(dict.fromkeys(evaluator.infeasible.values()))[:3]
-    return f"none of {evaluator.count} evaluated allocations has a schedule: {'; '.join(reasons)}"
 
 
 class GeneticSearch:

@@ -11,11 +11,8 @@ from tilewright.cli.options import FILE, common_options, echo_json, network_keyw
 from tilewright.cli.runs import is_multi_run, records_of
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Accelerator, Core
-from tilewright.steps import LAYERS, SUMMARY
+from tilewright.steps import DEPTH_FIRST, LAYERS, SUMMARY
 from tilewright.workload.network_options import NetworkOptions
-
-DEPTH_FIRST = "depth_first.json"
-"""What `depth-first` writes."""
 
 if TYPE_CHECKING:
     from tilewright.report.checks import Check

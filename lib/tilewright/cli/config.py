@@ -204,11 +204,10 @@ class _Reader:
                 self._note("has no effect without fusion: search", (*path, "nb_plans"))
             return
         searched = {parameter.name for parameter in parameters_of(FusionOptions)}
-        for group in groups_of(MULTI):
-            for parameter in parameters_of(group.kind) if group.kind in (TilingOptions, ScheduleSettings) else ():
-                is_said = values.get(parameter.name, parameter.default) not in (None, parameter.default)
-                if parameter.name not in searched and is_said:
-                    self._note("cannot be held fixed by fusion: search", (*path, parameter.name))
+        for parameter in (*parameters_of(TilingOptions), *parameters_of(ScheduleSettings)):
+            is_said = values.get(parameter.name, parameter.default) not in (None, parameter.default)
+            if parameter.name not in searched and is_said:
+                self._note("cannot be held fixed by fusion: search", (*path, parameter.name))
         if values.get("pipeline") is not None:
             self._note("a pipeline of its own is for runs with fusion: given", (*path, "pipeline"))
 

@@ -27,16 +27,15 @@ from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.depth_first.options import TileOptions
 from tilewright.depth_first.tiles import MODES
 from tilewright.errors import InputError, Problem, Problems
+from tilewright.steps import DEPTH_FIRST, DEPTH_FIRST_TABLE
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
-    from tilewright.depth_first.optimum import Optimum
+    from tilewright.depth_first.certificate import Optimum
     from tilewright.depth_first.schedule import DepthFirstSchedule
     from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
     from tilewright.stages.descriptions import NetworkProblem
 
-STEM = "depth_first"
-"""Of the files that are written."""
 TIME_BUDGET_S = 600.0
 
 
@@ -58,7 +57,7 @@ TIME_BUDGET_S = 600.0
     show_default=True,
     help="Seconds after which --optimum tells the best found and what is left to win.",
 )
-@click.option("-o", "--output", type=FILE, help=f"Folder for {STEM}.json and {STEM}.csv.")
+@click.option("-o", "--output", type=FILE, help=f"Folder for {DEPTH_FIRST} and {DEPTH_FIRST_TABLE}.")
 @parameter_options(TileOptions, "options")
 @network_options
 @common_options
@@ -207,7 +206,8 @@ def _costed(
 ) -> _Found:
     """The schedules. Raises InputError for everything that is wrong, also what was told before."""
     from tilewright.depth_first.bounds import check_boundable
-    from tilewright.depth_first.optimum import Space, find_optimum
+    from tilewright.depth_first.certificate import Space
+    from tilewright.depth_first.optimum import find_optimum
     from tilewright.depth_first.schedule import Point, schedules_of, stack_model, stacks_of
 
     widths, heights = asked.points[:2]
@@ -259,7 +259,7 @@ def _object(found: _Found) -> dict[str, Any]:
 
 def _write(found: _Found, options: TileOptions, folder: Path) -> list[Path]:
     make_folder(folder)
-    table, data = folder / f"{STEM}.csv", folder / f"{STEM}.json"
+    table, data = folder / DEPTH_FIRST_TABLE, folder / DEPTH_FIRST
     write_atomically(data, document_text(_object(found) | {"options": encode(options)}))
     rows = [schedule.row() for schedule in found.schedules]
     names = list(dict.fromkeys(name for row in rows for name in row))

@@ -16,7 +16,7 @@ import numpy as np
 
 from tilewright.artifacts.codec import decode
 from tilewright.depth_first.bounds import StackBounds, check_boundable, stack_bounds, stack_floor
-from tilewright.depth_first.optimum import Space
+from tilewright.depth_first.certificate import Space
 from tilewright.depth_first.options import TileOptions
 from tilewright.depth_first.quick_bounds import quick_bounds
 from tilewright.depth_first.schedule import stack_model

@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.artifacts.codec import encode
 from tilewright.depth_first.bounds import StackBounds, check_boundable, stack_bounds, stack_floor
+from tilewright.depth_first.certificate import Costed, Layers, Optimum, Space, Unmappable
 from tilewright.depth_first.options import TileOptions
 from tilewright.depth_first.quick_bounds import quick_bounds
 from tilewright.depth_first.schedule import DepthFirstSchedule, Stack
 from tilewright.depth_first.stack_cost import StackModel
 from tilewright.depth_first.tile_loops import ROUNDING
-from tilewright.depth_first.tiles import MODES
 from tilewright.errors import MappingError
 from tilewright.objectives import OBJECTIVES
 
@@ -29,96 +28,6 @@ FIRST_TILES = 64
 """Sizes of tiles of a stack that are bounded together at first; then twice as many each time."""
 TILES_COSTED_AHEAD = 12
 """Sizes of tiles of the whole chain, in each mode, that are costed while others are bounded."""
-Layers = tuple[int, int]
-"""(first layer, last layer) of a stack."""
-
-
-@dataclass(frozen=True)
-class Space:
-    """What is searched: every cut of the chain into stacks, and for each stack each of these."""
-
-    modes: tuple[str, ...] = tuple(MODES)
-    tile_x: tuple[int, ...] = ()
-    """Widths of tiles, () for all."""
-    tile_y: tuple[int, ...] = ()
-
-    def sizes(self, axis: int, most: int) -> np.ndarray:
-        """The sizes of tiles of a stack along an axis, ascending; a larger one is the whole layer."""
-        given = self.tile_y if axis else self.tile_x
-        return np.unique(np.minimum(np.array(given or range(1, most + 1), np.int64), most))
-
-
-@dataclass(frozen=True)
-class Costed:
-    """A stack in tiles, with what it costs."""
-
-    layers: Layers
-    mode: str
-    tile: tuple[int, int]
-    energy_pj: float
-    latency_cycles: float
-
-
-@dataclass(frozen=True)
-class Unmappable:
-    """A stack in tiles of which a layer fits into no memories."""
-
-    layers: Layers
-    mode: str
-    tile: tuple[int, int]
-
-
-@dataclass(frozen=True)
-class Optimum:
-    """The best schedule, and how that is known."""
-
-    schedule: DepthFirstSchedule
-    space: Space
-    objective: str
-    value: float
-    """Of the objective."""
-    lower_bound: float
-    """No schedule of the space is below it, but for rounding."""
-    schedules_in_space: int
-    stacks_bounded: tuple[Layers, ...]
-    """Those of which each size of tiles has a bound of its own; the others are excluded as a whole."""
-    costed: tuple[Costed, ...]
-    """In the order in which they were costed."""
-    unmappable: tuple[Unmappable, ...] = ()
-    """What was to be costed too."""
-    is_interrupted: bool = False
-    """By Ctrl-C; it is the best schedule so far then."""
-
-    @property
-    def is_proven(self) -> bool:
-        """Whether there is no better schedule in the space."""
-        return self.lower_bound >= self.value * (1 - 2 * ROUNDING)
-
-    @property
-    def gap(self) -> float:
-        """How much better a schedule could be at most, as a share of the value."""
-        return 0.0 if self.is_proven else 1 - self.lower_bound / self.value
-
-    def as_object(self) -> dict[str, Any]:
-        """The certificate as JSON values."""
-        names = [entry.layer.name for entry in self.schedule.chain.layers]
-        return {
-            "objective": self.objective,
-            "value": self.value,
-            "lower_bound": self.lower_bound,
-            "gap": self.gap,
-            "proven": self.is_proven,
-            "schedules_in_space": self.schedules_in_space,
-            "space": encode(self.space),
-            "stacks_bounded": [[names[first], names[last]] for first, last in self.stacks_bounded],
-            "stacks_costed": [
-                [names[one.layers[0]], names[one.layers[1]], one.mode, *one.tile, one.energy_pj, one.latency_cycles]
-                for one in self.costed
-            ],
-            "stacks_unmappable": [
-                [names[one.layers[0]], names[one.layers[1]], one.mode, *one.tile] for one in self.unmappable
-            ],
-        }
 
 
 @dataclass(frozen=True)

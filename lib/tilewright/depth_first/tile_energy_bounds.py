@@ -3,7 +3,7 @@
 import numpy as np
 
 from tilewright.depth_first.tile_loops import Grid, TileLoops
-from tilewright.hardware.core import DIRECTIONS, FH, FL, TH, TL
+from tilewright.hardware.core import FH, FL, TH, TL
 from tilewright.workload.layer import OUTPUT
 
 
@@ -42,9 +42,7 @@ def least_energy_pj(loops: TileLoops, with_weights: bool = True) -> Grid:
 
 def _bit_pj(loops: TileLoops, operand: str, memory: int, direction: int) -> float:
     """Energy of a bit over a link, at the least in full words."""
-    held = loops.places.chain.core.memories[memory]
-    link = dict(loops.entry.constraints.memory_operand_links)[operand]
-    place = held.port_of.get((link, DIRECTIONS[direction]))
+    held, place = loops.places.chain.core.memories[memory], loops.port(operand, memory, direction)
     if place is None:
         return 0.0
     cost = held.read_energy_pj if direction in (TL, TH) else held.write_energy_pj

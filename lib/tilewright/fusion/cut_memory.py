@@ -6,7 +6,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
-from tilewright.fusion.needs import Demand, KnownCuts, LayerCut, NetworkTensors, needs_of_layer, network_tensors
+from tilewright.fusion.layer_cuts import KnownCuts, LayerCut
+from tilewright.fusion.needs import Demand, NetworkTensors, needs_of_layer, network_tensors
 from tilewright.workload.graph import Workload, WorkloadNode
 
 if TYPE_CHECKING:

@@ -11,11 +11,10 @@ from tilewright.fusion.cut_memory import CutMemory, Needs
 from tilewright.fusion.flows import DataLink, Link, data_edges
 from tilewright.fusion.graph import ORDERING, CnGraph, CnLayer
 from tilewright.fusion.grid import Integers, LayerGrid
+from tilewright.fusion.layer_cuts import LayerCut, layer_cuts
 from tilewright.fusion.needs import (
-    LayerCut,
     NetworkTensors,
     Producer,
-    layer_cuts,
     needs_of_outputs,
     split_reductions,
     unknown_dependencies,

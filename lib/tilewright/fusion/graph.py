@@ -83,7 +83,10 @@ R = TypeVar("R")
 
 
 def once_a_graph(function: Callable[P, R]) -> Callable[P, R]:
-    """A function of a CN graph and of what it was made of, which remembers its result as long as there is the graph."""
+    """A function of a CN graph and of what it was made of, which remembers its result as long as there is the graph.
+
+    What is given by name saves time only: it does not tell results apart.
+    """
     known: WeakKeyDictionary[CnGraph, tuple[tuple[Any, ...], R]] = WeakKeyDictionary()
 
     @wraps(function)

@@ -23,11 +23,10 @@ from tilewright.fusion.cut_memory import CutMemory
 from tilewright.fusion.flows import Link, flows
 from tilewright.fusion.graph import CnGraph, SmallIntegers, once_a_graph
 from tilewright.fusion.grid import Integers, LayerGrid
+from tilewright.fusion.layer_cuts import LayerCut, layer_cuts
 from tilewright.fusion.needs import (
     Demand,
-    LayerCut,
     Producer,
-    layer_cuts,
     needs_of_outputs,
 )
 from tilewright.fusion.tiling import LayerTiling

@@ -10,8 +10,9 @@ import pytest
 import yaml
 from tilewright.artifacts.codec import encode
 from tilewright.cli.main import main
+from tilewright.depth_first.certificate import Space
 from tilewright.depth_first.certificate_check import check_certificate, read_certified
-from tilewright.depth_first.optimum import Space, find_optimum
+from tilewright.depth_first.optimum import find_optimum
 from tilewright.depth_first.options import TileOptions
 from tilewright.depth_first.schedule import stack_model
 from tilewright.errors import InputError

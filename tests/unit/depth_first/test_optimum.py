@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilewright.cli.main import main
 from tilewright.depth_first.bounds import stack_bounds, stack_floor
-from tilewright.depth_first.optimum import Space, find_optimum
+from tilewright.depth_first.certificate import Space
+from tilewright.depth_first.optimum import find_optimum
 from tilewright.depth_first.options import TileOptions
 from tilewright.depth_first.quick_bounds import quick_bounds
 from tilewright.depth_first.schedule import stack_model

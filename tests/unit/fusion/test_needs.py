@@ -1,7 +1,8 @@
 """Layers that are cut alike are worked out once, and only these."""
 
 from onnx.helper import make_node
-from tilewright.fusion.needs import LayerCut, layer_cuts, network_tensors
+from tilewright.fusion.layer_cuts import LayerCut, layer_cuts
+from tilewright.fusion.needs import network_tensors
 from tilewright.workload.graph import Workload
 
 from tests.unit.fusion.networks import SAME, conv, read

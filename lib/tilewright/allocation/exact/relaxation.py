@@ -15,7 +15,7 @@ from tilewright.allocation.exact.ways import Ways, common
 from tilewright.allocation.result import allowed_cores
 from tilewright.allocation.space import AllocationSpace
 from tilewright.scheduling.bounds.limits import CnClasses, SystemLimits, cn_classes, system_limits, whole_cycles
-from tilewright.scheduling.bounds.paths import LongestPaths, pair_rate, paths_through
+from tilewright.scheduling.bounds.paths import LongestPaths, latest_of_layers, pair_rate, paths_through
 from tilewright.scheduling.problem import OUTPUT_OPERAND, Booleans, SchedulingProblem
 
 MOST_SPLITS = 6
@@ -219,11 +219,8 @@ def _work(
 
 
 def _split_cns(problem: SchedulingProblem, paths: LongestPaths) -> list[int]:
-    """CNs evenly over the network: of each layer the one that can start last, without the first and last layer."""
-    layer, head = problem.graph.layer, paths.head
-    order = np.lexsort((np.arange(len(layer)), -head, layer))
-    last = order[np.append(True, layer[order][1:] != layer[order][:-1])]
-    last = last[np.argsort(head[last], kind="stable")]
+    """CNs evenly over the network: of some layers the one that can start last."""
+    last = latest_of_layers(problem.graph.layer, paths.head)
     if len(last) <= MOST_SPLITS:
         return [int(cn) for cn in last]
     return [int(last[place]) for place in np.linspace(0, len(last) - 1, MOST_SPLITS).round().astype(np.int64)]
@@ -240,7 +237,7 @@ def _split(
 ) -> Split:
     before, after = (mask.copy() for mask in paths.around(cn))
     itself = np.arange(len(before)) == cn
-    _, nothing, everything = _all(problem)
+    _, everything, _ = _all(problem)
     nothing = ~everything
     reads = (before | itself)[problem.need_cn]
     producer = problem.graph.piece_producer

@@ -32,9 +32,8 @@ from tilewright.allocation.options import AllocationOptions
 from tilewright.allocation.point import Evaluation, choose
 from tilewright.allocation.proof import BOUND, EFFORT, EXCLUSIONS, EXHAUSTION, RELAXATION, Proof
 from tilewright.allocation.result import AllocationResult, allowed_cores
-from tilewright.allocation.search import GeneticSearch, Progress, nothing_found
+from tilewright.allocation.search import GeneticSearch, Progress
 from tilewright.allocation.space import AllocationSpace, Genome
-from tilewright.errors import MappingError
 from tilewright.objectives import OBJECTIVES
 from tilewright.scheduling.bounds.certificate import bound_certificate
 from tilewright.scheduling.bounds.lower_bounds import LowerBounds
@@ -77,10 +76,7 @@ def search_exactly(
                 exact.tighten()
         except KeyboardInterrupt:
             evaluator.stopped_by = INTERRUPTED
-        if not evaluator.points:
-            if evaluator.stopped_by == INTERRUPTED:
-                raise KeyboardInterrupt
-            raise MappingError(nothing_found(evaluator))
+        evaluator.require_points()
         found = first.result()
         proof = exact.proof()
         ended = evaluator.stopped_by or (found.stopped_by if found.stopped_by == EVERYTHING else "")
@@ -123,7 +119,6 @@ class _ExactSearch:
         most = evaluator.count + self.options.proof_evaluations
         best: Evaluation | None = None
         program: Program | None = None
-        relaxation: Relaxation | None = None
         newest: Iterable[Genome] = evaluator.points
         with ThreadPoolExecutor(1) as thread:
             while not evaluator.stopped_by:
@@ -134,8 +129,7 @@ class _ExactSearch:
                     if self._bound() >= self._value(best) * (1 - self._tolerance()):
                         self.rule = BOUND
                         return
-                    relaxation = relaxation or relaxation_of(self.problem, self.space)
-                    program = self._program(relaxation, best)
+                    program = self._program(best)
                 answer = self._solved(thread, program)
                 self.effort += answer.effort
                 if answer.status == NOTHING:
@@ -149,7 +143,7 @@ class _ExactSearch:
         if self.rule in (EXHAUSTION, BOUND, RELAXATION) or self.evaluator.stopped_by:
             return
         best = choose(self.evaluator.points.values(), self.options.objective)
-        program = self._program(relaxation_of(self.problem, self.space), best, all_of_it=True)
+        program = self._program(best, all_of_it=True)
         effort = self.options.proof_effort * (SHARE_WHERE_PROVEN if self.rule else SHARE_OF_BOUNDS)
         least = {LATENCY: float(self.bounds.latency_cycles), ENERGY: self.bounds.energy_pj}
         with ThreadPoolExecutor(1) as thread:
@@ -194,10 +188,10 @@ class _ExactSearch:
     def _tolerance(self) -> float:
         return TOLERANCE if self.powers.energy else 0.0
 
-    def _program(self, relaxation: Relaxation, best: Evaluation, all_of_it: bool = False) -> Program:
+    def _program(self, best: Evaluation, all_of_it: bool = False) -> Program:
         """The program of what is better than the best: of `all_of_it`, else without the excluded blocks."""
         aim = wanted(self.powers, self._value(best), self.bounds.latency_cycles, self.bounds.energy_pj)
-        program = Program(relaxation, aim)
+        program = Program(self._relaxation, aim)
         program.name_cores_in_turn(self._classes)
         for block, _ in () if all_of_it else self.excluded:
             program.exclude(block)
@@ -256,6 +250,10 @@ class _ExactSearch:
             self.excluded.append((block, min(values, default=None)))
             program.exclude(block)
         return genomes
+
+    @cached_property
+    def _relaxation(self) -> Relaxation:
+        return relaxation_of(self.problem, self.space)
 
     @cached_property
     def _classes(self) -> tuple[tuple[int, ...], ...]:

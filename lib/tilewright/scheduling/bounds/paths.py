@@ -248,11 +248,15 @@ def _are_among(cns: Integers, chosen: Booleans, more: int = -1) -> Booleans:
 
 
 def latest_cns(layer: Integers, head: Integers) -> Integers:
-    """CNs to look at, by their earliest start: of each layer the one that can start last (the first of several).
-
-    All of them where they are few.
-    """
+    """CNs to look at, by their earliest start: all where they are few, else those of `latest_of_layers`."""
+    if len(layer) > _MOST_TRIED:
+        return latest_of_layers(layer, head)
     order = np.lexsort((np.arange(len(layer)), -head, layer))
-    if len(order) > _MOST_TRIED:
-        order = order[np.append(True, layer[order][1:] != layer[order][:-1])]
     return order[np.argsort(head[order], kind="stable")]
+
+
+def latest_of_layers(layer: Integers, head: Integers) -> Integers:
+    """Of each layer the CN that can start last (the first of several), by their earliest start."""
+    order = np.lexsort((np.arange(len(layer)), -head, layer))
+    latest: Integers = order[np.append(True, layer[order][1:] != layer[order][:-1])]
+    return latest[np.argsort(head[latest], kind="stable")]

@@ -292,29 +292,33 @@ def _ways(system: CoreSystem, kind: _Kind) -> dict[Way, float]:
 
 def _ways_by_off_chip(system: CoreSystem, kind: _Kind) -> dict[Way, None]:
     """Ways of data that is written off-chip and fetched again, also where it need not move."""
-    off, cores = system.off_chip_core, system.core_count
-    found: dict[Way, None] = {}
-    for sender, fetcher, _ in _ends(system, kind):
-        if off in (sender, fetcher):
-            continue
-        if system.path_exists[sender * cores + off] and system.path_exists[off * cores + fetcher]:
-            found[_links(system, sender, off) + _links(system, off, fetcher)] = None
-    return found
+    ways = (_by_off_chip(system, sender, fetcher) for sender, fetcher, _ in _ends(system, kind))
+    return dict.fromkeys(way for way in ways if way is not None)
 
 
 def _paths(system: CoreSystem, sender: int, receiver: int) -> list[tuple[Way, float]]:
     """The direct path of a pair, and the one by way of the off-chip memory with the energy of a bit there; none
     within a core needs a link."""
-    off, cores, memory = system.off_chip_core, system.core_count, system.off_chip_memory
+    memory = system.off_chip_memory
     paths: list[tuple[Way, float]] = [((), 0.0)] if sender == receiver else []
-    if system.path_exists[sender * cores + receiver]:
+    if system.path_exists[sender * system.core_count + receiver]:
         paths.append((_links(system, sender, receiver), 0.0))
-    through = off not in (sender, receiver) and system.path_exists[sender * cores + off]
-    if through and system.path_exists[off * cores + receiver]:
+    around = _by_off_chip(system, sender, receiver)
+    if around is not None:
         written = system.memory_write_energy_pj[memory] / system.memory_write_bits[memory]
         read = system.memory_read_energy_pj[memory] / system.memory_read_bits[memory]
-        paths.append((_links(system, sender, off) + _links(system, off, receiver), float(written + read)))
+        paths.append((around, float(written + read)))
     return paths
+
+
+def _by_off_chip(system: CoreSystem, sender: int, receiver: int) -> Way | None:
+    """Links of what a pair of cores writes off-chip and fetches again; None where there is no such way."""
+    off, cores = system.off_chip_core, system.core_count
+    if off in (sender, receiver):
+        return None
+    if not (system.path_exists[sender * cores + off] and system.path_exists[off * cores + receiver]):
+        return None
+    return _links(system, sender, off) + _links(system, off, receiver)
 
 
 def _links(system: CoreSystem, sender: int, receiver: int) -> Way:
