@@ -1,13 +1,14 @@
 """Numbers with units, as people write them in YAML: sizes, bandwidths, energies, areas.
 
-A plain number means the unit of the reference dialect (zigzag-dse 3.9.1): bits, bits per cycle, pJ, mm2. Prefixes are
-the standard ones: `k`, `M`, `G` are powers of 1000, `Ki`, `Mi`, `Gi` powers of 1024; `b` is a bit, `B` is a byte.
+A plain number means the unit of the reference dialect (zigzag-dse 3.9.1): bits, bits per cycle, pJ. Areas have none
+there: whether a plain one is in mm2 is for the reader of the file to know. Prefixes are the standard ones: `k`, `M`,
+`G` are powers of 1000, `Ki`, `Mi`, `Gi` powers of 1024; `b` is a bit, `B` is a byte.
 """
 
 import math
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.errors import nearest_name
 
@@ -75,8 +76,25 @@ def parse_energy_pj(value: object) -> float:
 
 
 def parse_area_mm2(value: object) -> float:
-    """An area in mm2 from `0.25`, "0.25 mm2", "1200 um2". Raises FieldError if negative or beyond LARGEST_AREA_MM2."""
+    """An area in mm2 from "0.25 mm2", "1200 um2", and from `0.25`, which is taken for mm2.
+
+    Raises FieldError if negative or beyond LARGEST_AREA_MM2.
+    """
     return _up_to(LARGEST_AREA_MM2, "10^9 mm2", _quantity(value, AREA_UNITS, "mm2", "0.25 mm2, 1200 um2"))
+
+
+class WrittenArea(NamedTuple):
+    """An area as a file has it."""
+
+    amount: float
+    """In mm2 if it has a unit."""
+    has_unit: bool
+
+
+def parse_written_area(value: object) -> WrittenArea:
+    """An area with or without a unit. Raises FieldError as `parse_area_mm2` does."""
+    match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    return WrittenArea(parse_area_mm2(value), bool(match and match[2]))
 
 
 def _quantity(value: object, units: Mapping[str, int | str], plain_unit: str, examples: str) -> "Fraction":

@@ -34,10 +34,11 @@ from tilewright.units import (
     LARGEST_WHOLE_NUMBER,
     NUMBER_PATTERN,
     FieldError,
-    parse_area_mm2,
+    WrittenArea,
     parse_bandwidth_bits,
     parse_energy_pj,
     parse_size_bits,
+    parse_written_area,
 )
 
 Item = TypeVar("Item")
@@ -94,7 +95,7 @@ BandwidthBits = Annotated[
     int, BeforeValidator(parse_bandwidth_bits), _number_schema(f"{_SIZE}/(cycle|clk)", LARGEST_WHOLE_NUMBER, True)
 ]
 EnergyPj = Annotated[float, BeforeValidator(parse_energy_pj), _number_schema("[afpnuµm]?J", LARGEST_ENERGY_PJ)]
-AreaMm2 = Annotated[float, BeforeValidator(parse_area_mm2), _number_schema("[uµm]m2", LARGEST_AREA_MM2)]
+AreaAsWritten = Annotated[WrittenArea, BeforeValidator(parse_written_area), _number_schema("[uµm]m2", LARGEST_AREA_MM2)]
 PositiveCount = Annotated[int, Field(gt=0, le=LARGEST_WHOLE_NUMBER)]
 Count = Annotated[int, Field(ge=0, le=LARGEST_WHOLE_NUMBER)]
 

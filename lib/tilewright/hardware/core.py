@@ -15,6 +15,8 @@ written by high."""
 TL, FL, TH, FH = range(4)
 DIGITAL = "digital"
 """The usual kind of array."""
+MM2, NO_UNIT = "mm2", "none"
+"""What the areas of a core are in: NO_UNIT where its file does not say."""
 Dataflow = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
 """What the array does at the same time: (array dimension, ((loop dimension, factor), ...)), as written."""
 
@@ -102,6 +104,9 @@ class Core:
     """Alternatives; the multi-core flow takes the best one where the mapping file gives no spatial mapping."""
     operator_types: tuple[str, ...] = (MAC,)
     """What the core can run: ONNX operator types and groups of them (`operator_groups`)."""
+    area_unit: str = field(default=MM2, metadata=LEFT_OUT)
+    """NO_UNIT: its areas, here called mm2 as all are, are numbers without a unit, to be neither shown as mm2 nor
+    compared (`system.core_area`)."""
 
     @cached_property
     def frame(self) -> "Core":

@@ -2,8 +2,9 @@
 
 from tilewright.errors import Problems
 from tilewright.file_kinds import HARDWARE, refuse_other_kind
-from tilewright.hardware.core import Core, Dataflow, Memory, OperationalArray, Port
+from tilewright.hardware.core import DIGITAL, MM2, NO_UNIT, Core, Dataflow, Memory, OperationalArray, Port
 from tilewright.hardware.core_dialects import in_current_form, with_dummy_array
+from tilewright.hardware.system import core_area
 from tilewright.hardware.yaml_checks import ALONE, IN_MEMORY_KEYS, OFF_CHIP, STORE, array_kind, check_hardware
 from tilewright.hardware.yaml_schema import (
     ArrayEntry,
@@ -12,6 +13,7 @@ from tilewright.hardware.yaml_schema import (
     MemoryEntry,
     PortEntry,
 )
+from tilewright.units import WrittenArea
 from tilewright.validation import validate
 from tilewright.yamlfile import YamlDocument
 
@@ -28,9 +30,18 @@ def core_entry(document: YamlDocument, notices: list[str] | None = None, use: st
     entry: HardwareFile | None = validate(HardwareFile, document.data, problems)
     if entry is not None:
         check_hardware(problems, document, entry, use)
+    if entry is not None and not problems.found and use != OFF_CHIP:
+        _note_areas_without_unit(problems, entry)
     problems.finish(notices)
     assert entry is not None
     return entry
+
+
+def _note_areas_without_unit(problems: Problems, entry: HardwareFile) -> None:
+    """Note areas that could be added up if they had a unit."""
+    if area_unit(entry) == NO_UNIT and core_area(core_of(entry)).lacks_unit:
+        said = "areas have no unit: not in mm2, and not compared; `area_unit: mm2` says that they are in mm2"
+        problems.notice(("area_unit",), said)
 
 
 def core_of(entry: HardwareFile) -> Core:
@@ -41,7 +52,23 @@ def core_of(entry: HardwareFile) -> Core:
         memories=tuple(_memory(name, memory) for name, memory in entry.memories.items()),
         dataflows=tuple(_dataflow(written) for written in _several(entry.dataflows)),
         operator_types=tuple(entry.operator_types),
+        area_unit=area_unit(entry),
     )
+
+
+def area_unit(entry: HardwareFile) -> str:
+    """What the areas of a core are in: what its file says, or MM2 where it gives some area a unit, or has no areas, or
+    an array that computes in memory, whose model has areas in mm2 to which the reference adds those of the file."""
+    if entry.area_unit is not None:
+        return entry.area_unit
+    given = [area for area in _areas(entry) if area.amount > 0]
+    is_said = any(area.has_unit for area in _areas(entry)) or array_kind(entry.operational_array) != DIGITAL
+    return MM2 if is_said or not given else NO_UNIT
+
+
+def _areas(entry: HardwareFile) -> list[WrittenArea]:
+    written = [entry.operational_array.unit_area, *(memory.area for memory in entry.memories.values())]
+    return [area for area in written if area is not None]
 
 
 def _several(written: DataflowEntry | list[DataflowEntry] | None) -> list[DataflowEntry]:
@@ -59,7 +86,7 @@ def _array(entry: ArrayEntry) -> OperationalArray:
     return OperationalArray(
         dimensions=tuple(zip(entry.dimensions, entry.sizes, strict=True)),
         unit_energy_pj=entry.unit_energy,
-        unit_area_mm2=entry.unit_area,
+        unit_area_mm2=entry.unit_area.amount if entry.unit_area else 0.0,
         systolic_dimensions=tuple(entry.systolic_dimensions),
         kind=array_kind(entry),
         parameters=_parameters(entry) if entry.is_imc else (),
@@ -85,7 +112,7 @@ def _memory(name: str, entry: MemoryEntry) -> Memory:
         operands=tuple(entry.operands),
         ports=tuple(_port(port) for port in entry.ports),
         served_dimensions=tuple(entry.served_dimensions),
-        area_mm2=entry.area or 0.0,
+        area_mm2=entry.area.amount if entry.area else 0.0,
         latency_cycles=entry.latency,
         memory_type=entry.mem_type,
         force_double_buffering=entry.force_double_buffering,

@@ -4,15 +4,15 @@ area.
 A link is one resource: everything it carries shares its bandwidth, whatever the pair of cores. A wire in one direction
 carries one pair; a bus, or the single port of a DRAM, carries many.
 
-The area of cores and accelerators. Files may leave areas out, as those of the reference mostly do: an area is given
-only where every part has one, and a sum over some of the parts is none.
+The area of cores and accelerators. Files may leave areas out, as those of the reference mostly do, or give them without
+a unit, as its other ones do: an area is given only where every part has one, in mm2; a sum over some parts is none.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
 
 from tilewright.hardware.array_model import array_model
-from tilewright.hardware.core import Accelerator, Core, Memory
+from tilewright.hardware.core import NO_UNIT, Accelerator, Core, Memory
 from tilewright.hardware.hierarchy import instance_count, shared_memory_names, top_memories
 
 POINT_TO_POINT, BUS, OFFCHIP_PORT = "link", "bus", "port"
@@ -157,6 +157,8 @@ class MultiCoreAccelerator(Accelerator):
 
 UNITS = "units"
 """What the units of an array are called among the parts of a core."""
+WITHOUT_UNIT = "area without a unit"
+"""How the note of an area begins that is no number of mm2."""
 
 
 @dataclass(frozen=True)
@@ -164,58 +166,90 @@ class Area:
     """An area on the chip, or what it lacks."""
 
     mm2: float | None
-    """None where a part has no area."""
+    """None where a part has no area, or the areas have no unit."""
     note: str
-    """In words which parts have none; '' if the area is known."""
+    """In words which parts have none, or that there is no unit; '' if the area is known."""
+
+    @property
+    def lacks_unit(self) -> bool:
+        """Whether every part has an area, but some are not in mm2."""
+        return lacks_unit(self.note)
+
+
+def lacks_unit(area_note: str) -> bool:
+    """Whether a note, as summaries have it, says that areas have no unit."""
+    return area_note.startswith(WITHOUT_UNIT)
 
 
 def core_area(core: Core) -> Area:
-    """The area of the array and of all instances of all memories. Memories off the chip have none and need none."""
-    return _area(_core_area_mm2(core), ", ".join(parts_without_area(core)))
+    """The area of the array and of all instances of all memories that are on the chip."""
+    bare = [""] if core.area_unit == NO_UNIT else []
+    return _area(_core_area_mm2(core), ", ".join(parts_without_area(core)), bare)
 
 
 def system_area(accelerator: MultiCoreAccelerator) -> Area:
     """The area of all cores on the chip. A memory that cores share counts once; links have no area."""
     missing: dict[str, list[str]] = {}
+    bare: dict[str, None] = {}
     area = 0.0
     for place in accelerator.places:
         if place.role == OFFCHIP:
             continue
         core = accelerator.core_of[place.core_id]
-        area += _core_area_mm2(core)
+        area += _core_area_mm2(core, is_part=True)
         lacks_units = place.role != MEMORY and _array_area_mm2(core) is None
-        parts = [UNITS] * lacks_units + [memory.name for memory in core.memories if memory.area_mm2 <= 0]
+        parts = [UNITS] * lacks_units + _memories_without_area(core, is_part=True)
         if parts:
             missing[place.file_name] = parts
+        if core.area_unit == NO_UNIT:
+            bare[place.file_name] = None
     for instance in accelerator.memory_instances:
         for core_id in instance.core_ids[1:]:
             core = accelerator.core_of[core_id]
             index = next(place for place, memory in enumerate(core.memories) if memory.name == instance.memory.name)
             area -= core.memories[index].area_mm2 * instance_count(core, index)
-    return _area(area, "; ".join(f"{name}: {', '.join(parts)}" for name, parts in missing.items()))
+    return _area(area, "; ".join(f"{name}: {', '.join(parts)}" for name, parts in missing.items()), list(bare))
+
+
+def on_chip_memories(core: Core, is_part: bool = False) -> tuple[int, ...]:
+    """The memories, by index, that are on the chip: nothing else decides which areas count.
+
+    In an accelerator of several cores (`is_part`) what is off the chip is a core of its own, and all memories of the
+    others are on it. Of a core by itself those are not above which no operand has another one: the DRAM. Such a memory
+    counts if it is the only one of its operands, or if its file gives it an area: that of an interface, on the chip.
+    """
+    indexes = range(len(core.memories))
+    return tuple(
+        index for index in indexes if is_part or core.memories[index].area_mm2 > 0 or not _is_outermost(core, index)
+    )
 
 
 def parts_without_area(core: Core) -> tuple[str, ...]:
-    """Names of what has no area in the hardware file: memories, and UNITS for those of the array.
-
-    A memory above which no operand has another one is off the chip and needs none; if it is the only one of its
-    operands it counts.
-    """
+    """What has no area in the file of a core by itself: names of memories, and UNITS for those of the array."""
     missing = [] if _array_area_mm2(core) is not None else [UNITS]
-    for index, memory in enumerate(core.memories):
-        if memory.area_mm2 <= 0 and not _is_outermost(core, index):
-            missing.append(memory.name)
-    return tuple(missing)
+    return (*missing, *_memories_without_area(core))
 
 
-def _area(mm2: float, missing: str) -> Area:
-    return Area(None, f"area not given: none for {missing}") if missing else Area(float(mm2), "")
+def _memories_without_area(core: Core, is_part: bool = False) -> list[str]:
+    memories = [core.memories[index] for index in on_chip_memories(core, is_part)]
+    return [memory.name for memory in memories if memory.area_mm2 <= 0]
 
 
-def _core_area_mm2(core: Core) -> float:
+def _area(amount: float, missing: str, bare: list[str]) -> Area:
+    """`bare`: which cores have areas without a unit, '' for the one that there is."""
+    if missing:
+        return Area(None, f"area not given: none for {missing}")
+    if bare:
+        cores = ", ".join(filter(None, bare))
+        said = f" for {cores}" if cores else f" ({float(amount):.6g})"
+        return Area(None, f"{WITHOUT_UNIT}{said}: not in mm2, and not compared (area_unit: mm2 would say so)")
+    return Area(float(amount), "")
+
+
+def _core_area_mm2(core: Core, is_part: bool = False) -> float:
     area = _array_area_mm2(core) or 0.0
-    for index, memory in enumerate(core.memories):
-        area += memory.area_mm2 * instance_count(core, index)
+    for index in on_chip_memories(core, is_part):
+        area += core.memories[index].area_mm2 * instance_count(core, index)
     return area
 
 

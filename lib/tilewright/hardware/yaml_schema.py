@@ -12,7 +12,7 @@ from tilewright.units import FieldError
 from tilewright.validation import (
     LIST_MARK,
     TABLE_MARK,
-    AreaMm2,
+    AreaAsWritten,
     BandwidthBits,
     Count,
     EnergyPj,
@@ -118,8 +118,8 @@ class MemoryEntry(Entry):
     """Energy of reading one word of `bandwidth_max` bits, in pJ (or `1 nJ`). Required."""
     w_cost: EnergyPj | None = None
     """Energy of writing one word of `bandwidth_max` bits, in pJ (or `1 nJ`). Required."""
-    area: AreaMm2 | None = None
-    """Area of one instance, in mm2 (or `1200 um2`)."""
+    area: AreaAsWritten | None = None
+    """Area of one instance, as `0.25 mm2` or `1200 um2`; `area_unit` says what a plain number means."""
     latency: Count = 1
     """Access latency in cycles; read and kept, the model does not use it."""
     mem_type: Literal["sram", "dram", "rf"] = "sram"
@@ -145,8 +145,8 @@ class ArrayEntry(Entry):
     """Number of units along each dimension."""
     unit_energy: EnergyPj
     """Energy of one operation, in pJ (or `40 fJ`)."""
-    unit_area: AreaMm2 = 0.0
-    """Area of one unit, in mm2."""
+    unit_area: AreaAsWritten | None = None
+    """Area of one unit, as `318 um2`; `area_unit` says what a plain number means."""
     systolic_dimensions: list[ArrayDimension] = Field(default=[])
     """Array dimensions along which data moves from unit to unit, which adds cycles to drain the array."""
     input_precision: Annotated[list[Count], Field(min_length=2, max_length=2)] | None = None
@@ -193,6 +193,9 @@ class HardwareFile(Entry):
     """Memories by name, from innermost to outermost."""
     operational_array: ArrayEntry
     """The array of operational units."""
+    area_unit: Literal["mm2", "none"] | None = None
+    """What areas that are plain numbers are in. `none`: in nothing known, as those of ZigZag's examples, which are then
+    not compared. By default mm2 in files in which some area is written with a unit, else none."""
     dataflows: _Dataflows | None = None
     """Spatial mapping where the mapping file gives none: for array dimensions their loops, as `K, 16`; or a list of
     such tables, of which each layer gets the best. Runs of several cores use it, those of one core do not."""

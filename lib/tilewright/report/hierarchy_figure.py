@@ -12,7 +12,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from tilewright.hardware.core import Core, Memory
+from tilewright.hardware.core import NO_UNIT, Core, Memory
 from tilewright.hardware.hierarchy import instance_count, memory_hierarchy
 from tilewright.hardware.system import core_area
 from tilewright.report.figure_layout import (
@@ -130,7 +130,8 @@ def _lines(core: Core, index: int, lane_count: int) -> Iterator[str]:
     """What is said about a memory, in lines that fit its box."""
     memory = core.memories[index]
     yield f"{size_text(memory.size_bits)}, {_instances(core, index)}"
-    area = f", {memory.area_mm2:.3g} mm²" if memory.area_mm2 else ""
+    unit = "(area without a unit)" if core.area_unit == NO_UNIT else "mm²"
+    area = f", {memory.area_mm2:.3g} {unit}" if memory.area_mm2 else ""
     yield f"read {memory.read_energy_pj:.4g}, write {memory.write_energy_pj:.4g} pJ a word{area}"
     width = int((lane_count * LANE_INCHES - GAP_INCHES - 2 * PAD_INCHES) * CHARACTERS_PER_INCH)
     for port in memory.ports:

@@ -13,9 +13,10 @@ import numpy as np
 import pandas
 
 from tilewright.artifacts.digests import content_digest
+from tilewright.hardware.system import lacks_unit
 from tilewright.report.dominance import dominators
 from tilewright.report.records import Summary
-from tilewright.report.run_text import NOT_SAID, assumption, could_keep, setting_of, setting_text
+from tilewright.report.run_text import NOT_SAID, area_text, assumption, could_keep, setting_of, setting_text
 from tilewright.report.text_tables import render, text_table
 
 OBJECTIVES = ("energy_pj", "latency_cycles", "area_mm2")
@@ -49,7 +50,7 @@ class Candidate:
     area_mm2: float | None
     """None where the hardware file does not give all of it."""
     area_note: str = ""
-    """What is not given."""
+    """What is not given, or that it has no unit."""
     is_of_several_cores: bool = False
     between_layers: str = SCHEDULED
     """Where data are between layers, in words."""
@@ -92,9 +93,13 @@ class Group:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Which areas are not given and what follows, and which runs are not there."""
-        missing = dict.fromkeys(candidate.core for candidate in self.candidates if candidate.area_mm2 is None)
-        area = f"area not given: {', '.join(missing)}; compared by energy and latency only" if missing else ""
+        """Which areas are not given or have no unit and what follows, and which runs are not there."""
+        cores: dict[str, dict[str, None]] = {}
+        for one in self.candidates:
+            if one.area_mm2 is None:
+                cores.setdefault("without a unit" if lacks_unit(one.area_note) else "not given", {})[one.core] = None
+        missing = "; ".join(f"area {word}: {', '.join(cores[word])}" for word in sorted(cores))
+        area = f"{missing}; compared by energy and latency only" if missing else ""
         absent = f"not compared, failed or stale: {', '.join(self.not_compared)}" if self.not_compared else ""
         return tuple(filter(None, (area, absent)))
 
@@ -223,10 +228,10 @@ def run_label(point: Candidate) -> str:
 
 
 def figures_of(point: Candidate) -> tuple[str, str, str]:
-    """Energy in µJ, latency in cycles and area in mm² as texts; "not given" for an area that is not known."""
+    """Energy in µJ, latency in cycles and area in mm² as texts, or why there is no area."""
     energy_uj = point.energy_pj / 1e6
     energy = f"{energy_uj:,.0f}" if energy_uj >= 1e4 else f"{energy_uj:,.4g}"
-    return energy, f"{point.latency_cycles:,.0f}", "not given" if point.area_mm2 is None else f"{point.area_mm2:,.4g}"
+    return energy, f"{point.latency_cycles:,.0f}", area_text(point.area_mm2, point.area_note)
 
 
 def _option_text(value: Any) -> str:

@@ -4,6 +4,8 @@ and, in tables of many, which runs have none."""
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tilewright.hardware.system import lacks_unit
+
 SHOWN_ROWS = 6
 """Most operator types told on the terminal; the summary has them all."""
 
@@ -25,6 +27,13 @@ def coverage_lines(summary: Mapping[str, Any], shown: int = SHOWN_ROWS) -> Itera
     if summary["passed_through"]:
         listed = ", ".join(f"{count} {operator}" for operator, count in summary["passed_through"].items())
         yield f"only moves data, at no cost: {listed}"
+
+
+def area_text(area_mm2: float | None, area_note: str) -> str:
+    """An area in mm2, or in two words why it is none."""
+    if area_mm2 is None:
+        return "no unit" if lacks_unit(area_note) else "not given"
+    return f"{area_mm2:,.4g}"
 
 
 def share_text(share: float | None) -> str:

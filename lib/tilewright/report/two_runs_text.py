@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from tilewright.report.pareto import Candidate
 from tilewright.report.run_ledger import ENERGY, LATENCY, QUANTITIES
+from tilewright.report.run_text import area_text
 from tilewright.report.short_names import short_layer_name
 from tilewright.report.text_tables import render, text_table
 from tilewright.report.two_runs import Comparison, Difference
@@ -66,7 +67,7 @@ def _heading(comparison: Comparison) -> str:
     for quantity, (words, unit, _) in UNITS.items():
         row = comparison.totals(quantity)
         table.add_row(f"{words} [{unit}]", *_numbers(row, quantity), change(row))
-    area = ["not given" if run.area_mm2 is None else f"{run.area_mm2:,.4g}" for run in (a, b)]
+    area = [area_text(run.area_mm2, run.area_note) for run in (a, b)]
     if a.area_mm2 is not None and b.area_mm2 is not None:
         both = Difference("", a.area_mm2, b.area_mm2)
         area += [f"{both.difference:+,.4g}", change(both)]

@@ -1,18 +1,20 @@
-"""The area of an accelerator of several cores: cores on the chip, memories that they share once."""
+"""Areas: what of a core and of several cores is on the chip, memories that are shared, and areas without a unit."""
 
 from pathlib import Path
 
 import pytest
-from tilewright.hardware.system import Area, system_area
+from tilewright.hardware.core import MM2, NO_UNIT
+from tilewright.hardware.source import parse_accelerator
+from tilewright.hardware.system import Area, core_area, on_chip_memories, system_area
 
-from tests.unit.hardware.system_cases import connected, core, memory, offchip, read
+from tests.unit.hardware.system_cases import ROOT, connected, core, memory, offchip, read
 
 
 def with_areas(name: str, area: float) -> dict:
     """A core of some units and one memory, both with an area."""
     data = core(name, sram=memory() | {"area": area})
     data["operational_array"]["unit_area"] = 0.01
-    return data
+    return data | {"area_unit": "mm2"}
 
 
 def test_cores_add_up_and_the_off_chip_memory_does_not_count(tmp_path: Path) -> None:
@@ -36,3 +38,58 @@ def test_what_has_no_area_is_told_for_each_core_file(tmp_path: Path) -> None:
     bare["operational_array"]["unit_area"] = 0
     accelerator = read(tmp_path, connected(2, ["0, 1"]), small=bare)
     assert system_area(accelerator) == Area(None, "area not given: none for small: units, sram")
+
+
+def areas(unit_area: object, *memory_areas: object, area_unit: str | None = None) -> dict:
+    """A core of four units under memories with these areas, from the innermost to the outermost."""
+    data = core("small", **{f"m{level}": memory() | {"area": area} for level, area in enumerate(memory_areas)})
+    data["operational_array"]["unit_area"] = unit_area
+    return data | ({"area_unit": area_unit} if area_unit else {})
+
+
+@pytest.mark.parametrize(
+    ("data", "unit", "mm2"),
+    [
+        (areas(0.01, 2.0, 0), NO_UNIT, None),
+        (areas("0.01 mm2", 2.0, 0), MM2, 2.04),
+        (areas(0.01, "2e6 um2", 0), MM2, 2.04),
+        (areas(0.01, 2.0, 0, area_unit="mm2"), MM2, 2.04),
+        (areas("0.01 mm2", 2.0, 0, area_unit="none"), NO_UNIT, None),
+        (areas(0, 0, 0), MM2, None),
+    ],
+    ids=["plain", "unit of the units", "unit of a memory", "said", "said to be none", "no area"],
+)
+def test_a_file_says_whether_its_areas_are_in_mm2(data: dict, unit: str, mm2: float | None) -> None:
+    """By the unit of one of them, or by its key; plain numbers alone, as ZigZag has them, are no mm2."""
+    notices: list[str] = []
+    (found,) = parse_accelerator(data, notices).cores
+    assert found.area_unit == unit
+    assert core_area(found).mm2 == (None if mm2 is None else pytest.approx(mm2))
+    assert core_area(found).lacks_unit == (unit == NO_UNIT) == ("areas have no unit" in " ".join(notices))
+
+
+def test_areas_of_the_examples_of_zigzag_are_no_mm2() -> None:
+    """Those of the Eyeriss-like core add up to 311, in no unit that anyone knows."""
+    (found,) = parse_accelerator(ROOT / "config" / "hardware" / "eyeriss_like.yaml").cores
+    area = core_area(found)
+    assert area.mm2 is None
+    assert area.note == "area without a unit (311.2): not in mm2, and not compared (area_unit: mm2 would say so)"
+
+
+def test_one_core_without_a_unit_leaves_the_system_without_area(tmp_path: Path) -> None:
+    """It is named; areas that have a unit are not added to some that have none."""
+    data = connected(2, ["0, 1"])
+    data["cores"][1] = "bare.yaml"
+    bare = with_areas("bare", 2.0) | {"area_unit": "none"}
+    area = system_area(read(tmp_path, data, small=with_areas("small", 2.0), bare=bare))
+    assert (area.mm2, area.lacks_unit) == (None, True)
+    assert "for bare:" in area.note
+
+
+def test_the_outermost_memory_of_a_core_alone_is_off_the_chip_unless_it_has_an_area() -> None:
+    """In an accelerator of several cores all memories of a core are on it."""
+    (without,) = parse_accelerator(areas("0.01 mm2", 2.0, 0)).cores
+    (interface,) = parse_accelerator(areas("0.01 mm2", 2.0, 0.5)).cores
+    assert on_chip_memories(without) == (0,)
+    assert on_chip_memories(without, is_part=True) == on_chip_memories(interface) == (0, 1)
+    assert core_area(interface).mm2 == pytest.approx(2.54)

@@ -11,7 +11,7 @@ import pytest
 from tilewright.artifacts.envelope import write_document
 from tilewright.cli.main import main
 from tilewright.cli.runs import read_records
-from tilewright.report.pareto import Candidate, candidate, compare, pareto_table, pareto_text
+from tilewright.report.pareto import Candidate, candidate, compare, figures_of, pareto_table, pareto_text
 from tilewright.report.pareto_figure import pareto_figure, write_pareto_figures
 
 from tests.unit.report.conftest import network
@@ -55,6 +55,17 @@ def test_without_an_area_only_energy_and_latency_are_compared() -> None:
     table = pareto_table([group])
     assert table["area_mm2"].isna().tolist() == [False, False, True, True]
     assert table["area_note"].tolist() == ["", "", "none", "some"]
+
+
+def test_areas_without_a_unit_are_named_and_not_compared() -> None:
+    """As those that are not given, but the reason is another one."""
+    bare = "area without a unit (311.2): not in mm2"
+    runs = [run("a", 1, 1, 5), run("eyeriss", 2, 2, None, area_note=bare), run("unknown", 3, 0.5, None)]
+    (group,) = compare(runs)
+    said = "area not given: unknown; area without a unit: eyeriss; compared by energy and latency only"
+    assert group.notes == (said,)
+    assert group.objectives == ("energy_pj", "latency_cycles")
+    assert [figures_of(point)[2] for point in runs] == ["5", "no unit", "not given"]
     assert "not given" in pareto_text([group])
 
 
