@@ -12,7 +12,7 @@ from tilewright.artifacts.files import FilePath
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.hardware.core import Accelerator, Core
-from tilewright.hardware.system import COMPUTE, OFFCHIP, CorePlace, Link, MultiCoreAccelerator, all_pairs
+from tilewright.hardware.system import COMPUTE, OFFCHIP, CorePlace, Link, MultiCoreAccelerator, all_pairs, memory_text
 
 MOST_CORES_WITH_PATHS = 12
 """Up to so many cores all paths are printed, beyond with -v."""
@@ -166,6 +166,9 @@ def _place_row(accelerator: MultiCoreAccelerator, place: CorePlace) -> tuple[str
     # Told where it is not the rule.
     routing = "" if place.is_router == (place.role == COMPUTE) else ", router" if place.is_router else ", no router"
     sharers = [str(other) for other in accelerator.sharers_of(place.core_id) if other != place.core_id]
+    for group in accelerator.shared_memories:
+        if any(core_id == place.core_id for core_id, _ in group):
+            sharers += [memory_text(one) for one in group if one[0] != place.core_id]
     what = (str(place.core_id), place.role + routing, place.file_name, "" if offchip else _array(core))
     return (*what, ", ".join(memories), ", ".join(sharers), runs)
 

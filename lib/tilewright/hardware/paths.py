@@ -136,7 +136,8 @@ def check_paths(problems: Problems, accelerator: MultiCoreAccelerator, place: Ke
     if lost:
         allowed = "links in both directions, over cores that are routers"
         problems.at(place, f"no data can get from core {_listed(lost)}", allowed=allowed)
-    by_way = [pair for pair in missing if pair not in lost]
+    in_place = _in_place(accelerator)
+    by_way = [pair for pair in missing if pair not in lost and pair not in in_place]
     if by_way:
         problems.notice(place, f"only over the off-chip memory can data get from core {_listed(by_way)}")
     used = {index for _, path in table.items() for index in path.links}
@@ -144,6 +145,17 @@ def check_paths(problems: Problems, accelerator: MultiCoreAccelerator, place: Ke
     if unused and not lost:
         more = f" and {len(unused) - _MOST_LISTED} more" if len(unused) > _MOST_LISTED else ""
         problems.notice(place, f"no path takes {', '.join(unused[:_MOST_LISTED])}{more}: others are faster")
+
+
+def _in_place(accelerator: MultiCoreAccelerator) -> set[Pair]:
+    """Pairs of cores of which the second has the outputs of the first in a memory of its own."""
+    return {
+        (sender, receiver)
+        for instance in accelerator.memory_instances
+        for sender, held in instance.users
+        for receiver in instance.core_ids
+        if "O" in held and receiver != sender
+    }
 
 
 def _through_memory(table: PathTable, offchip: int | None, pair: Pair) -> bool:

@@ -83,6 +83,15 @@ class CorePlace:
     """(column, row), where known."""
 
 
+MemoryPlace = tuple[int, str]
+"""(core id, name of one of its memories)."""
+
+
+def memory_text(place: MemoryPlace) -> str:
+    """A memory of a core as files name it: `3.sram`."""
+    return f"{place[0]}.{place[1]}"
+
+
 @dataclass(frozen=True)
 class MemoryInstance:
     """A memory at the top of the hierarchy of one or several cores: what a scheduler keeps an account of."""
@@ -90,6 +99,8 @@ class MemoryInstance:
     memory: Memory
     users: tuple[tuple[int, tuple[str, ...]], ...]
     """(core id, memory operands for which it is the top memory of that core)."""
+    names: tuple[str, ...]
+    """What each of `users` calls it."""
 
     @property
     def core_ids(self) -> tuple[int, ...]:
@@ -105,6 +116,8 @@ class MultiCoreAccelerator(Accelerator):
     links: tuple[Link, ...]
     sharing_groups: tuple[tuple[int, ...], ...] = ()
     """Cores (ids) that share their top memories of equal name."""
+    shared_memories: tuple[tuple[MemoryPlace, ...], ...] = ()
+    """Top memories that are one, where cores share no others. Such cores may have links between them."""
 
     @cached_property
     def core_ids(self) -> tuple[int, ...]:
@@ -143,16 +156,20 @@ class MultiCoreAccelerator(Accelerator):
     @cached_property
     def memory_instances(self) -> tuple[MemoryInstance, ...]:
         """The top memories of all cores, a shared one once, in the order of the first core that uses it."""
-        users: dict[tuple[int, str], list[tuple[int, tuple[str, ...]]]] = {}
-        memory_of: dict[tuple[int, str], Memory] = {}
+        users: dict[MemoryPlace, list[tuple[int, tuple[str, ...]]]] = {}
+        names: dict[MemoryPlace, list[str]] = {}
+        memory_of: dict[MemoryPlace, Memory] = {}
+        first_of = {place: group[0] for group in self.shared_memories for place in group}
         for core_id in self.core_ids:
             sharers = self.sharers_of(core_id)
             shared = shared_memory_names([self.core_of[sharer] for sharer in sharers])
             for memory, operands in top_memories(self.core_of[core_id]):
                 key = min(sharers) if memory.name in shared else core_id, memory.name
+                key = first_of.get((core_id, memory.name), key)
+                names.setdefault(key, []).append(memory.name)
                 users.setdefault(key, []).append((core_id, operands))
                 memory_of.setdefault(key, memory)
-        return tuple(MemoryInstance(memory_of[key], tuple(found)) for key, found in users.items())
+        return tuple(MemoryInstance(memory_of[key], tuple(found), tuple(names[key])) for key, found in users.items())
 
 
 UNITS = "units"
@@ -204,9 +221,9 @@ def system_area(accelerator: MultiCoreAccelerator) -> Area:
         if core.area_unit == NO_UNIT:
             bare[place.file_name] = None
     for instance in accelerator.memory_instances:
-        for core_id in instance.core_ids[1:]:
+        for core_id, name in list(zip(instance.core_ids, instance.names, strict=True))[1:]:
             core = accelerator.core_of[core_id]
-            index = next(place for place, memory in enumerate(core.memories) if memory.name == instance.memory.name)
+            index = next(place for place, memory in enumerate(core.memories) if memory.name == name)
             area -= core.memories[index].area_mm2 * instance_count(core, index)
     return _area(area, "; ".join(f"{name}: {', '.join(parts)}" for name, parts in missing.items()), list(bare))
 

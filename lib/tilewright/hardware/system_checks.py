@@ -3,13 +3,13 @@
 Keys of Stream 2.1 that have no part in the model are checked too, and told once a file.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilewright.errors import WRITTEN, KeyPath, Problems
 from tilewright.hardware.core import Core
 from tilewright.hardware.core_paths import CoreIds
-from tilewright.hardware.hierarchy import memory_differences, shared_memory_names, top_memories
+from tilewright.hardware.hierarchy import top_memories
 from tilewright.hardware.system import Link
 from tilewright.hardware.system_schema import (
     MESH,
@@ -96,51 +96,6 @@ def core_list(problems: Problems, path: KeyPath, listed: Sequence[int] | None, i
     return found if all(fine) else None
 
 
-def sharing_groups(problems: Problems, entry: SystemFile, ids: CoreIds) -> tuple[tuple[tuple[int, ...], KeyPath], ...]:
-    """The groups of cores that share memory, each with its place; what is wrong with them is recorded."""
-    groups: list[tuple[tuple[int, ...], KeyPath]] = []
-    for index, listed in each(entry.core_memory_sharing):
-        path: KeyPath = ("core_memory_sharing", index)
-        group = core_list(problems, path, listed, ids)
-        if group is None:
-            continue
-        if ids.offchip in group:
-            problems.at(path, "the off-chip core shares its memory with none", ids.offchip)
-            continue
-        earlier = {core_id for other, _ in groups for core_id in other}
-        for core_id in sorted(earlier.intersection(group)):
-            problems.at(path, "the core is in another group too", core_id)
-        groups.append((tuple(sorted(ids.with_copies(group))), path))
-    return tuple(groups)
-
-
-def check_shared_memories(problems: Problems, path: KeyPath, group: dict[int, Core]) -> None:
-    """Record why cores cannot share memory: no top memory of one name, or descriptions that contradict each other."""
-    ids, cores = list(group), list(group.values())
-    shared = shared_memory_names(cores)
-    if not shared:
-        names = "; ".join(f"core {key}: {', '.join(_top_names(core))}" for key, core in group.items())
-        problems.at(path, f"these cores have no top memory of one name to share ({names})")
-        return
-    first = {memory.name: memory for memory, _ in top_memories(cores[0])}
-    for core_id, core in list(group.items())[1:]:
-        for memory, _ in top_memories(core):
-            differences = memory_differences(first[memory.name], memory) if memory.name in shared else []
-            if differences:
-                message = (
-                    f"{memory.name} of core {core_id} is not that of core {ids[0]}: {', '.join(differences)} differ"
-                )
-                problems.at(path, message)
-    for core_id, core in group.items():
-        private = [
-            f"{memory.name} ({', '.join(operands)})"
-            for memory, operands in top_memories(core)
-            if memory.name not in shared
-        ]
-        if private:
-            problems.notice(path, f"core {core_id} keeps {', '.join(private)} to itself; {', '.join(shared)} is shared")
-
-
 def note_closed_memories(problems: Problems, path: KeyPath, core: Core) -> None:
     """Note a top memory that other cores cannot write inputs to or read outputs from, since no port carries them."""
     for memory, operands in top_memories(core):
@@ -163,10 +118,6 @@ def note_silent_ports(problems: Problems, path: KeyPath, core: Core) -> None:
                 f"no port of {memory.name} carries {', '.join(missing)}: what does not fit a core cannot stream so"
             )
             problems.notice(path, message)
-
-
-def _top_names(core: Core) -> Iterable[str]:
-    return (memory.name for memory, _ in top_memories(core))
 
 
 def check_graph(problems: Problems, document: YamlDocument, entry: GraphFile, ids: CoreIds) -> None:

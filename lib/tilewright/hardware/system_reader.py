@@ -22,17 +22,16 @@ from tilewright.hardware.core_paths import (
     core_ids_of,
     find_core_file,
 )
+from tilewright.hardware.memory_sharing import read_sharing
 from tilewright.hardware.paths import check_paths
-from tilewright.hardware.system import COMPUTE, MEMORY, OFFCHIP, CorePlace, Link, MultiCoreAccelerator, all_pairs
+from tilewright.hardware.system import COMPUTE, MEMORY, OFFCHIP, CorePlace, Link, MultiCoreAccelerator
 from tilewright.hardware.system_checks import (
     check_graph,
     check_ids,
-    check_shared_memories,
     check_unmodelled,
     note_closed_memories,
     note_silent_ports,
     note_unmodelled,
-    sharing_groups,
 )
 from tilewright.hardware.system_links import (
     Connection,
@@ -62,11 +61,8 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
     ids = core_ids_of(document)
     files = _core_files(problems, document, ids)
     check_ids(problems, document, entry, ids)
-    groups = sharing_groups(problems, entry, ids)
-    for group, path in groups:
-        if all(core_id in files for core_id in group):
-            check_shared_memories(problems, path, {core_id: files[core_id].core for core_id in group})
-    sharing = {pair for group, _ in groups for pair in all_pairs(group)}
+    shared = read_sharing(problems, entry, ids, {core_id: file.core for core_id, file in files.items()})
+    sharing = shared.pairs
     connections: tuple[Connection, ...] = ()
     if isinstance(entry, GraphFile):
         check_graph(problems, document, entry, ids)
@@ -84,8 +80,7 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
         note_unmodelled(problems, entry, links)
     places = _places(entry, ids, files, sharing)
     cores = tuple(files[core_id].core for core_id in ids.known)
-    sharers = tuple(group for group, _ in groups)
-    accelerator = MultiCoreAccelerator(entry.name, cores, places, links, sharers)
+    accelerator = MultiCoreAccelerator(entry.name, cores, places, links, shared.sharing_groups, shared.shared_memories)
     check_paths(problems, accelerator, ("graph",) if is_graph else ("core_connectivity",))
     problems.finish(notices)
     return accelerator

@@ -48,6 +48,18 @@ def parse_core_ids(value: object) -> tuple[int, ...]:
     raise FieldError("must be core ids", "text such as '0, 1', or a list such as [0, 1]")
 
 
+def parse_sharing_group(value: object) -> list[int] | list[tuple[int, str]]:
+    """Core ids of "0, 1" or of [0, 1], or (core id, memory) of each of ["0.out", "1.in"]. Raises FieldError."""
+    items = value.split(",") if isinstance(value, str) else value
+    if isinstance(items, list) and items and all(isinstance(item, str) and "." in item for item in items):
+        return [parse_memory_name(item.strip()) for item in items]
+    try:
+        return list(parse_core_ids(value))
+    except FieldError:
+        allowed = "text such as '0, 1', a list such as [0, 1], or memories such as [0.out, 1.in]"
+        raise FieldError("must be core ids, or memories of cores", allowed) from None
+
+
 def parse_link_bandwidth(value: object) -> int | float:
     """Bits per cycle of a link as `parse_bandwidth_bits`, or math.inf for `inf`. Raises FieldError."""
     if isinstance(value, str | float) and value in _INFINITE:
@@ -104,6 +116,16 @@ _IDS_SCHEMA: dict[str, Any] = {
 CoreIds = Annotated[list[int], BeforeValidator(lambda value: list(parse_core_ids(value))), JsonSchema(_IDS_SCHEMA)]
 
 
+_MEMORIES_SCHEMA: dict[str, Any] = {
+    "type": "array",
+    "items": {"type": "string", "pattern": f"^{_MEMORY_NAME.pattern}$"},
+    "minItems": 2,
+}
+SharingGroup = Annotated[
+    list[int | tuple[int, str]],
+    BeforeValidator(parse_sharing_group),
+    JsonSchema({"anyOf": [*_IDS_SCHEMA["anyOf"], _MEMORIES_SCHEMA]}),
+]
 PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 MemoryName = Annotated[tuple[int, str], TextForm(parse_memory_name, _MEMORY_NAME.pattern)]
 
@@ -194,8 +216,9 @@ class ConnectivityFile(Entry):
     core_connectivity: list[Connection] = Field(default=[])
     """Links and buses: `0, 1` for a link in each direction, more ids for a bus, or a table with bandwidth and energy.
     Where none of them names the off-chip core, it is linked with all others by its ports."""
-    core_memory_sharing: list[CoreIds] = Field(default=[])
-    """Groups of cores, as `0, 1`, whose top memories of equal name are one and the same."""
+    core_memory_sharing: list[SharingGroup] = Field(default=[])
+    """Groups of cores, as `0, 1`, whose top memories of equal name are one and the same; or of top memories, as
+    `[0.out, 1.in]`, that are one while their cores share no others by it."""
     bandwidth: FileBandwidth | None = None
     """Bandwidth of links that have none of their own, in bits per cycle (or `8 B/cycle`, or `inf`). A table of rates by
     core or port (Stream 2.1) is read and not modelled."""
@@ -260,8 +283,9 @@ class GraphFile(Entry):
     """Core descriptions by name, in place of files: with it `cores` are such names."""
     core_counts: CoreCounts = Field(default={})
     """How many times a core stands in the graph, by core id; default once. Copies have the ids after the last one."""
-    core_memory_sharing: list[CoreIds] = Field(default=[])
-    """Groups of cores, as `0, 1`, whose top memories of equal name are one and the same."""
+    core_memory_sharing: list[SharingGroup] = Field(default=[])
+    """Groups of cores, as `0, 1`, whose top memories of equal name are one and the same; or of top memories, as
+    `[0.out, 1.in]`, that are one while their cores share no others by it."""
     core_operator_types: dict[CoreId, Annotated[list[OperatorType], Field(min_length=1)]] = Field(default={})
     """What cores can run, by core id, instead of what their files say."""
     routers: list[CoreId] | None = None

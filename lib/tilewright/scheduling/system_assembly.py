@@ -107,8 +107,8 @@ def _word_bits(accelerator: MultiCoreAccelerator, instance: MemoryInstance, off_
         assert write is not None
         return read, write
     read_widths, write_widths = [], []
-    for core_id, operands in instance.users:
-        memory = next(m for m in accelerator.core_of[core_id].memories if m.name == instance.memory.name)
+    for (core_id, operands), name in zip(instance.users, instance.names, strict=True):
+        memory = next(m for m in accelerator.core_of[core_id].memories if m.name == name)
         for operand in operands:
             if operand == "O":
                 read_widths += _port_widths(memory, operand, "th")

@@ -32,6 +32,17 @@ def test_a_shared_memory_counts_once(tmp_path: Path) -> None:
     assert system_area(accelerator) == Area(pytest.approx(2.0 + 2 * 0.01 * units), "")
 
 
+def test_memories_that_are_one_count_once(tmp_path: Path) -> None:
+    """Whatever their cores call them."""
+    other = core("other", l1=memory() | {"area": 2.0})
+    other["operational_array"]["unit_area"] = 0.01
+    data = connected(2, ["0, 1"], core_memory_sharing=[["0.sram", "1.l1"]])
+    data["cores"][1] = "other.yaml"
+    accelerator = read(tmp_path, data, small=with_areas("small", 2.0), other=other)
+    units = accelerator.cores[0].operational_array.unit_count
+    assert system_area(accelerator) == Area(pytest.approx(2.0 + 2 * 0.01 * units), "")
+
+
 def test_what_has_no_area_is_told_for_each_core_file(tmp_path: Path) -> None:
     """A top memory of a core is on the chip: it needs one as well."""
     bare = core("small", sram=memory() | {"area": 0})

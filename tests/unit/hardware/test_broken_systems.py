@@ -27,6 +27,11 @@ def without(data: Data, key: str) -> Data:
     return {name: value for name, value in data.items() if name != key}
 
 
+def one_memory(*memories: str) -> Data:
+    """Two linked cores with memories that are to be one."""
+    return connected(2, ["0, 1"], core_memory_sharing=[list(memories)])
+
+
 def with_graph(**changes: Any) -> Data:
     """A 2 x 2 mesh with changes to its graph."""
     data = mesh(2, 2)
@@ -131,6 +136,43 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
         connected(2, [], core_memory_sharing=["0, 1"]) | {"cores": {0: "small.yaml", 1: "other.yaml"}},
         "core_memory_sharing[0]",
         ["no top memory of one name", "core 0: sram; core 1: l1"],
+    ),
+    "one memory of an unknown core": (one_memory("0.sram", "8.sram"), "core_memory_sharing[0]", ["got 8"]),
+    "one memory alone": (one_memory("0.sram"), "core_memory_sharing[0]", ["too few memories", "at least 2"]),
+    "one memory that a core lacks": (
+        one_memory("0.sram", "1.srm"),
+        "core_memory_sharing[0]",
+        ["core 1 has no such memory at its top", "'sram'"],
+    ),
+    "one memory with the off-chip core": (
+        one_memory("0.sram", "2.dram"),
+        "core_memory_sharing[0]",
+        ["off-chip core shares", "2.dram"],
+    ),
+    "one memory of unlike ones": (
+        one_memory("0.sram", "1.sram") | {"cores": {0: "small.yaml", 1: "large.yaml"}},
+        "core_memory_sharing[0]",
+        ["1.sram is not 0.sram", "size differ"],
+    ),
+    "two memories of a core": (
+        one_memory("0.sram", "0.sram"),
+        "core_memory_sharing[0]",
+        ["another memory of the core is listed too", "0.sram"],
+    ),
+    "one memory in two groups": (
+        connected(3, ["0, 1, 2"], core_memory_sharing=[["0.sram", "1.sram"], ["1.sram", "2.sram"]]),
+        "core_memory_sharing[1]",
+        ["shared by core_memory_sharing[0] already", "1.sram"],
+    ),
+    "one memory of a group of cores": (
+        connected(3, [], core_memory_sharing=[["1.sram", "2.sram"], "0, 1"]),
+        "core_memory_sharing[0]",
+        ["shared by core_memory_sharing[1] already", "1.sram"],
+    ),
+    "cores and memories in one group": (
+        connected(2, ["0, 1"], core_memory_sharing=[[0, "1.sram"]]),
+        "core_memory_sharing[0]",
+        ["core ids, or memories of cores", "[0.out, 1.in]"],
     ),
     "role of an unknown core": (connected(1, [], core_roles={4: "simd"}), "core_roles.4", ["no core has this id"]),
     "unknown role": (connected(1, [], core_roles={0: "vector"}), "core_roles.0", ["not one of the known values"]),

@@ -34,8 +34,11 @@ def links(accelerator: MultiCoreAccelerator) -> set[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("path", OURS, ids=lambda path: path.stem)
 def test_our_own_accelerators_have_no_problem_and_no_remark(path: Path) -> None:
-    """The example accelerators are valid, and every link is of use."""
-    assert validate_file(path) == ("hardware", [], [])
+    """The example accelerators are valid, and every link is of use; what cores of diana keep to themselves is told."""
+    kind, problems, notices = validate_file(path)
+    assert (kind, problems) == ("hardware", [])
+    assert [notice for notice in notices if "keeps weights (I2) to itself; l1 is shared" not in str(notice)] == []
+    assert bool(notices) == (path.stem == "diana")
 
 
 @needs_shared
@@ -354,3 +357,24 @@ def test_lanes_of_a_dataflow_beyond_the_array_are_told(tmp_path: Path) -> None:
     beyond = core("small") | {"dataflows": [{"D1": ["K, 4"]}, {"D1": ["K, 4", "OX, 300"]}]}
     read(tmp_path, connected(2, ["0, 1"]), notices, small=beyond)
     assert any("dataflows[1].D1: takes 1200 lanes" in notice for notice in notices)
+
+
+def test_single_memories_are_one_where_the_file_says_so(tmp_path: Path) -> None:
+    """What one core calls out and the next one in; their cores keep the link, and copies of a core share it too."""
+    parts = {"in": memory(operands=("I1",)), "w": memory(operands=("I2",)), "out": memory(operands=("O",))}
+    sharing = {"core_memory_sharing": [["1.in", "0.out"]]}
+    found = read(tmp_path, connected(2, ["0, 1"], **sharing), small=core(**parts))
+    users = {f"{instance.memory.name} {instance.core_ids}": instance.names for instance in found.memory_instances}
+    assert users["out (0, 1)"] == ("out", "in")
+    assert len(users) == len(found.memory_instances) == 6
+    assert path_table(found).path(0, 1).links == (0,)
+    copied = read(tmp_path, connected(2, ["0, 1"], **sharing, core_counts={1: 2}), small=core(**parts))
+    assert copied.shared_memories == (((0, "out"), (1, "in"), (2, "in")),)
+
+
+def test_no_notice_sends_over_the_off_chip_memory_what_is_read_in_place(tmp_path: Path) -> None:
+    """Outputs of core 0 are in a memory of core 1; those of core 1 are not in one of core 0."""
+    parts = {"in": memory(operands=("I1",)), "w": memory(operands=("I2",)), "out": memory(operands=("O",))}
+    notices: list[str] = []
+    read(tmp_path, connected(2, [], core_memory_sharing=[["0.out", "1.in"]]), notices, small=core(**parts))
+    assert [notice for notice in notices if notice.endswith("can data get from core 1 to 0")]

@@ -55,7 +55,9 @@ class PlainSystem:
         self.core[self.off_chip] = files[data["offchip_core"]]
         roles = {int(core_id): role for core_id, role in (data.get("core_roles") or {}).items()}
         self.routers = {c for c in self.core if c != self.off_chip and roles.get(c, "compute") == "compute"}
-        self.sharing = [set(group) for group in data.get("core_memory_sharing") or []]
+        groups = data.get("core_memory_sharing") or []
+        self.sharing = [set(group) for group in groups if isinstance(group[0], int)]
+        self.one_memory = [[_place(text) for text in group] for group in groups if isinstance(group[0], str)]
         self.links = [link for entry in data.get("core_connectivity") or [] for link in self._links(entry, data)]
         if not any(self.off_chip in pair for link in self.links for pair in link.pairs):
             self.links += self._off_chip_links(data)
@@ -119,10 +121,12 @@ class PlainSystem:
 
     def _memory(self, core_id: int, name: str) -> PlainMemory:
         described = self.core[core_id]["memories"][name]
-        users = tuple(sorted(c for c in self.sharers(core_id) if name in self.core[c]["memories"]))
+        places = [(c, name) for c in sorted(self.sharers(core_id)) if name in self.core[c]["memories"]]
+        places = next((sorted(group) for group in self.one_memory if (core_id, name) in group), places)
+        users = tuple(user for user, _ in places)
         reads, writes = [], []
-        for user in users:
-            for port in self.core[user]["memories"][name]["ports"]:
+        for user, own_name in places:
+            for port in self.core[user]["memories"][own_name]["ports"]:
                 ways = {tuple(part.strip() for part in pair.split(",")) for pair in port["allocation"]}
                 is_off_chip = core_id == self.off_chip
                 if ("O", "th") in ways or (is_off_chip and "read" in port["type"]):
@@ -140,6 +144,11 @@ class PlainSystem:
             float(described["r_cost"]),
             float(described["w_cost"]),
         )
+
+
+def _place(text: str) -> tuple[int, str]:
+    core_id, _, name = text.partition(".")
+    return int(core_id), name
 
 
 def _pj_per_bit(described: Any, width: float) -> float:

@@ -85,6 +85,28 @@ BUS = {
 """Three equal cores and the off-chip memory on one bus."""
 
 
+def pipe(name: str, units: int) -> dict[str, Any]:
+    """A core that keeps inputs, weights and outputs in memories of their own."""
+    found = core(name, units, "1 KiB")
+    both = found["memories"]["memory"]
+    held = {"in": ["I1"], "weights": ["I2"], "out": ["O"]}
+    found["memories"] = {place: both | {"operands": operands, "ports": []} for place, operands in held.items()}
+    for place, operands in held.items():
+        ways = [way for way in (*READ, *WRITE) if way.split(",")[0] in operands]
+        port = {"name": "rw_port_1", "type": "read_write", "bandwidth_min": 8, "bandwidth_max": 64, "allocation": ways}
+        found["memories"][place]["ports"] = [port]
+    return found
+
+
+PIPE = {
+    "cores": {0: pipe("wide", 4), 1: pipe("narrow", 2), 2: pipe("wide", 4)},
+    "offchip": off_chip(),
+    "links": [{"type": "link", "cores": [0, 2], "bandwidth": 16, "energy_per_bit": "100 fJ"}],
+    "sharing": [["0.out", "1.in"], ["2.in", "1.out"]],
+}
+"""Each core reads what the one before it writes in the memory where it was written; weights are of each core alone."""
+
+
 def write_accelerator(folder: Path, described: Table[str, Any], energy_per_bit: str = "400 fJ") -> Path:
     """The files of an accelerator; returns the path of that which names the others."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -20,6 +20,7 @@ from tests.unit.multi_core.runs import (
     BUS,
     DUO,
     MIXED,
+    PIPE,
     attention,
     branches,
     chain,
@@ -44,6 +45,7 @@ CASES: dict[str, tuple[Callable[[Path], Path], Any, list[str], list[str]]] = {
         ["--cn-runtime", "total0"],
     ),
     "layer by layer": (branches, MIXED, WHOLE, []),
+    "memories between cores": (chain, PIPE, LINES, []),
     "parts on a bus": (chain, BUS, [], ["--scheduler-candidate-selection", "memory"]),
 }
 

@@ -10,6 +10,7 @@ from tilewright.allocation.space import AllocationSpace, allocation_space
 from tilewright.errors import InputError
 from tilewright.scheduling.problem import CoreSystem, CostTable, SchedulingProblem
 
+from tests.unit.scheduling.random_problems import passed_on
 from tests.unit.scheduling.tiny_systems import INPUT, WEIGHT, Link, Memory, Node, Piece, make_problem, make_system
 
 Paths = dict[tuple[int, int], list[int]]
@@ -153,6 +154,8 @@ def _system(draw: random.Random, cores: int, largest: int) -> CoreSystem:
         rows.append(3 * cores)
         memories = [memory() for _ in range(3 * cores)]
         links, paths = [link(), link()], {(i, j): [0, 1] if i == off else [0] for i, j in pairs}
+        if draw.random() < 0.5:
+            rows, memories = passed_on(cores), memories[cores - 1 :]
     else:
         links = [link() for _ in range(cores + 1)]
         paths = {(i, j): [place % (cores + 1) for place in range(i, j if j > i else j + cores + 1)] for i, j in pairs}

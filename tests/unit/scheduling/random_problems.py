@@ -60,6 +60,13 @@ def without_paths(draw: random.Random, system: CoreSystem, share: float, wanted:
     )
 
 
+def passed_on(cores: int) -> list[int | list[int]]:
+    """[core] memories of outputs, of one input and of the other, off-chip last: each core reads what the one before
+    writes, and has weights of its own."""
+    rows: list[int | list[int]] = [[core + 1, core, cores + 1 + core] for core in range(cores)]
+    return [*rows, 2 * cores + 1]
+
+
 def random_system(draw: random.Random, cores: int, room: int):
     """A system in which `room` bits fit every memory, often hardly more."""
     layout = draw.choice(LAYOUTS)
@@ -80,6 +87,9 @@ def random_system(draw: random.Random, cores: int, room: int):
     if layout == "operand memories":
         own = [[3 * core, 3 * core + 1, 3 * core + 2] for core in range(cores)]
         memories = [memory() for _ in range(3 * cores)]
+        if draw.random() < 0.5:
+            own, memories = passed_on(cores)[:-1], memories[cores - 1 :]
+            return make_system([*own, 2 * cores + 1], [*memories, dram], [link(True)], {pair: [0] for pair in pairs})
         return make_system([*own, 3 * cores], [*memories, dram], [link(True)], {pair: [0] for pair in pairs})
     if layout == "two share":
         rows = [max(core - 1, 0) for core in range(cores + 1)] if cores > 1 else [0, 1]

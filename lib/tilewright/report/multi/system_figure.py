@@ -15,7 +15,17 @@ from matplotlib.figure import Figure
 
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import top_memories
-from tilewright.hardware.system import COMPUTE, MEMORY, OFFCHIP, POOLING, SIMD, CorePlace, Link, MultiCoreAccelerator
+from tilewright.hardware.system import (
+    COMPUTE,
+    MEMORY,
+    OFFCHIP,
+    POOLING,
+    SIMD,
+    CorePlace,
+    Link,
+    MultiCoreAccelerator,
+    memory_text,
+)
 from tilewright.report.figure_layout import GREY, Canvas, figure_style, lighter, save_figure, size_text
 
 MOST_COLUMNS = 8
@@ -216,7 +226,9 @@ class _SystemDrawing:
 
     def _sharing(self) -> str:
         groups = [", ".join(map(str, group)) for group in self.accelerator.sharing_groups]
-        return f"share their top memories: cores {'; cores '.join(groups)}" if groups else ""
+        words = [f"share their top memories: cores {'; cores '.join(groups)}"] if groups else []
+        one = [" and ".join(map(memory_text, group)) for group in self.accelerator.shared_memories]
+        return "; ".join(words + [f"one memory: {'; '.join(one)}"] * bool(one))
 
     def _corner(self, cell: tuple[int, int]) -> tuple[float, float]:
         """The lower left corner of a core."""

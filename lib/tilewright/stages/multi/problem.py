@@ -109,7 +109,8 @@ def part_digest(accelerator: MultiCoreAccelerator) -> str:
         sizes = [[memory.name, memory.size_bits, list(memory.operands)] for memory in memories]
         types = None if place.operator_types is None else list(place.operator_types)
         cores.append([place.core_id, place.role, types, sizes])
-    return content_digest([cores, [list(group) for group in accelerator.sharing_groups]])
+    shared = [[list(place) for place in group] for group in accelerator.shared_memories]
+    return content_digest([cores, [list(group) for group in accelerator.sharing_groups], *shared])
 
 
 def input_digests(problem: SystemProblem) -> dict[str, str]:
