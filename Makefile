@@ -1,6 +1,6 @@
 # `make run` and `make test` are all a fresh clone needs; each sets up .venv when it is missing or out of date.
 # make help lists the verbs.
-.PHONY: help run test lint docs bench conformance validation clean
+.PHONY: help run test lint docs bench conformance validation court clean
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 
@@ -12,6 +12,7 @@ READY := .venv/.ready
 REPORT := results/report.html
 LARGE_SET := ../shared/conformance
 VALIDATION ?= ../shared/validation
+COURT ?=
 REFERENCE_NUMBERS := tests/conformance/data/reference-points.jsonl.gz $(wildcard tests/conformance/data/flow-*.json) \
   $(wildcard $(LARGE_SET)/fixed-core.jsonl.gz $(LARGE_SET)/flow/*.json)
 
@@ -47,6 +48,9 @@ conformance: $(READY) ## compare with reference numbers: points, equal, worst re
 
 validation: $(READY) ## compare with chips: measured, reference tool, our models; VALIDATION=FOLDER of cases
 	@python -m tilewright validation "$(VALIDATION)" $(ARGS)
+
+court: $(READY) ## predictions beside measurements that others made; COURT=FOLDER of full sets, ARGS=SET chooses
+	@python -m tilewright court $(addprefix --data ,$(COURT)) -o results/court $(ARGS)
 
 clean: ## delete everything that was made, also .venv
 	rm -rf .venv .cache .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis results logs

@@ -58,6 +58,7 @@ _HOMES = {
     "tilewright.cli.warm_up": ("warm_up",),
     "tilewright.comparison.conformance": ("conformance",),
     "tilewright.comparison.validation": ("validation",),
+    "tilewright.comparison.court.verb": ("court",),
     "tilewright.search.options": ("SearchOptions",),
     "tilewright.errors": ("ArtifactError", "InputError", "MappingError", "Problem", "TilewrightError"),
 }

@@ -40,6 +40,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "store": ("tilewright.cli.store", "Look after stored results and artifacts."),
     "conformance": ("tilewright.comparison.conformance", "Compare with numbers of the reference tool."),
     "validation": ("tilewright.comparison.validation", "Compare with chips: published cases, both models."),
+    "court": ("tilewright.comparison.court.verb", "Predictions beside measurements that others made."),
     "warm-up": ("tilewright.cli.warm_up", "Compile the cost model now instead of in the first run."),
 }
 """Verb -> (module with a click command called `command`, one line of help)."""

@@ -1,0 +1,100 @@
+"""A case of the court: one measurement, with what we say of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number that is fitted to measurements: of a device there are four at most."""
+
+    name: str
+    unit: str
+    meaning: str
+    value: float
+    """As fitted to the rows that the rule of the set chooses, to three digits."""
+    lowest: float
+    highest: float
+    """Range that is searched."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One measurement with what we say of it. Times are in the unit of the set."""
+
+    identity: str
+    part: str
+    """Which rows it is counted with: device, kind of work."""
+    group: str
+    """What rows of one origin share (a layer, a shape of weights): they are fitted together or not at all."""
+    measured: float
+    bound: float
+    """Below what no run of the work on the machine can stay."""
+    estimate: float
+    roofline: float
+    """max(operations / peak, bytes / bandwidth), each byte once."""
+    limited_by: str
+    """What takes most of the time in the estimate."""
+    fitted: bool
+    """True: the constants were fitted to this row."""
+    peer: float | None = None
+    """What the other tool said."""
+    second: float | None = None
+    """Another prediction of that tool's kind, such as the sum of both bounds."""
+    explained: str = ""
+    """Why the measurement may be below the bound; empty where nothing explains it."""
+
+    @property
+    def error(self) -> float:
+        """Relative error of the estimate."""
+        return self.estimate / self.measured - 1.0
+
+    @property
+    def breaks_bound(self) -> bool:
+        """True if it was faster than the bound allows; a millionth is rounding."""
+        return self.measured < self.bound * (1.0 - 1e-6)
+
+
+Values = Mapping[str, float]
+"""Values of constants by name."""
+
+
+class Prepared(Protocol):
+    """A row of a set, with what does not depend on the constants."""
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the rule of the set chooses it for the fit."""
+
+    def case(self, constants: Mapping[str, Values]) -> Case:
+        """What we say of it, for the constants of each device."""
+
+
+@dataclass(frozen=True)
+class CourtSet:
+    """A set of measurements."""
+
+    name: str
+    """Folder of the set, and its name on the command line."""
+    title: str
+    unit: str
+    source: str
+    """Publication, repository and licence."""
+    rule: str
+    """Which rows the constants are fitted to."""
+    constants: Mapping[str, tuple[Constant, ...]]
+    """Those of each device."""
+    peer: str
+    """Whose figures `Case.peer` are; empty if there are none."""
+    second: str
+    """What `Case.second` is; empty if nothing."""
+    prepare: Callable[[Sequence[Path]], Sequence[Prepared]]
+    """Reads the files of the set. Raises InputError with everything that is wrong."""
+    patterns: tuple[str, ...]
+    """Names of the files of rows in the folder of the set."""
+
+    def values(self) -> dict[str, dict[str, float]]:
+        """The constants as they are."""
+        return {device: {one.name: one.value for one in constants} for device, constants in self.constants.items()}

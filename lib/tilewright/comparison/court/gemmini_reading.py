@@ -1,0 +1,233 @@
+"""How Gemmini's driver and hardware run a mapping: which tiles there are, what each asks of array, commands and memory.
+
+Read off the generator and the driver (gemmini-dosa 67ca2f9, gemmini-rocc-tests 959b23f: LoopConv.scala,
+ExecuteController.scala, DMA.scala, ReservationStation.scala), not fitted:
+
+* the DRAM loops run on the host; each innermost iteration is a call that loads a tile's weights and inputs, computes,
+  and in the last step of a reduction stores. Nothing is kept between calls. Two are in flight: one loads meanwhile;
+* a command computes up to `array` pixels of one row of the output; it takes 4 cycles at least, and the first one after
+  new weights as many as the array has rows, since those go in with it;
+* even kernels compute a row and a column more; matrix products are cut into blocks of the array.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from tilewright.comparison.court.gemmini_hardware import BUS_BYTES, DIMENSIONS, array_cycles
+from tilewright.comparison.court.gemmini_memory import (
+    LINE_BYTES,
+    RowTraffic,
+    Served,
+    footprint_bytes,
+    row_traffic,
+    served_from,
+)
+
+LEAST_COMMAND_CYCLES = 4
+OUTPUT_TRANSFERS = 2
+"""Of a line of outputs that the caches do not hold: it is fetched before it is written, and written back."""
+RELEVANT = {
+    "W": frozenset(("K", "C", "FX", "FY")),
+    "I": frozenset(("B", "C", "OY", "OX", "FY", "FX")),
+    "O": frozenset(("B", "K", "OY", "OX")),
+}
+
+
+@dataclass(frozen=True)
+class Work:
+    """A layer as it was run: what a row of the set says, past the traps of its description."""
+
+    array: int
+    size: Mapping[str, int]
+    """Loop sizes, OX and OY as executed."""
+    tile: Mapping[str, int]
+    order: tuple[str, ...]
+    """Loops in DRAM, inner to outer."""
+    stride: tuple[int, int]
+    pad: int
+    inputs: tuple[int, int]
+    """Columns and rows of the input, without padding."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Tiles along each dimension."""
+        return {name: -(-self.size[name] // self.tile[name]) for name in DIMENSIONS}
+
+
+def work_of(row: Mapping[str, Any]) -> Work:
+    """What a row of the set ran."""
+    layer, array, tile = row["layer"], row["array"], dict(row["tile"])
+    size = {name: layer[name] for name in DIMENSIONS}
+    size["OX"], size["OY"] = row["executed_output"]
+    if row["kind"] == "matmul":
+        for name in ("OX", "K", "C"):
+            tile[name] = max(array, tile[name] // array * array)
+    tile = {name: min(tile[name], size[name]) for name in DIMENSIONS}
+    loops: list[Any] = next((memory["temporal"] for memory in row["mapping"] if memory["memory"] == "dram"), [])
+    written = list(dict.fromkeys(name for name, _ in loops))
+    order = (*written, *(name for name in DIMENSIONS if name not in written))
+    stride = (layer["stride_x"], layer["stride_y"])
+    return Work(array, size, tile, order, stride, layer["pad"], (layer["IX"], layer["IY"]))
+
+
+@dataclass(frozen=True)
+class Call:
+    """Calls of one kind, and what each of them needs."""
+
+    count: int
+    array_cycles: float
+    commands: float
+    command_rows: float
+    """Pixels that go through the array in all commands, at least four in each."""
+    beats: float
+    llc_lines: float
+    """Lines that come from the LLC."""
+    dram_lines: float
+    bound_cycles: tuple[int, int]
+    """What array and bus need at the very least."""
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """A tile along one axis of the image: outputs, kernel positions, input positions that are loaded."""
+
+    outputs: int
+    kernel: int
+    loaded: int
+    bound_loaded: int
+
+
+def calls_of(work: Work) -> list[Call]:
+    """The kinds of calls of a layer, the first call's kind first."""
+    columns, rows = _axis(work, 0), _axis(work, 1)
+    parts = {name: Counter(_pieces(work.size[name], work.tile[name])) for name in ("K", "C", "B")}
+    most = max(1, LINE_BYTES // work.array) * work.array
+    traffic = _Traffic(
+        row_traffic(work.size["K"], work.tile["K"], most),
+        row_traffic(work.size["C"], work.tile["C"], most),
+        *_served(work),
+    )
+    found = []
+    for x, x_count in columns.items():
+        for y, y_count in rows.items():
+            for k, k_count in parts["K"].items():
+                for c, c_count in parts["C"].items():
+                    for b, b_count in parts["B"].items():
+                        count = x_count * y_count * k_count * c_count * b_count
+                        found.append(_call(work, count, (x, y), (k, c, b), traffic))
+    return found
+
+
+@dataclass(frozen=True)
+class _Traffic:
+    weights: RowTraffic
+    inputs: RowTraffic
+    served_weights: Served
+    served_inputs: Served
+    served_outputs: Served
+
+
+def _call(work: Work, count: int, at: tuple[_Axis, _Axis], channels: tuple[int, int, int], traffic: _Traffic) -> Call:
+    (x, y), (k, c, b), array = at, channels, work.array
+    commands_of_row = _pieces(x.outputs, array)
+    executed = [max(pixels, LEAST_COMMAND_CYCLES) for pixels in commands_of_row]
+    blocks = -(-k // array) * -(-c // array) * x.kernel * y.kernel
+    rows = b * y.outputs * sum(executed)
+    sizes = (b, k, c, y.outputs, sum(executed), y.kernel, x.kernel)
+    # New weights hold up the first command alone, not all pixels of the tile as the cost model has it.
+    late = rows + max(0, array - executed[0]) - max(rows, array)
+    cycles = array_cycles(array, sizes, work.stride[0]) + blocks * late
+
+    weight_rows = x.kernel * y.kernel * c * k / work.tile["K"]
+    input_rows = b * x.loaded * y.loaded * c / work.tile["C"]
+    whole = work.tile["K"] == work.size["K"]
+    stored = b * x.outputs * y.outputs * (k / LINE_BYTES if whole else max(1.0, k / LINE_BYTES))
+    counts = work.counts
+    stored *= OUTPUT_TRANSFERS / (counts["C"] * counts["FX"] * counts["FY"])
+    lines = (
+        (weight_rows * traffic.weights.lines, traffic.served_weights),
+        (input_rows * traffic.inputs.lines, traffic.served_inputs),
+        (stored, traffic.served_outputs),
+    )
+    bus = x.kernel * y.kernel * c * -(-k // BUS_BYTES) + b * x.bound_loaded * y.bound_loaded * -(-c // BUS_BYTES)
+    return Call(
+        count=count,
+        array_cycles=cycles,
+        commands=blocks * b * y.outputs * len(executed),
+        command_rows=blocks * rows,
+        beats=weight_rows * traffic.weights.beats + input_rows * traffic.inputs.beats,
+        llc_lines=sum(amount * served.llc for amount, served in lines),
+        dram_lines=sum(amount * served.dram for amount, served in lines),
+        bound_cycles=(blocks * b * y.outputs * x.outputs, bus),
+    )
+
+
+def _pieces(size: int, step: int) -> list[int]:
+    """Sizes of the tiles along a dimension, the remainder last."""
+    return [step] * (size // step) + ([size % step] if size % step else [])
+
+
+def _axis(work: Work, axis: int) -> Counter[_Axis]:
+    """Tiles along x (0) or y (1), inputs clipped where there is only padding."""
+    output, kernel = (("OX", "FX"), ("OY", "FY"))[axis]
+    stride, inputs = work.stride[axis], work.inputs[axis]
+    found: Counter[_Axis] = Counter()
+    begins = range(0, work.size[output], work.tile[output])
+    for begin, outputs in zip(begins, _pieces(work.size[output], work.tile[output]), strict=True):
+        taps = range(0, work.size[kernel], work.tile[kernel])
+        for tap, positions in zip(taps, _pieces(work.size[kernel], work.tile[kernel]), strict=True):
+            low = begin * stride - work.pad + tap
+            high = low + (outputs - 1) * stride + positions
+            loaded = max(0, min(high, inputs) - max(low, 0))
+            # 1 x 1 kernels with stride 2 fetch every other pixel.
+            loaded = -(-loaded // stride) if work.size[kernel] == 1 and stride == 2 else loaded
+            found[_Axis(outputs, positions, loaded, min(loaded, outputs * positions))] += 1
+    return found
+
+
+def _served(work: Work) -> tuple[Served, Served, Served]:
+    """Where weights, inputs and outputs come from."""
+    counts = work.counts
+    loops = [(name, counts[name]) for name in work.order]
+
+    def footprint(inner: Sequence[tuple[str, int]]) -> float:
+        inside = {name for name, _ in inner}
+        sizes = {name: work.size[name] if name in inside else work.tile[name] for name in DIMENSIONS}
+        return footprint_bytes(sizes, work.stride, work.inputs)
+
+    footprints = [footprint(loops[:place]) for place in range(len(loops))]
+    whole = footprint(loops)
+    weights, inputs, outputs = (served_from(RELEVANT[name], loops, footprints, whole) for name in ("W", "I", "O"))
+    return weights, inputs, outputs
+
+
+def call_count(calls: Sequence[Call]) -> int:
+    """Calls in all."""
+    return sum(call.count for call in calls)
+
+
+def whole_layer_bounds(work: Work) -> tuple[int, int]:
+    """What array and bus need for a matrix product however it is tiled: all blocks, each operand once."""
+    size, array = work.size, work.array
+    blocks = -(-size["K"] // array) * -(-size["C"] // array)
+    pixels = size["B"] * size["OX"] * size["OY"]
+    data = pixels * size["C"] + size["K"] * size["C"]
+    return blocks * pixels, -(-data // BUS_BYTES)
+
+
+def peak_and_bus_cycles(work: Work) -> Iterator[float]:
+    """The plain roofline's two terms: all multipliers busy; each tensor once over the bus."""
+    size = work.size
+    yield prod(size.values()) / work.array**2
+    pixels = prod(
+        min(work.inputs[axis], (size[o] - 1) * work.stride[axis] + size[f]) for axis, (o, f) in enumerate(_AXES)
+    )
+    weights = size["K"] * size["C"] * size["FX"] * size["FY"]
+    outputs = size["B"] * size["K"] * size["OX"] * size["OY"]
+    yield max(weights + size["B"] * size["C"] * pixels, outputs) / BUS_BYTES
+
+
+_AXES = (("OX", "FX"), ("OY", "FY"))

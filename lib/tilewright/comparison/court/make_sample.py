@@ -1,0 +1,48 @@
+"""`python -m tilewright.comparison.court.make_sample FOLDER`: writes the samples of the package from the full sets.
+
+A sample has the rows that constants are fitted to, and of the others those whose hash is smallest, some of each part.
+"""
+
+import json
+import sys
+from collections import defaultdict
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from tilewright.artifacts.files import write_atomically
+from tilewright.comparison.court import gemmini
+from tilewright.comparison.court.rows import DATA, read_rows, set_files
+
+OF_EACH_PART = 4
+
+
+def write_samples(folder: Path) -> None:
+    """Write all samples from the sets below `folder`."""
+    rows = _rows(folder, gemmini.NAME, gemmini.GEMMINI.patterns, gemmini.COLUMNS)
+    chosen = _chosen(rows, gemmini.is_fitted, lambda row: (row["source"], row["kind"], row["array"]))
+    _write_lines(gemmini.NAME, chosen)
+
+
+def _rows(folder: Path, name: str, patterns: Any, columns: Any) -> list[dict[str, Any]]:
+    return read_rows(set_files(folder / name, patterns), columns)
+
+
+def _chosen(rows: list[dict[str, Any]], is_fitted: Any, part_of: Any, each: int = OF_EACH_PART) -> list[dict[str, Any]]:
+    """The fitted rows and `each` others of each part, in the order of the set."""
+    others = defaultdict(list)
+    for place, row in enumerate(rows):
+        if not is_fitted(row):
+            digest = sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()
+            others[part_of(row)].append((digest, place))
+    kept = {place for found in others.values() for _, place in sorted(found)[:each]}
+    return [row for place, row in enumerate(rows) if place in kept or is_fitted(row)]
+
+
+def _write_lines(name: str, rows: list[dict[str, Any]]) -> None:
+    text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
+    write_atomically(DATA / name / "sample.jsonl", text)
+
+
+if __name__ == "__main__":
+    write_samples(Path(sys.argv[1]))

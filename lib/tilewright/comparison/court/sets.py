@@ -1,0 +1,7 @@
+"""The sets of the court, in the order in which they are told."""
+
+from tilewright.comparison.court.case import CourtSet
+from tilewright.comparison.court.gemmini import GEMMINI
+
+SETS: dict[str, CourtSet] = {one.name: one for one in (GEMMINI,)}
+"""By name."""

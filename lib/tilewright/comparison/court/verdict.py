@@ -1,0 +1,133 @@
+"""What a set of cases says: errors by part, bounds that are broken, in figures and as a table."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+import pandas
+
+from tilewright.comparison.court.case import Case, CourtSet
+
+LOW, HIGH = 50, 90
+"""Quantiles of the error that are told, in percent."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How far a prediction is from the measurements of some rows; errors are relative."""
+
+    rows: int
+    median: float
+    high: float
+    """90 % quantile."""
+    bias: float
+    """Median of predicted / measured - 1."""
+    rank_correlation: float | None
+    """Spearman's; None for fewer than three rows."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The verdict on a part of a set. Errors are of rows to which no constant was fitted."""
+
+    name: str
+    rows: int
+    fitted: int
+    broken: int
+    """Rows that were faster than the bound allows."""
+    unexplained: int
+    """Those of them for which nothing explains it."""
+    errors: dict[str, Errors]
+    """Of each prediction: `bound`, `estimate`, `roofline`, `peer`, `second` as far as there are any."""
+    causes: dict[str, Errors]
+    """Of the estimate, by what limits it."""
+
+
+PREDICTIONS = ("estimate", "bound", "roofline", "peer", "second")
+
+
+def parts_of(cases: Sequence[Case]) -> list[Part]:
+    """The verdict on each part, by name."""
+    names = sorted({case.part for case in cases})
+    return [_part(name, [case for case in cases if case.part == name]) for name in names]
+
+
+def _part(name: str, cases: Sequence[Case]) -> Part:
+    unseen = [case for case in cases if not case.fitted]
+    errors = {}
+    for prediction in PREDICTIONS:
+        known = [case for case in unseen if getattr(case, prediction) is not None]
+        if known:
+            errors[prediction] = errors_of(known, prediction)
+    causes = {
+        cause: errors_of([case for case in unseen if case.limited_by == cause], "estimate")
+        for cause in sorted({case.limited_by for case in unseen})
+    }
+    broken = [case for case in cases if case.breaks_bound]
+    unexplained = sum(not case.explained for case in broken)
+    return Part(name, len(cases), len(cases) - len(unseen), len(broken), unexplained, errors, causes)
+
+
+def errors_of(cases: Sequence[Case], prediction: str) -> Errors:
+    """The errors of one prediction, a field of the cases."""
+    predicted = np.array([getattr(case, prediction) for case in cases], dtype=float)
+    measured = np.array([case.measured for case in cases])
+    relative = predicted / measured - 1.0
+    median, high = np.percentile(np.abs(relative), (LOW, HIGH))
+    ranks = [pandas.Series(values).rank().to_numpy() for values in (predicted, measured)]
+    varied = len(cases) > 2 and all(np.ptp(one) > 0 for one in ranks)
+    correlation = float(np.corrcoef(ranks[0], ranks[1])[0, 1]) if varied else None
+    return Errors(len(cases), float(median), float(high), float(np.median(relative)), correlation)
+
+
+def table(cases: Sequence[Case]) -> pandas.DataFrame:
+    """A row for each case, with all of its fields and the error of the estimate."""
+    names = [field.name for field in fields(Case)]
+    frame = pandas.DataFrame([[getattr(case, name) for name in names] for case in cases], columns=names)
+    frame["error"] = [case.error for case in cases]
+    frame["breaks_bound"] = [case.breaks_bound for case in cases]
+    return frame
+
+
+def set_text(court_set: CourtSet, parts: Sequence[Part]) -> str:
+    """The verdict on a set, for people."""
+    columns = [("rows", 6), ("fitted", 7), ("below bound", 12), ("median", 8), ("90 %", 8), ("rank", 6)]
+    others = [("roofline", "roofline")]
+    others += [("peer", court_set.peer)] if court_set.peer else []
+    others += [("second", court_set.second)] if court_set.second else []
+    width = max(18, *(len(part.name) for part in parts))
+    head = f"{'':<{width}}" + "".join(f"{name:>{size}}" for name, size in columns)
+    head += "".join(f"{name:>{_wide(name)}}" for _, name in others)
+    lines = [f"{court_set.name}: {court_set.title}", head, "─" * len(head)]
+    for part in parts:
+        line = f"{part.name:<{width}}{part.rows:>6,}{part.fitted:>7,}{_below(part):>12}"
+        line += _of(part, "estimate", lambda one: f"{one.median:>8.1%}{one.high:>8.1%}{_rank(one):>6}", 22)
+        for key, name in others:
+            line += _of(part, key, lambda one, name=name: f"{one.median:>{_wide(name)}.1%}", _wide(name))  # type: ignore[misc]
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _wide(name: str) -> int:
+    return max(10, len(name) + 2)
+
+
+def _below(part: Part) -> str:
+    explained = part.broken - part.unexplained
+    return f"{part.unexplained} + {explained}*" if explained else f"{part.unexplained}"
+
+
+def _of(part: Part, key: str, tell: Callable[[Errors], str], width: int) -> str:
+    found = part.errors.get(key)
+    return " " * width if found is None else tell(found)
+
+
+def _rank(errors: Errors) -> str:
+    return "-" if errors.rank_correlation is None else f"{errors.rank_correlation:.3f}"
+
+
+LEGEND = (
+    "median, 90 %: relative error of the estimate on rows to which no constant was fitted; rank: Spearman's;\n"
+    "below bound: rows that were measured to be faster than the bound allows (* with an explanation);\n"
+    "columns after that: median error of other predictions on the same rows"
+)
