@@ -7,7 +7,7 @@ from typing import Annotated
 from tilewright.fusion.tiling import Stacks
 from tilewright.fusion.tiling_options import NodeIds, read_stacks
 from tilewright.parameters import Count, Parameters, PositiveCount, PositiveNumber, Read, Told
-from tilewright.scheduling.options import CandidateSelection, Runtime
+from tilewright.scheduling.options import CandidateSelection, Runtime, StackOrder
 from tilewright.search.options import CnSearchOptions
 
 
@@ -41,6 +41,9 @@ class FusionOptions(FusionFixed, PlanCount, CnSearchOptions):
     """Seconds after which no further plan is looked at; null: no limit, so that the result depends on the seed only."""
     share_divisor: PositiveCount = 4
     """A transfer starts once it can have this part of its full width; 1 waits for the full width."""
+    stack_order: StackOrder = "priority"
+    """What stacks mean. priority: with selection `memory` a core takes what is of the earliest one; barrier: besides,
+    nothing of a stack starts before all of the stacks before it has ended."""
     cn_runtime: Runtime = "total1"
     """Runtime of a CN: total0 with stalls, total1 with on-loading as well, total2 with off-loading as well."""
     jobs: Count = 0

@@ -214,7 +214,9 @@ def fused(
     search_options = options.part(CnSearchOptions)
     prefetch = options.operands_to_prefetch
     fixed = Fixed(stacks, options.scheduler_candidate_selection, None if prefetch is None else tuple(prefetch))
-    settings = ScheduleSettings(share_divisor=options.share_divisor, cn_runtime=options.cn_runtime)
+    settings = ScheduleSettings(
+        share_divisor=options.share_divisor, stack_order=options.stack_order, cn_runtime=options.cn_runtime
+    )
     space = plan_space(problem, fixed)
     work = PlanWork(problem, search_options, settings, options.objective)
     search = FusionSearch(work, space, options, progress or (lambda done, planned, best, elapsed: None), clock)

@@ -98,6 +98,24 @@ def core_of(q, cn):
 
 
 @kernel
+def stack_of(q, cn):
+    """Number of the stack of a CN among those that wait for each other."""
+    return cell(q.stack, cn).value
+
+
+@kernel
+def places_of_stack(q, stack):
+    """Places by which `stack_cn` tells the CNs of a stack."""
+    return range(cell(q.stack_start, stack).value, cell(q.stack_start, stack + 1).value)
+
+
+@kernel
+def stack_cn(q, place):
+    """A CN of a stack."""
+    return cell(q.stack_cn, place).value
+
+
+@kernel
 def need(q, number):
     """A piece that a CN needs."""
     return _need(q.needs, number)

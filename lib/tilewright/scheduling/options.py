@@ -3,7 +3,7 @@
 For the scheduler, and in the words of a configuration: nothing heavy is imported here.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
@@ -39,6 +39,7 @@ MODELS = (CAUSAL, *OTHER_MODELS.names)
 
 
 CandidateSelection = Literal["latency", "memory"]
+StackOrder = Literal["priority", "barrier"]
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -47,10 +48,24 @@ class SchedulerParameters(Parameters):
 
     scheduler_candidate_selection: CandidateSelection = "latency"
     """What a core runs next: `latency` what is ready first, `memory` what is deepest in the network."""
+    stack_order: StackOrder = "priority"
+    """What stacks mean. priority: with selection `memory` a core takes what is of the earliest one; barrier: besides,
+    nothing of a stack starts before all of the stacks before it has ended."""
     schedule_model: Annotated[str, OneOf(MODELS)] = CAUSAL
     """causal: event by event; stream-2023: the list scheduler of the reference of 2023, for comparison."""
     share_divisor: PositiveCount = 4
     """A transfer starts once it can have this part of its full width; 1 waits for the full width."""
+
+    def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
+        """What is wrong between values, where those named in `wrong` are wrong by themselves."""
+        if self.has_barriers and self.schedule_model != CAUSAL:
+            allowed = f"priority, or schedule_model: {CAUSAL}"
+            yield Problem(f"{self.schedule_model} has none", path="stack_order", value="barrier", allowed=allowed)
+
+    @property
+    def has_barriers(self) -> bool:
+        """Whether a stack waits for the end of those before it."""
+        return self.stack_order == "barrier"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

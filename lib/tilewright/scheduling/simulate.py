@@ -14,6 +14,7 @@ from tilewright.scheduling.options import CAUSAL, OTHER_MODELS, ScheduleOptions
 from tilewright.scheduling.problem import Integers, SchedulingProblem
 from tilewright.scheduling.result import Schedule, with_energy
 from tilewright.scheduling.simulation_kernel import run
+from tilewright.scheduling.stack_barriers import StackBarriers, stack_barriers
 from tilewright.scheduling.state_record import (
     CANNOT_RUN,
     CELL,
@@ -139,6 +140,7 @@ def inputs_block(
     rank: MemoryRank | None,
     allocation: Integers,
     options: ScheduleOptions,
+    barriers: StackBarriers | None = None,
 ) -> Block:
     """`INPUTS` for an allocation; `arrays` are those of `problem_arrays`, `rank` for selection `memory` only."""
     system = problem.system
@@ -162,21 +164,29 @@ def inputs_block(
         "share_divisor": options.share_divisor,
         "by_rank": rank is not None,
         "record": options.record,
+        "stack_count": 0 if barriers is None else len(barriers.sizes),
     }
+    if barriers is not None:
+        arrays = {**arrays, **{name: _cells(values) for name, values in barriers.lists().items()}}
     return _block(INPUTS, {**arrays, "allocation": _cells(allocation), "prefetches": prefetches}, numbers)
 
 
-def state_block(problem: SchedulingProblem, room: tuple[int, int, int]) -> Block:
+def state_block(problem: SchedulingProblem, room: tuple[int, int, int], barriers: StackBarriers | None = None) -> Block:
     """`STATE` at its beginning, with zeros where the kernel counts on them; memory never touched costs nothing.
 
-    `room` is the number of rows of the logs: transfers, streams, memory changes.
+    `room` is the number of rows of the logs: transfers, streams, memory changes. With barriers all of the stack before
+    is one more predecessor of a CN.
     """
     nodes, pieces, needs = problem.graph.node_count, len(problem.graph.piece_bits), len(problem.graph.need_piece)
     cores, memories = problem.system.core_count, len(problem.system.memory_capacity_bits)
     links, copies = len(problem.system.link_bits_per_cycle), pieces + needs
     flights = 2 * copies + 8
+    unstarted = problem.predecessor_count
+    if barriers is not None:
+        unstarted = unstarted + (barriers.of_cn > 0)
     arrays = {
-        "nodes": _table(NODE_STATE, nodes, unstarted=problem.predecessor_count),
+        "nodes": _table(NODE_STATE, nodes, unstarted=unstarted),
+        "stack_left": _cells([] if barriers is None else barriers.sizes),
         "pieces": np.zeros(pieces, PIECE_STATE),
         "copies": np.empty(copies, COPY),
         "memories": np.zeros(memories + 1, MEMORY_STATE),
@@ -212,6 +222,7 @@ class Scheduler:
         self._arrays: dict[str, Array] = problem_arrays(problem)
         by_rank = self.options.scheduler_candidate_selection == "memory"
         self._rank = memory_rank(problem) if by_rank else None
+        self._barriers = stack_barriers(problem) if self.options.has_barriers else None
         self._run = native_function(run, (INPUTS, STATE))
         graph = problem.graph
         self._kept_bits = int(graph.piece_bits[(graph.piece_producer < 0) | graph.piece_is_output].sum())
@@ -226,10 +237,10 @@ class Scheduler:
             other = OTHER_MODELS[self.options.schedule_model]
             return other.simulate(self.problem, np.asarray(allocation, np.int64), self.options)
         _check_off_chip(self.problem, self._kept_bits, "constants and results take")
-        inputs = inputs_block(self.problem, self._arrays, self._rank, allocation, self.options)
+        inputs = inputs_block(self.problem, self._arrays, self._rank, allocation, self.options, self._barriers)
         room = self._log_room() if self.options.record else (0, 0, 0)
         while True:
-            state = state_block(self.problem, room)
+            state = state_block(self.problem, room, self._barriers)
             self._run(inputs.record, state.record, 0)
             if not self.options.record:
                 break

@@ -146,12 +146,32 @@ def start_node(q, s, core):
             store(q, s, at.copy(s, copy).memory, at.bits_of(q, s, copy))
     add_event(s, end, core)
     for edge in at.successors_of(q, cn):
-        after = at.node_state(s, at.successor(q, edge))
-        after.ready_cycles = max(after.ready_cycles, end)
-        after.unstarted -= 1
-        if after.unstarted == 0:
-            add_candidate(q, s, at.successor(q, edge))
+        predecessor_started(q, s, at.successor(q, edge), end)
+    if q.stack_count > 0:
+        pass_barrier(q, s, cn, end)
     return True
+
+
+@kernel
+def predecessor_started(q, s, cn, end):
+    """One of the predecessors of a CN has started and ends then; with the last one the CN is a candidate."""
+    after = at.node_state(s, cn)
+    after.ready_cycles = max(after.ready_cycles, end)
+    after.unstarted -= 1
+    if after.unstarted == 0:
+        add_candidate(q, s, cn)
+
+
+@kernel
+def pass_barrier(q, s, cn, end):
+    """Count a CN of a stack that has started; the last one is what all CNs of the next stack wait for."""
+    s.stacks_end = max(s.stacks_end, end)
+    stack = at.stack_of(q, cn)
+    left = at.cell(s.stack_left, stack)
+    left.value -= 1
+    if left.value == 0 and stack + 1 < q.stack_count:
+        for place in at.places_of_stack(q, stack + 1):
+            predecessor_started(q, s, at.stack_cn(q, place), s.stacks_end)
 
 
 @kernel

@@ -78,22 +78,25 @@ CHANGE_LOG = _record("time_cycles memory change_bits")
 
 INPUTS = _record(
     "node_count piece_count core_count operand_count memory_count link_count"
-    " off_chip_core off_chip_memory share_divisor by_rank record"
+    " off_chip_core off_chip_memory share_divisor by_rank record stack_count"
     " nodes needs pieces memories links pairs costs streams"
-    " allocation core_memory prefetches piece_need output_piece successor path_link"
+    " allocation core_memory prefetches piece_need output_piece successor path_link stack stack_start stack_cn"
 )
 """The problem, an allocation and options. allocation [cn], core_memory [core * operands + operand], prefetches
-[operand], path_link [hop] and the lists of CSR tables are arrays of CELL."""
+[operand], path_link [hop], stack [cn] and the lists of CSR tables are arrays of CELL. stack_count: of stacks that wait
+for each other, 0 where they do not; stack_cn lists the CNs of each."""
 STATE = _record(
     "copies_count events_count event_number flights_count free_flights requests_count finished now"
     " transfers_count streams_count changes_count status place place_core place_other"
-    " transfer_room stream_room change_room"
+    " transfer_room stream_room change_room stacks_end"
     " nodes pieces copies memories entries cores links flights events transfers streams memory_changes"
     " need_copy future ready prefetch_copy request flight_free stream_share link_bits words_read words_written"
+    " stack_left"
 )
 """Everything that changes. need_copy [need] (NONE where it streams), future and ready (heaps of candidates by core),
 request (oldest first), stream_share [core * links + link], link_bits [cause * links + link], words_read and
-words_written [cause * memories + memory] are arrays of CELL."""
+words_written [cause * memories + memory], stack_left [stack] (CNs that have not started) are arrays of CELL.
+stacks_end: when the last CN that has started ends, of stacks that wait for each other."""
 
 GRAPH = _record("node_count finished latency head runtime tail waiting queue mark start successor delay")
 """For paths: arrays of CELL by CN and by edge."""

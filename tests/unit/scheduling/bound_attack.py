@@ -62,6 +62,7 @@ def target(seed: int) -> Target:
         operands_to_prefetch=draw.choice(((), (1,), (2,), (1, 2))),
         share_divisor=draw.choice((1, 2, 4, 100)),
         record=False,
+        stack_order=draw.choice(("priority", "barrier")),
     )
     return Target(problem, allowed, part_of_cn, options, lower_bounds(problem, allowed))
 

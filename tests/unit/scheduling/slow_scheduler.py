@@ -73,6 +73,8 @@ class SlowScheduler:
             self.predecessors.append(
                 {self.producer[piece] for piece, _ in pairs if self.producer[piece] >= 0} | set(after)
             )
+            if self.options.stack_order == "barrier":
+                self.predecessors[cn].update(np.flatnonzero(graph.stack < graph.stack[cn]).tolist())
         self.successors = [[i for i in range(self.count) if cn in self.predecessors[i]] for cn in range(self.count)]
         self.prepare()
 

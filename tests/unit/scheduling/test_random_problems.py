@@ -23,6 +23,7 @@ OPTIONS = st.builds(
     scheduler_candidate_selection=st.sampled_from(("latency", "memory")),
     operands_to_prefetch=st.sampled_from(((), (1,), (1, 2))),
     share_divisor=st.sampled_from((1, 2, 4, 100)),
+    stack_order=st.sampled_from(("priority", "barrier")),
 )
 
 
@@ -51,7 +52,7 @@ def test_the_compiled_scheduler_equals_the_slow_one(seed: int, options: Schedule
 def test_every_schedule_keeps_the_invariants(seed: int, options: ScheduleOptions) -> None:
     """What check_schedule verifies without the kernel."""
     problem, allocation = random_problem(seed, 25)
-    assert check_schedule(problem, simulate(problem, allocation, options)) == []
+    assert check_schedule(problem, simulate(problem, allocation, options), options.has_barriers) == []
 
 
 @settings(max_examples=150, deadline=None)

@@ -17,7 +17,7 @@ from tilewright.scheduling.bounds.lower_bounds import lower_bounds
 from tilewright.scheduling.check.rules import faults_by_rule
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.energy_terms import ON_CORE, terms_of_summary, total_pj
-from tilewright.scheduling.options import CAUSAL
+from tilewright.scheduling.options import CAUSAL, ScheduleSettings
 from tilewright.scheduling.result import ScheduleArtifact
 
 _RULES = {
@@ -41,7 +41,7 @@ def check_multi_run(
 ) -> list[Check]:
     """All checks of a run: the rules of schedules, totals, bounds, and with further artifacts of the run that the
     schedule is of them; with `assembled` that its problem is the one of the descriptions."""
-    checks = _rule_checks(artifact)
+    checks = _rule_checks(artifact, ScheduleSettings.of(summary["settings"]).has_barriers)
     nodes = f"{artifact.graph.node_count:,} nodes"
     checks.append(
         result("totals", "the summary has the totals of the schedule", list(_total_faults(artifact, summary)))
@@ -68,10 +68,10 @@ def check_multi_run(
     return checks
 
 
-def _rule_checks(artifact: ScheduleArtifact) -> list[Check]:
+def _rule_checks(artifact: ScheduleArtifact, has_barriers: bool) -> list[Check]:
     if artifact.schedule_model != CAUSAL:
         return []  # no schedule of that model keeps them
-    faults = faults_by_rule(artifact.problem, artifact.schedule)
+    faults = faults_by_rule(artifact.problem, artifact.schedule, has_barriers)
     return [result(f"schedule_{rule}", _RULES[rule], found) for rule, found in faults.items()]
 
 

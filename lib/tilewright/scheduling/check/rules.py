@@ -123,28 +123,29 @@ def stream_loads(problem: SchedulingProblem, schedule: Schedule) -> dict[tuple[i
     return dict(loads)
 
 
-def check_schedule(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
+def check_schedule(problem: SchedulingProblem, schedule: Schedule, has_barriers: bool = False) -> list[str]:
     """Everything that is wrong with a recorded schedule, in words; empty where nothing is.
 
     Checked: each CN runs once, on a core that can run it, as long as its runtime there or its streams take, after its
-    predecessors; no two CNs overlap on a core; transfers are between memories of cores that have a path, from where
-    their data is, at no more than a word a cycle, as long as their bits take, and share links only with the transfer
-    whose broadcast they listen to; every input has arrived when a CN starts; what streams is off-chip; results end
-    off-chip; no link carries more than its width at any time; no memory holds more than its capacity, or less than what
-    stays there from its arrival to its last use; all that it gains arrives, and nothing is left on chip; energy is the
-    sum of its parts, and those and the counts of bits and words follow from the logs. Schedules of the model
+    predecessors and, where stacks are barriers, after all of earlier ones; no two CNs overlap on a core; transfers are
+    between memories of cores that have a path, from where their data is, at no more than a word a cycle, as long as
+    their bits take, and share links only with the transfer whose broadcast they listen to; every input has arrived when
+    a CN starts; what streams is off-chip; results end off-chip; no link carries more than its width at any time; no
+    memory holds more than its capacity, or less than what stays there from its arrival to its last use; all that it
+    gains arrives, and nothing is left on chip; energy is the sum of its parts, and those and the counts of bits and
+    words follow from the logs. Schedules of the model
     `stream-2023` fail: it is not causal.
     """
-    return [fault for faults in faults_by_rule(problem, schedule).values() for fault in faults]
+    return [fault for faults in faults_by_rule(problem, schedule, has_barriers).values() for fault in faults]
 
 
-def faults_by_rule(problem: SchedulingProblem, schedule: Schedule) -> dict[str, list[str]]:
+def faults_by_rule(problem: SchedulingProblem, schedule: Schedule, has_barriers: bool = False) -> dict[str, list[str]]:
     """What is wrong with a recorded schedule, by the kind of rule that is broken; the lists are empty where none is."""
     logs = log_faults(problem, schedule)
     if logs:
         return {"logs": logs}
     return {
-        "nodes": _node_faults(problem, schedule),
+        "nodes": _node_faults(problem, schedule) + (_barrier_faults(problem, schedule) if has_barriers else []),
         "cores": _core_faults(problem, schedule),
         "data": transfer_faults(problem, schedule) + data_faults(problem, schedule),
         "links": _link_faults(problem, schedule),
@@ -173,6 +174,17 @@ def _node_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     last = max(int(end.max(initial=0)), int(schedule.transfers["end_cycles"].max(initial=0)))
     if schedule.latency_cycles != last:
         faults.append(f"the latency is {schedule.latency_cycles}, the last end {last}")
+    return faults
+
+
+def _barrier_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
+    """Nothing of a stack before the end of all earlier ones."""
+    faults, ended = [], 0
+    for stack in sorted(set(problem.graph.stack.tolist())):
+        cns = np.flatnonzero(problem.graph.stack == stack)
+        early = cns[schedule.start_cycles[cns] < ended]
+        faults += [f"CN {cn} of stack {stack} starts before earlier stacks have ended, at {ended}" for cn in early]
+        ended = max(ended, int(schedule.end_cycles[cns].max()))
     return faults
 
 

@@ -137,7 +137,7 @@ def schedule(problem: MultiCoreProblem, genome: Genome) -> ScheduleArtifact:
     found = simulate(scheduling, problem.space.allocation(genome), problem.options)
     model = problem.settings.schedule_model
     if model == CAUSAL:
-        faults = check_schedule(scheduling, found)
+        faults = check_schedule(scheduling, found, problem.settings.has_barriers)
         if faults:
             more = f" (and {len(faults) - 5} more)" if len(faults) > 5 else ""
             raise AssertionError(f"the schedule breaks its rules: {'; '.join(faults[:5])}{more}")
