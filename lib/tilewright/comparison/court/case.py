@@ -43,6 +43,8 @@ class Case:
     """What the other tool said."""
     second: float | None = None
     """Another prediction of that tool's kind, such as the sum of both bounds."""
+    equal: bool | None = None
+    """Whether the estimate is the figure of the source to its last digit; None where that is no question."""
     explained: str = ""
     """Why the measurement may be below the bound; empty where nothing explains it."""
 

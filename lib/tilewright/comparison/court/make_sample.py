@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.artifacts.files import write_atomically
-from tilewright.comparison.court import gemmini
+from tilewright.comparison.court import gemmini, timeloop
 from tilewright.comparison.court.rows import DATA, read_rows, set_files
 
 OF_EACH_PART = 4
@@ -22,6 +22,10 @@ def write_samples(folder: Path) -> None:
     rows = _rows(folder, gemmini.NAME, gemmini.GEMMINI.patterns, gemmini.COLUMNS)
     chosen = _chosen(rows, gemmini.is_fitted, lambda row: (row["source"], row["kind"], row["array"]))
     _write_lines(gemmini.NAME, chosen)
+    rows = _rows(folder, timeloop.NAME, timeloop.TIMELOOP.patterns, timeloop.COLUMNS)
+    chosen = _chosen(rows, lambda row: False, lambda row: row["mapping_text"].split("[WI]")[1].count("X"), each=12)
+    _write_lines(timeloop.NAME, chosen)
+    _write_architectures(folder, {row["arch"] for row in chosen})
 
 
 def _rows(folder: Path, name: str, patterns: Any, columns: Any) -> list[dict[str, Any]]:
@@ -37,6 +41,12 @@ def _chosen(rows: list[dict[str, Any]], is_fitted: Any, part_of: Any, each: int 
             others[part_of(row)].append((digest, place))
     kept = {place for found in others.values() for _, place in sorted(found)[:each]}
     return [row for place, row in enumerate(rows) if place in kept or is_fitted(row)]
+
+
+def _write_architectures(folder: Path, names: set[str]) -> None:
+    head, *lines = (folder / timeloop.NAME / timeloop.ARCHITECTURES).read_text().splitlines()
+    kept = [head, *(line for line in lines if line.partition(",")[0] in names)]
+    write_atomically(DATA / timeloop.NAME / timeloop.ARCHITECTURES, "\n".join(kept) + "\n")
 
 
 def _write_lines(name: str, rows: list[dict[str, Any]]) -> None:

@@ -2,6 +2,7 @@
 
 from tilewright.comparison.court.case import CourtSet
 from tilewright.comparison.court.gemmini import GEMMINI
+from tilewright.comparison.court.timeloop import TIMELOOP
 
-SETS: dict[str, CourtSet] = {one.name: one for one in (GEMMINI,)}
+SETS: dict[str, CourtSet] = {one.name: one for one in (GEMMINI, TIMELOOP)}
 """By name."""

@@ -37,6 +37,8 @@ class Part:
     """Rows that were faster than the bound allows."""
     unexplained: int
     """Those of them for which nothing explains it."""
+    equal: int | None
+    """Rows whose estimate is the figure of the source to its last digit; None where that is no question."""
     errors: dict[str, Errors]
     """Of each prediction: `bound`, `estimate`, `roofline`, `peer`, `second` as far as there are any."""
     causes: dict[str, Errors]
@@ -65,7 +67,8 @@ def _part(name: str, cases: Sequence[Case]) -> Part:
     }
     broken = [case for case in cases if case.breaks_bound]
     unexplained = sum(not case.explained for case in broken)
-    return Part(name, len(cases), len(cases) - len(unseen), len(broken), unexplained, errors, causes)
+    equal = None if any(case.equal is None for case in cases) else sum(bool(case.equal) for case in cases)
+    return Part(name, len(cases), len(cases) - len(unseen), len(broken), unexplained, equal, errors, causes)
 
 
 def errors_of(cases: Sequence[Case], prediction: str) -> Errors:
@@ -95,6 +98,8 @@ def set_text(court_set: CourtSet, parts: Sequence[Part]) -> str:
     others = [("roofline", "roofline")]
     others += [("peer", court_set.peer)] if court_set.peer else []
     others += [("second", court_set.second)] if court_set.second else []
+    equal = any(part.equal is not None for part in parts)
+    columns += [("equal", 7)] if equal else []
     width = max(18, *(len(part.name) for part in parts))
     head = f"{'':<{width}}" + "".join(f"{name:>{size}}" for name, size in columns)
     head += "".join(f"{name:>{_wide(name)}}" for _, name in others)
@@ -102,6 +107,7 @@ def set_text(court_set: CourtSet, parts: Sequence[Part]) -> str:
     for part in parts:
         line = f"{part.name:<{width}}{part.rows:>6,}{part.fitted:>7,}{_below(part):>12}"
         line += _of(part, "estimate", lambda one: f"{one.median:>8.1%}{one.high:>8.1%}{_rank(one):>6}", 22)
+        line += f"{'' if part.equal is None else format(part.equal, ','):>7}" if equal else ""
         for key, name in others:
             line += _of(part, key, lambda one, name=name: f"{one.median:>{_wide(name)}.1%}", _wide(name))  # type: ignore[misc]
         lines.append(line)
