@@ -52,6 +52,7 @@ _HOMES = {
     "tilewright.cli.certify": ("certify",),
     "tilewright.cli.vary": ("vary",),
     "tilewright.cli.export": ("export",),
+    "tilewright.cli.costs": ("costs",),
     "tilewright.cli.list_options": ("options",),
     "tilewright.cli.results": ("results",),
     "tilewright.cli.store": ("store",),

@@ -15,6 +15,7 @@ LEVELS = (
     ("objectives", "profile"),
     ("file_kinds", "processes", "validation"),
     ("artifacts",),
+    ("silicon",),
     ("workload", "hardware"),
     ("mapping",),
     ("cost", "fusion"),

@@ -25,6 +25,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "evaluate": ("tilewright.cli.evaluate", "Cost of given mappings, with the full breakdown."),
     "export": ("tilewright.cli.export", "Mappings of a run as a mapping file or as loop nests."),
     "options": ("tilewright.cli.list_options", "All options of configurations, verbs and stages."),
+    "costs": ("tilewright.cli.costs", "The library of costs with its sources, and what it says of a memory."),
     "report": ("tilewright.cli.report", "Figures, tables and loop nests of one run."),
     "check": ("tilewright.cli.check", "Verify physical invariants on the artifacts of one run."),
     "summarize": ("tilewright.cli.summarize", "One table of many runs."),

@@ -175,7 +175,7 @@ class NetworkEvaluator:
 def _without_costs(core: Core) -> Core:
     """The core without energies, areas and widths of ports."""
     array = replace(core.operational_array, unit_energy_pj=0.0, unit_area_mm2=0.0)
-    none: dict[str, Any] = {"read_energy_pj": 0.0, "write_energy_pj": 0.0, "area_mm2": 0.0}
+    none: dict[str, Any] = {"read_energy_pj": 0.0, "write_energy_pj": 0.0, "area_mm2": 0.0, "cost_source": None}
     memories = [replace(memory, ports=memory.frame.ports, **none) for memory in core.memories]
     return replace(core, operational_array=array, memories=tuple(memories))
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from tilewright.artifacts.codec import LEFT_OUT
 from tilewright.errors import InputError, Problem
 from tilewright.operator_groups import MAC
+from tilewright.silicon.memory_cost import CostSource
 
 MEMORY_OPERANDS = ("I1", "I2", "O")
 DIRECTIONS = ("tl", "fl", "th", "fh")
@@ -55,6 +56,8 @@ class Memory:
     """Read from the file; the model does not use it (B20)."""
     memory_type: str = "sram"
     force_double_buffering: bool = False
+    cost_source: CostSource | None = field(default=None, metadata=LEFT_OUT)
+    """Where its costs come from, if from the library of costs and not from the hardware file."""
 
     @cached_property
     def frame(self) -> "Memory":

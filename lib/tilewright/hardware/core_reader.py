@@ -4,6 +4,7 @@ from tilewright.errors import Problems
 from tilewright.file_kinds import HARDWARE, refuse_other_kind
 from tilewright.hardware.core import DIGITAL, MM2, NO_UNIT, Core, Dataflow, Memory, OperationalArray, Port
 from tilewright.hardware.core_dialects import in_current_form, with_dummy_array
+from tilewright.hardware.memory_costs import is_from_library, library_cost
 from tilewright.hardware.system import core_area
 from tilewright.hardware.yaml_checks import ALONE, IN_MEMORY_KEYS, OFF_CHIP, STORE, array_kind, check_hardware
 from tilewright.hardware.yaml_schema import (
@@ -13,6 +14,7 @@ from tilewright.hardware.yaml_schema import (
     MemoryEntry,
     PortEntry,
 )
+from tilewright.silicon.memory_cost import CostSource
 from tilewright.units import WrittenArea
 from tilewright.validation import validate
 from tilewright.yamlfile import YamlDocument
@@ -67,7 +69,9 @@ def area_unit(entry: HardwareFile) -> str:
 
 
 def _areas(entry: HardwareFile) -> list[WrittenArea]:
-    written = [entry.operational_array.unit_area, *(memory.area for memory in entry.memories.values())]
+    """Those that the file gives; what the library says is in mm2, and says nothing of plain numbers beside it."""
+    own = [memory.area for memory in entry.memories.values() if not is_from_library(memory)]
+    written = [entry.operational_array.unit_area, *own]
     return [area for area in written if area is not None]
 
 
@@ -101,22 +105,32 @@ def _parameters(entry: ArrayEntry) -> tuple[tuple[str, float], ...]:
 
 
 def _memory(name: str, entry: MemoryEntry) -> Memory:
-    # check_hardware requires both.
-    assert entry.r_cost is not None
-    assert entry.w_cost is not None
+    read_pj, write_pj, area_mm2, source = _costs(entry)
     return Memory(
         name=name,
         size_bits=entry.size,
-        read_energy_pj=entry.r_cost,
-        write_energy_pj=entry.w_cost,
+        read_energy_pj=read_pj,
+        write_energy_pj=write_pj,
         operands=tuple(entry.operands),
         ports=tuple(_port(port) for port in entry.ports),
         served_dimensions=tuple(entry.served_dimensions),
-        area_mm2=entry.area.amount if entry.area else 0.0,
+        area_mm2=area_mm2,
         latency_cycles=entry.latency,
         memory_type=entry.mem_type,
         force_double_buffering=entry.force_double_buffering,
+        cost_source=source,
     )
+
+
+def _costs(entry: MemoryEntry) -> tuple[float, float, float, CostSource | None]:
+    """Energies of a read and a write, the area, and where they come from if not from the file."""
+    if is_from_library(entry):
+        found = library_cost(entry)
+        return found.read_energy_pj, found.write_energy_pj, found.area_mm2, found.source
+    # check_hardware requires both.
+    assert entry.r_cost is not None
+    assert entry.w_cost is not None
+    return entry.r_cost, entry.w_cost, entry.area.amount if entry.area else 0.0, None
 
 
 def _port(entry: PortEntry) -> Port:

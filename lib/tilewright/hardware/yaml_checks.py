@@ -14,6 +14,7 @@ from tilewright.errors import WRITTEN, Problems, nearest_name
 from tilewright.hardware.array_model import is_known
 from tilewright.hardware.core import DIGITAL, DIRECTIONS, MEMORY_OPERANDS
 from tilewright.hardware.hierarchy import hierarchy_of
+from tilewright.hardware.memory_costs import check_library_cost, is_from_library
 from tilewright.hardware.yaml_schema import ArrayEntry, DataflowEntry, HardwareFile, MemoryEntry, PortEntry
 from tilewright.operator_groups import ALL, MAC
 from tilewright.validation import each, names_of, whole
@@ -203,10 +204,9 @@ def _check_dimensions(problems: Problems, key: str, names: list[str], known: lis
 
 
 def _check_memory(problems: Problems, memory: MemoryEntry, dimensions: list[str]) -> None:
-    if memory.auto_cost_extraction:
-        message = f"cost extraction with CACTI is {NOT_YET}; give r_cost, w_cost and area"
-        problems.at(("auto_cost_extraction",), message, True, "false")
-    else:
+    if is_from_library(memory):
+        check_library_cost(problems, memory)
+    elif not problems.has("cost"):
         for key in ("r_cost", "w_cost"):
             if getattr(memory, key) is None and not problems.has(key):
                 problems.at((key,), "required key is missing")

@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag, WithJsonSchema
+from pydantic import Discriminator, Field, Tag, WithJsonSchema, create_model
 
 from tilewright.errors import nearest_name
 from tilewright.hardware.core import DIRECTIONS, MEMORY_OPERANDS
@@ -84,6 +84,9 @@ Unrolling = Annotated[tuple[str, int], TextForm(parse_unrolling, _UNROLLING.patt
 CoreType = Literal[
     "compute", "memory", "shim", "offchip", "zigzag.compute", "zigzag.memory", "zigzag.shim", "zigzag.offchip"
 ]
+DramType = Literal[
+    "ddr3", "ddr4", "ddr5", "lpddr4", "lpddr4x", "lpddr5", "lpddr5x", "gddr5", "gddr6", "hbm2", "hbm2e", "hbm3"
+]
 ElementType = Literal["int4", "int8", "uint8", "int16", "int24", "bf16", "fp16", "int32", "fp32"]
 DataflowEntry = dict[ArrayDimension, list[Unrolling]]
 _Dataflows = Annotated[
@@ -109,15 +112,35 @@ class PortEntry(Entry):
     to the higher level, fh written by the higher level. A later port takes over what an earlier one claimed."""
 
 
+_FROM = Field(
+    description="What the memory is made of: `sram` of CACTI, `register_file` of flip-flops, `dram` off the chip."
+)
+_Law: Any = create_model(  # type: ignore[call-overload]
+    "_Law", __base__=Entry, **{"from": (Literal["sram", "register_file", "dram"], _FROM)}
+)
+
+
+class CostEntry(_Law):  # type: ignore[misc]
+    """Costs of a memory by the library of costs (docs/costs.md), from its size and the widths of its ports."""
+
+    node_nm: Annotated[float, Field(gt=0, le=1000)] | None = None
+    """Node of `sram` and `register_file`, in nm. CACTI has 22, 32, 45 and 65; a law reaches from 7 to 180."""
+    cells: Literal["hp", "lstp"] | None = None
+    """Cells of `sram`: high performance, which is the default, or low standby power, slower, with a thousandth of the
+    leakage."""
+    type: DramType | None = None
+    """What `dram` it is."""
+
+
 class MemoryEntry(Entry):
     """One memory. Memories are written from innermost to outermost."""
 
     size: SizeBits
     """Capacity of one instance, in bits (or `2 KiB`)."""
     r_cost: EnergyPj | None = None
-    """Energy of reading one word of `bandwidth_max` bits, in pJ (or `1 nJ`). Required."""
+    """Energy of reading one word of `bandwidth_max` bits, in pJ (or `1 nJ`). Required, or `cost`."""
     w_cost: EnergyPj | None = None
-    """Energy of writing one word of `bandwidth_max` bits, in pJ (or `1 nJ`). Required."""
+    """Energy of writing one word of `bandwidth_max` bits, in pJ (or `1 nJ`). Required, or `cost`."""
     area: AreaAsWritten | None = None
     """Area of one instance, as `0.25 mm2` or `1200 um2`; `area_unit` says what a plain number means."""
     latency: Count = 1
@@ -125,7 +148,9 @@ class MemoryEntry(Entry):
     mem_type: Literal["sram", "dram", "rf"] = "sram"
     """Technology; only cost extraction looks at it."""
     auto_cost_extraction: bool = False
-    """Compute the costs with CACTI. Not supported yet: give r_cost, w_cost and area."""
+    """Take the costs that ZigZag would get from CACTI, in place of r_cost, w_cost and area (docs/costs.md)."""
+    cost: CostEntry | None = None
+    """Take the costs from the library, in place of r_cost, w_cost and area: `{from: sram, node_nm: 22}`."""
     operands: Annotated[list[Literal["I1", "I2", "O"]], Field(min_length=1)]
     """Memory operands that the memory holds."""
     ports: Annotated[list[PortEntry], Field(min_length=1)]

@@ -44,7 +44,9 @@ def _what_matters(core: Core) -> Core:
     """The core without what plays no part in spatial mappings: only the innermost memories limit them."""
     inner = memory_hierarchy(core).inner_memories
     memories = tuple(
-        replace(memory, read_energy_pj=0.0, write_energy_pj=0.0, area_mm2=0.0) if k in inner else memory.frame
+        replace(memory, read_energy_pj=0.0, write_energy_pj=0.0, area_mm2=0.0, cost_source=None)
+        if k in inner
+        else memory.frame
         for k, memory in enumerate(core.memories)
     )
     return replace(core, operational_array=core.frame.operational_array, memories=memories)

@@ -101,11 +101,11 @@ CASES = {
     ),
     "memory type": ("mem_type: sram", "mem_type: sdram", "    mem_type", "memories.sram.mem_type", ["sram, dram, rf"]),
     "extraction": (
-        "auto_cost_extraction: false",
-        "auto_cost_extraction: true",
+        "mem_type: sram\n    auto_cost_extraction: false",
+        "mem_type: dram\n    auto_cost_extraction: true",
         "    auto_cost",
         "memories.sram.auto_cost_extraction",
-        ["not supported yet", "r_cost"],
+        ["no main memory", "r_cost"],
     ),
     "unknown operand": (
         "operands: [I1]",

@@ -1,0 +1,182 @@
+"""`tilewright costs`: the library of costs, what it says of a memory, and why."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tilewright.artifacts.files import FilePath
+from tilewright.cli.options import FILE, common_options, echo_json
+from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.silicon.explanation import (
+    entry_lines,
+    entry_row,
+    memory_lines,
+    memory_row,
+    source_row,
+    table_lines,
+)
+from tilewright.silicon.library import Entry, dram_types, entries
+from tilewright.silicon.memory_cost import (
+    CELLS,
+    REGISTER_FILE,
+    SRAM,
+    MemoryCost,
+    MemoryShape,
+    NoCostError,
+    dram_memory,
+    register_file_memory,
+    sram_memory,
+    zigzag_memory,
+)
+from tilewright.units import FieldError, parse_size_bits
+
+ZIGZAG = "auto_cost_extraction"
+_GIVEN_IN_FILE = "numbers of the file"
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@click.option("--kind", default="", help="Only entries of a kind, as dram or link.")
+@click.option("--hardware", type=FILE, help="Explain the costs of the memories of a hardware file.")
+@click.option("--size", default="", help="Size of a memory of sram, register_file or auto_cost_extraction: 64 KiB.")
+@click.option("--width", type=click.IntRange(min=1), help="Width of its words in bits.")
+@click.option("--node-nm", type=click.FloatRange(min=0, min_open=True), help="Its node in nm.")
+@click.option("--cells", type=click.Choice(sorted(CELLS)), default="hp", show_default=True, help="Cells of an SRAM.")
+@common_options
+def command(
+    names: tuple[str, ...],
+    kind: str,
+    hardware: Path | None,
+    size: str,
+    width: int | None,
+    node_nm: float | None,
+    cells: str,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """List the costs of the library, or explain NAMES: entries with their sources, or costs of a memory step by step.
+
+    Example: tilewright costs sram --size "48 KiB" --width 64 --node-nm 28 --cells lstp
+    """
+    rows = costs(names, kind, hardware, size, width, node_nm, cells)
+    if as_json:
+        echo_json(rows)
+    elif names or hardware:
+        click.echo("\n".join(line for row in rows for line in _lines(row)))
+    else:
+        click.echo(_listing(rows), nl=False)
+
+
+def costs(
+    names: Sequence[str] = (),
+    kind: str = "",
+    hardware: FilePath | None = None,
+    size: str | int = "",
+    width: int | None = None,
+    node_nm: float | None = None,
+    cells: str = "hp",
+) -> list[dict[str, Any]]:
+    """A row for each entry of the library, or for those that are named.
+
+    The name `sram`, `register_file` or `auto_cost_extraction` is a memory of a `size` in words of `width` bits; that of
+    a DRAM, with `width`, an access of so many bits. With `hardware` a row for each memory of a file: what it costs,
+    where that comes from, and how. Energies in pJ, areas in mm2 or um2, as the keys say. Raises InputError for names
+    that nothing has, and for memories that the library has no cost for.
+    """
+    if hardware is not None:
+        return _of_hardware(hardware)
+    if not names:
+        return [entry_row(entry) for entry in _of_kind(kind)]
+    return [_named(name, size, width, node_nm, cells) for name in names]
+
+
+def _of_kind(kind: str) -> list[Entry]:
+    kinds = list(dict.fromkeys(entry.kind for entry in entries().values()))
+    if kind and kind not in kinds:
+        near = nearest_name(kind, kinds)
+        raise InputError(
+            [Problem("no such kind", path="--kind", value=repr(kind), allowed=", ".join(kinds), nearest=near)]
+        )
+    return [entry for entry in entries().values() if kind in ("", entry.kind)]
+
+
+def _named(name: str, size: str | int, width: int | None, node_nm: float | None, cells: str) -> dict[str, Any]:
+    """An entry, or what a memory costs."""
+    if name in (SRAM, REGISTER_FILE, ZIGZAG) or (name in dram_types() and width is not None):
+        return {"name": name, **memory_row(_memory(name, size, width, node_nm, cells))}
+    if name not in entries():
+        known = [SRAM, REGISTER_FILE, ZIGZAG, *entries()]
+        near = nearest_name(name, known)
+        raise InputError(
+            [Problem("no such cost", value=repr(name), allowed="`tilewright costs` lists them", nearest=near)]
+        )
+    return entry_row(entries()[name])
+
+
+def _memory(name: str, size: str | int, width: int | None, node_nm: float | None, cells: str) -> MemoryCost:
+    needs: dict[str, object] = {"--width": width} if name in dram_types() else {"--size": size, "--width": width}
+    if name in (SRAM, REGISTER_FILE):
+        needs["--node-nm"] = node_nm
+    if missing := [option for option, value in needs.items() if not value]:
+        raise InputError([Problem(f"{name} needs it", path=option) for option in missing])
+    bits = width or 0
+    try:
+        size_bits = parse_size_bits(int(size) if str(size).isdigit() else size) if size else 0
+        shape = MemoryShape(size_bits, bits, bits)
+        if name == SRAM:
+            return sram_memory(shape, node_nm or 0.0, cells)
+        if name == REGISTER_FILE:
+            return register_file_memory(shape, node_nm or 0.0)
+        return zigzag_memory(size_bits, bits, SRAM) if name == ZIGZAG else dram_memory(shape, name)
+    except FieldError as error:
+        raise InputError([Problem(error.message, path="--size", value=repr(size), allowed=error.allowed)]) from error
+    except NoCostError as error:
+        raise InputError([Problem(error.message, path=name, allowed=error.allowed)]) from error
+
+
+def _of_hardware(hardware: FilePath) -> list[dict[str, Any]]:
+    from tilewright.hardware.source import parse_accelerator
+
+    rows = []
+    for core in parse_accelerator(hardware).cores:
+        for memory in core.memories:
+            row: dict[str, Any] = {"core": core.name, "name": memory.name, "size_bits": memory.size_bits}
+            row |= {"read_energy_pj": memory.read_energy_pj, "write_energy_pj": memory.write_energy_pj}
+            row["area_mm2"] = memory.area_mm2
+            nothing: dict[str, Any] = {
+                "leakage_mw": None,
+                "access_time_ns": None,
+                "law": _GIVEN_IN_FILE,
+                "source": "",
+                "steps": [],
+            }
+            rows.append(row | (nothing if memory.cost_source is None else source_row(memory.cost_source)))
+    return rows
+
+
+def _lines(row: dict[str, Any]) -> list[str]:
+    if "kind" in row:
+        return list(entry_lines(entries()[row["name"]]))
+    heading = f"{row['core']}, {row['name']}" if "core" in row else row["name"]
+    if row["law"] == _GIVEN_IN_FILE:
+        return [f"{heading}: {_GIVEN_IN_FILE}"]
+    return [f"{heading}:", *memory_lines(row)]
+
+
+def _listing(rows: list[dict[str, Any]]) -> str:
+    from tilewright.report.text_tables import render, text_table
+
+    table = text_table(
+        "", ("name", "what", "energy for each", "checked"), ("nm", "energy\n[pJ]", "range\n[pJ]", "area\n[um²]")
+    )
+    for row in rows:
+        spread = "" if row["energy_low_pj"] is None else f"{row['energy_low_pj']:g} to {row['energy_high_pj']:g}"
+        cells = ["" if row[key] is None else f"{row[key]:g}" for key in ("node_nm", "energy_pj")]
+        area = "" if row["area_um2"] is None else f"{row['area_um2']:g}"
+        what = row["what"] if row["bandwidth_gbyte_s"] is None else f"{row['what']}, {row['bandwidth_gbyte_s']:g} GB/s"
+        table.add_row(row["name"], what, row["energy_per"], row["checked"], *cells, spread, area)
+    tables = "".join(f"{line}\n" for line in table_lines())
+    more = "`tilewright costs NAME` says where one is from. SRAM of CACTI 7:"
+    return f"{render(table)}{len(rows)} entries; {more}\n{tables}"

@@ -1,0 +1,108 @@
+"""Costs of memories that a hardware file leaves to the library, by `cost` or `auto_cost_extraction`."""
+
+from functools import lru_cache
+
+from tilewright.errors import WRITTEN, Problems
+from tilewright.hardware.yaml_schema import CostEntry, MemoryEntry, PortEntry
+from tilewright.silicon.memory_cost import (
+    DRAM,
+    REGISTER_FILE,
+    SRAM,
+    MemoryCost,
+    MemoryShape,
+    NoCostError,
+    dram_memory,
+    register_file_memory,
+    sram_memory,
+    zigzag_memory,
+)
+from tilewright.validation import whole
+
+GIVEN = ("r_cost", "w_cost", "area")
+"""Costs as numbers."""
+_OF_LAW = {SRAM: ("node_nm", "cells"), REGISTER_FILE: ("node_nm",), DRAM: ("type",)}
+"""Law -> the keys that it knows."""
+_NEEDED = {SRAM: "node_nm", REGISTER_FILE: "node_nm", DRAM: "type"}
+_USUAL_CELLS = "hp"
+
+
+def is_from_library(memory: MemoryEntry) -> bool:
+    """Whether the costs of a memory are not given as numbers."""
+    return memory.cost is not None or bool(memory.auto_cost_extraction)
+
+
+def check_library_cost(problems: Problems, memory: MemoryEntry) -> None:
+    """Record why the library has no cost for a memory; note what it interpolates, and what it leaves out."""
+    key = "cost" if memory.cost is not None else "auto_cost_extraction"
+    given = [name for name in GIVEN if getattr(memory, name) is not None]
+    if memory.cost is not None and memory.auto_cost_extraction:
+        problems.at(("auto_cost_extraction",), "the memory has `cost`, too: one of both", True, "false")
+    elif memory.cost is not None and given:
+        message = f"the memory has {', '.join(given)}, too: numbers, or a law for them"
+        problems.at(("cost",), message, allowed="one of both")
+    elif given:
+        problems.notice((key,), f"{', '.join(given)}: replaced, as by ZigZag")
+    if memory.cost is not None and not _is_complete(problems.within("cost"), memory.cost):
+        return
+    if any(problems.has(name) for name in ("size", "ports", "cost", "mem_type")) or not whole(memory.ports):
+        return
+    try:
+        cost = library_cost(memory)
+    except NoCostError as error:
+        problems.at((key,), error.message, allowed=error.allowed)
+        return
+    for remark in cost.remarks:
+        problems.notice((key,), remark)
+
+
+def _is_complete(problems: Problems, cost: CostEntry) -> bool:
+    """Whether the keys are those of the law, which is told where they are not."""
+    law = getattr(cost, "from")
+    if law is None:
+        return False
+    found = len(problems.found)
+    if getattr(cost, _NEEDED[law]) is None and not problems.has(_NEEDED[law]):
+        problems.at((_NEEDED[law],), f"required key is missing for `from: {law}`")
+    for key in ("node_nm", "cells", "type"):
+        if key not in _OF_LAW[law] and getattr(cost, key) is not None:
+            problems.at((key,), f"not a key of `from: {law}`", WRITTEN, ", ".join(("from", *_OF_LAW[law])))
+    return len(problems.found) == found and not problems.has()
+
+
+def library_cost(memory: MemoryEntry) -> MemoryCost:
+    """What a checked memory costs. Raises NoCostError."""
+    shape = memory_shape(memory.size, whole(memory.ports))
+    if memory.cost is not None:
+        cost = memory.cost
+        return _of_law(shape, getattr(cost, "from"), cost.node_nm or 0.0, cost.cells or _USUAL_CELLS, cost.type or "")
+    if memory.size % 8:
+        raise NoCostError(f"a size of {memory.size} bits is no whole number of bytes", "a multiple of 8 bits")
+    return _of_zigzag(memory.size, _zigzag_word_bits(whole(memory.ports)), memory.mem_type)
+
+
+def memory_shape(size_bits: int, ports: list[PortEntry]) -> MemoryShape:
+    """What of a memory decides its cost."""
+    read = [port.bandwidth_max for port in ports if port.type != "write"]
+    write = [port.bandwidth_max for port in ports if port.type != "read"]
+    return MemoryShape(size_bits, max(read, default=0), max(write, default=0), len(ports))
+
+
+def _zigzag_word_bits(ports: list[PortEntry]) -> int:
+    """The width that zigzag-dse takes for the word."""
+    for kind in ("read", "read_write"):
+        for port in ports:
+            if port.type == kind:
+                return port.bandwidth_max
+    raise NoCostError("no port reads", "a port of type read or read_write")
+
+
+@lru_cache(maxsize=1024)
+def _of_law(shape: MemoryShape, law: str, node_nm: float, cells: str, dram_type: str) -> MemoryCost:
+    if law == SRAM:
+        return sram_memory(shape, node_nm, cells)
+    return register_file_memory(shape, node_nm) if law == REGISTER_FILE else dram_memory(shape, dram_type)
+
+
+@lru_cache(maxsize=1024)
+def _of_zigzag(size_bits: int, word_bits: int, memory_type: str) -> MemoryCost:
+    return zigzag_memory(size_bits, word_bits, memory_type)

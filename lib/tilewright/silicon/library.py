@@ -1,0 +1,84 @@
+"""Single figures of publications: arithmetic, SRAM, DRAM, wires and links, each with its source."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from tilewright.silicon.tables import ENTRIES, SOURCES, rows
+
+CHECKED = {
+    "title": "the figure is in the title of the publication",
+    "seen": "the figure was seen in a second public place",
+    "arithmetic": "a sum or a product of figures of the source",
+    "recalled": "NOT confirmed in a second place",
+    "taken over": "NOT a figure of its own: that of the nearest kind, as the conditions say",
+}
+"""How far a figure was checked when it was entered."""
+REGISTER, DRAM = "register-40nm", "dram"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A publication."""
+
+    name: str
+    publication: str
+    note: str
+    """What its figures are: measured, modelled, projected."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A figure, or some of one thing."""
+
+    name: str
+    kind: str
+    what: str
+    node_nm: float | None
+    energy_pj: float | None
+    energy_range_pj: tuple[float, float] | None
+    """Where sources disagree, or the source gives a range."""
+    energy_per: str
+    """What the energy is for: an operation, a bit."""
+    area_um2: float | None
+    leakage_mw: float | None
+    bandwidth_gbyte_s: float | None
+    conditions: str
+    sources: tuple[Source, ...]
+    """That of the figure, then those of the range, of the area and of the bandwidth."""
+    checked: str
+    """One of CHECKED."""
+
+
+@cache
+def entries() -> dict[str, Entry]:
+    """Name -> entry, in the order of the table."""
+    sources = {row["source"]: Source(row["source"], row["publication"], row["note"]) for row in rows(SOURCES)}
+    return {row["name"]: _entry(row, sources) for row in rows(ENTRIES)}
+
+
+def _entry(row: dict[str, str], sources: dict[str, Source]) -> Entry:
+    low, high = _number(row["energy_low_pj"]), _number(row["energy_high_pj"])
+    return Entry(
+        name=row["name"],
+        kind=row["kind"],
+        what=row["what"],
+        node_nm=_number(row["node_nm"]),
+        energy_pj=_number(row["energy_pj"]),
+        energy_range_pj=None if low is None or high is None else (low, high),
+        energy_per=row["energy_per"],
+        area_um2=_number(row["area_um2"]),
+        leakage_mw=_number(row["leakage_mw"]),
+        bandwidth_gbyte_s=_number(row["bandwidth_gbyte_s"]),
+        conditions=row["conditions"],
+        sources=tuple(sources[name] for name in (row["source"], *row["further_sources"].split())),
+        checked=row["checked"],
+    )
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text else None
+
+
+def dram_types() -> tuple[str, ...]:
+    """Names of the kinds of DRAM that a memory may be of."""
+    return tuple(entry.name for entry in entries().values() if entry.kind == DRAM and entry.bandwidth_gbyte_s)

@@ -1,0 +1,118 @@
+"""Memories whose costs the library knows: what files may say, what is told, and what is recorded."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tilewright.artifacts.codec import decode, encode
+from tilewright.errors import InputError
+from tilewright.exploration.figure_reader import FigureReader
+from tilewright.exploration.space_reader import read_space
+from tilewright.hardware.core import Accelerator, Memory
+from tilewright.hardware.source import parse_accelerator
+from tilewright.hardware.system import core_area
+from tilewright.silicon.sram import sram_cost, zigzag_cost
+
+from tests.unit.hardware.system_cases import core, memory
+
+
+def of_sram(**changes: Any) -> dict[str, Any]:
+    """A core with one memory of 8 KiB in words of 64 bits, without numbers."""
+    kept = {key: value for key, value in memory().items() if key not in ("r_cost", "w_cost")}
+    return core("small", sram=kept | changes)
+
+
+def read(data: dict[str, Any], notices: list[str] | None = None) -> Memory:
+    """Its memory."""
+    return parse_accelerator(data, notices).cores[0].memories[0]
+
+
+def test_a_memory_costs_what_the_library_says_and_records_why() -> None:
+    """Figures, law, source and steps, which an artifact keeps; the area has a unit."""
+    notices: list[str] = []
+    data = of_sram(cost={"from": "sram", "node_nm": 22, "cells": "lstp"})
+    data["operational_array"]["unit_area"] = "300 um2"
+    accelerator = parse_accelerator(data, notices)
+    found = accelerator.cores[0].memories[0]
+    cost = sram_cost(65536, 64, 22, "lstp")
+    assert (found.read_energy_pj, found.write_energy_pj, found.area_mm2) == (
+        cost.read_energy_pj,
+        cost.write_energy_pj,
+        cost.area_mm2,
+    )
+    assert found.cost_source is not None
+    assert (found.cost_source.leakage_mw, found.cost_source.access_time_ns) == (cost.leakage_mw, cost.access_time_ns)
+    assert found.cost_source.steps == cost.steps
+    assert core_area(accelerator.cores[0]).mm2 == pytest.approx(4 * 300e-6 + cost.area_mm2)
+    assert [notice for notice in notices if "1.8 times as large" in notice]
+    assert decode(Accelerator, encode(accelerator)) == accelerator
+    assert "cost_source" not in encode(parse_accelerator(core("small")))["cores"][0]["memories"][0]
+
+
+def test_unitless_areas_beside_the_library_stay_unitless() -> None:
+    """Its mm2 say nothing of plain numbers of the file."""
+    data = of_sram(cost={"from": "sram", "node_nm": 22})
+    data["operational_array"]["unit_area"] = 1
+    area = core_area(parse_accelerator(data).cores[0])
+    assert (area.mm2, area.lacks_unit) == (None, True)
+
+
+def test_auto_cost_extraction_reads_as_in_zigzag() -> None:
+    """The word is that of the first port that reads; numbers are replaced; register files are 128 times as large."""
+    notices: list[str] = []
+    found = read(core("small", sram=memory(65536, width=64) | {"auto_cost_extraction": True}), notices)
+    assert (found.read_energy_pj, found.write_energy_pj, found.area_mm2) == (2.19637, 2.4641, 0.0146812)
+    assert "r_cost, w_cost: replaced" in " ".join(notices)
+    rf = read(of_sram(auto_cost_extraction=True, mem_type="rf", size=64 * 8))
+    assert rf.read_energy_pj == zigzag_cost(128 * 64 * 8, 64).read_energy_pj
+    between: list[str] = []
+    read(of_sram(auto_cost_extraction=True, size=3 * 2**16), between)
+    assert "interpolated" in " ".join(between)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"cost": {"from": "sram"}}, ["memories.sram.cost.node_nm: required key is missing for `from: sram`"]),
+        ({"cost": {"from": "dram", "type": "hbm2", "node_nm": 7}}, ["cost.node_nm: not a key of `from: dram`"]),
+        ({"cost": {"from": "sram", "node_nm": 3}}, ["no law reaches 3 nm", "7 to 180 nm"]),
+        ({"cost": {"from": "srm", "node_nm": 22}}, ["did you mean 'sram'?"]),
+        ({"cost": {"from": "sram", "node_nm": 22}, "r_cost": 1}, ["the memory has r_cost, too"]),
+        ({"cost": {"from": "sram", "node_nm": 22}, "auto_cost_extraction": True}, ["has `cost`, too"]),
+        ({"cost": {"from": "sram", "node_nm": 22}, "size": "64 B"}, ["8 words of 64 bits", "register_file"]),
+        ({"auto_cost_extraction": True, "mem_type": "dram"}, ["no main memory", "from: dram"]),
+        ({"auto_cost_extraction": True, "size": 65537}, ["no whole number of bytes"]),
+        ({}, ["memories.sram.r_cost: required", "memories.sram.w_cost: required"]),
+    ],
+)
+def test_what_has_no_cost_is_told(changes: dict[str, Any], words: list[str]) -> None:
+    """With the place, and what is allowed."""
+    with pytest.raises(InputError) as raised:
+        read(of_sram(**changes))
+    assert all(word in str(raised.value) for word in words)
+
+
+def test_a_space_takes_costs_as_laws(tmp_path: Path) -> None:
+    """A size, a width and a type of cells take the costs with them, in families too."""
+    network = Path(__file__).resolve().parents[3] / "config" / "workload" / "bert_tiny.onnx"
+    base = of_sram(cost={"from": "sram", "node_nm": 22})
+    space = read_space(
+        {
+            "accelerator": base,
+            "networks": [str(network)],
+            "axes": {
+                "kib": {"values": [8, 64]},
+                "cells": {"path": "memories.sram.cost.cells", "values": ["hp", "lstp"]},
+                "bits": {"path": "memories.sram.ports.r.bandwidth_max", "values": [64, 128]},
+            },
+            "laws": {"memories.sram.size": "kib * 8192"},
+        }
+    )
+    reader = FigureReader(space.base)
+    first = space.outline(0).settings
+    start = reader.whole(first)[1].cores[0]
+    for index in range(len(space)):
+        values = space.design(index).values
+        found = reader.core(space.outline(index).settings, first, start).memories[0]
+        cost = sram_cost(values["kib"] * 8192, values["bits"], 22, values["cells"])
+        assert found.read_energy_pj == cost.read_energy_pj
