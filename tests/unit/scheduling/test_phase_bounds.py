@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tilewright.scheduling.bounds.chains import chain_of
 from tilewright.scheduling.bounds.limits import cn_classes, system_limits
 from tilewright.scheduling.bounds.lower_bounds import lower_bounds
 from tilewright.scheduling.bounds.paths import paths_through
 from tilewright.scheduling.bounds.phase_program import PhaseProblem, PhaseWeights, best_weights, bound_cycles
-from tilewright.scheduling.bounds.phases import chain_of, phase_problem
+from tilewright.scheduling.bounds.phases import phase_problem
 from tilewright.scheduling.bounds.work import possible_moves
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import Booleans, SchedulingProblem

@@ -5,13 +5,13 @@ What runs or moves in a phase must fit its length on every core and link, and wh
 next must fit the memories.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
+from tilewright.scheduling.bounds.chains import Chain, chain_of
 from tilewright.scheduling.bounds.limits import CnClasses
-from tilewright.scheduling.bounds.paths import LongestPaths, latest_cns
+from tilewright.scheduling.bounds.paths import LongestPaths
 from tilewright.scheduling.bounds.phase_program import Item, PhaseProblem, best_weights, bound_cycles
 from tilewright.scheduling.bounds.work import PossibleMoves
 from tilewright.scheduling.problem import Booleans, Floats, Integers, SchedulingProblem
@@ -20,20 +20,6 @@ MOST_CNS = 32
 """CNs whose runs are phases."""
 MOST_CHOICES = 40_000
 """Ways times phases of all that runs and moves, above which fewer phases are looked at."""
-
-
-@dataclass(frozen=True, eq=False)
-class Chain:
-    """CNs each of which waits for the one before, and where all others lie between their starts."""
-
-    cns: Integers
-    """CN i runs in phase 2 i + 1; phases of even number lie before, between and after"""
-    first: Integers
-    """[cn] phase before which it does not start"""
-    last: Integers
-    """[cn] phase in which it ends at the latest"""
-    arrives: Integers
-    """[cn] last phase in which what it reads can be on its way: the one before where it is one of the row"""
 
 
 def phases_latency_cycles(
@@ -69,39 +55,6 @@ def phase_problem(
     idle[0, : len(on_chip)] = float(paths.release.min())
     idle[last, : len(on_chip)] = float(paths.writing.min())
     return PhaseProblem(items, least, idle, *memories.limits())
-
-
-def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> Chain:
-    """Of the CNs that start last in their layers, some evenly over the network; of these the most that wait for each
-    other in a row."""
-    candidates = latest_cns(problem.graph.layer, paths.head)
-    chosen = candidates[np.unique(np.linspace(0, len(candidates) - 1, count).round().astype(np.int64))].tolist()
-    around = {}
-    for cn in chosen:
-        before, after = paths.around(cn)
-        around[cn] = before.copy(), after.copy()
-    kept = _longest_row(chosen, {cn: before for cn, (before, _) in around.items()})
-    first, last = (np.full(len(problem.graph.layer), phase, np.int64) for phase in (0, 2 * len(kept)))
-    for number, cn in enumerate(kept):
-        first[around[cn][1]] = 2 * number + 2
-    for number, cn in reversed(list(enumerate(kept))):
-        last[around[cn][0]] = 2 * number
-    first[kept] = last[kept] = 2 * np.arange(len(kept)) + 1
-    arrives = last.copy()
-    arrives[kept] -= 1
-    return Chain(np.array(kept, np.int64), first, last, arrives)
-
-
-def _longest_row(chosen: Sequence[int], before: Mapping[int, Booleans]) -> list[int]:
-    """The longest row of CNs in which each waits for the one before; of several the first that is found.
-
-    They are in the order of their earliest starts, so that none waits for a later one.
-    """
-    rows: dict[int, list[int]] = {}
-    for cn in chosen:
-        behind = max((rows[other] for other in rows if before[cn][other]), key=len, default=[])
-        rows[cn] = [*behind, cn]
-    return max(rows.values(), key=len)
 
 
 def _runs(problem: SchedulingProblem, classes: CnClasses, chain: Chain, on_chip: Integers) -> list[Item]:
