@@ -24,8 +24,9 @@ SPLIT_NETWORK, CN_GRAPH, CN_COLUMNS, COSTS = "split.onnx", "cn_graph.json", "cn_
 """In the folder of a run on several cores; the last is the folder of the cost tables."""
 ALLOCATION, GENERATIONS, PARETO, FIXED_MAPPING = "allocation.json", "generations.csv", "pareto.csv", "mapping.yaml"
 SCHEDULE = "schedule.npz"
-FUSION, FUSION_PLANS, PLAN = "fusion.json", "fusion.csv", "plan"
-"""What a search of whole plans found, and the plans that it looked at; the folder in that of a run that has them."""
+FUSION, FUSION_PLANS, FUSION_PAGE, PLAN = "fusion.json", "fusion.csv", "fusion.html", "plan"
+"""What a search of whole plans found, the plans that it looked at, a page of both; the folder in that of a run that has
+them."""
 DEPTH_FIRST, DEPTH_FIRST_TABLE = "depth_first.json", "depth_first.csv"
 """What was found of depth-first schedules of one core, with its certificate; a row for each."""
 COURT, COURT_TABLE = "court.json", "court.csv"
@@ -80,7 +81,7 @@ STEPS = {
     ),
     "split": Step("split", _MULTI, (SPLIT_NETWORK,), stages=("LayerSplitting",)),
     "parse_split": Step("parse", _MULTI, (WORKLOAD, COVERAGE), (SPLIT_NETWORK,)),
-    "fuse": Step("fuse", f"{_MULTI}/{PLAN}", (FUSION, FUSION_PLANS, FIXED_MAPPING)),
+    "fuse": Step("fuse", f"{_MULTI}/{PLAN}", (FUSION, FUSION_PLANS, FUSION_PAGE, FIXED_MAPPING)),
     "cns": Step("cns", _MULTI, _GRAPH, stages=("GenerateCNWorkloadHybrid",)),
     "cost": Step("cost", _MULTI, (_TABLES,), _GRAPH, ("IntraCoreMapping",)),
     "allocate": Step(

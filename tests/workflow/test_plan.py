@@ -56,7 +56,7 @@ def test_a_run_follows_the_plan_that_was_searched(
         wait_for_verb(process, "fuse")
         kill_tree(process)
     again.run(f"{PLAN}/fusion.json", cores=1)
-    for name in ("fusion.json", "fusion.csv", "mapping.yaml"):
+    for name in ("fusion.json", "fusion.csv", "fusion.html", "mapping.yaml"):
         assert (again.root / PLAN / name).read_bytes() == (project.root / PLAN / name).read_bytes()
 
     edit(project.root / "config/hardware/cores/left.yaml", "r_cost: 50", "r_cost: 51")

@@ -71,6 +71,13 @@ rule fuse_multi:
     output:
         update("<results>/multi/{run}/plan/fusion.csv"),
         update("<results>/multi/{run}/plan/mapping.yaml"),
+        report(
+            update("<results>/multi/{run}/plan/fusion.html"),
+            caption="../report/multi_fusion.rst",
+            category="Runs of several cores",
+            subcategory="{run}",
+            labels={"run": "{run}", "shows": "how it is fused, and why"},
+        ),
         plan=update("<results>/multi/{run}/plan/fusion.json"),
     log:
         "<logs>/multi/{run}/fuse.log",

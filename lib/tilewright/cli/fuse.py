@@ -29,7 +29,7 @@ from tilewright.configuration.fusion_options import FusionOptions
 from tilewright.errors import InputError, Problems
 from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.search.options import CnSearchOptions
-from tilewright.steps import COSTS, FIXED_MAPPING, FUSION, FUSION_PLANS
+from tilewright.steps import COSTS, FIXED_MAPPING, FUSION, FUSION_PAGE, FUSION_PLANS
 from tilewright.units import energy_text
 from tilewright.workload.network_options import NetworkOptions
 
@@ -80,7 +80,7 @@ def command(
     else:
         click.echo(_text(found.document, verbose or not output), nl=False)
         if output:
-            click.echo(f"{output / FUSION}  {output / FIXED_MAPPING}")
+            click.echo(f"{output / FUSION}  {output / FIXED_MAPPING}  {output / FUSION_PAGE}")
     if found.is_interrupted:
         kept = f"; the best is in {output}" if output else ""
         raise InterruptedRunError(f"{len(found.found.tried):,} plans were looked at{kept}")
@@ -182,12 +182,15 @@ def _progress(problem: "SystemProblem", options: FusionOptions, shown: bool) -> 
 def _write(folder: Path, given: "Descriptions", found: "Fusion", run: bool) -> None:
     """The files of the answer, and those of the schedule."""
     from tilewright.fusion_search.answer import tried_rows
+    from tilewright.report.multi.fusion_page import fusion_page
     from tilewright.stages.multi.problem import input_digests
 
+    tried = tried_rows(found.found)
     write_atomically(folder / FIXED_MAPPING, found.mapping_text)
     if run:
         _write_run(folder, folder / FIXED_MAPPING, given, found)
-    write_atomically(folder / FUSION_PLANS, csv_text(tried_rows(found.found)))
+    write_atomically(folder / FUSION_PLANS, csv_text(tried))
+    write_atomically(folder / FUSION_PAGE, fusion_page(found.document, tried))
     stated = {name: encode(value) for name, value in found.options.as_dict().items() if name != "jobs"}
     write_document(folder / FUSION, SCHEMA, found.document, provenance("fuse", input_digests(found.problem), stated))
 

@@ -36,6 +36,7 @@ from tilewright.exploration.results import (
 )
 from tilewright.exploration.sample import drawn_rows, order_of_sample
 from tilewright.exploration.text import design_counts_line
+from tilewright.report.html_tables import html_table
 
 FOLDER = Path(__file__).resolve().parent
 PAGE, SCRIPTS = "explore_page.html", ("explore_data.js", "explore_page.js")
@@ -176,7 +177,7 @@ def _words(answer: Answer) -> Iterator[str]:
     sentences += list(dict.fromkeys(f"{front.network}: {front.note}" for front in answer.fronts if front.note))
     yield "<ul>" + "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences) + "</ul>"
     heads = ("network", "evaluated", "compared", "on the front", "constraint not met", "infeasible", "invalid")
-    yield _table(
+    yield html_table(
         heads,
         [
             (c.network, *(f"{n:,}" for n in (c.designs, c.ok, len(front.members), c.unmet, c.infeasible, c.invalid)))
@@ -187,7 +188,7 @@ def _words(answer: Answer) -> Iterator[str]:
     if answer.causes:
         yield "<h3>Designs that are not compared, by cause</h3>"
         rows = [(c.status, c.text, ", ".join(c.networks) or "-", f"{c.designs:,}") for c in answer.causes]
-        yield _table(("what", "cause", "networks", "designs"), rows, texts=3)
+        yield html_table(("what", "cause", "networks", "designs"), rows, texts=3)
 
 
 def _best(answer: Answer) -> str:
@@ -206,18 +207,7 @@ def _best(answer: Answer) -> str:
     if not rows:
         return "<p>No design has results and meets all constraints: the reasons are below.</p>"
     heads = ("network", "least", "design", "values", *(measure.title for measure in MEASURES.values()))
-    return _table(heads, rows, texts=4)
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> str:
-    """A table as HTML whose first columns are texts and whose others are numbers."""
-    ends = ["" if number < texts else ' class="number"' for number in range(len(heads))]
-    head = "".join(f"<th{end}>{html.escape(cell)}</th>" for end, cell in zip(ends, heads, strict=True))
-    body = "".join(
-        "<tr>" + "".join(f"<td{end}>{html.escape(cell)}</td>" for end, cell in zip(ends, row, strict=True)) + "</tr>\n"
-        for row in rows
-    )
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>'
+    return html_table(heads, rows, texts=4)
 
 
 @cache

@@ -83,13 +83,31 @@ def test_figures_agree(answer: Path) -> None:
     assert sum(row["plans"] for row in found["search"]["origins"]) == len(rows)
 
 
+def test_the_page_says_what_the_answer_says(answer: Path) -> None:
+    """Figures, bound and gap, each kind of plan, each step to the best, each cut, each layer; one figure."""
+    found, page = payload(answer), (answer / "fusion.html").read_text()
+    for value in (found["latency_cycles"], found["lower_bound"]["latency_cycles"]):
+        assert f'<td class="number">{value:,}</td>' in page
+    assert f"{found['gap_edp']:.1%}" in page
+    rows = [line.split(",") for line in (answer / "fusion.csv").read_text().splitlines()[1:]]
+    for name, *_ in [*((row["origin"],) for row in found["search"]["origins"]), *((row[1],) for row in rows)]:
+        assert f"<td>{name}</td>" in page
+    better = page[page.index("What made it better") : page.index("What was fixed")]
+    assert better.count("<tr>") - 1 == sum(row[6] == "True" for row in rows)
+    for row in found["layers"]:
+        assert f"<td>{row['name']}</td>" in page
+    for cut in found["cuts"]:
+        assert f"<td>{cut['after']}</td><td>{cut['before']}</td>" in page
+    assert page.count("<svg") == page.count("</svg>") == 1
+
+
 def test_the_same_bytes_whatever_the_processes_and_hash_seeds(network: Path, answer: Path, tmp_path: Path) -> None:
     """Where the search ends by count."""
     command = ["--hardware", HARDWARE, "--workload", str(network), *WORDS, "--objective", "EDP", "-o", str(tmp_path)]
     command[command.index("--jobs") + 1] = "2"
     environment = {"PYTHONHASHSEED": "7", "PYTHONPATH": ":".join(sys.path)}
     subprocess.run([sys.executable, "-m", "tilewright", "fuse", *command], env=environment, check=True)
-    for name in ("fusion.json", "fusion.csv", "mapping.yaml", "schedule.npz"):
+    for name in ("fusion.json", "fusion.csv", "fusion.html", "mapping.yaml", "schedule.npz"):
         assert (tmp_path / name).read_bytes() == (answer / name).read_bytes(), name
 
 
