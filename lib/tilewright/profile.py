@@ -54,6 +54,12 @@ class ModelProfile(NamedTuple):
     """B45: what the user unrolls is cut neither to the width of ports nor to what inner memories hold."""
     ties_by_equation: bool = False
     """B46: of splits that move as many bits the equation decides which is taken, not the order of the hardware file."""
+    complete_in_memory_model: bool = False
+    """B14: in-memory arrays with several weights a cell, and with outputs of a sliding window side by side, have an
+    energy instead of an error, and as many rows as there are inputs."""
+    in_memory_active_parts: bool = False
+    """B15: of an in-memory array counts what is busy: lanes as they are spread, rows with inputs; and each instance of
+    a memory has its area."""
 
 
 SWITCHES: tuple[str, ...] = tuple(name for name in ModelProfile._fields if name != "name")

@@ -13,6 +13,10 @@ LARGE_SET = Path(__file__).resolve().parents[3] / "shared" / "conformance"
 needs_large_set = pytest.mark.skipif(
     not LARGE_SET.is_dir(), reason="the larger reference set ../shared/conformance is not beside this checkout"
 )
+IN_MEMORY_SET = LARGE_SET.with_name("conformance-imc")
+needs_in_memory_set = pytest.mark.skipif(
+    not IN_MEMORY_SET.is_dir(), reason="the reference set ../shared/conformance-imc is not beside this checkout"
+)
 OWN_FLOWS = sorted(path.name for path in DATA.glob("flow-*.json"))
 LARGE_FLOWS = sorted(path.name for path in (LARGE_SET / "flow").glob("*.json"))
 
@@ -23,6 +27,13 @@ def test_own_points_are_equal_bit_for_bit() -> None:
     assert report.points >= 600
     assert report.not_tried == 0
     assert report.points - report.rejected >= 500
+    assert report.equal == report.points, report_text([report])
+
+
+def test_own_points_of_in_memory_arrays_are_equal_bit_for_bit() -> None:
+    """The same with what only in-memory arrays have: parts of the energy, clock period and area."""
+    report = compare_points(DATA / "in_memory" / "points.jsonl.gz", DATA / "in_memory" / "hardware")
+    assert (report.points, report.rejected, report.not_tried) == (218, 42, 0)
     assert report.equal == report.points, report_text([report])
 
 
@@ -41,6 +52,23 @@ def test_large_set_of_points() -> None:
     assert report.points > 6000
     assert report.not_tried == 0
     assert report.equal == report.points, report_text([report])
+
+
+@needs_in_memory_set
+def test_large_set_of_in_memory_points() -> None:
+    """All points of the large set of in-memory arrays are equal but for rounding of sums, or refused."""
+    report = compare_points(IN_MEMORY_SET / "fixed-imc.jsonl.gz", IN_MEMORY_SET / "hardware")
+    assert report.points > 600
+    assert report.not_tried == 0
+    assert report.equal == report.points, report_text([report])
+
+
+@needs_in_memory_set
+def test_large_set_of_in_memory_searches() -> None:
+    """The searches on in-memory arrays end with the reference's winner in every layer, and its totals."""
+    for path in sorted((IN_MEMORY_SET / "flow").glob("*.json")):
+        report = compare_flow(path, IN_MEMORY_SET / "hardware")
+        assert report.equal == report.points, report_text([report])
 
 
 @needs_large_set

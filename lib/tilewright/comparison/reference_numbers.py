@@ -13,9 +13,9 @@ from typing import Any
 
 from tilewright.artifacts.codec import encode
 from tilewright.cost.ledger import ACCESSES
-from tilewright.cost.record import LayerRecord
+from tilewright.cost.record import LayerRecord, LoopOrder
 from tilewright.errors import MappingError
-from tilewright.hardware.array_model import MAC
+from tilewright.hardware.array_model import ArrayRefusalError, total
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.mapping.constraints import MappingConstraints, TemporalOrderingEntry, as_unrolling
@@ -35,9 +35,10 @@ TOLERANCE = 1e-9
 SUM_TOLERANCE = 1e-12
 """The same for shares of memories and totals of networks: the reference adds them with Python's `sum`, whose last bit
 differs between Python 3.11 and 3.12, so a difference this small says nothing and does not make a point unequal."""
-SPATIAL, ALLOCATION = "spatial", "allocation"
-"""Stages at which the reference stops: it makes no spatial mapping, or the loop order does not fit."""
-_SUMS = ("utilization", "network")
+SPATIAL, ALLOCATION, COST_MODEL = "spatial", "allocation", "cost_model"
+"""Stages at which the reference stops: it makes no spatial mapping, the loop order does not fit, or an in-memory array
+has no energy for the mapping (B14)."""
+_SUMS = ("utilization", "network", "in-memory sum")
 
 
 @dataclass
@@ -118,6 +119,7 @@ def _compare_point(report: ConformanceReport, point: dict[str, Any], core: Core)
         report.not_tried += 1
         return
     refused_at = SPATIAL
+    order = tuple((dimension, size) for dimension, size in point.get("loop_order_inner_to_outer", ()))
     try:
         if stopped_at == SPATIAL:
             _build_spatial_mapping(point, core)
@@ -125,9 +127,10 @@ def _compare_point(report: ConformanceReport, point: dict[str, Any], core: Core)
             return
         prepared = _prepare_point(point, core)
         refused_at = ALLOCATION
-        order = tuple((dimension, size) for dimension, size in point["loop_order_inner_to_outer"])
         record = evaluate_prepared(prepared, order)
     except MappingError as error:
+        if isinstance(error, ArrayRefusalError):
+            refused_at = COST_MODEL if _fits_repaired(point, core, order) else ALLOCATION
         ours, theirs = (
             f"rejected at stage {refused_at}",
             f"rejected at stage {stopped_at}" if stopped_at else "accepted",
@@ -141,6 +144,17 @@ def _compare_point(report: ConformanceReport, point: dict[str, Any], core: Core)
         report.add(point["id"], _value_pairs(record, expected))
 
 
+def _fits_repaired(point: dict[str, Any], core: Core, order: LoopOrder) -> bool:
+    """Whether an order fits for which the reference has no energy: it sees that last."""
+    try:
+        evaluate_prepared(_prepare_point(point, core, f"{REFERENCE.name}+complete_in_memory_model"), order)
+    except ArrayRefusalError:
+        return True
+    except MappingError:
+        return False
+    return True
+
+
 def _build_spatial_mapping(point: dict[str, Any], core: Core) -> None:
     """What a search would make of the spatial mapping that was asked for. Raises MappingError if it is impossible."""
     layer = reference_layer(point["layer"])
@@ -150,9 +164,9 @@ def _build_spatial_mapping(point: dict[str, Any], core: Core) -> None:
         convert_spatial_mapping(unrolling, layer, core, links, REFERENCE)
 
 
-def _prepare_point(point: dict[str, Any], core: Core) -> PreparedProblem:
+def _prepare_point(point: dict[str, Any], core: Core, model: str = REFERENCE.name) -> PreparedProblem:
     """The problem of a point with the spatial mapping that the reference made. Raises MappingError."""
-    options = SearchOptions(temporal_mapping_type=point.get("temporal_mapping_type") or "uneven")
+    options = SearchOptions(temporal_mapping_type=point.get("temporal_mapping_type") or "uneven", model=model)
     return prepare(
         reference_layer(point["layer"]),
         core,
@@ -173,8 +187,6 @@ def _value_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tupl
     computing = parts["ideal"] + parts["spatial_stall"]
     stalled = computing + parts["temporal_stall"]
     ours = {
-        "energy_total": record.energy_pj,
-        "mac_energy": record.energy_terms_pj[MAC],
         "mem_energy": record.energy_terms_pj[ACCESSES],
         "latency_total0": stalled,
         "latency_total1": stalled + parts["onloading"],
@@ -187,6 +199,7 @@ def _value_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tupl
         "systolic_drain": parts["drain"],
     }
     yield from ((what, value, expected[what]) for what, value in ours.items() if what in expected)
+    yield from _energy_pairs(record, expected)
     for operand, levels in expected.get("word_accesses", {}).items():
         for level, directions in enumerate(levels):
             for direction, words in directions.items():
@@ -201,6 +214,39 @@ def _value_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tupl
     merged = expected.get("temporal_levels_stationary")
     if merged is not None:
         yield "temporal mapping", encode(record.temporal_mapping), merged
+
+
+def _energy_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Energies; those of in-memory arrays are sums over components, by the reference's `sum`."""
+    sums = "in-memory sum " if "imc" in expected else ""
+    terms = record.energy_terms_pj
+    arrays = total(terms[term] for term in list(terms)[: list(terms).index(ACCESSES)])
+    ours = {"energy_total": record.energy_pj, "mac_energy": arrays, "mem_energy": terms[ACCESSES]}
+    yield from ((f"{sums}{what}", value, expected[what]) for what, value in ours.items() if what in expected)
+    yield from _in_memory_pairs(record, expected.get("imc", {}))
+
+
+def _in_memory_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """What only in-memory arrays have: parts of the energy, clock period and area; {} of other arrays."""
+    areas = {where: total(parts.values()) for where, parts in record.area_breakdown_mm2.items()}
+    ours = {
+        "tclk": record.clock_period_ns,
+        "area_total": record.area_mm2,
+        "imc_area": areas.get("array"),
+        "mem_area": areas.get("memories"),
+    }
+    yield from ((f"in-memory sum {what}", value, expected[what]) for what, value in ours.items() if what in expected)
+    if "cycles_per_op" in expected:
+        yield "cycles_per_op", record.cycles_per_operation, expected["cycles_per_op"]
+    breakdowns = {
+        "mac_energy_breakdown": record.energy_terms_pj,
+        "tclk_breakdown": record.clock_breakdown_ns,
+        "imc_area_breakdown": record.area_breakdown_mm2.get("array", {}),
+        "mem_area_breakdown": record.area_breakdown_mm2.get("memories", {}),
+    }
+    for name, parts in breakdowns.items():
+        for part, value in expected.get(name, {}).items():
+            yield f"{name} {part}", parts.get(part, 0), value
 
 
 def compare_flow(path: Path | str, hardware_directory: Path | str) -> ConformanceReport:

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 
+from tilewright.cost.core_figures import core_figures
 from tilewright.cost.energy_terms import energy_term_names
 from tilewright.cost.ledger import LATENCY_TERMS
 from tilewright.cost.loading_kernel import computing_transfers
@@ -30,8 +31,8 @@ from tilewright.cost.workspace import (
 )
 from tilewright.hardware.core import DIRECTIONS, Core
 from tilewright.hardware.hierarchy import memory_hierarchy
-from tilewright.hardware.system import core_area
 from tilewright.mapping.spatial import ConvertedSpatialMapping
+from tilewright.profile import ModelProfile
 from tilewright.workload.layer import Layer
 
 
@@ -74,7 +75,7 @@ def breakdown(
         memory_utilization_individual=_per_level(layer, problem, ws.utilization),
         mac_utilization=_mac_utilization(problem, ws),
         ports=_port_records(layer, core, problem, ws),
-        area_mm2=core_area(core).mm2,
+        **core_figures(core, ModelProfile("", *map(bool, problem.switches))),
         cycles_per_operation=int(problem.cycles_per_operation),
         array_dimensions=tuple(core.operational_array.size_of),
     )

@@ -4,15 +4,15 @@ A term is one object with the attributes of `EnergyTerm`, entered in `ENERGY_TER
 it.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from tilewright.cost.array_work import array_work
 from tilewright.cost.ledger import ACCESSES
-from tilewright.errors import MappingError
-from tilewright.hardware.array_model import ArrayWork, array_model
+from tilewright.hardware.array_model import ArrayRefusalError, array_model
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import Unrolling
+from tilewright.profile import ModelProfile
 from tilewright.registry import Registry
 from tilewright.workload.layer import Layer
 
@@ -51,20 +51,15 @@ def energy_term_names(core: Core) -> tuple[str, ...]:
     return (*array_model(core.operational_array).terms, ACCESSES, *entered_terms(core))
 
 
-def energy_terms_of(layer: Layer, core: Core, unrolling: Unrolling) -> dict[str, TermCost]:
+def energy_terms_of(layer: Layer, core: Core, unrolling: Unrolling, profile: ModelProfile) -> dict[str, TermCost]:
     """Every term of the energy of a layer on a core; that of accesses is what the loop order makes of it.
 
-    Raises MappingError where the array cannot run the spatial mapping.
+    Raises ArrayRefusalError, a MappingError, where the array cannot run the spatial mapping.
     """
-    array, work = core.operational_array, array_work(layer.mac_count, unrolling)
+    array, work = core.operational_array, array_work(layer, core, unrolling, profile)
     model = array_model(array)
     if reason := model.refusal(array, work):
-        raise MappingError(reason)
+        raise ArrayRefusalError(reason)
     terms = {name: TermCost(energy) for name, energy in zip(model.terms, model.energies_pj(array, work), strict=True)}
     terms[ACCESSES] = TermCost()
     return terms | {name: term.cost(layer, core, unrolling) for name, term in entered_terms(core).items()}
-
-
-def array_work(operations: int, unrolling: Sequence[tuple[str, Sequence[tuple[str, int]]]]) -> ArrayWork:
-    """What operations with a spatial mapping ask of an array."""
-    return ArrayWork(operations, {name: dict(factors) for name, factors in unrolling})

@@ -168,6 +168,12 @@ class LayerRecord:
     """Stall and slack of each port, and what it serves."""
     area_mm2: float | None
     """Of the core; None where a part has none in the hardware file."""
+    area_breakdown_mm2: dict[str, dict[str, float]] = field(default_factory=dict, metadata=LEFT_OUT)
+    """Of a core with an in-memory array: `array` by component, `memories` by name."""
+    clock_period_ns: float | None = field(default=None, metadata=LEFT_OUT)
+    """The shortest cycle of the array, where its model tells."""
+    clock_breakdown_ns: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
+    """The same by component."""
     cycles_per_operation: int = field(default=1, metadata=LEFT_OUT)
     """Cycles for which a unit of the array is busy with an operation."""
     level_boundaries: dict[str, tuple[int, ...]] | None = field(default=None, metadata=LEFT_OUT)

@@ -196,13 +196,17 @@ def mark_partial_sums(problem, ws, v):
 
 
 @kernel
-def record_link(ws, v, o, m, x, amount, precision, period, total, bandwidth, top_irrelevant):
-    """Write one link's record: amount per period, precision, period and its count, bandwidth, transfer window."""
+def record_link(problem, ws, v, o, m, x, amount, precision, period, total, bandwidth, top_irrelevant):
+    """Write one link's record: amount per period, precision, period and its count, bandwidth, transfer window.
+
+    The reference drops what is no whole bit per operation, then rounds up to whole bits per cycle.
+    """
     ws.amount[v, o, m, x] = amount
     ws.precision[v, o, m, x] = precision
     ws.period[v, o, m, x] = period
     ws.count[v, o, m, x] = np.int64(total / period)  # exact: every period divides the total
-    ws.bandwidth[v, o, m, x] = np.int64(bandwidth)
+    cycles = problem.cycles_per_operation
+    ws.bandwidth[v, o, m, x] = (np.int64(bandwidth * cycles) + cycles - 1) // cycles
     ws.exact_bandwidth[v, o, m, x] = bandwidth
     ws.window[v, o, m, x] = np.int64(period / top_irrelevant)
 
@@ -243,14 +247,14 @@ def record_data_movement(problem, ws, v):
                 low_bandwidth = low_amount * ws.tile_precision[v, o, m] / low_period
             down = FL if is_output else TL
             up = TH if is_output else FH
-            record_link(ws, v, o, m, down, low_amount, problem.precision_bits[o], low_period, total,
+            record_link(problem, ws, v, o, m, down, low_amount, problem.precision_bits[o], low_period, total,
                         low_bandwidth, ws.top_irrelevant[o, m])  # fmt: skip
             clear_link(ws, v, o, m, TL if is_output else FL)
             clear_link(ws, v, o, m, FH if is_output else TH)
             if m == top:
                 clear_link(ws, v, o, m, up)
             else:
-                record_link(ws, v, o, m, up, high_tile, problem.precision_bits[o], high_period, total,
+                record_link(problem, ws, v, o, m, up, high_tile, problem.precision_bits[o], high_period, total,
                             high_rate, ws.top_irrelevant[o, m + 1])  # fmt: skip
             if is_output:
                 record_partial_sums(problem, ws, v, m, m == top)

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from tilewright.cost.breakdown import latency_terms
-from tilewright.cost.energy_terms import energy_terms_of
+from tilewright.cost.energy_terms import energy_term_names
 from tilewright.cost.ledger import ACCESSES, LATENCY_TERMS
 from tilewright.depth_first.chain import Chain
 from tilewright.depth_first.ledger import Ledger
@@ -106,7 +106,7 @@ def _ledger(prepared: PreparedProblem, order) -> Ledger:  # type: ignore[no-unty
     """The parts of the cost of one mapping."""
     workspace = workspace_of(prepared, order, None)
     ledger = Ledger(float(workspace["totals"][0]), mac_count=prepared.layer.mac_count)
-    terms = energy_terms_of(prepared.layer, prepared.core, prepared.spatial.unrolling)
+    terms = energy_term_names(prepared.core)
     values = workspace["terms"][: len(terms)].tolist()
     ledger.terms_pj = {name: value for name, value in zip(terms, values, strict=True) if name != ACCESSES}
     cycles = latency_terms(prepared.arrays, workspace)

@@ -23,6 +23,7 @@ from tilewright.hardware.core import Core, Memory, OperationalArray
 from tilewright.hardware.hierarchy import hierarchy_of
 from tilewright.hardware.memory_columns import memory_columns
 from tilewright.mapping.memory_reach import MemoryReach, operands_left, ports_left
+from tilewright.profile import ModelProfile
 from tilewright.search.batch import OrderBatch
 from tilewright.search.best_order import MOST_ORDERS, OrderSet, can_be_tabulated
 from tilewright.stages.base import Rest, Stage
@@ -133,6 +134,7 @@ class _LayerFrame:
     ports: tuple[tuple[int, int], ...]
     """(memory of the whole core, port) of the ports that serve something."""
     problems: tuple[TemporalProblem, ...]
+    profile: ModelProfile
     array: list[OperationalArray] = field(default_factory=list)
     """That whose energies stand in the problems."""
 
@@ -158,7 +160,7 @@ class _LayerFrame:
             return
         for problem, arrays in zip(self.problems, self.orders.arrays.view(np.recarray), strict=True):
             core = replace(problem.core, operational_array=array)
-            fill(arrays, term_arrays(problem.layer, core, problem.spatial))
+            fill(arrays, term_arrays(problem.layer, core, problem.spatial, self.profile))
         self.array[:] = [array]
 
 
@@ -223,7 +225,7 @@ class LayerCosts:
         assert isinstance(conversion, SpatialMappingConversion)
         _, places = problem_frame(first.layer, first.core.frame, first.links, first.spatial, conversion.profile)
         ports = tuple([(seen.places[k], seen.ports[k][p]) for k, p, _ in port_services(first.core)])
-        return _LayerFrame(OrderSet(batches, self._objective), places, ports, tuple(problems))
+        return _LayerFrame(OrderSet(batches, self._objective), places, ports, tuple(problems), conversion.profile)
 
     def _is_small(self, item: TemporalProblem) -> bool:
         """Whether there are few orders, and no counts beyond what can be counted, whatever the widths."""

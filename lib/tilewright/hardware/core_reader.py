@@ -4,11 +4,11 @@ from tilewright.errors import Problems
 from tilewright.file_kinds import HARDWARE, refuse_other_kind
 from tilewright.hardware.core import DIGITAL, MM2, NO_UNIT, Core, Dataflow, Memory, OperationalArray, Port
 from tilewright.hardware.core_dialects import in_current_form, with_dummy_array
+from tilewright.hardware.in_memory_circuits import precharging_energy_pj
 from tilewright.hardware.memory_costs import is_from_library, library_cost
-from tilewright.hardware.system import core_area
-from tilewright.hardware.yaml_checks import ALONE, IN_MEMORY_KEYS, OFF_CHIP, STORE, array_kind, check_hardware
+from tilewright.hardware.system import CELLS, core_area
+from tilewright.hardware.yaml_checks import ALONE, OFF_CHIP, STORE, array_kind, check_hardware
 from tilewright.hardware.yaml_schema import (
-    ArrayEntry,
     DataflowEntry,
     HardwareFile,
     MemoryEntry,
@@ -50,8 +50,8 @@ def core_of(entry: HardwareFile) -> Core:
     """The core of what its file says."""
     return Core(
         name=entry.name,
-        operational_array=_array(entry.operational_array),
-        memories=tuple(_memory(name, memory) for name, memory in entry.memories.items()),
+        operational_array=_array(entry),
+        memories=tuple(_memory(name, memory, _precharging_pj(entry, name)) for name, memory in entry.memories.items()),
         dataflows=tuple(_dataflow(written) for written in _several(entry.dataflows)),
         operator_types=tuple(entry.operator_types),
         area_unit=area_unit(entry),
@@ -86,30 +86,50 @@ def _dataflow(entry: DataflowEntry) -> Dataflow:
     return tuple((name, tuple(unrollings)) for name, unrollings in entry.items())
 
 
-def _array(entry: ArrayEntry) -> OperationalArray:
+def _array(entry: HardwareFile) -> OperationalArray:
+    array = entry.operational_array
     return OperationalArray(
-        dimensions=tuple(zip(entry.dimensions, entry.sizes, strict=True)),
-        unit_energy_pj=entry.unit_energy,
-        unit_area_mm2=entry.unit_area.amount if entry.unit_area else 0.0,
-        systolic_dimensions=tuple(entry.systolic_dimensions),
-        kind=array_kind(entry),
-        parameters=_parameters(entry) if entry.is_imc else (),
+        dimensions=tuple(zip(array.dimensions, array.sizes, strict=True)),
+        unit_energy_pj=array.unit_energy or 0.0,
+        unit_area_mm2=array.unit_area.amount if array.unit_area else 0.0,
+        systolic_dimensions=tuple(array.systolic_dimensions),
+        kind=array_kind(array),
+        parameters=_in_memory_parameters(entry) if array.is_imc else (),
     )
 
 
-def _parameters(entry: ArrayEntry) -> tuple[tuple[str, float], ...]:
-    """The numbers that only arrays of a kind of their own have."""
-    named = {key: getattr(entry, key) for key in IN_MEMORY_KEYS if isinstance(getattr(entry, key), int)}
-    activations, weights = entry.input_precision or (0, 0)
-    return (*named.items(), ("activation_bits", activations), ("weight_bits", weights))
+def _in_memory_parameters(entry: HardwareFile) -> tuple[tuple[str, float], ...]:
+    """The numbers that only in-memory arrays have (`hardware.in_memory_circuits`)."""
+    array = entry.operational_array
+    # check_in_memory requires them.
+    assert array.input_precision is not None
+    assert array.bit_serial_precision is not None
+    activations, weights = array.input_precision
+    return (
+        ("activation_bits", activations),
+        ("weight_bits", weights),
+        ("bit_serial_precision", array.bit_serial_precision),
+        ("adc_resolution", array.adc_resolution or 0),
+        ("cell_bits", entry.memories[CELLS].size),
+    )
 
 
-def _memory(name: str, entry: MemoryEntry) -> Memory:
+def _precharging_pj(entry: HardwareFile, name: str) -> float:
+    """What reading a word of a memory costs besides its `r_cost`: only cells with several weights have such a thing."""
+    precision = entry.operational_array.input_precision
+    if name != CELLS or not entry.operational_array.is_imc or precision is None:
+        return 0.0
+    cells = entry.memories[CELLS]
+    word_bits = max(port.bandwidth_max for port in cells.ports)
+    return precharging_energy_pj(cells.size, precision[1]) * word_bits / precision[1]
+
+
+def _memory(name: str, entry: MemoryEntry, precharging_pj: float = 0.0) -> Memory:
     read_pj, write_pj, area_mm2, source = _costs(entry)
     return Memory(
         name=name,
         size_bits=entry.size,
-        read_energy_pj=read_pj,
+        read_energy_pj=read_pj + precharging_pj if precharging_pj else read_pj,
         write_energy_pj=write_pj,
         operands=tuple(entry.operands),
         ports=tuple(_port(port) for port in entry.ports),

@@ -11,9 +11,10 @@ a unit, as its other ones do: an area is given only where every part has one, in
 from dataclasses import dataclass
 from functools import cached_property
 
-from tilewright.hardware.array_model import array_model
+from tilewright.hardware.array_model import array_model, total
 from tilewright.hardware.core import NO_UNIT, Accelerator, Core, Memory
 from tilewright.hardware.hierarchy import instance_count, shared_memory_names, top_memories
+from tilewright.profile import REFERENCE, ModelProfile
 
 POINT_TO_POINT, BUS, OFFCHIP_PORT = "link", "bus", "port"
 """Kinds of links. A port is a link of the off-chip core that several cores share."""
@@ -172,6 +173,8 @@ class MultiCoreAccelerator(Accelerator):
         return tuple(MemoryInstance(memory_of[key], tuple(found), tuple(names[key])) for key, found in users.items())
 
 
+CELLS = "cells"
+"""The memory of an in-memory array that is at the crossings of its lines, and its part of the area."""
 UNITS = "units"
 """What the units of an array are called among the parts of a core."""
 WITHOUT_UNIT = "area without a unit"
@@ -198,10 +201,35 @@ def lacks_unit(area_note: str) -> bool:
     return area_note.startswith(WITHOUT_UNIT)
 
 
-def core_area(core: Core) -> Area:
-    """The area of the array and of all instances of all memories that are on the chip."""
+def core_area(core: Core, profile: ModelProfile = REFERENCE) -> Area:
+    """The area of the array and of all instances of all memories that are on the chip.
+
+    That of a core with an in-memory array is the sum of `area_breakdown_mm2`; what its file gives no area has none.
+    """
+    if parts := area_breakdown_mm2(core, profile):
+        return _area(total(total(areas.values()) for areas in parts.values()), "", [])
     bare = [""] if core.area_unit == NO_UNIT else []
     return _area(_core_area_mm2(core), ", ".join(parts_without_area(core)), bare)
+
+
+def area_breakdown_mm2(core: Core, profile: ModelProfile = REFERENCE) -> dict[str, dict[str, float]]:
+    """The parts of the area of a core with an in-memory array: `array` by component, `memories` by name; else {}.
+
+    The reference counts each memory once, also the cells, which are part of the array too; repaired each instance
+    counts, cells in the array alone (B15).
+    """
+    array = core.operational_array
+    circuits = array_model(array).area_breakdown_mm2(array)
+    if not circuits:
+        return {}
+    memories = {
+        memory.name: memory.area_mm2 * (instance_count(core, index) if profile.in_memory_active_parts else 1)
+        for index, memory in enumerate(core.memories)
+    }
+    cells = total(memory.area_mm2 * array.unit_count for memory in core.memories if memory.name == CELLS)
+    if profile.in_memory_active_parts:
+        memories.pop(CELLS, None)
+    return {"array": {CELLS: cells, **circuits}, "memories": memories}
 
 
 def system_area(accelerator: MultiCoreAccelerator) -> Area:
@@ -248,6 +276,8 @@ def parts_without_area(core: Core) -> tuple[str, ...]:
 
 
 def _memories_without_area(core: Core, is_part: bool = False) -> list[str]:
+    if array_model(core.operational_array).area_breakdown_mm2(core.operational_array):
+        return []
     memories = [core.memories[index] for index in on_chip_memories(core, is_part)]
     return [memory.name for memory in memories if memory.area_mm2 <= 0]
 

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 
 from tilewright.errors import WRITTEN, Problems, nearest_name
-from tilewright.hardware.array_model import is_known
 from tilewright.hardware.core import DIGITAL, DIRECTIONS, MEMORY_OPERANDS
 from tilewright.hardware.hierarchy import hierarchy_of
+from tilewright.hardware.in_memory_checks import check_in_memory
 from tilewright.hardware.memory_costs import check_library_cost, is_from_library
 from tilewright.hardware.yaml_schema import ArrayEntry, DataflowEntry, HardwareFile, MemoryEntry, PortEntry
 from tilewright.operator_groups import ALL, MAC
@@ -132,8 +132,6 @@ ALONE, PART, STORE, OFF_CHIP = "alone", "part", "store", "off chip"
 """What a core file describes: a core by itself, one of several that computes, one that only stores, the off-chip one,
 of which nothing is unusual."""
 NOT_YET = "not supported yet"
-IN_MEMORY_KEYS = ("imc_type", "adc_resolution", "bit_serial_precision")
-"""What only arrays that compute in memory have."""
 LARGEST_ARRAY = 2**40
 """Units of an array: a million times those of the largest chip."""
 
@@ -153,6 +151,8 @@ def check_hardware(problems: Problems, document: YamlDocument, entry: HardwareFi
     written = document.written(("memories",))
     if isinstance(written, dict) and len(memories) == len(written):
         _check_operands_have_memories(problems, memories)
+    if entry.operational_array is not None:
+        check_in_memory(problems, entry.operational_array, entry.memories or {}, use in (ALONE, PART))
     if use in (ALONE, PART):
         check_directions(problems, entry, memories, is_part=use == PART)
     _note_narrowing_memories(problems, memories)
@@ -183,13 +183,6 @@ def _check_array(problems: Problems, array: ArrayEntry) -> None:
         problems.at(("sizes",), "the array has more than 2^40 units", WRITTEN)
     problems.repeated(("dimensions",), array.dimensions or (), "the array dimension is given twice")
     _check_dimensions(problems, "systolic_dimensions", array.systolic_dimensions, names_of(array.dimensions))
-    if array.is_imc and is_known(array_kind(array)):
-        return
-    if array.is_imc:
-        problems.at(("is_imc",), f"in-memory computing arrays are {NOT_YET}", True, "false")
-    for key in IN_MEMORY_KEYS:
-        if getattr(array, key):
-            problems.at((key,), f"in-memory computing arrays are {NOT_YET}", WRITTEN, "leave the key out")
 
 
 def array_kind(array: ArrayEntry) -> str:

@@ -81,6 +81,7 @@ Allocation = Annotated[
     tuple[str, str], TextForm(parse_allocation, rf"\s*({'|'.join(MEMORY_OPERANDS)})\s*,\s*({'|'.join(DIRECTIONS)})\s*")
 ]
 Unrolling = Annotated[tuple[str, int], TextForm(parse_unrolling, _UNROLLING.pattern)]
+Resolution = Annotated[float, Field(ge=0, le=64, allow_inf_nan=False)]
 CoreType = Literal[
     "compute", "memory", "shim", "offchip", "zigzag.compute", "zigzag.memory", "zigzag.shim", "zigzag.offchip"
 ]
@@ -168,22 +169,24 @@ class ArrayEntry(Entry):
     """Names of the array dimensions: D1, D2, ..."""
     sizes: list[PositiveCount]
     """Number of units along each dimension."""
-    unit_energy: EnergyPj
-    """Energy of one operation, in pJ (or `40 fJ`)."""
+    unit_energy: EnergyPj | None = None
+    """Energy of one operation, in pJ (or `40 fJ`). Required, but for in-memory arrays, which have a model of their
+    circuits."""
     unit_area: AreaAsWritten | None = None
     """Area of one unit, as `318 um2`; `area_unit` says what a plain number means."""
     systolic_dimensions: list[ArrayDimension] = Field(default=[])
     """Array dimensions along which data moves from unit to unit, which adds cycles to drain the array."""
     input_precision: Annotated[list[Count], Field(min_length=2, max_length=2)] | None = None
-    """[activation bits, weight bits]; only in-memory computing uses it."""
+    """[activation bits, weight bits] that an in-memory array is built for, powers of two; others do not use it."""
     is_imc: bool = False
-    """The array computes in memory. Not supported yet."""
+    """The array computes in memory: its first dimension by name has the word lines, the second the bit lines, further
+    ones banks; the memory `cells` holds weights at each crossing (docs/in-memory.md)."""
     imc_type: Literal["analog", "digital"] | None = None
-    """Kind of in-memory computing. Not supported yet."""
-    adc_resolution: Count | None = 0
-    """Bits of the converters of an analog in-memory array. Not supported yet: 0."""
+    """Kind of an in-memory array: `analog` ones add up on bit lines, `digital` ones in adder trees."""
+    adc_resolution: Resolution | None = 0
+    """Bits of the converters of an analog in-memory array."""
     bit_serial_precision: Count | None = None
-    """Input bits that an in-memory array takes at a time. Not supported yet."""
+    """Bits of an activation that an in-memory array takes at a time, a power of two."""
 
 
 class BanksEntry(Entry):

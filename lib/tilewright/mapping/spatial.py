@@ -3,17 +3,10 @@ mapping conversion).
 
 Two representations are made: *fractional* factors, which spread a non-dividing unrolling evenly and drive loop sizes,
 capacity and energy, and *integer* factors, which drive latency.
-
-Ties between candidates are decided by the order of dimensions in the reference: zigzag-dse 3.9.1 keeps them in Python
-sets; their hash comes from SHA-512 of the pickled name and class, so the order is the same in every process. We
-reproduce the hash, and let a set of integers of those hashes give the order.
 """
 
-import hashlib
 import math
-import pickle
-import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -21,50 +14,10 @@ from functools import lru_cache
 from tilewright.errors import MappingError
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import memory_hierarchy
+from tilewright.hardware.set_order import array_dimensions_in_set_order
 from tilewright.mapping.constraints import Unrolling
 from tilewright.profile import ModelProfile
 from tilewright.workload.layer import Layer
-
-_HASH_MODULUS = (1 << 61) - 1  # CPython reduces hashes of integers modulo this Mersenne prime on 64-bit builds.
-
-
-def _pickled_class(class_name: str) -> bytes:
-    """Protocol-4 pickle of the reference's class `class_name`, without having that class."""
-    module = b"zigzag.datatypes"
-    body = b"".join(b"\x8c" + bytes([len(text)]) + text + b"\x94" for text in (module, class_name.encode()))
-    body += b"\x93\x94."
-    return b"\x80\x04\x95" + struct.pack("<Q", len(body)) + body
-
-
-def _digest(data: bytes) -> int:
-    return int(hashlib.sha512(data).hexdigest(), 16)
-
-
-@lru_cache(maxsize=4096)
-def dimension_hash(name: str, class_name: str) -> int:
-    """Hash of a dimension object of the reference; `class_name` is LayerDim or OADimension."""
-    value = _digest(pickle.dumps(name, protocol=4)) ^ _digest(_pickled_class(class_name))
-    return value % _HASH_MODULUS
-
-
-def in_set_order(names: Iterable[str], class_name: str) -> list[str]:
-    """`names` without repeats, in the order in which the reference's set of them iterates."""
-    by_hash = {dimension_hash(name, class_name): name for name in names}
-    table: set[int] = set()
-    for value in by_hash:
-        table.add(value)
-    return [by_hash[value] for value in table]
-
-
-def layer_dimensions_in_set_order(names: Iterable[str]) -> list[str]:
-    """Loop dimensions in the reference's set order."""
-    return in_set_order(names, "LayerDim")
-
-
-def array_dimensions_in_set_order(names: Iterable[str]) -> list[str]:
-    """Array dimensions in the reference's set order."""
-    return in_set_order(names, "OADimension")
-
 
 SpatialLoops = tuple[tuple[str, float], ...]
 OperandLevels = tuple[tuple[str, tuple[SpatialLoops, ...]], ...]
@@ -120,6 +73,15 @@ def _converted(
         _distribute(integer, layer, core, links),
         temporal_sizes,
     )
+
+
+def spread_lanes(unrolling: Unrolling, layer: Layer, core: Core) -> dict[str, dict[str, float]]:
+    """Array dimension -> loop dimension -> lanes that are busy on average, the work spread evenly over iterations.
+
+    Raises MappingError when a factor exceeds the size of its layer dimension.
+    """
+    spread = _spread_factors(unrolling, layer, core, lambda quotient: quotient, exact=True)
+    return {name: {dimension: float(lanes) for dimension, lanes in factors} for name, factors in spread}
 
 
 def _spread_factors(

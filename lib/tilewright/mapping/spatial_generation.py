@@ -13,8 +13,8 @@ import numpy as np
 from tilewright.errors import MappingError
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import memory_hierarchy
+from tilewright.hardware.set_order import array_dimensions_in_set_order, layer_dimensions_in_set_order
 from tilewright.mapping.constraints import MappingConstraints, Unrolling
-from tilewright.mapping.spatial import array_dimensions_in_set_order, layer_dimensions_in_set_order
 from tilewright.mapping.spatial_kernel import best_combinations
 from tilewright.profile import ModelProfile
 from tilewright.workload.layer import OUTPUT, Layer

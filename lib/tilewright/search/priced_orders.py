@@ -132,7 +132,10 @@ class OrderPricer:
             costs = [
                 list(
                     energy_terms_of(
-                        prepared.layer, variants.with_array(prepared.core, array), prepared.spatial.unrolling
+                        prepared.layer,
+                        variants.with_array(prepared.core, array),
+                        prepared.spatial.unrolling,
+                        self.profile,
                     ).values()
                 )
                 for array in variants.arrays

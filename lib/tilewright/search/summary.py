@@ -4,12 +4,13 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from tilewright.cost.core_figures import summary_figures
 from tilewright.cost.energy_terms import energy_term_names
 from tilewright.cost.ledger import energy_columns
 from tilewright.cost.record import LayerRecord, number
 from tilewright.hardware.core import Core
-from tilewright.hardware.system import core_area
 from tilewright.mapping.runnable import coverage_of, is_unmodelled, unmodelled_work
+from tilewright.profile import profile_by_name
 from tilewright.workload.graph import Workload
 
 NOTABLE_DIFFERENCE = 0.05
@@ -38,7 +39,6 @@ def summarize(
     placed = [(name, i) for name in names for i in indexes_of.get(name, ())]
     in_order = [records[i] for _, i in placed]
     energy, latency = total_in_order(r.energy_pj for r in in_order), total_in_order(r.latency_cycles for r in in_order)
-    area = core_area(core)
     parts = in_order[0].latency_breakdown_cycles if in_order else {}
     return (
         _certificate(records)
@@ -61,8 +61,7 @@ def summarize(
             ),
             "mac_count": sum(record.layer.mac_count for record in in_order),
             "operation_count": sum(record.layer.operation_count for record in in_order),
-            "area_mm2": area.mm2,
-            "area_note": area.note,
+            **summary_figures(core, profile_by_name(model)),
             "latency_breakdown_cycles": {
                 part: number(sum(record.latency_breakdown_cycles[part] for record in in_order)) for part in parts
             },

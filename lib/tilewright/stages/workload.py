@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tilewright.cost.core_figures import core_figures
 from tilewright.cost.record import LayerRecord
 from tilewright.errors import InputError, MappingError, NothingFitsError, Problem, cause_of, count_of, indented, some_of
 from tilewright.hardware.core import Core
-from tilewright.hardware.system import core_area
 from tilewright.mapping.memory_reach import core_for
+from tilewright.profile import profile_by_name
 from tilewright.search.evaluate import with_reach
 from tilewright.stages.base import Change, Rest, Same, Stage
 from tilewright.stages.data_locality import RemoveUnusedMemory
@@ -160,7 +161,7 @@ def _named(record: LayerRecord, task: LayerTask, item: NetworkProblem, search: R
         layer=record.layer.on_unit(node.unit)._replace(name=names[0]),
         layer_names=tuple(names),
         core=core.name,
-        area_mm2=core_area(core).mm2,
+        **core_figures(core, profile_by_name(record.model)),
     )
     return _on_own_core(named, core, _as_searched(task.problem, search.stages), search.stages)
 

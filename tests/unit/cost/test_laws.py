@@ -31,6 +31,8 @@ NOT_OF_A_MAPPING = {
     "model_every_operator",
     "live_tensor_capacity",
     "effective_top_memory_option",
+    "complete_in_memory_model",
+    "in_memory_active_parts",
 }
 
 

@@ -325,6 +325,8 @@ def test_every_switch_has_a_test() -> None:
         "independent_spatial_candidates",
         "live_tensor_capacity",
         "effective_top_memory_option",
+        "complete_in_memory_model",
+        "in_memory_active_parts",
     }
     assert set(SWITCHES) <= here | elsewhere
 

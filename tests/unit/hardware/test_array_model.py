@@ -3,15 +3,12 @@ Whatever costs, checks, tabulates or draws arrays has it."""
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-import yaml
-from tilewright.errors import InputError, MappingError
+from tilewright.errors import MappingError
 from tilewright.hardware.array_model import ARRAY_MODELS, ArrayWork
 from tilewright.hardware.core import OperationalArray
 from tilewright.hardware.system import core_area
-from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.objectives import OBJECTIVES
 from tilewright.registry import enter, withdraw
@@ -24,7 +21,6 @@ from tilewright.stages.run import map_layer, map_workload
 
 from tests.unit.cost.engine_cases import LINKS, constraints, gemm, network, register_core
 
-ROOT = Path(__file__).parents[3]
 ENTRIES = {ARRAY_MODELS.owner: {"serial": f"{__name__}:Serial"}}
 LAYER = gemm(C=4, D=6, K=4)
 DIGITAL = register_core()
@@ -49,6 +45,18 @@ class _Serial:
     def area_mm2(self, array: OperationalArray) -> float | None:
         """As the file says."""
         return dict(array.parameters)["area_mm2"]
+
+    def area_breakdown_mm2(self, array: OperationalArray) -> dict[str, float]:
+        """None."""
+        return {}
+
+    def clock_period_ns(self, array: OperationalArray) -> float | None:
+        """Unknown."""
+        return None
+
+    def clock_breakdown_ns(self, array: OperationalArray) -> dict[str, float]:
+        """None."""
+        return {}
 
     def refusal(self, array: OperationalArray, work: ArrayWork) -> str:
         """Adder trees are of powers of two."""
@@ -133,21 +141,3 @@ def test_the_exact_search_finds_the_optimum(objective: str, size: dict[str, int]
         for record in (exact, *tried)
     ]
     assert found[0] == pytest.approx(min(found[1:]), rel=1e-12)
-
-
-def test_files_name_kinds_that_are_entered(tmp_path: Path) -> None:
-    """An in-memory array is refused until its kind has a model; then its numbers reach it."""
-    described = yaml.safe_load((ROOT / "config/hardware/tpu_like.yaml").read_text())
-    described["operational_array"] |= {"is_imc": True, "imc_type": "analog", "adc_resolution": 8}
-    file = tmp_path / "imc.yaml"
-    file.write_text(yaml.safe_dump(described))
-    with pytest.raises(InputError, match="in-memory computing arrays are not supported yet"):
-        read_accelerator(file)
-    analog = {ARRAY_MODELS.owner: {"analog in-memory": f"{__name__}:Serial"}}
-    enter(analog)
-    try:
-        array = read_accelerator(file).cores[0].operational_array
-    finally:
-        withdraw(analog)
-    assert array.kind == "analog in-memory"
-    assert dict(array.parameters)["adc_resolution"] == 8

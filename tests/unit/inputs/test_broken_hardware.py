@@ -225,19 +225,12 @@ CASES = {
         "operational_array.systolic_dimensions[0]",
         ["no such array dimension", "D1, D2"],
     ),
-    "in-memory computing": (
-        "is_imc: false",
-        "is_imc: true",
-        "  is_imc",
-        "operational_array.is_imc",
-        ["not supported yet"],
-    ),
     "in-memory kind": (
         "is_imc: false",
         "imc_type: analog",
         "  imc_type",
         "operational_array.imc_type",
-        ["not supported"],
+        ["only in-memory arrays", "leave the key out"],
     ),
     "memories is a list": ("  is_imc: false\n", "memories: [1]\n", "memories: [1]", "memories", ["must be a table"]),
     "dataflow dimension": (

@@ -8,13 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilewright.errors import MappingError
 from tilewright.hardware.core import Core, Memory, OperationalArray
+from tilewright.hardware.set_order import array_dimensions_in_set_order, layer_dimensions_in_set_order
 from tilewright.mapping.constraints import MappingConstraints, Unrolling
-from tilewright.mapping.spatial import (
-    ConvertedSpatialMapping,
-    array_dimensions_in_set_order,
-    convert_spatial_mapping,
-    layer_dimensions_in_set_order,
-)
+from tilewright.mapping.spatial import ConvertedSpatialMapping, convert_spatial_mapping
 from tilewright.mapping.spatial_generation import (
     MaximumUnrolling,
     clean_user_mapping,

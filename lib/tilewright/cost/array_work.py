@@ -1,0 +1,34 @@
+"""What a layer with a spatial mapping asks of an array, as models of arrays read it."""
+
+from collections.abc import Mapping
+
+from tilewright.hardware.array_model import ArrayWork, Window
+from tilewright.hardware.core import DIGITAL, Core
+from tilewright.mapping.constraints import Unrolling
+from tilewright.mapping.spatial import spread_lanes
+from tilewright.profile import ModelProfile
+from tilewright.workload.layer import Layer, weight_operand
+from tilewright.workload.relevancy import operand_relevancy
+
+
+def array_work(layer: Layer, core: Core, unrolling: Unrolling, profile: ModelProfile) -> ArrayWork:
+    """What a layer with a spatial mapping asks of the array of a core. Raises MappingError as the conversion does."""
+    given = {name: dict(factors) for name, factors in unrolling}
+    if core.operational_array.kind == DIGITAL:
+        return ArrayWork(layer.mac_count, given, given, {}, profile)
+    lanes = spread_lanes(unrolling, layer, core) if profile.in_memory_active_parts else given
+    return ArrayWork(layer.mac_count, given, lanes, weight_reuse(layer, profile), profile)
+
+
+def weight_reuse(layer: Layer, profile: ModelProfile) -> Mapping[str, Window | None]:
+    """Loop dimensions of more than one iteration over which weights stay the same, each with the window in which it
+    slides, None without one."""
+    weight = weight_operand(layer)
+    if weight is None:
+        return {}
+    windows: dict[str, Window] = {}
+    for relation in layer.relations:
+        (first, one), (second, other) = relation.terms
+        windows.setdefault(first, Window(second, one, other))
+        windows.setdefault(second, Window(first, other, one))
+    return {name: windows.get(name) for name in operand_relevancy(layer, weight, profile).irrelevant}

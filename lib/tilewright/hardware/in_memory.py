@@ -1,0 +1,157 @@
+"""In-memory arrays, analog and digital: energy, cycles, clock period and area (zigzag-dse 3.9.1; docs/in-memory.md).
+
+A bank has cells with weights at the crossings of word lines and bit lines. Analog arrays add up along a bit line and
+convert the sum; digital ones have an adder tree for each column. Bits of activations come one group after the other.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tilewright.hardware.array_model import ArrayWork, total
+from tilewright.hardware.core import OperationalArray
+from tilewright.hardware.in_memory_circuits import (
+    ADDER_PJ,
+    LINE_PJ,
+    MULTIPLIER_PJ,
+    REGISTER_PJ,
+    InMemoryArray,
+    converter_energy_pj,
+    driver_energy_pj,
+)
+from tilewright.hardware.set_order import layer_dimensions_in_set_order
+
+_ANALOG_TERMS = ("dacs", "adcs", "mults", "analog_bl_addition", "adders_pv", "accumulators")
+_DIGITAL_TERMS = ("mults", "adders_regular", "adders_pv", "accumulators")
+
+
+class InMemory(NamedTuple):
+    """An analog or digital in-memory array as an `ArrayModel`."""
+
+    analog: bool
+    terms: tuple[str, ...]
+
+    def energies_pj(self, array: OperationalArray, work: ArrayWork) -> tuple[float, ...]:
+        """Energy of all operations of a layer by component (section "Energy").
+
+        `cycles` are those of one bank, as if it did all the work: operations over the lanes of a bank, times phases.
+        """
+        own = InMemoryArray.of(array, self.analog)
+        columns, rows = _product(work.lanes.get(own.word_line, {})), _product(work.lanes.get(own.bit_line, {}))
+        activations = work.operations / (columns * rows)
+        driven = used_rows(own, work)
+        found = self._front(own, columns, driven, activations, work.profile.in_memory_active_parts)
+        found["adders_pv"] = ADDER_PJ * own.place_value_adders * columns * own.phases * activations
+        accumulated = (ADDER_PJ + REGISTER_PJ) * own.accumulator_bits
+        found["accumulators"] = accumulated * columns * own.phases * activations
+        return tuple(found.get(term, 0.0) for term in self.terms)
+
+    def _front(
+        self, own: InMemoryArray, columns: float, driven: int, activations: float, only_driven: bool
+    ) -> dict[str, float]:
+        """What stands before the adders of place values. `only_driven` rows of multipliers switch (B15)."""
+        bits, phases = own.weight_bits, own.phases
+        if self.analog:
+            lanes = bits * own.columns * driven
+            return {
+                "dacs": driver_energy_pj(own.serial_bits) * driven * phases * activations,
+                "adcs": converter_energy_pj(own.converter_bits) * bits * columns * phases * activations,
+                "mults": MULTIPLIER_PJ * lanes * phases * activations,
+                "analog_bl_addition": LINE_PJ * bits * columns * own.rows * phases * activations,
+            }
+        switching = driven if only_driven else own.rows
+        lanes = own.serial_bits * bits * own.columns * switching
+        return {
+            "mults": MULTIPLIER_PJ * lanes * phases * activations,
+            "adders_regular": own.tree_energy_pj(driven) * own.serial_bits * columns * phases * activations,
+        }
+
+    def cycles_per_operation(self, array: OperationalArray) -> int:
+        """Phases in which the bits of an activation come."""
+        return InMemoryArray.of(array, self.analog).phases
+
+    def area_mm2(self, array: OperationalArray) -> float | None:
+        """Of all circuits but the cells, which are a memory."""
+        return total(self.area_breakdown_mm2(array).values())
+
+    def area_breakdown_mm2(self, array: OperationalArray) -> dict[str, float]:
+        """The same by component."""
+        return dict(InMemoryArray.of(array, self.analog).areas_mm2)
+
+    def clock_breakdown_ns(self, array: OperationalArray) -> dict[str, float]:
+        """Delays of the components that a cycle goes through."""
+        return dict(InMemoryArray.of(array, self.analog).delays_ns)
+
+    def clock_period_ns(self, array: OperationalArray) -> float | None:
+        """Sum of the delays."""
+        return total(self.clock_breakdown_ns(array).values())
+
+    def refusal(self, array: OperationalArray, work: ArrayWork) -> str:
+        """Where the reference ends with an error (B14), or repaired, where more rows are needed than there are."""
+        own = InMemoryArray.of(array, self.analog)
+        if work.profile.complete_in_memory_model:
+            needed = used_rows(own, work)
+            if needed <= own.rows:
+                return ""
+            told = f"outputs side by side on {own.word_line} need {needed} rows of inputs"
+            return f"{told}, and {own.bit_line} has {own.rows}"
+        if own.cell_bits > own.weight_bits:
+            return f"cells that hold {own.cell_bits} bits for weights of {own.weight_bits} {_UNKNOWN}"
+        slid = _unshared(own, work)
+        if slid and len(work.lanes.get(own.bit_line, {})) == 1:
+            return f"{', '.join(slid)} on {own.word_line} with one loop on {own.bit_line} {_UNKNOWN}"
+        alone = [name for name, window in work.weight_reuse.items() if window is None]
+        if slid and alone:
+            told = f"{', '.join(slid)} on {own.word_line}, where weights are the same over {', '.join(alone)}"
+            return f"{told}, {_UNKNOWN}"
+        return ""
+
+
+_UNKNOWN = "have no energy in this model (B14): zigzag-3.9.1+complete_in_memory_model, or corrected, has one"
+ANALOG = InMemory(True, _ANALOG_TERMS)
+DIGITAL = InMemory(False, _DIGITAL_TERMS)
+
+
+def used_rows(own: InMemoryArray, work: ArrayWork) -> int:
+    """Rows of a bank that take inputs (section "Rows").
+
+    Columns for several outputs of one sliding window take inputs in diagonals: besides those of the window one more for
+    each further output. The reference adds them to a wrong loop, repaired they are the distinct inputs (B14).
+    """
+    beside, along = work.lanes.get(own.word_line, {}), work.lanes.get(own.bit_line, {})
+    if work.profile.complete_in_memory_model:
+        return _distinct_inputs(beside, along, work)
+    lanes = list(along.values())
+    if _unshared(own, work) and len(along) > 1:
+        order = layer_dimensions_in_set_order(along)
+        for name in _unshared(own, work):
+            window = work.weight_reuse[name]
+            if window is not None and window.partner in along:
+                lanes[order.index(window.partner)] += beside[name] - 1
+    return math.ceil(math.prod(lanes))
+
+
+def _distinct_inputs(beside: Mapping[str, float], along: Mapping[str, float], work: ArrayWork) -> int:
+    """Rows for every input of its own: columns that do not share weights do not share inputs."""
+    rows = dict(along)
+    for name, lanes in beside.items():
+        if name not in work.weight_reuse:
+            continue
+        window = work.weight_reuse[name]
+        if window is None:
+            rows[name] = rows.get(name, 1) * lanes
+        else:
+            covered = rows.get(window.partner, 1)
+            rows[window.partner] = window.positions(math.ceil(lanes), math.ceil(covered)) if lanes > 1 else covered
+    return math.ceil(math.prod(rows.values()))
+
+
+def _unshared(own: InMemoryArray, work: ArrayWork) -> list[str]:
+    """Loops over columns that do not tell weights apart, where there is more than one row."""
+    if _product(work.lanes.get(own.bit_line, {})) == 1:
+        return []
+    return [name for name in work.lanes.get(own.word_line, {}) if name in work.weight_reuse]
+
+
+def _product(lanes: Mapping[str, float]) -> float:
+    return math.prod(lanes.values())

@@ -1,0 +1,51 @@
+"""The order in which the reference goes through dimensions, which decides ties and some of its faults.
+
+zigzag-dse 3.9.1 keeps dimensions in Python sets; their hash comes from SHA-512 of the pickled name and class, so the
+order is the same in every process. We reproduce the hash, and let a set of integers of those hashes give the order.
+"""
+
+import hashlib
+import pickle
+import struct
+from collections.abc import Iterable
+from functools import lru_cache
+
+_HASH_MODULUS = (1 << 61) - 1  # CPython reduces hashes of integers modulo this Mersenne prime on 64-bit builds.
+
+
+def _pickled_class(class_name: str) -> bytes:
+    """Protocol-4 pickle of the reference's class `class_name`, without having that class."""
+    module = b"zigzag.datatypes"
+    body = b"".join(b"\x8c" + bytes([len(text)]) + text + b"\x94" for text in (module, class_name.encode()))
+    body += b"\x93\x94."
+    return b"\x80\x04\x95" + struct.pack("<Q", len(body)) + body
+
+
+def _digest(data: bytes) -> int:
+    return int(hashlib.sha512(data).hexdigest(), 16)
+
+
+@lru_cache(maxsize=4096)
+def dimension_hash(name: str, class_name: str) -> int:
+    """Hash of a dimension object of the reference; `class_name` is LayerDim or OADimension."""
+    value = _digest(pickle.dumps(name, protocol=4)) ^ _digest(_pickled_class(class_name))
+    return value % _HASH_MODULUS
+
+
+def in_set_order(names: Iterable[str], class_name: str) -> list[str]:
+    """`names` without repeats, in the order in which the reference's set of them iterates."""
+    by_hash = {dimension_hash(name, class_name): name for name in names}
+    table: set[int] = set()
+    for value in by_hash:
+        table.add(value)
+    return [by_hash[value] for value in table]
+
+
+def layer_dimensions_in_set_order(names: Iterable[str]) -> list[str]:
+    """Loop dimensions in the reference's set order."""
+    return in_set_order(names, "LayerDim")
+
+
+def array_dimensions_in_set_order(names: Iterable[str]) -> list[str]:
+    """Array dimensions in the reference's set order."""
+    return in_set_order(names, "OADimension")

@@ -1,0 +1,141 @@
+"""Plain in-memory arrays: circuits counted one by one, in exact numbers, to check the formulas of the package against.
+
+Energies in pJ, areas in mm2, delays in ns, all as fractions but for the powers and logarithms of converters.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+VOLTAGE_SQUARED = Fraction("0.81")
+NAND_FF, XOR_FF, FLIP_FLOP_FF, LINE_FF = Fraction("0.7"), Fraction("1.05"), Fraction("2.1"), Fraction("0.35")
+NAND_UM2, XOR_UM2, FLIP_FLOP_UM2 = Fraction("0.614"), Fraction("1.4736"), Fraction("3.684")
+NAND_NS, XOR_NS = Fraction("0.0478"), Fraction("0.11472")
+ADDER_UM2 = 3 * NAND_UM2 + 2 * XOR_UM2
+
+
+def picojoules(femtofarads: Fraction) -> Fraction:
+    """Of a capacity that is charged to the supply."""
+    return femtofarads * VOLTAGE_SQUARED / 1000
+
+
+ADDER_PJ, HALF_PJ = picojoules(3 * NAND_FF + 2 * XOR_FF), picojoules(2 * XOR_FF)
+
+
+def adders_of_tree(leaves: int, active: int, bits: int) -> tuple[int, int]:
+    """(adders that add two numbers, adders that pass one on) of one bit in a tree, the active leaves side by side."""
+    if leaves == 1 or active == 0:
+        return 0, 0
+    half, width = leaves // 2, bits + int(math.log2(leaves // 2))
+    if active <= half:
+        full, passing = adders_of_tree(half, active, bits)
+        return full, passing + width
+    one, other = adders_of_tree(half, half, bits), adders_of_tree(half, active - half, bits)
+    return one[0] + other[0] + width, one[1] + other[1]
+
+
+def adders_of_places(numbers: int, bits: Fraction) -> Fraction:
+    """Adders of one bit that add up numbers of different place value, two and two."""
+    if numbers == 1:
+        return Fraction(0)
+    if numbers == 2:
+        return bits + 1
+    return 2 * adders_of_places(numbers // 2, bits) + bits + numbers
+
+
+def ripple_ns(widths: list[Fraction]) -> Fraction:
+    """Through adders one behind the other: sums of all but the last, its first carry, then from carry to carry."""
+    carry = 2 * NAND_NS
+    return (len(widths) - 1) * 2 * XOR_NS + XOR_NS + carry + (widths[-1] - 1) * carry
+
+
+@dataclass(frozen=True)
+class PlainArray:
+    """An in-memory array."""
+
+    analog: bool
+    columns: int
+    rows: int
+    banks: int
+    activation_bits: int
+    weight_bits: int
+    serial_bits: int
+    resolution: int
+
+    @property
+    def numbers(self) -> int:
+        """Of different place value in a column."""
+        return self.weight_bits if self.analog else self.serial_bits
+
+    @property
+    def number_bits(self) -> Fraction:
+        """Of each of them."""
+        return Fraction(self.resolution if self.analog else self.weight_bits + int(math.log2(self.rows)))
+
+    @property
+    def accumulator_bits(self) -> int:
+        """Of a column."""
+        if self.serial_bits == self.activation_bits:
+            return 0
+        return self.activation_bits + self.weight_bits + (self.resolution if self.analog else int(math.log2(self.rows)))
+
+    def areas_mm2(self) -> dict[str, float]:
+        """By component, column by column."""
+        per_column = {
+            "dacs": Fraction(0),
+            "adcs": Fraction(self._converter_um2()) * self.weight_bits if self.analog else Fraction(0),
+            "mults": NAND_UM2 * self.weight_bits * self.rows * (1 if self.analog else self.serial_bits),
+            "adders_regular": Fraction(0)
+            if self.analog
+            else ADDER_UM2 * adders_of_tree(self.rows, self.rows, self.weight_bits)[0] * self.serial_bits,
+            "adders_pv": ADDER_UM2 * adders_of_places(self.numbers, self.number_bits),
+            "accumulators": (ADDER_UM2 + FLIP_FLOP_UM2) * self.accumulator_bits,
+        }
+        return {name: float(area * self.columns * self.banks / 10**6) for name, area in per_column.items()}
+
+    def _converter_um2(self) -> float:
+        return 0.0 if self.resolution <= 1 else 10 ** (1.206 - 0.0369 * self.resolution) * 2**self.resolution
+
+    def delays_ns(self) -> dict[str, float]:
+        """By component."""
+        depth = int(math.log2(self.rows))
+        converter = self.resolution * (Fraction("0.00653") * self.rows + Fraction("0.64"))
+        places = [Fraction(1)] * (int(math.log2(self.numbers)) - 1) + [Fraction(self.numbers)]
+        arrived = self.number_bits + (self.numbers if self.numbers > 1 else 0)
+        # A tree of depth 0 is nothing; the formula of the reference goes on below it.
+        below = -2 * XOR_NS + XOR_NS + 2 * NAND_NS + (self.weight_bits - 2) * 2 * NAND_NS
+        tree = ripple_ns([Fraction(1)] * (depth - 1) + [Fraction(self.weight_bits + depth - 1)]) if depth else below
+        accumulated = ripple_ns([self.accumulator_bits - arrived]) if self.accumulator_bits else Fraction(0)
+        delays = {
+            "cells": Fraction(0),
+            "dacs": Fraction(0),
+            "adcs": converter if self.analog else Fraction(0),
+            "mults": NAND_NS,
+            "adders_regular": Fraction(0) if self.analog else tree,
+            "adders_pv": ripple_ns(places) if self.numbers > 1 else Fraction(0),
+            "accumulators": accumulated,
+        }
+        return {name: float(delay) for name, delay in delays.items()}
+
+    def energies_pj(self, operations: int, columns: int, rows: int, driven: int) -> dict[str, float]:
+        """By component: all cycles, of which each does `columns` times `rows` operations, with `driven` rows."""
+        cycles = Fraction(operations, columns * rows) * Fraction(self.activation_bits, self.serial_bits)
+        full, half = adders_of_tree(self.rows, min(driven, self.rows), self.weight_bits)
+        converter = Fraction((100 * self.resolution + 0.001 * 4**self.resolution) * 0.81 / 1000)
+        driver = Fraction(50 * self.serial_bits, 1000) * VOLTAGE_SQUARED if self.serial_bits > 1 else Fraction(0)
+        product = picojoules(NAND_FF) / 2
+        if self.analog:
+            cycle = {
+                "dacs": driver * driven,
+                "adcs": (converter if self.resolution else Fraction(0)) * self.weight_bits * columns,
+                "mults": product * self.weight_bits * self.columns * driven,
+                "analog_bl_addition": picojoules(LINE_FF) * self.weight_bits * columns * self.rows,
+            }
+        else:
+            cycle = {
+                "mults": product * self.serial_bits * self.weight_bits * self.columns * self.rows,
+                "adders_regular": (full * ADDER_PJ + half * HALF_PJ) * self.serial_bits * columns,
+            }
+        cycle["adders_pv"] = ADDER_PJ * adders_of_places(self.numbers, self.number_bits) * columns
+        cycle["accumulators"] = (ADDER_PJ + picojoules(FLIP_FLOP_FF)) * self.accumulator_bits * columns
+        return {name: float(energy * cycles) for name, energy in cycle.items()}

@@ -1,0 +1,213 @@
+"""In-memory arrays: each formula against circuits counted one by one, and what holds of all of them."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tilewright.hardware.array_model import ArrayWork, Window, array_model, clock_period_ns
+from tilewright.hardware.core import OperationalArray
+from tilewright.hardware.in_memory_circuits import InMemoryArray
+from tilewright.hardware.yaml_reader import read_accelerator
+from tilewright.profile import CORRECTED, REFERENCE
+
+from tests.plain.in_memory import PlainArray
+
+ANALOG_FILE = Path(__file__).parents[2] / "conformance/data/in_memory/hardware/analog_24x40.yaml"
+POWERS = [1, 2, 4, 8, 16]
+
+
+@st.composite
+def arrays(draw: st.DrawFn) -> PlainArray:
+    """Any array."""
+    analog = draw(st.booleans())
+    serial = draw(st.sampled_from(POWERS))
+    return PlainArray(
+        analog=analog,
+        columns=draw(st.integers(1, 200)),
+        rows=draw(st.integers(1, 200)) if analog else 2 ** draw(st.integers(0, 8)),
+        banks=draw(st.integers(1, 5)),
+        activation_bits=serial * draw(st.sampled_from([1, 2, 4])),
+        weight_bits=draw(st.sampled_from(POWERS)),
+        serial_bits=serial,
+        resolution=draw(st.integers(0, 12)) if analog else 0,
+    )
+
+
+def array_of(plain: PlainArray, cell_bits: int = 0) -> OperationalArray:
+    """The same as the package has it; its dimensions not in the order of their names."""
+    numbers = {
+        "activation_bits": plain.activation_bits,
+        "weight_bits": plain.weight_bits,
+        "bit_serial_precision": plain.serial_bits,
+        "adc_resolution": plain.resolution,
+        "cell_bits": cell_bits or plain.weight_bits,
+    }
+    kind = "analog in-memory" if plain.analog else "digital in-memory"
+    sides = (("D3", plain.banks), ("D2", plain.rows), ("D1", plain.columns))
+    return OperationalArray(sides, 0.0, kind=kind, parameters=tuple(numbers.items()))
+
+
+def work(operations: int, columns: dict[str, int], rows: dict[str, int], **others: object) -> ArrayWork:
+    """Work with lanes on columns and rows."""
+    lanes = {"D1": columns, "D2": rows}
+    return ArrayWork(operations, lanes, lanes)._replace(**others)
+
+
+def assert_close(found: dict[str, float], expected: dict[str, float]) -> None:
+    """The same parts, in the same order of names, but for rounding."""
+    assert list(found) == list(expected)
+    for name, value in expected.items():
+        assert math.isclose(found[name], value, rel_tol=1e-12, abs_tol=1e-18), name
+
+
+@given(plain=arrays())
+@settings(max_examples=120, deadline=None)
+def test_areas_and_delays_are_those_of_circuits(plain: PlainArray) -> None:
+    """Every part, and the sums."""
+    array = array_of(plain)
+    model = array_model(array)
+    assert_close(dict(model.area_breakdown_mm2(array)), plain.areas_mm2())
+    assert_close(dict(model.clock_breakdown_ns(array)), plain.delays_ns())
+    assert math.isclose(model.area_mm2(array) or 0.0, sum(plain.areas_mm2().values()), rel_tol=1e-12)
+    assert math.isclose(clock_period_ns(array) or 0.0, sum(plain.delays_ns().values()), rel_tol=1e-12)
+    assert model.cycles_per_operation(array) == plain.activation_bits // plain.serial_bits
+
+
+@given(plain=arrays(), data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_energies_are_those_of_circuits(plain: PlainArray, data: st.DataObject) -> None:
+    """Every part, for any mapping onto the array."""
+    columns, rows = data.draw(st.integers(1, plain.columns)), data.draw(st.integers(1, plain.rows))
+    operations = data.draw(st.integers(1, 10**6))
+    array = array_of(plain)
+    model = array_model(array)
+    found = dict(zip(model.terms, model.energies_pj(array, work(operations, {"K": columns}, {"C": rows})), strict=True))
+    assert_close(found, plain.energies_pj(operations, columns, rows, rows))
+
+
+@given(plain=arrays(), factor=st.integers(2, 5), rows=st.integers(1, 200))
+@settings(max_examples=60, deadline=None)
+def test_energy_grows_with_work_alone(plain: PlainArray, factor: int, rows: int) -> None:
+    """Energy is in proportion to operations, and an operation costs no more where more rows are busy."""
+    rows = min(rows, plain.rows)
+    array = array_of(plain)
+    model = array_model(array)
+    once = sum(model.energies_pj(array, work(1000, {"K": 1}, {"C": rows})))
+    assert sum(model.energies_pj(array, work(1000 * factor, {"K": 1}, {"C": rows}))) == pytest.approx(factor * once)
+    full = sum(model.energies_pj(array, work(1000, {"K": 1}, {"C": plain.rows})))
+    assert full <= sum(model.energies_pj(array, work(1000, {"K": 1}, {"C": 1}))) * (1 + 1e-9)
+
+
+SLIDING = {"OX": Window("FX", 1, 1), "OY": Window("FY", 1, 1)}
+SIDE = PlainArray(True, 32, 32, 1, 8, 8, 2, 6)
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "driven"),
+    [
+        ({"K": 8}, {"C": 2, "FX": 3}, 6),
+        # What zigzag-dse 3.9.1 returned: 6 rows more belong to FX, and stand at FX's place in the order of a set.
+        ({"OX": 7}, {"FX": 3, "FY": 5}, 45),
+        ({"OX": 7}, {"FY": 5, "FX": 3}, 33),
+        ({"OX": 7}, {"C": 2, "FX": 3}, 24),
+        ({"OX": 7}, {"FX": 3, "C": 2}, 18),
+        ({"OX": 7}, {"C": 2, "FY": 5}, 10),
+        ({"OY": 7}, {"FY": 5, "C": 2}, 40),
+        ({"OX": 7, "OY": 4}, {"FY": 5, "FX": 3}, 66),
+        ({"OX": 7}, {"FX": 3, "K": 8}, 42),
+        ({"OX": 7}, {"OY": 2, "C": 4, "FX": 3, "FY": 5}, 300),
+        ({"OX": 7}, {"C": 1, "FY": 1}, 1),
+    ],
+)
+def test_rows_of_diagonals_in_the_reference(columns: dict[str, int], rows: dict[str, int], driven: int) -> None:
+    """Outputs of one window side by side take further rows, which the reference adds to some loop."""
+    array = array_of(SIDE)
+    plain = math.prod(rows.values())
+    asked = work(1000, columns, rows, weight_reuse=SLIDING)
+    model = array_model(array)
+    assert model.refusal(array, asked) == ""
+    found = dict(zip(model.terms, model.energies_pj(array, asked), strict=True))
+    expected = SIDE.energies_pj(1000, math.prod(columns.values()), plain, driven)
+    assert_close({name: found[name] for name in expected}, expected)
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "reuse", "told"),
+    [
+        ({"OX": 7}, {"FX": 3}, SLIDING, "one loop on D2"),
+        ({"OX": 1}, {"C": 4}, SLIDING, "one loop on D2"),
+        ({"OX": 7}, {"FX": 3, "C": 2}, SLIDING | {"B": None}, "same over B"),
+    ],
+)
+def test_the_reference_has_no_energy_for_some_diagonals(
+    columns: dict[str, int], rows: dict[str, int], reuse: dict[str, Window | None], told: str
+) -> None:
+    """It ends with an error there (B14); the switch that repairs it has a number."""
+    array = array_of(SIDE)
+    asked = work(1000, columns, rows, weight_reuse=reuse)
+    model = array_model(array)
+    assert told in model.refusal(array, asked)
+    assert "complete_in_memory_model" in model.refusal(array, asked)
+    assert model.refusal(array, asked._replace(profile=CORRECTED)) == ""
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "window", "driven"),
+    [
+        ({"OX": 7}, {"FX": 3}, (1, 1), 9),
+        ({"OX": 7}, {"FX": 3, "FY": 3}, (1, 1), 27),
+        ({"OX": 7}, {"FY": 3, "FX": 3}, (1, 1), 27),
+        ({"OX": 4}, {"FX": 3, "C": 2}, (2, 1), 18),
+        ({"OX": 4}, {"FX": 3}, (1, 2), 8),
+        ({"OX": 4}, {"C": 5}, (1, 1), 20),
+        ({"B": 3}, {"C": 5}, (1, 1), 15),
+        ({"B": 1, "K": 4}, {"C": 5}, (1, 1), 5),
+    ],
+)
+def test_rows_are_the_distinct_inputs(
+    columns: dict[str, int], rows: dict[str, int], window: tuple[int, int], driven: int
+) -> None:
+    """Repaired, a row stands for each input that the columns take together; an array with fewer rows refuses."""
+    reuse = {"OX": Window("FX", *window), "B": None}
+    asked = work(1000, columns, rows, weight_reuse=reuse, profile=CORRECTED)
+    model = array_model(array_of(SIDE))
+    found = dict(zip(model.terms, model.energies_pj(array_of(SIDE), asked), strict=True))
+    lanes = math.prod(columns.values()), math.prod(rows.values())
+    assert found["mults"] == pytest.approx(SIDE.energies_pj(1000, *lanes, driven)["mults"])
+    few = array_of(replace(SIDE, rows=driven - 1))
+    assert f"need {driven} rows of inputs, and D2 has {driven - 1}" in model.refusal(few, asked)
+
+
+def test_only_rows_with_inputs_switch_where_repaired() -> None:
+    """The multipliers of a digital array all switch in the reference, those of rows with inputs in the repaired one."""
+    side = PlainArray(False, 32, 32, 1, 8, 8, 1, 0)
+    array, model = array_of(side), array_model(array_of(side))
+    asked = work(1000, {"K": 4}, {"C": 8})
+    own, repaired = (
+        dict(zip(model.terms, model.energies_pj(array, asked._replace(profile=profile)), strict=True))
+        for profile in (REFERENCE, CORRECTED)
+    )
+    assert repaired["mults"] == pytest.approx(own["mults"] / 4)
+    assert {name: value for name, value in repaired.items() if name != "mults"} == {
+        name: value for name, value in own.items() if name != "mults"
+    }
+
+
+def test_several_weights_a_cell_have_no_energy_in_the_reference(tmp_path: Path) -> None:
+    """It ends with an error where cells are larger than a weight (B14); their read energy is that of local lines."""
+    array = array_of(SIDE, cell_bits=16)
+    model = array_model(array)
+    assert "cells that hold 16 bits for weights of 8" in model.refusal(array, work(10, {"K": 2}, {"C": 2}))
+    assert model.refusal(array, work(10, {"K": 2}, {"C": 2}, profile=CORRECTED)) == ""
+    assert InMemoryArray.of(array, True).cell_bits == 16
+    for depth, energy_pj in ((1, 0.5), (4, 0.5 + 8 * 0.81 * 0.35e-3 * (1 + 4))):
+        described = yaml.safe_load(ANALOG_FILE.read_text())
+        described["memories"]["cells"] |= {"size": 8 * depth, "r_cost": 0.5}
+        file = tmp_path / f"cells{depth}.yaml"
+        file.write_text(yaml.safe_dump(described, sort_keys=False))
+        cells = read_accelerator(file).cores[0].memories[0]
+        assert (cells.name, cells.read_energy_pj) == ("cells", pytest.approx(energy_pj))
