@@ -44,6 +44,7 @@ _HOMES = {
     "tilewright.cli.check": ("check",),
     "tilewright.cli.summarize": ("summarize",),
     "tilewright.cli.compare": ("compare",),
+    "tilewright.cli.explain": ("explain",),
     "tilewright.cli.pareto": ("pareto",),
     "tilewright.cli.draw": ("draw",),
     "tilewright.cli.depth_first": ("depth_first",),

@@ -34,6 +34,8 @@ COURT, COURT_TABLE = "court.json", "court.csv"
 LAYER_TABLE, CORE_TABLE, TRACE = "layers.csv", "cores.csv", "trace.json"
 """Tables of a report, and its trace."""
 LOOP_NESTS, LOOP_NEST_PAGES = "loop_nests.txt", "loop_nests.pdf"
+BOTTLENECKS, PORT_LIMITS = "bottlenecks", "ports.csv"
+"""In a report: the stem of the files that say where energy and cycles go, and the table of ports."""
 
 
 def cost_table(costs: Path | str, core: str) -> Path:
@@ -77,6 +79,14 @@ STEPS = {
         "report",
         _SINGLE,
         tuple(f"{REPORT}/{name}" for name in ("energy.svg", "latency.svg", LAYER_TABLE, LOOP_NEST_PAGES, LOOP_NESTS)),
+        (LAYERS, SUMMARY),
+    ),
+    "explain": Step(
+        "explain",
+        _SINGLE,
+        tuple(
+            f"{REPORT}/{name}" for name in (*(f"{BOTTLENECKS}.{end}" for end in ("svg", "csv", "json")), PORT_LIMITS)
+        ),
         (LAYERS, SUMMARY),
     ),
     "split": Step("split", _MULTI, (SPLIT_NETWORK,), stages=("LayerSplitting",)),

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.workflow.conftest import Project
 
 Edit = Callable[[Path, str, str], None]
-AFTER_MAPPING = ["check_single", "map_single", "report_single"]
+AFTER_MAPPING = ["check_single", "explain_single", "map_single", "report_single"]
 ACROSS_RUNS = ["pareto", "summary"]
 
 

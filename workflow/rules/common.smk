@@ -71,7 +71,7 @@ SYSTEMS = {
     for name in sorted({run.hardware for run in PLAN.multi_runs})
 }
 EXPORTING_RUNS = [run.name for run in PLAN.runs if run.stages.exports]
-FIGURES = ["energy", "latency"]
+FIGURES = ["energy", "latency", "bottlenecks"]
 # Parsed descriptions are targets too, so that one that was damaged and removed comes back.
 ARTIFACTS = sorted(
     {

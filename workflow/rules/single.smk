@@ -128,3 +128,42 @@ rule report_single:
         "{rule} {wildcards.run}"
     shell:
         "python -m tilewright report {params.source:q} -o {params.directory:q} &> {log:q}"
+
+
+rule explain_single:
+    """Where the energy and the cycles of a run go, and which port of a memory limits which layer."""
+    input:
+        layers="<results>/single/{run}/layers.jsonl",
+        summary="<results>/single/{run}/summary.json",
+        hardware=of_run("<results>/hardware/{hardware}/accelerator.json"),
+        workload=of_run("<results>/workload/{workload}/{model}/workload.json"),
+    output:
+        report(
+            "<results>/single/{run}/report/bottlenecks.svg",
+            caption="../report/bottlenecks.rst",
+            category="Runs",
+            subcategory="{run}",
+            labels={"run": "{run}", "shows": "bottlenecks"},
+        ),
+        table="<results>/single/{run}/report/bottlenecks.csv",
+        data="<results>/single/{run}/report/bottlenecks.json",
+        ports=report(
+            "<results>/single/{run}/report/ports.csv",
+            caption="../report/ports.rst",
+            category="Runs",
+            subcategory="{run}",
+            labels={"run": "{run}", "shows": "ports by layer"},
+        ),
+    log:
+        "<logs>/single/{run}/explain.log",
+    conda:
+        "../../environment.yml"
+    params:
+        source=subpath(input.layers, parent=True),
+        directory=subpath(output.table, parent=True),
+        code=CODE["explain"],
+    message:
+        "{rule} {wildcards.run}"
+    shell:
+        "python -m tilewright explain {params.source:q} --hardware {input.hardware:q} --workload {input.workload:q}"
+        " -o {params.directory:q} &> {log:q}"

@@ -67,6 +67,7 @@ localrules:
     parse_core,
     check_single,
     report_single,
+    explain_single,
     summary,
     pareto,
     draw_hardware,

@@ -9,9 +9,10 @@ from tilewright.artifacts.canonical import document_text
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically, writing
 from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, keep_font_cache_here
+from tilewright.cli.run_ledgers import ledger_of_several_cores
 from tilewright.cli.runs import read_any_summary, records_of
 from tilewright.errors import InputError, Problem
-from tilewright.steps import COSTS, LAYERS, MULTI, SCHEDULE, SUMMARY, cost_table
+from tilewright.steps import LAYERS, MULTI, SCHEDULE, SUMMARY
 
 if TYPE_CHECKING:
     import pandas
@@ -86,7 +87,7 @@ def _ledger(given: str, network: str) -> "RunLedger":
         return _of_one_core(path.parent, None)
     folder_of_run = path.parent if path.name in (LAYERS, SUMMARY, SCHEDULE) else path
     flow, summary = read_any_summary(folder_of_run)
-    return _of_several_cores(folder_of_run) if flow == MULTI else _of_one_core(folder_of_run, summary)
+    return ledger_of_several_cores(folder_of_run) if flow == MULTI else _of_one_core(folder_of_run, summary)
 
 
 def _of_one_core(folder: Path, summary: "dict[str, object] | None") -> "RunLedger":
@@ -94,20 +95,6 @@ def _of_one_core(folder: Path, summary: "dict[str, object] | None") -> "RunLedge
 
     artifact = read_artifact(folder / LAYERS, "tilewright/layers")
     return ledger_of_layers(folder.name, records_of(artifact, folder / LAYERS), summary, artifact.provenance)
-
-
-def _of_several_cores(folder: Path) -> "RunLedger":
-    """Also where the cost tables are elsewhere: then the energy on cores is one term."""
-    from tilewright.report.run_ledger import ledger_of_schedule
-    from tilewright.scheduling.core_costs import read_core_costs
-    from tilewright.scheduling.result import read_schedule
-
-    schedule, summary = read_schedule(folder / SCHEDULE), read_artifact(folder / SUMMARY)
-    off_chip, files = schedule.system.off_chip_core, schedule.names.core_files
-    tables = {name: cost_table(folder / COSTS, name) for core, name in enumerate(files) if core != off_chip}
-    has_all = all(table.is_file() for table in tables.values())
-    costs = {name: read_core_costs(table) for name, table in tables.items()} if has_all else None
-    return ledger_of_schedule(folder.name, schedule, summary.payload, summary.provenance, costs)
 
 
 def _write(compared: "Comparison", folder: Path) -> list[Path]:

@@ -15,7 +15,7 @@ from tilewright.cost.record import LayerRecord
 from tilewright.report.pareto import Candidate, candidate, multi_candidate
 from tilewright.report.records import Summary, layers_in_order, memory_energies_pj, other_energies_pj
 from tilewright.scheduling.core_costs import CoreCostRow
-from tilewright.scheduling.energy_terms import ON_CORE, term_parts
+from tilewright.scheduling.energy_terms import ON_CORE, term_parts, words_of
 from tilewright.scheduling.result import ScheduleArtifact
 
 ENERGY, LATENCY = "energy_pj", "latency_cycles"
@@ -25,6 +25,11 @@ ENDS_LATER, AFTER_LAYERS = "ends_later", "after_all_layers"
 in which its last outputs still move."""
 NO_TERM = "in_no_term"
 """What a total has beyond the sum of its terms, where the two do not agree."""
+_WORDS = {
+    ENDS_LATER: "ends after the layers before",
+    AFTER_LAYERS: "after all layers",
+    NO_TERM: "in no term",
+}
 
 
 class Place(NamedTuple):
@@ -111,6 +116,11 @@ def ledger_of_schedule(
     counted = dict(run.options)
     settings = ((key, str(value)) for key, value in summary["settings"].items() if key not in counted)
     return ledger_of(run, [*on_core, *moved, *_ends(artifact)], settings)
+
+
+def words_of_term(term: str) -> str:
+    """What people read for a term of a ledger."""
+    return _WORDS.get(term) or words_of(term)
 
 
 def renamed(ledger: RunLedger, name: str) -> RunLedger:

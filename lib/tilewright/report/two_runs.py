@@ -13,27 +13,19 @@ from tilewright.cost.ledger import ACCESSES
 from tilewright.errors import InputError, Problem
 from tilewright.report.pareto import OBJECTIVES, Candidate, Group
 from tilewright.report.run_ledger import (
-    AFTER_LAYERS,
-    ENDS_LATER,
     ENERGY,
-    NO_TERM,
     QUANTITIES,
     Place,
     RunLedger,
     renamed,
+    words_of_term,
 )
-from tilewright.scheduling.energy_terms import words_of
 
 if TYPE_CHECKING:
     import pandas
 
 COLUMNS = ("quantity", "layer", "term", "memory", "part", "a", "b", "difference", "share_of_difference")
 NO_LAYER = "not of a layer"
-_WORDS = {
-    ENDS_LATER: "ends after the layers before",
-    AFTER_LAYERS: "after all layers",
-    NO_TERM: "in no term",
-}
 
 
 @dataclass(frozen=True)
@@ -172,7 +164,7 @@ def _run_object(ledger: RunLedger) -> dict[str, Any]:
 def _term_name(place: Place) -> str:
     if place.term == ACCESSES and place.memory:
         return place.memory
-    words = _WORDS.get(place.term) or words_of(place.term)
+    words = words_of_term(place.term)
     return f"{words}, {place.part}" if place.part else words
 
 

@@ -1,0 +1,175 @@
+"""`tilewright explain`: where the energy and the cycles of a run go, and which port limits which layer."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tilewright.artifacts.canonical import document_text
+from tilewright.artifacts.codec import encode
+from tilewright.artifacts.digests import content_digest
+from tilewright.artifacts.envelope import read_artifact
+from tilewright.artifacts.files import FilePath, make_folder, write_atomically, writing
+from tilewright.cli.described_run import HARDWARE, WORKLOAD, DescribedRun
+from tilewright.cli.options import (
+    FILE,
+    common_options,
+    echo_json,
+    echo_paths,
+    keep_font_cache_here,
+    network_keywords,
+    network_options,
+)
+from tilewright.cli.runs import is_multi_run, records_of
+from tilewright.errors import InputError, Problem
+from tilewright.steps import BOTTLENECKS, LAYERS, PORT_LIMITS, SUMMARY
+from tilewright.workload.network_options import NetworkOptions
+
+if TYPE_CHECKING:
+    from tilewright.hardware.core import Core
+    from tilewright.report.bottlenecks import Bottlenecks
+    from tilewright.workload.graph import Workload
+
+
+@click.command()
+@click.argument("run", type=FILE)
+@click.option("--layer", default="", metavar="NAME", help="Only this layer, with all of its ports.")
+@click.option("--hardware", type=FILE, help="Hardware of the run, where it does not lie beside the run.")
+@click.option("--workload", type=FILE, help="Workload of the run, where it does not lie beside the run.")
+@click.option("-o", "--output", type=FILE, help=f"Folder for {BOTTLENECKS}.csv, .json, .svg, .png and {PORT_LIMITS}.")
+@network_options
+@common_options
+def command(
+    run: Path,
+    layer: str,
+    hardware: Path | None,
+    workload: Path | None,
+    output: Path | None,
+    network_options: NetworkOptions,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Where the energy and the cycles of the run in the folder RUN go, and which port of a memory limits which layer.
+
+    Cycles by cause and energy by memory, operand and direction add up to the totals. The port that limits a layer is
+    the one of which twice the width would save most cycles of the same mapping. The descriptions of the run lie beside
+    it where `make run` made it; else name them.
+
+    Example: tilewright explain results/single/resnet18-tpu_like --layer conv1
+    """
+    from tilewright.report.bottlenecks import bottlenecks_object
+    from tilewright.report.bottlenecks_text import bottlenecks_text
+
+    found = explain(run, layer, hardware, workload, network_options, output)
+    if as_json:
+        echo_json(bottlenecks_object(found))
+        return
+    click.echo(bottlenecks_text(found), nl=False)
+    if output:
+        echo_paths(written_files(output), as_json)
+
+
+@network_keywords
+def explain(
+    run: FilePath,
+    layer: str = "",
+    hardware: FilePath | None = None,
+    workload: FilePath | None = None,
+    network_options: NetworkOptions | None = None,
+    output: FilePath | None = None,
+) -> "Bottlenecks":
+    """Where the energy and the cycles of a run go, or of a layer of it, and which port of a memory limits which layer.
+
+    `run` is its folder; `hardware` and `workload` are those of the run, found beside it where the pipeline made it;
+    without them no port is named. With `output` a folder for tables, JSON and a figure. Energies are in pJ. Raises
+    ArtifactError for a folder without a run, InputError for descriptions that are not those of the run, and for a layer
+    that it does not have.
+    """
+    folder, hardware, workload = (None if path is None else Path(path) for path in (run, hardware, workload))
+    assert folder is not None
+    if is_multi_run(folder):
+        _refuse_descriptions(hardware, workload)
+        found = _of_several_cores(folder)
+    else:
+        found = _of_one_core(folder, hardware, workload, network_options or NetworkOptions())
+    found = found.of_layer(layer) if layer else found
+    if output is not None:
+        write_bottlenecks(found, Path(output))
+    return found
+
+
+def written_files(folder: Path) -> list[Path]:
+    """The files that `write_bottlenecks` writes."""
+    return [folder / name for name in (*(f"{BOTTLENECKS}.{end}" for end in ("csv", "json", "svg", "png")), PORT_LIMITS)]
+
+
+def write_bottlenecks(found: "Bottlenecks", folder: Path) -> list[Path]:
+    """Write the bottlenecks of a run as tables, JSON and a figure into a folder; returns the files."""
+    from tilewright.report.bottlenecks import bottlenecks_object, port_table, share_table
+    from tilewright.report.text_tables import write_csv
+
+    keep_font_cache_here()
+    from tilewright.report.bottlenecks_figure import write_bottlenecks_figure
+
+    make_folder(folder)
+    write_csv(share_table(found), folder / f"{BOTTLENECKS}.csv")
+    write_csv(port_table(found), folder / PORT_LIMITS)
+    write_atomically(folder / f"{BOTTLENECKS}.json", document_text(bottlenecks_object(found)))
+    with writing(folder):
+        write_bottlenecks_figure(found, folder / BOTTLENECKS)
+    return written_files(folder)
+
+
+def _of_one_core(
+    folder: Path, hardware: Path | None, workload: Path | None, network_options: NetworkOptions
+) -> "Bottlenecks":
+    from tilewright.report.bottlenecks import bottlenecks_of
+    from tilewright.report.records import layers_in_order
+    from tilewright.report.run_ledger import ledger_of_layers
+
+    artifact = read_artifact(folder / LAYERS, "tilewright/layers")
+    summary = read_artifact(folder / SUMMARY, "tilewright/single-summary").payload
+    records = records_of(artifact, folder / LAYERS)
+    ledger = ledger_of_layers(folder.name, records, summary, artifact.provenance)
+    placed = layers_in_order(records, summary)
+    run = DescribedRun.of(folder, artifact.provenance)
+    given = {HARDWARE: hardware or run.artifact(HARDWARE), WORKLOAD: workload or run.artifact(WORKLOAD)}
+    if missing := [f"--{kind}" for kind, path in given.items() if path is None]:
+        unknown = f"it needs {' and '.join(missing)}, which does not lie beside the run"
+        return bottlenecks_of(ledger, placed, unknown=unknown)
+    core, network = _read(run, given, str(summary["model"]), network_options)
+    try:
+        return bottlenecks_of(ledger, placed, core, network)
+    except InputError as error:  # the run is whole, but stages of its own made it
+        return bottlenecks_of(ledger, placed, unknown=str(error.problems[0]))
+
+
+def _read(
+    run: DescribedRun, given: "dict[str, Path | None]", model: str, network_options: NetworkOptions
+) -> "tuple[Core, Workload]":
+    """The core and the network of a run. Raises InputError where they are others."""
+    from tilewright.sources import parse_accelerator, parse_workload, single_core
+
+    hardware, workload = given[HARDWARE], given[WORKLOAD]
+    assert hardware is not None
+    assert workload is not None
+    accelerator = parse_accelerator(hardware)
+    run.check(HARDWARE, content_digest(encode(accelerator)), str(hardware))
+    network = parse_workload(workload, model, options=network_options)
+    run.check(WORKLOAD, content_digest(encode(network)), str(workload))
+    return single_core(accelerator), network
+
+
+def _refuse_descriptions(*given: Path | None) -> None:
+    message = "a run on several cores has no use for it: what limits a core there is its schedule"
+    problems = [Problem(message, str(path)) for path in given if path is not None]
+    if problems:
+        raise InputError(problems)
+
+
+def _of_several_cores(folder: Path) -> "Bottlenecks":
+    from tilewright.cli.run_ledgers import ledger_of_several_cores
+    from tilewright.report.bottlenecks import bottlenecks_of
+
+    unknown = "of several cores the schedule says what waits for what (`tilewright report`)"
+    return bottlenecks_of(ledger_of_several_cores(folder), unknown=unknown)

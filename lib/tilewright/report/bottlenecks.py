@@ -1,0 +1,259 @@
+"""The bottlenecks of a run: every number that its energy and its latency are the sum of, and what limits each layer.
+
+Terms are those of the ledger, whatever they are. The temporal stall stands beside the port that the array waits for,
+the energy of accesses beside memory, operand and direction (docs/explain.md).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tilewright.cost.ledger import ACCESSES
+from tilewright.cost.record import LayerRecord, PortRecord
+from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.hardware.core import Core
+from tilewright.report.pareto import Candidate
+from tilewright.report.port_limits import PortLimit, limit_of_network, port_limit
+from tilewright.report.recorded_mappings import recorded_mappings
+from tilewright.report.records import PlacedLayer, memory_energies_pj, other_energies_pj
+from tilewright.report.roofline import Roofline, roofline
+from tilewright.report.run_ledger import ENERGY, LATENCY, QUANTITIES, RunLedger
+from tilewright.workload.graph import Workload
+
+if TYPE_CHECKING:
+    import pandas
+
+STALL = "temporal_stall"
+"""The term of the latency in which the array waits for ports."""
+
+
+class Share(NamedTuple):
+    """A number of a run, in pJ or cycles; '' where it is of nothing in particular."""
+
+    quantity: str
+    """ENERGY or LATENCY."""
+    layer: str
+    term: str
+    memory: str
+    port: str
+    operand: str
+    """Of runs on several cores also what data that move between cores pass: `link` or `memory`."""
+    direction: str
+    value: float
+
+
+class PortUse(NamedTuple):
+    """What a port does while a layer runs."""
+
+    memory: str
+    port: str
+    stall_cycles: int
+    """Cycles that the array would wait for this port alone; less than 0: cycles to spare."""
+    busy_cycles: int
+    """Cycles in which it moves data."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bottlenecks:
+    """Where the energy and the cycles of a run go; made by `bottlenecks_of`."""
+
+    run: Candidate
+    shares: tuple[Share, ...]
+    """In execution order, those of a layer and a quantity in the order in which they add up; without zeros."""
+    limits: Mapping[str, PortLimit] = field(default_factory=dict)
+    """Layer -> which port limits it; {} where that is not known."""
+    network_limit: PortLimit | None = None
+    """The same of all layers together."""
+    roofline: Roofline | None = None
+    """None where the hardware is not known."""
+    uses: Mapping[str, tuple[PortUse, ...]] = field(default_factory=dict)
+    """Layer -> its ports; {} on several cores."""
+    unknown: str = ""
+    """Why there are no limits; '' where there are."""
+    layer: str = ""
+    """The layer that alone is looked at; '' for all of them."""
+
+    def total(self, quantity: str, layer: str = "") -> float:
+        """The energy in pJ or the latency in cycles, of a layer or of all that is looked at."""
+        if not layer:
+            total: float = getattr(self.run, quantity)
+            return total
+        return sum(one.value for one in self.shares if (one.quantity, one.layer) == (quantity, layer))
+
+    def of_layer(self, layer: str) -> "Bottlenecks":
+        """The same of one layer alone. Raises InputError where the run has no such layer."""
+        if layer not in self.layers:
+            nearest = nearest_name(layer, list(self.layers))
+            raise InputError([Problem("the run has no such layer", path="layer", value=layer, nearest=nearest)])
+        return replace(
+            self,
+            run=replace(self.run, energy_pj=self.total(ENERGY, layer), latency_cycles=self.total(LATENCY, layer)),
+            shares=tuple(one for one in self.shares if one.layer == layer),
+            limits={name: limit for name, limit in self.limits.items() if name == layer},
+            network_limit=self.limits.get(layer),
+            roofline=None if self.roofline is None else self.roofline.of_layer(layer),
+            uses={name: uses for name, uses in self.uses.items() if name == layer},
+            layer=layer,
+        )
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The layers that have a share, in execution order."""
+        return tuple(dict.fromkeys(one.layer for one in self.shares if one.layer))
+
+    def added(self, quantity: str, key: Callable[[Share], Any], layer: str = "") -> dict[Any, float]:
+        """Shares of a quantity, of a layer or of all that is looked at, added up by a key; the largest first."""
+        found: dict[Any, float] = {}
+        for one in self.shares:
+            if one.quantity == quantity and layer in ("", one.layer):
+                found[key(one)] = found.get(key(one), 0.0) + one.value
+        return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+
+
+def bottlenecks_of(
+    ledger: RunLedger,
+    placed: Sequence[PlacedLayer] = (),
+    core: Core | None = None,
+    network: Workload | None = None,
+    unknown: str = "",
+) -> Bottlenecks:
+    """The bottlenecks of a run.
+
+    `placed` are the layers of a run on one core; `core` and `network` are what it ran, without which no limits are
+    known, `unknown` says why. Raises InputError where the run is not of these.
+    """
+    shares = tuple(one for layer in placed for one in _layer_shares(layer.name, layer.record))
+    shares = shares or tuple(_ledger_shares(ledger))
+    uses = {layer.name: tuple(map(_use, layer.record.ports)) for layer in placed}
+    if core is None or network is None or not placed:
+        return Bottlenecks(ledger.run, shares, uses=uses, unknown=unknown)
+    limits = _limits(placed, core, network)
+    whole = limit_of_network(limits, core)
+    by_layer = {layer.name: limit for layer, limit in zip(placed, limits, strict=True)}
+    return Bottlenecks(ledger.run, shares, by_layer, whole, roofline(placed, core), uses)
+
+
+def share_table(found: Bottlenecks) -> "pandas.DataFrame":
+    """A row for each number of the run: `energy_pj` and `latency_cycles`, by layer and cause; in pJ and cycles."""
+    import pandas  # slow to load, and the text needs none
+
+    return pandas.DataFrame(found.shares, columns=list(Share._fields))
+
+
+def port_table(found: Bottlenecks) -> "pandas.DataFrame":
+    """A row for each layer and port: what it does, what the layer takes with it twice as wide, and its rank by that."""
+    import pandas
+
+    rows = [dict(row) for row in _port_rows(found)]
+    columns = ["layer", "memory", "port", "busy_cycles", "stall_cycles", "wider_latency_cycles", "gain_cycles", "rank"]
+    return pandas.DataFrame(rows, columns=columns)
+
+
+def bottlenecks_object(found: Bottlenecks) -> dict[str, Any]:
+    """The bottlenecks as plain data."""
+    run = found.run
+    return {
+        "run": run.run,
+        "workload": run.workload,
+        "hardware": run.core,
+        "objective": run.objective,
+        "model": run.model,
+        "layer": found.layer,
+        "energy_pj": run.energy_pj,
+        "latency_cycles": run.latency_cycles,
+        "shares": [one._asdict() for one in found.shares],
+        "network_limit": _limit_object(found.network_limit),
+        "limits": {name: _limit_object(limit) for name, limit in found.limits.items()},
+        "limits_not_known": found.unknown,
+        "ports": [{key: value for key, value in row.items() if value is not None} for row in _port_rows(found)],
+        "roofline": None if found.roofline is None else found.roofline.as_object(),
+    }
+
+
+def _layer_shares(layer: str, record: LayerRecord) -> Iterator[Share]:
+    """The numbers of a layer, in the order in which they add up."""
+    for term, energy in other_energies_pj(record).items():
+        yield from _share(ENERGY, layer, term, energy)
+    for memory, energies in memory_energies_pj(record).items():
+        for (operand, direction), energy in energies.items():
+            yield from _share(ENERGY, layer, ACCESSES, energy, memory, "", operand, direction)
+    for term, cycles in record.latency_breakdown_cycles.items():
+        port = waited_for(record) if term == STALL else None
+        yield from _share(LATENCY, layer, term, cycles, *((port.memory, port.port) if port else ()))
+
+
+def waited_for(record: LayerRecord) -> PortRecord | None:
+    """The port that the array waits for, the first in the hardware file of those that it waits for longest; None where
+    it waits for none, or where the stall is not that of a port."""
+    stall = record.latency_breakdown_cycles.get(STALL, 0)
+    return next((port for port in record.ports if stall > 0 and port.stall_slack_cycles == stall), None)
+
+
+def _ledger_shares(ledger: RunLedger) -> Iterator[Share]:
+    """The numbers of a run as far as its ledger says what they are of."""
+    for quantity in QUANTITIES:
+        for place, value in ledger.entries.items():
+            if place.quantity == quantity:
+                yield from _share(quantity, place.layer, place.term, value, place.memory, "", place.part)
+
+
+def _share(
+    quantity: str,
+    layer: str,
+    term: str,
+    value: float,
+    memory: str = "",
+    port: str = "",
+    operand: str = "",
+    direction: str = "",
+) -> Iterator[Share]:
+    if value:
+        yield Share(quantity, layer, term, memory, port, operand, direction, value)
+
+
+def _use(port: PortRecord) -> PortUse:
+    busy = sum(one.real_cycles * one.period_count for one in port.activities)
+    return PortUse(port.memory, port.port, port.stall_slack_cycles, busy)
+
+
+def _limits(placed: Sequence[PlacedLayer], core: Core, network: Workload) -> list[PortLimit]:
+    """What limits each layer; equal layers are looked at once."""
+    records = {layer.record_index: layer.record for layer in placed}
+    mappings = recorded_mappings(list(records.values()), core, network)
+    found = {index: port_limit(mapping, core) for index, mapping in zip(records, mappings, strict=True)}
+    return [found[layer.record_index] for layer in placed]
+
+
+def _port_rows(found: Bottlenecks) -> Iterator[dict[str, Any]]:
+    for layer, uses in found.uses.items():
+        limit = found.limits.get(layer)
+        ranks = {} if limit is None else {one.ports[0]: place for place, one in enumerate(limit.ports, 1)}
+        for use in uses:
+            row: dict[str, Any] = {"layer": layer, "memory": use.memory, "port": use.port}
+            row |= {"busy_cycles": use.busy_cycles, "stall_cycles": use.stall_cycles}
+            key = next((name for name in ranks if name == (use.memory, use.port)), None)
+            if limit is None or key is None:
+                yield row | {"wider_latency_cycles": None, "gain_cycles": None, "rank": None}
+                continue
+            wider = limit.with_wider(key)
+            yield row | {
+                "wider_latency_cycles": wider,
+                "gain_cycles": limit.latency_cycles - wider,
+                "rank": ranks[key],
+            }
+
+
+def _limit_object(limit: PortLimit | None) -> dict[str, Any] | None:
+    if limit is None:
+        return None
+    named = {"port": limit.limiting, "runner_up": limit.runner_up, "together": limit.together}
+    told = {
+        key: one
+        and {
+            "ports": [{"memory": port.memory, "port": port.port} for port in one.ports],
+            "wider_latency_cycles": one.latency_cycles,
+            "gain_cycles": limit.gain_cycles(one),
+        }
+        for key, one in named.items()
+    }
+    return {"latency_cycles": limit.latency_cycles, **told, "ties": [one.name for one in limit.ties[1:]]}

@@ -1,0 +1,190 @@
+"""The bottlenecks of a run as text for the terminal: of the network, or of one layer."""
+
+from collections.abc import Sequence
+
+from tilewright.cost.ledger import ACCESSES
+from tilewright.hardware.core import DIRECTIONS
+from tilewright.report.bottlenecks import Bottlenecks, Share
+from tilewright.report.port_limits import PortLimit, Widened
+from tilewright.report.run_ledger import AFTER_LAYERS, ENDS_LATER, ENERGY, LATENCY, NO_TERM, words_of_term
+from tilewright.report.short_names import short_layer_name
+from tilewright.report.text_tables import render, text_table
+from tilewright.report.two_runs_text import UNITS, amount, title_of
+
+MOST_LAYERS = 60
+DIRECTION_WORDS = {
+    "tl": "read for the lower level",
+    "fl": "written by the lower level",
+    "th": "read for the higher level",
+    "fh": "written by the higher level",
+}
+NOTHING = "-"
+SMALLEST_SHOWN = 0.001
+_OF_SCHEDULES = (ENDS_LATER, AFTER_LAYERS, NO_TERM)
+
+
+def bottlenecks_text(found: Bottlenecks) -> str:
+    """Where energy and cycles go, the largest first, and which ports limit."""
+    parts = [_heading(found), _cycles(found), _energy(found)]
+    if found.layer:
+        parts.append(_ports_of_layer(found, found.layer))
+    else:
+        parts += [_limits_of_network(found), _layers(found)]
+    return "\n".join(part for part in parts if part)
+
+
+def cause_words(share: Share) -> str:
+    """What cycles go into, for people."""
+    port = f", {share.memory} {share.port}" if share.port else ""
+    return words_of_term(share.term) + port
+
+
+def limit_words(limit: PortLimit | None) -> str:
+    """What limits, in a few words; the port first."""
+    if limit is None:
+        return NOTHING
+    if limit.limiting is not None:
+        more = len(limit.ties) - 1
+        return limit.limiting.name + (f" (or {more} other{'s' * (more > 1)})" if more else "")
+    if limit.together is None:
+        return "no port"
+    if len(limit.together.ports) == 2:
+        return f"together: {limit.together.name}"
+    return "several ports together"
+
+
+def _heading(found: Bottlenecks) -> str:
+    run = found.run
+    chosen = ", ".join(f"{words} {text}" for words, text in (("best", run.objective), ("model", run.model)) if text)
+    what = f"{found.layer} of {title_of(run)}" if found.layer else title_of(run)
+    totals = [f"{amount(found.total(key), key)} {UNITS[key][1]}" for key in (ENERGY, LATENCY)]
+    return f"{what}: {', '.join(totals)}{f' ({chosen})' if chosen else ''}\n"
+
+
+def _cycles(found: Bottlenecks) -> str:
+    table = text_table("Cycles by cause", ("cause",), ("cycles", "share"))
+    total = found.total(LATENCY)
+    if not has_causes(found):
+        return ""
+    for cause, cycles in found.added(LATENCY, cause_words).items():
+        table.add_row(cause, amount(cycles, LATENCY), share_text(cycles, total))
+    table.add_row("all", amount(total, LATENCY), "")
+    return render(table)
+
+
+def has_causes(found: Bottlenecks) -> bool:
+    """Whether cycles are of causes, rather than of layers that end."""
+    return any(one.term not in _OF_SCHEDULES for one in found.shares if one.quantity == LATENCY)
+
+
+def _energy(found: Bottlenecks) -> str:
+    """By memory and operand, with directions where one layer is looked at or there are few."""
+    title = f"Energy by memory, operand and direction [{UNITS[ENERGY][1]}]"
+    directions = [one for one in DIRECTIONS if any(share.direction == one for share in found.shares)]
+    table = text_table(title, ("memory", "operand"), (*directions, "all", "share"))
+    total = found.total(ENERGY)
+    by_direction = found.added(ENERGY, lambda one: (memory_words(one), one.operand, one.direction))
+    for (memory, operand), energy in found.added(ENERGY, lambda one: (memory_words(one), one.operand)).items():
+        parts = [by_direction.get((memory, operand, one)) for one in directions]
+        told = ["" if part is None else amount(part, ENERGY) for part in parts]
+        table.add_row(memory, operand, *told, amount(energy, ENERGY), share_text(energy, total))
+    table.add_row("all", "", *[""] * len(directions), amount(total, ENERGY), "")
+    legend = ", ".join(f"{one}: {DIRECTION_WORDS[one]}" for one in directions)
+    return render(table) + (f"  {legend}\n" if legend else "")
+
+
+def memory_words(share: Share) -> str:
+    """What energy goes into, for people: a memory, or another term."""
+    return share.memory if share.term == ACCESSES and share.memory else words_of_term(share.term)
+
+
+def _limits_of_network(found: Bottlenecks) -> str:
+    limit = found.network_limit
+    if limit is None:
+        return f"Which ports limit is not known: {found.unknown}.\n" if found.unknown else ""
+    table = text_table(
+        "What a port of twice the width would save, the same mappings", ("port",), ("cycles", "share", "limits layers")
+    )
+    count = len(found.limits)
+    for one in limit.ports:
+        limited = sum(
+            other.limiting is not None and other.limiting.ports == one.ports for other in found.limits.values()
+        )
+        gain = limit.gain_cycles(one)
+        if gain or limited:
+            table.add_row(
+                one.name, amount(gain, LATENCY), share_text(gain, limit.latency_cycles), f"{limited} of {count}"
+            )
+    none = [one for one in found.limits.values() if one.limiting is None]
+    alone = sum(one.together is None for one in none)
+    lines = [f"  no single port limits {len(none)} of {count} layers"] if none else []
+    lines += [f"  {len(none) - alone} of these would be faster with several ports wider"] if len(none) > alone else []
+    return render(table) + "".join(f"{line}\n" for line in lines)
+
+
+def _layers(found: Bottlenecks) -> str:
+    has_cycles = has_causes(found)
+    names = (
+        "layer",
+        *(("largest cause",) if has_cycles else ()),
+        *(("limited by", "runner-up") if found.limits else ()),
+    )
+    table = text_table("Layers, the longest first", names, ("cycles", "share"))
+    totals = {layer: found.total(LATENCY, layer) for layer in found.layers}
+    order = sorted(totals, key=lambda layer: -totals[layer])
+    for layer in order[:MOST_LAYERS]:
+        row = [short_layer_name(layer, limit=30)]
+        if has_cycles:
+            row.append(_largest(found, layer))
+        if found.limits:
+            limit = found.limits.get(layer)
+            row += [f"{limit_words(limit)}{_saves(limit, _best(limit))}", _runner_up(limit)]
+        table.add_row(*row, amount(totals[layer], LATENCY), share_text(totals[layer], found.total(LATENCY)))
+    rest = len(order) - MOST_LAYERS
+    return render(table) + (f"  {rest} shorter layers are in the tables\n" if rest > 0 else "")
+
+
+def _largest(found: Bottlenecks, layer: str) -> str:
+    causes = found.added(LATENCY, cause_words, layer)
+    cause = next(iter(causes), NOTHING)
+    return f"{cause} {share_text(causes[cause], found.total(LATENCY, layer))}" if causes else NOTHING
+
+
+def _ports_of_layer(found: Bottlenecks, layer: str) -> str:
+    limit = found.limits.get(layer)
+    names = ("busy", "the array waits", *(("twice as wide saves", "share") if limit else ()))
+    table = text_table("Ports [cycles]", ("port",), names)
+    uses = {(use.memory, use.port): use for use in found.uses.get(layer, ())}
+    order: Sequence[tuple[str, str]] = [one.ports[0] for one in limit.ports] if limit else list(uses)
+    for key in order:
+        use = uses.get(key)
+        row = [" ".join(key), *((f"{use.busy_cycles:,}", f"{max(0, use.stall_cycles):,}") if use else ("", ""))]
+        if limit:
+            gain = limit.latency_cycles - next(one.latency_cycles for one in limit.ports if one.ports == (key,))
+            row += [amount(gain, LATENCY), share_text(gain, limit.latency_cycles)]
+        table.add_row(*row)
+    told = f"  limited by: {limit_words(limit)}{_saves(limit, _best(limit))}\n" if limit else ""
+    unknown = f"  which port limits is not known: {found.unknown}\n" if found.unknown else ""
+    return render(table) + told + unknown if uses else unknown
+
+
+def _best(limit: PortLimit | None) -> Widened | None:
+    return None if limit is None else limit.limiting or limit.together
+
+
+def _runner_up(limit: PortLimit | None) -> str:
+    second = limit.runner_up if limit else None
+    return f"{second.name}{_saves(limit, second)}" if second else NOTHING
+
+
+def _saves(limit: PortLimit | None, widened: Widened | None) -> str:
+    if limit is None or widened is None:
+        return ""
+    return f" -{share_text(limit.gain_cycles(widened), limit.latency_cycles)}"
+
+
+def share_text(part: float, whole: float) -> str:
+    """A part of the whole in percent."""
+    if not whole:
+        return NOTHING
+    return "<0.1%" if 0 < part < SMALLEST_SHOWN * whole else f"{part / whole:.1%}"

@@ -1,0 +1,137 @@
+"""Which port of a memory limits a layer: what its mapping takes with one port twice as wide, for one port after the
+other (docs/explain.md).
+
+Each number is that of the cost model with the changed core, not an estimate, so that no other port helps more.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import NamedTuple
+
+from tilewright.cost.problem import port_services
+from tilewright.errors import MappingError
+from tilewright.hardware.core import Core
+from tilewright.report.recorded_mappings import RecordedMapping
+
+WIDER = 2
+"""How much wider a port is made to see whether it limits."""
+
+
+class PortName(NamedTuple):
+    """A port of a memory."""
+
+    memory: str
+    port: str
+
+    def __str__(self) -> str:
+        return f"{self.memory} {self.port}"
+
+
+class Widened(NamedTuple):
+    """What a mapping takes with some ports WIDER times as wide, all else alike."""
+
+    ports: tuple[PortName, ...]
+    latency_cycles: float
+
+    @property
+    def name(self) -> str:
+        """The ports in words."""
+        return " and ".join(map(str, self.ports))
+
+
+@dataclass(frozen=True)
+class PortLimit:
+    """What a layer, or all of a network, takes with each port wider than it is."""
+
+    latency_cycles: float
+    """As it is."""
+    ports: tuple[Widened, ...]
+    """Of each port alone, the least latency first; ports of equal latency in the order of the hardware file."""
+    together: Widened | None = None
+    """Where no port alone helps: of two ports, or else of all ports at once, the best; None where that does not help
+    either."""
+
+    @property
+    def limiting(self) -> Widened | None:
+        """The port that limits; None where no single one would help."""
+        return self._helping(0)
+
+    @property
+    def runner_up(self) -> Widened | None:
+        """The next one, if it would help."""
+        return self._helping(1)
+
+    @property
+    def ties(self) -> tuple[Widened, ...]:
+        """All ports that would help as much as the one that limits, that one first."""
+        best = self.limiting
+        return () if best is None else tuple(one for one in self.ports if one.latency_cycles == best.latency_cycles)
+
+    def gain_cycles(self, widened: Widened) -> float:
+        """Cycles that a wider port saves; less than 0 where it costs some."""
+        return self.latency_cycles - widened.latency_cycles
+
+    def with_wider(self, name: PortName) -> float:
+        """The latency with this port wider."""
+        return next(one.latency_cycles for one in self.ports if one.ports == (name,))
+
+    def _helping(self, place: int) -> Widened | None:
+        found = self.ports[place] if place < len(self.ports) else None
+        return found if found is not None and found.latency_cycles < self.latency_cycles else None
+
+
+def port_limit(mapping: RecordedMapping, core: Core) -> PortLimit:
+    """What the mapping of a layer takes on `core`, with each port twice as wide."""
+    latency, names = mapping.record.latency_cycles, port_names(core)
+    singles = _best_first(_widened(mapping, core, ((name,) for name in names)))
+    found = PortLimit(latency, singles)
+    if found.limiting is not None:
+        return found
+    wider = _best_first(_widened(mapping, core, combinations(names, 2)))
+    if not wider or wider[0].latency_cycles >= latency:
+        wider = tuple(_widened(mapping, core, [tuple(names)]))
+    helps = bool(wider) and wider[0].latency_cycles < latency
+    return replace(found, together=wider[0] if helps else None)
+
+
+def limit_of_network(limits: Sequence[PortLimit], core: Core) -> PortLimit:
+    """What layers that run one after another take, with each port of the core twice as wide for all of them."""
+    found = []
+    for name in port_names(core):
+        found.append(Widened((name,), math.fsum(limit.with_wider(name) for limit in limits)))
+    return PortLimit(math.fsum(limit.latency_cycles for limit in limits), _best_first(found))
+
+
+def port_names(core: Core) -> list[PortName]:
+    """The ports of a core that serve something, in the order of the hardware file."""
+    services = port_services(core)
+    return [PortName(core.memories[k].name, core.memories[k].ports[p].name) for k, p, _ in services]
+
+
+def with_wider_ports(core: Core, ports: Iterable[PortName], factor: int = WIDER) -> Core:
+    """The core with some ports wider; nothing else of it changes, not even the energy of a word."""
+    wider = set(ports)
+    memories = []
+    for memory in core.memories:
+        widths = [
+            replace(port, bandwidth_max_bits=port.bandwidth_max_bits * factor)
+            if (memory.name, port.name) in wider
+            else port
+            for port in memory.ports
+        ]
+        memories.append(replace(memory, ports=tuple(widths)))
+    return replace(core, memories=tuple(memories))
+
+
+def _widened(mapping: RecordedMapping, core: Core, choices: Iterable[tuple[PortName, ...]]) -> Iterator[Widened]:
+    for ports in choices:
+        try:
+            yield Widened(ports, mapping.on(with_wider_ports(core, ports)).latency_cycles)
+        except MappingError:  # cycles beyond what can be counted, no gain
+            yield Widened(ports, math.inf)
+
+
+def _best_first(found: Iterable[Widened]) -> tuple[Widened, ...]:
+    return tuple(sorted(found, key=lambda one: one.latency_cycles))

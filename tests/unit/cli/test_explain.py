@@ -1,0 +1,109 @@
+"""`tilewright explain`: of runs on one core and on several, with the descriptions given, found, and wrong."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pandas
+import pytest
+import tilewright
+from tilewright.cli.main import main
+
+from tests.unit.cli.multi_core import GA, cut_and_cost, inputs, write_network
+
+TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny"
+HARDWARE, WORKLOAD = TINY / "hardware/wide.yaml", TINY / "workload/two_layers.yaml"
+MAPPING = TINY / "mapping/free.yaml"
+GIVEN = ["--hardware", str(HARDWARE), "--workload", str(WORKLOAD)]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of results as the pipeline leaves it: a run, and its descriptions beside it."""
+    folder = tmp_path_factory.mktemp("results")
+    hardware, workload = folder / "hardware/wide/accelerator.json", folder / "workload/two_layers/corrected"
+    assert main(["parse", "hardware", str(HARDWARE), "-o", str(hardware)]) == 0
+    network = str(workload / "workload.json")
+    assert main(["parse", "workload", str(WORKLOAD), "--model", "corrected", "-o", network]) == 0
+    given = ["--hardware", str(hardware), "--workload", network, "--mapping", str(MAPPING)]
+    arguments = [*given, "--model", "corrected", "--lpf-limit", "3", "--no-store"]
+    assert main(["map", *arguments, "-o", str(folder / "single/wide")]) == 0
+    return folder
+
+
+def test_descriptions_are_found_beside_a_run(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By their digests; the same as if they are named, in text and JSON."""
+    run = str(results / "single/wide")
+    assert main(["explain", run, "--json"]) == 0
+    said = capsys.readouterr().out
+    found = json.loads(said)
+    assert found["limits_not_known"] == ""
+    assert main(["explain", run, *GIVEN, "--json"]) == 0
+    assert capsys.readouterr().out == said
+    summary = json.loads((results / "single/wide/summary.json").read_text())["payload"]
+    assert [found["energy_pj"], found["latency_cycles"]] == [summary["energy_pj"], summary["latency_cycles"]]
+    assert main(["explain", run]) == 0
+    assert "What a port of twice the width would save" in capsys.readouterr().out
+
+
+def test_alone_a_run_has_causes_and_no_limits(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without its hardware nobody knows what another one would cost."""
+    shutil.copytree(results / "single/wide", tmp_path / "a/b/wide")
+    assert main(["explain", str(tmp_path / "a/b/wide")]) == 0
+    told = capsys.readouterr().out
+    assert "Cycles by cause" in told
+    assert "not known: it needs --hardware and --workload, which does not lie beside the run" in told
+
+
+def test_files_are_what_is_told(results: Path, tmp_path: Path) -> None:
+    """Tables, JSON and figure, with equal bytes each time; the shares of the layers are all there are."""
+    run = results / "single/wide"
+    for name in ("one", "two"):
+        found = tilewright.explain(run, output=tmp_path / name)
+    names = ["bottlenecks.csv", "bottlenecks.json", "bottlenecks.png", "bottlenecks.svg", "ports.csv"]
+    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == names
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    table = pandas.read_csv(tmp_path / "one/bottlenecks.csv", keep_default_na=False)
+    sums = table.groupby("quantity")["value"].sum()
+    assert sums["latency_cycles"] == found.run.latency_cycles
+    assert sums["energy_pj"] == pytest.approx(found.run.energy_pj, rel=1e-14)
+    ports = pandas.read_csv(tmp_path / "one/ports.csv")
+    for layer, rows in ports.groupby("layer"):
+        best = rows.loc[rows["rank"].idxmin()]
+        assert best["gain_cycles"] == rows["gain_cycles"].max()
+        limiting = found.limits[layer].limiting
+        assert (limiting is not None) == (best["gain_cycles"] > 0)
+
+
+def test_what_is_wrong_is_told(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Hardware of another run, a layer that is not there, no run at all."""
+    run = str(results / "single/wide")
+    narrow = str(TINY / "hardware/narrow.yaml")
+    assert main(["explain", run, "--hardware", narrow, "--workload", str(WORKLOAD)]) == 2
+    assert f"{narrow} is not the hardware of the run in {run}" in capsys.readouterr().err
+    assert main(["explain", run, "--layer", "nothing"]) == 2
+    assert "the run has no such layer, got nothing" in capsys.readouterr().err
+    assert main(["explain", str(tmp_path)]) == 2
+    assert "no such artifact" in capsys.readouterr().err
+
+
+def test_a_run_on_several_cores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its energy by layer, memory and cause, and by how much layers end later; no port of a core limits it."""
+    network, run = write_network(tmp_path), tmp_path / "several"
+    cut_and_cost(network, run)
+    assert main(["allocate", *inputs(network, run), *GA, "--threads", "1", "-o", str(run)]) == 0
+    allocation = ["--allocation", str(run / "allocation.json")]
+    assert main(["schedule", *inputs(network, run), *allocation, "-o", str(run)]) == 0
+    found = tilewright.explain(run)
+    total = sum(one.value for one in found.shares if one.quantity == "latency_cycles")
+    assert total == found.run.latency_cycles
+    capsys.readouterr()
+    assert main(["explain", str(run)]) == 0
+    told = capsys.readouterr().out
+    assert "Energy by memory" in told
+    assert "of several cores the schedule says what waits for what" in told
+    assert main(["explain", str(run), *GIVEN]) == 2
+    assert "a run on several cores has no use for it" in capsys.readouterr().err
