@@ -24,6 +24,7 @@ from tilewright.cli.config_files import (
     name_of,
     some_of,
 )
+from tilewright.cli.default_search import FUSION_KEY, OPEN_MAPPING, SEARCHED, says_nothing
 from tilewright.cli.multi_digests import is_system
 from tilewright.cli.network_config import NETWORK_KEYS, network_arguments
 from tilewright.cli.results_place import KEY, RESULTS, logs_folder, results_folder
@@ -39,8 +40,6 @@ from tilewright.search.options import CoreSearchOptions
 from tilewright.steps import MULTI, NAME_PATTERN, SINGLE
 from tilewright.yamlfile import YamlDocument, load_yaml
 
-OPEN_MAPPING = "multi/open"
-"""The mapping file of runs that search for a plan, unless they name one."""
 SPACES, FRONTS = "spaces", "fronts"
 """The keys that name design spaces: to explore, and to find the complete fronts of."""
 RUN_KEYS = ("flow", *DESCRIPTIONS, *KEYS, "pipeline")
@@ -172,6 +171,8 @@ class _Reader:
         for key in entry:
             if flow in FLOWS and key in KEYS and flow not in flows_of(key):
                 self._note(f"only runs with flow: {flows_of(key)[0]} have this key", (*path, key))
+        if flow == MULTI and says_nothing(entry, _values(MULTI, entry, defaults)):
+            entry = {**entry, FUSION_KEY: SEARCHED}
         names = {kind: self._file(kind, path, entry) for kind in DESCRIPTIONS}
         self._check_hardware(flow, (*path, "hardware"), names["hardware"])
         flow = flow if flow in FLOWS else SINGLE
@@ -199,7 +200,7 @@ class _Reader:
         self, values: Mapping[str, Any], path: tuple[str, ...], entry: Mapping[str, Any]
     ) -> None:
         """What a run may say besides `fusion: search`: what the search can hold fixed."""
-        if values.get("fusion") != "search":
+        if values.get(FUSION_KEY) != SEARCHED:
             if entry.get("nb_plans") is not None:
                 self._note("has no effect without fusion: search", (*path, "nb_plans"))
             return
@@ -237,7 +238,7 @@ class _Reader:
     def _file(self, kind: str, path: tuple[str, ...], entry: dict[str, Any]) -> str:
         """The name of a described file, which is noted in `files`; a bare name means a file in config/<kind>/."""
         value = entry.get(kind)
-        if value is None and kind == "mapping" and entry.get("fusion") == "search":
+        if value is None and kind == "mapping" and entry.get(FUSION_KEY) == SEARCHED:
             value = OPEN_MAPPING
         elif value is None and kind == "mapping" and isinstance(entry.get("hardware"), str):
             value = mapping_for(entry["hardware"])

@@ -51,7 +51,8 @@ class PlanChoice(Parameters):
     fusion: Literal["given", "search"] = "given"
     """`given`: stacks and tiles are those of the mapping file and of this run. `search`: `tilewright fuse` looks for
     stacks, tiles, parts, cores and the rules of the schedule; what the mapping file and the run say stays as it is. The
-    mapping file is then `multi/open`, which says nothing, unless another one is named."""
+    mapping file is then `multi/open`, which says nothing, unless another one is named. `search` is the default of
+    runs that name no mapping file, have none of the name of their hardware, and say nothing of tiles and stacks."""
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,37 @@ def test_default_configuration() -> None:
     assert plan.files["mapping"]["heterogeneous"] == "config/mapping/multi/heterogeneous.yaml"
 
 
+def test_a_run_that_says_nothing_is_searched() -> None:
+    """No mapping file, none of the name of the hardware, nothing of tiles: a run with `fusion: search`, key by key."""
+    nothing = {**RUN, "hardware": "multi/diana", "operands_to_prefetch": ["W"], "nb_plans": 7}
+    silent, said = (plan_of({"runs": {"a": entry}}) for entry in (nothing, {**nothing, "fusion": "search"}))
+    assert silent.multi_runs == said.multi_runs
+    assert (silent.multi_runs[0].fuses, silent.multi_runs[0].mapping) == (True, "open")
+    assert silent.files == said.files
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({"fusion": "given"}, True),
+        ({"stack_cutoffs": [3]}, True),
+        ({"mode": "lbl"}, True),
+        ({"schedule_model": "stream-2023"}, True),
+        ({"mapping": "multi/open"}, False),
+        ({"hardware": "multi/quad_core"}, False),
+    ],
+)
+def test_a_run_that_says_something_is_not_searched(said: dict[str, Any], problem: bool) -> None:
+    """It has the mapping file that it names, or that of its hardware, or is told that there is none, as ever."""
+    config = {"runs": {"a": {**RUN, "hardware": "multi/diana", **said}}}
+    if problem:
+        with pytest.raises(InputError, match="no such mapping file") as caught:
+            plan_of(config)
+        assert [one.path for one in caught.value.problems] == ["runs.a.mapping"]
+    else:
+        assert [run.plan_of for run in plan_of(config).multi_runs] == ["", ""]
+
+
 @pytest.mark.parametrize("hardware", ["multi/quad_core", "config/hardware/multi/quad_core.yaml"])
 def test_hardware_in_a_folder(hardware: str) -> None:
     """A name with its folder or a path; the mapping of the same folder belongs to it."""
