@@ -9,7 +9,7 @@ import numpy as np
 
 from tilewright.comparison.court.case import Case, Constant, CourtSet, Prepared
 
-STEPS, ROUNDS, SHRINK = 21, 6, 0.4
+STEPS, ROUNDS, SHRINK = 15, 5, 0.4
 DIGITS = 3
 
 
@@ -22,11 +22,11 @@ def fitted_constants(court_set: CourtSet, rows: Sequence[Prepared]) -> dict[str,
         device: {one.name: float(np.sqrt(one.lowest * one.highest)) for one in constants}
         for device, constants in court_set.constants.items()
     }
-    chosen = [row for row in rows if row.is_fitted]
+    chosen = {device: [row for row in rows if row.is_fitted and row.device == device] for device in court_set.constants}
     for turn in range(ROUNDS):
         for device, constants in court_set.constants.items():
             for constant in constants:
-                found[device][constant.name] = _best(chosen, found, device, constant, SHRINK**turn)
+                found[device][constant.name] = _best(chosen[device], found, device, constant, SHRINK**turn)
     return found
 
 

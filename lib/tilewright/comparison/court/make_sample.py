@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.artifacts.files import write_atomically
-from tilewright.comparison.court import gemmini, timeloop
+from tilewright.comparison.court import gemmini, gpu, timeloop, tpu
 from tilewright.comparison.court.rows import DATA, read_rows, set_files
 
 OF_EACH_PART = 4
@@ -26,6 +26,14 @@ def write_samples(folder: Path) -> None:
     chosen = _chosen(rows, lambda row: False, lambda row: row["mapping_text"].split("[WI]")[1].count("X"), each=12)
     _write_lines(timeloop.NAME, chosen)
     _write_architectures(folder, {row["arch"] for row in chosen})
+    rows = _rows(folder, gpu.NAME, gpu.GPU.patterns, gpu.COLUMNS)
+    _write_csv(gpu.NAME, "sample.csv", _chosen(rows, gpu.is_fitted, lambda row: (row["device"], row["dtype"]), each=8))
+
+    place = folder / tpu.NAME
+    rows = read_rows(set_files(place, ("matmul_*",)), tpu.MATMUL_COLUMNS)
+    _write_csv(tpu.NAME, "matmul_sample.csv", _chosen(rows, tpu.is_fitted, lambda row: row["contents"], each=8))
+    rows = read_rows(set_files(place, ("attention_*",)), tpu.ATTENTION_COLUMNS)
+    _write_csv(tpu.NAME, "attention_sample.csv", _chosen(rows, lambda row: False, lambda row: row["phase"], each=8))
 
 
 def _rows(folder: Path, name: str, patterns: Any, columns: Any) -> list[dict[str, Any]]:
@@ -47,6 +55,11 @@ def _write_architectures(folder: Path, names: set[str]) -> None:
     head, *lines = (folder / timeloop.NAME / timeloop.ARCHITECTURES).read_text().splitlines()
     kept = [head, *(line for line in lines if line.partition(",")[0] in names)]
     write_atomically(DATA / timeloop.NAME / timeloop.ARCHITECTURES, "\n".join(kept) + "\n")
+
+
+def _write_csv(name: str, file: str, rows: list[dict[str, Any]]) -> None:
+    lines = [",".join(rows[0]), *(",".join("" if one is None else str(one) for one in row.values()) for row in rows)]
+    write_atomically(DATA / name / file, "\n".join(lines) + "\n")
 
 
 def _write_lines(name: str, rows: list[dict[str, Any]]) -> None:

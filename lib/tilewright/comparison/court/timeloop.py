@@ -53,6 +53,7 @@ class _Prepared:
     architecture: Architecture
     is_energy: bool
     is_fitted: bool = False
+    device: str = ""
 
     def case(self, constants: Mapping[str, Values]) -> Case:
         """What we say of it."""
