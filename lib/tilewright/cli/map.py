@@ -217,9 +217,9 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         f" {summary['evaluations']:,} mappings evaluated)"
     )
     from tilewright.report.proofs import proof_lines
-    from tilewright.report.run_text import coverage_lines, locality_lines
+    from tilewright.report.run_text import coverage_lines, locality_lines, range_lines
 
-    for line in (*proof_lines(summary), *coverage_lines(summary), *locality_lines(summary)):
+    for line in (*proof_lines(summary), *coverage_lines(summary), *locality_lines(summary), *range_lines(summary)):
         click.echo(line)
     if verbose or not output:
         from tilewright.report.tables import layers_text

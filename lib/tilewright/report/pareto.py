@@ -7,6 +7,7 @@ one model.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,15 @@ from tilewright.report.dominance import dominators
 from tilewright.report.records import Summary
 from tilewright.report.run_text import NOT_SAID, area_text, assumption, could_keep, setting_of, setting_text
 from tilewright.report.text_tables import render, text_table
+from tilewright.report.uncertainty import (
+    SAMPLES,
+    CostPart,
+    UncertainRun,
+    cost_parts,
+    energy_range_pj,
+    front_probabilities,
+)
+from tilewright.units import energy_text
 
 OBJECTIVES = ("energy_pj", "latency_cycles", "area_mm2")
 WITHOUT_AREA = OBJECTIVES[:2]
@@ -32,6 +42,10 @@ COLUMNS = (
     *("workload", "group", "run", "core", "objective", "model", *OBJECTIVES, "edp_pj_cycles"),
     *("compared_by", "pareto", "dominated_by", "area_note", "between_layers", "not_compared"),
 )
+
+
+RANGE_COLUMNS = ("energy_low_pj", "energy_high_pj", "front_probability")
+"""Further columns where costs have ranges."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +70,8 @@ class Candidate:
     """Where data are between layers, in words."""
     assumes: str = ""
     """What its figures take for granted."""
+    cost_parts: tuple[CostPart, ...] = ()
+    """What of its figures has a range."""
     could_keep: bool = False
     """Data go through the top memory between layers although memories below have room for some."""
 
@@ -73,6 +89,14 @@ class Group:
     """For each candidate those of the non-dominated set that dominate it; () for a member of the set."""
     not_compared: tuple[str, ...] = ()
     """Runs of the network that have no result, so that nobody knows whom they would dominate."""
+
+    @cached_property
+    def front_probabilities(self) -> tuple[float, ...]:
+        """For each run the probability that it is on the front within the ranges of costs; () where none has one."""
+        if not any(point.cost_parts for point in self.candidates):
+            return ()
+        runs = [uncertain_run(point) for point in self.candidates]
+        return tuple(front_probabilities(runs, by_area="area_mm2" in self.objectives))
 
     @property
     def warning(self) -> str:
@@ -100,8 +124,9 @@ class Group:
                 cores.setdefault("without a unit" if lacks_unit(one.area_note) else "not given", {})[one.core] = None
         missing = "; ".join(f"area {word}: {', '.join(cores[word])}" for word in sorted(cores))
         area = f"{missing}; compared by energy and latency only" if missing else ""
+        ranges = _range_note(self)
         absent = f"not compared, failed or stale: {', '.join(self.not_compared)}" if self.not_compared else ""
-        return tuple(filter(None, (area, absent)))
+        return tuple(filter(None, (area, ranges, absent)))
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -131,6 +156,7 @@ def candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> Candida
         area_note=summary["area_note"],
         between_layers=setting_text(summary),
         assumes=assumption([summary]),
+        cost_parts=cost_parts(summary),
         could_keep=could_keep(summary),
     )
 
@@ -171,6 +197,23 @@ def _work_costed(summary: Summary) -> tuple[tuple[str, str], ...]:
     return (("costed", f"{coverage['mac_count']:,} MACs and {coverage['operation_count']:,} other operations"),)
 
 
+def uncertain_run(point: Candidate) -> UncertainRun:
+    """A run with what of it has a range."""
+    return UncertainRun(point.energy_pj, point.latency_cycles, point.area_mm2, point.cost_parts)
+
+
+def _range_note(group: Group) -> str:
+    """Between what energies lie, and how sure the front is; '' where no costs have a range."""
+    if not group.front_probabilities:
+        return ""
+    told = []
+    for point, probability in zip(group.candidates, group.front_probabilities, strict=True):
+        low, high = energy_range_pj(point.energy_pj, point.cost_parts)
+        between = f"{energy_text(low, 4)} to {energy_text(high, 4)}" if point.cost_parts else "no range"
+        told.append(f"{run_label(point)} {between}, on the front in {probability:.1%}")
+    return f"within the ranges of costs ({SAMPLES:,} samples): {'; '.join(told)}"
+
+
 def compare(candidates: Sequence[Candidate], unfinished: Sequence[Mapping[str, str]] = ()) -> tuple[Group, ...]:
     """The groups of runs that can be compared, networks and groups in the order of their first run; `unfinished` has
     `run` and `workload` of runs without a result."""
@@ -193,6 +236,7 @@ def pareto_table(groups: Sequence[Group]) -> pandas.DataFrame:
     rows = []
     for group in groups:
         names = [point.run for point in group.candidates]
+        survival = group.front_probabilities
         for index, point in enumerate(group.candidates):
             rows.append(
                 {
@@ -214,7 +258,11 @@ def pareto_table(groups: Sequence[Group]) -> pandas.DataFrame:
                     "not_compared": " ".join(group.not_compared),
                 }
             )
-    return pandas.DataFrame(rows, columns=list(COLUMNS))
+            if survival:
+                ranges = (*energy_range_pj(point.energy_pj, point.cost_parts), survival[index])
+                rows[-1] |= dict(zip(RANGE_COLUMNS, ranges, strict=True))
+    more = RANGE_COLUMNS if any(group.front_probabilities for group in groups) else ()
+    return pandas.DataFrame(rows, columns=[*COLUMNS, *more])
 
 
 def pareto_text(groups: Sequence[Group]) -> str:

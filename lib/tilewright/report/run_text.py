@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tilewright.hardware.system import lacks_unit
+from tilewright.units import energy_text
 
 SHOWN_ROWS = 6
 """Most operator types told on the terminal; the summary has them all."""
@@ -27,6 +28,15 @@ def coverage_lines(summary: Mapping[str, Any], shown: int = SHOWN_ROWS) -> Itera
     if summary["passed_through"]:
         listed = ", ".join(f"{count} {operator}" for operator, count in summary["passed_through"].items())
         yield f"only moves data, at no cost: {listed}"
+
+
+def range_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Between what energy and area lie, where costs have ranges."""
+    if ranges := summary.get("cost_ranges"):
+        low, high = ranges["energy_pj"]
+        area = ranges["area_mm2"]
+        more = f", area {area[0]:.4g} to {area[1]:.4g} mm²" if area else ""
+        yield f"within the ranges of costs: energy {energy_text(low, 4)} to {energy_text(high, 4)}{more}"
 
 
 def area_text(area_mm2: float | None, area_note: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.cost.ledger import ACCESSES
 from tilewright.errors import InputError, Problem
-from tilewright.report.pareto import OBJECTIVES, Candidate, Group
+from tilewright.report.pareto import OBJECTIVES, Candidate, Group, uncertain_run
 from tilewright.report.run_ledger import (
     ENERGY,
     QUANTITIES,
@@ -20,6 +20,8 @@ from tilewright.report.run_ledger import (
     renamed,
     words_of_term,
 )
+from tilewright.report.uncertainty import SAMPLES, energy_range_pj, less_energy_probability
+from tilewright.units import energy_text
 
 if TYPE_CHECKING:
     import pandas
@@ -107,7 +109,19 @@ def compare_two(a: RunLedger, b: RunLedger) -> Comparison:
     """What tells two runs apart. Raises InputError where they are not of one network."""
     if reason := _refusal(a.run, b.run):
         raise InputError([Problem(reason, path=f"{a.run.run}, {b.run.run}")])
-    return Comparison(a, b, tuple(_notices(a, b)))
+    return Comparison(a, b, (*_notices(a, b), *_range_notices(a.run, b.run)))
+
+
+def _range_notices(a: Candidate, b: Candidate) -> Iterator[str]:
+    """How sure the order of energies is, where costs have ranges."""
+    if not (a.cost_parts or b.cost_parts):
+        return
+    for name, run in (("A", a), ("B", b)):
+        low, high = energy_range_pj(run.energy_pj, run.cost_parts)
+        if run.cost_parts:
+            yield f"{name} needs {energy_text(low, 4)} to {energy_text(high, 4)} within the ranges of its costs"
+    probability = less_energy_probability(uncertain_run(a), uncertain_run(b))
+    yield f"A needs less energy than B in {probability:.1%} of {SAMPLES:,} samples of costs within their ranges"
 
 
 def with_own_names(a: RunLedger, b: RunLedger, places: Sequence[str]) -> tuple[RunLedger, RunLedger]:

@@ -11,6 +11,7 @@ from tilewright.cost.record import LayerRecord, number
 from tilewright.hardware.core import Core
 from tilewright.mapping.runnable import coverage_of, is_unmodelled, unmodelled_work
 from tilewright.profile import profile_by_name
+from tilewright.search.cost_ranges import cost_ranges
 from tilewright.workload.graph import Workload
 
 NOTABLE_DIFFERENCE = 0.05
@@ -40,9 +41,12 @@ def summarize(
     in_order = [records[i] for _, i in placed]
     energy, latency = total_in_order(r.energy_pj for r in in_order), total_in_order(r.latency_cycles for r in in_order)
     parts = in_order[0].latency_breakdown_cycles if in_order else {}
+    figures = summary_figures(core, profile_by_name(model))
+    ranges = cost_ranges(core, in_order, energy, figures["area_mm2"], profile_by_name(model))
     return (
         _certificate(records)
         | (data_locality or {})
+        | ({"cost_ranges": ranges} if ranges else {})
         | {
             "workload": workload.name,
             "core": core.name,
@@ -61,7 +65,7 @@ def summarize(
             ),
             "mac_count": sum(record.layer.mac_count for record in in_order),
             "operation_count": sum(record.layer.operation_count for record in in_order),
-            **summary_figures(core, profile_by_name(model)),
+            **figures,
             "latency_breakdown_cycles": {
                 part: number(sum(record.latency_breakdown_cycles[part] for record in in_order)) for part in parts
             },

@@ -67,6 +67,8 @@ def source_row(source: CostSource) -> dict[str, Any]:
     return {
         "leakage_mw": source.leakage_mw,
         "access_time_ns": source.access_time_ns,
+        "range_low": source.relative_range[0],
+        "range_high": source.relative_range[1],
         "law": source.law,
         "source": source.source,
         "steps": list(source.steps),
@@ -81,6 +83,8 @@ def memory_lines(row: dict[str, Any]) -> Iterator[str]:
     told = ["leakage not known" if leakage is None else f"leakage {leakage:g} mW"]
     told.append("access time not known" if access is None else f"access time {access:g} ns")
     yield f"  {', '.join(told)}"
+    if (row["range_low"], row["range_high"]) != (1.0, 1.0):
+        yield f"  range: energies and area times {row['range_low']:.4g} to {row['range_high']:.4g}"
     yield f"  law: {row['law']}; source: {row['source']}"
     for number, step in enumerate(row["steps"], 1):
         yield f"  {number}. {step}"
