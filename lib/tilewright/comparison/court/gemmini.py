@@ -5,7 +5,7 @@ nothing.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from tilewright.comparison.court.gemmini_reading import (
     Work,
     calls_of,
     peak_and_bus_cycles,
+    tile_within,
     whole_layer_bounds,
     work_of,
 )
@@ -35,7 +36,12 @@ COLUMNS: dict[str, type | tuple[type, ...]] = {
     "tile": dict,
     "measured_cycles": int,
     "executed_output": list,
+    "timeloop_cycles": (int, float, type(None)),
+    "default_tile": (dict, type(None)),
+    "default_cycles": (int, type(None)),
 }
+DEFAULT_ORDER = ("C", "FX", "FY", "K", "OX", "OY", "B")
+"""DRAM loops, inner to outer, of the driver's own tiling, with which each layer of D3 was measured too."""
 CONSTANTS = (
     Constant(
         "command_latency",
@@ -82,12 +88,14 @@ class _Prepared:
     row: Mapping[str, Any]
     work: Work
     calls: tuple[Call, ...]
+    is_default: bool = False
+    """The layer with the driver's own tiling: nothing is fitted to that."""
     device: str = DEVICE
 
     @property
     def is_fitted(self) -> bool:
         """Whether the rule chooses the row."""
-        return is_fitted(self.row)
+        return not self.is_default and is_fitted(self.row)
 
     def case(self, constants: Mapping[str, Values]) -> Case:
         """What we say of the row."""
@@ -103,18 +111,24 @@ class _Prepared:
         array, bus = self.bounds
         compute, data = peak_and_bus_cycles(self.work)
         return Case(
-            identity=row["id"],
-            part=f"{row['source']} {row['kind']}" + (f", array {row['array']}" if row["source"] == "D4" else ""),
+            identity=row["id"] + (" default" if self.is_default else ""),
+            part="D3 default tiling" if self.is_default else self.part,
             group=group_of(row["layer"]),
-            measured=float(row["measured_cycles"]),
+            measured=float(row["default_cycles" if self.is_default else "measured_cycles"]),
             bound=float(max(array, bus)),
             estimate=total,
             roofline=max(compute, data),
             limited_by=max(by_cause, key=lambda name: by_cause[name]),
             fitted=self.is_fitted,
-            peer=row.get("timeloop_cycles"),
+            peer=None if self.is_default else row.get("timeloop_cycles"),
             second=float(array + bus),
         )
+
+    @property
+    def part(self) -> str:
+        """Which rows it is counted with."""
+        source, kind, array = (self.row[name] for name in ("source", "kind", "array"))
+        return f"{source} {kind}" if source == "D3" else f"{source} {kind}, array {array}"
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -132,6 +146,9 @@ def prepare(files: Sequence[Path]) -> list[_Prepared]:
     for row in rows:
         work = work_of(row)
         prepared.append(_Prepared(row, work, tuple(calls_of(work))))
+        if row["kind"] == "conv" and row.get("default_tile") and row.get("default_cycles"):
+            own = replace(work, tile=tile_within(row["default_tile"], work.size), order=DEFAULT_ORDER)
+            prepared.append(_Prepared(row, own, tuple(calls_of(own)), is_default=True))
     return prepared
 
 

@@ -65,12 +65,17 @@ def work_of(row: Mapping[str, Any]) -> Work:
     if row["kind"] == "matmul":
         for name in ("OX", "K", "C"):
             tile[name] = max(array, tile[name] // array * array)
-    tile = {name: min(tile[name], size[name]) for name in DIMENSIONS}
+    tile = tile_within(tile, size)
     loops: list[Any] = next((memory["temporal"] for memory in row["mapping"] if memory["memory"] == "dram"), [])
     written = list(dict.fromkeys(name for name, _ in loops))
     order = (*written, *(name for name in DIMENSIONS if name not in written))
     stride = (layer["stride_x"], layer["stride_y"])
     return Work(array, size, tile, order, stride, layer["pad"], (layer["IX"], layer["IY"]))
+
+
+def tile_within(tile: Mapping[str, int], size: Mapping[str, int]) -> dict[str, int]:
+    """A tile, no larger than the layer."""
+    return {name: min(tile[name], size[name]) for name in DIMENSIONS}
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,16 @@ def test_the_cost_model_has_the_weights_wait_for_the_array() -> None:
     assert gemmini_core(4).operational_array.size_of == {"D1": 4, "D2": 4}
 
 
+def test_the_default_tiling_is_a_case_of_its_own() -> None:
+    """Each convolution of D3 a second time, never fitted, with the other measurement."""
+    cases = [one.case(GEMMINI.values()) for one in prepare(FILES)]
+    own = {case.identity.removesuffix(" default"): case for case in cases if case.part == "D3 default tiling"}
+    mapped = {case.identity: case for case in cases if case.part == "D3 conv"}
+    assert own.keys() == mapped.keys()
+    assert not any(case.fitted for case in own.values())
+    assert all(own[name].measured != mapped[name].measured for name in own)
+
+
 def test_the_sample_is_readable_without_compression_too(tmp_path: Any) -> None:
     """A gzipped file gives the same rows."""
     packed = tmp_path / "sample.jsonl.gz"
