@@ -10,6 +10,7 @@ import numpy as np
 from tilewright.allocation.space import AllocationSpace
 from tilewright.allocation.warm_start import warm_starts
 from tilewright.errors import MappingError
+from tilewright.fusion_search.detours import DetourSteps, Layers
 from tilewright.objectives import ranking
 from tilewright.scheduling.simulate import Scheduler
 from tilewright.stages.multi.run import MultiCoreProblem
@@ -20,6 +21,8 @@ PartCores = tuple[int, ...]
 """[part of the space of allocations] core."""
 ALIKE_PROBABILITY = 0.4
 """That layers like one are given to other cores with it."""
+DETOUR_PROBABILITY = 0.5
+"""That a step of a search with detours changes these, not cores."""
 SPREAD_STARTS = 5
 """Warm starts that spread the work; those behind them put everything on one core."""
 
@@ -36,8 +39,10 @@ class Figures:
         return tuple(float(value) for value in ranking(objective, self.energy_pj, self.latency_cycles))
 
 
-Judge = Callable[[PartCores], Figures | None]
-"""The figures of an allocation, None where it has no schedule."""
+Clock = Callable[[], float]
+"""Seconds."""
+Judge = Callable[[PartCores, Layers], Figures | None]
+"""The figures of an allocation where some layers go by way of the off-chip memory, None where it has no schedule."""
 
 
 def scheduling_judge(problem: MultiCoreProblem) -> Judge:
@@ -45,9 +50,9 @@ def scheduling_judge(problem: MultiCoreProblem) -> Judge:
     scheduler = Scheduler(problem.assembled.problem, replace(problem.options, record=False))
     part_of_cn = problem.space.part_of_cn
 
-    def judge(cores: PartCores) -> Figures | None:
+    def judge(cores: PartCores, by_off_chip: Layers) -> Figures | None:
         try:
-            found = scheduler(np.array(cores, np.int64)[part_of_cn])
+            found = scheduler(np.array(cores, np.int64)[part_of_cn], by_off_chip)
         except MappingError:
             return None
         return Figures(found.latency_cycles, found.energy_pj)
@@ -98,11 +103,20 @@ def layer_cores(space: AllocationSpace, cores: PartCores, layers: int) -> LayerC
 class CoreSearch:
     """A search of the cores of one plan, step by step; each allocation is scheduled once."""
 
-    def __init__(self, space: AllocationSpace, judge: Judge, objective: str, draw: random.Random) -> None:
-        self.space, self.objective, self._judge, self._draw = space, objective, judge, draw
+    def __init__(
+        self,
+        space: AllocationSpace,
+        judge: Judge,
+        objective: str,
+        draw: random.Random,
+        clock: Clock = time.monotonic,
+        by_off_chip: Layers = (),
+    ) -> None:
+        self.space, self.objective, self._judge, self._draw, self._clock = space, objective, judge, draw, clock
         self.best: PartCores | None = None
+        self.by_off_chip = by_off_chip
         self.figures: Figures | None = None
-        self._known: set[PartCores] = set()
+        self._known: set[tuple[PartCores, Layers]] = set()
         self._parts_of: dict[int, list[int]] = {}
         for part in space.flexible:
             self._parts_of.setdefault(space.parts[part][0], []).append(part)
@@ -112,27 +126,33 @@ class CoreSearch:
         """Allocations that were scheduled."""
         return len(self._known)
 
-    def look_at(self, cores: PartCores) -> bool:
-        """Schedule an allocation, and keep it if it is the best: whether it is."""
-        if cores in self._known:
+    def look_at(self, cores: PartCores, by_off_chip: Layers | None = None) -> bool:
+        """Schedule an allocation, with the detours of the best one or others, and keep it if it is the best: whether it
+        is."""
+        detours = self.by_off_chip if by_off_chip is None else by_off_chip
+        if (cores, detours) in self._known:
             return False
-        self._known.add(cores)
-        found = self._judge(cores)
+        self._known.add((cores, detours))
+        found = self._judge(cores, detours)
         if found is None:
             return False
         if self.figures is not None and found.rank(self.objective) >= self.figures.rank(self.objective):
             return False
-        self.best, self.figures = cores, found
+        self.best, self.by_off_chip, self.figures = cores, detours, found
         return True
 
-    def improve(self, tries: int, end: float | None = None) -> None:
-        """Look at so many neighbours of the best; fewer where `time.monotonic` comes to the `end` before."""
-        if self.best is None or not self.space.flexible:
+    def improve(self, tries: int, end: float | None = None, detours: DetourSteps | None = None) -> None:
+        """Look at so many neighbours of the best, some of them by steps of `detours`; fewer where the clock comes to
+        the `end` before."""
+        if self.best is None or not (self.space.flexible or detours):
             return
         for _ in range(tries):
-            if end is not None and time.monotonic() >= end:
+            if end is not None and self._clock() >= end:
                 return
-            self.look_at(self._neighbour(self.best))
+            if detours and (not self.space.flexible or self._draw.random() < DETOUR_PROBABILITY):
+                self.look_at(self.best, detours.next(self._draw, self.by_off_chip))
+            else:
+                self.look_at(self._neighbour(self.best))
 
     def _neighbour(self, cores: PartCores) -> PartCores:
         """One part elsewhere, two parts of a layer exchanged, its parts in turn by one core, or the parts of a layer,

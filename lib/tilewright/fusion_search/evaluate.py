@@ -5,7 +5,7 @@ import random
 import time
 import zlib
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.allocation.evaluate import INTERRUPTED
 from tilewright.allocation.options import AllocationOptions
@@ -15,6 +15,7 @@ from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.pieces import data_pieces
 from tilewright.fusion.tiling_options import network_tiling
 from tilewright.fusion_search.cores import (
+    Clock,
     CoreSearch,
     Figures,
     LayerCores,
@@ -23,6 +24,7 @@ from tilewright.fusion_search.cores import (
     scheduling_judge,
     starts,
 )
+from tilewright.fusion_search.detours import detour_steps
 from tilewright.fusion_search.plan import Plan, layers_of, planned_mapping
 from tilewright.objectives import Objective
 from tilewright.scheduling.core_costs import cost_classes
@@ -49,6 +51,8 @@ class Task:
     """Those of a plan that is like it."""
     tries: int = 0
     """Further allocations to look at, step by step from the best start."""
+    detours: bool = False
+    """Whether such a step may also change which layers go by way of the off-chip memory."""
     thorough: bool = False
     """Whether to begin with all warm starts."""
     by_engine: bool = False
@@ -73,7 +77,8 @@ class Outcome:
 
 
 class PlanEvaluator:
-    """Evaluates plans of one network on one system; a result does not depend on those before it."""
+    """Evaluates plans of one network on one system; a result does not depend on those before it. The time that a task
+    has left is by the `clock`, in seconds."""
 
     def __init__(
         self,
@@ -82,8 +87,10 @@ class PlanEvaluator:
         settings: ScheduleSettings,
         objective: Objective,
         known: KnownRows | None = None,
+        clock: Clock = time.monotonic,
     ) -> None:
         self.problem, self.search, self.given, self.objective = problem, search, settings, objective
+        self._clock = clock
         self.known: KnownRows = {} if known is None else known
         self._nodes = layers_of(problem.workload)
         self._cuts = CutMemory(problem.workload)
@@ -122,31 +129,33 @@ class PlanEvaluator:
 
     def evaluate(self, task: Task) -> Outcome:
         """The best schedule that is found for a plan."""
-        start_s = time.monotonic()
+        start_s = self._clock()
         try:
             problem = self.multi_core_problem(task.plan)
         except (InputError, MappingError) as error:
             return Outcome(task.plan, None, reason=str(error).partition("\n")[0])
         draw = random.Random(zlib.crc32(repr((task.seed, task.plan)).encode()))
-        search = CoreSearch(problem.space, scheduling_judge(problem), self.objective, draw)
+        by_off_chip = problem.options.layers_by_off_chip
+        search = CoreSearch(problem.space, scheduling_judge(problem), self.objective, draw, self._clock, by_off_chip)
         for start in starts(problem.space, task.cores, task.thorough):
             search.look_at(start)
         end = None if task.time_left_s is None else start_s + task.time_left_s
-        search.improve(task.tries, end)
-        left = None if end is None else end - time.monotonic()
+        search.improve(task.tries, end, detour_steps(problem.assembled.problem) if task.detours else None)
+        left = None if end is None else end - self._clock()
         if task.by_engine and (left is None or left > 0 or search.best is None):
             for found in self._by_engine(problem, None if left is None else max(left, 1.0)):
                 search.look_at(found)
         if search.best is None or search.figures is None:
             return Outcome(task.plan, None, evaluations=search.evaluations, reason="no allocation has a schedule")
         cores = layer_cores(problem.space, search.best, len(self._nodes))
-        return Outcome(task.plan, search.figures, cores, search.evaluations)
+        ids = tuple(self._nodes[layer].node_id for layer in search.by_off_chip)
+        return Outcome(replace(task.plan, by_off_chip=ids), search.figures, cores, search.evaluations)
 
     def _by_engine(self, problem: MultiCoreProblem, time_left_s: float | None) -> tuple[PartCores, ...]:
         """The cores that a run finds by default, with the same objective; none where no allocation has a schedule."""
         options = AllocationOptions(objective=self.objective, threads=1, ga_time_budget_s=time_left_s)
         try:
-            found = allocate(problem, options)
+            found = allocate(problem, options, clock=self._clock)
         except MappingError:
             return ()
         if found.stopped_by == INTERRUPTED:

@@ -23,6 +23,8 @@ LONGEST_RUN = 5
 """Blocks of layers that one step changes at most."""
 MOST_WITHIN = 8
 """Tiles along columns or channels."""
+DETOURS = "detours"
+"""Steps that send results by way of the off-chip memory, or no longer."""
 Change = Callable[["PlanMoves", Plan], Plan | None]
 
 
@@ -56,7 +58,8 @@ class PlanMoves:
         }
         if space.fixed.stacks is None and len(space.layers) > 1:
             self.kinds |= {"cut": PlanMoves._other_cut}
-        self.gain = dict.fromkeys((*self.kinds, "cores"), FIRST_GAIN)
+        alone = ("cores", DETOURS) if space.fixed.by_off_chip is None and space.is_on_several_cores else ("cores",)
+        self.gain = dict.fromkeys((*self.kinds, *alone), FIRST_GAIN)
         self.cost = dict.fromkeys(self.gain, 1.0)
         self._alike: dict[object, list[int]] = {}
         for place, one in enumerate(space.layers):
@@ -68,6 +71,8 @@ class PlanMoves:
         rates = [self.gain[kind] / self.cost[kind] for kind in kinds]
         least = LEAST_SHARE * max(rates)
         kind = self.draw.choices(kinds, [max(rate, least) for rate in rates])[0]
+        if kind == DETOURS:
+            return kind, Task(parent.plan, parent.cores, MANY_TRIES, seed=seed, detours=True)
         if kind != "cores":
             changed = self.kinds[kind](self, parent.plan)
             if changed is not None and changed != parent.plan:

@@ -36,11 +36,18 @@ class Plan:
     """`scheduler_candidate_selection` of the schedule."""
     prefetch: tuple[str, ...]
     """`operands_to_prefetch` of the schedule."""
+    by_off_chip: tuple[int, ...] = ()
+    """`layers_by_off_chip` of the schedule."""
 
     @property
     def cut(self) -> tuple[object, ...]:
         """What decides the computation nodes, whatever the schedule."""
         return self.tiles, self.stacks
+
+    @property
+    def without_detours(self) -> "Plan":
+        """What plans have in common that differ by what goes by way of the off-chip memory."""
+        return replace(self, by_off_chip=())
 
     def tiling_options(self) -> TilingOptions:
         """The options of `tilewright cns`."""
@@ -48,7 +55,11 @@ class Plan:
 
     def settings(self, given: ScheduleSettings) -> ScheduleSettings:
         """The settings of `tilewright schedule`, with what the plan leaves open as it is given."""
-        chosen = {"scheduler_candidate_selection": self.selection, "operands_to_prefetch": self.prefetch}
+        chosen = {
+            "scheduler_candidate_selection": self.selection,
+            "operands_to_prefetch": self.prefetch,
+            "layers_by_off_chip": self.by_off_chip,
+        }
         return ScheduleSettings(**{**given.as_dict(), **chosen})
 
     def with_tiles(self, changed: dict[int, LayerTiles]) -> "Plan":

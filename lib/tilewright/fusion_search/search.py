@@ -248,11 +248,15 @@ class FusionSearch:
             return None
         ordered = sorted(better, key=self._rank, reverse=True)
         tiles = list(parent.plan.tiles)
+        by_off_chip = before = set(parent.plan.by_off_chip)
         for outcome in ordered:
-            for place, (before, after) in enumerate(zip(parent.plan.tiles, outcome.plan.tiles, strict=True)):
-                if before != after:
-                    tiles[place] = after
-        return Task(replace(ordered[-1].plan, tiles=tuple(tiles)), ordered[-1].cores, FEW_TRIES)
+            changed = before.symmetric_difference(outcome.plan.by_off_chip)
+            by_off_chip = by_off_chip - changed | changed.intersection(outcome.plan.by_off_chip)
+            for place, (old, new) in enumerate(zip(parent.plan.tiles, outcome.plan.tiles, strict=True)):
+                if old != new:
+                    tiles[place] = new
+        plan = replace(ordered[-1].plan, tiles=tuple(tiles), by_off_chip=tuple(sorted(by_off_chip)))
+        return Task(plan, ordered[-1].cores, FEW_TRIES)
 
     def _look_at(self, tasks: Sequence[Task], origin: str | Sequence[str]) -> list[Outcome]:
         """The outcomes of tasks, kept; fewer where the search is over before."""
@@ -282,10 +286,11 @@ class FusionSearch:
             self._reasons[outcome.reason] = None
         row = (len(outcome.plan.stacks), outcome.evaluations, is_best, outcome.reason)
         self.tried.append(Tried(len(self.tried), origin, outcome.figures, *row))
-        if outcome.figures is not None and self._is_better(outcome, self._elite.get(outcome.plan)):
-            self._elite[outcome.plan] = outcome
+        plan = outcome.plan.without_detours
+        if outcome.figures is not None and self._is_better(outcome, self._elite.get(plan)):
+            self._elite[plan] = outcome
             kept = sorted(self._elite.values(), key=self._rank)[:ELITE]
-            self._elite = {one.plan: one for one in kept}
+            self._elite = {one.plan.without_detours: one for one in kept}
         self.progress(len(self.tried) + self.segments, self.options.nb_plans, self.best, self._elapsed())
 
     def _rank(self, outcome: Outcome) -> tuple[float, ...]:

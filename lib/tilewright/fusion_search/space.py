@@ -50,6 +50,8 @@ class Fixed:
     stacks: tuple[tuple[int, ...], ...] | None = None
     selection: str | None = None
     prefetch: tuple[str, ...] | None = None
+    by_off_chip: tuple[int, ...] | None = None
+    """Ids of layers."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,8 @@ class PlanSpace:
     """Layer operands that are constants: what can be fetched ahead."""
     ends: tuple[int, ...]
     """Places of layers at which a stack may end because little crosses there, ascending; without the last layer."""
+    is_on_several_cores: bool
+    """Whether data may move between cores."""
 
     @property
     def node_ids(self) -> tuple[int, ...]:
@@ -178,7 +182,7 @@ class PlanSpace:
         prefetch = self.fixed.prefetch
         if prefetch is None:
             prefetch = self.prefetchable if prefetches else ()
-        return Plan(tuple(tiles), self.stacks(ends), chosen, prefetch)
+        return Plan(tuple(tiles), self.stacks(ends), chosen, prefetch, self.fixed.by_off_chip or ())
 
     def layer_by_layer(self, rule: PartRule | None) -> Plan:
         """Every layer alone: whole, or in parts by a rule."""
@@ -197,7 +201,8 @@ def plan_space(problem: SystemProblem, fixed: Fixed) -> PlanSpace:
     constants = dict.fromkeys(
         name for one in layers for name in one.layer.constant_operands if name in one.layer.input_operands
     )
-    return PlanSpace(layers, fixed, tuple(sorted(constants)), _ends(problem, nodes))
+    several = len(problem.accelerator.onchip_core_ids) > 1
+    return PlanSpace(layers, fixed, tuple(sorted(constants)), _ends(problem, nodes), several)
 
 
 def _layer_space(problem: SystemProblem, node: WorkloadNode) -> LayerSpace:

@@ -1,12 +1,13 @@
 """What one process does of a search: it evaluates plans of the whole network and of its segments, and remembers what
 computation nodes cost over all of them."""
 
+import time
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.fusion_search.cores import Figures
+from tilewright.fusion_search.cores import Clock, Figures
 from tilewright.fusion_search.evaluate import Outcome, PlanEvaluator, Task
 from tilewright.fusion_search.plan import Plan, layers_of
 from tilewright.fusion_search.segments import Segment, likeness, part_of_network
@@ -29,6 +30,8 @@ class PlanWork:
     search: CnSearchOptions
     settings: ScheduleSettings
     objective: Objective
+    clock: Clock = time.monotonic
+    """By which the time that is left is told, in seconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +70,7 @@ class PlanWorker:
 
     def _evaluator(self, problem: SystemProblem) -> PlanEvaluator:
         given = self._given
-        return PlanEvaluator(problem, given.search, given.settings, given.objective, self._known)
+        return PlanEvaluator(problem, given.search, given.settings, given.objective, self._known, given.clock)
 
     def _segment(self, task: SegmentTask) -> SegmentOutcome:
         place = task.segment.first, task.segment.last

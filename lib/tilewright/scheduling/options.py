@@ -8,7 +8,7 @@ from collections.abc import Mapping as Table
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 
-from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.errors import InputError, Problem, nearest_name, some_of
 from tilewright.parameters import Count, OneOf, Parameters, PositiveCount, Told, parameters_of
 from tilewright.registry import Registry
 
@@ -74,6 +74,8 @@ class ScheduleOptions(SchedulerParameters):
 
     operands_to_prefetch: tuple[Count, ...] = ()
     """Memory operands (column of `CoreSystem.core_memory`) whose constants are fetched ahead, links permitting."""
+    layers_by_off_chip: tuple[Count, ...] = ()
+    """Layers, as in `NodeGraph.layer`, whose results go to other memories by way of the off-chip memory (rule 18)."""
     record: bool = True
     """Keep transfers and memory use over time; without them a search evaluates faster."""
     model_repairs: tuple[str, ...] = ()
@@ -92,11 +94,13 @@ class ScheduleSettings(SchedulerParameters):
     """Layer operands whose constants are fetched ahead, such as W."""
     cn_runtime: Runtime = "total1"
     """Runtime of a CN: total0 with stalls, total1 with on-loading as well, total2 with off-loading as well."""
+    layers_by_off_chip: Annotated[tuple[Count, ...], Told(allowed="a list of ids of layers, as [3, 5]")] = ()
+    """Ids of the layers whose results go to other memories by way of the off-chip memory, around full links."""
 
     def stated(self) -> dict[str, Any]:
         """The settings as plain data for provenance and results."""
-        names = (parameter.name for parameter in parameters_of(ScheduleSettings))
-        return {**{name: getattr(self, name) for name in names}, "operands_to_prefetch": [*self.operands_to_prefetch]}
+        values = {parameter.name: getattr(self, parameter.name) for parameter in parameters_of(ScheduleSettings)}
+        return {name: [*value] if isinstance(value, tuple) else value for name, value in values.items()}
 
     @classmethod
     def of(cls, stated: Table[str, Any]) -> "ScheduleSettings":
@@ -105,9 +109,10 @@ class ScheduleSettings(SchedulerParameters):
         return ScheduleSettings(**{name: stated[name] for name in names if name in stated})
 
     def options(self, workload: "Workload", mapping: "Mapping", memory_operands: Sequence[str]) -> ScheduleOptions:
-        """The options of the scheduler: layer operands as the memory operands that they are linked to in any layer.
+        """The options of the scheduler: layer operands as the memory operands that they are linked to in any layer, and
+        layers by their numbers.
 
-        Raises InputError for operands that no layer has.
+        Raises InputError for operands and layers that there are not.
         """
         layers = [node.layer for node in workload.nodes if node.layer is not None]
         known = list(dict.fromkeys(operand for layer in layers for operand in layer.input_operands))
@@ -122,6 +127,20 @@ class ScheduleSettings(SchedulerParameters):
             for operand in self.operands_to_prefetch
             if operand not in known
         ]
+        numbers = {
+            node.node_id: number
+            for number, node in enumerate(node for node in workload.nodes if node.layer is not None)
+        }
+        problems += [
+            Problem(
+                "no layer has this id",
+                path=f"layers_by_off_chip[{place}]",
+                value=str(node_id),
+                allowed=some_of([str(number) for number in numbers]),
+            )
+            for place, node_id in enumerate(self.layers_by_off_chip)
+            if node_id not in numbers
+        ]
         if problems:
             raise InputError(problems)
         linked = {
@@ -131,4 +150,5 @@ class ScheduleSettings(SchedulerParameters):
             if operand in self.operands_to_prefetch and operand in layer.operands
         }
         columns = tuple(sorted(memory_operands.index(name) for name in linked if name in memory_operands))
-        return self.part(ScheduleOptions, operands_to_prefetch=columns)
+        by_off_chip = tuple(sorted(numbers[node_id] for node_id in set(self.layers_by_off_chip)))
+        return self.part(ScheduleOptions, operands_to_prefetch=columns, layers_by_off_chip=by_off_chip)

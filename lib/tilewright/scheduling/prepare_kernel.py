@@ -109,7 +109,7 @@ def make_copies(q, s):
             if copy == count:
                 count = add_copy(s, count, piece, memory, core)
                 where.pending += 1
-            if copy != where.home and is_detour(q, source, core):
+            if copy != where.home and is_detour(q, piece, source, core):
                 add_off_chip_use(s, piece, copy)
             at.cell(s.need_copy, number).value = copy
             at.copy(s, copy).uses += 1
@@ -118,9 +118,12 @@ def make_copies(q, s):
 
 
 @kernel
-def is_detour(q, source, core):
-    """Whether a core cannot get a piece from where it is made, or could not write it off-chip to evict it."""
-    return source != q.off_chip_core and not (at.has_path(q, source, core) and at.has_path(q, core, q.off_chip_core))
+def is_detour(q, piece, source, core):
+    """Whether a core may not or cannot get a piece from where it is made, or could not write it off-chip again."""
+    if source == q.off_chip_core:
+        return False
+    is_direct = at.has_path(q, source, core) and at.has_path(q, core, q.off_chip_core)
+    return at.piece(q, piece).goes_off_chip != 0 or not is_direct
 
 
 @kernel

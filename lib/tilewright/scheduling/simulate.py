@@ -1,6 +1,7 @@
 """Running the compiled scheduler: a problem and an allocation in, by records and arrays, a `Schedule` out."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from tilewright.record_pointer import pointer_to
 from tilewright.scheduling.energy_terms import CAUSES
 from tilewright.scheduling.memory_rank import MemoryRank, memory_rank
 from tilewright.scheduling.options import CAUSAL, OTHER_MODELS, ScheduleOptions
-from tilewright.scheduling.problem import Integers, SchedulingProblem
+from tilewright.scheduling.problem import Booleans, Integers, SchedulingProblem
 from tilewright.scheduling.result import Schedule, with_energy
 from tilewright.scheduling.simulation_kernel import run
 from tilewright.scheduling.stack_barriers import StackBarriers, stack_barriers
@@ -149,6 +150,9 @@ def inputs_block(
         if operand >= len(prefetches):
             raise InputError([Problem("is no operand", path="operands_to_prefetch", value=str(operand))])
         prefetches[operand] = 1
+    if options.layers_by_off_chip:
+        arrays = {**arrays, "pieces": arrays["pieces"].copy()}
+        arrays["pieces"]["goes_off_chip"][:-1] = goes_off_chip(problem, options.layers_by_off_chip)
     if rank is not None:
         arrays = {**arrays, "nodes": arrays["nodes"].copy()}
         arrays["nodes"]["rank"][:-1] = rank.of(problem, np.asarray(allocation, np.int64))
@@ -169,6 +173,13 @@ def inputs_block(
     if barriers is not None:
         arrays = {**arrays, **{name: _cells(values) for name, values in barriers.lists().items()}}
     return _block(INPUTS, {**arrays, "allocation": _cells(allocation), "prefetches": prefetches}, numbers)
+
+
+def goes_off_chip(problem: SchedulingProblem, layers: Collection[int]) -> Booleans:
+    """[piece] whether a CN of one of the layers makes it."""
+    is_of_layer = np.isin(problem.graph.layer, list(layers))
+    producer = problem.graph.piece_producer
+    return (producer >= 0) & is_of_layer[producer]
 
 
 def state_block(problem: SchedulingProblem, room: tuple[int, int, int], barriers: StackBarriers | None = None) -> Block:
@@ -227,8 +238,11 @@ class Scheduler:
         graph = problem.graph
         self._kept_bits = int(graph.piece_bits[(graph.piece_producer < 0) | graph.piece_is_output].sum())
 
-    def __call__(self, allocation: Integers) -> Schedule:
-        """The schedule where CN i runs on core `allocation[i]`; raises as `simulate` does."""
+    def __call__(self, allocation: Integers, layers_by_off_chip: tuple[int, ...] | None = None) -> Schedule:
+        """The schedule where CN i runs on core `allocation[i]`; raises as `simulate` does.
+
+        `layers_by_off_chip` stands for that of the options, where it is given.
+        """
         count = self.problem.graph.node_count
         if len(allocation) != count:
             message = f"must name a core for each of {count} CNs"
@@ -237,7 +251,10 @@ class Scheduler:
             other = OTHER_MODELS[self.options.schedule_model]
             return other.simulate(self.problem, np.asarray(allocation, np.int64), self.options)
         _check_off_chip(self.problem, self._kept_bits, "constants and results take")
-        inputs = inputs_block(self.problem, self._arrays, self._rank, allocation, self.options, self._barriers)
+        options = self.options
+        if layers_by_off_chip is not None and layers_by_off_chip != options.layers_by_off_chip:
+            options = replace(options, layers_by_off_chip=layers_by_off_chip)
+        inputs = inputs_block(self.problem, self._arrays, self._rank, allocation, options, self._barriers)
         room = self._log_room() if self.options.record else (0, 0, 0)
         while True:
             state = state_block(self.problem, room, self._barriers)

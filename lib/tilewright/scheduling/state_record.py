@@ -29,7 +29,8 @@ def _record(text: str, kind: type = np.int64) -> np.dtype:
 CELL = _record("value")
 NODE = _record("cost_row rank need_start output_start successor_start")
 NEED = _record("piece cn operand")
-PIECE = _record("bits producer need_start is_output")
+PIECE = _record("bits producer need_start is_output goes_off_chip")
+"""goes_off_chip: other cores get it by way of the off-chip memory."""
 MEMORY = _record("capacity_bits read_bits write_bits")
 LINK = _record("bits_per_cycle is_broadcast")
 PAIR = _record("start exists")

@@ -112,9 +112,10 @@ def log_transfer(q, s, flight, source_memory, target_memory, end):
 @kernel
 def source_pair(q, s, copy, core):
     """The pair (source core, core) by which a copy can be fetched now; NONE: its data is nowhere yet."""
-    where = at.piece_state(s, at.copy(s, copy).piece)
+    piece = at.copy(s, copy).piece
+    where = at.piece_state(s, piece)
     home = where.home
-    if home >= 0 and home != copy and at.copy(s, home).state == PRESENT:
+    if home >= 0 and home != copy and at.copy(s, home).state == PRESENT and not at.piece(q, piece).goes_off_chip:
         source = at.copy(s, home).core
         if at.has_path(q, source, core):
             return at.pair_of(q, source, core)

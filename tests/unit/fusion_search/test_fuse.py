@@ -69,6 +69,21 @@ def test_a_plan_stands_for_the_options_that_it_decides(network: Path, answer: Pa
     assert main(["cns", *files, "--plan", str(answer / "summary.json"), "-o", str(tmp_path)]) == 2
 
 
+def test_detours_are_made_again(network: Path, tmp_path: Path) -> None:
+    """By the options that the answer names, and by the plan; the schedule keeps to them."""
+    chosen = ["--layers-by-off-chip", "[0, 1]", "-o", str(tmp_path)]
+    assert main(["fuse", "--hardware", HARDWARE, "--workload", str(network), *WORDS, *chosen]) == 0
+    files = given(network, tmp_path / "mapping.yaml")
+    words = shlex.split(payload(tmp_path)["reproduce"]["schedule"])
+    made = ["--cns", str(tmp_path), "--costs", str(tmp_path / "cost"), "-o", str(tmp_path / "again")]
+    for again in (words, ["--plan", str(tmp_path / "fusion.json")]):
+        assert main(["schedule", *files, *again, *made]) == 0
+        assert (tmp_path / "schedule.npz").read_bytes() == (tmp_path / "again" / "schedule.npz").read_bytes()
+    assert main(["check", str(tmp_path), *files, "-o", str(tmp_path / "checks.json")]) == 0
+    rows = read_artifact(tmp_path / "checks.json").payload["checks"]
+    assert [row["passed"] for row in rows if row["name"] == "schedule_detours"] == [True]
+
+
 def test_figures_agree(answer: Path) -> None:
     """Those of the answer, of the schedule, and of the best plan in the table."""
     found, summary = payload(answer), read_artifact(answer / "summary.json").payload
@@ -127,7 +142,7 @@ def test_never_worse_than_layer_by_layer(seed: int, objective: str, tmp_path: Pa
 
 
 def test_what_the_mapping_file_and_options_fix_stays(network: Path, tmp_path: Path) -> None:
-    """Tiles, parts, cores, stacks, candidate rule, prefetch."""
+    """Tiles, parts, cores, stacks, candidate rule, prefetch, detours."""
     entries: list[dict[str, Any]] = [
         {"name": "a", "inter_core_tiling": ["K, 2"], "core_allocation": [1, 0], "core_allocation_is_fixed": True},
         {"name": "b", "intra_core_tiling": ["OY, 4"], "core_allocation": [1]},
@@ -137,6 +152,7 @@ def test_what_the_mapping_file_and_options_fix_stays(network: Path, tmp_path: Pa
         "layer_stacks": [[0, 1], [2]],
         "scheduler_candidate_selection": "memory",
         "operands_to_prefetch": [],
+        "layers_by_off_chip": [1],
     }
     found = fused(network, mapping=entries, **settings)
     document = found.document
@@ -147,6 +163,7 @@ def test_what_the_mapping_file_and_options_fix_stays(network: Path, tmp_path: Pa
     assert document["layer_stacks"] == [[0, 1], [2]]
     assert document["settings"]["scheduler_candidate_selection"] == "memory"
     assert document["settings"]["operands_to_prefetch"] == []
+    assert document["settings"]["layers_by_off_chip"] == [1]
     assert document["layer_by_layer"] is None
     assert document["cuts"] == []
     free = fused(network, nb_plans=100)
@@ -167,6 +184,7 @@ def test_stack_cutoffs_are_stacks(network: Path) -> None:
         (["--objective", "speed"], "objective: "),
         (["--layer-stacks", "[[0, 9]]"], "layer_stacks[0]: no layer has this id, got 9"),
         (["--operands-to-prefetch", '["Z"]'], "operands_to_prefetch[0]: no layer reads an operand of this name"),
+        (["--layers-by-off-chip", "[1, 9]"], "layers_by_off_chip[1]: no layer has this id, got 9 (allowed: 0, 1, 2)"),
         (["--fusion-time-budget-s", "-1"], "fusion_time_budget_s: "),
         (["--layer-stacks", "[[0]]", "--stack-cutoffs", "[1]"], "stack_cutoffs: plays no part"),
         (["--mapping", "nowhere.yaml"], "nowhere.yaml"),

@@ -131,8 +131,15 @@ class SlowScheduler:
         """Whether a CN on a core can have a piece in a memory only by way of the off-chip memory."""
         home = self.home.get(place[0], place)
         return home != place and not (
-            self.can_send(self.copies[home].core, core) and self.can_send(core, self.off_core)
+            self.goes_direct(place[0])
+            and self.can_send(self.copies[home].core, core)
+            and self.can_send(core, self.off_core)
         )
+
+    def goes_direct(self, piece: int) -> bool:
+        """Whether other memories may have a piece from its home."""
+        made_by = self.producer[piece]
+        return made_by < 0 or int(self.graph.layer[made_by]) not in self.options.layers_by_off_chip
 
     def list_prefetches(self) -> None:
         """Copies of constants by core, in the order of the CNs, each once."""
@@ -289,7 +296,8 @@ class SlowScheduler:
 
     def source_of(self, copy: Copy, core: int) -> tuple[int, int, Copy | None] | None:
         """(core, memory, copy that is read) from which a core can fetch a copy now."""
-        if self.home_present(copy) and self.can_send(self.copies[self.home[copy.piece]].core, core):
+        direct = self.home_present(copy) and self.goes_direct(copy.piece)
+        if direct and self.can_send(self.copies[self.home[copy.piece]].core, core):
             home = self.copies[self.home[copy.piece]]
             return home.core, home.memory, home
         if self.off_chip[copy.piece] == "there":

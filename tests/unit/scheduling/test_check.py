@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tilewright.scheduling.check.movement import detour_faults
 from tilewright.scheduling.check.rules import check_schedule, faults_by_rule
 from tilewright.scheduling.energy_terms import ON_CORE, CauseEnergy
+from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import SchedulingProblem
 from tilewright.scheduling.result import Schedule
 from tilewright.scheduling.simulate import simulate
@@ -54,6 +56,17 @@ def test_the_schedule_that_is_changed_has_everything() -> None:
     assert sorted(schedule.transfers["cause"].tolist()) == [FETCH, FETCH, FETCH, EVICTION, RESULT, BETWEEN]
     assert np.count_nonzero(schedule.transfers["broadcast_of"] >= 0) == 1
     assert len(schedule.streams) == 1
+
+
+def test_layers_by_off_chip_are_held_to_their_way() -> None:
+    """A of layer 0 goes from core to core: layer 0 does not go by way of the off-chip memory, layer 1 does."""
+    problem, schedule = good_schedule()
+    by_layer = replace(problem, graph=replace(problem.graph, layer=np.arange(4)))
+    assert detour_faults(by_layer, schedule, (1, 2, 3)) == []
+    (fault,) = detour_faults(by_layer, schedule, (0, 1))
+    assert fault.startswith("piece 2 of layer 0 moves directly")
+    kept = simulate(by_layer, schedule.allocation, ScheduleOptions(layers_by_off_chip=(0, 1)))
+    assert detour_faults(by_layer, kept, (0, 1)) == [] == check_schedule(by_layer, kept)
 
 
 def row_of(schedule: Schedule, log: str, where: dict[str, int]) -> int:

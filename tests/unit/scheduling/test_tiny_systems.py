@@ -297,6 +297,28 @@ def test_a_detour_frees_its_space_at_home_when_it_is_written() -> None:
     assert spans(schedule) == [(0, 5), (11, 21), (17, 21)]
 
 
+def test_layers_by_off_chip_leave_the_link_between_cores_to_others() -> None:
+    """Core 0 sends to core 1 over link 1, 10 bits a cycle, which CN 0 (0-5) and CN 1 (5-10) would share.
+
+    CN 0 is of layer 0, CN 1 of layer 1. Directly each piece of 60 bits takes 6 cycles. By way of the off-chip memory
+    piece 0 is written 5-11 over link 0 and fetched 11-17; CN 2 17-20. Piece 1 comes directly, once CN 3 is
+    prepared: 17-23. On core 0 nothing moves.
+    """
+    nodes = [Node(5), Node(5), Node(3, [(0, INPUT)]), Node(3, [(1, INPUT)], after=[2])]
+    problem = make_problem(detour_system([200, 200], [(0, 1)]), [Piece(60, 0), Piece(60, 1)], nodes)
+    layered = replace(problem, graph=replace(problem.graph, layer=np.array([0, 1, 2, 2])))
+    direct = run(layered, [0, 0, 1, 1])
+    assert moves(direct) == [(0, "core_to_core", 0, 1, 5, 11), (1, "core_to_core", 0, 1, 11, 17)]
+    around = run(layered, [0, 0, 1, 1], layers_by_off_chip=(0,))
+    assert sorted(moves(around)) == [
+        (0, "eviction", 0, 2, 5, 11),
+        (0, "off_chip_fetch", 2, 1, 11, 17),
+        (1, "core_to_core", 0, 1, 17, 23),
+    ]
+    assert spans(around) == [(0, 5), (5, 10), (17, 20), (23, 26)]
+    assert moves(run(layered, [0] * 4, layers_by_off_chip=(0,))) == []
+
+
 def test_what_a_core_could_not_write_back_is_off_chip_before() -> None:
     """Core 1 has a path from core 0 (link 1) and from the off-chip core (link 0), none to it; its memory has 60 bits.
 

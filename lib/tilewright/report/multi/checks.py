@@ -14,6 +14,7 @@ from tilewright.report.multi.proof_checks import proof_faults
 from tilewright.report.multi.summary import THIS_RUN, core_rows, link_rows, memory_rows
 from tilewright.scheduling.assembly import ACTIVATION, AssembledProblem
 from tilewright.scheduling.bounds.lower_bounds import lower_bounds
+from tilewright.scheduling.check.movement import detour_faults
 from tilewright.scheduling.check.rules import faults_by_rule
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.energy_terms import ON_CORE, terms_of_summary, total_pj
@@ -46,6 +47,9 @@ def check_multi_run(
     checks.append(
         result("totals", "the summary has the totals of the schedule", list(_total_faults(artifact, summary)))
     )
+    if graph is not None and artifact.schedule_model == CAUSAL and summary["settings"].get("layers_by_off_chip"):
+        around = "what goes by way of the off-chip memory never moves directly"
+        checks.append(result("schedule_detours", around, _detour_faults(artifact, summary, graph)))
     if artifact.schedule_model == CAUSAL:
         checks.append(result("bounds", "no total is below its bound", list(_bound_faults(artifact, summary))))
     if costs is not None:
@@ -73,6 +77,12 @@ def _rule_checks(artifact: ScheduleArtifact, has_barriers: bool) -> list[Check]:
         return []  # no schedule of that model keeps them
     faults = faults_by_rule(artifact.problem, artifact.schedule, has_barriers)
     return [result(f"schedule_{rule}", _RULES[rule], found) for rule, found in faults.items()]
+
+
+def _detour_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any], graph: CnGraph) -> list[str]:
+    ids = set(summary["settings"]["layers_by_off_chip"])
+    layers = [number for number, layer in enumerate(graph.layers) if layer.node_id in ids]
+    return detour_faults(artifact.problem, artifact.schedule, layers)
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -3,6 +3,7 @@
 A transfer has its ends, path, rate, length, cause and broadcast checked.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +37,19 @@ def data_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
             where = {"piece": reads.piece[read], "memory": reads.memory[read], "start": reads.start[read]}
             faults.append(text.format(cn=cn, **where))
     return faults
+
+
+def detour_faults(problem: SchedulingProblem, schedule: Schedule, layers: Collection[int]) -> list[str]:
+    """Direct moves of what the CNs of some layers make, where that is to go by way of the off-chip memory."""
+    moves = schedule.transfers
+    producer = problem.graph.piece_producer[moves["piece"]]
+    is_of_layers = (producer >= 0) & np.isin(problem.graph.layer[producer], list(layers))
+    direct = np.flatnonzero(is_of_layers & (moves["cause"] == CORE_TO_CORE))
+    return [
+        f"piece {moves['piece'][move]} of layer {problem.graph.layer[producer[move]]} moves directly at"
+        f" {moves['start_cycles'][move]}"
+        for move in direct.tolist()
+    ]
 
 
 def memory_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:

@@ -1,5 +1,6 @@
 """The verbs of the multi-core flow as functions: the scheduling problem of a run, its allocation, its schedule."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -60,8 +61,9 @@ def allocate(
     problem: MultiCoreProblem,
     options: AllocationOptions | None = None,
     progress: Callable[[SearchProgress], None] | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> AllocationResult:
-    """The best allocation that a search finds, by the engine that the options name.
+    """The best allocation that a search finds, by the engine that the options name; a time budget is by the clock.
 
     Raises MappingError where none has a schedule, InputError where the schedules are of a model for which nothing is
     proven and the engine is `exact`.
@@ -69,12 +71,12 @@ def allocate(
     scheduling = problem.assembled.problem
     judge = schedule_judge(scheduling, problem.options)
     if options is None or options.allocation_engine == GENETIC:
-        return search_allocation(problem.space, judge, options, progress)
+        return search_allocation(problem.space, judge, options, progress, clock)
     from tilewright.allocation.exact.search import search_exactly  # its solver takes half a second to import
 
     if problem.bounds is None:
         raise InputError([engine_problem(problem.settings.schedule_model)])
-    return search_exactly(scheduling, problem.space, judge, problem.bounds, options, progress)
+    return search_exactly(scheduling, problem.space, judge, problem.bounds, options, progress, clock)
 
 
 def engine_problem(schedule_model: str) -> Problem:
