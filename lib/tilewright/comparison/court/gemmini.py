@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.comparison.court.case import Case, Constant, CourtSet, Values
+from tilewright.comparison.court.gemmini_hardware import DIMENSIONS
 from tilewright.comparison.court.gemmini_reading import (
     Call,
     Work,
@@ -36,6 +37,8 @@ COLUMNS: dict[str, type | tuple[type, ...]] = {
     "tile": dict,
     "measured_cycles": int,
     "executed_output": list,
+    **{f"layer.{name}": int for name in (*DIMENSIONS, "stride_x", "stride_y", "pad", "IX", "IY")},
+    **{f"tile.{name}": int for name in DIMENSIONS},
     "timeloop_cycles": (int, float, type(None)),
     "default_tile": (dict, type(None)),
     "default_cycles": (int, type(None)),

@@ -14,10 +14,12 @@ from tilewright.errors import InputError, Problem, Problems
 DATA = Path(__file__).parent / "data"
 """Samples of the sets, and hardware files."""
 MOST_PROBLEMS = 20
+MAPPING = "mapping"
+"""Key of a list of memories, innermost first, each with its loops, inner to outer."""
 
 
 def read_rows(files: Sequence[Path], needed: Mapping[str, type | tuple[type, ...]]) -> list[dict[str, Any]]:
-    """The rows of all files. `needed` are the keys that a row must have, with their types.
+    """The rows of all files. `needed` are the keys that a row must have, dotted ones within objects, with their types.
 
     Cells of CSV files that should be numbers become numbers; empty ones None. Raises InputError with everything that is
     wrong, the first twenty places.
@@ -26,7 +28,11 @@ def read_rows(files: Sequence[Path], needed: Mapping[str, type | tuple[type, ...
     rows = []
     for file in files:
         for line, row in _raw_rows(file, needed, problems):
-            wrong = [_problem(file, line, key, row.get(key), kinds) for key, kinds in needed.items()]
+            wrong = [
+                _problem(file, line, key, _value(row, key), kinds)
+                for key, kinds in needed.items()
+                if "." not in key or isinstance(row.get(key.partition(".")[0]), dict)
+            ]
             found = [problem for problem in wrong if problem is not None]
             problems += found
             if not found:
@@ -95,6 +101,28 @@ def _cell(value: str | None, kinds: type | tuple[type, ...] | None) -> Any:
     except ValueError:
         return value
     return int(number) if kinds is int and number.is_integer() else number
+
+
+def _value(row: Any, key: str) -> Any:
+    """What stands at a dotted key; None where there is nothing. `mapping` is None if it is none."""
+    for name in key.split("."):
+        row = row.get(name) if isinstance(row, dict) else None
+    return row if key != MAPPING or _is_mapping(row) else None
+
+
+def _is_mapping(value: Any) -> bool:
+    """Whether it is a list of memories with loops."""
+    return isinstance(value, list) and all(
+        isinstance(memory, dict) and all(_are_loops(memory.get(kind)) for kind in ("temporal", "spatial"))
+        for memory in value
+    )
+
+
+def _are_loops(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(loop, list) and len(loop) == 2 and isinstance(loop[0], str) and isinstance(loop[1], int)
+        for loop in value
+    )
 
 
 def _problem(file: Path, line: int, key: str, value: Any, kinds: type | tuple[type, ...]) -> Problem | None:

@@ -8,6 +8,7 @@ from typing import Any
 from tilewright.comparison.court.case import Case, CourtSet, Values
 from tilewright.comparison.court.rows import read_rows
 from tilewright.comparison.court.timeloop_reading import (
+    DIMENSIONS,
     WEIGHTS,
     Architecture,
     Counts,
@@ -27,6 +28,7 @@ COLUMNS: dict[str, type | tuple[type, ...]] = {
     "mapping": list,
     "cycles": int,
     "energy_pj": float,
+    **{f"layer.{name}": int for name in (*DIMENSIONS, "stride_x", "stride_y")},
 }
 ARCHITECTURE_COLUMNS: dict[str, type | tuple[type, ...]] = {
     "arch": str,

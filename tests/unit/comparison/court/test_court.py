@@ -11,6 +11,7 @@ from tilewright.comparison.court.document import FULL, SAMPLE, blocks, with_bloc
 from tilewright.comparison.court.fit import fitted_constants
 from tilewright.comparison.court.rows import DATA, set_files
 from tilewright.comparison.court.sets import SETS
+from tilewright.comparison.court.verdict import table
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "court.md"
 FULL_SETS = Path(__file__).resolve().parents[5] / "shared" / "third-party"
@@ -72,6 +73,26 @@ def test_wrong_input_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixtu
     told = capsys.readouterr().err
     assert "rows.jsonl:1 id: wrong or missing, got 3 (allowed: str)" in told
     assert "rows.jsonl:2 no JSON" in told
+
+
+def test_what_is_wrong_within_a_row_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Sizes that are missing, a mapping that is none."""
+    (tmp_path / "gemmini-rtl").mkdir()
+    row = json.loads((DATA / "gemmini-rtl" / "sample.jsonl").read_text().splitlines()[0])
+    del row["layer"]["K"]
+    row["mapping"][0]["temporal"] = [["K"]]
+    (tmp_path / "gemmini-rtl" / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    assert main(["court", "gemmini-rtl", "--data", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert "rows.jsonl:1 layer.K: wrong or missing" in told
+    assert "rows.jsonl:1 mapping: wrong or missing" in told
+
+
+def test_every_column_of_the_table_is_documented() -> None:
+    """In docs/court.md."""
+    (heard,) = court(["timeloop-points"], sample=True)
+    page = PAGE.read_text()
+    assert [name for name in table(heard.cases).columns if f"`{name}`" not in page] == []
 
 
 def test_a_set_that_is_not_in_the_folder_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
