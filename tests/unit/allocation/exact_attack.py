@@ -79,6 +79,7 @@ def attack(seed: int, nodes: int = 60, enumerated: int = 30_000, seconds: float 
     tally.counts[f"problems with {known} allocations"] += 1
     tally.counts[f"{known}: {'proven, ' + found.proof.rule if found.proof.is_proven else 'not proven'}"] += 1
     tally.counts["evaluations"] += found.evaluations
+    tally.counts["proven optimal"] += found.proof.is_proven
     tally.counts["proven with more than 40 computation nodes"] += (
         found.proof.is_proven and problem.graph.node_count > 40
     )
