@@ -45,6 +45,7 @@ _HOMES = {
     "tilewright.cli.summarize": ("summarize",),
     "tilewright.cli.compare": ("compare",),
     "tilewright.cli.explain": ("explain",),
+    "tilewright.cli.advise": ("advise",),
     "tilewright.cli.pareto": ("pareto",),
     "tilewright.cli.draw": ("draw",),
     "tilewright.cli.depth_first": ("depth_first",),

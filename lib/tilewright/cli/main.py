@@ -31,6 +31,10 @@ VERBS: dict[str, tuple[str, str]] = {
     "summarize": ("tilewright.cli.summarize", "One table of many runs."),
     "results": ("tilewright.cli.results", "Where the results of a configuration lie."),
     "explain": ("tilewright.cli.explain", "Where energy and cycles of a run go, and which port limits which layer."),
+    "advise": (
+        "tilewright.cli.advise",
+        "What would help a run: each change of one number of its hardware, with its gain.",
+    ),
     "compare": ("tilewright.cli.compare", "What tells two runs, or two designs, apart: by term, memory and layer."),
     "pareto": ("tilewright.cli.pareto", "Runs that no other beats in energy, latency and area."),
     "draw": ("tilewright.cli.draw", "Figure of the memory hierarchy of a core."),

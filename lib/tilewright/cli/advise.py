@@ -1,0 +1,223 @@
+"""`tilewright advise`: what would help a run, and what could be taken away for nothing."""
+
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tilewright.artifacts.canonical import document_text
+from tilewright.artifacts.envelope import is_artifact, read_artifact
+from tilewright.artifacts.files import FilePath, existing_file, make_folder, write_atomically
+from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD, DescribedRun, hardware_digest
+from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, network_keywords, network_options
+from tilewright.cli.runs import is_multi_run, records_of
+from tilewright.errors import InputError, Problem
+from tilewright.steps import LAYERS, SUMMARY
+from tilewright.workload.network_options import NetworkOptions
+
+if TYPE_CHECKING:
+    from tilewright.exploration.advice import Advices, ExplainedRun
+    from tilewright.search.options import SearchOptions
+
+STEM = "advice"
+"""Of the files that are written."""
+FACTORS = "a whole number or a fraction above 1, up to 1024: 2, 1.5, 4/3"
+LARGEST_FACTOR = 1024
+_FACTOR = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}|/0*[1-9][0-9]{0,8})?")
+
+
+@click.command()
+@click.argument("run", type=FILE)
+@click.option("--factor", default="2", show_default=True, help="By how much a number is changed.")
+@click.option("--search/--no-search", default=True, show_default=True, help="Also search new mappings for each change.")
+@click.option("--hardware", type=FILE, help="Hardware file of the run, where it is not in config/hardware.")
+@click.option("--workload", type=FILE, help="Workload of the run, where it does not lie beside the run.")
+@click.option("--mapping", type=FILE, help="Mapping of the run, where it does not lie beside the run.")
+@click.option("--write", type=(int, FILE), metavar="NUMBER FILE", help="Write the hardware file with this change.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Never changes a result.")
+@click.option("-o", "--output", type=FILE, help=f"Folder for {STEM}.csv and {STEM}.json.")
+@network_options
+@common_options
+def command(
+    run: Path,
+    factor: str,
+    search: bool,
+    hardware: Path | None,
+    workload: Path | None,
+    mapping: Path | None,
+    write: tuple[int, Path] | None,
+    jobs: int,
+    output: Path | None,
+    network_options: NetworkOptions,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """What would help the run in the folder RUN: every change of one number of its hardware file, with its exact gain.
+
+    Changed are widths of ports, sizes of memories, sides of the array and energies, each alone; gains are those of the
+    same mappings, and of a new search. Then what could be taken away for nothing. --write writes the hardware file with
+    the change of a number in the list.
+
+    Example: tilewright advise results/single/resnet18-tpu_like --write 1 wider.yaml
+    """
+    from tilewright.exploration.advice import advices_object
+    from tilewright.exploration.advice_text import advice_text
+
+    found = _advised(
+        *(run, factor, search, hardware, workload, mapping, write, jobs, output, network_options),
+        show_progress=not as_json,
+    )
+    if as_json:
+        echo_json(advices_object(found))
+        return
+    click.echo(advice_text(found), nl=False)
+    written = [output / f"{STEM}.{end}" for end in ("csv", "json")] if output else []
+    if written or write:
+        echo_paths([*written, *([write[1]] if write else [])], as_json)
+
+
+@network_keywords
+def advise(
+    run: FilePath,
+    factor: float | str = 2,
+    search: bool = True,
+    hardware: FilePath | None = None,
+    workload: FilePath | None = None,
+    mapping: FilePath | None = None,
+    write: tuple[int, FilePath] | None = None,
+    jobs: int = 1,
+    output: FilePath | None = None,
+    network_options: NetworkOptions | None = None,
+) -> "Advices":
+    """What each change of one number of its hardware file would do to a run, the best first, at the same mappings and,
+    with `search`, with newly searched ones; and what could be taken away for nothing.
+
+    `run` is its folder; the other descriptions are those of the run, found as the command does. `write` is a number in
+    the list and the hardware file to write with that change, `output` a folder for a table and JSON. Energies are in
+    pJ. Raises ArtifactError for a folder without a run, InputError for descriptions that are not those of the run.
+    """
+    first, second, third = (None if one is None else Path(one) for one in (hardware, workload, mapping))
+    chosen = None if write is None else (write[0], Path(write[1]))
+    folder, options = None if output is None else Path(output), network_options or NetworkOptions()
+    return _advised(
+        Path(run), str(factor), search, first, second, third, chosen, jobs, folder, options, show_progress=False
+    )
+
+
+def _advised(
+    run: Path,
+    factor: str,
+    search: bool,
+    hardware: Path | None,
+    workload: Path | None,
+    mapping: Path | None,
+    write: tuple[int, Path] | None,
+    jobs: int,
+    output: Path | None,
+    network_options: NetworkOptions,
+    *,
+    show_progress: bool,
+) -> "Advices":
+    """What each change would do, with the files that are asked for written."""
+    from tilewright.exploration.advice import advices_of
+    from tilewright.exploration.changes import possible_changes
+    from tilewright.search.progress import search_progress
+    from tilewright.yamlfile import load_yaml
+
+    by = _factor(factor)
+    given = {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}
+    explained, file = _explained(run, given, network_options)
+    changes = possible_changes(load_yaml(file), by)
+    if write is not None and not 1 <= write[0] <= len(changes):
+        raise InputError([Problem("no such change", path="write", value=str(write[0]), allowed=f"1 to {len(changes)}")])
+    with search_progress(len(changes) + 1, run.name, show_progress and search, unit="designs", least=1) as advance:
+        found = advices_of(explained, changes, search=search, jobs=jobs, advance=advance)
+    if write is not None:
+        write_changed(file, found, *write)
+    if output is not None:
+        _write(found, output)
+    return found
+
+
+def write_changed(hardware: Path, found: "Advices", number: int, path: Path) -> None:
+    """Write the hardware file with the change of a number. Raises InputError where it cannot be written."""
+    from tilewright.hardware.changed_text import changed_text
+
+    text = hardware.read_bytes().decode("utf-8-sig")
+    write_atomically(path, changed_text(text, found.found[number - 1].change.settings))
+
+
+def _write(found: "Advices", folder: Path) -> None:
+    from tilewright.exploration.advice import advice_table, advices_object
+    from tilewright.report.text_tables import write_csv
+
+    make_folder(folder)
+    write_csv(advice_table(found), folder / f"{STEM}.csv")
+    write_atomically(folder / f"{STEM}.json", document_text(advices_object(found)))
+
+
+def _factor(text: str) -> Fraction:
+    """By how much a number is changed. Raises InputError."""
+    if _FACTOR.fullmatch(text):
+        factor = Fraction(text)
+        if 1 < factor <= LARGEST_FACTOR:
+            return factor
+    raise InputError([Problem("not a factor", path="factor", value=text[:40], allowed=FACTORS)])
+
+
+def _explained(
+    folder: Path, given: dict[str, Path | None], network_options: NetworkOptions
+) -> "tuple[ExplainedRun, Path]":
+    """The run in a folder with what it was made of, and its hardware file."""
+    from tilewright.artifacts.codec import encode
+    from tilewright.artifacts.digests import content_digest
+    from tilewright.exploration.advice import ExplainedRun
+    from tilewright.report.records import layers_in_order
+    from tilewright.sources import parse_mapping, parse_workload
+    from tilewright.yamlfile import load_yaml
+
+    if is_multi_run(folder):
+        message = "is a run on several cores, and advice is for one core; `tilewright explore` costs changed systems"
+        raise InputError([Problem(message, str(folder))])
+    artifact = read_artifact(folder / LAYERS, "tilewright/layers")
+    summary = read_artifact(folder / SUMMARY, "tilewright/single-summary").payload
+    options = _options(artifact.provenance.get("options", {}), folder)
+    run = DescribedRun.of(folder, artifact.provenance)
+    paths = _paths(run, given)
+    run.check(HARDWARE, hardware_digest(paths[HARDWARE]), str(paths[HARDWARE]))
+    network = parse_workload(paths[WORKLOAD], options.model, options=network_options)
+    run.check(WORKLOAD, content_digest(encode(network)), str(paths[WORKLOAD]))
+    mapping = parse_mapping(paths[MAPPING])
+    run.check(MAPPING, content_digest(encode(mapping)), str(paths[MAPPING]))
+    placed = layers_in_order(records_of(artifact, folder / LAYERS), summary)
+    hardware = load_yaml(paths[HARDWARE]).data
+    return ExplainedRun(folder.name, placed, hardware, network, mapping, options), paths[HARDWARE]
+
+
+def _paths(run: DescribedRun, given: dict[str, Path | None]) -> dict[str, Path]:
+    """The descriptions of a run. Raises InputError for those that are not found, and for hardware that nobody wrote."""
+    hardware = given[HARDWARE]
+    if hardware is not None and is_artifact(existing_file(hardware, HARDWARE)):
+        message = "is an artifact, in which nothing can be changed: the file that it was read from is needed"
+        raise InputError([Problem(message, str(hardware))])
+    found = {kind: path or run.artifact(kind) for kind, path in given.items() if kind != HARDWARE}
+    found[HARDWARE] = hardware or run.hardware_file()
+    missing = [kind for kind in given if found[kind] is None]
+    if missing:
+        message = f"is needed: it was not found by what {run.folder} says of it"
+        raise InputError([Problem(message, path=f"--{kind}") for kind in missing])
+    return {kind: path for kind, path in found.items() if path is not None}
+
+
+def _options(stated: dict[str, Any], folder: Path) -> "SearchOptions":
+    """The options of the run. Raises InputError where its search was another one than options say."""
+    from tilewright.objectives import OBJECTIVES
+    from tilewright.parameters import made_of
+    from tilewright.search.options import SearchOptions
+
+    if "pipeline" in stated or stated.get("objective") not in OBJECTIVES:
+        message = "has a pipeline of its own, and a change cannot be searched by it"
+        raise InputError([Problem(message, str(folder))])
+    return made_of(SearchOptions, stated)

@@ -1,0 +1,257 @@
+"""What would help a run: each change of one number of its hardware file with its exact gain, at the same mappings and
+after a new search; and what could be taken away for nothing (docs/explain.md).
+
+A change is a design: the hardware file with another number. Its new search is that of a design of a space
+(`evaluate.py`), its mappings those of the run, as `tilewright evaluate` costs them.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tilewright.cost.record import LayerRecord
+from tilewright.errors import InputError, MappingError
+from tilewright.exploration.changes import Change
+from tilewright.exploration.design_cost import reason_of
+from tilewright.exploration.evaluate import NetworkEvaluator
+from tilewright.exploration.results import OK
+from tilewright.hardware.core import Core, single_core
+from tilewright.hardware.dotted_paths import with_values
+from tilewright.hardware.source import parse_accelerator
+from tilewright.mapping.constraints import Mapping
+from tilewright.objectives import OBJECTIVES, ranking
+from tilewright.processes import in_processes
+from tilewright.report.recorded_mappings import RecordedMapping, recorded_mappings
+from tilewright.report.records import PlacedLayer
+from tilewright.search.options import SearchOptions
+from tilewright.search.progress import Advance
+from tilewright.search.summary import total_in_order
+from tilewright.workload.graph import Workload
+
+if TYPE_CHECKING:
+    import pandas
+
+DESIGNS_AT_ONCE = 4
+"""Designs that a process searches one after another."""
+
+
+class Outcome(NamedTuple):
+    """What a network costs on a core; None where it has no cost there, and why."""
+
+    energy_pj: float | None = None
+    latency_cycles: float | None = None
+    reason: str = ""
+
+    def value(self, objective: str) -> float | None:
+        """The objective; None where there is no cost."""
+        if self.energy_pj is None or self.latency_cycles is None:
+            return None
+        return OBJECTIVES[objective].value(self.energy_pj, self.latency_cycles)
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A change, and what the network costs with it."""
+
+    change: Change
+    same: Outcome
+    """With the mappings of the run."""
+    search: Outcome | None
+    """With those that a new search finds; None where none was made."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """What who follows it gets: of a new search, where it was made."""
+        return self.same if self.search is None else self.search
+
+
+@dataclass(frozen=True)
+class Advices:
+    """All changes that were looked at, the best first."""
+
+    objective: str
+    now: Outcome
+    """What the run costs."""
+    found: tuple[Advice, ...]
+    """Those that give more, the best first, then those that take away, in the order of the file; numbered from 1."""
+    searched: bool
+    """Whether new searches were made."""
+    notes: tuple[str, ...] = ()
+
+    def gain(self, outcome: Outcome | None) -> float | None:
+        """The share of the objective that is saved; None where there is no cost."""
+        value, now = (None if one is None else one.value(self.objective) for one in (outcome, self.now))
+        return None if value is None or now is None else (now - value) / now if now else 0.0
+
+    @property
+    def helpful(self) -> tuple[tuple[int, Advice], ...]:
+        """Numbers and changes that give more and help."""
+        return tuple((n, one) for n, one in self._numbered if one.change.more and (self.gain(one.outcome) or 0) > 0)
+
+    @property
+    def spare(self) -> tuple[tuple[int, Advice], ...]:
+        """Numbers and changes that take something away and leave the objective no worse; first those that cost nothing
+        at all."""
+        kept = [(n, one) for n, one in self._numbered if not one.change.more and self._is_no_worse(one.outcome)]
+        return tuple(sorted(kept, key=lambda pair: not self.costs_nothing(pair[1].outcome)))
+
+    @property
+    def _numbered(self) -> list[tuple[int, Advice]]:
+        return list(enumerate(self.found, 1))
+
+    def _is_no_worse(self, outcome: Outcome) -> bool:
+        gain = self.gain(outcome)
+        return gain is not None and gain >= 0
+
+    def costs_nothing(self, outcome: Outcome) -> bool:
+        """Whether neither energy nor latency becomes more."""
+        pairs = zip(outcome[:2], self.now[:2], strict=True)
+        return all(one is not None and now is not None and one <= now for one, now in pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class ExplainedRun:
+    """A run on one core, with all that it was made of."""
+
+    name: str
+    placed: Sequence[PlacedLayer]
+    hardware: dict[str, Any]
+    """The content of its hardware file."""
+    network: Workload
+    mapping: Mapping
+    options: SearchOptions
+
+    @property
+    def now(self) -> Outcome:
+        """What it costs."""
+        return _sum([layer.record for layer in self.placed])
+
+
+def advices_of(
+    run: ExplainedRun, changes: Sequence[Change], *, search: bool, jobs: int = 1, advance: Advance = lambda _: None
+) -> Advices:
+    """What each change does to a run; `advance` is told designs as they are searched, the run as it is is the first.
+
+    Raises InputError where the hardware or the network is not that of the run.
+    """
+    core = single_core(parse_accelerator(run.hardware))
+    records = {layer.record_index: layer.record for layer in run.placed}
+    recorded = dict(zip(records, recorded_mappings(list(records.values()), core, run.network), strict=True))
+    mappings = [recorded[layer.record_index] for layer in run.placed]
+    same = [_on_changed(run.hardware, change, mappings) for change in changes]
+    searched = _searched(run, changes, jobs, advance) if search else []
+    now, notes = run.now, []
+    if searched and searched[0][:2] != now[:2]:
+        notes.append(
+            "a new search of the unchanged hardware does not find the costs of the run: gains are over the run"
+        )
+    found = [
+        Advice(change, one, searched[place + 1] if searched else None)
+        for place, (change, one) in enumerate(zip(changes, same, strict=True))
+    ]
+    more = sorted((one for one in found if one.change.more), key=partial(_rank, run.options.objective))
+    less = [one for one in found if not one.change.more]
+    return Advices(run.options.objective, now, (*more, *less), search, tuple(notes))
+
+
+def advice_table(advices: Advices) -> "pandas.DataFrame":
+    """A row for each change, with its number; energies in pJ, gains as shares of the objective."""
+    import pandas
+
+    rows = [_row(number, one, advices) for number, one in enumerate(advices.found, 1)]
+    return pandas.DataFrame(rows)
+
+
+def advices_object(advices: Advices) -> dict[str, Any]:
+    """The advices as plain data."""
+    return {
+        "objective": advices.objective,
+        "energy_pj": advices.now.energy_pj,
+        "latency_cycles": advices.now.latency_cycles,
+        "searched": advices.searched,
+        "notes": list(advices.notes),
+        "helpful": [number for number, _ in advices.helpful],
+        "spare": [number for number, _ in advices.spare],
+        "for_nothing": [number for number, one in advices.spare if advices.costs_nothing(one.outcome)],
+        "changes": [_row(number, one, advices) for number, one in enumerate(advices.found, 1)],
+    }
+
+
+def _row(number: int, one: Advice, advices: Advices) -> dict[str, Any]:
+    change = one.change
+    row: dict[str, Any] = {"number": number, "kind": change.kind, "gives": "more" if change.more else "less"}
+    row |= {"key": change.key, "file": change.file, "line": change.line}
+    row |= {"before": str(change.before), "after": str(change.after)}
+    row |= {"also": ", ".join(f"{'.'.join(map(str, path))}: {value}" for path, value in change.also)}
+    for name, outcome in (("same_mapping", one.same), ("new_search", one.search)):
+        energy, latency, reason = outcome or Outcome()
+        row |= {f"{name}_energy_pj": energy, f"{name}_latency_cycles": latency}
+        row |= {f"{name}_gain": advices.gain(outcome), f"{name}_reason": reason}
+    return row
+
+
+def _rank(objective: str, advice: Advice) -> tuple[Any, ...]:
+    """What advices are ordered by; the order of the file decides between equal ones."""
+    outcomes = [one for one in (advice.search, advice.same) if one is not None]
+    key: list[Any] = []
+    for energy, latency, _ in outcomes:
+        if energy is None or latency is None:
+            key.append((True,))
+        else:
+            key.append((False, *ranking(objective, energy, latency)))
+    return tuple(key)
+
+
+def _on_changed(hardware: dict[str, Any], change: Change, mappings: Sequence[RecordedMapping]) -> Outcome:
+    """What the mappings cost on the changed core, added up as the summary of a run does it."""
+    try:
+        core = single_core(parse_accelerator(with_values(hardware, change.settings)))
+        costs = _once_each(core, mappings)
+        return _sum([costs[id(one)] for one in mappings])
+    except InputError as error:
+        return Outcome(reason=reason_of(error))
+    except MappingError as error:
+        return Outcome(reason=" ".join(str(error).split()))
+
+
+def _once_each(core: Core, mappings: Sequence[RecordedMapping]) -> dict[int, LayerRecord]:
+    distinct = {id(one): one for one in mappings}
+    return {key: one.on(core) for key, one in distinct.items()}
+
+
+def _sum(records: Sequence[LayerRecord]) -> Outcome:
+    energy = total_in_order(record.energy_pj for record in records)
+    return Outcome(energy, total_in_order(record.latency_cycles for record in records))
+
+
+def _searched(run: ExplainedRun, changes: Sequence[Change], jobs: int, advance: Advance) -> list[Outcome]:
+    """What a new search finds on the unchanged core, then on each changed one."""
+    designs = [run.hardware, *(with_values(run.hardware, change.settings) for change in changes)]
+    blocks = [designs[first : first + DESIGNS_AT_ONCE] for first in range(0, len(designs), DESIGNS_AT_ONCE)]
+    outcomes: list[Outcome] = []
+    with in_processes(partial(_searcher, run.network, run.mapping, run.options), len(blocks), jobs) as work:
+        for block, found in zip(blocks, work(blocks), strict=True):
+            outcomes += found
+            advance(len(block))
+    return outcomes
+
+
+def _searcher(
+    network: Workload, mapping: Mapping, options: SearchOptions
+) -> Callable[[Sequence[dict[str, Any]]], list[Outcome]]:
+    """What searches designs in one process."""
+    evaluator = NetworkEvaluator(network, mapping, options)
+
+    def search(designs: Sequence[dict[str, Any]]) -> list[Outcome]:
+        return [_cost(evaluator, hardware) for hardware in designs]
+
+    return search
+
+
+def _cost(evaluator: NetworkEvaluator, hardware: dict[str, Any]) -> Outcome:
+    try:
+        found = evaluator.cost(hardware, parse_accelerator(hardware))
+    except InputError as error:
+        return Outcome(reason=reason_of(error))
+    return Outcome(found.energy_pj, found.latency_cycles) if found.status == OK else Outcome(reason=found.reason)

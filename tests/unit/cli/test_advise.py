@@ -1,0 +1,73 @@
+"""`tilewright advise`: what it says, writes and refuses."""
+
+import json
+from pathlib import Path
+
+import pandas
+import pytest
+import tilewright
+from tilewright.cli.main import main
+
+TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny"
+HARDWARE, WORKLOAD = TINY / "hardware/narrow.yaml", TINY / "workload/two_layers.yaml"
+MAPPING = TINY / "mapping/free.yaml"
+GIVEN = ["--hardware", str(HARDWARE), "--workload", str(WORKLOAD), "--mapping", str(MAPPING)]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run."""
+    folder = tmp_path_factory.mktemp("runs") / "narrow"
+    assert main(["map", *GIVEN, "--lpf-limit", "3", "--no-store", "-o", str(folder)]) == 0
+    return folder
+
+
+def test_the_first_advice_is_what_it_says(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Text, table, JSON and function agree, and a run of the written file costs what was told."""
+    written, folder = tmp_path / "changed.yaml", tmp_path / "advice"
+    arguments = ["advise", str(run), *GIVEN, "--write", "1", str(written), "-o", str(folder)]
+    assert main(arguments) == 0
+    told = capsys.readouterr().out
+    data = json.loads((folder / "advice.json").read_text())
+    table = pandas.read_csv(folder / "advice.csv", keep_default_na=False)
+    assert [row["key"] for row in data["changes"]] == table["key"].tolist()
+    first = data["changes"][0]
+    assert data["helpful"][0] == 1
+    assert first["new_search_gain"] > 0
+    assert f"{first['before']} -> {first['after']}" in told
+    new = [str(written) if one == str(HARDWARE) else one for one in GIVEN]
+    assert main(["map", *new, "--lpf-limit", "3", "--no-store", "-o", str(tmp_path / "new")]) == 0
+    summary = json.loads((tmp_path / "new/summary.json").read_text())["payload"]
+    assert summary["latency_cycles"] == first["new_search_latency_cycles"]
+    assert summary["energy_pj"] == first["new_search_energy_pj"]
+    found = tilewright.advise(run, hardware=HARDWARE, workload=WORKLOAD, mapping=MAPPING, jobs=2)
+    assert found.found[0].change.key == first["key"]
+    assert [found.gain(one.search) for one in found.found] == [row["new_search_gain"] for row in data["changes"]]
+
+
+def test_what_is_taken_away_loses_nothing(run: Path) -> None:
+    """And gains are ordered, also without a new search."""
+    found = tilewright.advise(run, hardware=HARDWARE, workload=WORKLOAD, mapping=MAPPING, search=False, factor="3/2")
+    assert not found.searched
+    for _, one in found.spare:
+        assert one.same.latency_cycles is not None
+        assert found.now.latency_cycles is not None
+        assert one.same.latency_cycles <= found.now.latency_cycles
+    gains = [found.gain(one.same) for _, one in found.helpful]
+    assert gains == sorted(gains, key=lambda gain: -(gain or 0))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (GIVEN[2:], "--hardware: is needed: it was not found"),
+        (["--hardware", str(TINY / "hardware/wide.yaml"), *GIVEN[2:]], "is not the hardware of the run"),
+        ([*GIVEN, "--factor", "1"], "factor: not a factor, got 1 (allowed: a whole number or a fraction above 1"),
+        ([*GIVEN, "--factor", "1e9999999999"], "not a factor"),
+        ([*GIVEN, "--write", "0", "no.yaml"], "write: no such change, got 0 (allowed: 1 to "),
+    ],
+)
+def test_what_is_wrong_is_told(run: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """In words, with exit code 2, before anything is searched."""
+    assert main(["advise", str(run), *options]) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,108 @@
+"""Random runs, and their advice held against running the changed files."""
+
+import random
+import tempfile
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tilewright.cli.evaluate import evaluate
+from tilewright.cli.map import map_workload
+from tilewright.errors import InputError, MappingError
+from tilewright.exploration.advice import Advice, ExplainedRun, Outcome, advices_of
+from tilewright.exploration.changes import possible_changes
+from tilewright.hardware.changed_text import changed_text
+from tilewright.report.export import mapping_entries
+from tilewright.report.records import layers_in_order
+from tilewright.search.options import SearchOptions
+from tilewright.sources import parse_mapping, parse_workload
+from tilewright.yamlfile import load_yaml
+
+from tests.plain.tally import Tally
+
+CONFIG = Path(__file__).resolve().parents[3] / "config"
+ACCELERATORS = ("tpu_like", "eyeriss_like", "edge_tpu_like", "cube_3d", "meta_prototype_df")
+NETWORKS = ("bert_tiny", "resnet18", "mobilenetv2")
+FACTORS = (Fraction(2), Fraction(2), Fraction(3, 2), Fraction(4), Fraction(3))
+
+
+@cache
+def network(name: str, model: str) -> Any:
+    """A network, read once a process."""
+    return parse_workload(CONFIG / "workload" / f"{name}.onnx", model=model)
+
+
+def random_options(rng: random.Random) -> SearchOptions:
+    """Options of a search that ends soon."""
+    return SearchOptions(
+        objective=rng.choice(("energy", "latency", "EDP")),
+        model=rng.choice(("corrected", "zigzag-3.9.1")),
+        lpf_limit=rng.choice((2, 3)),
+        exploit_data_locality=rng.random() < 0.3,
+        temporal_mapping_type=rng.choice(("uneven", "uneven", "even")),
+    )
+
+
+def try_advices(seed: int, count: int = 20, networks: tuple[str, ...] = NETWORKS) -> Tally:
+    """Some random advices of a random run, each confirmed by running the file with the change."""
+    rng, tally = random.Random(seed), Tally()
+    base, options = rng.choice(ACCELERATORS), random_options(rng)
+    workload = network(rng.choice(networks), options.model)
+    hardware, given = CONFIG / "hardware" / f"{base}.yaml", CONFIG / "mapping" / f"{base}.yaml"
+    mapping = parse_mapping(rng.choice((given, [{"name": "default"}])))
+    try:
+        mapped = map_workload(workload, hardware, mapping, options)
+    except MappingError:
+        tally.counts["runs without a result"] += 1
+        return tally
+    placed = layers_in_order(mapped.records, mapped.summary)
+    document = load_yaml(hardware)
+    run = ExplainedRun("run", placed, document.data, workload, mapping, options)
+    changes = possible_changes(document, rng.choice(FACTORS))
+    chosen = rng.sample(changes, min(count, len(changes)))
+    found = advices_of(run, chosen, search=True)
+    tally.counts.update({"runs": 1, f"base: {base}": 1})
+    if found.notes:
+        tally.wrong.append(f"seed {seed}: {found.notes}")
+    entries = mapping_entries(mapped.records)
+    for one in found.found:
+        tally.counts.update({"advices": 1, f"kind: {one.change.kind}, {'more' if one.change.more else 'less'}": 1})
+        tally.counts["that help"] += (found.gain(one.outcome) or 0) > 0
+        tally.counts["that do not fit"] += one.outcome.energy_pj is None
+        same, search = confirmed(hardware, one, workload, mapping, options, entries)
+        if (same[:2], search[:2]) != (one.same[:2], one.outcome[:2]):
+            tally.wrong.append(f"seed {seed}: {one.change.words}: {one} instead of {same}, {search}")
+    return tally
+
+
+def confirmed(
+    hardware: Path, advice: Advice, workload: Any, mapping: Any, options: SearchOptions, entries: list[dict[str, Any]]
+) -> tuple[Outcome, Outcome]:
+    """What the verbs say of the changed file: of the exported mappings, and of a new search."""
+    with tempfile.TemporaryDirectory() as folder:
+        file, exported = Path(folder) / "changed.yaml", Path(folder) / "mapping.yaml"
+        file.write_text(changed_text(hardware.read_text(), advice.change.settings))
+        exported.write_text(yaml.safe_dump(_plain(entries), sort_keys=False))
+        try:
+            records = evaluate(hardware=file, workload=workload, mapping=exported, model=options.model)
+            assert isinstance(records, tuple)
+            energy = latency = 0.0
+            for record in records:
+                energy, latency = energy + record.energy_pj, latency + record.latency_cycles
+            same = Outcome(energy, latency)
+        except (InputError, MappingError):
+            same = Outcome()
+        try:
+            summary = map_workload(workload, file, mapping, options).summary
+            search = Outcome(summary["energy_pj"], summary["latency_cycles"])
+        except (InputError, MappingError):
+            search = Outcome()
+    return same, search
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list) else value
