@@ -133,7 +133,7 @@ def _wrong_of_cn(draw: random.Random, aim: Target, cores: list[int]) -> Iterator
     if allowed is own:
         yield from wrong_bounds(lower_bounds(problem, own), schedule)
     classes, limits = cn_classes(problem, allowed), system_limits(problem.system)
-    paths, moves = paths_through(problem, classes, limits), possible_moves(problem, classes)
+    paths, moves = paths_through(problem, classes, limits), possible_moves(problem, classes, with_streamed=True)
     split, cn = SplitBounds(problem, classes, limits, paths, moves), draw.randrange(len(allocation))
     before, after = paths.around(cn)
     start = max(int(paths.head[cn]), split.cycles_before(cn, before, 20))

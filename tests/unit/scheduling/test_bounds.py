@@ -34,7 +34,7 @@ def split_of(problem: SchedulingProblem, allocation: list[int] | None = None) ->
         own = np.zeros((len(allocation), problem.system.core_count), np.bool_)
         own[np.arange(len(allocation)), allocation] = True
     classes, limits = cn_classes(problem, own), system_limits(problem.system)
-    paths, moves = paths_through(problem, classes, limits), possible_moves(problem, classes)
+    paths, moves = paths_through(problem, classes, limits), possible_moves(problem, classes, with_streamed=True)
     return SplitBounds(problem, classes, limits, paths, moves)
 
 

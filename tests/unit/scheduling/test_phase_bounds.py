@@ -23,7 +23,9 @@ def program_of(problem: SchedulingProblem, phases: int, allowed: Booleans | None
     """What must be done between the starts of so many CNs at most."""
     classes, limits = cn_classes(problem, allowed), system_limits(problem.system)
     paths = paths_through(problem, classes, limits)
-    return phase_problem(problem, classes, paths, possible_moves(problem, classes), chain_of(problem, paths, phases))
+    return phase_problem(
+        problem, classes, paths, possible_moves(problem, classes, with_streamed=True), chain_of(problem, paths, phases)
+    )
 
 
 def test_what_does_not_fit_meanwhile_is_written_and_fetched_again() -> None:
@@ -111,3 +113,59 @@ def test_the_solver_finds_the_best_weights(seed: int) -> None:
             *(one * draw.uniform(0.9, 1.1, one.shape) for one in (found.resource, found.least, found.room))
         )
         assert bound_cycles(program, step) <= best
+
+
+def test_what_streams_out_is_fetched_again() -> None:
+    """Three CNs stream 100 bits out each, 10 cycles of the link; CN 3 fetches all three: 30 + 30 + 1."""
+    pieces = [Piece(100, cn) for cn in range(3)]
+    makers = [Node(1, streams={0: (100, 10)}) for _ in range(3)]
+    reader = Node(1, [(piece, INPUT) for piece in range(3)], layer=1)
+    problem = make_problem(bus_system(1), pieces, [*makers, reader])
+    bounds = lower_bounds(problem)
+    assert (bounds.critical_path_cycles, bounds.off_chip_traffic_cycles, bounds.link_traffic_cycles) == (21, 30, 0)
+    assert bounds.phases_cycles == 61 == bounds.before_and_after_cycles
+    assert simulate(problem, np.zeros(4, np.int64)).latency_cycles == 61
+
+
+def test_what_is_streamed_in_is_written_before() -> None:
+    """Three CNs make 100 bits each, which CN 3 streams: one runs (1), 300 bits are written (30) and streamed (30)."""
+    pieces = [Piece(100, cn) for cn in range(3)]
+    reader = Node(1, [(piece, INPUT) for piece in range(3)], layer=1, streams={INPUT: (300, 10)})
+    problem = make_problem(bus_system(1), pieces, [*(Node(1) for _ in range(3)), reader])
+    bounds = lower_bounds(problem)
+    assert (bounds.off_chip_traffic_cycles, bounds.link_traffic_cycles) == (30, 0)
+    assert bounds.phases_cycles == 60
+    assert simulate(problem, np.zeros(4, np.int64)).latency_cycles == 61
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_moves_of_what_streams_at_one_end(seed: int) -> None:
+    """Beside the moves of what never streams: those of a plain walk through the needs."""
+    problem, allocation = random_problem(seed, 30)
+    allowed = np.zeros((len(allocation), problem.system.core_count), np.bool_)
+    allowed[np.arange(len(allocation)), allocation] = True
+    if seed % 2:
+        allowed |= problem.costs.runtime_cycles[problem.graph.cost_row] >= 1
+        allowed[:, problem.system.off_chip_core] = False
+    bits, row = problem.costs.stream_bits, problem.graph.cost_row
+
+    def streams(cn: int, operand: int) -> set[bool]:
+        return {bool(bits[row[cn], core, operand] > 0) for core in np.flatnonzero(allowed[cn]).tolist()}
+
+    expected = set()
+    for cn, piece, operand in zip(
+        problem.need_cn.tolist(), *(one.tolist() for one in problem.fetch_order), strict=True
+    ):
+        maker = int(problem.graph.piece_producer[piece])
+        if maker >= 0 and streams(maker, 0) == {True} and streams(cn, operand) == {False}:
+            expected.add((piece, cn, maker, True))
+        if maker >= 0 and streams(maker, 0) == {False} and streams(cn, operand) == {True}:
+            expected.add((piece, -1, maker, False))
+    classes = cn_classes(problem, allowed)
+    found = [
+        set(zip(*(getattr(moves, name).tolist() for name in ("piece", "reader", "producer", "fetched")), strict=True))
+        for moves in (possible_moves(problem, classes), possible_moves(problem, classes, with_streamed=True))
+    ]
+    results = {one for one in expected if one[1] < 0 and problem.graph.piece_is_output[one[0]]}
+    assert found[1] - found[0] == expected - results
+    assert found[0] <= found[1]

@@ -144,6 +144,8 @@ class CnClasses:
     """[class, core] with streams at full width; infinite where not allowed"""
     never_streams: Booleans
     """[class, operand] on no allowed core"""
+    always_streams: Booleans
+    """[class, operand] on every allowed core"""
 
 
 def cn_classes(problem: SchedulingProblem, allowed: Booleans | None) -> CnClasses:
@@ -173,6 +175,7 @@ def cn_classes(problem: SchedulingProblem, allowed: Booleans | None) -> CnClasse
         allowed=class_mask,
         runtime=np.where(class_mask, _streaming_runtime(problem)[row], np.inf),
         never_streams=~np.any(streams & class_mask[:, :, None], axis=1),
+        always_streams=~np.any(~streams & class_mask[:, :, None], axis=1),
     )
 
 

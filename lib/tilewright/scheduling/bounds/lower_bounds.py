@@ -57,6 +57,7 @@ def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) ->
     """
     classes, limits = cn_classes(problem, allowed), system_limits(problem.system)
     paths, moves = paths_through(problem, classes, limits), possible_moves(problem, classes)
+    with_streamed = possible_moves(problem, classes, with_streamed=True)
     ends = int(paths.release.min()) + int(paths.writing.min()) if len(paths.release) else 0
     fetched, written = fetched_pieces(problem, classes), written_pieces(problem, classes)
     bits = problem.graph.piece_bits
@@ -66,8 +67,8 @@ def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) ->
         core_work_cycles=core_work(classes, traffic, ends),
         off_chip_traffic_cycles=off_chip_traffic(classes, traffic),
         link_traffic_cycles=moves.compulsory(np.ones(len(moves.piece), np.bool_)).latency_cycles(),
-        before_and_after_cycles=split_latency_cycles(problem, classes, limits, paths, moves),
-        phases_cycles=phases_latency_cycles(problem, classes, paths, moves),
+        before_and_after_cycles=split_latency_cycles(problem, classes, limits, paths, with_streamed),
+        phases_cycles=phases_latency_cycles(problem, classes, paths, with_streamed),
         energy_pj=_energy(problem, classes, limits, bits[fetched], bits[written])
         + moves.core_to_core_energy_pj() * (1 - SLACK),
     )

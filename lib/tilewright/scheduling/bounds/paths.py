@@ -206,7 +206,7 @@ class SplitBounds:
     def cycles_before(self, cn: int, before: Booleans, rounds: int) -> int:
         """Cycles before a CN starts: all that it waits for has run, and what they and it read is in place."""
         reads = _are_among(self.moves.reader, before, cn)
-        fetched = self.moves.bits(reads & (self.moves.producer < 0))
+        fetched = self.moves.bits(reads & self.moves.fetched)
         first = int(self.paths.release[before].min()) if before.any() else 0
         work = self._work(before, self._traffic(fetched, 0), first, rounds)
         return max(work, self.moves.compulsory(reads).latency_cycles(rounds))
@@ -216,7 +216,7 @@ class SplitBounds:
         they need at most as many are on chip already as there is room for."""
         makes = _are_among(self.moves.producer, after, cn)
         reads = _are_among(self.moves.reader, after) & (self.moves.producer < 0)
-        fetched = max(0, self.moves.bits(reads) - self._room_bits(reads))
+        fetched = max(0, self.moves.bits(reads) - self._room_bits(reads)) + self.moves.bits(makes & self.moves.fetched)
         written = self.moves.bits(makes & (self.moves.reader < 0))
         last = int(self.paths.writing[after].min()) if after.any() else 0
         work = self._work(after, self._traffic(fetched, written), last, rounds)

@@ -123,13 +123,16 @@ def _moves(
     first = np.where(made, chain.first[of_maker], 0)
     last = np.where(is_read, chain.arrives[of_reader], last_phase)
     until = np.where(is_read, chain.first[of_reader], -1)
-    since = np.where(made, chain.last[of_maker] + 1, -1)
-    # Of a constant the reader that it must stay for longest, else the one that waits least; ties as they come.
-    urgency = np.where(made, last, -until)
+    at_home = made & ~moves.fetched
+    since = np.where(at_home, chain.last[of_maker] + 1, -1)
+    # Of what is fetched the reader that it must stay for longest, else the one that waits least; ties as they come.
+    urgency = np.where(moves.fetched, -until, last)
     order = np.lexsort((np.arange(len(urgency)), urgency, moves.piece))
     order = order[np.append(True, moves.piece[order][1:] != moves.piece[order][:-1])]
     sets = [
-        memories.of(int(producer[one]), int(reader[one]), int(moves.operand[one])) if is_read[one] else -1
+        memories.of(int(producer[one]) if at_home[one] else -1, int(reader[one]), int(moves.operand[one]))
+        if is_read[one]
+        else -1
         for one in order.tolist()
     ]
     columns = (moves.kind[order], first[order], last[order], until[order], since[order], np.array(sets, np.int64))

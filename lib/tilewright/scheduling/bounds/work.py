@@ -147,6 +147,8 @@ class PossibleMoves:
     """[reason] CN; -1 for results"""
     producer: Integers
     """[reason] CN; -1 for constants"""
+    fetched: Booleans
+    """[reason] whether it comes from the off-chip memory: a constant, or what its producer streams out"""
     operand: Integers
     """[reason] memory operand that it is read by, or written by"""
     kind: Integers
@@ -190,11 +192,12 @@ class PossibleMoves:
         return float(self.piece_bits @ most)
 
 
-def possible_moves(problem: SchedulingProblem, classes: CnClasses) -> PossibleMoves:
+def possible_moves(problem: SchedulingProblem, classes: CnClasses, with_streamed: bool = False) -> PossibleMoves:
     """The moves of a problem.
 
     A constant must reach a memory that some CN reads it from; a result must leave its producer's memory; what one CN
-    makes for another must move if no two allowed cores of theirs have it in one memory. What may stream is left out.
+    makes for another must move if no two allowed cores of theirs have it in one memory. What may stream is left out, or
+    `with_streamed` what must stream at one end and cannot at the other: it is fetched, or written.
     """
     graph, of_cn, never_streams = problem.graph, classes.of_cn, classes.never_streams
     sets, set_of_class = np.unique(classes.allowed, axis=0, return_inverse=True)
@@ -205,11 +208,19 @@ def possible_moves(problem: SchedulingProblem, classes: CnClasses) -> PossibleMo
     producer = graph.piece_producer[piece]
     made = producer >= 0
     maker = np.maximum(producer, 0)
-    stays = never_streams[of_cn[problem.need_cn], operand] & (~made | never_streams[of_cn[maker], OUTPUT_OPERAND])
-    kept = np.flatnonzero(stays & ~graph.piece_is_output[piece])
-    results = np.flatnonzero(graph.piece_is_output)
+    is_copied = never_streams[of_cn[problem.need_cn], operand]
+    kept = is_copied & (~made | never_streams[of_cn[maker], OUTPUT_OPERAND]) & ~graph.piece_is_output[piece]
+    leaves = graph.piece_is_output.copy()
+    fetched = ~made
+    if with_streamed:
+        streamed_out = made & classes.always_streams[of_cn[maker], OUTPUT_OPERAND]
+        kept |= is_copied & streamed_out
+        fetched = fetched | streamed_out
+        leaves[piece[made & classes.always_streams[of_cn[problem.need_cn], operand]]] = True
+    kept = np.flatnonzero(kept)
+    results = np.flatnonzero(leaves)
     results = results[never_streams[of_cn[graph.piece_producer[results]], OUTPUT_OPERAND]]
-    sources = np.where(made, set_of_cn[maker], outside)[kept]
+    sources = np.where(fetched, outside, set_of_cn[maker])[kept]
     sources = np.concatenate((sources, set_of_cn[graph.piece_producer[results]]))
     targets = np.concatenate((set_of_cn[problem.need_cn[kept]], np.full(len(results), outside)))
     by = np.concatenate((operand[kept], np.full(len(results), OUTPUT_OPERAND)))
@@ -231,6 +242,7 @@ def possible_moves(problem: SchedulingProblem, classes: CnClasses) -> PossibleMo
         piece_bits=graph.piece_bits,
         reader=np.concatenate((problem.need_cn[kept], np.full(len(results), -1)))[order],
         producer=np.concatenate((producer[kept], graph.piece_producer[results]))[order],
+        fetched=np.concatenate((fetched[kept], np.zeros(len(results), np.bool_)))[order],
         operand=by[order],
         kind=kind[order],
         ways=tuple(tables),
