@@ -1,4 +1,4 @@
-"""Numbers with units, as people write them in YAML: sizes, bandwidths, energies, areas.
+"""Numbers with units, as people write them in YAML: sizes, bandwidths, energies, areas, powers, frequencies.
 
 A plain number means the unit of the reference dialect (zigzag-dse 3.9.1): bits, bits per cycle, pJ. Areas have none
 there: whether a plain one is in mm2 is for the reader of the file to know. Prefixes are the standard ones: `k`, `M`,
@@ -23,6 +23,10 @@ LARGEST_ENERGY_PJ = 10**12
 """A joule. No real access, operation or transfer costs so much; sums over whole networks stay finite below it."""
 LARGEST_AREA_MM2 = 10**9
 """A thousand square metres, for one unit or one instance of a memory."""
+LARGEST_POWER_MW = 10**9
+"""A megawatt, for one unit or one instance of a memory."""
+LARGEST_FREQUENCY_MHZ = 10**6
+"""A terahertz."""
 
 _DECIMAL_PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY_PREFIXES = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
@@ -42,6 +46,8 @@ ENERGY_UNITS = {
 }
 AREA_UNITS = {"um2": "1e-6", "µm2": "1e-6", "mm2": "1"}
 """As texts, which are exact."""
+POWER_UNITS = {"pW": "1e-9", "nW": "1e-6", "uW": "1e-3", "µW": "1e-3", "mW": "1", "W": "1e3"}
+FREQUENCY_UNITS = {"Hz": "1e-6", "kHz": "1e-3", "MHz": "1", "GHz": "1e3"}
 
 NUMBER_PATTERN = r"[+-]?(?:[0-9][0-9_]{0,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,3})?"
 _QUANTITY = re.compile(rf"\s*({NUMBER_PATTERN})\s*(\S*)\s*")
@@ -81,6 +87,19 @@ def parse_area_mm2(value: object) -> float:
     Raises FieldError if negative or beyond LARGEST_AREA_MM2.
     """
     return _up_to(LARGEST_AREA_MM2, "10^9 mm2", _quantity(value, AREA_UNITS, "mm2", "0.25 mm2, 1200 um2"))
+
+
+def parse_power_mw(value: object) -> float:
+    """A power in mW from `0.5`, "20 uW", "3 nW". Raises FieldError if negative or beyond LARGEST_POWER_MW."""
+    return _up_to(LARGEST_POWER_MW, "10^9 mW", _quantity(value, POWER_UNITS, "mW", "0.5 mW, 20 uW, 3 nW"))
+
+
+def parse_frequency_mhz(value: object) -> float:
+    """A frequency in MHz from `200`, "200 MHz", "1.2 GHz". Raises FieldError unless above 0 and in the limit."""
+    frequency = _quantity(value, FREQUENCY_UNITS, "MHz", "200 MHz, 1.2 GHz")
+    if frequency == 0:
+        raise FieldError("must be greater than 0")
+    return _up_to(LARGEST_FREQUENCY_MHZ, "10^6 MHz", frequency)
 
 
 class WrittenArea(NamedTuple):

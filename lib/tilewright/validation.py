@@ -30,6 +30,8 @@ from tilewright.parameters import field_docs
 from tilewright.units import (
     LARGEST_AREA_MM2,
     LARGEST_ENERGY_PJ,
+    LARGEST_FREQUENCY_MHZ,
+    LARGEST_POWER_MW,
     LARGEST_SIZE_BITS,
     LARGEST_WHOLE_NUMBER,
     NUMBER_PATTERN,
@@ -37,6 +39,8 @@ from tilewright.units import (
     WrittenArea,
     parse_bandwidth_bits,
     parse_energy_pj,
+    parse_frequency_mhz,
+    parse_power_mw,
     parse_size_bits,
     parse_written_area,
 )
@@ -96,6 +100,10 @@ BandwidthBits = Annotated[
 ]
 EnergyPj = Annotated[float, BeforeValidator(parse_energy_pj), _number_schema("[afpnuµm]?J", LARGEST_ENERGY_PJ)]
 AreaAsWritten = Annotated[WrittenArea, BeforeValidator(parse_written_area), _number_schema("[uµm]m2", LARGEST_AREA_MM2)]
+PowerMw = Annotated[float, BeforeValidator(parse_power_mw), _number_schema("[pnuµm]?W", LARGEST_POWER_MW)]
+FrequencyMhz = Annotated[
+    float, BeforeValidator(parse_frequency_mhz), _number_schema("[kMG]?Hz", LARGEST_FREQUENCY_MHZ, True)
+]
 PositiveCount = Annotated[int, Field(gt=0, le=LARGEST_WHOLE_NUMBER)]
 Count = Annotated[int, Field(ge=0, le=LARGEST_WHOLE_NUMBER)]
 

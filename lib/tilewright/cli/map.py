@@ -217,9 +217,10 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         f" {summary['evaluations']:,} mappings evaluated)"
     )
     from tilewright.report.proofs import proof_lines
-    from tilewright.report.run_text import coverage_lines, locality_lines, range_lines
+    from tilewright.report.run_text import coverage_lines, locality_lines, power_lines, range_lines
 
-    for line in (*proof_lines(summary), *coverage_lines(summary), *locality_lines(summary), *range_lines(summary)):
+    told = (proof_lines, power_lines, coverage_lines, locality_lines, range_lines)
+    for line in (line for lines in told for line in lines(summary)):
         click.echo(line)
     if verbose or not output:
         from tilewright.report.tables import layers_text

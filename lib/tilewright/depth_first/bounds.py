@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.cost.energy_terms import ENERGY_TERMS
+from tilewright.cost.energy_terms import entered_terms
 from tilewright.depth_first.axes import axis_tiles
 from tilewright.depth_first.axis_kinds import axis_kinds
 from tilewright.depth_first.chain import Chain
@@ -41,7 +41,7 @@ def check_boundable(chain: Chain, profile: ModelProfile) -> None:
     problems = []
     if not all(getattr(profile, name) for name in SWITCHES):
         problems.append(Problem("the optimum is proven for the model `corrected`", path="model", value=profile.name))
-    if chain.core.operational_array.kind != DIGITAL or ENERGY_TERMS.names:
+    if chain.core.operational_array.kind != DIGITAL or entered_terms(chain.core):
         problems.append(Problem("the optimum is proven for digital arrays without further terms of the energy"))
     sides = {name for name, _ in chain.core.operational_array.dimensions}
     for entry in chain.layers:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tilewright.cost.breakdown import latency_terms
-from tilewright.cost.energy_terms import ENERGY_TERMS
+from tilewright.cost.energy_terms import entered_terms
 from tilewright.cost.invariants import verify
 from tilewright.cost.problem import MOST_CYCLES, Problem, fill, most_cycles, port_services, problem_frame, term_arrays
 from tilewright.cost.problem_figures import CoreFigures, FigurePlaces
@@ -179,7 +179,7 @@ class LayerCosts:
     @property
     def is_known(self) -> bool:
         """Whether the search is one of all orders."""
-        return self._mapper is not None and not ENERGY_TERMS.names
+        return self._mapper is not None
 
     def cost(
         self,
@@ -193,6 +193,8 @@ class LayerCosts:
 
         `whole` is the layer on the whole core, `problem` makes the one on its own core, up to `reach`.
         """
+        if entered_terms(design.core):  # tables of orders are without what the latency adds to the energy
+            return None
         ends = () if reach is None else (reach.activation, reach.output, reach.weight)
         arranged = (kind, design.arranged, ends)
         seen = _kept(self._seen, arranged, _MOST_FRAMES, lambda: _seen_core(whole, reach))

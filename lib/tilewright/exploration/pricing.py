@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.cost.energy_terms import ENERGY_TERMS
+from tilewright.cost.energy_terms import entered_terms
 from tilewright.cost.problem import MOST_CYCLES, most_cycles
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.exploration.design_cost import reason_of
@@ -161,22 +161,22 @@ class _Layers:
 
 
 class FamilyPricer:
-    """Prices families on the networks of a space.
-
-    Raises InputError where terms of the energy are entered, of which nobody says that they go by figures alone.
-    """
+    """Prices families on the networks of a space."""
 
     def __init__(self, space: Space, evaluators: Mapping[str, NetworkEvaluator]) -> None:
-        if ENERGY_TERMS.names:
-            message = f"no complete fronts with entered terms of the energy ({', '.join(ENERGY_TERMS.names)})"
-            raise InputError([Problem(f"{message}: what these depend on is not known", space.file)])
         self.space, self.evaluators = space, evaluators
 
     def prices(self, families: Sequence[Members]) -> list[dict[str, Prices]]:
         """For each family what every member costs on each network.
 
-        What families share that differ in sizes alone is computed once, so that these should come together.
+        What families share that differ in sizes alone is computed once, so that these should come together. Raises
+        InputError where a design has further terms of the energy: nobody says that they go by figures alone.
         """
+        for members in families:
+            assert members.accelerator is not None
+            if terms := entered_terms(members.accelerator.cores[0]):
+                message = f"no complete fronts of designs with further terms of the energy ({', '.join(terms)})"
+                raise InputError([Problem(f"{message}: `explore` has them", self.space.file)])
         kinds: dict[_Kind, _Layers] = {}
         plans = [self._planned(number, members, kinds) for number, members in enumerate(families)]
         for layers in kinds.values():

@@ -58,6 +58,8 @@ class Memory:
     force_double_buffering: bool = False
     cost_source: CostSource | None = field(default=None, metadata=LEFT_OUT)
     """Where its costs come from, if from the library of costs and not from the hardware file."""
+    leakage_mw: float = field(default=0.0, metadata=LEFT_OUT)
+    """Static power of one instance."""
 
     @cached_property
     def frame(self) -> "Memory":
@@ -84,6 +86,8 @@ class OperationalArray:
     """Which model says what operations cost (`hardware.array_model`)."""
     parameters: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
     """Further numbers that the model of its kind reads."""
+    unit_leakage_mw: float = field(default=0.0, metadata=LEFT_OUT)
+    """Static power of one unit."""
 
     @cached_property
     def size_of(self) -> dict[str, int]:
@@ -110,11 +114,15 @@ class Core:
     area_unit: str = field(default=MM2, metadata=LEFT_OUT)
     """NO_UNIT: its areas, here called mm2 as all are, are numbers without a unit, to be neither shown as mm2 nor
     compared (`system.core_area`)."""
+    clock_frequency_mhz: float = field(default=0.0, metadata=LEFT_OUT)
+    """0: not given (`hardware.static_power`)."""
+    unseen_leakage_mw: float = field(default=0.0, metadata=LEFT_OUT)
+    """Static power of memories that a core as a layer sees it does not have, and that leak all the same."""
 
     @cached_property
     def frame(self) -> "Core":
         """The core without names and figures: who holds what, what serves what. Many designs of a space share it."""
-        array = replace(self.operational_array, unit_energy_pj=0.0, unit_area_mm2=0.0)
+        array = replace(self.operational_array, unit_energy_pj=0.0, unit_area_mm2=0.0, unit_leakage_mw=0.0)
         return Core("", array, tuple(memory.frame for memory in self.memories))
 
 

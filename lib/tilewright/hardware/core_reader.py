@@ -2,10 +2,12 @@
 
 from tilewright.errors import Problems
 from tilewright.file_kinds import HARDWARE, refuse_other_kind
+from tilewright.hardware.array_model import array_model
 from tilewright.hardware.core import DIGITAL, MM2, NO_UNIT, Core, Dataflow, Memory, OperationalArray, Port
 from tilewright.hardware.core_dialects import in_current_form, with_dummy_array
 from tilewright.hardware.in_memory_circuits import precharging_energy_pj
 from tilewright.hardware.memory_costs import is_from_library, library_cost
+from tilewright.hardware.static_power import CLOCK_KEY, clock_period_ns, leakage_mw
 from tilewright.hardware.system import CELLS, core_area
 from tilewright.hardware.yaml_checks import ALONE, OFF_CHIP, STORE, array_kind, check_hardware
 from tilewright.hardware.yaml_schema import (
@@ -34,6 +36,7 @@ def core_entry(document: YamlDocument, notices: list[str] | None = None, use: st
         check_hardware(problems, document, entry, use)
     if entry is not None and not problems.found and use != OFF_CHIP:
         _note_areas_without_unit(problems, entry)
+        _note_clock(problems, core_of(entry))
     problems.finish(notices)
     assert entry is not None
     return entry
@@ -46,6 +49,24 @@ def _note_areas_without_unit(problems: Problems, entry: HardwareFile) -> None:
         problems.notice(("area_unit",), said)
 
 
+def _note_clock(problems: Problems, core: Core) -> None:
+    """Note a clock that is faster than what it drives, and static power of the library of costs without one."""
+    period_ns = clock_period_ns(core)
+    if period_ns is None:
+        if power_mw := leakage_mw(core):
+            said = f"static power of the library of costs, {power_mw:.4g} mW, is left out: there is no clock"
+            problems.notice((CLOCK_KEY,), said)
+        return
+    shortest_ns = array_model(core.operational_array).clock_period_ns(core.operational_array) or 0.0
+    if period_ns < shortest_ns:
+        problems.notice((CLOCK_KEY,), f"{period_ns:.4g} ns a cycle, and the array takes {shortest_ns:.4g} ns")
+    for memory in core.memories:
+        access_ns = memory.cost_source.access_time_ns if memory.cost_source else None
+        if access_ns is not None and access_ns > period_ns:
+            said = f"an access takes {access_ns:.4g} ns, longer than a cycle of {period_ns:.4g} ns, and counts as one"
+            problems.notice(("memories", memory.name), said)
+
+
 def core_of(entry: HardwareFile) -> Core:
     """The core of what its file says."""
     return Core(
@@ -55,6 +76,7 @@ def core_of(entry: HardwareFile) -> Core:
         dataflows=tuple(_dataflow(written) for written in _several(entry.dataflows)),
         operator_types=tuple(entry.operator_types),
         area_unit=area_unit(entry),
+        clock_frequency_mhz=entry.clock_frequency or 0.0,
     )
 
 
@@ -95,6 +117,7 @@ def _array(entry: HardwareFile) -> OperationalArray:
         systolic_dimensions=tuple(array.systolic_dimensions),
         kind=array_kind(array),
         parameters=_in_memory_parameters(entry) if array.is_imc else (),
+        unit_leakage_mw=array.unit_leakage or 0.0,
     )
 
 
@@ -139,7 +162,15 @@ def _memory(name: str, entry: MemoryEntry, precharging_pj: float = 0.0) -> Memor
         memory_type=entry.mem_type,
         force_double_buffering=entry.force_double_buffering,
         cost_source=source,
+        leakage_mw=_leakage_mw(entry, source),
     )
+
+
+def _leakage_mw(entry: MemoryEntry, source: CostSource | None) -> float:
+    """What the file says, else the library of costs."""
+    if entry.leakage is not None:
+        return entry.leakage
+    return (source.leakage_mw if source else None) or 0.0
 
 
 def _costs(entry: MemoryEntry) -> tuple[float, float, float, CostSource | None]:

@@ -8,9 +8,10 @@ The area of cores and accelerators. Files may leave areas out, as those of the r
 a unit, as its other ones do: an area is given only where every part has one, in mm2; a sum over some parts is none.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
+from tilewright.artifacts.codec import LEFT_OUT
 from tilewright.hardware.array_model import array_model, total
 from tilewright.hardware.core import NO_UNIT, Accelerator, Core, Memory
 from tilewright.hardware.hierarchy import instance_count, shared_memory_names, top_memories
@@ -119,6 +120,8 @@ class MultiCoreAccelerator(Accelerator):
     """Cores (ids) that share their top memories of equal name."""
     shared_memories: tuple[tuple[MemoryPlace, ...], ...] = ()
     """Top memories that are one, where cores share no others. Such cores may have links between them."""
+    clock_frequency_mhz: float = field(default=0.0, metadata=LEFT_OUT)
+    """The clock of all cores; 0: not given."""
 
     @cached_property
     def core_ids(self) -> tuple[int, ...]:

@@ -33,6 +33,7 @@ from tilewright.hardware.system_checks import (
     note_silent_ports,
     note_unmodelled,
 )
+from tilewright.hardware.system_clock import read_clock
 from tilewright.hardware.system_links import (
     Connection,
     Graph,
@@ -70,6 +71,10 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
         connections = read_connections(problems, entry, ids, sharing)
         check_unmodelled(problems, entry, ids, {core_id: file.core for core_id, file in files.items()})
     _check_offchip_ports(problems, document, ids, files)
+    named = core_files_of(document.data)
+    clock = read_clock(
+        problems, entry, {named[core_id][0]: file.core for core_id, file in files.items() if core_id in named}
+    )
     for core_id, (place, _) in core_files_of(document.data).items():
         if core_id in files:
             note = note_silent_ports if core_id == ids.offchip else note_closed_memories
@@ -80,7 +85,8 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
         note_unmodelled(problems, entry, links)
     places = _places(entry, ids, files, sharing)
     cores = tuple(files[core_id].core for core_id in ids.known)
-    accelerator = MultiCoreAccelerator(entry.name, cores, places, links, shared.sharing_groups, shared.shared_memories)
+    shares = shared.sharing_groups, shared.shared_memories
+    accelerator = MultiCoreAccelerator(entry.name, cores, places, links, *shares, clock_frequency_mhz=clock)
     check_paths(problems, accelerator, ("graph",) if is_graph else ("core_connectivity",))
     problems.finish(notices)
     return accelerator

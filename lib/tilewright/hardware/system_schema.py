@@ -23,6 +23,7 @@ from tilewright.validation import (
     Count,
     EnergyPj,
     Entry,
+    FrequencyMhz,
     Name,
     PositiveCount,
     TextForm,
@@ -237,6 +238,8 @@ class ConnectivityFile(Entry):
     """What cores can run, by core id, instead of what their files say."""
     routers: list[CoreId] | None = None
     """Cores that data of others may pass through; default: all compute cores."""
+    clock_frequency: FrequencyMhz | None = None
+    """Frequency of the clock that all cores have, in MHz (or `1.2 GHz`), unless core files give it."""
     core_coordinates: dict[CoreId, Coordinates] = Field(default={})
     """[column, row] of cores, by core id: where the figure puts them."""
     technology_node: Name | None = None
@@ -290,6 +293,8 @@ class GraphFile(Entry):
     """What cores can run, by core id, instead of what their files say."""
     routers: list[CoreId] | None = None
     """Cores that data of others may pass through; default: all but pooling, SIMD and off-chip core."""
+    clock_frequency: FrequencyMhz | None = None
+    """Frequency of the clock that all cores have, in MHz (or `1.2 GHz`), unless core files give it."""
 
 
 SystemFile = ConnectivityFile | GraphFile

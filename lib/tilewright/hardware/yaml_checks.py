@@ -15,6 +15,7 @@ from tilewright.hardware.core import DIGITAL, DIRECTIONS, MEMORY_OPERANDS
 from tilewright.hardware.hierarchy import hierarchy_of
 from tilewright.hardware.in_memory_checks import check_in_memory
 from tilewright.hardware.memory_costs import check_library_cost, is_from_library
+from tilewright.hardware.static_power import CLOCK_KEY, missing_clock
 from tilewright.hardware.yaml_schema import ArrayEntry, DataflowEntry, HardwareFile, MemoryEntry, PortEntry
 from tilewright.operator_groups import ALL, MAC
 from tilewright.validation import each, names_of, whole
@@ -159,9 +160,20 @@ def check_hardware(problems: Problems, document: YamlDocument, entry: HardwareFi
     problems.repeated(("operator_types",), entry.operator_types or (), "is listed twice")
     if entry.operational_array is not None:
         check_dataflows(problems.within("dataflows"), entry.dataflows, entry.operational_array)
+    if use == ALONE and not entry.clock_frequency and not problems.has(CLOCK_KEY):
+        _check_clock(problems, entry, memories)
     if use == OFF_CHIP:
         problems.notices.clear()
     _note_unmodelled_keys(problems, entry)
+
+
+def _check_clock(problems: Problems, entry: HardwareFile, memories: dict[str, MemoryEntry]) -> None:
+    """Record static power that no clock makes energy."""
+    leaking = [name for name, memory in memories.items() if memory.leakage]
+    array = entry.operational_array
+    leaking += ["the array"] if array is not None and array.unit_leakage else []
+    if leaking and not (array is not None and array.is_imc):  # whose model has a clock
+        problems.at((CLOCK_KEY,), missing_clock(", ".join(leaking)), allowed="200 MHz, 1.2 GHz")
 
 
 def _note_unmodelled_keys(problems: Problems, entry: HardwareFile) -> None:

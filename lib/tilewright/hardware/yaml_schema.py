@@ -17,8 +17,10 @@ from tilewright.validation import (
     Count,
     EnergyPj,
     Entry,
+    FrequencyMhz,
     Name,
     PositiveCount,
+    PowerMw,
     SizeBits,
     TextForm,
     json_schema,
@@ -144,6 +146,8 @@ class MemoryEntry(Entry):
     """Energy of writing one word of `bandwidth_max` bits, in pJ (or `1 nJ`). Required, or `cost`."""
     area: AreaAsWritten | None = None
     """Area of one instance, as `0.25 mm2` or `1200 um2`; `area_unit` says what a plain number means."""
+    leakage: PowerMw | None = None
+    """Static power of one instance, in mW (or `20 uW`): what it draws in each cycle, used or not."""
     latency: Count = 1
     """Access latency in cycles; read and kept, the model does not use it."""
     mem_type: Literal["sram", "dram", "rf"] = "sram"
@@ -174,6 +178,8 @@ class ArrayEntry(Entry):
     circuits."""
     unit_area: AreaAsWritten | None = None
     """Area of one unit, as `318 um2`; `area_unit` says what a plain number means."""
+    unit_leakage: PowerMw | None = None
+    """Static power of one unit, in mW (or `3 nW`)."""
     systolic_dimensions: list[ArrayDimension] = Field(default=[])
     """Array dimensions along which data moves from unit to unit, which adds cycles to drain the array."""
     input_precision: Annotated[list[Count], Field(min_length=2, max_length=2)] | None = None
@@ -224,6 +230,8 @@ class HardwareFile(Entry):
     area_unit: Literal["mm2", "none"] | None = None
     """What areas that are plain numbers are in. `none`: in nothing known, as those of ZigZag's examples, which are then
     not compared. By default mm2 in files in which some area is written with a unit, else none."""
+    clock_frequency: FrequencyMhz | None = None
+    """Frequency of the clock, in MHz (or `1.2 GHz`): from cycles to seconds, and from static power to energy."""
     dataflows: _Dataflows | None = None
     """Spatial mapping where the mapping file gives none: for array dimensions their loops, as `K, 16`; or a list of
     such tables, of which each layer gets the best. Runs of several cores use it, those of one core do not."""

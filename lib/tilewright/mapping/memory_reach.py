@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from tilewright.errors import MappingError
 from tilewright.hardware.core import Core, Memory
+from tilewright.hardware.static_power import memory_leakage_mw
 from tilewright.mapping.constraints import GivenReach, MappingConstraints
 from tilewright.workload.layer import OUTPUT, Layer, activation_operand, weight_operand
 
@@ -52,7 +53,7 @@ def remove_unused_memories(core: Core, layer: Layer, links: Links, reach: Memory
     """The core as a layer sees it: each operand up to its reach, and what other tensors occupy taken off.
 
     Operands in a memory are ordered activation, weight, output, as in the reference; memories and ports that serve
-    nothing any more are gone. The name stays: it is the same core.
+    nothing any more are gone; they go on leaking. The name stays: it is the same core.
     """
     reserved, left = dict(reach.reserved_bits), operands_left(core, layer, links, reach)
     memories = (
@@ -60,7 +61,8 @@ def remove_unused_memories(core: Core, layer: Layer, links: Links, reach: Memory
         for k, (memory, operands) in enumerate(zip(core.memories, left, strict=True))
         if operands
     )
-    return replace(core, memories=tuple(memories))
+    unseen = sum(memory_leakage_mw(core, k) for k, operands in enumerate(left) if not operands)
+    return replace(core, memories=tuple(memories), unseen_leakage_mw=core.unseen_leakage_mw + unseen)
 
 
 def operands_left(core: Core, layer: Layer, links: Links, reach: MemoryReach) -> tuple[tuple[str, ...], ...]:

@@ -31,7 +31,7 @@ from tilewright.units import energy_text
 
 OBJECTIVES = ("energy_pj", "latency_cycles", "area_mm2")
 WITHOUT_AREA = OBJECTIVES[:2]
-WORDS = {"energy_pj": "energy", "latency_cycles": "latency", "area_mm2": "area"}
+WORDS = {"energy_pj": "energy", "latency_cycles": "latency", "latency_s": "time", "area_mm2": "area"}
 LONGEST_OPTION = 40
 _HEADINGS = ("between\nlayers", "Pareto", "dominated by")
 MODEL_SETTINGS = ("schedule_model", "share_divisor", "cn_runtime")
@@ -74,6 +74,14 @@ class Candidate:
     """What of its figures has a range."""
     could_keep: bool = False
     """Data go through the top memory between layers although memories below have room for some."""
+    clock_frequency_mhz: float | None = None
+    """None where the hardware file gives none."""
+
+    @property
+    def latency_s(self) -> float | None:
+        """In seconds, where the clock is known."""
+        clock_mhz = self.clock_frequency_mhz
+        return None if clock_mhz is None else self.latency_cycles / (clock_mhz * 1e6)
 
 
 @dataclass(frozen=True)
@@ -124,9 +132,13 @@ class Group:
                 cores.setdefault("without a unit" if lacks_unit(one.area_note) else "not given", {})[one.core] = None
         missing = "; ".join(f"area {word}: {', '.join(cores[word])}" for word in sorted(cores))
         area = f"{missing}; compared by energy and latency only" if missing else ""
+        clocks = {one.clock_frequency_mhz for one in self.candidates}
+        unclocked = dict.fromkeys(one.core for one in self.candidates if one.clock_frequency_mhz is None)
+        mixed = len(clocks) > 1 and unclocked
+        clock = f"no clock given: {', '.join(unclocked)}; compared by cycles, not by time" if mixed else ""
         ranges = _range_note(self)
         absent = f"not compared, failed or stale: {', '.join(self.not_compared)}" if self.not_compared else ""
-        return tuple(filter(None, (area, ranges, absent)))
+        return tuple(filter(None, (area, clock, ranges, absent)))
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -154,6 +166,7 @@ def candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> Candida
         latency_cycles=summary["latency_cycles"],
         area_mm2=summary["area_mm2"],
         area_note=summary["area_note"],
+        clock_frequency_mhz=summary.get("clock_frequency_mhz"),
         between_layers=setting_text(summary),
         assumes=assumption([summary]),
         cost_parts=cost_parts(summary),
@@ -176,6 +189,7 @@ def multi_candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> C
         latency_cycles=summary["latency_cycles"],
         area_mm2=summary["area_mm2"],
         area_note=summary["area_note"],
+        clock_frequency_mhz=summary.get("clock_frequency_mhz"),
         is_of_several_cores=True,
     )
 
@@ -290,7 +304,10 @@ def _option_text(value: Any) -> str:
 
 def _group(points: Sequence[Candidate], difference: str, unfinished: Sequence[Mapping[str, str]]) -> Group:
     known = all(point.area_mm2 is not None for point in points)
-    objectives = OBJECTIVES if known else WITHOUT_AREA
+    objectives: tuple[str, ...] = OBJECTIVES if known else WITHOUT_AREA
+    clocks = {point.clock_frequency_mhz for point in points}
+    if len(clocks) > 1 and None not in clocks:
+        objectives = tuple("latency_s" if key == "latency_cycles" else key for key in objectives)
     values = np.array([[getattr(point, key) for key in objectives] for point in points], dtype=np.float64)
     workload = points[0].workload
     absent = tuple(row["run"] for row in unfinished if row["workload"] == workload)

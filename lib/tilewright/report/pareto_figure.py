@@ -93,7 +93,8 @@ def _draw_group(figure: Figure, group: Group, top: float) -> None:
 
 def _subtitle(group: Group) -> list[str]:
     """Lines on what is shown and what it assumes."""
-    by = "energy, latency and area (size of the marker)" if len(group.objectives) == 3 else "energy and latency"
+    time = "time" if "latency_s" in group.objectives else "latency"
+    by = f"energy, {time} and area (size of the marker)" if len(group.objectives) == 3 else f"energy and {time}"
     lines = textwrap.wrap(group.difference, SUBTITLE_CHARACTERS, max_lines=1, placeholder=" …")
     lines.append(f"filled: on the Pareto front by {by}; line: the front in energy and latency alone")
     for line in group.lines:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright.cost.ledger import energy_columns
+from tilewright.cost.rates import rates_of
 from tilewright.report.baseline_words import worse_words
 from tilewright.report.records import Summary
 from tilewright.report.run_text import DONE
@@ -62,6 +63,7 @@ def multi_row(run: str, summary: Summary) -> dict[str, Any]:
         **energy_columns(further_terms(energy)),
         "area_mm2": summary["area_mm2"],
         "area_note": summary["area_note"],
+        **rates_of(summary),
         "costed_mac_share": coverage["mac_share"],
         "costed_operation_share": coverage["operation_share"],
         "cn_count": summary["cn_count"],

@@ -46,6 +46,27 @@ def area_text(area_mm2: float | None, area_note: str) -> str:
     return f"{area_mm2:,.4g}"
 
 
+def power_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Lines for the terminal on one run: time and power, and what of them is not known and left out."""
+    if "clock_frequency_mhz" not in summary:
+        yield "no clock and no static power in the hardware file: times are in cycles, leakage is left out"
+        return
+    tops = [f"{summary['tops']:.4g} TOP/s"]
+    tops += [f"{summary[key]:.4g} TOP/s/{unit}" for key, unit in TOPS_PER.items() if summary[key] is not None]
+    yield (
+        f"at {summary['clock_frequency_mhz']:g} MHz: {summary['latency_s']:.4g} s, {summary['power_w']:.4g} W,"
+        f" {', '.join(tops)} (two operations a multiply-accumulate)"
+    )
+    if summary["static_power_w"]:
+        yield f"static power: {summary['static_power_w']:.4g} W, all the time"
+    else:
+        yield "static power: not given in the hardware file, left out"
+
+
+TOPS_PER = {"tops_per_w": "W", "tops_per_mm2": "mm²"}
+"""Field of a summary -> what TOP/s are divided by."""
+
+
 def share_text(share: float | None) -> str:
     """A share in per cent, never rounded to all or nothing; `unknown` where it is not known."""
     if share is None:

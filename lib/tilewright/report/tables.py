@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, energy_terms, term_words
+from tilewright.cost.rates import rates_of
 from tilewright.cost.record import LayerRecord
 from tilewright.report.proofs import layer_proof, run_proof
 from tilewright.report.records import PlacedLayer, Summary, layers_in_order
@@ -91,6 +92,7 @@ def summary_row(run: str, summary: Summary) -> dict[str, Any]:
         "mac_utilization": _ratio(row["ideal_cycles"], latency_cycles),
         "area_mm2": summary["area_mm2"],
         "area_note": summary["area_note"],
+        **rates_of(summary),
         "corrected_energy_pj": corrected["energy_pj"],
         "corrected_latency_cycles": corrected["latency_cycles"],
         "costed_mac_share": summary.get("coverage", {}).get("mac_share"),

@@ -3,7 +3,7 @@
 The ledger of a schedule, as `cost.ledger` has that of a layer: ordered, named terms that sum to the total. What adds
 up, checks, tabulates or draws the energy of schedules iterates over them; only who makes a term names it. A further
 term is one object with the attributes of `ScheduleTerm`, entered in `SCHEDULE_TERMS` under a name that no term of
-`cost.energy_terms` has.
+cost tables has.
 """
 
 from collections.abc import Iterator, Mapping
@@ -47,12 +47,20 @@ EnergyTerms = dict[str, TermEnergy]
 class ScheduleTerm(Protocol):
     """A term of the energy of schedules besides those on cores and of data that moves."""
 
+    def concerns(self, problem: "SchedulingProblem") -> bool:
+        """Whether a problem has it at all; where not, its schedules do not name it."""
+
     def energy_pj(self, problem: "SchedulingProblem", schedule: "Schedule") -> float:
         """What it adds for a schedule, by its times and counts; not negative, so that the lower bounds hold."""
 
 
 SCHEDULE_TERMS: Registry[ScheduleTerm] = Registry(__name__)
 """Terms by name, in the order in which they add up after all others."""
+
+
+def entered_terms(problem: "SchedulingProblem") -> dict[str, ScheduleTerm]:
+    """The entered terms that the schedules of a problem have."""
+    return {name: term for name in SCHEDULE_TERMS.names if (term := SCHEDULE_TERMS[name]).concerns(problem)}
 
 
 def energy_terms_of(problem: "SchedulingProblem", schedule: "Schedule") -> EnergyTerms:
@@ -65,7 +73,7 @@ def energy_terms_of(problem: "SchedulingProblem", schedule: "Schedule") -> Energ
         (read_pj + schedule.words_written @ system.memory_write_energy_pj).tolist(),
         strict=True,
     )
-    entered = {name: SCHEDULE_TERMS[name].energy_pj(problem, schedule) for name in SCHEDULE_TERMS.names}
+    entered = {name: term.energy_pj(problem, schedule) for name, term in entered_terms(problem).items()}
     return {ON_CORE: float(on_core.sum()), **dict(zip(CAUSES, map(CauseEnergy._make, moved), strict=True)), **entered}
 
 

@@ -101,6 +101,8 @@ class CoreSystem:
     """[cores * cores + 1] into path_link"""
     path_link: Integers
     """[hop] link"""
+    leakage_pj_a_cycle: float = 0.0
+    """Of all cores together, whatever they do"""
 
     @property
     def core_count(self) -> int:

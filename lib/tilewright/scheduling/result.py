@@ -153,6 +153,7 @@ class _Description:
     on_core_energy_pj: float
     causes: tuple[tuple[str, CauseEnergy], ...]
     terms_pj: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
+    leakage_pj_a_cycle: float = field(default=0.0, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,6 +235,7 @@ def write_schedule(path: Path | str, artifact: ScheduleArtifact) -> None:
         on_core_energy_pj=term_pj(terms[ON_CORE]),
         causes=tuple((name, energy) for name, energy in terms.items() if isinstance(energy, CauseEnergy)),
         terms_pj=further_terms(terms),
+        leakage_pj_a_cycle=problem.system.leakage_pj_a_cycle,
     )
     text = canonical_text(encode(description)).encode()
     columns: _Arrays = {_DESCRIPTION: np.frombuffer(text, np.uint8)}
@@ -254,7 +256,8 @@ def read_schedule(path: Path | str) -> ScheduleArtifact:
             message = f"{SCHEMA} version {data['version']} was written by another tilewright; {REMEDY}"
             raise ArtifactError([Problem(message, str(path))])
         description = decode(_Description, data)
-        system = _part(CoreSystem, arrays, "system", off_chip_core=description.off_chip_core)
+        numbers = {name: getattr(description, name) for name in ("off_chip_core", "leakage_pj_a_cycle")}
+        system = _part(CoreSystem, arrays, "system", **numbers)
         graph, costs = _part(NodeGraph, arrays, "graph"), _part(CostTable, arrays, "costs")
         return ScheduleArtifact(
             problem=SchedulingProblem(graph, costs, system),

@@ -13,6 +13,7 @@ from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Memory
 from tilewright.hardware.memory_columns import memory_columns
 from tilewright.hardware.paths import path_table
+from tilewright.hardware.static_power import system_leakage_pj_a_cycle
 from tilewright.hardware.system import MemoryInstance, MultiCoreAccelerator
 from tilewright.hardware.system_links import offchip_ports
 from tilewright.scheduling.problem import CoreSystem, Integers
@@ -76,6 +77,7 @@ def core_system(accelerator: MultiCoreAccelerator) -> AssembledSystem:
         path_exists=path_exists,
         path_start=path_start,
         path_link=path_link,
+        leakage_pj_a_cycle=system_leakage_pj_a_cycle(accelerator),
     )
     names = tuple(f"{'+'.join(map(str, instance.core_ids))}: {instance.memory.name}" for instance in instances)
     return AssembledSystem(system, names)

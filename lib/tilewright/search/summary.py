@@ -7,8 +7,10 @@ from typing import Any
 from tilewright.cost.core_figures import summary_figures
 from tilewright.cost.energy_terms import energy_term_names
 from tilewright.cost.ledger import energy_columns
+from tilewright.cost.rates import rates
 from tilewright.cost.record import LayerRecord, number
 from tilewright.hardware.core import Core
+from tilewright.hardware.static_power import clock_period_ns, leakage_mw
 from tilewright.mapping.runnable import coverage_of, is_unmodelled, unmodelled_work
 from tilewright.profile import profile_by_name
 from tilewright.search.cost_ranges import cost_ranges
@@ -40,6 +42,7 @@ def summarize(
     placed = [(name, i) for name in names for i in indexes_of.get(name, ())]
     in_order = [records[i] for _, i in placed]
     energy, latency = total_in_order(r.energy_pj for r in in_order), total_in_order(r.latency_cycles for r in in_order)
+    mac_count = sum(record.layer.mac_count for record in in_order)
     parts = in_order[0].latency_breakdown_cycles if in_order else {}
     figures = summary_figures(core, profile_by_name(model))
     ranges = cost_ranges(core, in_order, energy, figures["area_mm2"], profile_by_name(model))
@@ -63,9 +66,10 @@ def summarize(
                     for term in energy_term_names(core)
                 }
             ),
-            "mac_count": sum(record.layer.mac_count for record in in_order),
+            "mac_count": mac_count,
             "operation_count": sum(record.layer.operation_count for record in in_order),
             **figures,
+            **rates(clock_period_ns(core), latency, energy, mac_count, leakage_mw(core), figures["area_mm2"]),
             "latency_breakdown_cycles": {
                 part: number(sum(record.latency_breakdown_cycles[part] for record in in_order)) for part in parts
             },

@@ -1,4 +1,4 @@
-"""A term of the energy in one file: leakage of memories, which goes on as long as a layer runs. Whatever sums, checks,
+"""A term of the energy in one file: refresh of memories, which goes on as long as a layer runs. Whatever sums, checks,
 tabulates or draws energies has it, on one core and on several."""
 
 from collections.abc import Iterator
@@ -27,18 +27,18 @@ from tests.unit.multi_core.runs import DUO, branches, done, run, write_accelerat
 
 PJ_A_CYCLE_AND_BIT = 1 / 64
 LINES = ("--cn-define-mode", "1", "--hint-loops", '[["OY", "all"]]')
-ENTRIES = {ENERGY_TERMS.owner: {"leakage": f"{__name__}:Leakage"}}
+ENTRIES = {ENERGY_TERMS.owner: {"refresh": f"{__name__}:Refresh"}}
 LAYER = gemm(C=4, D=6, K=4)
 CORE = register_core()
 
 
 def power(core: Core) -> float:
-    """Leakage of the memories of a core in pJ a cycle; an outermost one has no end, and would hide all else."""
+    """Refresh of the memories of a core in pJ a cycle; an outermost one has no end, and would hide all else."""
     return PJ_A_CYCLE_AND_BIT * sum(min(memory.size_bits, 2**15) for memory in core.memories)
 
 
-class _Leakage:
-    """Every bit of a memory leaks in every cycle."""
+class _Refresh:
+    """Every bit of a memory is refreshed in every cycle."""
 
     def concerns(self, core: Core) -> bool:
         """Every core has memories."""
@@ -49,11 +49,11 @@ class _Leakage:
         return TermCost(pj_a_cycle=power(core))
 
 
-Leakage = _Leakage()
+Refresh = _Refresh()
 
 
 @pytest.fixture(autouse=True)
-def leakage() -> Iterator[None]:
+def refresh() -> Iterator[None]:
     """The term while a test runs."""
     enter(ENTRIES)
     yield
@@ -65,26 +65,26 @@ def test_one_core() -> None:
     mapped = map_workload(network([LAYER]), CORE, Mapping((MappingConstraints("default"),)), SearchOptions())
     (record,) = mapped.records
     expected = power(CORE) * record.latency_cycles
-    assert list(record.energy_terms_pj) == ["mac", "memory", "leakage"]
-    assert record.energy_terms_pj["leakage"] == expected
+    assert list(record.energy_terms_pj) == ["mac", "memory", "refresh"]
+    assert record.energy_terms_pj["refresh"] == expected
     assert record.energy_pj == pytest.approx(sum(record.energy_terms_pj.values()), rel=1e-15)
-    assert record_row(record)["leakage_energy_pj"] == expected
+    assert record_row(record)["refresh_energy_pj"] == expected
     assert record_of_row(record_row(record)) == record
     assert failure_message(check_run(mapped.records, mapped.summary, CORE)) == ""
-    assert layer_table(mapped.records, mapped.summary)["leakage_energy_pj"][0] == expected
-    assert summary_row("run", mapped.summary)["leakage_energy_pj"] == expected
+    assert layer_table(mapped.records, mapped.summary)["refresh_energy_pj"][0] == expected
+    assert summary_row("run", mapped.summary)["refresh_energy_pj"] == expected
     texts = {text.get_text() for legend in energy_figure(mapped.records).legends for text in legend.get_texts()}
-    assert {"MAC", "leakage"} <= texts
+    assert {"MAC", "refresh"} <= texts
 
 
 def test_what_is_missing_from_the_sum_is_found() -> None:
     """A record that leaves the term out of its energy fails, and a summary that leaves it out of its sum."""
     mapped = map_workload(network([LAYER]), CORE, Mapping((MappingConstraints("default"),)), SearchOptions())
     (record,) = mapped.records
-    wrong = replace(record, energy_pj=record.energy_pj - record.energy_terms_pj["leakage"])
+    wrong = replace(record, energy_pj=record.energy_pj - record.energy_terms_pj["refresh"])
     assert "breakdowns_sum_to_totals" in failure_message(check_run([wrong]))
-    summary = mapped.summary | {"leakage_energy_pj": 0.0}
-    assert "leakage_energy_pj is 0.0 in the summary" in failure_message(check_run(mapped.records, summary))
+    summary = mapped.summary | {"refresh_energy_pj": 0.0}
+    assert "refresh_energy_pj is 0.0 in the summary" in failure_message(check_run(mapped.records, summary))
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -108,18 +108,18 @@ def test_several_cores(tmp_path: Path) -> None:
     """Cost tables, the schedule, its checks, its summary and its report have the term."""
     hardware, mapping = write_accelerator(tmp_path / "hw", DUO), write_mapping(tmp_path)
     summary = run(tmp_path / "run", hardware, branches(tmp_path), mapping, LINES)
-    leaked = 0.0
+    refreshed = 0.0
     for core in summary["cores"]:
         rows = read_core_costs(tmp_path / "run" / "cost" / f"{core['name']}.jsonl")
         for row in rows:
             terms = dict(row.term_energy_pj)
-            assert terms["leakage"] == pytest.approx(PJ_A_CYCLE_AND_BIT * 4096 * 8 * row.total2_cycles)
+            assert terms["refresh"] == pytest.approx(PJ_A_CYCLE_AND_BIT * 4096 * 8 * row.total2_cycles)
             parts = (row.operational_energy_pj, *dict(row.memory_energy_pj).values(), *terms.values())
             assert row.on_core_energy_pj == pytest.approx(sum(parts), rel=1e-12)
-        leaked += core.get("term_energy_pj", {}).get("leakage", 0.0)
-    assert leaked > 0
-    assert summary["energy"]["on_core_terms_pj"] == {"leakage": pytest.approx(leaked)}
-    assert sum(row.get("leakage_energy_pj", 0.0) for row in core_use_rows(summary)) == pytest.approx(leaked)
+        refreshed += core.get("term_energy_pj", {}).get("refresh", 0.0)
+    assert refreshed > 0
+    assert summary["energy"]["on_core_terms_pj"] == {"refresh": pytest.approx(refreshed)}
+    assert sum(row.get("refresh_energy_pj", 0.0) for row in core_use_rows(summary)) == pytest.approx(refreshed)
     done(["report", str(tmp_path / "run"), "-o", str(tmp_path / "report")])
-    assert "leakage_energy_pj" in (tmp_path / "report" / "cores.csv").read_text()
-    assert on_core_parts(summary)["leakage"] == pytest.approx(leaked)
+    assert "refresh_energy_pj" in (tmp_path / "report" / "cores.csv").read_text()
+    assert on_core_parts(summary)["refresh"] == pytest.approx(refreshed)

@@ -2,7 +2,6 @@
 
 import random
 from collections import Counter
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -148,11 +147,11 @@ def test_many_widths_are_several_rounds() -> None:
     assert check(space, found, 36)[OK] == 36
 
 
-def test_terms_of_the_energy_that_are_entered_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody knows what they depend on."""
-    monkeypatch.setattr(pricing, "ENERGY_TERMS", SimpleNamespace(names=("leakage",)))
-    with pytest.raises(InputError, match="entered terms of the energy"):
-        FamilyPricer(read_space(front_space()), {})
+def test_designs_that_leak_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody knows what further terms of the energy depend on."""
+    monkeypatch.setattr(pricing, "entered_terms", lambda core: {"leakage": core})
+    with pytest.raises(InputError, match=r"further terms of the energy \(leakage\)"):
+        priced(read_space(front_space()))
 
 
 def test_cycles_that_cannot_be_counted_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,10 @@ ENTRIES = {SCHEDULE_TERMS.owner: {TERM: f"{__name__}:IdleLeakage"}}
 class _IdleLeakage:
     """A core leaks in every cycle in which it runs nothing."""
 
+    def concerns(self, problem: SchedulingProblem) -> bool:
+        """All problems."""
+        return True
+
     def energy_pj(self, problem: SchedulingProblem, schedule: Schedule) -> float:
         """Of all cores but the off-chip one."""
         cores = problem.system.core_count - 1

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from tilewright.artifacts.codec import encode
+from tilewright.cost.rates import rates
+from tilewright.hardware.static_power import system_clock_period_ns, system_leakage_mw
 from tilewright.hardware.system import MultiCoreAccelerator, system_area
 from tilewright.objectives import OBJECTIVES
 from tilewright.report.multi.reloads import reload_rows
@@ -72,6 +74,12 @@ def area_fields(accelerator: MultiCoreAccelerator) -> Summary:
     """The area of the cores on the chip as fields of a summary; null, with a note, where parts of it are not given."""
     area = system_area(accelerator)
     return {"area_mm2": area.mm2, "area_note": area.note}
+
+
+def rate_fields(accelerator: MultiCoreAccelerator, latency_cycles: int, energy_pj: float, mac_count: int) -> Summary:
+    """Seconds, watts and operations a second as fields of a summary; {} where the clock is not known."""
+    clock_ns, leakage_mw = system_clock_period_ns(accelerator), system_leakage_mw(accelerator)
+    return rates(clock_ns, latency_cycles, energy_pj, mac_count, leakage_mw, system_area(accelerator).mm2)
 
 
 def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Summary:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from tilewright.errors import InputError, MappingError, NothingFitsError, Problem, nearest_name
 from tilewright.fusion.graph import CnGraph
 from tilewright.hardware.core import Core, Dataflow
+from tilewright.hardware.static_power import without_leakage
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping as LayerMapping
 from tilewright.mapping.constraints import MappingConstraints
@@ -204,11 +205,11 @@ def _system(accelerator: MultiCoreAccelerator, core_file_name: str) -> _System:
     off_chip_id = accelerator.offchip_core_id
     return _System(
         accelerator,
-        cores[core_file_name],
+        without_leakage(cores[core_file_name]),  # which is the schedule's
         frozenset(
             place.core_id for place in accelerator.places if place.file_name == core_file_name and place.role != OFFCHIP
         ),
-        None if off_chip_id is None else accelerator.core_of[off_chip_id],
+        None if off_chip_id is None else without_leakage(accelerator.core_of[off_chip_id]),
     )
 
 

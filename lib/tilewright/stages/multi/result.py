@@ -85,16 +85,19 @@ class MultiCoreResult:
     ) -> dict[str, Any]:
         """The summary, where `objective` and the search for the `allocation` (None: there was none) are told as they
         are given; with `notices` after those of the descriptions, and other fields."""
-        from tilewright.report.multi.summary import area_fields, multi_summary
+        from tilewright.mapping.runnable import work_of
+        from tilewright.report.multi.summary import area_fields, multi_summary, rate_fields
 
         inputs = self.problem.inputs
         given = inputs.descriptions
+        macs, _ = work_of(given.workload.nodes)
         others = {
             **first,
             "settings": self.problem.settings.stated(),
             "allocation": allocation,
             **given.coverage,
             **area_fields(given.accelerator),
+            **rate_fields(given.accelerator, self.latency_cycles, self.energy_pj, macs),
             "notices": [*given.notices, *notices, *inputs.graph.notices],
         }
         return multi_summary(self.artifact, self.bounds, inputs.costs, objective, others)

@@ -1,0 +1,45 @@
+"""From cycles and joules to seconds, watts and operations: what follows from energy and latency with a clock.
+
+An operation is half a multiply-accumulate, as everywhere in the field: TOP/s counts two for each, and nothing else.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+OPERATIONS_A_MAC = 2
+RATES = ("latency_s", "power_w", "static_power_w", "tops", "tops_per_w", "tops_per_mm2")
+"""Fields of summaries and columns of tables; all are left out where the clock is not known."""
+_SECONDS_A_NS, _JOULES_A_PJ, _WATTS_A_MW, _TERA = 1e-9, 1e-12, 1e-3, 1e12
+
+
+def rates(
+    clock_period_ns: float | None,
+    latency_cycles: float,
+    energy_pj: float,
+    mac_count: int,
+    leakage_mw: float,
+    area_mm2: float | None,
+) -> dict[str, Any]:
+    """RATES of some work, and the clock that they follow from; {} where it is not known.
+
+    `power_w` is the mean over the latency, static power included; `tops_per_mm2` is None where the area is not known.
+    """
+    if clock_period_ns is None:
+        return {}
+    latency_s, energy_j = latency_cycles * clock_period_ns * _SECONDS_A_NS, energy_pj * _JOULES_A_PJ
+    tera = OPERATIONS_A_MAC * mac_count / _TERA
+    tops = tera / latency_s if latency_s else 0.0
+    return {
+        "clock_frequency_mhz": 1e3 / clock_period_ns,
+        "latency_s": latency_s,
+        "power_w": energy_j / latency_s if latency_s else 0.0,
+        "static_power_w": leakage_mw * _WATTS_A_MW,
+        "tops": tops,
+        "tops_per_w": tera / energy_j if energy_j else None,
+        "tops_per_mm2": tops / area_mm2 if area_mm2 else None,
+    }
+
+
+def rates_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The rates of a summary; {} of one without."""
+    return {name: row[name] for name in ("clock_frequency_mhz", *RATES) if name in row}

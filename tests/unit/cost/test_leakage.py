@@ -1,0 +1,128 @@
+"""Static power as a term of the energy: a power times a time, on one core and on several, in searches and results."""
+
+from copy import deepcopy
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tilewright.cost.rates import rates
+from tilewright.cost.record import LayerRecord
+from tilewright.hardware.core import Core
+from tilewright.hardware.static_power import leakage_mw
+from tilewright.mapping.constraints import Mapping, MappingConstraints
+from tilewright.objectives import OBJECTIVES
+from tilewright.report.checks import check_run, failure_message
+from tilewright.report.run_text import power_lines
+from tilewright.report.tables import summary_row
+from tilewright.search.options import SearchOptions
+from tilewright.stages.run import map_layer, map_workload
+
+from tests.unit.cost.engine_cases import constraints, gemm, network, register_core
+from tests.unit.multi_core.runs import DUO, branches, run, write_accelerator, write_mapping
+
+LAYER = gemm(C=4, D=6, K=4)
+LINES = ("--cn-define-mode", "1", "--hint-loops", '[["OY", "all"]]')
+
+
+def leaky(core: Core, power_mw: float = 0.2, clock_mhz: float = 100.0) -> Core:
+    """The core with memories that each draw as much, and units that draw a tenth."""
+    memories = tuple(replace(memory, leakage_mw=power_mw) for memory in core.memories)
+    array = replace(core.operational_array, unit_leakage_mw=power_mw / 10)
+    return replace(core, memories=memories, operational_array=array, clock_frequency_mhz=clock_mhz)
+
+
+def test_one_core() -> None:
+    """The term is power times time, the sum has it, and rates follow from both."""
+    core = leaky(register_core())
+    mapped = map_workload(network([LAYER]), core, Mapping((MappingConstraints("default"),)), SearchOptions())
+    (record,) = mapped.records
+    assert list(record.energy_terms_pj) == ["mac", "memory", "leakage"]
+    assert record.energy_terms_pj["leakage"] == pytest.approx(leakage_mw(core) * 10.0 * record.latency_cycles)
+    assert record.energy_pj == pytest.approx(sum(record.energy_terms_pj.values()), rel=1e-15)
+    assert failure_message(check_run(mapped.records, mapped.summary, core)) == ""
+    row = summary_row("run", mapped.summary)
+    assert row["latency_s"] == pytest.approx(record.latency_cycles * 10e-9)
+    assert row["power_w"] == pytest.approx(record.energy_pj * 1e-12 / row["latency_s"])
+    assert row["static_power_w"] == pytest.approx(leakage_mw(core) / 1e3)
+    assert row["tops"] == pytest.approx(2 * LAYER.mac_count / row["latency_s"] / 1e12)
+    assert row["tops_per_w"] == pytest.approx(row["tops"] / row["power_w"])
+    assert "at 100 MHz" in next(iter(power_lines(mapped.summary)))
+
+
+def test_without_a_clock_nothing_is_added() -> None:
+    """No field of a summary, and one line that says what is left out."""
+    mapped = map_workload(network([LAYER]), register_core(), Mapping((MappingConstraints("default"),)), SearchOptions())
+    assert not {"latency_s", "power_w", "leakage_energy_pj"} & mapped.summary.keys()
+    (line,) = power_lines(mapped.summary)
+    assert "leakage is left out" in line
+
+
+def test_a_memory_that_a_layer_does_not_see_goes_on_leaking() -> None:
+    """Data that stay below the top memory do not switch it off."""
+    core = leaky(register_core())
+    layers = [gemm("first", C=4, D=6, K=4), gemm("second", C=4, D=6, K=4)]
+    mapping = Mapping((MappingConstraints("default"),))
+    for kept in (False, True):
+        found = map_workload(network(layers), core, mapping, SearchOptions(exploit_data_locality=kept)).summary
+        assert found["leakage_energy_pj"] == pytest.approx(leakage_mw(core) * 10.0 * found["latency_cycles"])
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("size", [{"C": 4, "D": 6, "K": 4}, {"C": 8, "D": 4, "K": 9}, {"C": 12, "D": 2, "K": 6}])
+@pytest.mark.parametrize("power_mw", [0.001, 0.2, 50.0])
+def test_the_certified_optimum_is_the_best_of_all_orders(objective: str, size: dict[str, int], power_mw: float) -> None:
+    """Whether the static power is next to nothing, something, or nearly all."""
+    layer, core = gemm(**size), leaky(register_core(buffer_bits=300), power_mw)
+    options = SearchOptions(objective=objective)
+
+    def value(record: LayerRecord) -> float:
+        values = {"energy": record.energy_pj, "latency": record.latency_cycles}
+        return values.get(objective, record.energy_pj * record.latency_cycles)
+
+    tried = [map_layer(layer, core, constraints(), replace(options, lpf_limit=limit)) for limit in (None, 2, 3, 4, 5)]
+    exact = map_layer(layer, core, constraints(), replace(options, temporal_mapping_search_engine="exact"))
+    assert exact.search["proven"]
+    assert value(exact) == pytest.approx(min(map(value, tried)), rel=1e-12)
+
+
+def test_more_static_power_never_costs_less() -> None:
+    """The least energy rises with it, and goes from the least dynamic energy to the least latency."""
+    options = SearchOptions(objective="energy", temporal_mapping_search_engine="exact")
+    layer, core = gemm(C=8, D=4, K=9), register_core(buffer_bits=300)
+    found = [map_layer(layer, leaky(core, power), constraints(), options) for power in (1e-6, 0.01, 0.1, 1.0, 1e3)]
+    assert all(one.energy_pj < other.energy_pj for one, other in pairwise(found))
+    assert all(one.latency_cycles >= other.latency_cycles for one, other in pairwise(found))
+    fastest = map_layer(layer, core, constraints(), replace(options, objective="latency"))
+    assert found[-1].latency_cycles == fastest.latency_cycles
+
+
+@settings(max_examples=50)
+@given(st.floats(0.01, 100), st.integers(1, 10**12), st.floats(1, 1e15), st.integers(1, 10**15), st.floats(0.01, 1e3))
+def test_rates_agree_with_each_other(period_ns: float, cycles: int, energy_pj: float, macs: int, area: float) -> None:
+    """Power times time is energy; operations a joule are those a second over the power."""
+    found = rates(period_ns, cycles, energy_pj, macs, 0.0, area)
+    assert found["power_w"] * found["latency_s"] == pytest.approx(energy_pj * 1e-12)
+    assert found["tops_per_w"] * found["power_w"] == pytest.approx(found["tops"])
+    assert found["tops_per_mm2"] * area == pytest.approx(found["tops"])
+    assert rates(None, cycles, energy_pj, macs, 0.0, area) == {}
+
+
+def test_several_cores(tmp_path: Path) -> None:
+    """All cores leak from the start to the end, the waiting ones too, and nothing of it stands in the cost tables."""
+    given = branches(tmp_path), write_mapping(tmp_path), LINES
+    plain = run(tmp_path / "plain", write_accelerator(tmp_path / "a", DUO), *given)
+    leaking = deepcopy(DUO)
+    for core in leaking["cores"].values():
+        core["clock_frequency"] = "100 MHz"
+        core["memories"]["memory"]["leakage"] = "0.5 mW"
+    summary = run(tmp_path / "leaky", write_accelerator(tmp_path / "b", leaking), *given)
+    leaked = 2 * 0.5 * 10.0 * summary["latency_cycles"]
+    assert summary["energy"]["terms_pj"] == {"leakage": pytest.approx(leaked)}
+    assert summary["static_power_w"] == pytest.approx(1e-3)
+    assert summary["power_w"] * summary["latency_s"] == pytest.approx(summary["energy_pj"] * 1e-12)
+    tables = [(tmp_path / one / "cost" / "left.jsonl").read_text().splitlines()[1:] for one in ("plain", "leaky")]
+    assert tables[0] == tables[1]
+    assert "leakage" not in plain["energy"].get("terms_pj", {})

@@ -1,0 +1,135 @@
+"""Clocks and static power in hardware files: what they mean, what shares them, and what is wrong with them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tilewright.errors import InputError
+from tilewright.hardware.source import parse_accelerator
+from tilewright.hardware.static_power import (
+    clock_period_ns,
+    leakage_mw,
+    leakage_pj_a_cycle,
+    system_leakage_mw,
+    system_leakage_pj_a_cycle,
+    without_leakage,
+)
+from tilewright.units import FieldError, parse_frequency_mhz, parse_power_mw
+
+from tests.unit.hardware.system_cases import connected, core, memory, offchip, read
+
+
+def leaky(name: str = "small", leakage: object = "3 uW", **further: Any) -> dict[str, Any]:
+    """A core of which the memory and the units leak."""
+    data = core(name, sram=memory() | {"leakage": leakage})
+    data["operational_array"]["unit_leakage"] = "2 nW"
+    return data | further
+
+
+def test_a_core_leaks_through_all_units_and_all_instances() -> None:
+    """Power by hand; energy of a cycle is power times its length."""
+    (found,) = parse_accelerator(leaky(clock_frequency="200 MHz")).cores
+    units = found.operational_array.unit_count
+    assert leakage_mw(found) == pytest.approx(3e-3 + units * 2e-6)
+    assert clock_period_ns(found) == 5.0
+    assert leakage_pj_a_cycle(found) == pytest.approx(5.0 * leakage_mw(found))
+    assert leakage_mw(without_leakage(found)) == 0
+
+
+def test_a_core_without_these_keys_is_as_it_was() -> None:
+    """No clock, nothing leaks."""
+    (found,) = parse_accelerator(core("small", sram=memory())).cores
+    assert clock_period_ns(found) is None
+    assert leakage_mw(found) == leakage_pj_a_cycle(found) == 0
+    assert without_leakage(found) is found
+
+
+def test_static_power_without_a_clock_is_refused() -> None:
+    """Its energy is not known, and left out it would look like none."""
+    with pytest.raises(InputError, match=r"static power \(sram, the array\) needs the frequency of the clock"):
+        parse_accelerator(leaky())
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "value"),
+    [
+        (parse_power_mw, "20 uW", 0.02),
+        (parse_power_mw, "3 nW", 3e-6),
+        (parse_power_mw, 0.5, 0.5),
+        (parse_power_mw, "0 mW", 0.0),
+        (parse_frequency_mhz, "1.2 GHz", 1200.0),
+        (parse_frequency_mhz, 200, 200.0),
+        (parse_frequency_mhz, "32768 Hz", 0.032768),
+    ],
+)
+def test_quantities(parse: Any, text: object, value: float) -> None:
+    """Units as people write them."""
+    assert parse(text) == value
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "told"),
+    [
+        (parse_power_mw, "-1 mW", "negative"),
+        (parse_power_mw, "3 mA", "unknown unit"),
+        (parse_frequency_mhz, 0, "greater than 0"),
+        (parse_frequency_mhz, "2 mHz", "unknown unit"),
+        (parse_frequency_mhz, "9 THz", "unknown unit"),
+        (parse_frequency_mhz, "9e9 GHz", "10\\^6 MHz"),
+        (parse_frequency_mhz, True, "must be a number"),
+    ],
+)
+def test_what_is_no_quantity(parse: Any, text: object, told: str) -> None:
+    """It is refused, never guessed."""
+    with pytest.raises(FieldError, match=told):
+        parse(text)
+
+
+def test_cores_of_a_system_add_up_and_a_shared_memory_leaks_once(tmp_path: Path) -> None:
+    """With the off-chip memory, if it says what it draws."""
+    dram = offchip()
+    name = next(iter(dram["memories"]))
+    dram["memories"][name]["leakage"] = "40 mW"
+    shared = connected(2, [], core_memory_sharing=["0, 1"], clock_frequency="100 MHz")
+    alone = connected(2, ["0, 1"], clock_frequency="100 MHz")
+    one, two = (read(tmp_path, data, small=leaky(), dram=dram) for data in (shared, alone))
+    units = 2 * one.cores[0].operational_array.unit_count * 2e-6
+    assert system_leakage_mw(one) == pytest.approx(40 + 3e-3 + units)
+    assert system_leakage_mw(two) == pytest.approx(40 + 6e-3 + units)
+    assert system_leakage_pj_a_cycle(two) == pytest.approx(10 * system_leakage_mw(two))
+
+
+def test_cores_of_a_system_have_one_clock(tmp_path: Path) -> None:
+    """One that another core or the file contradicts is refused; one core that names it names it for all."""
+    named = read(tmp_path, connected(2, ["0, 1"]), small=leaky(clock_frequency="250 MHz"), dram=offchip())
+    assert named.clock_frequency_mhz == 250.0
+    data = connected(2, ["0, 1"], clock_frequency="1 GHz")
+    with pytest.raises(InputError, match="a schedule counts cycles of one clock"):
+        read(tmp_path, data, small=leaky(clock_frequency="250 MHz"), dram=offchip())
+    with pytest.raises(InputError, match=r"static power \(small\) needs the frequency of the clock"):
+        read(tmp_path, connected(2, ["0, 1"]), small=leaky(), dram=offchip())
+
+
+@given(st.floats(1e-6, 1e6), st.floats(0.01, 1e5))
+def test_energy_of_a_cycle_does_not_depend_on_how_power_is_written(power_mw: float, clock_mhz: float) -> None:
+    """In watts or in milliwatts, in GHz or in MHz."""
+    texts = (power_mw, f"{clock_mhz!r} MHz"), (f"{power_mw!r} mW", clock_mhz)
+    found = [parse_accelerator(leaky(leakage=power, clock_frequency=clock)).cores[0] for power, clock in texts]
+    assert leakage_pj_a_cycle(found[0]) == leakage_pj_a_cycle(found[1]) > 0
+
+
+def test_a_clock_that_is_too_fast_is_told() -> None:
+    """For a memory of the library of costs, whose access time is known; without a clock its leakage is left out."""
+    data = core("small", sram=memory() | {"cost": {"from": "sram", "node_nm": 22}, "size": "64 KiB"})
+    for key in ("r_cost", "w_cost", "area"):
+        data["memories"]["sram"].pop(key, None)
+    notices: list[str] = []
+    parse_accelerator(data, notices=notices)
+    assert any("is left out: there is no clock" in one for one in notices)
+    notices.clear()
+    (found,) = parse_accelerator(data | {"clock_frequency": "20 GHz"}, notices=notices).cores
+    assert any("longer than a cycle of 0.05 ns" in one for one in notices)
+    assert found.memories[0].cost_source is not None
+    assert leakage_mw(found) == found.memories[0].cost_source.leakage_mw > 0
