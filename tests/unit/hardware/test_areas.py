@@ -34,7 +34,7 @@ def test_a_shared_memory_counts_once(tmp_path: Path) -> None:
 
 def test_memories_that_are_one_count_once(tmp_path: Path) -> None:
     """Whatever their cores call them."""
-    other = core("other", l1=memory() | {"area": 2.0})
+    other = core("other", l1=memory() | {"area": 2.0}) | {"area_unit": "mm2"}
     other["operational_array"]["unit_area"] = 0.01
     data = connected(2, ["0, 1"], core_memory_sharing=[["0.sram", "1.l1"]])
     data["cores"][1] = "other.yaml"

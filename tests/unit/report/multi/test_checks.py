@@ -10,7 +10,7 @@ from tilewright.peers.stream import STREAM_2023
 from tilewright.report.multi.checks import check_multi_run
 from tilewright.report.multi.summary import baseline_rows, multi_summary
 from tilewright.scheduling.bounds.lower_bounds import lower_bounds
-from tilewright.scheduling.options import CAUSAL
+from tilewright.scheduling.options import CAUSAL, ScheduleSettings
 from tilewright.scheduling.result import ScheduleArtifact
 
 from tests.unit.report.multi.schedule_cases import every_category
@@ -24,7 +24,7 @@ def checked(artifact: ScheduleArtifact, change: Callable[[Summary], None] = lamb
     energy = {"on_core_energy_pj": 1.0, "operational_energy_pj": 1.0, "memory_energy_pj": (), "term_energy_pj": ()}
     costs: Any = {"core": [SimpleNamespace(ideal_cycles=1, **energy) for _ in range(rows)]}
     bounds = lower_bounds(artifact.problem) if artifact.schedule_model == CAUSAL else None
-    summary = multi_summary(artifact, bounds, costs, "latency", {})
+    summary = multi_summary(artifact, bounds, costs, "latency", {"settings": ScheduleSettings().stated()})
     summary["baselines"] = baseline_rows(summary, None, [])
     change(summary)
     return {check.name: check.passed for check in check_multi_run(artifact, summary)}
