@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 
+from tilewright.cost.record import ArrayUseRecord, LayerRecord
 from tilewright.hardware.array_model import ArrayWork, Window
 from tilewright.hardware.core import DIGITAL, Core
 from tilewright.mapping.constraints import Unrolling
 from tilewright.mapping.spatial import spread_lanes
-from tilewright.profile import ModelProfile
+from tilewright.profile import ModelProfile, profile_by_name
 from tilewright.workload.layer import Layer, weight_operand
 from tilewright.workload.relevancy import operand_relevancy
 
@@ -18,6 +19,21 @@ def array_work(layer: Layer, core: Core, unrolling: Unrolling, profile: ModelPro
         return ArrayWork(layer.mac_count, given, given, {}, profile)
     lanes = spread_lanes(unrolling, layer, core) if profile.in_memory_active_parts else given
     return ArrayWork(layer.mac_count, given, lanes, weight_reuse(layer, profile), profile)
+
+
+def array_use(layer: Layer, core: Core, unrolling: Unrolling, profile: ModelProfile) -> ArrayUseRecord | None:
+    """The same as a part of a record; None of a digital array."""
+    if core.operational_array.kind == DIGITAL:
+        return None
+    work = array_work(layer, core, unrolling, profile)
+    return ArrayUseRecord({name: dict(lanes) for name, lanes in work.lanes.items()}, dict(work.weight_reuse))
+
+
+def work_of_record(record: LayerRecord) -> ArrayWork:
+    """What a layer asks of an array, from its record."""
+    own = record.array_use or ArrayUseRecord({}, {})
+    profile = profile_by_name(record.model)
+    return ArrayWork(record.layer.work, record.spatial_mapping, own.lanes, own.weight_reuse, profile)
 
 
 def weight_reuse(layer: Layer, profile: ModelProfile) -> Mapping[str, Window | None]:

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 
+from tilewright.cost.array_work import array_use
 from tilewright.cost.core_figures import core_figures
 from tilewright.cost.energy_terms import energy_term_names
 from tilewright.cost.ledger import LATENCY_TERMS
@@ -48,6 +49,7 @@ def breakdown(
     """The record of the mapping that was evaluated last in `ws`. Energy in pJ, time in cycles, sizes in bits."""
     chains = [memory_hierarchy(core).memories_of(dict(links)[operand]) for operand in layer.operands]
     energy, latency = float(ws.totals[ENERGY]), float(ws.totals[LATENCY])
+    profile = ModelProfile("", *map(bool, problem.switches))
     return LayerRecord(
         layer=LayerFacts.of(layer),
         core=core.name,
@@ -75,7 +77,8 @@ def breakdown(
         memory_utilization_individual=_per_level(layer, problem, ws.utilization),
         mac_utilization=_mac_utilization(problem, ws),
         ports=_port_records(layer, core, problem, ws),
-        **core_figures(core, ModelProfile("", *map(bool, problem.switches))),
+        **core_figures(core, profile),
+        array_use=array_use(layer, core, spatial.unrolling, profile),
         cycles_per_operation=int(problem.cycles_per_operation),
         array_dimensions=tuple(core.operational_array.size_of),
     )

@@ -21,6 +21,12 @@ ROUNDING = 1e-9
 _WORDS = {MAC: "MAC", "spatial_stall": "spatial stall", "temporal_stall": "temporal stall"} | {
     "onloading": "on-loading",
     "offloading": "off-loading",
+    "dacs": "DACs",
+    "adcs": "ADCs",
+    "mults": "multipliers",
+    "analog_bl_addition": "addition on bit lines",
+    "adders_regular": "adder trees",
+    "adders_pv": "place-value adders",
 }
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.artifacts.codec import LEFT_OUT, decode, encode
 from tilewright.cost.ledger import energy_columns, energy_terms, without_terms
+from tilewright.hardware.array_model import Window
 from tilewright.operator_groups import work_counts
 
 if TYPE_CHECKING:
@@ -116,6 +117,15 @@ class MemoryReachRecord(NamedTuple):
     """Memory -> bits that data of other layers take meanwhile."""
 
 
+class ArrayUseRecord(NamedTuple):
+    """How a layer uses an in-memory array, besides its spatial mapping."""
+
+    lanes: dict[str, dict[str, float]]
+    """Array dimension -> {loop dimension: lanes} as the model counts them."""
+    weight_reuse: dict[str, Window | None]
+    """Loop dimension over which weights stay the same -> the window in which it slides."""
+
+
 @dataclass(frozen=True)
 class LayerRecord:
     """The record of a mapped layer: a row of `layers.jsonl` (docs/artifacts.md).
@@ -176,6 +186,8 @@ class LayerRecord:
     """The same by component."""
     cycles_per_operation: int = field(default=1, metadata=LEFT_OUT)
     """Cycles for which a unit of the array is busy with an operation."""
+    array_use: ArrayUseRecord | None = field(default=None, metadata=LEFT_OUT)
+    """Of an in-memory array."""
     level_boundaries: dict[str, tuple[int, ...]] | None = field(default=None, metadata=LEFT_OUT)
     """Operand -> number of loops up to and including each of its levels, where the search chose them."""
     array_dimensions: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tilewright.hardware.core import Core
+from tilewright.hardware.core import DIGITAL, Core
 from tilewright.hardware.hierarchy import top_memories
 from tilewright.hardware.system import MEMORY, OFFCHIP, POOLING, SIMD, CorePlace, MultiCoreAccelerator
 from tilewright.mapping.constraints import MappingConstraints
@@ -31,6 +31,9 @@ from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import OUTPUT, Layer
 
 NOT_RUN = "not run by the core"
+WITHOUT_WEIGHTS = ("Pooling", "Add")
+"""Operator types that an array which computes in memory does not run: layers of YAML files without weights to keep in
+its cells (zigzag-dse 3.9.1)."""
 NOT_MODELLED = "not modelled"
 """Why work is not costed: the core does not have the operator among its `operator_types`; the model profile has no
 layer for it."""
@@ -81,8 +84,11 @@ def can_run(core: Core, node: WorkloadNode) -> bool:
     """Whether a core can run the layer of a node.
 
     By the unit that the layer needs, by its operator type, or by that of the operator of which it is a part. A layer
-    that needs no particular unit (those of a YAML file) counts as one for multipliers.
+    that needs no particular unit (those of a YAML file) counts as one for multipliers. In-memory arrays run nothing
+    without weights.
     """
+    if core.operational_array.kind != DIGITAL and node.operator_type in WITHOUT_WEIGHTS:
+        return False
     listed = core.operator_types
     if ALL in listed or (VECTOR if node.unit == VECTOR_UNIT else MAC) in listed:
         return True
@@ -98,8 +104,14 @@ def restrict_to_core(workload: Workload, core: Core) -> tuple[Workload, tuple[Un
     left_out = {node.node_id for node in workload.nodes if node.layer is not None and not can_run(core, node)}
     if not left_out:
         return workload, ()
+    in_memory = core.operational_array.kind != DIGITAL
     nodes = tuple(
-        replace(node, layer=None, output_elements=_output_elements(workload, node))
+        replace(
+            node,
+            layer=None,
+            output_elements=_output_elements(workload, node),
+            layer_left_out=node.layer if in_memory else None,
+        )
         if node.node_id in left_out
         else node
         for node in workload.nodes

@@ -11,9 +11,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from tilewright.cost.array_work import work_of_record
 from tilewright.cost.ledger import ACCESSES, ROUNDING, agree, energy_columns, energy_terms, term_phrase, term_words
 from tilewright.cost.record import LayerRecord
-from tilewright.hardware.array_model import ArrayWork, array_model
+from tilewright.hardware.array_model import array_model
 from tilewright.hardware.core import DIRECTIONS, Core, Memory
 from tilewright.profile import profile_by_name
 from tilewright.report.records import (
@@ -97,7 +98,7 @@ def _energies(record: LayerRecord, core: Core) -> Iterator[str]:
             if not agree(energy, words * cost):
                 yield f"{energy} pJ for {words} words at {cost} pJ, {operand} at {name} {direction}"
     array = core.operational_array
-    model, work = array_model(array), ArrayWork(record.layer.work, record.spatial_mapping)
+    model, work = array_model(array), work_of_record(record)
     for term, expected in zip(model.terms, model.energies_pj(array, work), strict=True):
         found = record.energy_terms_pj.get(term, 0.0)
         if not math.isclose(found, expected, rel_tol=ROUNDING):

@@ -69,6 +69,8 @@ class WorkloadNode:
     """Tensors that the node makes."""
     index_maps: tuple[IndexMap, ...] = ()
     """Dependencies of the outputs on the inputs. Those of a layer have the layer's loops."""
+    layer_left_out: Layer | None = None
+    """What an in-memory array does not run: not costed, though where data stay the reference counts it as a layer."""
 
 
 @dataclass(frozen=True)

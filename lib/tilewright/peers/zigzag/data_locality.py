@@ -5,7 +5,7 @@ else is live at the same time is not counted; one layer that leaves room for all
 `mapping.locality` repairs them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 
 from tilewright.hardware.core import Core
@@ -45,11 +45,19 @@ def reference_reach(
     """
     if not workload.layers_in_order:
         return ()
-    search = _Search(workload, core, mapping, profile)
+    search = _Search(_with_layers_left_out(workload), core, mapping, profile)
     search.run()
     if data_always_from_top_memory and profile.effective_top_memory_option:
         search.raise_first_and_last()
     return tuple(search.reach(node.node_id) for node in workload.layers_in_order)
+
+
+def _with_layers_left_out(workload: Workload) -> Workload:
+    """With the layers that an in-memory array does not run: the reference skips them after this search."""
+    if not any(node.layer_left_out for node in workload.nodes):
+        return workload
+    nodes = tuple(replace(node, layer=node.layer or node.layer_left_out) for node in workload.nodes)
+    return replace(workload, nodes=nodes)
 
 
 class _Search:

@@ -1,0 +1,62 @@
+"""Certified optima on in-memory arrays, whose operations take several cycles: those of brute force."""
+
+import random
+from pathlib import Path
+
+import pytest
+from tilewright.errors import MappingError
+from tilewright.hardware.yaml_reader import read_accelerator
+from tilewright.objectives import OBJECTIVES
+from tilewright.search.evaluate import prepare
+from tilewright.search.options import SearchOptions
+from tilewright.workload.layer import Layer
+
+from tests.unit.cost.engine_cases import LINKS, convolution, gemm
+from tests.unit.search.exact.exact_brute_force import (
+    ALLOCATIONS,
+    LARGEST_FREE_SPACE,
+    check_optimum,
+    free_mapping_count,
+    search,
+    space_of,
+)
+
+HARDWARE = Path(__file__).parents[3] / "conformance/data/in_memory/hardware"
+BITS = (("W", 4), ("I", 4), ("O", 16), ("O_final", 8))
+
+
+def small_layer(rng: random.Random) -> Layer:
+    """Few loops are left besides the lanes of the array."""
+    if rng.random() < 0.5:
+        return gemm(bits=BITS, C=rng.choice([8, 96, 130]), D=rng.choice([4, 6, 9]), K=rng.choice([16, 48, 50]))
+    sizes = {"K": [8, 48], "C": [3, 16, 40], "OX": [2, 3], "OY": [2, 4], "FX": [1, 3], "FY": [1, 3]}
+    return convolution(bits=BITS, **{name: rng.choice(choices) for name, choices in sizes.items()})
+
+
+def lanes_of(layer: Layer, rng: random.Random) -> tuple[tuple[str, tuple[tuple[str, int], ...]], ...]:
+    """K on word lines, C and FX on bit lines, sometimes fewer lanes than there are."""
+    sizes = layer.size_of
+    columns, rows = min(sizes["K"], rng.choice([8, 16])), min(sizes["C"], rng.choice([4, 8]))
+    window = (("FX", sizes["FX"]),) if sizes.get("FX", 1) > 1 else ()
+    return ("D1", (("K", columns),)), ("D2", (("C", rows), *window))
+
+
+@pytest.mark.parametrize("hardware", ["analog_24x40", "digital_16x32x3"])
+@pytest.mark.parametrize("allocation", ALLOCATIONS)
+def test_value_is_that_of_brute_force(hardware: str, allocation: str) -> None:
+    """Over random layers, both profiles and all objectives."""
+    core = read_accelerator(HARDWARE / f"{hardware}.yaml").cores[0]
+    rng, tried = random.Random(allocation), 0
+    for case in range(30):
+        layer, model = small_layer(rng), rng.choice(["zigzag-3.9.1", "corrected"])
+        try:
+            prepared = prepare(layer, core, LINKS, lanes_of(layer, rng), SearchOptions(model=model))
+        except MappingError:
+            continue
+        if allocation == "free" and free_mapping_count(prepared) > LARGEST_FREE_SPACE:
+            continue
+        spaces = space_of(prepared, allocation)
+        for objective in OBJECTIVES:
+            check_optimum(search(prepared, allocation, objective), spaces, objective, (case, model, objective))
+        tried += 1
+    assert tried > 5
