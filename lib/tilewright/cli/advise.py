@@ -10,7 +10,7 @@ import click
 from tilewright.artifacts.canonical import document_text
 from tilewright.artifacts.envelope import is_artifact, read_artifact
 from tilewright.artifacts.files import FilePath, existing_file, make_folder, write_atomically
-from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD, DescribedRun, hardware_digest
+from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD, DescribedRun, hardware_digest, network_digest
 from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, network_keywords, network_options
 from tilewright.cli.runs import is_multi_run, records_of
 from tilewright.errors import InputError, Problem
@@ -19,6 +19,7 @@ from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.exploration.advice import Advices, ExplainedRun
+    from tilewright.hardware.core import Core
     from tilewright.search.options import SearchOptions
 
 STEM = "advice"
@@ -188,7 +189,7 @@ def _explained(
     paths = _paths(run, given)
     run.check(HARDWARE, hardware_digest(paths[HARDWARE]), str(paths[HARDWARE]))
     network = parse_workload(paths[WORKLOAD], options.model, options=network_options)
-    run.check(WORKLOAD, content_digest(encode(network)), str(paths[WORKLOAD]))
+    run.check(WORKLOAD, network_digest(network, _core(paths[HARDWARE])), str(paths[WORKLOAD]))
     mapping = parse_mapping(paths[MAPPING])
     run.check(MAPPING, content_digest(encode(mapping)), str(paths[MAPPING]))
     placed = layers_in_order(records_of(artifact, folder / LAYERS), summary)
@@ -202,13 +203,20 @@ def _paths(run: DescribedRun, given: dict[str, Path | None]) -> dict[str, Path]:
     if hardware is not None and is_artifact(existing_file(hardware, HARDWARE)):
         message = "is an artifact, in which nothing can be changed: the file that it was read from is needed"
         raise InputError([Problem(message, str(hardware))])
-    found = {kind: path or run.artifact(kind) for kind, path in given.items() if kind != HARDWARE}
-    found[HARDWARE] = hardware or run.hardware_file()
+    found = {HARDWARE: hardware or run.hardware_file(), MAPPING: given[MAPPING] or run.artifact(MAPPING)}
+    file = found[HARDWARE]
+    found[WORKLOAD] = given[WORKLOAD] or (None if file is None else run.network(_core(file)))
     missing = [kind for kind in given if found[kind] is None]
     if missing:
         message = f"is needed: it was not found by what {run.folder} says of it"
         raise InputError([Problem(message, path=f"--{kind}") for kind in missing])
     return {kind: path for kind, path in found.items() if path is not None}
+
+
+def _core(hardware: Path) -> "Core":
+    from tilewright.sources import parse_accelerator, single_core
+
+    return single_core(parse_accelerator(hardware))
 
 
 def _options(stated: dict[str, Any], folder: Path) -> "SearchOptions":

@@ -13,6 +13,8 @@ from tilewright.artifacts.digests import content_digest
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.artifacts.files import YAML_SUFFIXES
 from tilewright.errors import InputError, Problem, TilewrightError
+from tilewright.hardware.core import Core
+from tilewright.workload.graph import Workload
 
 HARDWARE, WORKLOAD, MAPPING = "hardware", "workload", "mapping"
 _BESIDE = {
@@ -40,11 +42,13 @@ class DescribedRun:
 
     def artifact(self, kind: str) -> Path | None:
         """The description of a kind that the pipeline left beside the run; None where there is none."""
-        folder = self.folder.resolve()
-        if len(folder.parents) < 2:
-            return None
-        found = sorted(folder.parents[1].glob(_BESIDE[kind]))
-        return self._first(kind, found, lambda path: read_artifact(path).digest)
+        return self._beside(kind, lambda path: read_artifact(path).digest)
+
+    def network(self, core: Core) -> Path | None:
+        """The workload that the pipeline left beside the run, which ran on `core`; None where there is none."""
+        from tilewright.workload.source import read_parsed
+
+        return self._beside(WORKLOAD, lambda path: network_digest(read_parsed(path), core))
 
     def hardware_file(self) -> Path | None:
         """The hardware file of the run as a person wrote it, of those in `config/hardware`; None where it is none."""
@@ -57,6 +61,10 @@ class DescribedRun:
             message = f"is not the {kind} of the run in {self.folder}: it is another one, or was changed since"
             raise InputError([Problem(message, path)])
 
+    def _beside(self, kind: str, digest_of: Callable[[Path], str]) -> Path | None:
+        above = self.folder.resolve().parents
+        return self._first(kind, sorted(above[1].glob(_BESIDE[kind])), digest_of) if len(above) > 1 else None
+
     def _first(self, kind: str, paths: Iterable[Path], digest_of: Callable[[Path], str]) -> Path | None:
         wanted = self.digests.get(kind)
         for path in paths:
@@ -66,6 +74,13 @@ class DescribedRun:
             except TilewrightError:
                 continue
         return None
+
+
+def network_digest(network: Workload, core: Core) -> str:
+    """The digest of what of a network a run on a core has: without the layers that the core cannot run."""
+    from tilewright.mapping.runnable import restrict_to_core
+
+    return content_digest(encode(restrict_to_core(network, core)[0]))
 
 
 def hardware_digest(path: Path) -> str:

@@ -10,7 +10,7 @@ from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import content_digest
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically, writing
-from tilewright.cli.described_run import HARDWARE, WORKLOAD, DescribedRun
+from tilewright.cli.described_run import HARDWARE, WORKLOAD, DescribedRun, network_digest
 from tilewright.cli.options import (
     FILE,
     common_options,
@@ -133,31 +133,40 @@ def _of_one_core(
     ledger = ledger_of_layers(folder.name, records, summary, artifact.provenance)
     placed = layers_in_order(records, summary)
     run = DescribedRun.of(folder, artifact.provenance)
-    given = {HARDWARE: hardware or run.artifact(HARDWARE), WORKLOAD: workload or run.artifact(WORKLOAD)}
-    if missing := [f"--{kind}" for kind, path in given.items() if path is None]:
-        unknown = f"it needs {' and '.join(missing)}, which does not lie beside the run"
-        return bottlenecks_of(ledger, placed, unknown=unknown)
-    core, network = _read(run, given, str(summary["model"]), network_options)
     try:
-        return bottlenecks_of(ledger, placed, core, network)
+        read = _read(run, (hardware, workload), str(summary["model"]), network_options)
+        if isinstance(read, str):
+            return bottlenecks_of(ledger, placed, unknown=read)
+    except InputError as error:
+        if "pipeline" not in artifact.provenance.get("options", {}):
+            raise
+        return bottlenecks_of(ledger, placed, unknown=str(error.problems[0]))
+    try:
+        return bottlenecks_of(ledger, placed, *read)
     except InputError as error:  # the run is whole, but stages of its own made it
         return bottlenecks_of(ledger, placed, unknown=str(error.problems[0]))
 
 
 def _read(
-    run: DescribedRun, given: "dict[str, Path | None]", model: str, network_options: NetworkOptions
-) -> "tuple[Core, Workload]":
-    """The core and the network of a run. Raises InputError where they are others."""
+    run: DescribedRun, given: tuple[Path | None, Path | None], model: str, network_options: NetworkOptions
+) -> "tuple[Core, Workload] | str":
+    """The core and the network of a run, or which of them does not lie beside it. Raises InputError where they are
+    others."""
     from tilewright.sources import parse_accelerator, parse_workload, single_core
 
-    hardware, workload = given[HARDWARE], given[WORKLOAD]
-    assert hardware is not None
-    assert workload is not None
-    accelerator = parse_accelerator(hardware)
+    hardware = given[0] or run.artifact(HARDWARE)
+    accelerator = None if hardware is None else parse_accelerator(hardware)
+    if hardware is None or accelerator is None:
+        lacking = f"--{HARDWARE}" if given[1] else f"--{HARDWARE} and --{WORKLOAD}"
+        return f"it needs {lacking}, which does not lie beside the run"
     run.check(HARDWARE, content_digest(encode(accelerator)), str(hardware))
+    core = single_core(accelerator)
+    workload = given[1] or run.network(core)
+    if workload is None:
+        return f"it needs --{WORKLOAD}, which does not lie beside the run"
     network = parse_workload(workload, model, options=network_options)
-    run.check(WORKLOAD, content_digest(encode(network)), str(workload))
-    return single_core(accelerator), network
+    run.check(WORKLOAD, network_digest(network, core), str(workload))
+    return core, network
 
 
 def _refuse_descriptions(*given: Path | None) -> None:

@@ -107,3 +107,24 @@ def test_a_run_on_several_cores(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "of several cores the schedule says what waits for what" in told
     assert main(["explain", str(run), *GIVEN]) == 2
     assert "a run on several cores has no use for it" in capsys.readouterr().err
+
+
+def test_a_core_that_runs_a_part_of_the_network(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Under `corrected` the run knows the layers that its core runs; its network is the whole one all the same."""
+    results, network = tmp_path / "results", TINY.parents[2] / "config/workload/bert_tiny.onnx"
+    hardware, parsed = (
+        TINY.parents[2] / "config/hardware/tpu_like.yaml",
+        results / "workload/bert/corrected/workload.json",
+    )
+    assert main(["parse", "workload", str(network), "--model", "corrected", "-o", str(parsed)]) == 0
+    artifact = results / "hardware/tpu_like/accelerator.json"
+    assert main(["parse", "hardware", str(hardware), "-o", str(artifact)]) == 0
+    run, mapping = results / "single/run", TINY.parents[2] / "config/mapping/tpu_like.yaml"
+    given = ["--hardware", str(hardware), "--workload", str(parsed)]
+    arguments = [*given, "--mapping", str(mapping), "--model", "corrected", "--lpf-limit", "2", "--no-store"]
+    assert main(["map", *arguments, "-o", str(run)]) == 0
+    assert tilewright.explain(run).unknown == ""
+    assert tilewright.explain(run, hardware=hardware, workload=network).unknown == ""
+    capsys.readouterr()
+    assert main(["advise", str(run), *given, "--mapping", str(mapping), "--no-search"]) == 0
+    assert "One number changed that helps latency" in capsys.readouterr().out
