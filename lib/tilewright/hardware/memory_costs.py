@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 from tilewright.errors import WRITTEN, Problems
+from tilewright.hardware.static_power import NS_A_CYCLE_AT_1_MHZ
 from tilewright.hardware.yaml_schema import CostEntry, MemoryEntry, PortEntry
 from tilewright.silicon.memory_cost import (
     DRAM,
@@ -31,8 +32,9 @@ def is_from_library(memory: MemoryEntry) -> bool:
     return memory.cost is not None or bool(memory.auto_cost_extraction)
 
 
-def check_library_cost(problems: Problems, memory: MemoryEntry) -> None:
-    """Record why the library has no cost for a memory; note what it interpolates, and what it leaves out."""
+def check_library_cost(problems: Problems, memory: MemoryEntry, clock_mhz: float | None = None) -> None:
+    """Record why the library has no cost for a memory; note what it interpolates, what it leaves out, and an access
+    that takes longer than a cycle of the clock."""
     key = "cost" if memory.cost is not None else "auto_cost_extraction"
     given = [name for name in GIVEN if getattr(memory, name) is not None]
     if memory.cost is not None and memory.auto_cost_extraction:
@@ -53,6 +55,10 @@ def check_library_cost(problems: Problems, memory: MemoryEntry) -> None:
         return
     for remark in cost.remarks:
         problems.notice((key,), remark)
+    access, period = cost.source.access_time_ns, NS_A_CYCLE_AT_1_MHZ / clock_mhz if clock_mhz else None
+    if access is not None and period is not None and access > period:
+        told = f"an access takes {access:.4g} ns, a cycle of the clock {period:.4g} ns; the model has a word each cycle"
+        problems.notice((key,), told)
 
 
 def _is_complete(problems: Problems, cost: CostEntry) -> bool:

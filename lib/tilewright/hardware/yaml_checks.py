@@ -148,7 +148,7 @@ def check_hardware(problems: Problems, document: YamlDocument, entry: HardwareFi
         dimensions = names_of(entry.operational_array.dimensions)
     memories = {name: memory for name, memory in (entry.memories or {}).items() if memory is not None}
     for name, memory in memories.items():
-        _check_memory(problems.within("memories", name), memory, dimensions)
+        _check_memory(problems.within("memories", name), memory, dimensions, entry.clock_frequency)
     written = document.written(("memories",))
     if isinstance(written, dict) and len(memories) == len(written):
         _check_operands_have_memories(problems, memories)
@@ -208,9 +208,9 @@ def _check_dimensions(problems: Problems, key: str, names: list[str], known: lis
             problems.unknown_name((key, index), "no such array dimension", name, known)
 
 
-def _check_memory(problems: Problems, memory: MemoryEntry, dimensions: list[str]) -> None:
+def _check_memory(problems: Problems, memory: MemoryEntry, dimensions: list[str], clock_mhz: float | None) -> None:
     if is_from_library(memory):
-        check_library_cost(problems, memory)
+        check_library_cost(problems, memory, clock_mhz)
     elif not problems.has("cost"):
         for key in ("r_cost", "w_cost"):
             if getattr(memory, key) is None and not problems.has(key):

@@ -49,6 +49,20 @@ def test_a_memory_costs_what_the_library_says_and_records_why() -> None:
     assert "cost_source" not in encode(parse_accelerator(core("small")))["cores"][0]["memories"][0]
 
 
+def test_leakage_and_access_time_meet_the_clock() -> None:
+    """The library's leakage is that of the memory unless the file gives it; an access above a cycle is told."""
+    notices: list[str] = []
+    data = of_sram(cost={"from": "sram", "node_nm": 22, "cells": "lstp"}) | {"clock_frequency": "2 GHz"}
+    cost = sram_cost(65536, 64, 22, "lstp")
+    assert read(data, notices).leakage_mw == cost.leakage_mw
+    assert "an access takes 0.6073 ns, a cycle of the clock 0.5 ns" in " ".join(notices)
+    slow: list[str] = []
+    read(data | {"clock_frequency": "1 GHz"}, slow)
+    assert "an access takes" not in " ".join(slow)
+    data["memories"]["sram"]["leakage"] = "3 mW"
+    assert read(data).leakage_mw == 3.0
+
+
 def test_unitless_areas_beside_the_library_stay_unitless() -> None:
     """Its mm2 say nothing of plain numbers of the file."""
     data = of_sram(cost={"from": "sram", "node_nm": 22})
