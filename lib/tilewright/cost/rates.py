@@ -40,6 +40,12 @@ def rates(
     }
 
 
+def time_and_power(clock_period_ns: float | None, latency_cycles: float, energy_pj: float) -> dict[str, float]:
+    """The first two of RATES; {} where the clock is not known."""
+    found = rates(clock_period_ns, latency_cycles, energy_pj, 0, 0.0, None)
+    return {name: found[name] for name in RATES[:2] if name in found}
+
+
 def rates_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """The rates of a summary; {} of one without."""
     return {name: row[name] for name in ("clock_frequency_mhz", *RATES) if name in row}

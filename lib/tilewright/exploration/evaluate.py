@@ -14,11 +14,13 @@ import numpy as np
 
 from tilewright.cost.energy_terms import energy_term_names
 from tilewright.cost.ledger import LATENCY_TERMS
+from tilewright.cost.rates import time_and_power
 from tilewright.errors import InputError, MappingError, NothingFitsError
 from tilewright.exploration.design_cost import NO_MAPPING, DesignCost, reason_of, reason_of_misfit
 from tilewright.exploration.layer_costs import CoreColumns, LayerCost, LayerCosts
 from tilewright.exploration.results import INFEASIBLE, INVALID, OK
 from tilewright.hardware.core import Accelerator, Core, single_core
+from tilewright.hardware.static_power import clock_period_ns
 from tilewright.hardware.system import core_area
 from tilewright.mapping import constraints
 from tilewright.mapping.memory_reach import MemoryReach, core_for
@@ -215,13 +217,16 @@ def _sum(core: Core, layers: Sequence[LayerCost]) -> DesignCost:
         for name, energy in layer.memory_energy_pj:
             memories[name] += energy
     area = core_area(core).mm2
+    energy = total_in_order(layer.energy_pj for layer in layers)
+    latency = total_in_order(layer.latency_cycles for layer in layers)
     return DesignCost(
         OK,
         "",
-        total_in_order(layer.energy_pj for layer in layers),
-        total_in_order(layer.latency_cycles for layer in layers),
+        energy,
+        latency,
         np.nan if area is None else area,
         dict(zip(names, terms, strict=True)),
         memories,
         dict(zip(LATENCY_TERMS, cycles, strict=True)),
+        time_and_power(clock_period_ns(core), latency, energy),
     )

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.allocation.evaluate import INTERRUPTED
+from tilewright.cost.rates import time_and_power
 from tilewright.errors import InputError, MappingError
 from tilewright.exploration.design_cost import NO_MAPPING, DesignCost, reason_of, reason_of_misfit
 from tilewright.exploration.results import INFEASIBLE, INVALID, OK
@@ -21,6 +22,7 @@ from tilewright.exploration.space_options import SystemOptions
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import CnGraph
 from tilewright.fusion.tiling import Tiling
+from tilewright.hardware.static_power import system_clock_period_ns
 from tilewright.hardware.system import MultiCoreAccelerator, system_area
 from tilewright.mapping.source import MappingSource, parse_mapping
 from tilewright.scheduling.core_costs import CoreCostRow
@@ -145,7 +147,8 @@ def _design_cost(result: MultiCoreResult) -> DesignCost:
     """The costs of the schedule that was found."""
     made = result.artifact
     schedule = made.schedule
-    area = system_area(result.problem.inputs.descriptions.accelerator).mm2
+    accelerator = result.problem.inputs.descriptions.accelerator
+    area, clock_ns = system_area(accelerator).mm2, system_clock_period_ns(accelerator)
     return DesignCost(
         OK,
         "",
@@ -155,7 +158,7 @@ def _design_cost(result: MultiCoreResult) -> DesignCost:
         {f"{term}_{part}" if part else term: pj for term, part, pj in term_parts(schedule.energy_terms_pj)},
         {},
         _latency_parts(made, result.problem.inputs.costs),
-        further=_use_columns(made),
+        further=_use_columns(made) | time_and_power(clock_ns, schedule.latency_cycles, schedule.energy_pj),
     )
 
 

@@ -12,6 +12,7 @@ from tilewright.exploration.evaluate import NetworkEvaluator
 from tilewright.exploration.results import INFEASIBLE, INVALID, OK
 from tilewright.search.options import SearchOptions
 from tilewright.sources import parse_accelerator, parse_workload
+from tilewright.units import parse_frequency_mhz
 from tilewright.workload.graph import Workload
 from tilewright.yamlfile import load_yaml
 
@@ -43,6 +44,10 @@ def varied(rng: random.Random, base: dict[str, Any]) -> dict[str, Any]:
         port["bandwidth_max"] = rng.choice((64, 256, 2048))
     if rng.random() < 0.1:
         memories["dram"]["operands"] = ["I1", "I2"]
+    power = random.Random(design["name"])
+    if power.random() < 0.2:
+        design["clock_frequency"] = power.choice((100, "1 GHz"))
+        memories["dram"]["leakage"], memories["rf_2B"]["leakage"] = power.choice((5, 500)), "1 uW"
     return design
 
 
@@ -71,6 +76,9 @@ def test_costs_are_those_of_map(network: Workload, mapping: Path | None, number:
         assert found.status == expected.status, (found, expected)
         if found.status == OK:
             assert (found.energy_pj, found.latency_cycles) == (expected.energy_pj, expected.latency_cycles)
+            clock_mhz = design.get("clock_frequency") and parse_frequency_mhz(design["clock_frequency"])
+            seconds = clock_mhz and pytest.approx(found.latency_cycles / clock_mhz / 1e6)
+            assert found.further.get("latency_s") == seconds
             assert found.area_mm2 == expected.area_mm2 or found.area_mm2 != found.area_mm2
             assert found.energy_terms_pj == expected.energy_terms_pj
             assert found.latency_terms_cycles == expected.latency_terms_cycles
