@@ -25,6 +25,7 @@ from tilewright.hardware.system import core_area
 from tilewright.mapping import constraints
 from tilewright.mapping.memory_reach import MemoryReach, core_for
 from tilewright.mapping.source import MappingSource, parse_mapping
+from tilewright.profile import ModelProfile
 from tilewright.search.batch import CostedBatch
 from tilewright.search.evaluate import workspace_of
 from tilewright.search.options import SearchOptions
@@ -65,6 +66,7 @@ class NetworkEvaluator:
         self.mapping = parse_mapping(NO_MAPPING if mapping is None else mapping)
         stages = Pipeline.build(None, options).search().stages
         place = next(i for i, stage in enumerate(stages) if stage.gives is LayerProblem)
+        self._profile = options.profile
         self._before = tuple(stage for stage in stages[:place] if isinstance(stage, Change))
         self._after, self.search = _split(stages[place + 1 :])
         self._placed = lru_cache(_REMEMBERED_CORES)(self._places)
@@ -81,7 +83,7 @@ class NetworkEvaluator:
             return DesignCost(INVALID, reason_of(error))
         except MappingError as error:
             return DesignCost(INFEASIBLE, reason_of_misfit(error))
-        return _sum(core, layers)
+        return _sum(core, layers, self._profile)
 
     def _places(self, accelerator: Accelerator) -> tuple[LayerPlace, ...]:
         """The layers that the core runs, in execution order. Raises InputError where the design is none.
@@ -207,7 +209,7 @@ def _layer_cost(costs: CostedBatch) -> LayerCost:
     return LayerCost.of(names, batch.problem.arrays, workspace, totals)
 
 
-def _sum(core: Core, layers: Sequence[LayerCost]) -> DesignCost:
+def _sum(core: Core, layers: Sequence[LayerCost], profile: ModelProfile) -> DesignCost:
     """The costs of layers that run one after another, added up as the summary of a run does it."""
     names = energy_term_names(core)
     terms = [total_in_order(layer.energy_terms_pj[i] for layer in layers) for i in range(len(names))]
@@ -216,7 +218,7 @@ def _sum(core: Core, layers: Sequence[LayerCost]) -> DesignCost:
     for layer in layers:
         for name, energy in layer.memory_energy_pj:
             memories[name] += energy
-    area = core_area(core).mm2
+    area = core_area(core, profile).mm2
     energy = total_in_order(layer.energy_pj for layer in layers)
     latency = total_in_order(layer.latency_cycles for layer in layers)
     return DesignCost(

@@ -17,7 +17,7 @@ from tilewright.exploration.families import Family
 from tilewright.exploration.figure_reader import FigureReader, Settings
 from tilewright.exploration.results import INFEASIBLE, INVALID, OK
 from tilewright.exploration.space import Space
-from tilewright.hardware.core import Accelerator, Core
+from tilewright.hardware.core import DIGITAL, Accelerator, Core
 from tilewright.hardware.core_variants import CoreVariants, variants_of
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.hardware.system import core_area
@@ -101,7 +101,7 @@ def members_of(space: Space, family: Family, reader: FigureReader) -> Members:
             continue
         indexes.append(index)
         cores.append(core)
-    areas = [core_area(core).mm2 for core in cores]
+    areas = [core_area(core, space.options.profile).mm2 for core in cores]
     return Members(
         np.array(indexes, np.int64),
         np.array([np.nan if area is None else area for area in areas], np.float64),
@@ -170,13 +170,17 @@ class FamilyPricer:
         """For each family what every member costs on each network.
 
         What families share that differ in sizes alone is computed once, so that these should come together. Raises
-        InputError where a design has further terms of the energy: nobody says that they go by figures alone.
+        InputError where a design has further terms of the energy, or an array that computes in memory: nobody says
+        that these go by figures alone.
         """
         for members in families:
             assert members.accelerator is not None
             if terms := entered_terms(members.accelerator.cores[0]):
                 message = f"no complete fronts of designs with further terms of the energy ({', '.join(terms)})"
                 raise InputError([Problem(f"{message}: `explore` has them", self.space.file)])
+            if members.accelerator.cores[0].operational_array.kind != DIGITAL:
+                message = "no complete fronts of in-memory arrays: `explore` has them"
+                raise InputError([Problem(message, self.space.file)])
         kinds: dict[_Kind, _Layers] = {}
         plans = [self._planned(number, members, kinds) for number, members in enumerate(families)]
         for layers in kinds.values():

@@ -92,6 +92,10 @@ def _check_cells(problems: Problems, array: ArrayEntry, memories: Mapping[str, M
     if cells.served_dimensions:
         told = "there is a cell at each crossing of word lines and bit lines"
         problems.at((CELLS, "served_dimensions"), told, WRITTEN, "[]")
+    for key in ("cost", "auto_cost_extraction"):
+        if getattr(cells, key):
+            told = "cells are no memory of the library of costs: give r_cost, w_cost and area"
+            problems.at((CELLS, key), told, WRITTEN, "leave the key out")
     weights = array.input_precision[-1] if array.input_precision else None
     if cells.size and weights and cells.size % weights:
         told = f"cells hold whole weights of {weights} bits (input_precision)"

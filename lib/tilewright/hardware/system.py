@@ -15,7 +15,7 @@ from tilewright.artifacts.codec import LEFT_OUT
 from tilewright.hardware.array_model import array_model, total
 from tilewright.hardware.core import NO_UNIT, Accelerator, Core, Memory
 from tilewright.hardware.hierarchy import instance_count, shared_memory_names, top_memories
-from tilewright.profile import REFERENCE, ModelProfile
+from tilewright.profile import CORRECTED, ModelProfile
 
 POINT_TO_POINT, BUS, OFFCHIP_PORT = "link", "bus", "port"
 """Kinds of links. A port is a link of the off-chip core that several cores share."""
@@ -204,7 +204,7 @@ def lacks_unit(area_note: str) -> bool:
     return area_note.startswith(WITHOUT_UNIT)
 
 
-def core_area(core: Core, profile: ModelProfile = REFERENCE) -> Area:
+def core_area(core: Core, profile: ModelProfile = CORRECTED) -> Area:
     """The area of the array and of all instances of all memories that are on the chip.
 
     That of a core with an in-memory array is the sum of `area_breakdown_mm2`; what its file gives no area has none.
@@ -215,7 +215,7 @@ def core_area(core: Core, profile: ModelProfile = REFERENCE) -> Area:
     return _area(_core_area_mm2(core), ", ".join(parts_without_area(core)), bare)
 
 
-def area_breakdown_mm2(core: Core, profile: ModelProfile = REFERENCE) -> dict[str, dict[str, float]]:
+def area_breakdown_mm2(core: Core, profile: ModelProfile) -> dict[str, dict[str, float]]:
     """The parts of the area of a core with an in-memory array: `array` by component, `memories` by name; else {}.
 
     The reference counts each memory once, also the cells, which are part of the array too; repaired each instance

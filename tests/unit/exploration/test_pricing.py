@@ -154,6 +154,13 @@ def test_designs_that_leak_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         priced(read_space(front_space()))
 
 
+def test_in_memory_arrays_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither of what is computed from their figures."""
+    monkeypatch.setattr(pricing, "DIGITAL", "another kind")
+    with pytest.raises(InputError, match="no complete fronts of in-memory arrays"):
+        priced(read_space(front_space()))
+
+
 def test_cycles_that_cannot_be_counted_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """As a design alone refuses them."""
     monkeypatch.setattr(pricing, "MOST_CYCLES", 10)

@@ -44,6 +44,7 @@ ARRAY, CELLS = "operational_array", "memories.cells"
         ("analog_24x40", {}, {"operands": ["I2", "I1"]}, f"{CELLS}.operands", "[I2]"),
         ("analog_24x40", {}, {"served_dimensions": ["D1"]}, f"{CELLS}.served_dimensions", "[]"),
         ("analog_24x40", {}, {"size": 12}, f"{CELLS}.size", "8, 16, ..."),
+        ("analog_24x40", {}, {"auto_cost_extraction": True}, f"{CELLS}.auto_cost_extraction", "leave the key out"),
         ("analog_24x40", {"is_imc": False}, {}, f"{ARRAY}.imc_type", "only in-memory arrays"),
         ("analog_24x40", {"is_imc": False}, {}, f"{ARRAY}.unit_energy", "required key is missing"),
     ],
