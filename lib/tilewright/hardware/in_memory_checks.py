@@ -23,7 +23,8 @@ def check_in_memory(
                 place.at(
                     (key,), "only in-memory arrays have it, those with `is_imc: true`", WRITTEN, "leave the key out"
                 )
-        if is_computing and array.unit_energy is None and not place.has("unit_energy"):
+        is_misspelt = any(one.nearest == "unit_energy" for one in place.found)
+        if is_computing and array.unit_energy is None and not place.has("unit_energy") and not is_misspelt:
             place.at(("unit_energy",), "required key is missing")
         return
     _check_kind(place, array)

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 from tilewright.cost.energy_terms import ENERGY_TERMS, TermCost
-from tilewright.cost.record import LayerRecord, record_of_row, record_row
+from tilewright.cost.record import record_of_row, record_row
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import Mapping, MappingConstraints, Unrolling
-from tilewright.objectives import OBJECTIVES
 from tilewright.registry import enter, withdraw
 from tilewright.report.checks import check_run, failure_message
 from tilewright.report.figures import energy_figure
@@ -19,10 +18,10 @@ from tilewright.report.multi.use_tables import core_use_rows
 from tilewright.report.tables import layer_table, summary_row
 from tilewright.scheduling.core_costs import read_core_costs
 from tilewright.search.options import SearchOptions
-from tilewright.stages.run import map_layer, map_workload
+from tilewright.stages.run import map_workload
 from tilewright.workload.layer import Layer
 
-from tests.unit.cost.engine_cases import constraints, gemm, network, register_core
+from tests.unit.cost.engine_cases import gemm, network, register_core
 from tests.unit.multi_core.runs import DUO, branches, done, run, write_accelerator, write_mapping
 
 PJ_A_CYCLE_AND_BIT = 1 / 64
@@ -85,23 +84,6 @@ def test_what_is_missing_from_the_sum_is_found() -> None:
     assert "breakdowns_sum_to_totals" in failure_message(check_run([wrong]))
     summary = mapped.summary | {"refresh_energy_pj": 0.0}
     assert "refresh_energy_pj is 0.0 in the summary" in failure_message(check_run(mapped.records, summary))
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("size", [{"C": 4, "D": 6, "K": 4}, {"C": 8, "D": 4, "K": 9}, {"C": 12, "D": 2, "K": 6}])
-def test_the_exact_search_finds_the_optimum(objective: str, size: dict[str, int]) -> None:
-    """The certified optimum is the best of all orders, although the energy depends on the latency."""
-    layer, core = gemm(**size), register_core(buffer_bits=300)
-    options = SearchOptions(objective=objective)
-
-    def value(record: LayerRecord) -> float:
-        values = {"energy": record.energy_pj, "latency": record.latency_cycles}
-        return values.get(objective, record.energy_pj * record.latency_cycles)
-
-    tried = [map_layer(layer, core, constraints(), replace(options, lpf_limit=limit)) for limit in (None, 2, 3, 4, 5)]
-    exact = map_layer(layer, core, constraints(), replace(options, temporal_mapping_search_engine="exact"))
-    assert exact.search["proven"]
-    assert value(exact) == pytest.approx(min(map(value, tried)), rel=1e-12)
 
 
 def test_several_cores(tmp_path: Path) -> None:

@@ -71,8 +71,10 @@ def test_a_memory_that_a_layer_does_not_see_goes_on_leaking() -> None:
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("size", [{"C": 4, "D": 6, "K": 4}, {"C": 8, "D": 4, "K": 9}, {"C": 12, "D": 2, "K": 6}])
-@pytest.mark.parametrize("power_mw", [0.001, 0.2, 50.0])
+@pytest.mark.parametrize(
+    ("size", "power_mw"),
+    [({"C": 4, "D": 6, "K": 4}, 0.001), ({"C": 8, "D": 4, "K": 9}, 0.2), ({"C": 12, "D": 2, "K": 6}, 50.0)],
+)
 def test_the_certified_optimum_is_the_best_of_all_orders(objective: str, size: dict[str, int], power_mw: float) -> None:
     """Whether the static power is next to nothing, something, or nearly all."""
     layer, core = gemm(**size), leaky(register_core(buffer_bits=300), power_mw)
