@@ -30,6 +30,7 @@ _HOMES = {
         "run_multi_core",
         "cost_table",
     ),
+    "tilewright.loading": ("load",),
     "tilewright.cli.parse": ("parse",),
     "tilewright.cli.validate": ("validate",),
     "tilewright.cli.map": ("map_workload",),

@@ -35,7 +35,7 @@ def test_step_by_step_is_the_whole(network: Path, costed: Any, tmp_path: Path) -
     whole = tilewright.run_multi_core(network, HARDWARE, MAPPING, lpf_limit=4, stack_cutoffs=[2], **settings)
     assert (whole.latency_cycles, whole.energy_pj) == (result.latency_cycles, result.energy_pj)
     again = tilewright.schedule(costed, result, operands_to_prefetch=["W"])
-    assert np.array_equal(again.schedule.start_cycles, result.schedule.start_cycles)
+    assert np.array_equal(again.artifact.schedule.start_cycles, result.artifact.schedule.start_cycles)
     (tmp_path / "fixed.yaml").write_text(result.mapping_text())
     fixed = tilewright.run_multi_core(
         network, HARDWARE, tmp_path / "fixed.yaml", lpf_limit=4, stack_cutoffs=[2], operands_to_prefetch=["W"]

@@ -30,7 +30,7 @@ LEVELS = (
     ("exploration", "depth_first", "fusion_search"),
     ("api", "validate_files"),
     ("cli",),
-    ("__main__",),
+    ("__main__", "loading"),
     ("comparison",),
 )
 """Rooms from the bottom up; a room may import those on lower levels. `__init__` only names others."""

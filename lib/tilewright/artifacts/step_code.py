@@ -181,7 +181,10 @@ CODE_OF: dict[str, StepCode] = {
     "allocate": StepCode(("tilewright.cli.allocate",), without=(*_PRINTED, _OWN_PIPELINE)),
     "schedule": StepCode(
         ("tilewright.cli.schedule",),
-        without=("tilewright.report.multi.summary_text", "tilewright.report.multi.gantt", _OWN_PIPELINE),
+        without=(
+            *("tilewright.report.multi.summary_text", "tilewright.report.multi.gantt", "tilewright.report.bottlenecks"),
+            *("tilewright.report.shown", "tilewright.report.multi.result_tables", _OWN_PIPELINE),
+        ),
     ),
     "fuse": StepCode(("tilewright.cli.fuse",), without=(*_PRINTED, _OWN_PIPELINE)),
     "report": StepCode(("tilewright.cli.report",), without=(_MULTI_REPORT,)),

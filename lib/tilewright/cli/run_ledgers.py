@@ -1,4 +1,4 @@
-"""The ledger of a run from its folder."""
+"""Runs on several cores, read back from their folders: the schedule with its costs, and the ledger."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,15 +7,16 @@ from tilewright.artifacts.envelope import read_artifact
 from tilewright.steps import COSTS, SCHEDULE, SUMMARY, cost_table
 
 if TYPE_CHECKING:
+    from tilewright.report.multi.result_tables import ScheduledRun
     from tilewright.report.run_ledger import RunLedger
 
 
-def ledger_of_several_cores(folder: Path) -> "RunLedger":
-    """The ledger of a run on several cores; where its cost tables are elsewhere, the energy on cores is one term.
+def scheduled_run(folder: Path) -> "ScheduledRun":
+    """The schedule in the folder of a run, with its summary and, where they lie there, its cost tables.
 
     Raises ArtifactError.
     """
-    from tilewright.report.run_ledger import ledger_of_schedule
+    from tilewright.report.multi.result_tables import ScheduledRun
     from tilewright.scheduling.core_costs import read_core_costs
     from tilewright.scheduling.result import read_schedule
 
@@ -24,4 +25,15 @@ def ledger_of_several_cores(folder: Path) -> "RunLedger":
     tables = {name: cost_table(folder / COSTS, name) for core, name in enumerate(files) if core != off_chip}
     has_all = all(table.is_file() for table in tables.values())
     costs = {name: read_core_costs(table) for name, table in tables.items()} if has_all else None
-    return ledger_of_schedule(folder.name, schedule, summary.payload, summary.provenance, costs)
+    return ScheduledRun(schedule, summary.payload, costs, summary.provenance)
+
+
+def ledger_of_several_cores(folder: Path) -> "RunLedger":
+    """The ledger of a run on several cores; where its cost tables are elsewhere, the energy on cores is one term.
+
+    Raises ArtifactError.
+    """
+    from tilewright.report.run_ledger import ledger_of_schedule
+
+    run = scheduled_run(folder)
+    return ledger_of_schedule(folder.name, run.artifact, run.summary, run.provenance, run.core_costs)

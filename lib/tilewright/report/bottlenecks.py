@@ -4,7 +4,7 @@ Terms are those of the ledger, whatever they are. The temporal stall stands besi
 the energy of accesses beside memory, operand and direction (docs/explain.md).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +17,9 @@ from tilewright.report.port_limits import PortLimit, limit_of_network, port_limi
 from tilewright.report.recorded_mappings import recorded_mappings
 from tilewright.report.records import PlacedLayer, memory_energies_pj, other_energies_pj
 from tilewright.report.roofline import Roofline, roofline
-from tilewright.report.run_ledger import ENERGY, LATENCY, QUANTITIES, RunLedger
+from tilewright.report.run_ledger import ENERGY, LATENCY, QUANTITIES, Place, RunLedger
+from tilewright.report.shown import shown_html
+from tilewright.units import energy_text
 from tilewright.workload.graph import Workload
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 STALL = "temporal_stall"
 """The term of the latency in which the array waits for ports."""
+_USE_COLUMNS = ("layer", "memory", "port", "busy_cycles", "stall_cycles")
 
 
 class Share(NamedTuple):
@@ -53,7 +56,7 @@ class PortUse(NamedTuple):
     """Cycles in which it moves data."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bottlenecks:
     """Where the energy and the cycles of a run go; made by `bottlenecks_of`."""
 
@@ -79,6 +82,25 @@ class Bottlenecks:
             total: float = getattr(self.run, quantity)
             return total
         return sum(one.value for one in self.shares if (one.quantity, one.layer) == (quantity, layer))
+
+    @property
+    def energy(self) -> "pandas.DataFrame":
+        """A row for each part of the energy, in pJ, with what it is of."""
+        return energy_table(self.shares)
+
+    @property
+    def ports(self) -> "pandas.DataFrame":
+        """A row for each layer and port, as in `ports.csv`: what it does, and what a wider one would save."""
+        return port_table(self)
+
+    def __repr__(self) -> str:
+        of = f"{self.layer} of {self.run.run}" if self.layer else self.run.run
+        limit = self.network_limit and self.network_limit.limiting
+        named = f"; limited by {limit.name}" if limit else ""
+        return f"<bottlenecks of {of}: {energy_text(self.total(ENERGY))}, {self.total(LATENCY):.6g} cycles{named}>"
+
+    def _repr_html_(self) -> str:
+        return shown_html(repr(self)[1:-1], share_table(self))
 
     def of_layer(self, layer: str) -> "Bottlenecks":
         """The same of one layer alone. Raises InputError where the run has no such layer."""
@@ -122,9 +144,9 @@ def bottlenecks_of(
     `placed` are the layers of a run on one core; `core` and `network` are what it ran, without which no limits are
     known, `unknown` says why. Raises InputError where the run is not of these.
     """
-    shares = tuple(one for layer in placed for one in _layer_shares(layer.name, layer.record))
-    shares = shares or tuple(_ledger_shares(ledger))
-    uses = {layer.name: tuple(map(_use, layer.record.ports)) for layer in placed}
+    shares = tuple(one for layer in placed for one in layer_shares(layer.name, layer.record))
+    shares = shares or tuple(entry_shares(ledger.entries))
+    uses = uses_of(placed)
     if core is None or network is None or not placed:
         return Bottlenecks(ledger.run, shares, uses=uses, unknown=unknown)
     limits = _limits(placed, core, network)
@@ -144,9 +166,26 @@ def port_table(found: Bottlenecks) -> "pandas.DataFrame":
     """A row for each layer and port: what it does, what the layer takes with it twice as wide, and its rank by that."""
     import pandas
 
-    rows = [dict(row) for row in _port_rows(found)]
-    columns = ["layer", "memory", "port", "busy_cycles", "stall_cycles", "wider_latency_cycles", "gain_cycles", "rank"]
-    return pandas.DataFrame(rows, columns=columns)
+    columns = [*_USE_COLUMNS, "wider_latency_cycles", "gain_cycles", "rank"]
+    return pandas.DataFrame([dict(row) for row in _port_rows(found)], columns=columns)
+
+
+def energy_table(shares: Iterable[Share]) -> "pandas.DataFrame":
+    """A row for each of these numbers that is an energy, in pJ, with what it is of."""
+    import pandas
+
+    rows = [one for one in shares if one.quantity == ENERGY]
+    columns = {
+        name: [getattr(one, name) for one in rows] for name in ("layer", "term", "memory", "operand", "direction")
+    }
+    return pandas.DataFrame({**columns, ENERGY: pandas.Series([one.value for one in rows], dtype=float)})
+
+
+def use_table(uses: Mapping[str, Sequence[PortUse]]) -> "pandas.DataFrame":
+    """A row for each layer and port: what it does, where nothing is known of the hardware."""
+    import pandas
+
+    return pandas.DataFrame([_use_row(layer, use) for layer, own in uses.items() for use in own], columns=_USE_COLUMNS)
 
 
 def bottlenecks_object(found: Bottlenecks) -> dict[str, Any]:
@@ -170,7 +209,7 @@ def bottlenecks_object(found: Bottlenecks) -> dict[str, Any]:
     }
 
 
-def _layer_shares(layer: str, record: LayerRecord) -> Iterator[Share]:
+def layer_shares(layer: str, record: LayerRecord) -> Iterator[Share]:
     """The numbers of a layer, in the order in which they add up."""
     for term, energy in other_energies_pj(record).items():
         yield from _share(ENERGY, layer, term, energy)
@@ -189,10 +228,10 @@ def waited_for(record: LayerRecord) -> PortRecord | None:
     return next((port for port in record.ports if stall > 0 and port.stall_slack_cycles == stall), None)
 
 
-def _ledger_shares(ledger: RunLedger) -> Iterator[Share]:
+def entry_shares(entries: Mapping[Place, float]) -> Iterator[Share]:
     """The numbers of a run as far as its ledger says what they are of."""
     for quantity in QUANTITIES:
-        for place, value in ledger.entries.items():
+        for place, value in entries.items():
             if place.quantity == quantity:
                 yield from _share(quantity, place.layer, place.term, value, place.memory, "", place.part)
 
@@ -209,6 +248,11 @@ def _share(
 ) -> Iterator[Share]:
     if value:
         yield Share(quantity, layer, term, memory, port, operand, direction, value)
+
+
+def uses_of(placed: Sequence[PlacedLayer]) -> dict[str, tuple[PortUse, ...]]:
+    """Layer -> what its ports do."""
+    return {layer.name: tuple(map(_use, layer.record.ports)) for layer in placed}
 
 
 def _use(port: PortRecord) -> PortUse:
@@ -229,8 +273,7 @@ def _port_rows(found: Bottlenecks) -> Iterator[dict[str, Any]]:
         limit = found.limits.get(layer)
         ranks = {} if limit is None else {one.ports[0]: place for place, one in enumerate(limit.ports, 1)}
         for use in uses:
-            row: dict[str, Any] = {"layer": layer, "memory": use.memory, "port": use.port}
-            row |= {"busy_cycles": use.busy_cycles, "stall_cycles": use.stall_cycles}
+            row = _use_row(layer, use)
             key = next((name for name in ranks if name == (use.memory, use.port)), None)
             if limit is None or key is None:
                 yield row | {"wider_latency_cycles": None, "gain_cycles": None, "rank": None}
@@ -241,6 +284,10 @@ def _port_rows(found: Bottlenecks) -> Iterator[dict[str, Any]]:
                 "gain_cycles": limit.latency_cycles - wider,
                 "rank": ranks[key],
             }
+
+
+def _use_row(layer: str, use: PortUse) -> dict[str, Any]:
+    return dict(zip(_USE_COLUMNS, (layer, use.memory, use.port, use.busy_cycles, use.stall_cycles), strict=True))
 
 
 def _limit_object(limit: PortLimit | None) -> dict[str, Any] | None:

@@ -75,9 +75,7 @@ def ledger_of(
     run: Candidate, entries: Iterable[tuple[Place, float]], settings: Iterable[tuple[str, str]] = ()
 ) -> RunLedger:
     """The ledger of these numbers; equal places are added up, and zeros left out."""
-    found: Entries = {}
-    for place, value in entries:
-        found[place] = found.get(place, 0.0) + value
+    found = added_up(entries)
     for quantity in QUANTITIES:
         total = getattr(run, quantity)
         terms = sum(value for place, value in found.items() if place.quantity == quantity)
@@ -85,6 +83,14 @@ def ledger_of(
             found[Place(quantity, "", NO_TERM)] = total - terms
     kept = {place: value for place, value in found.items() if value}
     return RunLedger(run, kept, tuple(settings))
+
+
+def added_up(entries: Iterable[tuple[Place, float]]) -> Entries:
+    """Numbers by their places, in the order in which these are first met."""
+    found: Entries = {}
+    for place, value in entries:
+        found[place] = found.get(place, 0.0) + value
+    return found
 
 
 def ledger_of_layers(
@@ -107,15 +113,20 @@ def ledger_of_schedule(
 ) -> RunLedger:
     """The ledger of a run on several cores; without its cost tables by core file, the energy on cores is one term."""
     run = multi_candidate(name, summary, made_by)
-    on_core = _on_core_entries(artifact, costs)
-    moved = (
-        (Place(ENERGY, "", term, part=part), energy)
-        for term, part, energy in term_parts(artifact.schedule.energy_terms_pj)
-        if term != ON_CORE
-    )
     counted = dict(run.options)
     settings = ((key, str(value)) for key, value in summary["settings"].items() if key not in counted)
-    return ledger_of(run, [*on_core, *moved, *_ends(artifact)], settings)
+    return ledger_of(run, [*schedule_energies(artifact, costs), *_ends(artifact)], settings)
+
+
+def schedule_energies(
+    artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]] | None
+) -> Iterator[tuple[Place, float]]:
+    """The energy of a schedule in pJ: on the cores by layer, term and memory, then of what moves by its cause; without
+    the cost tables by core file that on the cores is one term of each layer."""
+    yield from _on_core_entries(artifact, costs)
+    for term, part, energy in term_parts(artifact.schedule.energy_terms_pj):
+        if term != ON_CORE:
+            yield Place(ENERGY, "", term, part=part), energy
 
 
 def words_of_term(term: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.cost.record import CandidateRow, LayerRecord, unrolling_record
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import MappingConstraints, TemporalOrderingEntry, Unrolling
+from tilewright.report.result_tables import OneCoreTables
 from tilewright.search.batch import CostedBatch, OrderBatch
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.stages.descriptions import Descriptions, NetworkProblem
@@ -209,9 +210,9 @@ class Evaluations:
     """For each spatial mapping what was tried and what came of it."""
 
 
-@dataclass(frozen=True)
-class MappedWorkload:
-    """A network mapped on a core."""
+@dataclass(frozen=True, repr=False)
+class MappedWorkload(OneCoreTables):
+    """A network mapped on a core; `layers`, `energy`, `ports` and `schedule` are tables of it."""
 
     records: tuple[LayerRecord, ...]
     """The mapping of each distinct layer problem, in the order of first use."""

@@ -83,7 +83,9 @@ def alone(hardware: dict[str, Any], network: Workload, mapping: Any, options: Sy
         found = run_multi_core(network, hardware, mapping, **options.as_dict())
     except (InputError, MappingError) as error:
         return (type(error).__name__,)
-    terms = {f"{term}_{part}" if part else term: pj for term, part, pj in term_parts(found.schedule.energy_terms_pj)}
+    terms = {
+        f"{term}_{part}" if part else term: pj for term, part, pj in term_parts(found.artifact.schedule.energy_terms_pj)
+    }
     area = found.summary["area_mm2"]
     return found.energy_pj, found.latency_cycles, terms, float("nan") if area is None else area
 

@@ -32,7 +32,7 @@ def numbers(found: MultiCoreResult) -> tuple[Any, ...]:
     """Everything that a name must not change."""
     bounds = found.bounds
     assert bounds is not None
-    times = found.schedule.start_cycles.tolist(), found.schedule.allocation.tolist()
+    times = found.artifact.schedule.start_cycles.tolist(), found.artifact.schedule.allocation.tolist()
     return found.latency_cycles, found.energy_pj, bounds.latency_cycles, bounds.energy_pj, *times
 
 
@@ -123,7 +123,7 @@ def test_a_core_that_runs_nothing_changes_no_schedule(tmp_path: Path) -> None:
         found.append(placed)
     one, two = found
     assert (one.latency_cycles, one.energy_pj) == (two.latency_cycles, two.energy_pj)
-    assert np.array_equal(one.schedule.start_cycles, two.schedule.start_cycles)
+    assert np.array_equal(one.artifact.schedule.start_cycles, two.artifact.schedule.start_cycles)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -138,7 +138,7 @@ def test_the_mapping_file_of_a_result_reproduces_it(system: str, selection: str,
     again = tilewright.run_multi_core(network, hardware, mapping, **{**LINES, **SEARCH, **settings})
     assert again.allocation.evaluations == 1
     assert (again.latency_cycles, again.energy_pj) == (found.latency_cycles, found.energy_pj)
-    assert np.array_equal(again.schedule.start_cycles, found.schedule.start_cycles)
+    assert np.array_equal(again.artifact.schedule.start_cycles, found.artifact.schedule.start_cycles)
 
 
 def test_an_exhaustive_search_is_never_worse_than_any_allocation(tmp_path: Path) -> None:

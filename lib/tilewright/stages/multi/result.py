@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.allocation.evaluate import INTERRUPTED
 from tilewright.allocation.result import AllocationResult, allocation_document, summary
+from tilewright.report.multi.result_tables import SeveralCoresTables
 from tilewright.scheduling.assembly import SystemNames
 from tilewright.scheduling.bounds.lower_bounds import LowerBounds
-from tilewright.scheduling.result import Schedule, ScheduleArtifact
+from tilewright.scheduling.core_costs import CoreCostRow
+from tilewright.scheduling.result import ScheduleArtifact
 from tilewright.stages.multi import run as multi_run
 from tilewright.stages.multi.run import MultiCoreProblem, fixed_mapping_text
 
@@ -17,9 +19,10 @@ if TYPE_CHECKING:
     import pandas
 
 
-@dataclass(frozen=True, eq=False)
-class MultiCoreResult:
-    """A network scheduled on the cores of an accelerator."""
+@dataclass(frozen=True, eq=False, repr=False)
+class MultiCoreResult(SeveralCoresTables):
+    """A network scheduled on the cores of an accelerator; `layers`, `cores`, `energy`, `schedule` and `transfers` are
+    tables of it."""
 
     problem: MultiCoreProblem
     """What was to be allocated and scheduled: the network, its costs, the cores that each part may run on."""
@@ -43,11 +46,6 @@ class MultiCoreResult:
         return allocation_document(self.allocation, self.names, self.problem.settings.stated(), singles)
 
     @property
-    def schedule(self) -> Schedule:
-        """When each CN runs, what moves when, what is in the memories."""
-        return self.artifact.schedule
-
-    @property
     def names(self) -> SystemNames:
         """What the numbers of the schedule stand for."""
         return self.problem.assembled.names
@@ -55,12 +53,17 @@ class MultiCoreResult:
     @property
     def latency_cycles(self) -> int:
         """Of the schedule."""
-        return self.schedule.latency_cycles
+        return self.artifact.schedule.latency_cycles
 
     @property
     def energy_pj(self) -> float:
         """Of the schedule."""
-        return self.schedule.energy_pj
+        return self.artifact.schedule.energy_pj
+
+    @property
+    def core_costs(self) -> Mapping[str, Sequence[CoreCostRow]]:
+        """Core file -> what each class of CNs costs on it."""
+        return self.problem.inputs.costs
 
     @property
     def bounds(self) -> LowerBounds | None:
@@ -106,7 +109,7 @@ class MultiCoreResult:
         """A row for each part of a layer: its core, how many CNs it has, when the first starts and the last ends."""
         import pandas
 
-        schedule, space, names = self.schedule, self.problem.space, self.names
+        schedule, space, names = self.artifact.schedule, self.problem.space, self.names
         rows = []
         for number, (layer, group) in enumerate(space.parts):
             cns = space.part_of_cn == number

@@ -244,7 +244,7 @@ def test_results_do_not_depend_on_threads(network: Path) -> None:
     pipeline, given_ = built(**GA), descriptions(network)
     one, three = (next(pipeline.run(given_, Control(threads=threads))) for threads in (1, 3))
     assert one.mapping_text() == three.mapping_text()
-    assert np.array_equal(one.schedule.start_cycles, three.schedule.start_cycles)
+    assert np.array_equal(one.artifact.schedule.start_cycles, three.artifact.schedule.start_cycles)
 
 
 # the search of a computation node -------------------------------------------------------------------------------------

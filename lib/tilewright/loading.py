@@ -1,0 +1,243 @@
+"""`tilewright.load`: whatever a run wrote, read back: by its schema, by its name, or as the folder of a run."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.artifacts.envelope import Artifact, is_artifact, read_artifact, read_object
+from tilewright.artifacts.files import YAML_SUFFIXES, FilePath
+from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.steps import CN_COLUMNS, CN_GRAPH, FRONT, MULTI, SPACE, SUMMARY
+
+if TYPE_CHECKING:
+    from tilewright.stages.items import MappedWorkload
+
+_TABLE_FILES = tuple(f"{name}.parquet" for name in (SPACE, FRONT))
+"""In the folder of an exploration, of complete fronts: the table of its designs."""
+_ALLOWED = (
+    "the folder of a run, of a space or of a front; .json, .jsonl, .npz, .csv, .parquet, .txt files of results; a"
+    " hardware, workload, mapping or space file"
+)
+
+
+def load(path: FilePath) -> Any:
+    """What lies at a path, as the function returns it that wrote it.
+
+    * The folder of a run: what `tilewright.map` returned, or the schedule of several cores with its summary; both have
+      `layers`, `energy`, `schedule` as tables. The folder of an exploration or of complete fronts: its table.
+    * An artifact: records, checks, descriptions, graphs, schedules and cost tables as objects, totals as dicts.
+    * CSV and Parquet files: tables, in which every number is the double that was written. Texts are texts.
+    * A hardware, workload, mapping or space file: what was parsed of it.
+
+    Raises ArtifactError for what is damaged or of another version, InputError for what is none of these.
+    """
+    place = Path(path)
+    if place.is_dir():
+        return _folder(place)
+    if not place.is_file():
+        raise InputError([Problem("no such file or folder", str(place), nearest=_nearest(place))])
+    if place.suffix in _BY_SUFFIX:
+        return _BY_SUFFIX[place.suffix](place)
+    raise InputError([Problem("is no artifact that can be read back", str(place), allowed=_ALLOWED)])
+
+
+# folders --------------------------------------------------------------------------------------------------------------
+
+
+def _folder(folder: Path) -> Any:
+    from tilewright.cli.run_ledgers import scheduled_run
+    from tilewright.cli.runs import is_multi_run, read_any_summary
+
+    if (folder / SUMMARY).is_file():
+        flow, summary = read_any_summary(folder)
+        return scheduled_run(folder) if flow == MULTI else _mapped(folder, summary)
+    table = next((folder / name for name in _TABLE_FILES if (folder / name).is_file()), None)
+    if table is not None:
+        return _parquet(table)
+    if is_multi_run(folder):
+        raise InputError([Problem(f"the run has no schedule yet: {SUMMARY} is missing", str(folder))])
+    below = sorted(path.parent.name for path in folder.glob(f"*/{SUMMARY}"))
+    raise InputError([Problem("is no folder of a run", str(folder), allowed=", ".join(below) or _ALLOWED)])
+
+
+def _mapped(folder: Path, summary: dict[str, Any]) -> "MappedWorkload":
+    from tilewright.cli.runs import read_records
+    from tilewright.stages.items import MappedWorkload
+
+    return MappedWorkload(read_records(folder), summary)
+
+
+def _nearest(path: Path) -> str:
+    """What lies beside a path that is not there, by the most similar name."""
+    beside = sorted(one.name for one in path.parent.iterdir()) if path.parent.is_dir() else []
+    return nearest_name(path.name, beside)
+
+
+# files ----------------------------------------------------------------------------------------------------------------
+
+
+def _artifact(path: Path) -> Any:
+    """What an artifact holds; other JSON, as of a report, as it is."""
+    if not is_artifact(path):
+        return _plain_json(path)
+    artifact = read_artifact(path)
+    read = _BY_SCHEMA.get(artifact.schema.removeprefix("tilewright/"))
+    return artifact.payload if read is None else read(path, artifact)
+
+
+def _plain_json(path: Path) -> Any:
+    """A JSON value, or one a line; rows of `tilewright evaluate` become records."""
+    with _told_of(path):
+        text = path.read_text("utf-8")
+        if path.suffix == ".json":
+            return json.loads(text)
+        rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+        from tilewright.cost.record import record_of_row
+
+        return [record_of_row(row) if isinstance(row, dict) and "loop_order" in row else row for row in rows]
+
+
+def _accelerator(path: Path, _: Artifact) -> Any:
+    from tilewright.sources import parse_accelerator
+
+    return parse_accelerator(path)
+
+
+def _workload(path: Path, _: Artifact) -> Any:
+    from tilewright.sources import parse_workload
+
+    return parse_workload(path)
+
+
+def _mapping(path: Path, _: Artifact) -> Any:
+    from tilewright.sources import parse_mapping
+
+    return parse_mapping(path)
+
+
+def _core(path: Path, artifact: Artifact) -> Any:
+    from tilewright.hardware.core import Core
+
+    return read_object(Core, path, artifact.schema)
+
+
+def _records(path: Path, artifact: Artifact) -> Any:
+    from tilewright.cli.runs import records_of
+
+    return records_of(artifact, path)
+
+
+def _checks(_: Path, artifact: Artifact) -> Any:
+    from tilewright.report.checks import Check
+
+    return [Check(**row) for row in artifact.payload["checks"]]
+
+
+def _costs(path: Path, _: Artifact) -> Any:
+    from tilewright.scheduling.core_costs import read_core_costs
+
+    return read_core_costs(path)
+
+
+def _graph(path: Path, _: Artifact) -> Any:
+    from tilewright.fusion.graph import read_cn_graph
+
+    return read_cn_graph(path, path.with_suffix(Path(CN_COLUMNS).suffix))
+
+
+_BY_SCHEMA: dict[str, Callable[[Path, Artifact], Any]] = {
+    "accelerator": _accelerator,
+    "multi-core-accelerator": _accelerator,
+    "core": _core,
+    "workload": _workload,
+    "mapping": _mapping,
+    "layers": _records,
+    "checks": _checks,
+    "core-costs": _costs,
+    "cn-graph": _graph,
+}
+"""Schemas of which there is more than the payload."""
+
+
+def _columns(path: Path) -> Any:
+    """`schedule.npz`, or `cn_graph.npz` with its description."""
+    if path.name == CN_COLUMNS:
+        return _artifact(path.with_name(CN_GRAPH))
+    from tilewright.scheduling.result import read_schedule
+
+    return read_schedule(path)
+
+
+@contextmanager
+def _told_of(path: Path) -> Iterator[None]:
+    """Around reading what has no digest: what is cut off or something else becomes an InputError."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        said = str(error).partition("\n")[0][:120]
+        message = f"cannot be read as a {path.suffix} file of results: {said}"
+        raise InputError([Problem(message, str(path), allowed=_ALLOWED)]) from None
+
+
+def _csv(path: Path) -> Any:
+    import pandas
+
+    with _told_of(path):
+        # Only nothing is nothing: a layer may be called "NA".
+        return pandas.read_csv(path, keep_default_na=False, na_values=[""])
+
+
+def _parquet(path: Path) -> Any:
+    import pandas
+
+    with _told_of(path):
+        return pandas.read_parquet(path)
+
+
+def _description(path: Path) -> Any:
+    """What was parsed of a YAML file that people write."""
+    from tilewright import file_kinds
+    from tilewright.sources import parse_accelerator, parse_mapping, parse_workload
+    from tilewright.yamlfile import load_yaml
+
+    def space(source: Path) -> Any:
+        from tilewright.exploration.space_reader import read_space
+
+        return read_space(source)
+
+    readers: dict[str, Callable[[Path], Any]] = {
+        file_kinds.HARDWARE: parse_accelerator,
+        file_kinds.WORKLOAD: parse_workload,
+        file_kinds.MAPPING: parse_mapping,
+        file_kinds.SPACE: space,
+    }
+    read = readers.get(file_kinds.kind_of(load_yaml(path).data))
+    if read is None:
+        allowed = "a hardware, workload, mapping or space file"
+        raise InputError([Problem("is no file that can be read back", str(path), allowed=allowed)])
+    return read(path)
+
+
+def _text(path: Path) -> str:
+    with _told_of(path):
+        return path.read_text("utf-8")
+
+
+def _network(path: Path) -> Any:
+    from tilewright.sources import parse_workload
+
+    return parse_workload(path)
+
+
+_BY_SUFFIX: dict[str, Callable[[Path], Any]] = {
+    ".json": _artifact,
+    ".jsonl": _artifact,
+    ".npz": _columns,
+    ".csv": _csv,
+    ".parquet": _parquet,
+    ".txt": _text,
+    ".onnx": _network,
+    **dict.fromkeys(YAML_SUFFIXES, _description),
+}

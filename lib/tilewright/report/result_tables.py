@@ -1,0 +1,85 @@
+"""The tables of a run on one core for a notebook.
+
+Columns are those of the CSV files that the pipeline writes of the same things, by the same functions; units are in
+their names. What is no table of a file has columns of the same form.
+"""
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tilewright.cost.record import LayerRecord
+from tilewright.report.records import layers_in_order
+from tilewright.report.shown import shown_html, totals_text
+
+if TYPE_CHECKING:
+    import pandas
+
+_SHOWN_OF_LAYERS = (
+    *("layer", "operator_type", "mac_count", "operation_count", "energy_pj", "latency_cycles"),
+    "mac_utilization_with_offloading",
+)
+
+
+class _OfOneCore(Protocol):
+    """What the tables of a run on one core are made of."""
+
+    @property
+    def records(self) -> tuple[LayerRecord, ...]:
+        """Of each distinct layer problem."""
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Totals."""
+
+
+class OneCoreTables:
+    """The tables of a run on one core, for classes that have `records` and `summary`."""
+
+    __slots__ = ()
+
+    @property
+    def layers(self: _OfOneCore) -> "pandas.DataFrame":
+        """A row for each layer in execution order, as in `layers.csv`: energies in pJ, times in cycles."""
+        from tilewright.report.tables import layer_table
+
+        return layer_table(self.records, self.summary)
+
+    @property
+    def energy(self: _OfOneCore) -> "pandas.DataFrame":
+        """A row for each part of the energy, in pJ: by layer, term, memory, operand and direction; they add up to the
+        total."""
+        from tilewright.report.bottlenecks import energy_table, layer_shares
+
+        placed = layers_in_order(self.records, self.summary)
+        return energy_table([share for layer in placed for share in layer_shares(layer.name, layer.record)])
+
+    @property
+    def ports(self: _OfOneCore) -> "pandas.DataFrame":
+        """A row for each layer and port of a memory: cycles in which it moves data, and that the array would wait for
+        it alone. What a wider port would change takes the hardware, too: `tilewright.explain` has it."""
+        from tilewright.report.bottlenecks import use_table, uses_of
+
+        return use_table(uses_of(layers_in_order(self.records, self.summary)))
+
+    @property
+    def schedule(self: _OfOneCore) -> "pandas.DataFrame":
+        """When each layer runs, in cycles: one after the other."""
+        import pandas
+
+        placed = layers_in_order(self.records, self.summary)
+        cycles = pandas.Series([layer.record.latency_cycles for layer in placed], dtype=float)
+        ends = cycles.cumsum()
+        columns = {
+            "layer": [layer.name for layer in placed],
+            "core": [layer.record.core for layer in placed],
+            "start_cycles": ends - cycles,
+            "end_cycles": ends,
+        }
+        return pandas.DataFrame(columns)
+
+    def __repr__(self: _OfOneCore) -> str:
+        said = self.summary
+        counts = f"{said['layers']} layers, {said['distinct_layers']} distinct"
+        return f"<{said['workload']} on {said['core']}: {counts}; {totals_text(said)} ({said['model']})>"
+
+    def _repr_html_(self) -> str:
+        return shown_html(repr(self)[1:-1], self.layers, _SHOWN_OF_LAYERS)  # type: ignore[misc]  # see _OfOneCore

@@ -1,0 +1,26 @@
+"""Results as a notebook shows them: one line, and a short table."""
+
+import html
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tilewright.report.records import Summary
+from tilewright.units import energy_text
+
+if TYPE_CHECKING:
+    import pandas
+
+SHOWN_ROWS = 24
+"""Of a longer table a notebook shows the first and the last rows."""
+
+
+def totals_text(summary: Summary) -> str:
+    """Energy and latency of a run, as people read them."""
+    return f"{energy_text(summary['energy_pj'])}, {summary['latency_cycles']:.6g} cycles"
+
+
+def shown_html(line: str, table: "pandas.DataFrame", columns: Sequence[str] = ()) -> str:
+    """A result as a notebook shows it: its line, and columns of a table (all of them if none are named)."""
+    kept = table[[name for name in columns if name in table]] if columns else table
+    rows: str = kept.to_html(index=False, border=0, max_rows=SHOWN_ROWS, na_rep="", float_format="{:.6g}".format)
+    return f"<p>{html.escape(line)}</p>\n{rows}"
