@@ -23,6 +23,8 @@ class FusionFixed(Parameters):
     """What a core runs next: `latency` what is ready first, `memory` what is deepest in the network. null: searched."""
     operands_to_prefetch: Annotated[tuple[str, ...], Told(allowed="a list of layer operands, as [W]")] | None = None
     """Layer operands whose constants are fetched ahead, such as W; [] for none. null: searched."""
+    prefetch_results: bool | None = None
+    """Whether what computation nodes make is fetched ahead, too. null: searched."""
     layers_by_off_chip: Annotated[tuple[Count, ...], Told(allowed="a list of ids of layers, as [3, 5]")] | None = None
     """Ids of layers whose results go to other memories by way of the off-chip memory; [] for none. null: searched."""
 

@@ -154,6 +154,7 @@ class Fusion:
                 "layer_stacks": self.space.fixed.stacks is not None,
                 "scheduler_candidate_selection": self.space.fixed.selection is not None,
                 "operands_to_prefetch": self.space.fixed.prefetch is not None,
+                "prefetch_results": self.space.fixed.prefetch_results is not None,
                 "layers_by_off_chip": self.space.fixed.by_off_chip is not None,
                 "inter_core_tiling": [one.node.name for one in self.space.layers if one.between is not None],
                 "intra_core_tiling": [one.node.name for one in self.space.layers if one.within is not None],
@@ -218,7 +219,11 @@ def fused(
     if by_off_chip:  # told before the search, and not as the reason why no plan has a schedule
         ScheduleSettings(layers_by_off_chip=by_off_chip).options(problem.workload, problem.mapping, ())
     fixed = Fixed(
-        stacks, options.scheduler_candidate_selection, None if prefetch is None else tuple(prefetch), by_off_chip
+        stacks,
+        options.scheduler_candidate_selection,
+        None if prefetch is None else tuple(prefetch),
+        options.prefetch_results,
+        by_off_chip,
     )
     settings = ScheduleSettings(
         share_divisor=options.share_divisor, stack_order=options.stack_order, cn_runtime=options.cn_runtime
@@ -246,6 +251,7 @@ def _cuts(work: PlanWork, space: PlanSpace, best: Outcome) -> tuple[CutWorth, ..
             space.stacks([other for other in ends if other != end]),
             best.plan.selection,
             best.plan.prefetch,
+            best.plan.prefetch_results,
             best.plan.by_off_chip,
         )
         outcome = evaluator.evaluate(Task(merged, best.cores))

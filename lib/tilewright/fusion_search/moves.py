@@ -168,12 +168,14 @@ class PlanMoves:
         return counts[0] if counts and isinstance(counts[0], int) else 1
 
     def _other_schedule(self, plan: Plan) -> Plan | None:
-        """The other candidate rule, or constants fetched ahead or not."""
+        """The other candidate rule, or constants or results fetched ahead or not."""
         fixed, options = self.space.fixed, []
         if fixed.selection is None:
             options.append(replace(plan, selection=next(one for one in SELECTIONS if one != plan.selection)))
         if fixed.prefetch is None and self.space.prefetchable:
             options.append(replace(plan, prefetch=() if plan.prefetch else self.space.prefetchable))
+        if fixed.prefetch_results is None and self.space.is_on_several_cores:
+            options.append(replace(plan, prefetch_results=not plan.prefetch_results))
         return self.draw.choice(options) if options else None
 
     def _other_cut(self, plan: Plan) -> Plan | None:

@@ -36,6 +36,8 @@ class Plan:
     """`scheduler_candidate_selection` of the schedule."""
     prefetch: tuple[str, ...]
     """`operands_to_prefetch` of the schedule."""
+    prefetch_results: bool = False
+    """`prefetch_results` of the schedule."""
     by_off_chip: tuple[int, ...] = ()
     """`layers_by_off_chip` of the schedule."""
 
@@ -58,6 +60,7 @@ class Plan:
         chosen = {
             "scheduler_candidate_selection": self.selection,
             "operands_to_prefetch": self.prefetch,
+            "prefetch_results": self.prefetch_results,
             "layers_by_off_chip": self.by_off_chip,
         }
         return ScheduleSettings(**{**given.as_dict(), **chosen})

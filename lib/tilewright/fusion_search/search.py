@@ -144,10 +144,12 @@ class FusionSearch:
         if self.space.fixed.stacks is not None:
             return []
         plain = self.space.layer_by_layer(None)
+        fixed = self.space.fixed
         first = replace(
             plain,
-            selection=self.space.fixed.selection or SELECTIONS[0],
-            prefetch=() if self.space.fixed.prefetch is None else self.space.fixed.prefetch,
+            selection=fixed.selection or SELECTIONS[0],
+            prefetch=() if fixed.prefetch is None else fixed.prefetch,
+            prefetch_results=bool(fixed.prefetch_results),
         )
         plans = dict.fromkeys([plain, *(self.space.layer_by_layer(rule) for rule in LAYER_BY_LAYER_RULES)])
         plans = dict.fromkeys(variant for plan in plans for variant in self._schedules(plan))

@@ -50,6 +50,7 @@ class Fixed:
     stacks: tuple[tuple[int, ...], ...] | None = None
     selection: str | None = None
     prefetch: tuple[str, ...] | None = None
+    prefetch_results: bool | None = None
     by_off_chip: tuple[int, ...] | None = None
     """Ids of layers."""
 
@@ -182,7 +183,10 @@ class PlanSpace:
         prefetch = self.fixed.prefetch
         if prefetch is None:
             prefetch = self.prefetchable if prefetches else ()
-        return Plan(tuple(tiles), self.stacks(ends), chosen, prefetch, self.fixed.by_off_chip or ())
+        results = self.fixed.prefetch_results
+        if results is None:
+            results = prefetches and self.is_on_several_cores
+        return Plan(tuple(tiles), self.stacks(ends), chosen, prefetch, results, self.fixed.by_off_chip or ())
 
     def layer_by_layer(self, rule: PartRule | None) -> Plan:
         """Every layer alone: whole, or in parts by a rule."""

@@ -41,6 +41,7 @@ class SegmentTask:
     segment: Segment
     selections: tuple[str, ...]
     prefetch: tuple[str, ...]
+    prefetch_results: bool
     node_ids: tuple[int, ...]
     """Of its layers."""
 
@@ -83,7 +84,8 @@ class PlanWorker:
         figures: dict[str, Figures] = {}
         evaluations = 0
         for selection in task.selections:
-            found: Outcome = evaluator.evaluate(Task(Plan(task.segment.tiles, stacks, selection, task.prefetch)))
+            plan = Plan(task.segment.tiles, stacks, selection, task.prefetch, task.prefetch_results)
+            found: Outcome = evaluator.evaluate(Task(plan))
             evaluations += found.evaluations
             if found.figures is not None:
                 figures[selection] = found.figures
@@ -98,7 +100,8 @@ def make_worker(given: PlanWork) -> PlanWorker:
 def segment_task(segment: Segment, selections: tuple[str, ...], space: PlanSpace) -> SegmentTask:
     """The task of a segment."""
     prefetch = space.prefetchable if space.fixed.prefetch is None else space.fixed.prefetch
-    return SegmentTask(segment, selections, prefetch, space.node_ids[segment.first : segment.last + 1])
+    results = space.is_on_several_cores if space.fixed.prefetch_results is None else space.fixed.prefetch_results
+    return SegmentTask(segment, selections, prefetch, results, space.node_ids[segment.first : segment.last + 1])
 
 
 class Likeness:

@@ -53,6 +53,8 @@ class SchedulerParameters(Parameters):
     nothing of a stack starts before all of the stacks before it has ended."""
     schedule_model: Annotated[str, OneOf(MODELS)] = CAUSAL
     """causal: event by event; stream-2023: the list scheduler of the reference of 2023, for comparison."""
+    prefetch_results: bool = False
+    """What computation nodes make is fetched ahead, too, by every core that needs it, as soon as it is made."""
     share_divisor: PositiveCount = 4
     """A transfer starts once it can have this part of its full width; 1 waits for the full width."""
 
@@ -61,6 +63,9 @@ class SchedulerParameters(Parameters):
         if self.has_barriers and self.schedule_model != CAUSAL:
             allowed = f"priority, or schedule_model: {CAUSAL}"
             yield Problem(f"{self.schedule_model} has none", path="stack_order", value="barrier", allowed=allowed)
+        if self.prefetch_results and self.schedule_model != CAUSAL:
+            allowed = f"false, or schedule_model: {CAUSAL}"
+            yield Problem(f"{self.schedule_model} does not", path="prefetch_results", value="true", allowed=allowed)
 
     @property
     def has_barriers(self) -> bool:

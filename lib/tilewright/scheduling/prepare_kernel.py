@@ -25,6 +25,7 @@ def prepare(q, s):
         state.running = NONE
         state.failed_at = NONE
         state.prefetching = NONE
+        state.forwarding = NONE
     for memory in range(q.memory_count):
         at.memory_state(s, memory).write_first = NONE
     for link in range(q.link_count):
@@ -32,6 +33,7 @@ def prepare(q, s):
     if check_cores(q, s) and make_copies(q, s) and check_room(q, s):
         place_heaps(q, s)
         list_prefetches(q, s)
+        place_forwards(q, s)
         store_constants(q, s)
 
 
@@ -78,6 +80,7 @@ def make_copies(q, s):
         producer = at.piece(q, piece).producer
         where = at.piece_state(s, piece)
         where.home = NONE
+        where.first_copy = first
         where.off_chip = OFF_CHIP if producer < 0 else NOT_OFF_CHIP
         source = q.off_chip_core
         if producer >= 0:
@@ -113,6 +116,7 @@ def make_copies(q, s):
                 add_off_chip_use(s, piece, copy)
             at.cell(s.need_copy, number).value = copy
             at.copy(s, copy).uses += 1
+        where.copies_stop = count
     s.copies_count = count
     return True
 
@@ -231,6 +235,23 @@ def list_prefetches(q, s):
                 at.core(s, core + 1).prefetch_start += at.core(s, core).prefetch_start
         for core in range(q.core_count):
             at.core(s, core).prefetch_next = at.core(s, core).prefetch_start
+
+
+@kernel
+def place_forwards(q, s):
+    """Room for the results that each core may fetch ahead, in the order in which they are made."""
+    for core in range(q.core_count + 1):
+        at.core(s, core).forward_start = 0
+    if q.prefetches_results == 0:
+        return
+    for copy in range(s.copies_count):
+        c = at.copy(s, copy)
+        if at.piece(q, c.piece).producer >= 0 and at.piece_state(s, c.piece).home != copy:
+            at.core(s, c.core + 1).forward_start += 1
+    for core in range(q.core_count):
+        at.core(s, core + 1).forward_start += at.core(s, core).forward_start
+        at.core(s, core).forward_next = at.core(s, core).forward_start
+        at.core(s, core).forward_stop = at.core(s, core).forward_start
 
 
 @kernel

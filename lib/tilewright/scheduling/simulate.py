@@ -168,6 +168,7 @@ def inputs_block(
         "share_divisor": options.share_divisor,
         "by_rank": rank is not None,
         "record": options.record,
+        "prefetches_results": options.prefetch_results,
         "stack_count": 0 if barriers is None else len(barriers.sizes),
     }
     if barriers is not None:
@@ -215,8 +216,11 @@ def state_block(problem: SchedulingProblem, room: tuple[int, int, int], barriers
         "words_read": np.zeros((len(CAUSES), memories), np.int64),
         "words_written": np.zeros((len(CAUSES), memories), np.int64),
     }
-    for name, count in (("need_copy", needs), ("future", nodes), ("ready", nodes), ("prefetch_copy", copies)):
-        arrays[name] = np.empty(count, CELL)
+    for name in ("future", "ready"):
+        arrays[name] = np.empty(nodes, CELL)
+    for name in ("prefetch_copy", "forward_copy"):
+        arrays[name] = np.empty(copies, CELL)
+    arrays["need_copy"] = np.empty(needs, CELL)
     arrays["flight_free"] = np.empty(flights, CELL)
     return _block(STATE, arrays, {"transfer_room": room[0], "stream_room": room[1], "change_room": room[2]})
 

@@ -16,7 +16,15 @@ from tilewright.scheduling.state_record import (
     PRESENT,
     STUCK,
 )
-from tilewright.scheduling.transfer_kernel import end_flight, fetch, prefetch, produce, skip_served, write_first
+from tilewright.scheduling.transfer_kernel import (
+    end_flight,
+    fetch,
+    forward,
+    prefetch,
+    produce,
+    skip_served,
+    write_first,
+)
 
 
 @kernel
@@ -53,6 +61,9 @@ def act(q, s):
         for core in range(q.core_count):
             changed = claim_next(q, s, core) or changed
         changed = serve_requests(q, s) or changed
+    if q.prefetches_results:
+        for core in range(q.core_count):
+            forward(q, s, core)
     for core in range(q.core_count):
         prefetch(q, s, core)
     for memory in range(q.memory_count):

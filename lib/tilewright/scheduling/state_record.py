@@ -41,9 +41,10 @@ STREAM = _record("bits bits_per_cycle")
 # State.
 NODE_STATE = _record("ready_cycles start_cycles end_cycles unstarted")
 """ready_cycles: largest end of its predecessors; unstarted: predecessors that have not started."""
-PIECE_STATE = _record("home pending off_chip_uses off_chip", np.int32)
+PIECE_STATE = _record("home pending off_chip_uses off_chip first_copy copies_stop", np.int32)
 """home: copy where it is produced, NONE for constants and what streams out; pending: copies other than home that are
-needed, not present and take no detour; off_chip_uses: needs for which it is written off-chip when it is produced."""
+needed, not present and take no detour; off_chip_uses: needs for which it is written off-chip when it is produced;
+first_copy, copies_stop: its copies, home among them."""
 COPY = _record("piece memory core pins uses version mark write_next state:i1 write_cause:i1 takes_detour:i1", np.int32)
 """pins: reasons why it must stay; uses: needs of CNs that have not ended; version: of its valid entry among those that
 may be evicted; write_next: what is written off-chip after it from the same memory; takes_detour: for some
@@ -57,10 +58,11 @@ ENTRY = _record("key copy version")
 """Of the heap of copies that may be evicted."""
 CORE = _record(
     "slot slot_state tentative new_candidate failed_at issued arrived running busy_until heap_start future_count"
-    " ready_count prefetch_start prefetch_next prefetching"
+    " ready_count prefetch_start prefetch_next prefetching forward_start forward_next forward_stop forwarding"
 )
 """slot: CN that is prepared; failed_at: changes of its memories when its claim failed; issued, arrived: next need to be
-fetched and to be waited for."""
+fetched and to be waited for; forward_next, forward_stop: results that may be fetched ahead; prefetching, forwarding:
+what is fetched ahead now."""
 LINK_STATE = _record("free_bits_per_cycle demand load")
 """demand, load: width and bits that the CN about to start asks for."""
 FLIGHT = _record("copy source cause rate path shared")
@@ -79,20 +81,21 @@ CHANGE_LOG = _record("time_cycles memory change_bits")
 
 INPUTS = _record(
     "node_count piece_count core_count operand_count memory_count link_count"
-    " off_chip_core off_chip_memory share_divisor by_rank record stack_count"
+    " off_chip_core off_chip_memory share_divisor by_rank record stack_count prefetches_results"
     " nodes needs pieces memories links pairs costs streams"
     " allocation core_memory prefetches piece_need output_piece successor path_link stack stack_start stack_cn"
 )
 """The problem, an allocation and options. allocation [cn], core_memory [core * operands + operand], prefetches
 [operand], path_link [hop], stack [cn] and the lists of CSR tables are arrays of CELL. stack_count: of stacks that wait
-for each other, 0 where they do not; stack_cn lists the CNs of each."""
+for each other, 0 where they do not; stack_cn lists the CNs of each. prefetches_results: whether what is made is
+fetched ahead, too."""
 STATE = _record(
     "copies_count events_count event_number flights_count free_flights requests_count finished now"
     " transfers_count streams_count changes_count status place place_core place_other"
     " transfer_room stream_room change_room stacks_end"
     " nodes pieces copies memories entries cores links flights events transfers streams memory_changes"
-    " need_copy future ready prefetch_copy request flight_free stream_share link_bits words_read words_written"
-    " stack_left"
+    " need_copy future ready prefetch_copy forward_copy request flight_free stream_share link_bits words_read"
+    " words_written stack_left"
 )
 """Everything that changes. need_copy [need] (NONE where it streams), future and ready (heaps of candidates by core),
 request (oldest first), stream_share [core * links + link], link_bits [cause * links + link], words_read and

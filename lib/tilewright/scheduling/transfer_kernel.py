@@ -149,11 +149,55 @@ def fetch(q, s, copy, core):
         return False
     begin_arrival(q, s, copy, source)
     start_flight(q, s, copy, source, cause, pair, NONE, rate)
+    spread(q, s, c.piece, source, cause, pair, rate)
+    return True
+
+
+@kernel
+def spread(q, s, piece, source, cause, pair, rate):
+    """Let others listen where the path of a fetch has a bus."""
     for hop in at.hops_of(q, pair):
         if at.link(q, at.link_of(q, hop)).is_broadcast:
-            broadcast(q, s, c.piece, source, cause, pair, rate)
-            break
-    return True
+            broadcast(q, s, piece, source, cause, pair, rate)
+            if q.prefetches_results and at.piece(q, piece).producer >= 0:
+                overhear(q, s, piece, source, cause, pair, rate)
+            return
+
+
+@kernel
+def overhear(q, s, piece, source, cause, pair, rate):
+    """Let every core that will need this piece, and has claimed room for it or has room that nobody claims, have it."""
+    where = at.piece_state(s, piece)
+    for copy in range(where.first_copy, where.copies_stop):
+        c = at.copy(s, copy)
+        if copy == where.home or not can_take(q, s, copy):
+            continue
+        own = source_pair(q, s, copy, c.core)
+        if own == NONE or at.source_core(q, own) != at.source_core(q, pair):
+            continue
+        if can_listen(q, s, own, pair, rate) and at.memory(q, c.memory).write_bits >= rate:
+            if c.state == ABSENT:
+                at.memory_state(s, c.memory).claimed_bits += at.bits_of(q, s, copy)
+            begin_arrival(q, s, copy, source)
+            start_flight(q, s, copy, source, cause, own, pair, rate)
+
+
+@kernel
+def can_take(q, s, copy):
+    """Whether a copy is wanted, and its memory has room for it now."""
+    c = at.copy(s, copy)
+    if c.state == RESERVED:
+        return has_room(q, s, copy)
+    return c.state == ABSENT and c.uses > 0 and has_unclaimed_room(q, s, copy)
+
+
+@kernel
+def has_unclaimed_room(q, s, copy):
+    """Whether the memory can take the copy now without what is claimed."""
+    c = at.copy(s, copy)
+    room = at.memory_state(s, c.memory)
+    bits = at.bits_of(q, s, copy)
+    return room.claimed_bits + bits <= at.memory(q, c.memory).capacity_bits and has_room(q, s, copy)
 
 
 @kernel
@@ -241,6 +285,8 @@ def end_flight(q, s, number):
     state = at.core(s, at.target_core(q, flight.path))
     if state.prefetching == flight.copy:
         state.prefetching = NONE
+    if state.forwarding == flight.copy:
+        state.forwarding = NONE
     become_present(q, s, flight.copy)
     if flight.source >= 0:
         unpin(q, s, flight.source)
@@ -271,6 +317,8 @@ def produce(q, s, piece):
         store(q, s, q.off_chip_memory, at.piece(q, piece).bits)
         return
     at.copy(s, copy).state = PRESENT
+    if q.prefetches_results:
+        offer(q, s, piece)
     if at.piece(q, piece).is_output:
         request_write(q, s, copy, SINK_OUTPUT)  # stays pinned until it is written
     elif where.off_chip_uses > 0:
@@ -294,15 +342,51 @@ def prefetch(q, s, core):
     if state.prefetch_next == end:
         return
     copy = at.cell(s.prefetch_copy, state.prefetch_next).value
-    memory = at.copy(s, copy).memory
-    room = at.memory_state(s, memory)
-    bits = at.bits_of(q, s, copy)
-    if room.claimed_bits + bits > at.memory(q, memory).capacity_bits or not has_room(q, s, copy):
+    if not has_unclaimed_room(q, s, copy):
         return
+    memory = at.copy(s, copy).memory
+    bits = at.bits_of(q, s, copy)
     pair = at.pair_of(q, q.off_chip_core, core)
     rate = share_of(q, s, pair, q.off_chip_memory, memory, bits)
     if rate > 0:
-        room.claimed_bits += bits
+        at.memory_state(s, memory).claimed_bits += bits
         begin_arrival(q, s, copy, NONE)
         start_flight(q, s, copy, NONE, OFF_CHIP_FETCH, pair, NONE, rate)
         state.prefetching = copy
+
+
+@kernel
+def offer(q, s, piece):
+    """A CN has made a piece: the cores that need it elsewhere may fetch it ahead."""
+    where = at.piece_state(s, piece)
+    for copy in range(where.first_copy, where.copies_stop):
+        if copy != where.home:
+            state = at.core(s, at.copy(s, copy).core)
+            at.cell(s.forward_copy, state.forward_stop).value = copy
+            state.forward_stop += 1
+
+
+@kernel
+def forward(q, s, core):
+    """Fetch the next result ahead if nothing stands in the way; one at a time, never evicting."""
+    state = at.core(s, core)
+    if state.forwarding != NONE:
+        return
+    pair = NONE
+    while state.forward_next < state.forward_stop:
+        copy = at.cell(s.forward_copy, state.forward_next).value
+        if at.copy(s, copy).state == ABSENT and at.copy(s, copy).uses > 0:
+            pair = source_pair(q, s, copy, core)
+            if pair != NONE:
+                break
+        state.forward_next += 1
+    if pair == NONE:
+        return
+    copy = at.cell(s.forward_copy, state.forward_next).value
+    if not has_unclaimed_room(q, s, copy):
+        return
+    at.memory_state(s, at.copy(s, copy).memory).claimed_bits += at.bits_of(q, s, copy)
+    if fetch(q, s, copy, core):
+        state.forwarding = copy
+    else:
+        at.memory_state(s, at.copy(s, copy).memory).claimed_bits -= at.bits_of(q, s, copy)

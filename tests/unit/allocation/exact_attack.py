@@ -40,6 +40,7 @@ def options_of(seed: int, **more: object) -> tuple[ScheduleOptions, AllocationOp
         scheduler_candidate_selection=draw.choice(("latency", "memory")),
         operands_to_prefetch=draw.choice(((), (1,), (1, 2))),
         share_divisor=draw.choice((1, 4, 100)),
+        prefetch_results=draw.random() < 0.4,
         layers_by_off_chip=tuple(draw.sample(range(8), draw.choice((0, 0, 1, 3)))),
     )
     few = {"objective": draw.choice(tuple(OBJECTIVES)), "nb_ga_individuals": 8, "nb_ga_generations": 6, "threads": 1}

@@ -61,6 +61,7 @@ def target(seed: int) -> Target:
         scheduler_candidate_selection=draw.choice(("latency", "memory")),
         operands_to_prefetch=draw.choice(((), (1,), (2,), (1, 2))),
         share_divisor=draw.choice((1, 2, 4, 100)),
+        prefetch_results=draw.random() < 0.4,
         layers_by_off_chip=tuple(draw.sample(range(12), draw.choice((0, 0, 1, 3, 6)))),
         record=False,
         stack_order=draw.choice(("priority", "barrier")),

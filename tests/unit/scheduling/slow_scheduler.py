@@ -118,6 +118,8 @@ class SlowScheduler:
         self.shares: dict[int, dict[int, int]] = {}
         self.prefetches: dict[int, list[tuple[int, int]]] = {core: [] for core in cores}
         self.prefetching: dict[int, tuple[int, int] | None] = dict.fromkeys(cores)
+        self.forwards: dict[int, list[Copy]] = {core: [] for core in cores}
+        self.forwarding: dict[int, tuple[int, int] | None] = dict.fromkeys(cores)
         self.list_prefetches()
         self.turns = [self.turn(cn) for cn in range(self.count)]
         self.now, self.number = 0, 0
@@ -346,7 +348,38 @@ class SlowScheduler:
                 continue
             self.begin(listener, read)
             self.fly(listener, cause, source, other, (memory, listener.memory), rate, read, (source, core))
+        if self.options.prefetch_results and any(self.system.link_is_broadcast[link] for link in main):
+            self.overhear(copy, cause, source, core, rate)
         return True
+
+    def overhear(self, copy: Copy, cause: str, source: int, core: int, rate: int) -> None:
+        """Everyone who will need what a CN made has it from the bus."""
+        main = self.path(source, core)
+        for other in self.elsewhere(copy.piece):
+            bits = self.bits[other.piece]
+            free = int(self.system.memory_capacity_bits[other.memory]) - self.claimed[other.memory]
+            is_unclaimed = other.state == "absent" and other.uses > 0 and free >= bits
+            if not (is_unclaimed or other.state == "reserved") or not self.fits(other):
+                continue
+            found = self.source_of(other, other.core)
+            own = self.path(source, other.core)
+            if found is None or found[0] != source:
+                continue
+            if not any(self.system.link_is_broadcast[link] for link in own if link in main):
+                continue
+            if any(self.free[link] < rate for link in own if link not in main):
+                continue
+            if self.system.memory_write_bits[other.memory] >= rate:
+                self.claimed[other.memory] += bits if is_unclaimed else 0
+                _, memory, read = found
+                self.begin(other, read)
+                self.fly(other, cause, source, other.core, (memory, other.memory), rate, read, (source, core))
+
+    def elsewhere(self, piece: int) -> list[Copy]:
+        """Copies of what a CN makes but for its home."""
+        if self.producer[piece] < 0:
+            return []
+        return [self.copies[place] for place in self.copies if place[0] == piece and place != self.home.get(piece)]
 
     def next_fetch(self, slot: Slot) -> Copy | None:
         """The next need of a prepared CN that nobody fetches yet."""
@@ -523,6 +556,8 @@ class SlowScheduler:
                     moved.append((kind, who))
             self.requests = kept + moved
         for core in self.slot:
+            self.forward(core)
+        for core in self.slot:
             self.prefetch(core)
         self.peak = {memory: max(peak, self.stored[memory]) for memory, peak in self.peak.items()}
 
@@ -545,6 +580,24 @@ class SlowScheduler:
             self.begin(copy, None)
             self.prefetching[core] = waiting[0]
             self.fly(copy, "off_chip_fetch", self.off_core, core, (self.off_memory, copy.memory), rate)
+
+    def forward(self, core: int) -> None:
+        """Fetch a result ahead."""
+        waiting = self.forwards[core]
+        if self.forwarding[core]:
+            return
+        while waiting and (
+            waiting[0].state != "absent" or waiting[0].uses == 0 or self.source_of(waiting[0], core) is None
+        ):
+            waiting.pop(0)
+        if not waiting:
+            return
+        copy = waiting[0]
+        if self.claimed[copy.memory] + self.bits[copy.piece] > self.system.memory_capacity_bits[copy.memory]:
+            return
+        if self.fetch(copy, core):
+            self.claimed[copy.memory] += self.bits[copy.piece]
+            self.forwarding[core] = copy.piece, copy.memory
 
     # Events.
 
@@ -584,6 +637,8 @@ class SlowScheduler:
             return
         if self.prefetching[core] == (copy.piece, copy.memory):
             self.prefetching[core] = None
+        if self.forwarding[core] == (copy.piece, copy.memory):
+            self.forwarding[core] = None
         copy.state = "present"
         if read is not None:
             self.unpin(read)
@@ -602,6 +657,9 @@ class SlowScheduler:
                 continue
             copy = self.copies[self.home[piece]]
             copy.state = "present"
+            if self.options.prefetch_results:
+                for other in self.elsewhere(piece):
+                    self.forwards[other.core].append(other)
             if self.is_output[piece]:
                 self.write(copy, "sink_output")
             elif self.stream_uses[piece] or any(place[0] == piece for place in self.detours):

@@ -24,6 +24,7 @@ OPTIONS = st.builds(
     operands_to_prefetch=st.sampled_from(((), (1,), (1, 2))),
     share_divisor=st.sampled_from((1, 2, 4, 100)),
     stack_order=st.sampled_from(("priority", "barrier")),
+    prefetch_results=st.booleans(),
     layers_by_off_chip=st.sampled_from(((), (0,), (1, 2), tuple(range(20)))),
 )
 

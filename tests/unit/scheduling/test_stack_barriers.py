@@ -69,3 +69,11 @@ def test_the_model_of_the_reference_has_no_barriers() -> None:
         with pytest.raises(InputError, match="stream-2023 has none") as raised:
             kind(stack_order="barrier", schedule_model="stream-2023")
         assert [problem.path for problem in raised.value.problems] == ["stack_order"]
+
+
+def test_the_model_of_the_reference_fetches_no_results_ahead() -> None:
+    """Told, not ignored."""
+    for kind in (ScheduleOptions, ScheduleSettings):
+        with pytest.raises(InputError, match="stream-2023 does not") as raised:
+            kind(prefetch_results=True, schedule_model="stream-2023")
+        assert [problem.path for problem in raised.value.problems] == ["prefetch_results"]

@@ -319,6 +319,38 @@ def test_layers_by_off_chip_leave_the_link_between_cores_to_others() -> None:
     assert moves(run(layered, [0] * 4, layers_by_off_chip=(0,))) == []
 
 
+FETCHED_AHEAD = [
+    *(Node(5), Node(20), Node(2), Node(2, [(0, INPUT)])),
+    *(Node(30), Node(2), Node(2, [(0, INPUT)])),
+]
+"""CN 0 on core 0 (0-5) makes a piece of 60 bits. Core 1 runs CN 1, 2, 3, core 2 CN 4, 5, 6; the last ones need it."""
+
+
+def test_results_are_fetched_ahead_by_all_that_will_need_them() -> None:
+    """Without: core 1 prepares CN 3 when CN 2 starts, at 20, and has the piece at 26; core 2 CN 6 at 30, 36.
+
+    With: core 1 fetches it over the bus as soon as it is made, 5-11, and core 2 listens.
+    """
+    system = bus_system(3, link=Link(is_broadcast=True))
+    problem = make_problem(system, [Piece(60, 0)], FETCHED_AHEAD)
+    late = run(problem, [0, 1, 1, 1, 2, 2, 2])
+    assert moves(late) == [(0, "core_to_core", 0, 1, 20, 26), (0, "core_to_core", 0, 2, 30, 36)]
+    assert spans(late) == [(0, 5), (0, 20), (20, 22), (26, 28), (0, 30), (30, 32), (36, 38)]
+    ahead = run(problem, [0, 1, 1, 1, 2, 2, 2], prefetch_results=True)
+    assert moves(ahead) == [(0, "core_to_core", 0, 1, 5, 11), (0, "core_to_core", 0, 2, 5, 11)]
+    assert spans(ahead) == [(0, 5), (0, 20), (20, 22), (22, 24), (0, 30), (30, 32), (32, 34)]
+    assert (late.link_bits.sum(), ahead.link_bits.sum()) == (120, 60)
+
+
+def test_results_are_fetched_ahead_into_space_that_nobody_claims() -> None:
+    """Core 1 has 100 bits, of which CN 1 takes 50 until 20; then core 1 claims space for CN 3, and fetches."""
+    system = bus_system(3, [10_000, 100, 10_000], link=Link(is_broadcast=True))
+    problem = make_problem(system, [Piece(60, 0), Piece(50, 1)], FETCHED_AHEAD)
+    schedule = run(problem, [0, 1, 1, 1, 2, 2, 2], prefetch_results=True)
+    assert moves(schedule) == [(0, "core_to_core", 0, 2, 5, 11), (0, "core_to_core", 0, 1, 20, 26)]
+    assert spans(schedule)[3] == (26, 28)
+
+
 def test_what_a_core_could_not_write_back_is_off_chip_before() -> None:
     """Core 1 has a path from core 0 (link 1) and from the off-chip core (link 0), none to it; its memory has 60 bits.
 
