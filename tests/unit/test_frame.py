@@ -1,10 +1,13 @@
 """The frame of the repository: versions, files, sizes of modules."""
 
+import ast
 import re
 import tomllib
 from pathlib import Path
 
 import tilewright
+from tilewright.objectives import OBJECTIVES
+from tilewright.type_stub import STUB, stub
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -50,3 +53,16 @@ def test_modules_stay_small() -> None:
 def test_snakefile_stays_small() -> None:
     """The Snakefile is a table of contents."""
     assert len((PROJECT / "workflow" / "Snakefile").read_text().splitlines()) <= 40
+
+
+def test_types_are_those_of_the_code() -> None:
+    """`__init__.pyi` is what `python -m tilewright.type_stub` writes: each option of a function with its values."""
+    assert STUB.read_text() == stub()
+    tree = ast.parse(stub())
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    options = {
+        one.arg: ast.unparse(one.annotation) for one in functions["map_workload"].args.kwonlyargs if one.annotation
+    }
+    assert options["objective"] == f"_Literal[{', '.join(map(repr, OBJECTIVES))}]"
+    assert options["lpf_limit"] == "int | None"
+    assert options["model"] == "str"

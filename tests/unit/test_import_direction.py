@@ -32,6 +32,7 @@ LEVELS = (
     ("cli",),
     ("__main__", "loading"),
     ("comparison",),
+    ("type_stub",),
 )
 """Rooms from the bottom up; a room may import those on lower levels. `__init__` only names others."""
 LEVEL_OF = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}

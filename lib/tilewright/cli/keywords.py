@@ -76,6 +76,7 @@ def parameter_keywords(**kinds: type[Parameters]) -> Callable[[Callable[..., Res
             for kind in kinds.values()
             for one in parameters_of(kind)
         }
+        with_parameters.parameter_kinds = tuple(kinds.values())  # type: ignore[attr-defined]  # for `type_stub`
         return of_signature(with_parameters, [*own, *keywords.values()])
 
     return decorate
