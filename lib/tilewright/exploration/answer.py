@@ -8,6 +8,7 @@ from typing import Any
 import pandas
 
 from tilewright.exploration.front import Front, fronts
+from tilewright.exploration.front_odds import least_probability
 from tilewright.exploration.results import (
     INFEASIBLE,
     INVALID,
@@ -121,6 +122,11 @@ def best_designs(front: Front) -> tuple[tuple[str, dict[str, Any]], ...]:
         (key, {str(name): value for name, value in compared.loc[compared[key].idxmin()].items()})
         for key in known_measures(front)
     )
+
+
+def best_probability(front: Front, measure: str) -> float:
+    """With which probability the best design in a measure stays the best, where costs have ranges."""
+    return least_probability(front.compared, measure, front.compared[measure].idxmin())
 
 
 def effects(front: Front, axis_names: tuple[str, ...]) -> tuple[Effect, ...]:

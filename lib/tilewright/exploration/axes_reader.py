@@ -8,13 +8,13 @@ from tilewright.errors import KeyPath, Problem, Problems, nearest_name, shown
 from tilewright.exploration.design_sheet import NAME_COLUMN, Sheet
 from tilewright.exploration.laws import Value, name_problem
 from tilewright.exploration.ranges import geometric, linear
-from tilewright.exploration.space import RESULTS, USES, Axis
+from tilewright.exploration.space import ODDS, RESULTS, USES, Axis
 from tilewright.exploration.space_schema import AxisEntry
 from tilewright.hardware.dotted_paths import key_path
 from tilewright.units import FieldError
 from tilewright.validation import whole
 
-RESERVED = (*RESULTS, *USES, NAME_COLUMN, "network")
+RESERVED = (*RESULTS, *USES, *ODDS, NAME_COLUMN, "network")
 """Names of columns beside those of a space."""
 _RANGE = ("from", "to", "factor", "step")
 

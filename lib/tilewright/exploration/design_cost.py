@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tilewright.errors import InputError, MappingError
+from tilewright.search.cost_ranges import CostPart
 
 NO_MAPPING: tuple[dict[str, Any], ...] = ({"name": "default"},)
 """The mapping of a space that gives none: nothing is fixed."""
@@ -29,6 +30,8 @@ class DesignCost:
     """By part of the latency."""
     further: Mapping[str, float] = field(default_factory=dict)
     """Further columns of the table of results."""
+    cost_parts: tuple[CostPart, ...] = ()
+    """What of the energy and the area has a range."""
 
 
 class DesignEvaluator(Protocol):

@@ -8,6 +8,7 @@ import pandas
 
 from tilewright.cost.ledger import ACCESSES
 from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.exploration.front_odds import parts_of_row
 from tilewright.exploration.results import OK, energy_parts, latency_parts
 from tilewright.exploration.tables import FRONT_STEM, SPACE_STEM
 from tilewright.report.pareto import Candidate
@@ -54,6 +55,7 @@ def _candidate(row: Mapping[Any, Any], folder: Path) -> Candidate:
         latency_cycles=row["latency_cycles"],
         area_mm2=None if area != area else area,
         assumes=_assumed(folder),
+        cost_parts=parts_of_row(row),
     )
 
 

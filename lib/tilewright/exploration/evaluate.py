@@ -27,6 +27,7 @@ from tilewright.mapping.memory_reach import MemoryReach, core_for
 from tilewright.mapping.source import MappingSource, parse_mapping
 from tilewright.profile import ModelProfile
 from tilewright.search.batch import CostedBatch
+from tilewright.search.cost_ranges import range_parts
 from tilewright.search.evaluate import workspace_of
 from tilewright.search.options import SearchOptions
 from tilewright.search.summary import total_in_order
@@ -231,4 +232,5 @@ def _sum(core: Core, layers: Sequence[LayerCost], profile: ModelProfile) -> Desi
         memories,
         dict(zip(LATENCY_TERMS, cycles, strict=True)),
         time_and_power(clock_period_ns(core), latency, energy),
+        range_parts(core, memories, profile),
     )

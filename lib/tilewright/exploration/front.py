@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import pandas
 
+from tilewright.exploration.front_odds import summed_columns, with_odds
 from tilewright.exploration.results import (
     ALL_NETWORKS,
     MEASURES,
@@ -35,7 +36,7 @@ class Front:
     rows: pandas.DataFrame
     """By index of the design: columns as the table of results, and `pareto` (whether none dominates it), `dominated_by`
     (the first design on the front that does; '' also where it is not compared as it does not meet a constraint),
-    `largest_energy_term` and `largest_latency_part`."""
+    `largest_energy_term` and `largest_latency_part`; where costs have ranges, the columns ODDS."""
 
     @cached_property
     def compared(self) -> pandas.DataFrame:
@@ -85,7 +86,7 @@ def front_of(exploration: Exploration, network: str, rows: pandas.DataFrame) -> 
         network,
         objectives,
         unknown,
-        rows.assign(
+        with_odds(rows, objectives, is_whole=not exploration.settled).assign(
             **{
                 ON_FRONT: is_on_front,
                 DOMINATED_BY: dominated_by,
@@ -106,6 +107,7 @@ def totals(exploration: Exploration, table: pandas.DataFrame) -> pandas.DataFram
     complete = table[is_complete]
     rows = complete.iloc[::count].reset_index(drop=True)
     summed = ["energy_pj", "latency_cycles", "edp_pj_cycles"]
+    summed += summed_columns(complete.columns)
     summed += [*_columns(complete, "energy_", "_pj"), *_columns(complete, "latency_", "_cycles")]
     sums = {key: _sums(complete[key].to_numpy(dtype=np.float64), count) for key in dict.fromkeys(summed)}
     unmet = complete["unmet"].to_numpy(dtype=object).reshape(-1, count)

@@ -12,6 +12,7 @@ import pandas
 
 from tilewright.errors import InputError, Problem
 from tilewright.exploration.design_cost import DesignCost, DesignEvaluator, reason_of
+from tilewright.exploration.front_odds import part_columns
 from tilewright.exploration.results import INVALID
 from tilewright.exploration.shard_plan import SCHEMA
 from tilewright.exploration.sharing import Sharing
@@ -112,6 +113,7 @@ class ShardMaker:
         row |= cost.further
         row |= {f"energy_{term}_pj": energy for term, energy in cost.energy_terms_pj.items()}
         row |= {f"energy_memory_{name}_pj": energy for name, energy in cost.memory_energy_pj.items()}
+        row |= part_columns(cost.cost_parts, cost.latency_cycles)
         return row | {f"latency_{part}_cycles": float(cycles) for part, cycles in cost.latency_terms_cycles.items()}
 
 

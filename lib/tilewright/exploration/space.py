@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["RESULTS", "USES", "Axis", "Design", "Formula", "Law", "Network", "Space", "Value"]
+__all__ = ["ODDS", "RESULTS", "USES", "Axis", "Design", "Formula", "Law", "Network", "Space", "Value"]
 RESULTS = ("energy_pj", "latency_cycles", "edp_pj_cycles", "area_mm2")
 """What is known of a design and a network after evaluation: constraints and objectives name them."""
 USES = ("peak_memory_bits", "fullest_memory_share", "fullest_link_share")
 """What is told besides of designs of several cores: bits in memories on the chip at most, all together, were it at
 once; how full the fullest is; how much of what it could carry the link carries that is used most."""
+ODDS = ("least_energy_pj", "most_energy_pj", "least_area_mm2", "most_area_mm2", "front_probability")
+"""Further columns where costs have ranges."""
 MOST_KEPT = 2**16
 """Values of a formula that are kept, rather than computed for each design."""
 _TRIED = 1000

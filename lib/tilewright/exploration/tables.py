@@ -6,7 +6,9 @@ import pandas
 
 from tilewright.exploration.answer import Answer
 from tilewright.exploration.front import DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY, ON_FRONT, Front
+from tilewright.exploration.front_odds import FRONT_PROBABILITY
 from tilewright.exploration.results import ALL_NETWORKS
+from tilewright.exploration.space import ODDS
 from tilewright.report.text_tables import write_csv, write_parquet
 
 SPACE_STEM, FRONT_STEM = "space", "front"
@@ -24,6 +26,7 @@ def space_table(answer: Answer) -> pandas.DataFrame:
         **{
             ON_FRONT: of_networks[ON_FRONT].reindex(table.index, fill_value=False),
             **{key: of_networks[key].reindex(table.index, fill_value="") for key in _TEXTS},
+            **{key: of_networks[key].reindex(table.index) for key in ODDS if key in of_networks},
         }
     )
     if answer.overall.network != ALL_NETWORKS:
@@ -33,6 +36,7 @@ def space_table(answer: Answer) -> pandas.DataFrame:
         **{
             ON_FRONT + OF_ALL: table["index"].map(by_design[ON_FRONT]).eq(True),
             DOMINATED_BY + OF_ALL: table["index"].map(by_design[DOMINATED_BY]).fillna("").astype(object),
+            **{key + OF_ALL: table["index"].map(by_design[key]) for key in (FRONT_PROBABILITY,) if key in by_design},
         }
     )
 

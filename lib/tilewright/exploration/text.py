@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 from itertools import groupby
+from typing import Any
 
-from tilewright.exploration.answer import Answer, Cause, best_designs, values_text
-from tilewright.exploration.front import LARGEST_ENERGY, LARGEST_LATENCY, Front, spread
+from tilewright.exploration.answer import Answer, Cause, best_designs, best_probability, values_text
+from tilewright.exploration.front import LARGEST_ENERGY, LARGEST_LATENCY, ON_FRONT, Front, spread
+from tilewright.exploration.front_odds import FRONT_PROBABILITY, LEAST_ENERGY, MOST_ENERGY
 from tilewright.exploration.results import MEASURES, measure_text
 from tilewright.report.text_tables import render, text_table
+from tilewright.report.uncertainty import SAMPLES
 
 MOST_ROWS, MOST_CAUSES = 20, 4
 """Of the front; of each status."""
@@ -46,10 +49,14 @@ def _counts(answer: Answer) -> str:
 
 def _best(answer: Answer) -> str:
     front = answer.overall
-    table = text_table(f"Best designs, {front.network}", ("least", "design", "values"), _headings(tuple(MEASURES)))
+    has_odds = FRONT_PROBABILITY in front.rows
+    headings = (*_headings(tuple(MEASURES)), *(("stays\nbest",) if has_odds else ()))
+    table = text_table(f"Best designs, {front.network}", ("least", "design", "values"), headings)
     for key, row in best_designs(front):
         values = values_text(row, answer.exploration.value_names)
-        table.add_row(MEASURES[key].words, row["design"], values, *(measure_text(m, row[m]) for m in MEASURES))
+        measures = [measure_text(m, row[m]) for m in MEASURES]
+        stays = [f"{best_probability(front, key):.1%}"] if has_odds else []
+        table.add_row(MEASURES[key].words, row["design"], values, *measures, *stays)
     return render(table) if table.row_count else ""
 
 
@@ -58,14 +65,54 @@ def _front(answer: Answer) -> str:
     members = front.members
     if members.empty:
         return f"no design has results for {front.network} and meets all constraints: there is no front\n"
-    headings = _headings(tuple(MEASURES))
+    headings = (*_headings(tuple(MEASURES)), *_range_headings(front))
     table = text_table("", ("design", "values", "largest terms"), headings)
     for row in spread(members, MOST_ROWS).to_dict("records"):
         terms = ", ".join(filter(None, (row[LARGEST_ENERGY], row[LARGEST_LATENCY])))
         values = values_text(row, answer.exploration.axis_names)
-        table.add_row(row["design"], values, terms, *(measure_text(key, row[key]) for key in MEASURES))
+        measures = [measure_text(key, row[key]) for key in MEASURES]
+        table.add_row(row["design"], values, terms, *measures, *_range_cells(row))
     more = f"{MOST_ROWS} of the {len(members):,}, evenly over the front\n" if len(members) > MOST_ROWS else ""
-    return f"{front_line(front)}\n" + render(table) + more + (f"{front.note}\n" if front.note else "")
+    return (
+        f"{front_line(front)}\n"
+        + render(table)
+        + more
+        + "".join(f"{line}\n" for line in (front.note, odds_line(front)) if line)
+    )
+
+
+def odds_line(front: Front) -> str:
+    """What the probabilities of a front are of, and who off the front may be on it; '' where costs have no ranges."""
+    rows = front.rows
+    if LEAST_ENERGY not in rows:
+        return ""
+    told = f"within the ranges of costs ({SAMPLES:,} samples, one factor of a law for all designs)"
+    if FRONT_PROBABILITY not in rows:
+        return (
+            "how sure the front is within the ranges of costs is not known here, where nothing is kept of designs off"
+            " it but their totals: tilewright explore says it"
+        )
+    off = rows[~rows[ON_FRONT] & (rows[FRONT_PROBABILITY] > 0)]
+    if off.empty:
+        return f"{told}: no design off the front is ever on it"
+    first = off.sort_values([FRONT_PROBABILITY, "index"], ascending=[False, True], kind="stable").iloc[0]
+    others = f"{len(off):,} design{'s' * (len(off) > 1)} off the front {'are' if len(off) > 1 else 'is'} on it at times"
+    return f"{told}: {others}, {first['design']} in {first[FRONT_PROBABILITY]:.1%}"
+
+
+def _range_headings(front: Front) -> Iterator[str]:
+    """Of the columns that there are where costs have ranges."""
+    if LEAST_ENERGY in front.rows:
+        yield f"energy between\n[{MEASURES['energy_pj'].unit}]"
+    if FRONT_PROBABILITY in front.rows:
+        yield "on the\nfront"
+
+
+def _range_cells(row: dict[Any, Any]) -> Iterator[str]:
+    if LEAST_ENERGY in row:
+        yield " to ".join(measure_text("energy_pj", row[key]) for key in (LEAST_ENERGY, MOST_ENERGY))
+    if FRONT_PROBABILITY in row:
+        yield f"{row[FRONT_PROBABILITY]:.1%}"
 
 
 def _rest(answer: Answer) -> str:

@@ -21,12 +21,12 @@ from tilewright.report.run_text import NOT_SAID, area_text, assumption, could_ke
 from tilewright.report.text_tables import render, text_table
 from tilewright.report.uncertainty import (
     SAMPLES,
-    CostPart,
     UncertainRun,
     cost_parts,
     energy_range_pj,
     front_probabilities,
 )
+from tilewright.search.cost_ranges import CostPart
 from tilewright.units import energy_text
 
 OBJECTIVES = ("energy_pj", "latency_cycles", "area_mm2")
@@ -103,7 +103,7 @@ class Group:
         """For each run the probability that it is on the front within the ranges of costs; () where none has one."""
         if not any(point.cost_parts for point in self.candidates):
             return ()
-        runs = [uncertain_run(point) for point in self.candidates]
+        runs = [uncertain_run(point, self.objectives[1]) for point in self.candidates]
         return tuple(front_probabilities(runs, by_area="area_mm2" in self.objectives))
 
     @property
@@ -211,9 +211,9 @@ def _work_costed(summary: Summary) -> tuple[tuple[str, str], ...]:
     return (("costed", f"{coverage['mac_count']:,} MACs and {coverage['operation_count']:,} other operations"),)
 
 
-def uncertain_run(point: Candidate) -> UncertainRun:
-    """A run with what of it has a range."""
-    return UncertainRun(point.energy_pj, point.latency_cycles, point.area_mm2, point.cost_parts)
+def uncertain_run(point: Candidate, latency: str = "latency_cycles") -> UncertainRun:
+    """A run with what of it has a range; `latency` is the objective that says how long it takes."""
+    return UncertainRun(point.energy_pj, getattr(point, latency), point.area_mm2, point.cost_parts)
 
 
 def _range_note(group: Group) -> str:

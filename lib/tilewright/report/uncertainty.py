@@ -3,38 +3,75 @@
 Energies and areas are linear in the costs of memories, so that all samples are one matrix product: what a run has of
 each law, times factors of the laws. Memories of one law have one factor, in all runs: if DRAM is dearer than its
 figure says, it is for everyone. Factors are independent and uniform in their logarithm between the ends of the range.
+
+Of many runs most cannot be on a front, and of most pairs one never dominates the other, whatever the factors: what is
+linear has its least and its most at ends of the ranges. Only what that leaves open is sampled.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+
+from tilewright.report.dominance import on_front
+from tilewright.search.cost_ranges import CostPart
 
 SAMPLES = 100_000
 SEED = 0
-_AT_ONCE = 10_000
-"""Samples of all runs that are compared at once."""
-
-
-class CostPart(NamedTuple):
-    """What a memory of a run contributes, whose costs have a range."""
-
-    memory: str
-    law: str
-    energy_pj: float
-    area_mm2: float
-    low: float
-    """Least factor of both."""
-    high: float
+_MOST_AT_ONCE = 20_000_000
+"""Numbers of all runs that are compared at once."""
+Values = npt.NDArray[np.float64]
 
 
 class UncertainRun(NamedTuple):
     """A run in what runs are compared by."""
 
     energy_pj: float
-    latency_cycles: float
+    latency: float
+    """In cycles or seconds, the same for all runs; it has no range."""
     area_mm2: float | None
     parts: tuple[CostPart, ...]
+
+
+class Ranges(NamedTuple):
+    """The factors of laws."""
+
+    low: Values
+    """[law] least factor"""
+    high: Values
+    """[law] largest factor"""
+
+
+class Quantity(NamedTuple):
+    """What runs are compared by, linear in the factors of laws; the less the better."""
+
+    values: Values
+    """[run] with all factors 1"""
+    shares: Values
+    """[run, law] what of it each law has"""
+
+    def of(self, rows: Any) -> "Quantity":
+        """That of some runs."""
+        return Quantity(self.values[rows], self.shares[rows])
+
+    def ends(self, ranges: Ranges) -> tuple[Values, Values]:
+        """[run] its least and its most."""
+        return tuple(  # type: ignore[return-value]
+            self.values + best(self.shares * (ranges.low - 1), self.shares * (ranges.high - 1)).sum(axis=-1)
+            for best in (np.minimum, np.maximum)
+        )
+
+    def less(self, row: int) -> "Quantity":
+        """By how much it is more than that of one run."""
+        return Quantity(self.values - self.values[row], self.shares - self.shares[row])
+
+    def sampled(self, more: Values) -> Values:
+        """[run, sample] for factors less 1 [law, sample]; added up law by law, so that equal runs stay equal."""
+        found = np.repeat(self.values[:, None], more.shape[1], axis=1)
+        for law, row in enumerate(more):
+            found += self.shares[:, law, None] * row
+        return found
 
 
 def cost_parts(summary: Mapping[str, Any]) -> tuple[CostPart, ...]:
@@ -50,43 +87,102 @@ def energy_range_pj(energy_pj: float, parts: Sequence[CostPart]) -> tuple[float,
 
 def less_energy_probability(a: UncertainRun, b: UncertainRun) -> float:
     """The share of samples in which the first run needs less energy; half of those in which both need the same."""
-    energies, _ = _sampled([a, b])
-    return float((energies[0] < energies[1]).mean() + (energies[0] == energies[1]).mean() / 2)
+    (energies, *_), ranges = _quantities([a, b])
+    first, second = energies.sampled(sampled_factors(ranges) - 1)
+    return float((first < second).mean() + (first == second).mean() / 2)
 
 
 def front_probabilities(runs: Sequence[UncertainRun], by_area: bool) -> list[float]:
     """For each run the share of samples in which no other one dominates it in energy, latency and, if asked, area."""
-    energies, areas = _sampled(runs)
-    latencies = [run.latency_cycles for run in runs]
-    kept = np.zeros(len(runs), np.int64)
-    for first in range(0, SAMPLES, _AT_ONCE):
-        here = slice(first, first + _AT_ONCE)
-        columns = [energies[:, here], *([areas[:, here]] if by_area else [])]
-        for row, latency in enumerate(latencies):
-            survives = np.ones(_AT_ONCE, np.bool_)
-            for other, its_latency in enumerate(latencies):
-                if other == row or its_latency > latency:
-                    continue
-                is_no_worse = np.logical_and.reduce([column[other] <= column[row] for column in columns])
-                is_better = np.logical_or.reduce([column[other] < column[row] for column in columns])
-                survives &= ~(is_no_worse & (is_better | (its_latency < latency)))
-            kept[row] += int(survives.sum())
-    return [count / SAMPLES for count in kept.tolist()]
+    quantities, ranges = _quantities(runs)
+    found: list[float] = front_shares(quantities if by_area else quantities[:2], ranges).tolist()
+    return found
 
 
-def _sampled(runs: Sequence[UncertainRun]) -> tuple[np.ndarray, np.ndarray]:
-    """[run, sample] energies in pJ and areas in mm2, those that are not known as not a number.
+def front_shares(quantities: Sequence[Quantity], ranges: Ranges) -> Values:
+    """[run] the share of samples in which no other run dominates it: is no worse in any quantity and better in one."""
+    count = len(quantities[0].values)
+    kept = np.zeros(count)
+    rows = np.flatnonzero(~_always_dominated(quantities, ranges))
+    own = [quantity.of(rows) for quantity in quantities]
+    rivals = [_rivals(own, ranges, row) for row in range(len(rows))]
+    factors = sampled_factors(ranges)
+    at_once = max(1, _MOST_AT_ONCE // max(1, len(rows) * len(own)))
+    survivors = np.zeros(len(rows), np.int64)
+    for first in range(0, SAMPLES, at_once):
+        more = factors[:, first : first + at_once] - 1
+        columns = [quantity.sampled(more) for quantity in own]
+        for row, others in enumerate(rivals):
+            survivors[row] += _surviving(columns, row, others)
+    kept[rows] = survivors / SAMPLES
+    return kept
 
-    Added up law by law, so that equal runs stay equal to the last bit.
+
+def least_share(quantity: Quantity, ranges: Ranges, row: int) -> float:
+    """The share of samples in which no other run has less of a quantity than that of a row."""
+    least, _ = quantity.less(row).ends(ranges)
+    own = quantity.of(np.append(row, np.flatnonzero(least < 0)))
+    factors = sampled_factors(ranges)
+    at_once = max(1, _MOST_AT_ONCE // len(own.values))
+    count = 0
+    for first in range(0, SAMPLES, at_once):
+        values = own.sampled(factors[:, first : first + at_once] - 1)
+        count += int((values[0] <= values.min(axis=0)).sum())
+    return count / SAMPLES
+
+
+def sampled_factors(ranges: Ranges) -> Values:
+    """[law, sample] the factors of laws."""
+    draws = np.random.default_rng(SEED).random((len(ranges.low), SAMPLES))
+    found: Values = ranges.low[:, None] * (ranges.high / ranges.low)[:, None] ** draws
+    return found
+
+
+def _always_dominated(quantities: Sequence[Quantity], ranges: Ranges) -> npt.NDArray[np.bool_]:
+    """[run] whether a run that is on the front with all factors 1 dominates it with any factors.
+
+    Whoever dominates a run in a sample, and is itself of these, is dominated there by one that is not.
     """
+    members = np.flatnonzero(on_front(np.stack([quantity.values for quantity in quantities], axis=1)))
+    found = np.zeros(len(quantities[0].values), np.bool_)
+    for member in members.tolist():
+        least = np.stack([quantity.less(member).ends(ranges)[0] for quantity in quantities])
+        found |= (least >= 0).all(axis=0) & (least > 0).any(axis=0)
+    return found
+
+
+def _rivals(quantities: Sequence[Quantity], ranges: Ranges, row: int) -> npt.NDArray[np.intp]:
+    """The runs that dominate a run with some factors, perhaps; its likeliest dominators first."""
+    least = np.stack([quantity.less(row).ends(ranges)[0] for quantity in quantities])
+    places = np.flatnonzero((least <= 0).all(axis=0) & (least < 0).any(axis=0))
+    is_worse = np.stack([quantity.values[places] > quantity.values[row] for quantity in quantities]).any(axis=0)
+    return places[np.argsort(is_worse, kind="stable")]
+
+
+def _surviving(columns: Sequence[Values], row: int, others: npt.NDArray[np.intp]) -> int:
+    """The samples in which none of the others dominates a run."""
+    survives = np.ones(columns[0].shape[1], np.bool_)
+    for other in others.tolist():
+        is_no_worse = np.logical_and.reduce([column[other] <= column[row] for column in columns])
+        is_better = np.logical_or.reduce([column[other] < column[row] for column in columns])
+        survives &= ~(is_no_worse & is_better)
+        if not survives.any():
+            return 0
+    return int(survives.sum())
+
+
+def _quantities(runs: Sequence[UncertainRun]) -> tuple[tuple[Quantity, Quantity, Quantity], Ranges]:
+    """Energy, latency and area of runs, not a number where it is not known."""
     laws = sorted({(part.law, part.low, part.high) for run in runs for part in run.parts})
-    draws = np.random.default_rng(SEED).random((len(laws), SAMPLES))
-    energies = np.repeat(np.array([[run.energy_pj] for run in runs], np.float64), SAMPLES, axis=1)
-    areas = np.repeat(np.array([[run.area_mm2] for run in runs], np.float64), SAMPLES, axis=1)
-    for (law, low, high), draw in zip(laws, draws, strict=True):
-        more = low * (high / low) ** draw - 1
-        for row, run in enumerate(runs):
-            own = [part for part in run.parts if part.law == law]
-            energies[row] += sum(part.energy_pj for part in own) * more
-            areas[row] += sum(part.area_mm2 for part in own) * more
-    return energies, areas
+    energies, areas = np.zeros((len(runs), len(laws))), np.zeros((len(runs), len(laws)))
+    for row, run in enumerate(runs):
+        for part in run.parts:
+            place = laws.index((part.law, part.low, part.high))
+            energies[row, place] += part.energy_pj
+            areas[row, place] += part.area_mm2
+    ends = np.array([law[1:] for law in laws], np.float64).reshape(-1, 2)
+    return (
+        Quantity(np.array([run.energy_pj for run in runs], np.float64), energies),
+        Quantity(np.array([run.latency for run in runs], np.float64), np.zeros_like(energies)),
+        Quantity(np.array([run.area_mm2 for run in runs], np.float64), areas),
+    ), Ranges(ends[:, 0], ends[:, 1])

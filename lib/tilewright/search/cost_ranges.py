@@ -4,14 +4,27 @@ A mapping fixes how often each memory is read and written, so both are linear in
 times a factor between the ends of its range.
 """
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import instance_count
 from tilewright.hardware.system import area_breakdown_mm2, on_chip_memories
 from tilewright.profile import REFERENCE, ModelProfile
+
+
+class CostPart(NamedTuple):
+    """What a memory contributes to the energy and the area of a run, whose costs have a range."""
+
+    memory: str
+    law: str
+    """What the costs come from; memories of one law have one factor."""
+    energy_pj: float
+    area_mm2: float
+    low: float
+    """Least factor of both."""
+    high: float
 
 
 def cost_ranges(
@@ -26,27 +39,30 @@ def cost_ranges(
 
     {} where no costs have a range.
     """
-    energies = _memory_energies_pj(records)
-    areas = _memory_areas_mm2(core, profile)
-    parts = [
-        {
-            "memory": memory.name,
-            "law": memory.cost_source.law,
-            "energy_pj": energies.get(memory.name, 0.0),
-            "area_mm2": areas.get(memory.name, 0.0),
-            "low": memory.cost_source.relative_range[0],
-            "high": memory.cost_source.relative_range[1],
-        }
-        for memory in core.memories
-        if memory.cost_source is not None and memory.cost_source.relative_range != (1.0, 1.0)
-    ]
+    parts = range_parts(core, _memory_energies_pj(records), profile)
     if not parts:
         return {}
     return {
-        "energy_pj": _ends(energy_pj, parts, "energy_pj"),
-        "area_mm2": None if area_mm2 is None else _ends(area_mm2, parts, "area_mm2"),
-        "parts": parts,
+        "energy_pj": _ends(energy_pj, [(part.energy_pj, part) for part in parts]),
+        "area_mm2": None if area_mm2 is None else _ends(area_mm2, [(part.area_mm2, part) for part in parts]),
+        "parts": [part._asdict() for part in parts],
     }
+
+
+def range_parts(core: Core, memory_energies_pj: Mapping[str, float], profile: ModelProfile) -> tuple[CostPart, ...]:
+    """The parts of the memories of a core whose costs have a range, by the energies of its memories; () without any."""
+    ranged = [
+        (memory.name, memory.cost_source)
+        for memory in core.memories
+        if memory.cost_source is not None and memory.cost_source.relative_range != (1.0, 1.0)
+    ]
+    if not ranged:
+        return ()
+    areas = _memory_areas_mm2(core, profile)
+    return tuple(
+        CostPart(name, source.law, memory_energies_pj.get(name, 0.0), areas.get(name, 0.0), *source.relative_range)
+        for name, source in ranged
+    )
 
 
 def _memory_areas_mm2(core: Core, profile: ModelProfile) -> dict[str, float]:
@@ -57,8 +73,11 @@ def _memory_areas_mm2(core: Core, profile: ModelProfile) -> dict[str, float]:
     return {memory.name: memory.area_mm2 * instance_count(core, index) for index, memory in memories.items()}
 
 
-def _ends(total: float, parts: list[dict[str, Any]], quantity: str) -> list[float]:
-    return [total + sum(part[quantity] * (part[end] - 1) for part in parts) for end in ("low", "high")]
+def _ends(total: float, shares: list[tuple[float, CostPart]]) -> list[float]:
+    return [
+        total + sum(share * (part.low - 1) for share, part in shares),
+        total + sum(share * (part.high - 1) for share, part in shares),
+    ]
 
 
 def _memory_energies_pj(records: Iterable[LayerRecord]) -> dict[str, float]:

@@ -83,3 +83,12 @@ def test_the_comparison_of_runs_tells_ranges_only_where_there_are_some() -> None
     assert plain.front_probabilities == ()
     assert plain.notes == ()
     assert "front_probability" not in pareto_table([plain])
+
+
+def test_a_front_by_time_is_sampled_by_time() -> None:
+    """Half the cycles at a quarter of the clock take longer."""
+    part = CostPart("m", "x", 40e6, 0.0, 0.5, 2.0)
+    slow = candidate("slow", 40e6, 50, cost_parts=(part,), clock_frequency_mhz=100.0)
+    (group,) = compare([slow, candidate("fast", 40e6, 100, cost_parts=(part,), clock_frequency_mhz=400.0)])
+    assert group.objectives[1] == "latency_s"
+    assert group.front_probabilities == (0.0, 1.0)
