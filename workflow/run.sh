@@ -10,7 +10,7 @@ places=$(python -m tilewright results "$config") || exit
 results=${places%%$'\n'*}
 logs=${places#*$'\n'}
 report=$results/report.html
-started=$logs/.started
+ending=$logs/.ending
 plan=$logs/.plan
 unfinished=$logs/.unfinished.json
 
@@ -48,18 +48,12 @@ fi
 python -m tilewright results "$config" --claim >/dev/null || exit
 python -m tilewright store verify "$results" --remove-damaged || exit
 
-touch "$started"
-rm -f "$unfinished"
-snakemake --configfile "$config" ${own_lock[@]+"${own_lock[@]}"} "$@"
+rm -f "$unfinished" "$ending"
+TILEWRIGHT_ENDING=$ending snakemake --configfile "$config" ${own_lock[@]+"${own_lock[@]}"} "$@"
 status=$?
 
-# Each job writes to a log of its own; the message that a person needs is there. Two jobs may say the same.
-failures=""
-if [[ $status != 0 ]]; then
-  failures=$(find "$logs" -path "$logs/*" -name '*.log' -newer "$started" -print0 | sort -z \
-    | xargs -0 -r grep -HE '^(internal )?error:' | awk '{ said = $0; sub(/^[^:]*:/, "", said) } !seen[said]++')
-  [[ -z $failures ]] || printf '\nWhy jobs failed:\n%s\n\n' "$failures" >&2
-fi
+# Each job writes to a log of its own; the message that a person needs is there.
+[[ $status == 0 || ! -s $ending ]] || printf '\n%s\n\n' "$(<"$ending")" >&2
 
 # Where runs failed, or only some files were asked for, tables and figures across runs are made of the runs that are up
 # to date, and name the others.
@@ -115,9 +109,14 @@ for page in "$results"/space/*/explore.html "$results"/front/*/front.html; do
   echo "$what: $page$state"
 done
 [[ ! -e $report ]] || echo "report: $report"
-if [[ $status != 0 && -n $failures ]]; then
+if [[ $status != 0 ]] && grep -qs '^Why' "$ending"; then
   echo "some runs failed, see above and $logs/; the others are done" >&2
 elif [[ $status != 0 ]]; then
   echo "not everything was computed, see above" >&2
+elif [[ -s $ending ]]; then
+  cat "$ending"
+else
+  echo "nothing had to be made: all results in $results/ were up to date"
 fi
+echo "in all $((SECONDS / 60)) min $((SECONDS % 60)) s"
 exit $status

@@ -37,6 +37,8 @@ def test_why_a_job_failed_is_told(project: Project, edit: Callable[[Path, str, s
     done = run_script(project)
     assert done.returncode == 1
     assert done.stderr.count("map.log:error: no mapping of 2 layers fits core 'narrow'") == 1
+    assert "Why jobs failed:\nlogs/single/two_layers-narrow/map.log:error" in done.stderr
+    assert "done in" not in done.stdout + done.stderr
     assert "some runs failed" in done.stderr
     assert "two_layers-wide" in done.stdout
     table, _, named = done.stdout.partition("Not in the table:")
@@ -78,6 +80,20 @@ def test_tables_across_runs_are_made_of_what_there_is(project: Project, edit: Ed
     assert rows(project)["two_layers-narrow"] == before["two_layers-narrow"]
     assert "Not in" not in done.stdout
     assert "two_layers-narrow (stale)" not in (project.root / "results" / "report.html").read_text()
+    said = done.stdout.splitlines()
+    assert re.fullmatch(
+        r"done in [\d.]+ s: \d+ jobs of 1 of 2 runs \(two_layers-narrow\); reused: \d+ jobs .*", said[-3]
+    )
+    assert said[-2] == "results: results/summary.csv, results/single/<run>/report/"
+    assert re.fullmatch(r"in all \d+ min \d+ s", said[-1])
+
+
+def test_a_run_with_nothing_to_do_says_so(project: Project) -> None:
+    """In one line, after the table; Snakemake by itself says it in its own words alone."""
+    done = run_script(project)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-2] == "nothing had to be made: all results in results/ were up to date"
+    assert "done in" not in done.stdout + done.stderr
 
 
 def test_no_run_is_finished(project: Project, edit: Edit) -> None:
@@ -171,6 +187,7 @@ def test_dry_run_makes_nothing(project: Project) -> None:
     assert done.returncode == 0
     assert "parse_workload" in done.stdout + done.stderr
     assert "report:" not in done.stdout
+    assert "done in" not in done.stdout + done.stderr
     assert not removed.exists()
 
 

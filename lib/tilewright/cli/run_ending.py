@@ -1,0 +1,129 @@
+"""What a run of the pipeline says at its end: where the results are, how long it took, what was reused; or which jobs
+failed, with what their logs say.
+
+The Snakefile imports this at every parse: standard library only.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tilewright.steps import FRONT, MULTI, REPORT, SINGLE, SPACE
+
+FILE_VARIABLE = "TILEWRIGHT_ENDING"
+"""Environment variable: a file to write the text into, for a caller that says more before it."""
+LAST_LINES = 5
+"""Of a log without a message."""
+MOST_NAMED = 3
+"""Runs that are named where not all of them were made."""
+_MESSAGE = re.compile(r"(internal )?error:")
+_NOT_COUNTED = ("all", "across_runs")
+"""Rules that only name others."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job of the run that ends."""
+
+    name: str
+    """What it said when it began, which names its run."""
+    run: str = ""
+    """The run that it is a part of; '' if it is of none, or of several."""
+    logs: tuple[str, ...] = ()
+    was_needed: bool = True
+    """Whether anything had to be made."""
+    is_done: bool = True
+    has_failed: bool = False
+
+    @classmethod
+    def of(cls, job: Any, dag: Any, failed: Iterable[Any]) -> "Job":
+        """A job of Snakemake's."""
+        values = job.wildcards_dict
+        about = [str(values[name]) for name in sorted(values)]
+        run = str(values.get("run", ""))
+        done = dag.noneedrun_finished(job)
+        logs = tuple(map(str, job.log))
+        return cls(" ".join([job.rule.name, *about]), run, logs, dag.needrun(job), done, job in failed)
+
+
+def jobs_of(workflow: Any) -> list[Job]:
+    """The jobs of a workflow of Snakemake's that has ended."""
+    dag, failed = workflow.dag, getattr(workflow.scheduler, "failed", ())
+    counted = (job for job in dag.jobs if job.rule.name not in _NOT_COUNTED)
+    return sorted((Job.of(job, dag, failed) for job in counted), key=lambda job: job.name)
+
+
+def tell_ending(workflow: Any, seconds: float, results: Path, write: Callable[[str], object], file: str | None) -> None:
+    """Say how a workflow has ended: into a `file`, or else with `write`."""
+    text = ending_text(jobs_of(workflow), seconds, results)
+    if file:
+        Path(file).write_text(text + "\n", "utf-8")
+    else:
+        write(text)
+
+
+def ending_text(jobs: Sequence[Job], seconds: float, results: Path) -> str:
+    """What a run with these jobs says at its end; `results` is the folder of its results."""
+    if any(not job.is_done for job in jobs):
+        return "\n".join(failure_lines(jobs))
+    return f"{made_line(jobs, seconds)}\n{results_line(results)}"
+
+
+def made_line(jobs: Sequence[Job], seconds: float) -> str:
+    """How long it took, how much was made and how much was there."""
+    made = [job for job in jobs if job.was_needed]
+    runs = {job.run for job in jobs if job.run}
+    new = sorted({job.run for job in made if job.run})
+    kept = len(jobs) - len(made)
+    of_runs = ""
+    if runs:
+        of_runs = f" of {_count(len(runs), 'run')}" if len(new) == len(runs) else f" of {len(new)} of {len(runs)} runs"
+        of_runs += f" ({', '.join(new)})" if new and len(new) < min(len(runs), MOST_NAMED + 1) else ""
+    reused = f"reused: {_count(kept, 'job')} whose results were up to date" if kept else "there was nothing to reuse"
+    return f"done in {duration(seconds)}: {_count(len(made), 'job')}{of_runs}; {reused}"
+
+
+def results_line(results: Path) -> str:
+    """Where what people look at first lies, of what there is."""
+    found = [str(table) for table in (results / "summary.csv",) if table.is_file()]
+    found += [f"{results / flow}/<run>/{REPORT}/" for flow in (SINGLE, MULTI) if (results / flow).is_dir()]
+    found += [f"{results / kind}/" for kind in (SPACE, FRONT) if (results / kind).is_dir()]
+    return f"results: {', '.join(found) or f'{results}/'}"
+
+
+def failure_lines(jobs: Sequence[Job]) -> list[str]:
+    """What failed, each cause once, with what its log says; or that the run was stopped."""
+    failed = [job for job in jobs if job.has_failed]
+    waiting = sum(not job.is_done and not job.has_failed for job in jobs)
+    if not failed:
+        return [f"stopped: {_count(waiting, 'job')} left; the same command goes on from there"]
+    said: dict[str, str] = {}
+    for job in failed:
+        for log in job.logs or ("",):
+            for line in log_lines(log) or [f"{job.name} failed, and its log says nothing: was it killed?"]:
+                said.setdefault(line, f"{log}:{line}" if log else line)
+    rest = [f"{_count(waiting, 'job')} that needed what they make did not run"] if waiting else []
+    return ["Why jobs failed:", *said.values(), *rest]
+
+
+def log_lines(log: str) -> list[str]:
+    """The messages in a log; of one without any its last lines."""
+    try:
+        lines = [line for line in Path(log).read_text("utf-8", "replace").splitlines() if line.strip()]
+    except OSError:
+        return []
+    return [line for line in lines if _MESSAGE.match(line)] or lines[-LAST_LINES:]
+
+
+def duration(seconds: float) -> str:
+    """A time for people: 4.2 s, 3 min 5 s, 2 h 10 min."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
