@@ -22,6 +22,8 @@ ROWS = ("OY", "D")
 COLUMNS = ("OX",)
 CHANNELS = ("K", "G", "H")
 """Dimensions of channels: parts along them read other weights."""
+HEADS = ("G", "H")
+"""Those of which each part reads inputs of its own."""
 SELECTIONS = ("latency", "memory")
 ALL_ROWS = 1 << 30
 """More tiles than any layer has rows: single rows."""
@@ -129,15 +131,15 @@ class LayerSpace:
 
     def cut_by(self, rule: PartRule, tiles: int) -> LayerTiles:
         """The layer in parts by a rule, each in so many tiles of rows."""
-        if rule.along_rows and self.weight_bits and self.rows:
+        if rule.along_rows and self.rows:
             return self.tiles(self.cores, tiles, along_rows=True)
         return self.tiles(self.parts_for(rule), tiles)
 
     def parts_for(self, rule: PartRule) -> int:
-        """The fewest parts that a rule allows; one for a layer without weights."""
+        """The fewest parts that a rule allows."""
         counts = self.part_counts
         if not self.weight_bits or not self.weight_room_bits:
-            is_cut = rule.spreads and self.cores > 1 and self.weight_bits
+            is_cut = rule.spreads and self.cores > 1
             return counts[min(1, len(counts) - 1)] if is_cut else counts[0]
         wanted = math.ceil(self.weight_bits / (self.weight_room_bits * rule.share))
         least = max(wanted, min(self.cores, counts[-1])) if rule.spreads else wanted
@@ -214,22 +216,28 @@ def _layer_space(problem: SystemProblem, node: WorkloadNode) -> LayerSpace:
     assert layer is not None
     entry = problem.mapping.constraints_for(layer)
     output = [name for name in dict(layer.operand_dimensions)[OUTPUT] if layer.size_of.get(name, 1) > 1]
-    channels = sorted((name for name in output if name in CHANNELS), key=lambda name: -layer.size_of[name])
+    choice = core_choice(node, entry, problem.accelerator)
+    cores = len(choice.core_ids)
+    bits = weight_bits(layer, network_input_operands(node, problem.workload))
+
+    def channel_order(name: str) -> tuple[bool, int]:
+        # Heads share nothing, so that without weights parts of heads move least.
+        return bits > 0 or name not in HEADS or layer.size_of[name] < cores, -layer.size_of[name]
+
+    channels = sorted((name for name in output if name in CHANNELS), key=channel_order)
     others = [name for name in output if name not in (*CHANNELS, *COLUMNS, "B")]
     rows = next((name for name in ROWS if name in output), others[0] if others else "")
     columns = next((name for name in COLUMNS if name in output), "")
-    choice = core_choice(node, entry, problem.accelerator)
     room = weight_capacity_bits(node, entry, problem.accelerator, 1.0) or 0
-    bits = weight_bits(layer, network_input_operands(node, problem.workload))
     return LayerSpace(
         node,
         rows,
         columns,
         tuple(channels),
-        len(choice.core_ids),
+        cores,
         bits,
         room,
-        *_fixed_loops(entry, len(choice.core_ids)),
+        *_fixed_loops(entry, cores),
     )
 
 
