@@ -25,6 +25,7 @@ from tilewright.fusion.tiling import Tiling
 from tilewright.hardware.static_power import system_clock_period_ns
 from tilewright.hardware.system import MultiCoreAccelerator, system_area
 from tilewright.mapping.source import MappingSource, parse_mapping
+from tilewright.report.multi.cost_ranges import schedule_cost_parts
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.energy_terms import term_parts
 from tilewright.scheduling.result import ScheduleArtifact
@@ -159,6 +160,7 @@ def _design_cost(result: MultiCoreResult) -> DesignCost:
         {},
         _latency_parts(made, result.problem.inputs.costs),
         further=_use_columns(made) | time_and_power(clock_ns, schedule.latency_cycles, schedule.energy_pj),
+        cost_parts=schedule_cost_parts(made, result.problem.inputs.costs, accelerator),
     )
 
 

@@ -1,6 +1,8 @@
 """Reads the hardware YAML of one core (zigzag-dse 3.9.1: hardware description)."""
 
-from tilewright.errors import Problems
+from collections.abc import Iterator
+
+from tilewright.errors import KeyPath, Problems
 from tilewright.file_kinds import HARDWARE, refuse_other_kind
 from tilewright.hardware.array_model import array_model
 from tilewright.hardware.core import DIGITAL, MM2, NO_UNIT, Core, Dataflow, Memory, OperationalArray, Port
@@ -36,7 +38,10 @@ def core_entry(document: YamlDocument, notices: list[str] | None = None, use: st
         check_hardware(problems, document, entry, use)
     if entry is not None and not problems.found and use != OFF_CHIP:
         _note_areas_without_unit(problems, entry)
-        _note_clock(problems, core_of(entry))
+        if use == ALONE:  # who is one of several has the clock of all
+            core = core_of(entry)
+            for path, said in clock_notes(core, clock_period_ns(core)):
+                problems.notice(path, said)
     problems.finish(notices)
     assert entry is not None
     return entry
@@ -49,22 +54,22 @@ def _note_areas_without_unit(problems: Problems, entry: HardwareFile) -> None:
         problems.notice(("area_unit",), said)
 
 
-def _note_clock(problems: Problems, core: Core) -> None:
-    """Note a clock that is faster than what it drives, and static power of the library of costs without one."""
-    period_ns = clock_period_ns(core)
+def clock_notes(core: Core, period_ns: float | None) -> Iterator[tuple[KeyPath, str]]:
+    """What to know, by its place in the file, of a clock that is faster than what it drives, and of static power of
+    the library of costs where there is none."""
     if period_ns is None:
         if power_mw := leakage_mw(core):
             said = f"static power of the library of costs, {power_mw:.4g} mW, is left out: there is no clock"
-            problems.notice((CLOCK_KEY,), said)
+            yield (CLOCK_KEY,), said
         return
     shortest_ns = array_model(core.operational_array).clock_period_ns(core.operational_array) or 0.0
     if period_ns < shortest_ns:
-        problems.notice((CLOCK_KEY,), f"{period_ns:.4g} ns a cycle, and the array takes {shortest_ns:.4g} ns")
+        yield (CLOCK_KEY,), f"{period_ns:.4g} ns a cycle, and the array takes {shortest_ns:.4g} ns"
     for memory in core.memories:
         access_ns = memory.cost_source.access_time_ns if memory.cost_source else None
         if access_ns is not None and access_ns > period_ns:
             said = f"an access takes {access_ns:.4g} ns, longer than a cycle of {period_ns:.4g} ns, and counts as one"
-            problems.notice(("memories", memory.name), said)
+            yield ("memories", memory.name), said
 
 
 def core_of(entry: HardwareFile) -> Core:

@@ -190,6 +190,7 @@ def multi_candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> C
         area_mm2=summary["area_mm2"],
         area_note=summary["area_note"],
         clock_frequency_mhz=summary.get("clock_frequency_mhz"),
+        cost_parts=cost_parts(summary),
         is_of_several_cores=True,
     )
 

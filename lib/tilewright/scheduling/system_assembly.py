@@ -47,11 +47,7 @@ def core_system(accelerator: MultiCoreAccelerator) -> AssembledSystem:
         raise InputError(
             [Problem("has no off-chip core to keep weights and results", accelerator.name, allowed=allowed)]
         )
-    instances = [
-        instance
-        for instance in accelerator.memory_instances
-        if instance.core_ids != (off_chip_id,) or "O" in instance.users[0][1]
-    ]
+    instances = scheduled_memories(accelerator)
     core_memory = _core_memory(accelerator, instances)
     off_chip = accelerator.core_ids.index(off_chip_id)
     core_memory[off_chip] = core_memory[off_chip, 0]
@@ -81,6 +77,15 @@ def core_system(accelerator: MultiCoreAccelerator) -> AssembledSystem:
     )
     names = tuple(f"{'+'.join(map(str, instance.core_ids))}: {instance.memory.name}" for instance in instances)
     return AssembledSystem(system, names)
+
+
+def scheduled_memories(accelerator: MultiCoreAccelerator) -> list[MemoryInstance]:
+    """The memories of the system in its order: those at the tops of cores, of the off-chip core that of its outputs."""
+    return [
+        instance
+        for instance in accelerator.memory_instances
+        if instance.core_ids != (accelerator.offchip_core_id,) or "O" in instance.users[0][1]
+    ]
 
 
 def _integers(values: Sequence[int]) -> Integers:

@@ -4,7 +4,7 @@ A mapping fixes how often each memory is read and written, so both are linear in
 times a factor between the ends of its range.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tilewright.cost.record import LayerRecord
@@ -40,8 +40,11 @@ def cost_ranges(
     {} where no costs have a range.
     """
     parts = range_parts(core, _memory_energies_pj(records), profile)
-    if not parts:
-        return {}
+    return ranges_of(parts, energy_pj, area_mm2) if parts else {}
+
+
+def ranges_of(parts: Sequence[CostPart], energy_pj: float, area_mm2: float | None) -> dict[str, Any]:
+    """The parts with the ends of the energy and the area, as `cost_ranges` says."""
     return {
         "energy_pj": _ends(energy_pj, [(part.energy_pj, part) for part in parts]),
         "area_mm2": None if area_mm2 is None else _ends(area_mm2, [(part.area_mm2, part) for part in parts]),

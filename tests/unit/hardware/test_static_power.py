@@ -133,3 +133,22 @@ def test_a_clock_that_is_too_fast_is_told() -> None:
     assert any("longer than a cycle of 0.05 ns" in one for one in notices)
     assert found.memories[0].cost_source is not None
     assert leakage_mw(found) == found.memories[0].cost_source.leakage_mw > 0
+
+
+def test_the_clock_of_a_system_is_that_of_its_library(tmp_path: Path) -> None:
+    """Without a clock leakage of the library is left out, and told once; with one it counts, and nothing is told."""
+    sourced = core("small", sram=memory() | {"cost": {"from": "sram", "node_nm": 22}, "size": "64 KiB"})
+    for key in ("r_cost", "w_cost", "area"):
+        sourced["memories"]["sram"].pop(key, None)
+    notices: list[str] = []
+    clockless = read(tmp_path, connected(2, ["0, 1"]), notices=notices, small=sourced, dram=offchip())
+    assert [one for one in notices if "is left out: there is no clock" in one and "small" in one] == [notices[-1]]
+    assert system_leakage_pj_a_cycle(clockless) == 0
+    notices.clear()
+    clocked = read(
+        tmp_path, connected(2, ["0, 1"], clock_frequency="100 MHz"), notices=notices, small=sourced, dram=offchip()
+    )
+    assert not any("no clock" in one for one in notices)
+    assert system_leakage_pj_a_cycle(clocked) > 0
+    read(tmp_path, connected(2, ["0, 1"], clock_frequency="5 GHz"), notices=notices, small=sourced, dram=offchip())
+    assert sum("small, sram: an access takes" in one for one in notices) == 1

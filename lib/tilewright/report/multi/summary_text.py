@@ -8,7 +8,7 @@ from tilewright.report.baseline_words import worse_words
 from tilewright.report.multi.reloads import reload_lines
 from tilewright.report.multi.use_tables import core_use_rows
 from tilewright.report.run_tables import edp_text
-from tilewright.report.run_text import coverage_lines, power_lines
+from tilewright.report.run_text import coverage_lines, power_lines, range_lines
 from tilewright.scheduling.energy_terms import ON_CORE, term_pj, terms_of_summary
 
 Summary = dict[str, Any]
@@ -28,6 +28,7 @@ def summary_text(summary: Summary, in_full: bool = True) -> str:
         *_bound_lines(summary),
     ]
     lines += power_lines(summary)
+    lines += range_lines(summary)
     lines += coverage_lines(summary)
     if len(summary["baselines"]) > 1:
         lines += ["", *_table(("", "latency [cycles]", "energy [µJ]", "gap", "of this run"), _baselines(summary))]

@@ -89,18 +89,21 @@ class MultiCoreResult(SeveralCoresTables):
         """The summary, where `objective` and the search for the `allocation` (None: there was none) are told as they
         are given; with `notices` after those of the descriptions, and other fields."""
         from tilewright.mapping.runnable import work_of
+        from tilewright.report.multi.cost_ranges import range_fields
         from tilewright.report.multi.summary import area_fields, multi_summary, rate_fields
 
         inputs = self.problem.inputs
         given = inputs.descriptions
         macs, _ = work_of(given.workload.nodes)
+        area = area_fields(given.accelerator)
         others = {
             **first,
             "settings": self.problem.settings.stated(),
             "allocation": allocation,
             **given.coverage,
-            **area_fields(given.accelerator),
+            **area,
             **rate_fields(given.accelerator, self.latency_cycles, self.energy_pj, macs),
+            **range_fields(self.artifact, inputs.costs, given.accelerator, area["area_mm2"]),
             "notices": [*given.notices, *notices, *inputs.graph.notices],
         }
         return multi_summary(self.artifact, self.bounds, inputs.costs, objective, others)
