@@ -59,6 +59,7 @@ _HOMES = {
     "tilewright.cli.list_options": ("options",),
     "tilewright.cli.results": ("results",),
     "tilewright.cli.store": ("store",),
+    "tilewright.cli.completion": ("completion",),
     "tilewright.cli.warm_up": ("warm_up",),
     "tilewright.comparison.conformance": ("conformance",),
     "tilewright.comparison.validation": ("validation",),

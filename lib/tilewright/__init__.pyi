@@ -13,6 +13,7 @@ from tilewright.api import run_multi_core as run_multi_core
 from tilewright.artifacts.files import FilePath as _FilePath
 from tilewright.cli.certify import certify as certify
 from tilewright.cli.compare import compare as compare
+from tilewright.cli.completion import completion as completion
 from tilewright.cli.costs import costs as costs
 from tilewright.cli.draw import draw as draw
 from tilewright.cli.explore import explore as explore

@@ -4,14 +4,19 @@ import importlib
 import importlib.util
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tilewright import __version__
 from tilewright.errors import TilewrightError
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 USER_ERROR, OUR_BUG, INTERRUPTED = 2, 1, 130
+PROGRAM, COMPLETION_VARIABLE = "tilewright", "_TILEWRIGHT_COMPLETE"
+"""The command, and the variable by which shells ask it what could come next; click derives the one from the other."""
 VERBS: dict[str, tuple[str, str]] = {
     "validate": ("tilewright.cli.validate", "Check files and say everything that is wrong with them."),
     "parse": ("tilewright.cli.parse", "Read hardware, a workload or a mapping; write its artifact."),
@@ -47,6 +52,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "conformance": ("tilewright.comparison.conformance", "Compare with numbers of the reference tool."),
     "validation": ("tilewright.comparison.validation", "Compare with chips: published cases, both models."),
     "court": ("tilewright.comparison.court.verb", "Predictions beside measurements that others made."),
+    "completion": ("tilewright.cli.completion", "Completion of verbs, options and files in bash, zsh or fish."),
     "warm-up": ("tilewright.cli.warm_up", "Compile the cost model now instead of in the first run."),
 }
 """Verb -> (module with a click command called `command`, one line of help)."""
@@ -72,6 +78,13 @@ class _LazyGroup(click.Group):
         with formatter.section("Verbs"):
             formatter.write_dl([(verb, VERBS[verb][1]) for verb in self.list_commands(ctx)])
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
+        verbs = [CompletionItem(verb, help=text) for verb, (_, text) in VERBS.items() if verb.startswith(incomplete)]
+        # The options of the group itself; with its verbs click would import all of them.
+        return verbs + (click.Command.shell_complete(self, ctx, incomplete) if incomplete.startswith("-") else [])
+
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         from tilewright.errors import nearest_name
 
@@ -82,7 +95,7 @@ class _LazyGroup(click.Group):
 
 
 @click.command(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="tilewright")
+@click.version_option(__version__, prog_name=PROGRAM)
 def cli() -> None:
     """Find how to run neural networks on accelerators, and what it costs.
 
@@ -101,7 +114,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     verbose = "-v" in given or "--verbose" in given
     try:
-        result = cli.main(given, prog_name="tilewright", standalone_mode=False)
+        result = cli.main(given, prog_name=PROGRAM, standalone_mode=False)
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as error:
         return error.exit_code

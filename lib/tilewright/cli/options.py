@@ -50,7 +50,14 @@ def network_options(function: Function) -> Callable[..., Any]:
     branch = "Which branch of an If operator is taken (* for all of them) where the file leaves it open; repeatable."
     precision = "Bits of floating-point ONNX tensors: 8 (assumed) or as stored in the file."
     for option in (
-        click.option("--precision", default=ASSUMED, show_default=True, metavar="|".join(PRECISIONS), help=precision),
+        click.option(
+            "--precision",
+            default=ASSUMED,
+            show_default=True,
+            metavar="|".join(PRECISIONS),
+            help=precision,
+            shell_complete=lambda ctx, option, begun: [name for name in PRECISIONS if name.startswith(begun)],
+        ),
         click.option("--branch", "branches", multiple=True, metavar="NODE=then|else", help=branch),
         click.option("--input-shape", "input_shapes", multiple=True, metavar="NAME=1,3,224,224", help=shape),
         click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help=dim),

@@ -8,13 +8,16 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
 
 from tilewright.configuration.arguments import default_text, flag_of
 from tilewright.errors import InputError, Problem, Problems, shown
 from tilewright.parameters import Parameter, Parameters, parameters_of
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Kind = TypeVar("Kind", bound=Parameters)
@@ -99,6 +102,12 @@ class _Option(click.Option):
         notes = [*parameter_limits(self.parameter), f"default: {default_text(self.parameter)}"]
         self.help = f"{self.parameter.sentence}  [{'; '.join(notes)}]"
         return super().get_help_record(ctx)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """The values that its class lists."""
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(text) for text in map(str, self.parameter.choices) if text.startswith(incomplete)]
 
 
 def _metavar(parameter: Parameter) -> str | None:

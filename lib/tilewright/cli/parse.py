@@ -14,6 +14,8 @@ from tilewright.errors import InputError, Problem
 from tilewright.parameters import unknown_names
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from tilewright.hardware.core import Accelerator, Core
     from tilewright.mapping.constraints import Mapping
     from tilewright.workload.graph import Workload
@@ -26,6 +28,12 @@ class _Kinds(click.Group):
         if any(arg.endswith(".onnx") for arg in args) and not any(arg in self.commands for arg in args[:1]):
             args = ["workload", *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """Kinds, or else files."""
+        from click.shell_completion import CompletionItem
+
+        return super().shell_complete(ctx, incomplete) or [CompletionItem(incomplete, type="file")]
 
 
 @click.group(cls=_Kinds)

@@ -1,0 +1,44 @@
+"""`tilewright completion`: what a shell needs to complete verbs, options, their values and files."""
+
+from typing import Literal, get_args
+
+import click
+
+from tilewright.cli.options import common_options, echo_json
+from tilewright.errors import InputError, Problem, nearest_name
+
+Shell = Literal["bash", "zsh", "fish"]
+SHELLS: tuple[Shell, ...] = get_args(Shell)
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+@common_options
+def command(shell: Shell, verbose: bool, as_json: bool) -> None:
+    """Print the script that makes SHELL complete verbs, options, their values and files at the tabulator key.
+
+    For bash, in ~/.bashrc: eval "$(tilewright completion bash)". For zsh the same in ~/.zshrc, after compinit. For
+    fish: tilewright completion fish > ~/.config/fish/completions/tilewright.fish
+
+    Example: tilewright completion bash
+    """
+    text = completion(shell)
+    if as_json:
+        echo_json(text)
+    else:
+        click.echo(text, nl=False)
+
+
+def completion(shell: Shell) -> str:
+    """The script that makes a shell complete the command line. Raises InputError for another shell."""
+    from click.shell_completion import get_completion_class
+
+    from tilewright.cli.main import COMPLETION_VARIABLE, PROGRAM, cli
+
+    if shell not in SHELLS:
+        allowed = ", ".join(SHELLS)
+        raise InputError([Problem("no such shell", "", 0, "shell", repr(shell), allowed, nearest_name(shell, SHELLS))])
+    kind = get_completion_class(shell)
+    assert kind is not None
+    script = kind(cli, {}, PROGRAM, COMPLETION_VARIABLE)
+    return str(script.source_template % script.source_vars()).strip() + "\n"
