@@ -20,12 +20,15 @@ from tilewright.artifacts.files import write_atomically
 from tilewright.report.figure_layout import layer_colour, text_colour
 from tilewright.report.multi.bars import CATEGORIES, ScheduleTable, ScheduleView, listeners, schedule_table
 from tilewright.report.multi.gantt import CATEGORY_HATCHES, Summary, schedule_title, totals_line
+from tilewright.report.multi.memory_figure import memory_curves, most_in_stretches
 from tilewright.report.short_names import short_layer_name
 from tilewright.scheduling.energy_terms import CAUSES
 
 FOLDER = Path(__file__).resolve().parent
 PAGE, SCRIPTS = "schedule_page.html", ("schedule_data.js", "schedule_lanes.js", "schedule_viewer.js")
 Column = npt.NDArray[Any]
+MEMORY_STRETCHES = 5000
+"""Of time, in each of which the page has the most that a memory holds, where it changes more than twice as often."""
 _TRANSFER_COLUMNS = ("piece", "cause", "source_core", "target_core", "source_memory", "target_memory")
 
 
@@ -50,6 +53,7 @@ def write_schedule_page(
 def schedule_data(view: ScheduleView, summary: Summary | None, table: ScheduleTable) -> dict[str, Any]:
     """What the script gets: names, rows, lanes and packed columns."""
     schedule, names = view.schedule, view.names
+    memories, curves = _memories(view)
     return {
         "title": schedule_title(view),
         "totals": totals_line(schedule.latency_cycles, schedule.energy_pj, summary),
@@ -59,6 +63,7 @@ def schedule_data(view: ScheduleView, summary: Summary | None, table: ScheduleTa
             for row in table.rows
         ],
         "lanes": _lanes(table),
+        "memory_rows": memories,
         "layers": _layers(view),
         "categories": [
             {"name": name, "hatch": hatch[:1]} for name, hatch in zip(CATEGORIES, CATEGORY_HATCHES, strict=True)
@@ -67,7 +72,7 @@ def schedule_data(view: ScheduleView, summary: Summary | None, table: ScheduleTa
         "cores": list(names.core_names),
         "memories": list(names.memory_names),
         "tensors": list(names.tensor_names),
-        "columns": {name: packed_column(column) for name, column in _columns(view, table).items()},
+        "columns": {name: packed_column(column) for name, column in (_columns(view, table) | curves).items()},
     }
 
 
@@ -96,6 +101,20 @@ def _lanes(table: ScheduleTable) -> list[dict[str, int]]:
         for lane, (start, end) in enumerate(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)):
             found.append({"row": number, "lane": lane, "first": start, "last": end})
     return found
+
+
+def _memories(view: ScheduleView) -> tuple[list[dict[str, Any]], dict[str, Column]]:
+    """A row for each memory on chip that holds anything, and the columns with its steps: bits from each time on."""
+    rows, times, values = [], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for curve in memory_curves(view):
+        when, bits = most_in_stretches(curve, max(view.schedule.latency_cycles, 1), MEMORY_STRETCHES)
+        first = sum(map(len, times))
+        peak = int(curve.values.max(initial=0))
+        row = {"name": curve.name, "capacity_bits": int(curve.limit), "peak_bits": peak, "text": curve.text}
+        rows.append({**row, "first": first, "last": first + len(when)})
+        times.append(when.astype(np.int64))
+        values.append(bits.astype(np.int64))
+    return rows, {"memory_time": np.concatenate(times), "memory_bits": np.concatenate(values)}
 
 
 def _layers(view: ScheduleView) -> list[dict[str, Any]]:

@@ -146,6 +146,28 @@ class Schedule {
     return node < this.first_node[layer + 1] ? node : -1;
   }
 
+  // What a text finds: [CN, what to say of it]; the CN is -1 where there is none.
+  search(text) {
+    const node = this.find(text);
+    if (node < 0) return [-1, `nothing found: no layer has “${text}” in its name, no computation node this number`];
+    const found = this.layers.filter((one) => one.name.includes(text)).length;
+    const others = /^\d+\.\d+$/.test(text) || found < 2 ? "" : `, the first of ${found} layers`;
+    return [node, `CN ${this.nodeName(node)} of ${this.layers[this.layerOf(node)].name}${others}`];
+  }
+
+  // The place of the step of a memory row that holds at a time; -1 before the first.
+  stepAt(row, time) {
+    return Math.max(firstAbove(this.memory_time, time, row.first, row.last) - 1, row.first - 1);
+  }
+
+  // What a memory holds at a time.
+  describeMemory(row, time) {
+    const step = this.stepAt(row, time), bits = step < row.first ? 0 : this.memory_bits[step];
+    const share = `${number(100 * bits / row.capacity_bits, 3)} %`;
+    return [[row.name], ["cycle", number(Math.max(0, Math.floor(time)))],
+      ["holds", `${number(bits)} of ${number(row.capacity_bits)} bits (${share})`], ["whole run", row.text]];
+  }
+
   describe(bar) {
     const kind = this.bar_kind[bar], item = this.bar_item[bar], lines = [];
     if (kind === NODE) this.describeNode(item, lines);

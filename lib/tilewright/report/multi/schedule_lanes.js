@@ -29,6 +29,25 @@ function drawLane(schedule, lane, t0, scale, width, paint) {
   }
 }
 
+// Draws what a memory holds as columns, the most of what falls into a pixel: `paint` gets (x, width, bits).
+function drawMemory(schedule, row, t0, scale, width, paint) {
+  const { memory_time: times, memory_bits: bits } = schedule, t1 = t0 + width / scale;
+  let step = schedule.stepAt(row, t0);
+  if (step < row.first) step = row.first;
+  while (step < row.last && times[step] < t1) {
+    const x = Math.max((times[step] - t0) * scale, 0);
+    // Steps of one pixel are one column, and the last of them goes on.
+    let next = Math.max(step + 1, firstAbove(times, t0 + (Math.floor(x) + 1) / scale, step, row.last, true));
+    let most = bits[step];
+    for (let one = step + 1; one < next; one++) most = Math.max(most, bits[one]);
+    if (next > step + 1 && x + 1 < width) paint(Math.floor(x), 1, most);
+    const from = next > step + 1 ? Math.floor(x) + 1 : x;
+    const to = next < row.last ? Math.min((times[next] - t0) * scale, width) : width;
+    if (to > from) paint(from, to - from, next > step + 1 ? bits[next - 1] : most);
+    step = next;
+  }
+}
+
 // Round steps of an axis: times between t0 and t1, about a label each 110 pixels.
 function ticks(t0, t1, width) {
   const raw = Math.max(1, (t1 - t0) / Math.max(1, width / 110)), power = 10 ** Math.floor(Math.log10(raw));

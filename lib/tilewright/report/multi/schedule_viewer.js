@@ -3,7 +3,8 @@
 // opaque as it is filled. Needs schedule_data.js and schedule_lanes.js before it.
 "use strict";
 
-const LABEL_WIDTH = 190, AXIS_HEIGHT = 26, MOST_STRETCH = 2;
+const LABEL_WIDTH = 190, AXIS_HEIGHT = 26, MOST_STRETCH = 8, MEMORY_COLOUR = "#56B4E9", LIMIT_COLOUR = "#D55E00";
+const LEAST_SHARE = 0.05; // of its capacity, below which the row of a memory has its peak at the top
 
 class Viewer {
   constructor(schedule, page) {
@@ -14,6 +15,8 @@ class Viewer {
     this.tip = page.getElementById("tip");
     this.context = this.canvas.getContext("2d");
     this.latency = Math.max(1, schedule.latency_cycles);
+    // Rows of bars, then one for each memory.
+    this.rows = [...schedule.rows, ...schedule.memory_rows.map((row) => ({ ...row, kind: "memory" }))];
     this.t0 = 0;
     this.t1 = this.latency;
     this.selected = -1;
@@ -28,6 +31,7 @@ class Viewer {
   }
 
   rowHeight(row) {
+    if (row.kind === "memory") return this.stretch * 26;
     return this.stretch * (row.kind === "core" ? 30 : Math.max(20, Math.min(9 * row.lanes + 4, 120)));
   }
 
@@ -36,7 +40,7 @@ class Viewer {
     this.stretch = stretch;
     this.rowTop = [];
     let top = 4;
-    for (const row of this.schedule.rows) {
+    for (const row of this.rows) {
       this.rowTop.push(top);
       top += this.rowHeight(row);
     }
@@ -155,6 +159,7 @@ class Viewer {
       drawLane(schedule, lane, this.t0, this.timeScale, this.plotWidth, (bar, x, width, share, whole) =>
         this.paintBar(bar, LABEL_WIDTH + x, top, width, height, share * faded, whole));
     });
+    this.rows.forEach((row, number) => { if (row.kind === "memory") this.paintMemory(row, number); });
     if (this.selected >= 0) this.paintSelection();
     context.restore();
     this.paintFrame();
@@ -179,6 +184,24 @@ class Viewer {
       context.textBaseline = "middle";
       context.fillText(name, x + width / 2, top + height / 2);
     }
+  }
+
+  paintMemory(row, number) {
+    const { context } = this, height = this.rowHeight(row) - 6;
+    const bottom = AXIS_HEIGHT + this.rowTop[number] + 3 + height - this.scroll.scrollTop;
+    if (bottom < AXIS_HEIGHT || bottom - height > this.height) return;
+    const isLow = row.peak_bits < LEAST_SHARE * row.capacity_bits, top = isLow ? row.peak_bits : row.capacity_bits;
+    context.globalAlpha = 1;
+    context.fillStyle = MEMORY_COLOUR;
+    drawMemory(this.schedule, row, this.t0, this.timeScale, this.plotWidth, (x, width, bits) => {
+      const tall = height * bits / Math.max(top, 1);
+      context.fillRect(LABEL_WIDTH + x, bottom - tall, width, tall);
+    });
+    context.fillStyle = "#bbb";
+    context.fillRect(LABEL_WIDTH, bottom, this.plotWidth, 0.6);
+    if (isLow) return;
+    context.fillStyle = LIMIT_COLOUR;
+    for (let x = LABEL_WIDTH; x < this.width; x += 9) context.fillRect(x, bottom - height, 5, 1);
   }
 
   paintGrid() {
@@ -235,21 +258,23 @@ class Viewer {
 
   // Names of rows and the axis, over what scrolled below them.
   paintFrame() {
-    const { context, schedule } = this;
+    const { context } = this;
     context.globalAlpha = 1;
     context.font = "11px system-ui, sans-serif";
     context.textBaseline = "middle";
-    schedule.rows.forEach((row, number) => {
+    this.rows.forEach((row, number) => {
       const middle = AXIS_HEIGHT + this.rowTop[number] + this.rowHeight(row) / 2 - this.scroll.scrollTop;
       if (middle < AXIS_HEIGHT - 10 || middle > this.height + 10) return;
       context.fillStyle = "#e6e6e6";
       context.fillRect(0, AXIS_HEIGHT + this.rowTop[number] - this.scroll.scrollTop, this.width, 0.6);
       context.fillStyle = "#222";
       context.textAlign = "left";
-      context.fillText(row.name, 8, middle, LABEL_WIDTH - 60);
+      context.fillText(row.name, 8, middle, LABEL_WIDTH - (row.kind === "memory" ? 90 : 60));
       context.fillStyle = "#777";
       context.textAlign = "right";
-      context.fillText(`${(100 * row.busy_cycles / this.latency).toFixed(1)} %`, LABEL_WIDTH - 8, middle);
+      const share = row.kind === "memory" ? row.peak_bits / row.capacity_bits : row.busy_cycles / this.latency;
+      const words = `${(100 * share).toFixed(1)} %`;
+      context.fillText(row.kind === "memory" ? `peak ${words}` : words, LABEL_WIDTH - 8, middle);
     });
     context.fillStyle = "#fff";
     context.fillRect(0, 0, this.width, AXIS_HEIGHT);
@@ -300,6 +325,15 @@ class Viewer {
     return lane < 0 ? -1 : schedule.barAt(lane, this.timeAt(x), 2 / this.timeScale);
   }
 
+  // What stands below the cursor, in words; null where nothing does.
+  wordsUnder(x, y) {
+    const bar = this.barUnder(x, y);
+    if (bar >= 0) return this.schedule.describe(bar);
+    if (x < LABEL_WIDTH || y < AXIS_HEIGHT) return null;
+    const down = y - AXIS_HEIGHT + this.scroll.scrollTop, row = this.rows[firstAbove(this.rowTop, down, 0, this.rowTop.length) - 1];
+    return row && row.kind === "memory" ? this.schedule.describeMemory(row, this.timeAt(x)) : null;
+  }
+
   select(bar) {
     this.selected = bar;
     this.draw();
@@ -330,11 +364,11 @@ class Viewer {
     this.move(0);
   }
 
-  showTip(bar, x, y) {
-    if (bar < 0) { this.tip.style.display = "none"; return; }
+  showTip(words, x, y) {
+    if (!words) { this.tip.style.display = "none"; return; }
     this.tip.replaceChildren();
     const table = this.page.createElement("table");
-    for (const [name, value] of this.schedule.describe(bar)) {
+    for (const [name, value] of words) {
       if (value === undefined) {
         const head = this.page.createElement("b");
         head.textContent = name;
@@ -360,7 +394,8 @@ class Viewer {
     on("fit", () => this.fit());
     on("all", () => { this.t0 = 0; this.t1 = this.latency; this.draw(); });
     page.getElementById("find").addEventListener("change", (event) => {
-      const node = this.schedule.find(event.target.value.trim());
+      const text = event.target.value.trim(), [node, words] = text ? this.schedule.search(text) : [-1, ""];
+      page.getElementById("found").textContent = words;
       if (node >= 0) this.goTo(node);
     });
     globalThis.addEventListener("resize", () => this.resize());
@@ -377,13 +412,13 @@ class Viewer {
     });
     canvas.addEventListener("pointermove", (event) => {
       if (!held) {
-        this.showTip(this.barUnder(event.offsetX, event.offsetY), event.clientX, event.clientY);
+        this.showTip(this.wordsUnder(event.offsetX, event.offsetY), event.clientX, event.clientY);
         return;
       }
       const dx = event.clientX - held.x, dy = event.clientY - held.y;
       if (!held.moved && Math.abs(dx) + Math.abs(dy) < 4) return;
       held = { x: event.clientX, y: event.clientY, moved: true };
-      this.showTip(-1);
+      this.showTip(null);
       this.scroll.scrollTop -= dy;
       this.move(-dx / this.timeScale);
     });
@@ -391,7 +426,7 @@ class Viewer {
       if (held && !held.moved) this.select(this.barUnder(event.offsetX, event.offsetY));
       held = null;
     });
-    canvas.addEventListener("pointerleave", () => this.showTip(-1));
+    canvas.addEventListener("pointerleave", () => this.showTip(null));
     page.addEventListener("keydown", (event) => {
       if (event.target.tagName === "INPUT" && event.target.type === "search") return;
       const step = (this.t1 - this.t0) / 8;

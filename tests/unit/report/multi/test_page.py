@@ -274,3 +274,67 @@ def test_empty_rows_and_pages_of_odd_schedules(tmp_path: Path) -> None:
     for number, view in enumerate((within_a_core(), random_view(5))):
         found = in_node(view, tmp_path, f"answers.bars = schedule.bar_start.length + {number};")
         assert found["bars"] == schedule_table(view).bar_count + number
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_of_memories_are_what_memories_hold(seed: int) -> None:
+    """Every step, with capacity and peak; of memories on chip that hold anything."""
+    view = random_view(seed)
+    data = page_data(schedule_page(view))
+    columns, system = data["columns"], view.system
+    wanted = {}
+    for memory, name in enumerate(view.names.memory_names):
+        times, bits = view.schedule.memory_use(memory)
+        if memory != system.off_chip_memory and bits.any():
+            peak = int(view.schedule.peak_bits[memory])
+            wanted[name] = (int(system.memory_capacity_bits[memory]), peak, times.tolist(), bits.tolist())
+    found = {}
+    for row in data["memory_rows"]:
+        steps = slice(row["first"], row["last"])
+        own = (columns["memory_time"][steps].tolist(), columns["memory_bits"][steps].tolist())
+        found[row["name"]] = (row["capacity_bits"], row["peak_bits"], *own)
+    assert found == wanted
+
+
+def test_the_script_draws_what_a_memory_holds(tmp_path: Path) -> None:
+    """At ten pixels a cycle every step as it is; at few pixels the peak is still there, and no column lies outside."""
+    view = random_view(1)
+    found = in_node(
+        view,
+        tmp_path,
+        """
+        const drawMemory = vm.runInContext("drawMemory", context), latency = schedule.latency_cycles;
+        answers.rows = schedule.memory_rows.map((row) => {
+          const drawn = [10, 7 / latency].map((scale) => {
+            const shapes = [];
+            drawMemory(schedule, row, 0, scale, latency * scale, (x, width, bits) => shapes.push([x, width, bits]));
+            return shapes;
+          });
+          const held = Array.from({ length: latency }, (_, time) => {
+            const step = schedule.stepAt(row, time);
+            return step < row.first ? 0 : schedule.memory_bits[step];
+          });
+          return { drawn, held, peak: row.peak_bits, said: schedule.describeMemory(row, 3) };
+        });
+        """,
+    )
+    assert found["rows"]
+    for row in found["rows"]:
+        wide, narrow = row["drawn"]
+        for x, width, bits in wide:
+            inside = row["held"][round(x / 10) : round((x + width) / 10)]
+            assert set(inside) <= {bits}
+        assert max(bits for *_, bits in narrow) == row["peak"] == max(row["held"])
+        assert all(x >= 0 and x + width <= 7 + 1e-9 for x, width, _ in narrow)
+        assert row["said"][2][1].startswith(f"{row['held'][3]:,} of ")
+
+
+def test_the_script_says_what_a_search_found(tmp_path: Path) -> None:
+    """A node, a layer, the first of several, or nothing."""
+    texts = ["1.0", "layer1", "conv", "9.9", "pool", "1.99"]
+    code = f"answers.found = {json.dumps(texts)}.map((text) => schedule.search(text));"
+    found = in_node(every_category(), tmp_path, code)["found"]
+    assert [node for node, _ in found] == [1, 1, 0, -1, -1, -1]
+    assert found[0][1] == found[1][1] == "CN 1.0 of /layer1/conv/Conv"
+    assert found[2][1] == "CN 0.0 of /layer0/conv/Conv, the first of 4 layers"
+    assert found[4][1].startswith("nothing found: no layer has “pool” in its name")
