@@ -6,6 +6,7 @@ Every problem is a random layer, core, spatial mapping and model profile (`tests
 allocation and objective a proven value must be the least of all mappings by a model in plain Python that shares no code
 with the package (`tests/plain`), and the mapping found must cost by that model what the package says. With `--open` the
 spatial mapping is open too, and one search over all that the package generates must find the least of all of them.
+With `--in-memory config/hardware/aimc.yaml` every problem is a random layer on that in-memory array.
 Prints counts; each difference is saved with its seed to `benchmarks/results/`, and `--seed N` runs one problem again.
 Exit code 1 where there is a difference.
 """
@@ -21,6 +22,7 @@ from seeded import HERE, parser_of, parts, report
 
 from tests.plain.attack import Outcome, attack
 from tests.plain.attack_candidates import attack_candidates
+from tests.plain.in_memory_problems import InMemoryProblems
 
 SEEDS_AT_ONCE = 20
 
@@ -30,11 +32,16 @@ def main() -> int:
     parser = parser_of(__doc__, "problem", 20000)
     parser.add_argument("--model", help="this profile instead of random ones")
     parser.add_argument("--open", action="store_true", help="all spatial mappings of a layer together")
+    parser.add_argument("--in-memory", type=Path, metavar="FILE", help="layers on the in-memory array of this file")
     parser.add_argument("--output", type=Path, default=HERE / "results" / "attack_certificates.jsonl")
     options = parser.parse_args()
     outcome = Outcome()
-    one = attack_candidates if options.open else attack
-    for part in parts(options, Outcome, partial(one, model=options.model), SEEDS_AT_ONCE):
+    if options.open and options.in_memory:
+        parser.error("--open draws arrays of its own: leave out --in-memory")
+    one = partial(attack_candidates if options.open else attack, model=options.model)
+    if options.in_memory:
+        one = partial(one, draw=InMemoryProblems(options.in_memory))
+    for part in parts(options, Outcome, one, SEEDS_AT_ONCE):
         outcome.add(part)
         for difference in part.rows():
             print(json.dumps(difference), flush=True)

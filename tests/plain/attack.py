@@ -3,7 +3,7 @@
 import math
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import Any
@@ -26,6 +26,8 @@ ALLOCATIONS = ("greedy", "free")
 LARGEST_SPACES = (100, 400, 400, 1000, 2500)
 """Mappings of a space that brute force looks at; one is drawn for each problem."""
 CLOSE = 1e-9
+Draw = Callable[[int, tuple[int, int], tuple[str, ...], str], Problem]
+"""A random problem of a seed, with a number of loops, some switches and a kind of layer."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +62,14 @@ class Outcome:
         return [asdict(difference) for difference in self.differences]
 
 
-def small_problem(seed: int, switches: tuple[str, ...] = SWITCHES) -> tuple[Problem, tuple[str, ...]]:
+def small_problem(
+    seed: int, switches: tuple[str, ...] = SWITCHES, draw: Draw = random_problem
+) -> tuple[Problem, tuple[str, ...]]:
     """A problem and its allocations whose spaces brute force can look through."""
     rng = random.Random(seed)
     largest, kind, wanted = rng.choice(LARGEST_SPACES), rng.choice(KINDS), rng.choice(("greedy", "free", "free"))
     while True:
-        problem = random_problem(rng.getrandbits(48), (1, 6), switches, kind)
+        problem = draw(rng.getrandbits(48), (1, 6), switches, kind)
         plain = problem.plain()
         counts = {"greedy": greedy_count(plain), "free": free_count(plain)}
         possible = tuple(allocation for allocation in ALLOCATIONS if counts[allocation] <= largest)
@@ -74,10 +78,12 @@ def small_problem(seed: int, switches: tuple[str, ...] = SWITCHES) -> tuple[Prob
             return problem, possible
 
 
-def attack(seed: int, switches: tuple[str, ...] = SWITCHES, model: str | None = None) -> Outcome:
+def attack(
+    seed: int, switches: tuple[str, ...] = SWITCHES, model: str | None = None, draw: Draw = random_problem
+) -> Outcome:
     """Search the problem of a seed in every way, and compare."""
     outcome = Outcome()
-    problem, allocations = small_problem(seed, switches)
+    problem, allocations = small_problem(seed, switches, draw)
     model = model or problem.model
     outcome.counts["problems"] += 1
     outcome.counts[f"kind: {problem.kind}"] += 1

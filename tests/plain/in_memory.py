@@ -7,6 +7,13 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from tilewright.hardware.core import Core, OperationalArray
+from tilewright.mapping.constraints import Unrolling
+from tilewright.workload.layer import Layer
+
+from tests.plain.spatial import adjusted_factors, spread_exactly
+from tests.plain.switches import Switches
+
 VOLTAGE_SQUARED = Fraction("0.81")
 NAND_FF, XOR_FF, FLIP_FLOP_FF, LINE_FF = Fraction("0.7"), Fraction("1.05"), Fraction("2.1"), Fraction("0.35")
 NAND_UM2, XOR_UM2, FLIP_FLOP_UM2 = Fraction("0.614"), Fraction("1.4736"), Fraction("3.684")
@@ -117,9 +124,14 @@ class PlainArray:
         }
         return {name: float(delay) for name, delay in delays.items()}
 
-    def energies_pj(self, operations: int, columns: int, rows: int, driven: int) -> dict[str, float]:
-        """By component: all cycles, of which each does `columns` times `rows` operations, with `driven` rows."""
-        cycles = Fraction(operations, columns * rows) * Fraction(self.activation_bits, self.serial_bits)
+    def energies_pj(
+        self, operations: int, columns: int | Fraction, rows: int | Fraction, driven: int, only_driven: bool = False
+    ) -> dict[str, float]:
+        """By component: all cycles, of which each does `columns` times `rows` operations, with `driven` rows.
+
+        Multipliers of a digital array switch in all rows, or where inputs come.
+        """
+        cycles = Fraction(operations) / (columns * rows) * Fraction(self.activation_bits, self.serial_bits)
         full, half = adders_of_tree(self.rows, min(driven, self.rows), self.weight_bits)
         converter = Fraction((100 * self.resolution + 0.001 * 4**self.resolution) * 0.81 / 1000)
         driver = Fraction(50 * self.serial_bits, 1000) * VOLTAGE_SQUARED if self.serial_bits > 1 else Fraction(0)
@@ -133,9 +145,55 @@ class PlainArray:
             }
         else:
             cycle = {
-                "mults": product * self.serial_bits * self.weight_bits * self.columns * self.rows,
+                "mults": product
+                * self.serial_bits
+                * self.weight_bits
+                * self.columns
+                * (driven if only_driven else self.rows),
                 "adders_regular": (full * ADDER_PJ + half * HALF_PJ) * self.serial_bits * columns,
             }
         cycle["adders_pv"] = ADDER_PJ * adders_of_places(self.numbers, self.number_bits) * columns
         cycle["accumulators"] = (ADDER_PJ + picojoules(FLIP_FLOP_FF)) * self.accumulator_bits * columns
         return {name: float(energy * cycles) for name, energy in cycle.items()}
+
+
+def plain_array(array: OperationalArray) -> PlainArray | None:
+    """Of an array of a hardware file; None of one that multiplies elsewhere."""
+    if "in-memory" not in array.kind:
+        return None
+    (_, columns), (_, rows), *banks = sorted(array.dimensions)
+    numbers = {name: int(value) for name, value in array.parameters}
+    assert numbers["cell_bits"] == numbers["weight_bits"], "cells of several weights cost more to read"
+    return PlainArray(
+        analog=array.kind.startswith("analog"),
+        columns=columns,
+        rows=rows,
+        banks=math.prod(size for _, size in banks),
+        activation_bits=numbers["activation_bits"],
+        weight_bits=numbers["weight_bits"],
+        serial_bits=numbers["bit_serial_precision"],
+        resolution=numbers.get("adc_resolution", 0),
+    )
+
+
+def phases_of(array: OperationalArray) -> int:
+    """Cycles of an operation."""
+    own = plain_array(array)
+    return 1 if own is None else own.activation_bits // own.serial_bits
+
+
+def operations_energy_pj(core: Core, layer: Layer, unrolling: Unrolling, switches: Switches) -> float:
+    """Of all operations of a layer; of in-memory arrays only where columns stand for different weights."""
+    array = core.operational_array
+    own = plain_array(array)
+    if own is None:
+        return array.unit_energy_pj * layer.mac_count
+    busy = "in_memory_active_parts" in switches
+    factors = adjusted_factors(unrolling, layer, core, spread_exactly) if busy else list(unrolling)
+    lanes = {name: {d: Fraction(f) for d, f in given} for name, given in factors}
+    (word_line, _), (bit_line, _), *_ = sorted(array.dimensions)
+    beside, along = lanes.get(word_line, {}), lanes.get(bit_line, {})
+    weights = next(terms for operand, terms in layer.operand_dimensions if operand == "W")
+    assert set(beside) <= set(weights), "columns with the same weights"
+    columns, rows = math.prod(beside.values()), math.prod(along.values())
+    return sum(own.energies_pj(layer.mac_count, columns, rows, math.ceil(rows), busy).values())

@@ -112,8 +112,9 @@ def comes_back(name: LinkName) -> bool:
 class LatencyModel:
     """Latency of a layer on a core from the links of its operands."""
 
-    def __init__(self, operands: tuple[str, ...], table: PortTable, switches: Switches) -> None:
-        self.operands, self.table, self.switches = operands, table, switches
+    def __init__(self, operands: tuple[str, ...], table: PortTable, switches: Switches, phases: int = 1) -> None:
+        """An operation of the array takes `phases` cycles."""
+        self.operands, self.table, self.switches, self.phases = operands, table, switches, phases
         self.core, self.chains = table.core, table.chains
         self.every_transfer = "every_transfer_takes_port_time" in switches
         self.memo: dict[object, tuple[int, int]] = {}
@@ -249,7 +250,8 @@ class LatencyModel:
             for name, entry in entries.items():
                 load[name] = entry.real
                 if entry.count > 1:
-                    required += links[name].bandwidth if exact else int(links[name].bandwidth)
+                    moved = links[name].bandwidth
+                    required += moved / self.phases if exact else math.ceil(int(moved) / self.phases)
             spare = max(0, ((wide - required) / wide) * computing)
             once = [(name, entry) for name, entry in entries.items() if entry.count == 1]
             for name, entry in sorted(once, key=lambda pair: -pair[1].real):

@@ -15,6 +15,7 @@ from tilewright.mapping.constraints import Unrolling
 from tilewright.workload.layer import Layer
 
 from tests.plain.allocation import Allocator, Boundaries
+from tests.plain.in_memory import operations_energy_pj, phases_of
 from tests.plain.latency import LatencyModel, LinkName, PortName, PortTable, Transfer
 from tests.plain.relevancy import Loops, Number, relevancy_of
 from tests.plain.reuse import DIRECTIONS, Levels, Link, OperandModel, Reuse, merged_down, temporal_cycles
@@ -83,11 +84,14 @@ class PlainModel:
         }
         spatial = SpatialMapping(layer, core, self.chains, unrolling, self.switches)
         self.temporal_sizes = spatial.temporal_sizes
+        self.phases = phases_of(core.operational_array)
+        self.mac_energy_pj = operations_energy_pj(core, layer, unrolling, self.switches)
         self.models = {
-            o: OperandModel(o, relevancy_of(layer, o, self.switches), spatial, self.switches) for o in self.operands
+            o: OperandModel(o, relevancy_of(layer, o, self.switches), spatial, self.switches, self.phases)
+            for o in self.operands
         }
         self.table = PortTable(core, self.link, self.chains)
-        self.time = LatencyModel(self.operands, self.table, self.switches)
+        self.time = LatencyModel(self.operands, self.table, self.switches, self.phases)
         self.allocator = Allocator(core, self.link, self.models, self.chains, self.switches, even)
         self.held = {k: self.allocator.held(memory) for k, memory in enumerate(core.memories)}
         self.memo: dict[tuple[str, Levels], OperandCost] = {}
@@ -105,7 +109,7 @@ class PlainModel:
         merged = {o: merged_down(levels, self.models[o].rel.irrelevant) for o, levels in allocated.items()}
         costs = {o: self.operand_cost(o, merged[o]) for o in self.operands}
         memory_energy = self._memory_energy(costs)
-        total = temporal_cycles(order)
+        total = temporal_cycles(order) * self.phases
         reuse = {o: cost.time for o, cost in costs.items()}
         links = self._links(reuse)
         held_bits = self._held_bits(costs, allocated)
@@ -113,12 +117,12 @@ class PlainModel:
         choices = self.time.buffer_choices(effective, self.held)
         stall, on, off, transfers, stalls = self.time.spans(links, reuse, choices, total)
         ideal = math.ceil(self.layer.mac_count / math.prod(s for _, s in self.core.operational_array.dimensions))
+        ideal *= self.phases
         drain = self.drain()
-        mac_energy = self.core.operational_array.unit_energy_pj * self.layer.mac_count
         return Cost(
-            energy_pj=memory_energy + mac_energy,
+            energy_pj=memory_energy + self.mac_energy_pj,
             memory_energy_pj=memory_energy,
-            mac_energy_pj=mac_energy,
+            mac_energy_pj=self.mac_energy_pj,
             latency_cycles=total + stall + on + off + drain,
             parts={
                 "ideal": ideal,
@@ -158,10 +162,9 @@ class PlainModel:
         if key not in seen:
             reuse = {o: cost.time for o, cost in costs.items()}
             choices = self.time.buffer_choices(self._effective(held_bits, costs), self.held)
-            total = temporal_cycles(order)
+            total = temporal_cycles(order) * self.phases
             stall, on, off, _, _ = self.time.spans(self._links(reuse), reuse, choices, total)
-            mac_energy = self.core.operational_array.unit_energy_pj * self.layer.mac_count
-            energy = self._memory_energy(costs) + mac_energy
+            energy = self._memory_energy(costs) + self.mac_energy_pj
             seen[key] = energy, total + stall + on + off + self.drain()
         return seen[key]
 

@@ -26,7 +26,7 @@ class Link:
     count: int = 0
     """Periods in which something moves."""
     bandwidth: Number = 0
-    """Bits a cycle on average, not rounded."""
+    """Bits an operation on average, not rounded."""
     window: int = 0
     """Cycles at the end of a period in which the lower level's tile is not in use, if it is kept once."""
 
@@ -76,8 +76,10 @@ def run_at_inner_end(loops: Loops, dimensions: tuple[str, ...]) -> int:
 class OperandModel:
     """Reuse of one operand of a layer under a spatial mapping."""
 
-    def __init__(self, operand: str, rel: Relevancy, spatial: SpatialMapping, switches: Switches) -> None:
-        self.operand, self.rel, self.switches = operand, rel, switches
+    def __init__(
+        self, operand: str, rel: Relevancy, spatial: SpatialMapping, switches: Switches, phases: int = 1
+    ) -> None:
+        self.operand, self.rel, self.switches, self.phases = operand, rel, switches, phases
         self.whole = "whole_tiles" in switches
         self.fractional, self.integer = spatial.fractional[operand], spatial.integer[operand]
         self.exact = spatial.exact[operand]
@@ -161,7 +163,8 @@ class OperandModel:
             above = [(elements[m + 1], elements[m + 1] * precision[m + 1] / cycles[m + 1]) for m in range(count)]
 
         def link(a: int, moved: tuple[Number, Number], periods: list[int]) -> Link:
-            return Link(moved[0], 0, periods[a], cycles[count] // periods[a], moved[1], periods[a] // tops[a])
+            period, window = self.phases * periods[a], self.phases * (periods[a] // tops[a])
+            return Link(moved[0], 0, period, cycles[count] // periods[a], moved[1], window)
 
         links: dict[tuple[int, str], Link] = {}
         for m in range(count):

@@ -19,6 +19,8 @@ NEW_SWITCHES = (
     "keep_given_unrolling",
     "ties_by_equation",
 )
+IN_MEMORY_SWITCHES = ("complete_in_memory_model", "in_memory_active_parts")
+"""Those that act on in-memory arrays alone."""
 SWITCHES = (*OLD_SWITCHES, *NEW_SWITCHES)
 """All switches that act on a layer with a given spatial mapping, or on that mapping; the others act when networks are
 read or choose between layers."""
@@ -29,7 +31,7 @@ Switches = frozenset[str]
 def switches_of(model: str) -> Switches:
     """What is on in a profile such as `zigzag-3.9.1+whole_tiles` or `corrected-best_double_buffers`."""
     base = next(name for name in (REFERENCE, "corrected") if model.startswith(name))
-    on = set(SWITCHES) if base == "corrected" else set()
+    on = {*SWITCHES, *IN_MEMORY_SWITCHES} if base == "corrected" else set()
     terms = re.findall(r"[+-][a-z_]+", model[len(base) :])
     for term in terms:
         if term[0] == "+":

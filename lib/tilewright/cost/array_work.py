@@ -5,27 +5,33 @@ from collections.abc import Mapping
 from tilewright.cost.record import ArrayUseRecord, LayerRecord
 from tilewright.hardware.array_model import ArrayWork, Window
 from tilewright.hardware.core import DIGITAL, Core
+from tilewright.hardware.system import IN_CELLS
 from tilewright.mapping.constraints import Unrolling
 from tilewright.mapping.spatial import spread_lanes
 from tilewright.profile import ModelProfile, profile_by_name
 from tilewright.workload.layer import Layer, weight_operand
 from tilewright.workload.relevancy import operand_relevancy
 
+Links = tuple[tuple[str, str], ...]
+"""(layer operand, memory operand)"""
 
-def array_work(layer: Layer, core: Core, unrolling: Unrolling, profile: ModelProfile) -> ArrayWork:
+
+def array_work(layer: Layer, core: Core, unrolling: Unrolling, profile: ModelProfile, links: Links) -> ArrayWork:
     """What a layer with a spatial mapping asks of the array of a core. Raises MappingError as the conversion does."""
     given = {name: dict(factors) for name, factors in unrolling}
     if core.operational_array.kind == DIGITAL:
         return ArrayWork(layer.mac_count, given, given, {}, profile)
     lanes = spread_lanes(unrolling, layer, core) if profile.in_memory_active_parts else given
-    return ArrayWork(layer.mac_count, given, lanes, weight_reuse(layer, profile), profile)
+    return ArrayWork(layer.mac_count, given, lanes, weight_reuse(layer, profile, links), profile)
 
 
-def array_use(layer: Layer, core: Core, unrolling: Unrolling, profile: ModelProfile) -> ArrayUseRecord | None:
+def array_use(
+    layer: Layer, core: Core, unrolling: Unrolling, profile: ModelProfile, links: Links
+) -> ArrayUseRecord | None:
     """The same as a part of a record; None of a digital array."""
     if core.operational_array.kind == DIGITAL:
         return None
-    work = array_work(layer, core, unrolling, profile)
+    work = array_work(layer, core, unrolling, profile, links)
     return ArrayUseRecord({name: dict(lanes) for name, lanes in work.lanes.items()}, dict(work.weight_reuse))
 
 
@@ -36,10 +42,15 @@ def work_of_record(record: LayerRecord) -> ArrayWork:
     return ArrayWork(record.layer.work, record.spatial_mapping, own.lanes, own.weight_reuse, profile)
 
 
-def weight_reuse(layer: Layer, profile: ModelProfile) -> Mapping[str, Window | None]:
+def weight_reuse(layer: Layer, profile: ModelProfile, links: Links) -> Mapping[str, Window | None]:
     """Loop dimensions of more than one iteration over which weights stay the same, each with the window in which it
-    slides, None without one."""
-    weight = weight_operand(layer)
+    slides, None without one.
+
+    Weights are what the mapping puts into the cells; in the reference the input that is constant, and of two that are
+    computed always the first one (B14).
+    """
+    stored = next((operand for operand in layer.input_operands if (operand, IN_CELLS) in links), None)
+    weight = stored if profile.complete_in_memory_model else weight_operand(layer)
     if weight is None:
         return {}
     windows: dict[str, Window] = {}

@@ -78,7 +78,7 @@ def breakdown(
         mac_utilization=_mac_utilization(problem, ws),
         ports=_port_records(layer, core, problem, ws),
         **core_figures(core, profile),
-        array_use=array_use(layer, core, spatial.unrolling, profile),
+        array_use=array_use(layer, core, spatial.unrolling, profile, links),
         cycles_per_operation=int(problem.cycles_per_operation),
         array_dimensions=tuple(core.operational_array.size_of),
     )

@@ -7,7 +7,7 @@ it.
 from dataclasses import dataclass
 from typing import Protocol
 
-from tilewright.cost.array_work import array_work
+from tilewright.cost.array_work import Links, array_work
 from tilewright.cost.ledger import ACCESSES
 from tilewright.hardware.array_model import ArrayRefusalError, array_model
 from tilewright.hardware.core import Core
@@ -51,12 +51,14 @@ def energy_term_names(core: Core) -> tuple[str, ...]:
     return (*array_model(core.operational_array).terms, ACCESSES, *entered_terms(core))
 
 
-def energy_terms_of(layer: Layer, core: Core, unrolling: Unrolling, profile: ModelProfile) -> dict[str, TermCost]:
+def energy_terms_of(
+    layer: Layer, core: Core, unrolling: Unrolling, profile: ModelProfile, links: Links
+) -> dict[str, TermCost]:
     """Every term of the energy of a layer on a core; that of accesses is what the loop order makes of it.
 
     Raises ArrayRefusalError, a MappingError, where the array cannot run the spatial mapping.
     """
-    array, work = core.operational_array, array_work(layer, core, unrolling, profile)
+    array, work = core.operational_array, array_work(layer, core, unrolling, profile, links)
     model = array_model(array)
     if reason := model.refusal(array, work):
         raise ArrayRefusalError(reason)

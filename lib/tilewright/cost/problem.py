@@ -161,7 +161,7 @@ def build_problem(
     problem.cycles_per_operation = cycles_per_operation
     problem.ideal_cycles = math.ceil(layer.mac_count / array.unit_count) * cycles_per_operation
     places.write(problem, CoreFigures.of(memory_columns(core.memories), serving_ports(core)))
-    fill(problem, term_arrays(layer, core, spatial, profile))
+    fill(problem, term_arrays(layer, core, spatial, profile, links))
     _check_cycles(problem, spatial)
     return problem
 
@@ -221,9 +221,15 @@ def _copy(record: np.record) -> np.record:
     return copied
 
 
-def term_arrays(layer: Layer, core: Core, spatial: ConvertedSpatialMapping, profile: ModelProfile) -> dict[str, Any]:
+def term_arrays(
+    layer: Layer,
+    core: Core,
+    spatial: ConvertedSpatialMapping,
+    profile: ModelProfile,
+    links: tuple[tuple[str, str], ...],
+) -> dict[str, Any]:
     """The terms of the energy as numbers. Raises MappingError where the array cannot run the spatial mapping."""
-    terms = energy_terms_of(layer, core, spatial.unrolling, profile)
+    terms = energy_terms_of(layer, core, spatial.unrolling, profile, links)
     fixed = np.array([cost.fixed_pj for cost in terms.values()], np.float64)
     a_cycle = np.array([cost.pj_a_cycle for cost in terms.values()], np.float64)
     return {

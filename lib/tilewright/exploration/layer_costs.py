@@ -160,7 +160,7 @@ class _LayerFrame:
             return
         for problem, arrays in zip(self.problems, self.orders.arrays.view(np.recarray), strict=True):
             core = replace(problem.core, operational_array=array)
-            fill(arrays, term_arrays(problem.layer, core, problem.spatial, self.profile))
+            fill(arrays, term_arrays(problem.layer, core, problem.spatial, self.profile, problem.links))
         self.array[:] = [array]
 
 

@@ -176,6 +176,8 @@ class MultiCoreAccelerator(Accelerator):
         return tuple(MemoryInstance(memory_of[key], tuple(found), tuple(names[key])) for key, found in users.items())
 
 
+IN_CELLS = "I2"
+"""What the cells of an in-memory array hold."""
 CELLS = "cells"
 """The memory of an in-memory array that is at the crossings of its lines, and its part of the area."""
 UNITS = "units"

@@ -136,6 +136,7 @@ class OrderPricer:
                         variants.with_array(prepared.core, array),
                         prepared.spatial.unrolling,
                         self.profile,
+                        prepared.links,
                     ).values()
                 )
                 for array in variants.arrays

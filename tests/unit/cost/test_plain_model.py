@@ -12,7 +12,7 @@ from tests.plain.model import Cost, PlainModel
 from tests.plain.relevancy import counted_positions, positions
 from tests.plain.space import free_best, greedy_multisets, merged_loops
 from tests.plain.spatial import DoesNotFitError
-from tests.plain.switches import SWITCHES, switches_of
+from tests.plain.switches import IN_MEMORY_SWITCHES, SWITCHES, switches_of
 from tests.plain.time_line import marked_without_first_windows, one_period, union_by_definition
 from tests.unit.cost.engine_cases import LINKS, gemm, memory, register_core
 
@@ -48,11 +48,11 @@ def cost(layer: Layer, core: Core, unrolling: Unrolling, order: tuple, model: st
 def test_names_of_profiles() -> None:
     """Profiles are read as the package writes them."""
     assert switches_of("zigzag-3.9.1") == frozenset()
-    assert switches_of("corrected") == frozenset(SWITCHES)
+    assert switches_of("corrected") == {*SWITCHES, *IN_MEMORY_SWITCHES}
     assert switches_of("zigzag-3.9.1+whole_tiles-whole_tiles+skip_first_accumulation_read") == {
         "skip_first_accumulation_read"
     }
-    assert frozenset(SWITCHES) - switches_of("corrected-whole_tiles") == {"whole_tiles"}
+    assert {*SWITCHES, *IN_MEMORY_SWITCHES} - switches_of("corrected-whole_tiles") == {"whole_tiles"}
 
 
 def test_positions_of_windows() -> None:

@@ -8,13 +8,18 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tilewright.cost.record import record_row
+from tilewright.errors import MappingError
 from tilewright.hardware.array_model import ArrayWork, Window, array_model, clock_period_ns
 from tilewright.hardware.core import OperationalArray
 from tilewright.hardware.in_memory_circuits import InMemoryArray
 from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.profile import CORRECTED, REFERENCE
+from tilewright.search.evaluate import evaluate
+from tilewright.search.options import SearchOptions
 
 from tests.plain.in_memory import PlainArray
+from tests.unit.cost.engine_cases import LINKS, gemm
 
 ANALOG_FILE = Path(__file__).parents[2] / "conformance/data/in_memory/hardware/analog_24x40.yaml"
 POWERS = [1, 2, 4, 8, 16]
@@ -211,3 +216,25 @@ def test_several_weights_a_cell_have_no_energy_in_the_reference(tmp_path: Path) 
         file.write_text(yaml.safe_dump(described, sort_keys=False))
         cells = read_accelerator(file).cores[0].memories[0]
         assert (cells.name, cells.read_energy_pj) == ("cells", pytest.approx(energy_pj))
+
+
+def test_weights_are_what_the_mapping_puts_into_the_cells() -> None:
+    """Of two computed inputs (attention), too, either of which may lie there: no other product costs anything else."""
+    core = read_accelerator(ANALOG_FILE).cores[0]
+    bits = (("W", 4), ("I", 4), ("O", 16), ("O_final", 8))
+    layer = gemm(bits=bits, C=32, D=4, K=48)
+    swapped = replace(layer, operand_dimensions=(("O", ("D", "K")), ("W", ("D", "C")), ("I", ("C", "K"))))
+    lanes = ("D1", (("K", 24),)), ("D2", (("C", 32),))
+    other_way = (("O", "O"), ("W", "I1"), ("I", "I2"))
+    found = [
+        record_row(evaluate(one, core, links, lanes, [("K", 2), ("D", 4)], SearchOptions(model="corrected")))
+        for one, links in [
+            (layer, LINKS),
+            (replace(layer, constant_operands=()), LINKS),
+            (replace(swapped, constant_operands=()), other_way),
+        ]
+    ]
+    assert found[0]["energy_pj"] == found[1]["energy_pj"] == found[2]["energy_pj"]
+    assert found[0]["latency_cycles"] == found[2]["latency_cycles"]
+    with pytest.raises(MappingError, match=r"zigzag-3.9.1\+complete_in_memory_model, or corrected, has one"):
+        evaluate(replace(layer, constant_operands=()), core, LINKS, lanes, [("K", 2), ("D", 4)], SearchOptions())

@@ -1,4 +1,7 @@
-"""Certified optima on in-memory arrays, whose operations take several cycles: those of brute force."""
+"""Certified optima on in-memory arrays, whose operations take several cycles: those of brute force.
+
+`benchmarks/attack_certificates.py --in-memory FILE` attacks more.
+"""
 
 import random
 from pathlib import Path
@@ -11,6 +14,8 @@ from tilewright.search.evaluate import prepare
 from tilewright.search.options import SearchOptions
 from tilewright.workload.layer import Layer
 
+from tests.plain.attack import Outcome, attack
+from tests.plain.in_memory_problems import InMemoryProblems
 from tests.unit.cost.engine_cases import LINKS, convolution, gemm
 from tests.unit.search.exact.exact_brute_force import (
     ALLOCATIONS,
@@ -22,6 +27,7 @@ from tests.unit.search.exact.exact_brute_force import (
 )
 
 HARDWARE = Path(__file__).parents[3] / "conformance/data/in_memory/hardware"
+EXAMPLES = Path(__file__).parents[4] / "config/hardware"
 BITS = (("W", 4), ("I", 4), ("O", 16), ("O_final", 8))
 
 
@@ -60,3 +66,18 @@ def test_value_is_that_of_brute_force(hardware: str, allocation: str) -> None:
             check_optimum(search(prepared, allocation, objective), spaces, objective, (case, model, objective))
         tried += 1
     assert tried > 5
+
+
+@pytest.mark.parametrize("example", ["aimc", "dimc"])
+def test_certificates_on_the_example_arrays_are_those_of_a_plain_model(example: str) -> None:
+    """Energy, latency and EDP over every mapping by a model that shares no code with the package, whatever its profile:
+    proven values are the least, mappings cost what is said, and so does every label of the search."""
+    draw, outcome = InMemoryProblems(EXAMPLES / f"{example}.yaml"), Outcome()
+    for seed in range(8):
+        outcome.add(attack(seed, draw=draw))
+    assert not outcome.differences
+    counts = outcome.counts
+    assert counts["model: corrected"] > 1
+    assert counts["model: zigzag-3.9.1"] > 1
+    assert counts["proven"] == counts["equal"] > 24
+    assert counts["labels"] > 500
