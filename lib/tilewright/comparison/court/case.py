@@ -28,7 +28,7 @@ class Case:
     part: str
     """Which rows it is counted with: device, kind of work."""
     group: str
-    """What rows of one origin share (a layer, a shape of weights): they are fitted together or not at all."""
+    """What rows of one origin share (a layer, a shape of weights): if one of them is fitted, none counts as unseen."""
     measured: float
     bound: float
     """Below what no run of the work on the machine can stay."""
@@ -57,8 +57,9 @@ class Case:
 
     @property
     def breaks_bound(self) -> bool:
-        """True if it was faster than the bound allows; a millionth is rounding."""
-        return (self.measured if self.fastest is None else self.fastest) < self.bound * (1.0 - 1e-6)
+        """True if it was faster than the bound allows, or there is no bound above 0; a millionth is rounding."""
+        fastest = self.measured if self.fastest is None else self.fastest
+        return not fastest >= self.bound * (1.0 - 1e-6) > 0.0
 
 
 Values = Mapping[str, float]
@@ -73,11 +74,26 @@ class Prepared(Protocol):
         """Whether the rule of the set chooses it for the fit."""
 
     @property
+    def drawn_by(self) -> str | None:
+        """The text by which the rule draws it, with all other rows of that text; None where it never does."""
+
+    @property
     def device(self) -> str:
         """Whose constants it is estimated with; empty if it needs none."""
 
     def case(self, constants: Mapping[str, Values]) -> Case:
         """What we say of it, for the constants of each device."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """The error that others published of a tool of theirs, on other rows."""
+
+    tool: str
+    error: str
+    of: str
+    """What was measured."""
+    source: str
 
 
 @dataclass(frozen=True)
@@ -102,6 +118,8 @@ class CourtSet:
     """Reads the files of the set. Raises InputError with everything that is wrong."""
     patterns: tuple[str, ...]
     """Names of the files of rows in the folder of the set."""
+    published: tuple[Published, ...] = ()
+    """What others say of tools of theirs on such machines."""
 
     def values(self) -> dict[str, dict[str, float]]:
         """The constants as they are."""

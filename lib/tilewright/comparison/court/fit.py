@@ -14,7 +14,12 @@ DIGITS = 3
 
 
 def fitted_constants(court_set: CourtSet, rows: Sequence[Prepared]) -> dict[str, dict[str, float]]:
-    """The constants of each device, to three digits, from the rows that the rule chooses. Deterministic.
+    """The constants of each device, to three digits, from the rows that the rule chooses. Deterministic."""
+    return constants_for(court_set, [row for row in rows if row.is_fitted])
+
+
+def constants_for(court_set: CourtSet, rows: Sequence[Prepared]) -> dict[str, dict[str, float]]:
+    """The constants of each device, to three digits, that fit these rows best.
 
     They begin in the middle of their ranges, whatever their present values are.
     """
@@ -22,7 +27,7 @@ def fitted_constants(court_set: CourtSet, rows: Sequence[Prepared]) -> dict[str,
         device: {one.name: float(np.sqrt(one.lowest * one.highest)) for one in constants}
         for device, constants in court_set.constants.items()
     }
-    chosen = {device: [row for row in rows if row.is_fitted and row.device == device] for device in court_set.constants}
+    chosen = {device: [row for row in rows if row.device == device] for device in court_set.constants}
     for turn in range(ROUNDS):
         for device, constants in court_set.constants.items():
             for constant in constants:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilewright.comparison.court.case import Case, Constant, CourtSet, Values
+from tilewright.comparison.court.case import Case, Constant, CourtSet, Published, Values
 from tilewright.comparison.court.gpu_reading import WEIGHT_BYTES, Product, gpus, product
 from tilewright.comparison.court.rows import in_hundred, read_rows
 from tilewright.errors import InputError, Problem
@@ -52,7 +52,11 @@ def constants() -> dict[str, tuple[Constant, ...]]:
 
 def is_fitted(row: Mapping[str, Any]) -> bool:
     """Whether the rule chooses a row for the fit."""
-    return in_hundred(f"{row['n']} {row['k']}", SALT) < SHARE
+    return in_hundred(_drawn_by(row), SALT) < SHARE
+
+
+def _drawn_by(row: Mapping[str, Any]) -> str:
+    return f"{row['n']} {row['k']}"
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,11 @@ class _Prepared:
         """Whether the rule chooses the row."""
         return is_fitted(self.row)
 
+    @property
+    def drawn_by(self) -> str:
+        """The shape of the weights, of all devices and types together."""
+        return _drawn_by(self.row)
+
     def case(self, constants: Mapping[str, Values]) -> Case:
         """What we say of it, in us."""
         row, one = self.row, self.product
@@ -79,7 +88,7 @@ class _Prepared:
         return Case(
             identity=f"{row['device']} {row['dtype']} {row['m']} x {row['n']} x {row['k']}",
             part=f"{row['device']} {row['dtype']}",
-            group=f"{row['n']} {row['k']}",
+            group=self.drawn_by,
             measured=statistics.median(row[name] for name in FRAMEWORKS if row.get(name) is not None),
             fastest=min(times),
             bound=1e6 * max(one.flops / one.peak, kept / one.gpu.dram_bytes_per_s),
@@ -106,6 +115,13 @@ def prepare(files: Sequence[Path]) -> list[_Prepared]:
     return [_Prepared(row, product(known[row["device"]], row["dtype"], row["m"], row["n"], row["k"])) for row in rows]
 
 
+LLMCOMPASS = Published(
+    "LLMCompass",
+    "10.9 % per operator, 4.1 % end to end",
+    "products, softmax, normalisation, GELU and layers of transformers on A100, MI210 and TPU, some 100 points",
+    "ISCA 2024, its repository",
+)
+GENZ = Published("GenZ", "5.82 % (geometric mean)", "inference of language models, end to end", "arXiv 2406.01698")
 GPU = CourtSet(
     name=NAME,
     title="Matrix products on A100 and H100, times of three serving frameworks",
@@ -116,5 +132,6 @@ GPU = CourtSet(
     peer="",
     second="",
     prepare=prepare,
+    published=(LLMCOMPASS, GENZ),
     patterns=("*.csv", "*.csv.gz"),
 )

@@ -55,6 +55,7 @@ class _Prepared:
     architecture: Architecture
     is_energy: bool
     is_fitted: bool = False
+    drawn_by: None = None
     device: str = ""
 
     def case(self, constants: Mapping[str, Values]) -> Case:

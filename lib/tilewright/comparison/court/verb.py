@@ -14,6 +14,7 @@ from tilewright.steps import COURT, COURT_TABLE
 
 if TYPE_CHECKING:
     from tilewright.comparison.court.case import Case, CourtSet
+    from tilewright.comparison.court.draws import Draws
     from tilewright.comparison.court.verdict import Part
 
 DEFAULT_DATA = Path("../shared/third-party")
@@ -30,6 +31,11 @@ DEFAULT_DATA = Path("../shared/third-party")
 )
 @click.option("--sample", is_flag=True, help="The samples of the package, whatever lies elsewhere.")
 @click.option("--refit", is_flag=True, help="Fit the constants again, to the rows that the rule of each set chooses.")
+@click.option(
+    "--draws",
+    type=click.IntRange(min=1),
+    help="Fit the constants to so many other draws of as many rows, too, and tell how much the errors hang on that.",
+)
 @click.option("-o", "--output", type=FILE, help=f"Folder for {COURT_TABLE}, {COURT} and the figures.")
 @common_options
 def command(
@@ -37,6 +43,7 @@ def command(
     data: Path | None,
     sample: bool,
     refit: bool,
+    draws: int | None,
     output: Path | None,
     verbose: bool,
     as_json: bool,
@@ -51,7 +58,7 @@ def command(
     from tilewright.comparison.court.verdict import LEGEND, set_text
 
     notices: list[str] = []
-    found = _heard(sets, None if sample else _folder(data), refit, notices)
+    found = _heard(sets, None if sample else _folder(data), refit, notices, draws or 0)
     echo_notices(notices)
     paths = [] if output is None else _write(found, output)
     if as_json:
@@ -59,7 +66,7 @@ def command(
     else:
         for one in found:
             click.echo(set_text(one.court_set, one.parts))
-            click.echo(_constants_text(one) + "\n")
+            click.echo("\n".join((_constants_text(one), *_draw_lines(one))) + "\n")
         click.echo(LEGEND)
         if paths:
             echo_paths(paths, as_json)
@@ -72,13 +79,15 @@ def court(
     data: FilePath | None = None,
     sample: bool = False,
     refit: bool = False,
+    draws: int = 0,
     output: FilePath | None = None,
 ) -> "list[Heard]":
     """What we predict beside what others measured, for each set: its cases and the verdict on its parts.
 
     Arguments are those of the command. Raises InputError with everything that is wrong.
     """
-    found = _heard(tuple(sets), None if sample else _folder(None if data is None else Path(data)), refit, [])
+    folder = None if sample else _folder(None if data is None else Path(data))
+    found = _heard(tuple(sets), folder, refit, [], draws)
     if output is not None:
         _write(found, Path(output))
     return found
@@ -94,6 +103,8 @@ class Heard:
     constants: dict[str, dict[str, float]]
     """As they were used."""
     is_sample: bool
+    draws: "list[Draws]"
+    """What other draws of the fitted rows give, if that was asked."""
 
 
 def _folder(data: Path | None) -> Path | None:
@@ -105,7 +116,7 @@ def _folder(data: Path | None) -> Path | None:
     return data
 
 
-def _heard(names: Sequence[str], folder: Path | None, refit: bool, notices: list[str]) -> list[Heard]:
+def _heard(names: Sequence[str], folder: Path | None, refit: bool, notices: list[str], draws: int) -> list[Heard]:
     """The sets with their verdicts. Raises InputError for everything that is wrong with any of them."""
     from tilewright.comparison.court.rows import DATA, set_files
     from tilewright.comparison.court.sets import SETS
@@ -126,7 +137,7 @@ def _heard(names: Sequence[str], folder: Path | None, refit: bool, notices: list
             notices.append(f"{name}: nothing in {folder}, so that the sample of the package is used")
             place = DATA / name
         try:
-            found.append(_of_set(court_set, set_files(place, court_set.patterns), refit, DATA in place.parents))
+            found.append(_of_set(court_set, set_files(place, court_set.patterns), refit, DATA in place.parents, draws))
         except InputError as error:
             problems += error.problems
     if problems:
@@ -134,14 +145,16 @@ def _heard(names: Sequence[str], folder: Path | None, refit: bool, notices: list
     return found
 
 
-def _of_set(court_set: "CourtSet", files: list[Path], refit: bool, is_sample: bool) -> Heard:
+def _of_set(court_set: "CourtSet", files: list[Path], refit: bool, is_sample: bool, draws: int) -> Heard:
+    from tilewright.comparison.court.draws import redrawn
     from tilewright.comparison.court.fit import fitted_constants
     from tilewright.comparison.court.verdict import parts_of
 
     rows = court_set.prepare(files)
     constants = fitted_constants(court_set, rows) if refit else court_set.values()
     cases = [row.case(constants) for row in rows]
-    return Heard(court_set, cases, parts_of(cases), constants, is_sample)
+    others = redrawn(court_set, rows, draws) if draws else []
+    return Heard(court_set, cases, parts_of(cases), constants, is_sample, others)
 
 
 def _constants_text(one: Heard) -> str:
@@ -151,6 +164,14 @@ def _constants_text(one: Heard) -> str:
             value = one.constants[device][constant.name]
             lines.append(f"  fitted, {device}: {constant.name} {value:g} {constant.unit} ({constant.meaning})")
     return "\n".join(lines)
+
+
+def _draw_lines(one: Heard) -> list[str]:
+    return [
+        f"  other draws of the fitted rows, {draws.part}: median error {draws.low:.1%} to {draws.high:.1%} in eight of"
+        f" ten, {draws.middle:.1%} in the middle; {draws.worse:.0%} of them do worse than the rule"
+        for draws in one.draws
+    ]
 
 
 def _object(found: Sequence[Heard]) -> list[dict[str, Any]]:
@@ -166,7 +187,9 @@ def _object(found: Sequence[Heard]) -> list[dict[str, Any]]:
             "peer": one.court_set.peer,
             "second": one.court_set.second,
             "constants": one.constants,
+            "published": [asdict(published) for published in one.court_set.published],
             "parts": [asdict(part) for part in one.parts],
+            **({"draws": [asdict(draws) for draws in one.draws]} if one.draws else {}),
         }
         for one in found
     ]

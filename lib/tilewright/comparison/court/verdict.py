@@ -1,6 +1,6 @@
 """What a set of cases says: errors by part, bounds that are broken, in figures and as a table."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -28,11 +28,13 @@ class Errors:
 
 @dataclass(frozen=True)
 class Part:
-    """The verdict on a part of a set. Errors are of rows to which no constant was fitted."""
+    """The verdict on a part of a set. Errors are of rows to whose origin no constant was fitted."""
 
     name: str
     rows: int
     fitted: int
+    related: int
+    """Rows of the origin of a fitted one (the same layer on another array), which do not count as unseen either."""
     broken: int
     """Rows that were faster than the bound allows."""
     unexplained: int
@@ -51,11 +53,18 @@ PREDICTIONS = ("estimate", "bound", "roofline", "peer", "second")
 def parts_of(cases: Sequence[Case]) -> list[Part]:
     """The verdict on each part, by name."""
     names = sorted({case.part for case in cases})
-    return [_part(name, [case for case in cases if case.part == name]) for name in names]
+    seen = seen_groups(cases)
+    return [_part(name, [case for case in cases if case.part == name], seen) for name in names]
 
 
-def _part(name: str, cases: Sequence[Case]) -> Part:
-    unseen = [case for case in cases if not case.fitted]
+def seen_groups(cases: Sequence[Case]) -> set[str]:
+    """The origins of the fitted rows."""
+    return {case.group for case in cases if case.fitted}
+
+
+def _part(name: str, cases: Sequence[Case], seen: Set[str]) -> Part:
+    unseen = [case for case in cases if case.group not in seen]
+    fitted = sum(case.fitted for case in cases)
     errors = {}
     for prediction in PREDICTIONS:
         known = [case for case in unseen if getattr(case, prediction) is not None]
@@ -68,7 +77,8 @@ def _part(name: str, cases: Sequence[Case]) -> Part:
     broken = [case for case in cases if case.breaks_bound]
     unexplained = sum(not case.explained for case in broken)
     equal = None if any(case.equal is None for case in cases) else sum(bool(case.equal) for case in cases)
-    return Part(name, len(cases), len(cases) - len(unseen), len(broken), unexplained, equal, errors, causes)
+    related = len(cases) - len(unseen) - fitted
+    return Part(name, len(cases), fitted, related, len(broken), unexplained, equal, errors, causes)
 
 
 def errors_of(cases: Sequence[Case], prediction: str) -> Errors:
@@ -84,17 +94,19 @@ def errors_of(cases: Sequence[Case], prediction: str) -> Errors:
 
 
 def table(cases: Sequence[Case]) -> pandas.DataFrame:
-    """A row for each case, with all of its fields and the error of the estimate."""
+    """A row for each case, with all of its fields, the error of the estimate, and whether that is told of."""
+    seen = seen_groups(cases)
     names = [field.name for field in fields(Case)]
     frame = pandas.DataFrame([[getattr(case, name) for name in names] for case in cases], columns=names)
     frame["error"] = [case.error for case in cases]
     frame["breaks_bound"] = [case.breaks_bound for case in cases]
+    frame["unseen"] = [case.group not in seen for case in cases]
     return frame
 
 
 def set_text(court_set: CourtSet, parts: Sequence[Part]) -> str:
     """The verdict on a set, for people."""
-    columns = [("rows", 6), ("fitted", 7), ("below bound", 12), ("median", 8), ("90 %", 8), ("rank", 6)]
+    columns = [("rows", 6), ("fitted", 8), ("below bound", 12), ("median", 8), ("90 %", 8), ("rank", 6)]
     others = [("roofline", "roofline")]
     others += [("peer", court_set.peer)] if court_set.peer else []
     others += [("second", court_set.second)] if court_set.second else []
@@ -105,13 +117,20 @@ def set_text(court_set: CourtSet, parts: Sequence[Part]) -> str:
     head += "".join(f"{name:>{_wide(name)}}" for _, name in others)
     lines = [f"{court_set.name}: {court_set.title}", head, "─" * len(head)]
     for part in parts:
-        line = f"{part.name:<{width}}{part.rows:>6,}{part.fitted:>7,}{_below(part):>12}"
+        line = f"{part.name:<{width}}{part.rows:>6,}{_fitted(part):>8}{_below(part):>12}"
         line += _of(part, "estimate", lambda one: f"{one.median:>8.1%}{one.high:>8.1%}{_rank(one):>6}", 22)
         line += f"{'' if part.equal is None else format(part.equal, ','):>7}" if equal else ""
         for key, name in others:
             line += _of(part, key, lambda one, name=name: f"{one.median:>{_wide(name)}.1%}", _wide(name))  # type: ignore[misc]
         lines.append(line)
+    lines += [
+        f"published, of other rows: {one.tool}, {one.error}: {one.of} ({one.source})" for one in court_set.published
+    ]
     return "\n".join(lines)
+
+
+def _fitted(part: Part) -> str:
+    return f"{part.fitted:,}" + (f" + {part.related}" if part.related else "")
 
 
 def _wide(name: str) -> int:
@@ -133,7 +152,8 @@ def _rank(errors: Errors) -> str:
 
 
 LEGEND = (
-    "median, 90 %: relative error of the estimate on rows to which no constant was fitted; rank: Spearman's;\n"
+    "fitted: rows that constants were fitted to, + others of the same layers;\n"
+    "median, 90 %: relative error of the estimate on all other rows; rank: Spearman's;\n"
     "below bound: rows that were measured to be faster than the bound allows (* with an explanation);\n"
     "columns after that: median error of other predictions on the same rows"
 )

@@ -2,16 +2,19 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas
 import pytest
 from tilewright import court
 from tilewright.cli.main import main
+from tilewright.comparison.court.case import Case
 from tilewright.comparison.court.document import FULL, SAMPLE, blocks, with_blocks
+from tilewright.comparison.court.draws import draw, redrawn
 from tilewright.comparison.court.fit import fitted_constants
 from tilewright.comparison.court.rows import DATA, set_files
 from tilewright.comparison.court.sets import SETS
-from tilewright.comparison.court.verdict import table
+from tilewright.comparison.court.verdict import parts_of, table
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "court.md"
 FULL_SETS = Path(__file__).resolve().parents[5] / "shared" / "third-party"
@@ -36,9 +39,26 @@ def test_the_page_has_the_numbers_of_the_samples() -> None:
 
 @pytest.mark.skipif(not FULL_SETS.is_dir(), reason="the full sets ../shared/third-party are not beside this checkout")
 def test_the_page_has_the_numbers_of_the_full_sets() -> None:
-    """The same for the full sets; no bound is broken without an explanation, and few rows were fitted."""
+    """The same for the full sets, of which every row has a bound."""
     page = PAGE.read_text()
     assert with_blocks(page, FULL, blocks(FULL, FULL_SETS)) == page
+
+
+@pytest.mark.skipif(not FULL_SETS.is_dir(), reason="the full sets ../shared/third-party are not beside this checkout")
+def test_the_full_sets_are_judged_as_the_page_says() -> None:
+    """A bound for every row, with none below it; at most a tenth of the rows fitted to, and nothing of them scored."""
+    heard = court(data=FULL_SETS)
+    assert {one.court_set.name: len(one.cases) for one in heard} == {
+        **{"gemmini-rtl": 1082 + 120, "timeloop-points": 2 * 2394, "gpu-gemm": 3480},
+        **{"tpu-v6e": 2110 + 1655},
+    }
+    for one in heard:
+        assert all(case.bound > 0 and not case.breaks_bound for case in one.cases)
+        assert 10 * sum(case.fitted for case in one.cases) <= len(one.cases)
+        frame = table(one.cases)
+        assert not set(frame[frame["unseen"]]["group"]) & set(frame[frame["fitted"]]["group"])
+        for part in one.parts:
+            assert part.errors["estimate"].rows == part.rows - part.fitted - part.related
 
 
 def test_no_bound_is_broken() -> None:
@@ -101,3 +121,56 @@ def test_a_set_that_is_not_in_the_folder_is_told(tmp_path: Path, capsys: pytest.
     told = capsys.readouterr()
     assert "the sample of the package is used" in told.err
     assert all(one["is_sample"] for one in json.loads(told.out))
+
+
+def made_up(identity: str, **changes: Any) -> Case:
+    """A measurement that is told to a tenth."""
+    given: dict[str, Any] = {"identity": identity, "part": "all", "group": identity, "measured": 10.0, "bound": 5.0}
+    return Case(**given | {"estimate": 11.0, "roofline": 4.0, "limited_by": "bus", "fitted": False} | changes)
+
+
+def test_a_row_of_a_layer_that_was_fitted_is_not_unseen() -> None:
+    """On another array, say: only the rest is scored, and the table says which that is."""
+    cases = [made_up("a", fitted=True), made_up("a2", group="a", estimate=90.0), made_up("b")]
+    (part,) = parts_of(cases)
+    assert (part.rows, part.fitted, part.related) == (3, 1, 1)
+    assert part.errors["estimate"].high == pytest.approx(0.1)
+    assert table(cases)["unseen"].tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize(("bound", "broken"), [(9.0, False), (10.1, True), (float("nan"), True), (0.0, True)])
+def test_a_row_without_a_bound_breaks_it(bound: float, broken: bool) -> None:
+    """So that nothing is above a bound that was never computed."""
+    assert made_up("a", bound=bound).breaks_bound == broken
+
+
+def test_other_draws_fit_other_rows_and_are_the_same_each_time() -> None:
+    """No more rows than the rule chooses, whole layers, other ones each time; told of each part."""
+    court_set = SETS["tpu-v6e"]
+    rows = court_set.prepare(set_files(DATA / court_set.name, court_set.patterns))
+    fitted = sum(row.is_fitted for row in rows)
+    drawn = [draw(court_set, rows, number) for number in range(4)]
+    assert all(0 < len(one) <= fitted for one in drawn)
+    assert len({tuple(map(id, one)) for one in drawn}) > 1
+    for one in drawn:
+        texts = {row.drawn_by for row in one}
+        assert len(one) == sum(row.drawn_by in texts for row in rows)
+    found = redrawn(court_set, rows, 4)
+    assert found == redrawn(court_set, rows, 4)
+    assert {one.part for one in found} >= {"attention, decode"}
+    assert all(one.low <= one.middle <= one.high and 0 <= one.worse <= 1 for one in found)
+    assert redrawn(SETS["timeloop-points"], [], 4) == []
+
+
+def test_published_errors_stand_with_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whose they are, of what, and where they are said; with draws, what those give."""
+    assert main(["court", "tpu-v6e", "--sample", "--draws", "2"]) == 0
+    told = capsys.readouterr().out
+    assert "published, of other rows: LLMCompass, 10.9 % per operator" in told
+    assert "other draws of the fitted rows, attention, decode: median error" in told
+    assert main(["court", "tpu-v6e", "--sample", "--draws", "2", "--json"]) == 0
+    (one,) = json.loads(capsys.readouterr().out)
+    assert one["published"][0]["tool"] == "LLMCompass"
+    assert {"part", "low", "middle", "high", "worse"} == set(one["draws"][0])
+    for name in ("gemmini-rtl", "gpu-gemm", "tpu-v6e"):
+        assert all(published.source and published.of for published in SETS[name].published)
