@@ -25,7 +25,7 @@ export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 20
 
-run: $(READY) ## compute CONFIG (default config/config.yaml), print the summary, write results/report.html
+run: $(READY) ## compute CONFIG (default config/config.yaml), print the summary, write results/index.html
 	@workflow/run.sh "$(CONFIG)" --cores $(CORES) $(ARGS)
 
 test: $(READY) ## all tests; ARGS="-k name" chooses

@@ -108,6 +108,7 @@ for page in "$results"/space/*/explore.html "$results"/front/*/front.html; do
   [[ " ${stale[*]-} " != *" ${page%/*} "* ]] || state=", not made again"
   echo "$what: $page$state"
 done
+[[ ! -e $results/index.html ]] || echo "page: $results/index.html"
 [[ ! -e $report ]] || echo "report: $report"
 if [[ $status != 0 ]] && grep -qs '^Why' "$ending"; then
   echo "some runs failed, see above and $logs/; the others are done" >&2

@@ -47,6 +47,7 @@ _HOMES = {
     "tilewright.cli.compare": ("compare",),
     "tilewright.cli.explain": ("explain",),
     "tilewright.cli.advise": ("advise",),
+    "tilewright.cli.page": ("page",),
     "tilewright.cli.pareto": ("pareto",),
     "tilewright.cli.draw": ("draw",),
     "tilewright.cli.depth_first": ("depth_first",),

@@ -20,6 +20,7 @@ from tilewright.cli.explore import explore as explore
 from tilewright.cli.front import front as front
 from tilewright.cli.list_options import options as options
 from tilewright.cli.options import PipelineSource as _PipelineSource
+from tilewright.cli.page import page as page
 from tilewright.cli.pareto import pareto as pareto
 from tilewright.cli.parse import parse as parse
 from tilewright.cli.results import results as results

@@ -34,6 +34,8 @@ COURT, COURT_TABLE = "court.json", "court.csv"
 LAYER_TABLE, CORE_TABLE, TRACE = "layers.csv", "cores.csv", "trace.json"
 """Tables of a report, and its trace."""
 LOOP_NESTS, LOOP_NEST_PAGES = "loop_nests.txt", "loop_nests.pdf"
+RESULTS_PAGE = "index.html"
+"""The page of all runs, in the folder of results."""
 BOTTLENECKS, PORT_LIMITS = "bottlenecks", "ports.csv"
 """In a report: the stem of the files that say where energy and cycles go, and the table of ports."""
 
@@ -126,6 +128,7 @@ STEPS = {
     "draw": Step("draw", "hardware/{hardware}", ("hierarchy.svg", "system.svg"), (ACCELERATOR,)),
     "pareto": Step("pareto", ".", ("pareto.csv", "pareto/{workload}.svg")),
     "summarize": Step("summarize", ".", ("summary.csv", "summary.parquet")),
+    "page": Step("page", ".", (RESULTS_PAGE,)),
 }
 """The steps by name, in an order in which they can run; rules name their code by it."""
 

@@ -140,7 +140,8 @@ def test_two_configurations_side_by_side(project: Project, edit: Edit) -> None:
     assert rows(project)["two_layers-narrow"]["objective"] == "latency"
     assert rows(project, results=folder)["two_layers-narrow"]["objective"] == "energy"
     for results, done in (("results", both[0]), (folder, both[1])):
-        assert f"report: {results}/report.html" in done.stdout
+        assert f"page: {results}/index.html\nreport: {results}/report.html" in done.stdout
+        assert "two_layers-narrow" in (project.root / results / "index.html").read_text()
         assert (project.root / results / "report.html").is_file()
     alone = project.copy(project.root.parent / "alone")
     shutil.rmtree(alone.root / "results")

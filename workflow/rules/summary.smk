@@ -12,6 +12,7 @@ FOLDERS = [
 ]
 # A configuration of design spaces alone has no runs to compare.
 ACROSS_RUNS = (RUNS or MULTI_RUNS or UNFINISHED) and [
+    "<results>/index.html",
     "<results>/summary.csv",
     "<results>/summary.parquet",
     "<results>/pareto.csv",
@@ -56,6 +57,35 @@ rule summary:
         " --parquet {output.parquet:q} &> {log:q}"
 
 
+rule page:
+    """All runs as one page for a browser."""
+    input:
+        SUMMARIES,
+        expand("<results>/single/{run}/layers.jsonl", run=RUNS),
+        expand("<results>/single/{run}/report/bottlenecks.json", run=RUNS),
+        expand("<results>/multi/{run}/schedule.npz", run=REPORTED_MULTI_RUNS),
+    output:
+        report(
+            "<results>/index.html",
+            caption="../report/page.rst",
+            category="Summary",
+            labels={"run": "all", "shows": "everything"},
+        ),
+    log:
+        "<logs>/page.log",
+    conda:
+        "../../environment.yml"
+    params:
+        directories=FOLDERS,
+        left_out=left_out_option,
+        unfinished=UNFINISHED,
+        code=CODE["page"],
+    message:
+        "{rule} of all runs"
+    shell:
+        "python -m tilewright page {params.directories:q} {params.left_out:q} -o {output:q} &> {log:q}"
+
+
 # On a cluster what takes seconds and little memory is not worth a job. What has a graph of computation nodes to read is:
 # that may be large.
 localrules:
@@ -69,6 +99,7 @@ localrules:
     report_single,
     explain_single,
     summary,
+    page,
     pareto,
     draw_hardware,
     split_multi,

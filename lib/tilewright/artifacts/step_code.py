@@ -216,6 +216,7 @@ CODE_OF: dict[str, StepCode] = {
         ),
     ),
     "draw": StepCode(("tilewright.cli.draw",), without=(_MULTI_REPORT,)),
+    "page": StepCode(("tilewright.cli.page",), without=("tilewright.cli.explain",)),
     "pareto": StepCode(("tilewright.cli.pareto",), without=(_MULTI_REPORT,)),
     "summarize": StepCode(("tilewright.cli.summarize",), without=("tilewright.cli.config",)),
 }

@@ -1,5 +1,6 @@
 """`tilewright explain`: where the energy and the cycles of a run go, and which port limits which layer."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import content_digest
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically, writing
+from tilewright.cli.bottlenecks_file import made_of
 from tilewright.cli.described_run import HARDWARE, WORKLOAD, DescribedRun, network_digest
 from tilewright.cli.options import (
     FILE,
@@ -142,7 +144,7 @@ def _of_one_core(
             raise
         return bottlenecks_of(ledger, placed, unknown=str(error.problems[0]))
     try:
-        return bottlenecks_of(ledger, placed, *read)
+        return replace(bottlenecks_of(ledger, placed, *read), made_of=made_of(artifact))
     except InputError as error:  # the run is whole, but stages of its own made it
         return bottlenecks_of(ledger, placed, unknown=str(error.problems[0]))
 

@@ -41,6 +41,7 @@ VERBS: dict[str, tuple[str, str]] = {
         "What would help a run: each change of one number of its hardware, with its gain.",
     ),
     "compare": ("tilewright.cli.compare", "What tells two runs, or two designs, apart: by term, memory and layer."),
+    "page": ("tilewright.cli.page", "Many runs as one page for a browser."),
     "pareto": ("tilewright.cli.pareto", "Runs that no other beats in energy, latency and area."),
     "draw": ("tilewright.cli.draw", "Figure of the memory hierarchy of a core."),
     "depth-first": ("tilewright.cli.depth_first", "Chains of layers on one core in tiles, one after the other."),

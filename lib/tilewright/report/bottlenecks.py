@@ -75,6 +75,8 @@ class Bottlenecks:
     """Why there are no limits; '' where there are."""
     layer: str = ""
     """The layer that alone is looked at; '' for all of them."""
+    made_of: Mapping[str, str] = field(default_factory=dict)
+    """Digests of the descriptions and the records that limits and roofline are of; {} where there are none."""
 
     def total(self, quantity: str, layer: str = "") -> float:
         """The energy in pJ or the latency in cycles, of a layer or of all that is looked at."""
@@ -198,6 +200,7 @@ def bottlenecks_object(found: Bottlenecks) -> dict[str, Any]:
         "objective": run.objective,
         "model": run.model,
         "layer": found.layer,
+        "made_of": dict(found.made_of),
         "energy_pj": run.energy_pj,
         "latency_cycles": run.latency_cycles,
         "shares": [one._asdict() for one in found.shares],

@@ -34,12 +34,21 @@ _TRANSFER_COLUMNS = ("piece", "cause", "source_core", "target_core", "source_mem
 
 def schedule_page(view: ScheduleView, summary: Summary | None = None, table: ScheduleTable | None = None) -> str:
     """The text of the HTML file."""
+    parts = {"TITLE": html.escape(schedule_title(view)), "DATA": schedule_data_text(view, summary, table)}
+    return re.sub("@(TITLE|DATA)@", lambda mark: parts[mark[1]], schedule_frame())
+
+
+def schedule_frame() -> str:
+    """The text of the HTML file but for what is of one schedule: its places are marked @TITLE@ and @DATA@."""
+    scripts = "\n".join((FOLDER / name).read_text("utf-8") for name in SCRIPTS)
+    return (FOLDER / PAGE).read_text("utf-8").replace("@SCRIPT@", scripts)
+
+
+def schedule_data_text(view: ScheduleView, summary: Summary | None = None, table: ScheduleTable | None = None) -> str:
+    """What the script gets, as text that can stand in an HTML element."""
     data = schedule_data(view, summary, table or schedule_table(view))
     # "<" ends no element inside JSON text that has it as an escape.
-    text = canonical_text(data).replace("<", "\\u003c")
-    scripts = "\n".join((FOLDER / name).read_text("utf-8") for name in SCRIPTS)
-    parts = {"TITLE": html.escape(schedule_title(view)), "SCRIPT": scripts, "DATA": text}
-    return re.sub("@([A-Z]+)@", lambda mark: parts[mark[1]], (FOLDER / PAGE).read_text("utf-8"))
+    return canonical_text(data).replace("<", "\\u003c")
 
 
 def write_schedule_page(

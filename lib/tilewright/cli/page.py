@@ -1,0 +1,125 @@
+"""`tilewright page`: many runs as one page for a browser."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tilewright.artifacts.envelope import Artifact, read_artifact
+from tilewright.artifacts.files import FilePath, write_atomically, writing
+from tilewright.cli.bottlenecks_file import made_of, read_bottlenecks
+from tilewright.cli.options import FILE, common_options, echo_paths
+from tilewright.cli.runs import read_any_summary, read_unfinished, records_of, run_directories
+from tilewright.errors import InputError, TilewrightError
+from tilewright.steps import BOTTLENECKS, LAYERS, MULTI, RESULTS_PAGE, SUMMARY
+
+if TYPE_CHECKING:
+    from tilewright.report.page.document import PageRun
+
+
+@click.command()
+@click.argument("runs", type=FILE, nargs=-1)
+@click.option("--unfinished", type=FILE, help="Runs to name instead, as `tilewright results` writes them.")
+@click.option(
+    "-o", "--output", type=FILE, default=Path(RESULTS_PAGE), help=f"HTML file to write; default: {RESULTS_PAGE}."
+)
+@common_options
+def command(runs: tuple[Path, ...], unfinished: Path | None, output: Path, verbose: bool, as_json: bool) -> None:
+    """One page of RUNS for a browser: a table, each run in full, Pareto fronts, two runs side by side.
+
+    RUNS are folders that `tilewright map` or `tilewright schedule` wrote, or folders of such folders. The page is one
+    file and works offline.
+
+    Example: tilewright page results/single results/multi -o page.html
+    """
+    echo_paths([page(runs, output, unfinished)], as_json)
+
+
+def page(runs: Sequence[FilePath], output: FilePath = RESULTS_PAGE, unfinished: FilePath | None = None) -> Path:
+    """Write one page of runs in folders for a browser; the file.
+
+    `unfinished` names runs without a result. Raises ArtifactError where there is no run or one is damaged, InputError
+    where none is given.
+    """
+    from tilewright.report.page.document import results_page
+
+    rows = read_unfinished(None if unfinished is None else Path(unfinished))
+    if not runs and not rows:
+        raise InputError("give folders of runs")
+    folders = run_directories(tuple(map(Path, runs))) if runs else []
+    folders = list({folder.resolve(): folder for folder in folders}.values())
+    made = [_page_run(folder, name) for folder, name in zip(folders, _names(folders), strict=True)]
+    file = Path(output)
+    with writing(file):
+        write_atomically(file, results_page(made, rows))
+    return file
+
+
+def _names(folders: Sequence[Path]) -> list[str]:
+    """The names of these folders, which are all different; where names are equal, with the folders above."""
+    depth = 1
+    while True:
+        names = ["/".join(folder.resolve().parts[-depth:]) for folder in folders]
+        if len(set(names)) == len(folders):
+            return names
+        depth += 1
+
+
+def _page_run(folder: Path, name: str) -> "PageRun":
+    flow, summary = read_any_summary(folder)
+    return _of_several_cores(folder, name, summary) if flow == MULTI else _of_one_core(folder, name, summary)
+
+
+def _of_one_core(folder: Path, name: str, summary: Mapping[str, Any]) -> "PageRun":
+    from tilewright.report.bottlenecks import bottlenecks_of
+    from tilewright.report.page.document import PageRun
+    from tilewright.report.page.one_core import one_core_detail
+    from tilewright.report.records import layers_in_order
+    from tilewright.report.run_ledger import ledger_of_layers
+    from tilewright.steps import SINGLE
+
+    artifact = read_artifact(folder / LAYERS, "tilewright/layers")
+    records = records_of(artifact, folder / LAYERS)
+    placed = layers_in_order(records, summary)
+    found = bottlenecks_of(ledger_of_layers(name, records, summary, artifact.provenance), placed)
+    verdicts = _verdicts(folder, artifact)
+    detail = one_core_detail(found, placed, summary, verdicts)
+    return PageRun(name, SINGLE, summary, found.run, detail, verdicts["network_limit"])
+
+
+def _verdicts(folder: Path, artifact: Artifact) -> Mapping[str, Any]:
+    """Which ports limit the run: what the pipeline wrote of these very records, or else found out now."""
+    from tilewright.cli.explain import explain
+    from tilewright.report.bottlenecks import bottlenecks_object
+    from tilewright.steps import REPORT
+
+    written = read_bottlenecks(folder / REPORT / f"{BOTTLENECKS}.json")
+    if written is not None and written.get("made_of") == made_of(artifact) and not written.get("layer"):
+        return written
+    try:
+        return bottlenecks_object(explain(folder))
+    except TilewrightError as error:
+        # The descriptions beside the run are not at hand; the run itself was read before.
+        first = str(error).splitlines()[0]
+        return {"network_limit": None, "limits": {}, "limits_not_known": first, "ports": [], "roofline": None}
+
+
+def _of_several_cores(folder: Path, name: str, summary: Mapping[str, Any]) -> "PageRun":
+    from tilewright.cli.run_ledgers import ledger_of_several_cores
+    from tilewright.fusion.graph import read_cn_graph
+    from tilewright.report.bottlenecks import bottlenecks_of
+    from tilewright.report.multi.bars import ScheduleView, tile_ranges
+    from tilewright.report.page.document import PageRun
+    from tilewright.report.page.several_cores import several_cores_detail
+    from tilewright.report.pareto import multi_candidate
+    from tilewright.scheduling.result import read_schedule
+    from tilewright.steps import CN_COLUMNS, CN_GRAPH, SCHEDULE
+
+    has_graph = (folder / CN_GRAPH).is_file() and (folder / CN_COLUMNS).is_file()
+    tiles = tile_ranges(read_cn_graph(folder / CN_GRAPH, folder / CN_COLUMNS)) if has_graph else None
+    view = ScheduleView(read_schedule(folder / SCHEDULE), tiles)
+    found = bottlenecks_of(ledger_of_several_cores(folder))
+    point = multi_candidate(name, summary, read_artifact(folder / SUMMARY).provenance)
+    detail = several_cores_detail(found, view, summary, f"Schedule of {name}")
+    return PageRun(name, MULTI, summary, point, detail)

@@ -1,0 +1,96 @@
+"""The columns of the table of runs on the page: what is shown of a run, in which unit, and what may be an axis.
+
+Rows are those of `summary.csv`; numbers keep nine significant digits, which is more than a person reads.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tilewright.hardware.system import lacks_unit
+
+DIGITS = 9
+"""Significant ones of the numbers in the page; the artifacts have all."""
+FLOWS = {"single": "one core", "multi": "several cores"}
+"""Flow -> in words."""
+
+
+class Column(NamedTuple):
+    """A column of the table of runs."""
+
+    key: str
+    """In the row of a run."""
+    words: str
+    unit: str = ""
+    """'' of a text or a plain number, `%` of a share."""
+    scale: float = 1.0
+    """What numbers of the row are divided by to be in the unit."""
+    is_number: bool = True
+    is_cost: bool = False
+    """Less is better: the column can be an axis of a Pareto front."""
+
+
+def _text(key: str, words: str) -> Column:
+    return Column(key, words, is_number=False)
+
+
+COLUMNS = (
+    _text("run", "run"),
+    _text("workload", "network"),
+    _text("core", "hardware"),
+    _text("flow", "flow"),
+    _text("state", "state"),
+    Column("energy_pj", "energy", "µJ", 1e6, is_cost=True),
+    Column("latency_cycles", "latency", "cycles", is_cost=True),
+    Column("edp_pj_cycles", "EDP", "J cycles", 1e12, is_cost=True),
+    Column("mac_utilization", "array use", "%", 0.01),
+    Column("area_mm2", "area", "mm²", is_cost=True),
+    _text("limited_by", "limited by"),
+    Column("latency_s", "time", "s", is_cost=True),
+    Column("power_w", "power", "W", is_cost=True),
+    Column("tops_per_w", "TOP/s/W"),
+    Column("gap_latency", "latency above its bound", "%", 0.01),
+    Column("gap_energy", "energy above its bound", "%", 0.01),
+    Column("corrected_energy_pj", "corrected energy", "µJ", 1e6, is_cost=True),
+    Column("corrected_latency_cycles", "corrected latency", "cycles", is_cost=True),
+    Column("costed_mac_share", "costed MACs", "%", 0.01),
+    Column("costed_operation_share", "costed other operations", "%", 0.01),
+    Column("layers", "layers"),
+    _text("objective", "objective"),
+    _text("model", "model"),
+)
+ALWAYS = ("run", "workload", "core", "energy_pj", "latency_cycles", "edp_pj_cycles")
+"""Columns that are there whatever the runs; others only where some run has a value."""
+
+
+def shown_columns(rows: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
+    """The columns that some row has a value of; texts that are the same everywhere stay, they say what was run."""
+    return tuple(one for one in COLUMNS if one.key in ALWAYS or any(_has(row, one) for row in rows))
+
+
+def _has(row: Mapping[str, Any], column: Column) -> bool:
+    return row.get(column.key) not in (None, "")
+
+
+def cell(row: Mapping[str, Any], column: Column) -> Any:
+    """What the page gets of a row: a number in the unit of the column, a text, or None where there is none."""
+    value = row.get(column.key)
+    if value is None or value == "":
+        return None
+    if not column.is_number:
+        return FLOWS.get(str(value), str(value)) if column.key == "flow" else str(value)
+    return rounded(value if column.scale == 1.0 else value / column.scale)
+
+
+def rounded(value: float | None) -> float | int | None:
+    """A number in nine significant digits, a whole one without a decimal point; None for None."""
+    if value is None:
+        return None
+    short = float(f"{value:.{DIGITS}g}")
+    return int(short) if short.is_integer() and abs(short) < 1e15 else short
+
+
+def area_words(row: Mapping[str, Any]) -> str:
+    """Why a run has no area, in two words; '' where it has one."""
+    if row.get("area_mm2") is not None or not row.get("area_note"):
+        return ""
+    return "no unit" if lacks_unit(str(row["area_note"])) else "not given"
