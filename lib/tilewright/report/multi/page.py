@@ -1,8 +1,8 @@
 """The schedule as one HTML file that needs nothing else: data, style and script are inside, no network is used.
 
-The script (schedule_data.js, schedule_lanes.js, schedule_viewer.js) draws on a canvas what is in sight. Columns of
-numbers are packed: little-endian 32-bit integers or doubles, mostly as differences, first bytes of all values first,
-deflated, base64.
+The script (schedule_data.js, schedule_why.js, schedule_lanes.js, schedule_viewer.js) draws on a canvas what is in
+sight. Columns of numbers are packed: little-endian 32-bit integers or doubles, mostly as differences, first bytes of
+all values first, deflated, base64.
 """
 
 import base64
@@ -21,12 +21,19 @@ from tilewright.report.figure_layout import layer_colour, text_colour
 from tilewright.report.multi.bars import CATEGORIES, ScheduleTable, ScheduleView, listeners, schedule_table
 from tilewright.report.multi.gantt import CATEGORY_HATCHES, Summary, schedule_title, totals_line
 from tilewright.report.multi.memory_figure import memory_curves, most_in_stretches
+from tilewright.report.multi.start_causes import CAUSES as START_CAUSES
+from tilewright.report.multi.start_causes import start_causes
 from tilewright.report.short_names import short_layer_name
 from tilewright.scheduling.energy_terms import CAUSES
 
 FOLDER = Path(__file__).resolve().parent
-PAGE, SCRIPTS = "schedule_page.html", ("schedule_data.js", "schedule_lanes.js", "schedule_viewer.js")
+PAGE, SCRIPTS = (
+    "schedule_page.html",
+    (*("schedule_data.js", "schedule_why.js", "schedule_lanes.js", "schedule_viewer.js"),),
+)
 Column = npt.NDArray[Any]
+MOST_CAUSES = 500_000
+"""CNs and transfers, above which the page does not say why they began: to find it out takes seconds for so many."""
 MEMORY_STRETCHES = 5000
 """Of time, in each of which the page has the most that a memory holds, where it changes more than twice as often."""
 _TRANSFER_COLUMNS = ("piece", "cause", "source_core", "target_core", "source_memory", "target_memory")
@@ -63,6 +70,8 @@ def schedule_data(view: ScheduleView, summary: Summary | None, table: ScheduleTa
     """What the script gets: names, rows, lanes and packed columns."""
     schedule, names = view.schedule, view.names
     memories, curves = _memories(view)
+    causes = start_causes(view) if view.node_count + len(schedule.transfers) <= MOST_CAUSES else None
+    whys = {} if causes is None else {"cause_kind": causes.kind, "cause_item": causes.item}
     return {
         "title": schedule_title(view),
         "totals": totals_line(schedule.latency_cycles, schedule.energy_pj, summary),
@@ -73,6 +82,7 @@ def schedule_data(view: ScheduleView, summary: Summary | None, table: ScheduleTa
         ],
         "lanes": _lanes(table),
         "memory_rows": memories,
+        "start_causes": list(START_CAUSES),
         "layers": _layers(view),
         "categories": [
             {"name": name, "hatch": hatch[:1]} for name, hatch in zip(CATEGORIES, CATEGORY_HATCHES, strict=True)
@@ -81,7 +91,7 @@ def schedule_data(view: ScheduleView, summary: Summary | None, table: ScheduleTa
         "cores": list(names.core_names),
         "memories": list(names.memory_names),
         "tensors": list(names.tensor_names),
-        "columns": {name: packed_column(column) for name, column in (_columns(view, table) | curves).items()},
+        "columns": {name: packed_column(column) for name, column in (_columns(view, table) | curves | whys).items()},
     }
 
 

@@ -1,4 +1,4 @@
-// The data of the interactive schedule: decoding of what schedule_html.py wrote, and questions to it.
+// The data of the interactive schedule: decoding of what page.py wrote, and questions to it.
 "use strict";
 
 const NODE = 0, TRANSFER = 1, STREAM = 2;
@@ -178,6 +178,10 @@ class Schedule {
     }
     lines.push(["start", number(this.bar_start[bar])], ["end", number(this.bar_end[bar])]);
     lines.push([kind === NODE ? "runtime" : "duration", `${number(this.bar_duration[bar])} cycles`]);
+    if (this.cause_kind && kind !== STREAM) {
+      this.why ??= new Causes(this);
+      lines.push(["began", this.why.words(this.why.itemOf(bar))]);
+    }
     return lines;
   }
 

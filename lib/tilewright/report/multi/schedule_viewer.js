@@ -1,9 +1,10 @@
 // The interactive schedule: a canvas that draws the bars in sight, and what the mouse and the keys do.
 // A frame costs as much as there are pixels, not bars: where several bars fall into one pixel, the pixel is drawn once, as
-// opaque as it is filled. Needs schedule_data.js and schedule_lanes.js before it.
+// opaque as it is filled. Needs schedule_data.js, schedule_why.js and schedule_lanes.js before it.
 "use strict";
 
 const LABEL_WIDTH = 190, AXIS_HEIGHT = 26, MOST_STRETCH = 8, MEMORY_COLOUR = "#56B4E9", LIMIT_COLOUR = "#D55E00";
+const CHAIN_COLOUR = "#AA3377", MOST_CHAIN_LINES = 400;
 const LEAST_SHARE = 0.05; // of its capacity, below which the row of a memory has its peak at the top
 
 class Viewer {
@@ -20,6 +21,8 @@ class Viewer {
     this.t0 = 0;
     this.t1 = this.latency;
     this.selected = -1;
+    this.causes = new Causes(schedule);
+    this.chain = [];
     this.place(1);
     page.title = schedule.title;
     page.getElementById("title").textContent = schedule.title;
@@ -214,6 +217,7 @@ class Viewer {
   paintSelection() {
     const { schedule, context } = this, bar = this.selected, item = schedule.bar_item[bar];
     this.outline(bar, "#000", 2);
+    this.paintChain();
     if (schedule.bar_kind[bar] === TRANSFER) {
       for (const other of schedule.transferBars.get(item)) this.outline(other, "#000", 2);
       const producer = schedule.piece_producer[schedule.transfer_piece[item]];
@@ -226,6 +230,26 @@ class Viewer {
     for (const edge of schedule.outgoing(node)) this.link(bar, schedule.nodeBar[schedule.edge_target[edge]], "#0072B2");
     this.outline(bar, "#000", 2);
     context.globalAlpha = 1;
+  }
+
+  // The causes of what is selected, back to time 0, as far as they are in sight: from the end of each (or its start, where
+  // that let the next one begin) to the start of the next.
+  paintChain() {
+    const { causes, chain, context } = this;
+    let lines = 0;
+    for (let i = 1; i < chain.length && lines < MOST_CHAIN_LINES; i++) {
+      const from = causes.barOf(chain[i]), to = causes.barOf(chain[i - 1]), time = this.schedule.bar_start[to];
+      if (time < this.t0 || this.schedule.bar_start[from] > this.t1) continue;
+      this.outline(from, CHAIN_COLOUR, 1.5);
+      const [fromY, toY] = [from, to].map((bar) => {
+        const [top, height] = this.laneBox(this.schedule.barLane[bar]);
+        return top + height / 2;
+      });
+      context.globalAlpha = 1;
+      context.fillStyle = CHAIN_COLOUR;
+      context.fillRect(this.xOf(time) - 1, Math.min(fromY, toY), 2, Math.max(Math.abs(fromY - toY), 2));
+      lines++;
+    }
   }
 
   // A line from the end of a bar to the start of another, whether the other is in sight or not.
@@ -336,6 +360,8 @@ class Viewer {
 
   select(bar) {
     this.selected = bar;
+    this.chain = bar < 0 ? [] : this.causes.chain(this.causes.itemOf(bar));
+    showWhy(this.causes, bar, this.page, (other) => this.goToBar(other));
     this.draw();
   }
 
@@ -355,8 +381,10 @@ class Viewer {
   }
 
   // Brings a CN into sight and selects it.
-  goTo(node) {
-    const { schedule } = this, bar = schedule.nodeBar[node], span = Math.min(this.t1 - this.t0, 40 * schedule.bar_duration[bar]);
+  goTo(node) { this.goToBar(this.schedule.nodeBar[node]); }
+
+  goToBar(bar) {
+    const { schedule } = this, span = Math.min(this.t1 - this.t0, 40 * schedule.bar_duration[bar]);
     this.t0 = schedule.bar_start[bar] - span / 2;
     this.t1 = this.t0 + span;
     this.scroll.scrollTop = Math.max(0, this.rowTop[schedule.lanes[schedule.barLane[bar]].row] - this.height / 2);
@@ -392,6 +420,7 @@ class Viewer {
     on("in", () => this.zoom(0.5));
     on("out", () => this.zoom(2));
     on("fit", () => this.fit());
+    on("last", () => this.goToBar(this.causes.last()));
     on("all", () => { this.t0 = 0; this.t1 = this.latency; this.draw(); });
     page.getElementById("find").addEventListener("change", (event) => {
       const text = event.target.value.trim(), [node, words] = text ? this.schedule.search(text) : [-1, ""];
@@ -434,7 +463,7 @@ class Viewer {
         "+": () => this.zoom(0.7), "=": () => this.zoom(0.7), "-": () => this.zoom(1 / 0.7),
         ArrowLeft: () => this.move(-step), ArrowRight: () => this.move(step),
         ArrowUp: () => { this.scroll.scrollTop -= 60; }, ArrowDown: () => { this.scroll.scrollTop += 60; },
-        f: () => this.fit(),
+        f: () => this.fit(), c: () => this.goToBar(this.causes.last()),
         0: () => { this.t0 = 0; this.t1 = this.latency; this.draw(); }, Escape: () => this.select(-1),
       };
       if (keys[event.key] && !event.ctrlKey && !event.metaKey) { keys[event.key](); event.preventDefault(); }

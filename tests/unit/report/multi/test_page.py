@@ -18,6 +18,7 @@ from tilewright.report.multi.page import (
     schedule_page,
     write_schedule_page,
 )
+from tilewright.report.multi.start_causes import CAUSES, start_causes
 
 from tests.unit.report.multi.page_data import page_data, unpacked_column
 from tests.unit.report.multi.schedule_cases import broadcast, every_category, pipeline, random_view, within_a_core
@@ -338,3 +339,72 @@ def test_the_script_says_what_a_search_found(tmp_path: Path) -> None:
     assert found[0][1] == found[1][1] == "CN 1.0 of /layer1/conv/Conv"
     assert found[2][1] == "CN 0.0 of /layer0/conv/Conv, the first of 4 layers"
     assert found[4][1].startswith("nothing found: no layer has “pool” in its name")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_script_follows_causes_back(seed: int, tmp_path: Path) -> None:
+    """The chain of each node is that of the schedule; its parts add up to its start; every cause has words."""
+    view = random_view(seed)
+    found = in_node(
+        view,
+        tmp_path,
+        """
+        const Causes = vm.runInContext("Causes", context), causes = new Causes(schedule);
+        const nodes = Array.from(schedule.nodeBar, (_, node) => node);
+        answers.chains = nodes.map((node) => causes.chain(node));
+        const sum = (parts) => parts.reduce((all, [, cycles]) => all + cycles, 0);
+        answers.sums = nodes.map((node) => sum(causes.parts(causes.chain(node))));
+        answers.words = nodes.map((node) => causes.chain(node).map((item) => causes.words(item)));
+        answers.last = schedule.bar_end[causes.last()];
+        answers.told = nodes.map((node) => new Map(schedule.describe(schedule.nodeBar[node])).get("began"));
+        """,
+    )
+    causes = start_causes(view)
+    assert causes is not None
+    assert found["chains"] == [causes.chain(node) for node in range(view.node_count)]
+    assert found["sums"] == view.schedule.start_cycles.tolist()
+    kinds = tuple(f"{kind}: " for kind in CAUSES)
+    assert all(words[-1] == "at the beginning" for words in found["words"])
+    assert all(one.startswith(kinds) for words in found["words"] for one in words[:-1])
+    assert found["told"] == [words[0] for words in found["words"]]
+    assert found["last"] == view.schedule.latency_cycles
+
+
+def test_the_script_says_why_a_node_began(tmp_path: Path) -> None:
+    """By hand (`every_category`): in words, and what the chain to the last node is made of."""
+    found = in_node(
+        every_category(),
+        tmp_path,
+        """
+        const Causes = vm.runInContext("Causes", context), causes = new Causes(schedule);
+        answers.words = [0, 1, 2, 3].map((node) => causes.words(node));
+        answers.parts = causes.parts(causes.chain(3));
+        """,
+    )
+    assert found["words"] == [
+        "data: input (activations from off-chip) had arrived",
+        "data: activation (activations between cores) had arrived",
+        "link: activation (evictions) ended and left width",
+        "data: CN 2.0 had made its data",
+    ]
+    assert dict(found["parts"]) == {
+        "computing on 0: core": 18,
+        "weights from off-chip": 12,
+        "activations from off-chip": 3,
+        "activations between cores": 2,
+        "evictions": 2,
+    }
+
+
+def test_a_page_without_causes_says_nothing_of_them(tmp_path: Path) -> None:
+    """Of a schedule of a model that is not causal."""
+    view = every_category()
+    view = ScheduleView(replace(view.artifact, schedule_model="stream-2023"))
+    code = """
+        const Causes = vm.runInContext("Causes", context), causes = new Causes(schedule);
+        answers.chain = causes.chain(3);
+        answers.said = schedule.describe(schedule.nodeBar[3]).map(([name]) => name);
+    """
+    found = in_node(view, tmp_path, code)
+    assert found["chain"] == []
+    assert "began" not in found["said"]
