@@ -21,6 +21,8 @@ SAMPLES = 100_000
 SEED = 0
 _MOST_AT_ONCE = 20_000_000
 """Numbers of all runs that are compared at once."""
+_FEW = 0.3
+"""Share of samples from which on those that are left are looked at alone."""
 Values = npt.NDArray[np.float64]
 
 
@@ -68,6 +70,8 @@ class Quantity(NamedTuple):
 
     def sampled(self, more: Values) -> Values:
         """[run, sample] for factors less 1 [law, sample]; added up law by law, so that equal runs stay equal."""
+        if not self.shares.any():
+            return np.broadcast_to(self.values[:, None], (len(self.values), more.shape[1]))
         found = np.repeat(self.values[:, None], more.shape[1], axis=1)
         for law, row in enumerate(more):
             found += self.shares[:, law, None] * row
@@ -151,23 +155,49 @@ def _always_dominated(quantities: Sequence[Quantity], ranges: Ranges) -> npt.NDA
     return found
 
 
-def _rivals(quantities: Sequence[Quantity], ranges: Ranges, row: int) -> npt.NDArray[np.intp]:
+class _Rival(NamedTuple):
+    """A run that dominates another one with some factors, perhaps."""
+
+    row: int
+    open_columns: tuple[int, ...]
+    """Quantities in which it is the worse one with some factors; in all others it never is."""
+    is_better: bool
+    """Whether it is better in one of those others with all factors."""
+
+
+def _rivals(quantities: Sequence[Quantity], ranges: Ranges, row: int) -> list[_Rival]:
     """The runs that dominate a run with some factors, perhaps; its likeliest dominators first."""
-    least = np.stack([quantity.less(row).ends(ranges)[0] for quantity in quantities])
-    places = np.flatnonzero((least <= 0).all(axis=0) & (least < 0).any(axis=0))
-    is_worse = np.stack([quantity.values[places] > quantity.values[row] for quantity in quantities]).any(axis=0)
-    return places[np.argsort(is_worse, kind="stable")]
+    ends = [quantity.less(row).ends(ranges) for quantity in quantities]
+    least, most = (np.stack([one[place] for one in ends], axis=1) for place in (0, 1))
+    places = np.flatnonzero((least <= 0).all(axis=1) & (least < 0).any(axis=1))
+    middle = np.stack([quantity.values[places] - quantity.values[row] for quantity in quantities], axis=1)
+    order = np.lexsort((np.arange(len(places)), (most[places] > 0).sum(axis=1), (middle > 0).any(axis=1)))
+    return [
+        _Rival(place, tuple(np.flatnonzero(most[place] > 0).tolist()), bool((most[place] < 0).any()))
+        for place in places[order].tolist()
+    ]
 
 
-def _surviving(columns: Sequence[Values], row: int, others: npt.NDArray[np.intp]) -> int:
-    """The samples in which none of the others dominates a run."""
-    survives = np.ones(columns[0].shape[1], np.bool_)
-    for other in others.tolist():
-        is_no_worse = np.logical_and.reduce([column[other] <= column[row] for column in columns])
-        is_better = np.logical_or.reduce([column[other] < column[row] for column in columns])
-        survives &= ~(is_no_worse & is_better)
-        if not survives.any():
+def _surviving(columns: Sequence[Values], row: int, rivals: Sequence[_Rival]) -> int:
+    """The samples in which none of its rivals dominates a run."""
+    own = [column[row] for column in columns]
+    alive: npt.NDArray[np.intp] | slice = slice(None)
+    survives = np.ones(len(own[0]), np.bool_)
+    for rival in rivals:
+        dominates = np.ones(len(survives), np.bool_)
+        for place in rival.open_columns:
+            dominates &= columns[place][rival.row][alive] <= own[place]
+        if not rival.is_better:
+            others = [column[rival.row][alive] for column in columns]
+            dominates &= np.logical_or.reduce([other < one for other, one in zip(others, own, strict=True)])
+        survives &= ~dominates
+        count = int(survives.sum())
+        if not count:
             return 0
+        if count < len(survives) * _FEW:
+            kept = np.flatnonzero(survives)
+            alive = kept if isinstance(alive, slice) else alive[kept]
+            own, survives = [one[kept] for one in own], np.ones(count, np.bool_)
     return int(survives.sum())
 
 

@@ -9,6 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from tilewright.comparison.court.case import Case, CourtSet
+from tilewright.comparison.court.verdict import seen_groups
 from tilewright.report.figure_layout import GREY, LAYER_COLOURS, figure_style, save_figure
 
 PART_INCHES, WIDTH_INCHES = 3.1, 9.0
@@ -18,6 +19,7 @@ SHOWN_ERROR = 1.0
 
 def write_figure(court_set: CourtSet, cases: Sequence[Case], folder: Path) -> list[Path]:
     """Write `<set>.svg` and `.png`: a row of two panels for each part, or for all that differ after a comma."""
+    seen = seen_groups(cases)
     parts = sorted({_family(case) for case in cases})
     causes = sorted({case.limited_by for case in cases})
     colours = dict(zip(causes, LAYER_COLOURS, strict=False))
@@ -30,7 +32,7 @@ def write_figure(court_set: CourtSet, cases: Sequence[Case], folder: Path) -> li
             own = [case for case in cases if _family(case) == part]
             _predicted(left, own, colours, court_set.unit)
             left.set_title(part, fontsize=8, loc="left")
-            _by_cause(right, own, colours)
+            _by_cause(right, [case for case in own if case.group not in seen], colours)
     return list(save_figure(figure, folder / court_set.name))
 
 
@@ -62,8 +64,7 @@ def _predicted(axes: Axes, cases: Sequence[Case], colours: dict[str, str], unit:
     axes.legend(fontsize=6, frameon=False, title="estimate, limited by", title_fontsize=6)
 
 
-def _by_cause(axes: Axes, cases: Sequence[Case], colours: dict[str, str]) -> None:
-    unseen = [case for case in cases if not case.fitted]
+def _by_cause(axes: Axes, unseen: Sequence[Case], colours: dict[str, str]) -> None:
     causes = sorted({case.limited_by for case in unseen}, reverse=True)
     for place, cause in enumerate(causes):
         errors = np.sort([case.error for case in unseen if case.limited_by == cause])
