@@ -32,6 +32,8 @@ from tilewright.units import energy_text
 OBJECTIVES = ("energy_pj", "latency_cycles", "area_mm2")
 WITHOUT_AREA = OBJECTIVES[:2]
 WORDS = {"energy_pj": "energy", "latency_cycles": "latency", "latency_s": "time", "area_mm2": "area"}
+BY_TIME = "latency_s"
+"""What stands for the latency where clocks differ, and the column of seconds where hardware files give clocks."""
 LONGEST_OPTION = 40
 _HEADINGS = ("between\nlayers", "Pareto", "dominated by")
 MODEL_SETTINGS = ("schedule_model", "share_divisor", "cn_runtime")
@@ -132,13 +134,21 @@ class Group:
                 cores.setdefault("without a unit" if lacks_unit(one.area_note) else "not given", {})[one.core] = None
         missing = "; ".join(f"area {word}: {', '.join(cores[word])}" for word in sorted(cores))
         area = f"{missing}; compared by energy and latency only" if missing else ""
-        clocks = {one.clock_frequency_mhz for one in self.candidates}
-        unclocked = dict.fromkeys(one.core for one in self.candidates if one.clock_frequency_mhz is None)
-        mixed = len(clocks) > 1 and unclocked
-        clock = f"no clock given: {', '.join(unclocked)}; compared by cycles, not by time" if mixed else ""
         ranges = _range_note(self)
         absent = f"not compared, failed or stale: {', '.join(self.not_compared)}" if self.not_compared else ""
-        return tuple(filter(None, (area, clock, ranges, absent)))
+        return tuple(filter(None, (area, self.clock_note, ranges, absent)))
+
+    @property
+    def clock_note(self) -> str:
+        """Where clocks differ, how long runs take, or which have no clock; '' where cycles are of one length."""
+        clocks = {one.clock_frequency_mhz for one in self.candidates}
+        if len(clocks) < 2:
+            return ""
+        unclocked = dict.fromkeys(one.core for one in self.candidates if one.clock_frequency_mhz is None)
+        if unclocked:
+            return f"no clock given: {', '.join(unclocked)}; compared by cycles, not by time"
+        times = (f"{run_label(one)} {one.latency_s:.4g} s" for one in self.candidates)
+        return f"clocks differ: compared by time, not by cycles: {', '.join(times)}"
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -263,6 +273,7 @@ def pareto_table(groups: Sequence[Group]) -> pandas.DataFrame:
                     "model": point.model,
                     "energy_pj": point.energy_pj,
                     "latency_cycles": point.latency_cycles,
+                    BY_TIME: point.latency_s,
                     "area_mm2": point.area_mm2,
                     "edp_pj_cycles": point.energy_pj * point.latency_cycles,
                     "compared_by": " ".join(WORDS[key] for key in group.objectives),
@@ -276,8 +287,9 @@ def pareto_table(groups: Sequence[Group]) -> pandas.DataFrame:
             if survival:
                 ranges = (*energy_range_pj(point.energy_pj, point.cost_parts), survival[index])
                 rows[-1] |= dict(zip(RANGE_COLUMNS, ranges, strict=True))
-    more = RANGE_COLUMNS if any(group.front_probabilities for group in groups) else ()
-    return pandas.DataFrame(rows, columns=[*COLUMNS, *more])
+    uncertain = RANGE_COLUMNS if any(group.front_probabilities for group in groups) else ()
+    times = (BY_TIME,) if any(point.latency_s is not None for group in groups for point in group.candidates) else ()
+    return pandas.DataFrame(rows, columns=[*COLUMNS, *times, *uncertain])
 
 
 def pareto_text(groups: Sequence[Group]) -> str:
@@ -303,12 +315,18 @@ def _option_text(value: Any) -> str:
     return text if len(text) <= LONGEST_OPTION else f"digest {content_digest(value)[:8]}"
 
 
-def _group(points: Sequence[Candidate], difference: str, unfinished: Sequence[Mapping[str, str]]) -> Group:
+def objectives_of(points: Sequence[Candidate]) -> tuple[str, ...]:
+    """What runs are compared by: without area where one has none, by time where clocks differ."""
     known = all(point.area_mm2 is not None for point in points)
     objectives: tuple[str, ...] = OBJECTIVES if known else WITHOUT_AREA
     clocks = {point.clock_frequency_mhz for point in points}
     if len(clocks) > 1 and None not in clocks:
-        objectives = tuple("latency_s" if key == "latency_cycles" else key for key in objectives)
+        objectives = tuple(BY_TIME if key == "latency_cycles" else key for key in objectives)
+    return objectives
+
+
+def _group(points: Sequence[Candidate], difference: str, unfinished: Sequence[Mapping[str, str]]) -> Group:
+    objectives = objectives_of(points)
     values = np.array([[getattr(point, key) for key in objectives] for point in points], dtype=np.float64)
     workload = points[0].workload
     absent = tuple(row["run"] for row in unfinished if row["workload"] == workload)

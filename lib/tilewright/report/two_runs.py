@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.cost.ledger import ACCESSES
 from tilewright.errors import InputError, Problem
-from tilewright.report.pareto import OBJECTIVES, Candidate, Group, uncertain_run
+from tilewright.report.pareto import Candidate, Group, objectives_of, uncertain_run
 from tilewright.report.run_ledger import (
     ENERGY,
     QUANTITIES,
@@ -84,6 +84,11 @@ class Comparison:
         same = {key: value for key, value in self.a.options.items() if self.b.options.get(key) == value}
         alike = ", ".join(f"{key} {same[key]}" for key in ("model", "objective") if key in same)
         return "; ".join(filter(None, (alike, _group(*self.runs).assumption)))
+
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        """What runs are compared by: where clocks differ by time, not by cycles."""
+        return objectives_of(self.runs)
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -170,6 +175,7 @@ def _run_object(ledger: RunLedger) -> dict[str, Any]:
         "several_cores": run.is_of_several_cores,
         "energy_pj": run.energy_pj,
         "latency_cycles": run.latency_cycles,
+        **({} if run.latency_s is None else {"latency_s": run.latency_s}),
         "area_mm2": run.area_mm2,
         "options": ledger.options,
     }
@@ -201,7 +207,7 @@ def _refusal(a: Candidate, b: Candidate) -> str:
 
 def _group(a: Candidate, b: Candidate) -> Group:
     """The two as a group of runs, which knows what its figures take for granted."""
-    return Group(a.workload, "", (a, b), OBJECTIVES, ((), ()))
+    return Group(a.workload, "", (a, b), objectives_of((a, b)), ((), ()))
 
 
 def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
@@ -226,6 +232,8 @@ def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
         )
     if warning := _group(*runs).warning:
         yield warning
+    if clock := _group(*runs).clock_note:
+        yield clock
 
 
 def _is_one_network(a: Candidate, b: Candidate) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tilewright.report.pareto import Candidate
+from tilewright.report.pareto import BY_TIME, Candidate
 from tilewright.report.run_ledger import ENERGY, LATENCY, QUANTITIES
 from tilewright.report.run_text import area_text
 from tilewright.report.short_names import short_layer_name
@@ -67,6 +67,10 @@ def _heading(comparison: Comparison) -> str:
     for quantity, (words, unit, _) in UNITS.items():
         row = comparison.totals(quantity)
         table.add_row(f"{words} [{unit}]", *_numbers(row, quantity), change(row))
+    if BY_TIME in comparison.objectives:
+        time = Difference("", *(float(run.latency_s or 0.0) for run in (a, b)))
+        seconds = (f"{time.a:.4g}", f"{time.b:.4g}", f"{time.difference:+.4g}")
+        table.add_row("time [s]", *seconds, change(time))
     area = [area_text(run.area_mm2, run.area_note) for run in (a, b)]
     if a.area_mm2 is not None and b.area_mm2 is not None:
         both = Difference("", a.area_mm2, b.area_mm2)

@@ -3,6 +3,7 @@
 import copy
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,24 @@ def test_areas_without_a_unit_are_named_and_not_compared() -> None:
     assert group.objectives == ("energy_pj", "latency_cycles")
     assert [figures_of(point)[2] for point in runs] == ["5", "no unit", "not given"]
     assert "not given" in pareto_text([group])
+
+
+def test_where_clocks_differ_time_is_compared_and_told() -> None:
+    """Fewer cycles of a slower clock may take longer; without a clock cycles are compared. The table has seconds."""
+    slow = replace(run("s", 1, 50, 1), clock_frequency_mhz=100)
+    fast = replace(run("f", 1, 90, 1), clock_frequency_mhz=200)
+    (group,) = compare([slow, fast])
+    assert [group.on_front(index) for index in range(2)] == [False, True]
+    (note,) = group.notes
+    assert note == "clocks differ: compared by time, not by cycles: s 5e-07 s, f 4.5e-07 s"
+    assert note in pareto_text([group])
+    table = pareto_table([group])
+    assert table["latency_s"].tolist() == [5e-7, 4.5e-7]
+    (mixed,) = compare([slow, run("bare", 1, 90, 1)])
+    assert mixed.notes == ("no clock given: bare; compared by cycles, not by time",)
+    assert [mixed.on_front(index) for index in range(2)] == [True, False]
+    assert pareto_table([mixed])["latency_s"].isna().tolist() == [False, True]
+    assert "latency_s" not in pareto_table(compare([run("bare", 1, 90, 1)]))
 
 
 def test_only_like_is_compared_with_like() -> None:

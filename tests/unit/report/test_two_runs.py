@@ -154,6 +154,20 @@ def test_what_differs_besides_is_named(changed: dict[str, Any], options: dict[st
     assert notice[:60] in drawn
 
 
+def test_where_clocks_differ_time_stands_beside_cycles() -> None:
+    """More cycles of a faster clock may be faster; cycles of one length need no seconds."""
+    entries = {Place(LATENCY, "one", "ideal"): 100}
+    slow, fast = (run_of(entries, name, clock_frequency_mhz=mhz) for name, mhz in (("a", 50.0), ("b", 200.0)))
+    text = comparison_text(compare_two(slow, fast))
+    assert ["time", "[s]", "2e-06", "5e-07", "-1.5e-06", "-75.0%"] in [line.split() for line in text.splitlines()]
+    assert "clocks differ" in text
+    assert comparison_object(compare_two(slow, fast))["b"]["latency_s"] == 5e-7
+    assert "time [s]" not in comparison_text(compare_two(slow, slow))
+    mixed = comparison_text(compare_two(slow, run_of(entries, "c")))
+    assert "no clock given: c; compared by cycles, not by time" in mixed
+    assert "time [s]" not in mixed
+
+
 def test_the_largest_difference_comes_first_with_its_share() -> None:
     """In the text, with totals at the end; nothing differs, and there are no tables of differences."""
     a = run_of({Place(ENERGY, "one", "mac"): 1e6, Place(ENERGY, "two", "memory", "sram"): 4e6})

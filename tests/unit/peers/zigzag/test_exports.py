@@ -281,3 +281,44 @@ def test_verb_says_what_is_missing(run_folder: Path, capsys: pytest.CaptureFixtu
     assert "--workload" in said
     assert main(["export", str(run_folder), "--format", "pickle", *DESCRIPTIONS]) == 2
     assert "-o" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("hardware", ["analog_24x40", "digital_16x32x3"])
+def test_in_memory_arrays_have_the_groups_of_the_reference(hardware: str, tmp_path: Path) -> None:
+    """Parts of energy and time that add up, clock and area as zigzag-dse names them (CostModelEvaluationForIMC)."""
+    core = single_core(parse_accelerator(DATA / "in_memory" / "hardware" / f"{hardware}.yaml"))
+    gemm = {
+        "id": 0,
+        "name": "gemm",
+        "operator_type": "Gemm",
+        "equation": "O[d][k]+=I[d][c]*W[c][k]",
+        "loop_dims": ["D", "C", "K"],
+        "loop_sizes": [6, 20, 48],
+        "operand_precision": {"W": 4, "I": 4, "O": 16, "O_final": 8},
+        "operand_source": {"I": 0, "W": 0},
+    }
+    links = {"O": "O", "W": "I2", "I": "I1"}
+    mapping = [{"name": "default", "spatial_mapping_hint": {"D1": ["K"], "D2": ["C"]}, "memory_operand_links": links}]
+    path = DATA / "in_memory" / "hardware" / f"{hardware}.yaml"
+    mapped = map_workload(parse_workload([gemm]), path, mapping, SearchOptions(lpf_limit=3, model="corrected"))
+    records, summary = mapped.records, mapped.summary
+    write_all_complete(tmp_path, records, summary, core)
+    write_all_simple(tmp_path, records, summary)
+    for name in ("gemm_complete", "overall_complete"):
+        value = json.loads((tmp_path / f"{name}.json").read_text())
+        outputs, array = value["outputs"], value["inputs"]["accelerator"]["operational_array"]
+        assert list(outputs) == ["memory", "energy", "latency", "spatial", "clock", "area (mm^2)"]
+        parts = outputs["energy"]["operational_energy_breakdown"]
+        assert list(parts)[:2] == ["local_bl_precharging", "dacs"]
+        assert sum(parts.values()) == pytest.approx(outputs["energy"]["operational_energy"])
+        assert (parts["adcs"] > 0) == hardware.startswith("analog")
+        computing = outputs["latency"]["computation_breakdown"]
+        assert sum(computing.values()) == outputs["latency"]["computation"]
+        assert sum(outputs["clock"]["tclk_breakdown (ns)"].values()) == pytest.approx(outputs["clock"]["tclk (ns)"])
+        area = outputs["area (mm^2)"]
+        assert sum(area["total_area_breakdown:"].values()) == pytest.approx(area["total_area"])
+        assert array["operational_unit"]["imc_type"] == hardware.split("_", maxsplit=1)[0]
+        assert "energy_cost" not in array["operational_unit"]
+    simple = json.loads((tmp_path / "overall_simple.json").read_text())
+    assert simple["tclk (ns)"] == summary["clock_period_ns"]
+    assert simple["area"] == summary["area_mm2"] == area["total_area"]

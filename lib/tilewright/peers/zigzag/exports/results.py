@@ -13,8 +13,9 @@ from typing import Any
 
 from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.record import LayerRecord
-from tilewright.hardware.core import DIRECTIONS, Core, Memory
+from tilewright.hardware.core import DIGITAL, DIRECTIONS, Core, Memory, OperationalArray
 from tilewright.hardware.hierarchy import memory_hierarchy
+from tilewright.peers.zigzag.exports.in_memory import in_memory_array, with_in_memory_outputs
 from tilewright.report.records import Summary, layers_in_order
 from tilewright.workload.layer import Layer
 
@@ -48,18 +49,17 @@ def complete_layer(record: LayerRecord, core: Core, layer: Layer | None = None, 
         "utilization": {operand: list(shares) for operand, shares in record.memory_utilization.items()},
         "word_accesses": _directions(record.word_accesses),
     }
-    parts = record.latency_breakdown_cycles
+    parts, terms = record.latency_breakdown_cycles, record.energy_terms_pj
+    levels = record.energy_breakdown_pj
+    outputs = {
+        "memory": memory,
+        "energy": _energy(record.energy_pj, terms, levels, _level_energies(levels)),
+        **_latency(parts, record.latency_cycles),
+    }
+    if record.clock_period_ns is not None:
+        outputs = with_in_memory_outputs(outputs, terms, parts, vars(record))
     return {
-        "outputs": {
-            "memory": memory,
-            "energy": _energy(
-                record.energy_pj,
-                record.energy_terms_pj,
-                record.energy_breakdown_pj,
-                _level_energies(record.energy_breakdown_pj),
-            ),
-            **_latency(parts, record.latency_cycles),
-        },
+        "outputs": outputs,
         "inputs": {
             "accelerator": _accelerator(own_core),
             "layer": described,
@@ -94,12 +94,15 @@ def complete_network(
         for operand, added in _level_energies(record.energy_breakdown_pj).items():
             pairs = zip_longest(level_energies.get(operand, []), added, fillvalue=0)
             level_energies[operand] = [one + other for one, other in pairs]
+    outputs = {
+        "memory": {"utilization": None, "word_accesses": _directions(words)},
+        "energy": _energy(total, terms, energies, level_energies),
+        **_latency(parts, sum(record.latency_cycles for record in placed)),
+    }
+    if placed and placed[0].clock_period_ns is not None:
+        outputs = with_in_memory_outputs(outputs, terms, parts, vars(placed[0]))
     return {
-        "outputs": {
-            "memory": {"utilization": None, "word_accesses": _directions(words)},
-            "energy": _energy(total, terms, energies, level_energies),
-            **_latency(parts, sum(record.latency_cycles for record in placed)),
-        },
+        "outputs": outputs,
         "inputs": {
             "accelerator": _accelerator(core),
             "layer": [layer_ids[layer.name] if layer_ids else place for place, layer in enumerate(layers)],
@@ -110,10 +113,13 @@ def complete_network(
 
 
 def simple_result(totals: LayerRecord | Summary) -> JsonObject:
-    """Energy in pJ and latency in cycles of a record, or of a network by its summary."""
-    if isinstance(totals, LayerRecord):
-        return {"energy": totals.energy_pj, "latency": totals.latency_cycles}
-    return {"energy": totals["energy_pj"], "latency": totals["latency_cycles"]}
+    """Energy in pJ and latency in cycles of a record, or of a network by its summary; of an in-memory array its clock
+    period in ns and its area in mm2 as well."""
+    known = vars(totals) if isinstance(totals, LayerRecord) else totals
+    result = {"energy": known["energy_pj"], "latency": known["latency_cycles"]}
+    if known.get("clock_period_ns") is not None:
+        result |= {"tclk (ns)": known["clock_period_ns"], "area": known["area_mm2"]}
+    return result
 
 
 def complete_layers(
@@ -257,11 +263,7 @@ def _accelerator(core: Core) -> JsonObject:
     return {
         "id": 0,
         "name": core.name,
-        "operational_array": {
-            "operational_unit": {"energy_cost": array.unit_energy_pj, "area": array.unit_area_mm2},
-            "dimensions": dict(array.dimensions),
-            "systolic_dimensions": sorted(array.systolic_dimensions),
-        },
+        "operational_array": _array(array),
         "memory_hierarchy": [texts[index] for index in hierarchy.topological_order],
         "mem_hierarchy_dict": {operand: [texts[index] for index in chain] for operand, chain in levels.items()},
         "dataflows": _dataflows(core),
@@ -274,6 +276,16 @@ def _accelerator(core: Core) -> JsonObject:
         "mem_r_bw_min_dict": {},
         "mem_w_bw_min_dict": {},
         "mem_sharing_list": _sharing(core, levels),
+    }
+
+
+def _array(array: OperationalArray) -> JsonObject:
+    if array.kind != DIGITAL:
+        return in_memory_array(array)
+    return {
+        "operational_unit": {"energy_cost": array.unit_energy_pj, "area": array.unit_area_mm2},
+        "dimensions": dict(array.dimensions),
+        "systolic_dimensions": sorted(array.systolic_dimensions),
     }
 
 
