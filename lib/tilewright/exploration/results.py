@@ -8,7 +8,7 @@ from typing import Any
 import pandas
 
 from tilewright.cost.ledger import ACCESSES, term_words
-from tilewright.exploration.space import RESULTS, USES
+from tilewright.exploration.space import ODDS, RESULTS, USES
 from tilewright.units import PICOJOULES_A_MICROJOULE
 
 OK, INFEASIBLE, INVALID = "ok", "infeasible", "invalid"
@@ -131,5 +131,5 @@ def value_text(value: Any) -> str:
 
 def _parts(columns: Sequence[str], pattern: str) -> Iterator[tuple[str, str]]:
     for column in columns:
-        if match := re.fullmatch(pattern, column):
+        if column not in ODDS and (match := re.fullmatch(pattern, column)):
             yield column, match[1]

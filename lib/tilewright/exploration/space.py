@@ -23,7 +23,7 @@ RESULTS = ("energy_pj", "latency_cycles", "edp_pj_cycles", "area_mm2")
 USES = ("peak_memory_bits", "fullest_memory_share", "fullest_link_share")
 """What is told besides of designs of several cores: bits in memories on the chip at most, all together, were it at
 once; how full the fullest is; how much of what it could carry the link carries that is used most."""
-ODDS = ("least_energy_pj", "most_energy_pj", "least_area_mm2", "most_area_mm2", "front_probability")
+ODDS = ("energy_low_pj", "energy_high_pj", "area_low_mm2", "area_high_mm2", "front_probability")
 """Further columns where costs have ranges."""
 MOST_KEPT = 2**16
 """Values of a formula that are kept, rather than computed for each design."""

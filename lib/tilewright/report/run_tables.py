@@ -8,7 +8,7 @@ from tilewright.cost.ledger import energy_columns
 from tilewright.cost.rates import rates_of
 from tilewright.report.baseline_words import worse_words
 from tilewright.report.records import Summary
-from tilewright.report.run_text import DONE
+from tilewright.report.run_text import DONE, range_columns
 from tilewright.report.tables import COSTED_HEADING, costed_text, summary_row
 from tilewright.report.text_tables import TERMINAL_WIDTH, millions, render, text_table
 from tilewright.scheduling.energy_terms import ON_CORE, further_terms, moved_pj, term_pj, terms_of_summary
@@ -64,6 +64,7 @@ def multi_row(run: str, summary: Summary) -> dict[str, Any]:
         "area_mm2": summary["area_mm2"],
         "area_note": summary["area_note"],
         **rates_of(summary),
+        **range_columns(summary),
         "costed_mac_share": coverage["mac_share"],
         "costed_operation_share": coverage["operation_share"],
         "cn_count": summary["cn_count"],

@@ -39,6 +39,13 @@ def range_lines(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"within the ranges of costs: energy {energy_text(low, 4)} to {energy_text(high, 4)}{more}"
 
 
+def range_columns(summary: Mapping[str, Any]) -> dict[str, float]:
+    """The ends of energy and area as columns of a table, where costs have ranges; else {}."""
+    ranges = summary.get("cost_ranges", {})
+    columns = (("energy_pj", ("energy_low_pj", "energy_high_pj")), ("area_mm2", ("area_low_mm2", "area_high_mm2")))
+    return {name: end for key, names in columns for name, end in zip(names, ranges.get(key) or (), strict=False)}
+
+
 def area_text(area_mm2: float | None, area_note: str) -> str:
     """An area in mm2, or in two words why it is none."""
     if area_mm2 is None:

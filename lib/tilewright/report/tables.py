@@ -11,7 +11,7 @@ from tilewright.cost.rates import rates_of
 from tilewright.cost.record import LayerRecord
 from tilewright.report.proofs import layer_proof, run_proof
 from tilewright.report.records import PlacedLayer, Summary, layers_in_order
-from tilewright.report.run_text import assumption, setting_of, share_text
+from tilewright.report.run_text import assumption, range_columns, setting_of, share_text
 from tilewright.report.short_names import short_layer_name
 from tilewright.report.text_tables import TERMINAL_WIDTH, millions, render, spatial_text, text_table
 
@@ -93,6 +93,7 @@ def summary_row(run: str, summary: Summary) -> dict[str, Any]:
         "area_mm2": summary["area_mm2"],
         "area_note": summary["area_note"],
         **rates_of(summary),
+        **range_columns(summary),
         "corrected_energy_pj": corrected["energy_pj"],
         "corrected_latency_cycles": corrected["latency_cycles"],
         "costed_mac_share": summary.get("coverage", {}).get("mac_share"),

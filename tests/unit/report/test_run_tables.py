@@ -170,3 +170,15 @@ def test_text() -> None:
     first, second = lines[lines.index(run) + 1 :]
     assert first.split() == ["layer", "by", "layer", "4", "3,000", "0.012", "25.0%", "3.00", "×"]
     assert second.startswith("   one core (1: right)")
+
+
+def test_ends_of_energy_and_area_are_columns_where_costs_have_ranges() -> None:
+    """Of both flows; without an area, and without ranges, there are none."""
+    ranges = {"energy_pj": [4.0, 7.0], "area_mm2": [2.0, 3.0], "parts": []}
+    single = summary_row("s", single_summary() | {"cost_ranges": ranges})
+    assert (single["energy_low_pj"], single["energy_high_pj"]) == (4.0, 7.0)
+    assert (single["area_low_mm2"], single["area_high_mm2"]) == (2.0, 3.0)
+    multi = multi_row("m", multi_summary(cost_ranges=ranges | {"area_mm2": None}))
+    assert multi["energy_high_pj"] == 7.0
+    assert "area_low_mm2" not in multi
+    assert "energy_low_pj" not in summary_row("s", single_summary())
