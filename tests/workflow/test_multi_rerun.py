@@ -107,7 +107,7 @@ def test_an_added_run_leaves_the_others(multi: Project, edit: Edit) -> None:
     new = "runs:\n  alone: {workload: net, hardware: config/hardware/cores/left.yaml, mapping: duo}\n"
     edit(multi.root / "config" / "config.yaml", "runs:\n", new)
     jobs = [f"{rule} alone" for rule in ("map_single", "check_single", "explain_single", "report_single")]
-    jobs += ["parse_hardware left", "draw_hardware left", "parse_workload net", "pareto", "summary"]
+    jobs += ["parse_hardware left", "draw_hardware left", "parse_workload net", "page", "pareto", "summary"]
     assert multi.would_run() == sorted(jobs)
 
 

@@ -7,7 +7,7 @@ from tests.workflow.conftest import Project
 
 Edit = Callable[[Path, str, str], None]
 AFTER_MAPPING = ["check_single", "explain_single", "map_single", "report_single"]
-ACROSS_RUNS = ["pareto", "summary"]
+ACROSS_RUNS = ["page", "pareto", "summary"]
 
 
 def for_run(run: str) -> list[str]:
