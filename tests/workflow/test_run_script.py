@@ -84,7 +84,7 @@ def test_tables_across_runs_are_made_of_what_there_is(project: Project, edit: Ed
     assert re.fullmatch(
         r"done in [\d.]+ s: \d+ jobs of 1 of 2 runs \(two_layers-narrow\); reused: \d+ jobs .*", said[-3]
     )
-    assert said[-2] == "results: results/summary.csv, results/single/<run>/report/"
+    assert said[-2] == "results: results/index.html, results/summary.csv, results/single/<run>/report/"
     assert re.fullmatch(r"in all \d+ min \d+ s", said[-1])
 
 

@@ -179,8 +179,14 @@ def _refuse_descriptions(*given: Path | None) -> None:
 
 
 def _of_several_cores(folder: Path) -> "Bottlenecks":
-    from tilewright.cli.run_ledgers import ledger_of_several_cores
-    from tilewright.report.bottlenecks import bottlenecks_of
+    from dataclasses import replace
 
+    from tilewright.cli.run_ledgers import ledger_of_run, scheduled_run
+    from tilewright.report.bottlenecks import bottlenecks_of
+    from tilewright.report.multi.bars import ScheduleView
+    from tilewright.report.multi.start_causes import latency_chain
+
+    run = scheduled_run(folder)
     unknown = "of several cores the schedule says what waits for what (`tilewright report`)"
-    return bottlenecks_of(ledger_of_several_cores(folder), unknown=unknown)
+    found = bottlenecks_of(ledger_of_run(folder.name, run), unknown=unknown)
+    return replace(found, chain=latency_chain(ScheduleView(run.artifact)))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilewright.steps import FRONT, MULTI, REPORT, SINGLE, SPACE
+from tilewright.steps import FRONT, MULTI, REPORT, RESULTS_PAGE, SINGLE, SPACE
 
 FILE_VARIABLE = "TILEWRIGHT_ENDING"
 """Environment variable: a file to write the text into, for a caller that says more before it."""
@@ -87,7 +87,7 @@ def made_line(jobs: Sequence[Job], seconds: float) -> str:
 
 def results_line(results: Path) -> str:
     """Where what people look at first lies, of what there is."""
-    found = [str(table) for table in (results / "summary.csv",) if table.is_file()]
+    found = [str(results / name) for name in (RESULTS_PAGE, "summary.csv") if (results / name).is_file()]
     found += [f"{results / flow}/<run>/{REPORT}/" for flow in (SINGLE, MULTI) if (results / flow).is_dir()]
     found += [f"{results / kind}/" for kind in (SPACE, FRONT) if (results / kind).is_dir()]
     return f"results: {', '.join(found) or f'{results}/'}"

@@ -33,7 +33,11 @@ def ledger_of_several_cores(folder: Path) -> "RunLedger":
 
     Raises ArtifactError.
     """
+    return ledger_of_run(folder.name, scheduled_run(folder))
+
+
+def ledger_of_run(name: str, run: "ScheduledRun") -> "RunLedger":
+    """The ledger of a run on several cores that was read."""
     from tilewright.report.run_ledger import ledger_of_schedule
 
-    run = scheduled_run(folder)
-    return ledger_of_schedule(folder.name, run.artifact, run.summary, run.provenance, run.core_costs)
+    return ledger_of_schedule(name, run.artifact, run.summary, run.provenance, run.core_costs)

@@ -25,6 +25,8 @@ from tilewright.workload.graph import Workload
 if TYPE_CHECKING:
     import pandas
 
+    from tilewright.report.multi.start_causes import ChainPart
+
 STALL = "temporal_stall"
 """The term of the latency in which the array waits for ports."""
 _USE_COLUMNS = ("layer", "memory", "port", "busy_cycles", "stall_cycles")
@@ -75,6 +77,8 @@ class Bottlenecks:
     """Why there are no limits; '' where there are."""
     layer: str = ""
     """The layer that alone is looked at; '' for all of them."""
+    chain: "tuple[ChainPart, ...]" = ()
+    """Of a run on several cores what its latency consists of, in order of time (`latency_chain`)."""
     made_of: Mapping[str, str] = field(default_factory=dict)
     """Digests of the descriptions and the records that limits and roofline are of; {} where there are none."""
 
@@ -118,6 +122,7 @@ class Bottlenecks:
             roofline=None if self.roofline is None else self.roofline.of_layer(layer),
             uses={name: uses for name, uses in self.uses.items() if name == layer},
             layer=layer,
+            chain=tuple(part for part in self.chain if part.layer == layer),
         )
 
     @property
@@ -209,7 +214,17 @@ def bottlenecks_object(found: Bottlenecks) -> dict[str, Any]:
         "limits_not_known": found.unknown,
         "ports": [{key: value for key, value in row.items() if value is not None} for row in _port_rows(found)],
         "roofline": None if found.roofline is None else found.roofline.as_object(),
+        **({"latency_chain": _chain_rows(found)} if found.chain else {}),
     }
+
+
+def _chain_rows(found: Bottlenecks) -> list[dict[str, Any]]:
+    """The chain of a run on several cores, added up by what, where and layer, in the order in which these come."""
+    sums: dict[tuple[str, str, str], int] = {}
+    for part in found.chain:
+        key = (part.what, part.place, part.layer)
+        sums[key] = sums.get(key, 0) + part.cycles
+    return [{"what": what, "place": place, "layer": layer, "cycles": n} for (what, place, layer), n in sums.items()]
 
 
 def layer_shares(layer: str, record: LayerRecord) -> Iterator[Share]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tilewright.cost.ledger import ACCESSES
 from tilewright.hardware.core import DIRECTIONS
 from tilewright.report.bottlenecks import Bottlenecks, Share
+from tilewright.report.multi.start_causes import COMPUTING
 from tilewright.report.port_limits import PortLimit, Widened
 from tilewright.report.run_ledger import AFTER_LAYERS, ENDS_LATER, ENERGY, LATENCY, NO_TERM, words_of_term
 from tilewright.report.short_names import short_layer_name
@@ -25,7 +26,7 @@ _OF_SCHEDULES = (ENDS_LATER, AFTER_LAYERS, NO_TERM)
 
 def bottlenecks_text(found: Bottlenecks) -> str:
     """Where energy and cycles go, the largest first, and which ports limit."""
-    parts = [_heading(found), _cycles(found), _energy(found)]
+    parts = [_heading(found), _cycles(found), _chain(found), _energy(found)]
     if found.layer:
         parts.append(_ports_of_layer(found, found.layer))
     else:
@@ -69,6 +70,28 @@ def _cycles(found: Bottlenecks) -> str:
     for cause, cycles in found.added(LATENCY, cause_words).items():
         table.add_row(cause, amount(cycles, LATENCY), share_text(cycles, total))
     table.add_row("all", amount(total, LATENCY), "")
+    return render(table)
+
+
+def _chain(found: Bottlenecks) -> str:
+    """Of a run on several cores, what its latency consists of."""
+    if not found.chain:
+        return ""
+    what_of = "its part of what the latency" if found.layer else "what the latency"
+    title = f"{what_of[0].upper()}{what_of[1:]} consists of: the causes of what ends last, back to cycle 0"
+    table = text_table(title, ("what", *(() if found.layer else ("largest layer",))), ("cycles", "share"))
+    total = sum(part.cycles for part in found.chain)
+    by_what: dict[tuple[str, str], dict[str, int]] = {}
+    for part in found.chain:
+        layers = by_what.setdefault((part.what, part.place), {})
+        layers[part.layer] = layers.get(part.layer, 0) + part.cycles
+    for (what, place), layers in sorted(by_what.items(), key=lambda pair: -sum(pair[1].values())):
+        cycles = sum(layers.values())
+        largest = max(layers, key=lambda layer: layers[layer])
+        said = f"{short_layer_name(largest, '', 40)} ({share_text(layers[largest], cycles)})" if largest else NOTHING
+        words = f"{what} on {place}" if what == COMPUTING else f"{what} {place}"
+        table.add_row(words, *(() if found.layer else (said,)), amount(cycles, LATENCY), share_text(cycles, total))
+    table.add_row("all", *(() if found.layer else ("",)), amount(total, LATENCY), "")
     return render(table)
 
 

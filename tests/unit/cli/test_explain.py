@@ -105,6 +105,14 @@ def test_a_run_on_several_cores(tmp_path: Path, capsys: pytest.CaptureFixture[st
     told = capsys.readouterr().out
     assert "Energy by memory" in told
     assert "of several cores the schedule says what waits for what" in told
+    assert "What the latency consists of" in told
+    assert "computing on 0: " in told
+    assert sum(part.cycles for part in found.chain) == found.run.latency_cycles
+    assert main(["explain", str(run), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["latency_chain"]
+    assert sum(row["cycles"] for row in rows) == found.run.latency_cycles
+    of_layers = [sum(part.cycles for part in tilewright.explain(run, layer).chain) for layer in found.layers]
+    assert sum(of_layers) == found.run.latency_cycles
     assert main(["explain", str(run), *GIVEN]) == 2
     assert "a run on several cores has no use for it" in capsys.readouterr().err
 

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.report.multi.bars import ScheduleView, listeners
+from tilewright.report.multi.bars import CATEGORIES, ScheduleView, listeners
 from tilewright.scheduling.options import CAUSAL
 from tilewright.scheduling.problem import OUTPUT_OPERAND, Integers
 from tilewright.scheduling.result import link_use, own_hops
@@ -51,6 +51,53 @@ class StartCauses:
         while self.item[found[-1]] != NOTHING:
             found.append(int(self.item[found[-1]]))
         return found
+
+
+class ChainPart(NamedTuple):
+    """A stretch of the chain of causes that leads to the end of a schedule."""
+
+    what: str
+    """COMPUTING or MOVING."""
+    place: str
+    """The core that computes, or the kind of data that moves, of CATEGORIES."""
+    layer: str
+    """Of the CN, or of the data: that which makes them, or else that which reads them first."""
+    start_cycles: int
+    end_cycles: int
+
+    @property
+    def cycles(self) -> int:
+        """How long it is."""
+        return self.end_cycles - self.start_cycles
+
+
+COMPUTING, MOVING = "computing", "moving"
+
+
+def latency_chain(view: ScheduleView) -> tuple[ChainPart, ...]:
+    """What the latency consists of: the causes of what ends last, from cycle 0 to its end, without a gap.
+
+    Of several that end last it is the first, CNs before transfers. () where causes are not known, or nothing runs.
+    """
+    causes, schedule, names = start_causes(view), view.schedule, view.names
+    if causes is None or not len(causes.kind):
+        return ()
+    moves, nodes = schedule.transfers, view.node_count
+    starts = np.concatenate((schedule.start_cycles, moves["start_cycles"])).tolist()
+    ends = np.concatenate((schedule.end_cycles, moves["end_cycles"]))
+    last = int(np.argmax(ends))
+    piece_layer, category = view.artifact.piece_layer, view.transfer_category
+    parts, end = [], int(ends[last])
+    for item in causes.chain(last):
+        if item < nodes:
+            place, layer = names.core_names[schedule.allocation[item]], view.node_layer[item]
+        else:
+            place, layer = CATEGORIES[category[item - nodes]], piece_layer[moves["piece"][item - nodes]]
+        if starts[item] < end:
+            what = COMPUTING if item < nodes else MOVING
+            parts.append(ChainPart(what, place, names.layer_names[layer] if layer >= 0 else "", starts[item], end))
+        end = starts[item]
+    return tuple(reversed(parts))
 
 
 def start_causes(view: ScheduleView) -> StartCauses | None:

@@ -9,14 +9,17 @@ from tilewright.report.multi.bars import ScheduleView
 from tilewright.report.multi.start_causes import (
     BEGIN,
     CAUSES,
+    COMPUTING,
     CORE,
     DATA,
     LINK,
     MEMORY,
+    MOVING,
     NOTHING,
     ORDER,
     OTHER,
     StartCauses,
+    latency_chain,
     start_causes,
 )
 from tilewright.scheduling.result import own_hops
@@ -153,6 +156,32 @@ def test_a_chain_adds_up_to_the_start(view: ScheduleView) -> None:
     assert all(span in (0, ends[other] - starts[other]) for span, other in zip(spans, chain[1:], strict=True))
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_the_latency_is_a_chain_without_gaps(seed: int) -> None:
+    """From cycle 0 to the end, one stretch after the other, each in one item."""
+    view = random_view(seed)
+    parts = latency_chain(view)
+    assert [part.start_cycles for part in parts] == [0, *(part.end_cycles for part in parts[:-1])]
+    assert parts[-1].end_cycles == sum(part.cycles for part in parts) == view.schedule.latency_cycles
+    assert {part.what for part in parts} <= {COMPUTING, MOVING}
+
+
+def test_the_chain_of_a_worked_out_schedule() -> None:
+    """By hand: what ends last is the result of CN 3."""
+    told = [(part.what, part.place, part.start_cycles) for part in latency_chain(every_category())]
+    assert told == [
+        (MOVING, "weights from off-chip", 0),
+        (MOVING, "activations from off-chip", 4),
+        (COMPUTING, "0: core", 7),
+        (MOVING, "activations between cores", 15),
+        (MOVING, "weights from off-chip", 17),
+        (MOVING, "evictions", 25),
+        (COMPUTING, "0: core", 27),
+        (COMPUTING, "0: core", 37),
+        (MOVING, "outputs", 42),
+    ]
+
+
 def test_all_kinds_happen_and_hardly_any_is_unknown() -> None:
     """Over random systems; `other` is what no rule explains."""
     counts = np.zeros(len(CAUSES), np.int64)
@@ -166,3 +195,4 @@ def test_a_schedule_that_is_not_causal_has_no_causes() -> None:
     """There something may begin when nothing ends."""
     view = random_view(0)
     assert start_causes(ScheduleView(replace(view.artifact, schedule_model="stream-2023"))) is None
+    assert latency_chain(ScheduleView(replace(view.artifact, schedule_model="stream-2023"))) == ()
