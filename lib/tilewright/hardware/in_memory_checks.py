@@ -43,6 +43,8 @@ def _check_kind(problems: Problems, array: ArrayEntry) -> None:
         problems.at(
             ("adc_resolution",), "a digital in-memory array converts nothing", WRITTEN, "0, or leave the key out"
         )
+    if array.imc_type == "analog" and not array.adc_resolution and not problems.has("adc_resolution"):
+        problems.notice(("adc_resolution",), "not given, or 0: the analog array has no converters, at no cost")
 
 
 def _check_precisions(problems: Problems, array: ArrayEntry) -> None:

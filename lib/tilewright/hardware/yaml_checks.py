@@ -16,6 +16,7 @@ from tilewright.hardware.hierarchy import hierarchy_of
 from tilewright.hardware.in_memory_checks import check_in_memory
 from tilewright.hardware.memory_costs import check_library_cost, is_from_library
 from tilewright.hardware.static_power import CLOCK_KEY, missing_clock
+from tilewright.hardware.system import CELLS
 from tilewright.hardware.yaml_schema import ArrayEntry, DataflowEntry, HardwareFile, MemoryEntry, PortEntry
 from tilewright.operator_groups import ALL, MAC
 from tilewright.validation import each, names_of, whole
@@ -147,8 +148,13 @@ def check_hardware(problems: Problems, document: YamlDocument, entry: HardwareFi
         _check_array(problems.within("operational_array"), entry.operational_array)
         dimensions = names_of(entry.operational_array.dimensions)
     memories = {name: memory for name, memory in (entry.memories or {}).items() if memory is not None}
+    in_memory = entry.operational_array is not None and bool(entry.operational_array.is_imc)
     for name, memory in memories.items():
-        _check_memory(problems.within("memories", name), memory, dimensions, entry.clock_frequency)
+        own = problems.within("memories", name)
+        # What else is wrong with costs of cells from the library, which has no cells, says nothing.
+        if not (in_memory and name == CELLS and is_from_library(memory)):
+            _check_costs(own, memory, entry.clock_frequency)
+        _check_memory(own, memory, dimensions)
     written = document.written(("memories",))
     if isinstance(written, dict) and len(memories) == len(written):
         _check_operands_have_memories(problems, memories)
@@ -208,13 +214,16 @@ def _check_dimensions(problems: Problems, key: str, names: list[str], known: lis
             problems.unknown_name((key, index), "no such array dimension", name, known)
 
 
-def _check_memory(problems: Problems, memory: MemoryEntry, dimensions: list[str], clock_mhz: float | None) -> None:
+def _check_costs(problems: Problems, memory: MemoryEntry, clock_mhz: float | None) -> None:
     if is_from_library(memory):
         check_library_cost(problems, memory, clock_mhz)
     elif not problems.has("cost"):
         for key in ("r_cost", "w_cost"):
             if getattr(memory, key) is None and not problems.has(key):
                 problems.at((key,), "required key is missing")
+
+
+def _check_memory(problems: Problems, memory: MemoryEntry, dimensions: list[str]) -> None:
     problems.repeated(("operands",), memory.operands or (), "the operand is given twice")
     problems.repeated(("served_dimensions",), memory.served_dimensions or (), "the array dimension is given twice")
     _check_dimensions(problems, "served_dimensions", memory.served_dimensions, dimensions)

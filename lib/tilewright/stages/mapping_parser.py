@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from tilewright.errors import Problem, Problems
 from tilewright.hardware.core import Accelerator, Core, several_cores_problem, single_core
+from tilewright.mapping.array_widths import array_width_notices
 from tilewright.mapping.constraints import BETWEEN_CORES, Mapping, MappingConstraints
 from tilewright.mapping.element_fit import element_fit_problems
 from tilewright.mapping.runnable import restrict_to_core
@@ -49,6 +50,8 @@ class MappingParser(Change):
             of_mapping = Problems(document_behind(mapping, item.mapping_file))
             note_unused_entries(of_mapping, mapping, network)
             notices += of_mapping.notices
+            for core in accelerator.cores[:1]:
+                notices += array_width_notices(_layers_on(core, network), core, mapping, item.hardware_file)
         return NetworkProblem(network, accelerator, mapping, notices=(*item.notices, *notices))
 
 

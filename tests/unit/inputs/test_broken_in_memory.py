@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 from tilewright.errors import InputError, Problem
+from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.yaml_reader import read_accelerator
 
 FILES = Path(__file__).parents[2] / "conformance/data/in_memory/hardware"
@@ -86,3 +87,24 @@ def test_one_side_is_no_array_of_lines(tmp_path: Path) -> None:
     (tmp_path / "core.yaml").write_text(text)
     with pytest.raises(InputError, match="two dimensions or more"):
         read_accelerator(tmp_path / "core.yaml")
+
+
+@pytest.mark.parametrize(("key", "value"), [("cost", {"from": "sram", "node_nm": 22}), ("auto_cost_extraction", True)])
+def test_cells_that_ask_the_library_are_one_problem(tmp_path: Path, key: str, value: Any) -> None:
+    """It has no cells; what else it says of a memory of one weight is of no use."""
+    changes = {"r_cost": None, "w_cost": None, "area": None, key: value}
+    found = problems_of(tmp_path, "analog_24x40", {}, changes)
+    assert list(found) == [f"{CELLS}.{key}"]
+    assert "cells are no memory of the library of costs: give r_cost, w_cost and area" in str(found[f"{CELLS}.{key}"])
+
+
+def test_an_analog_array_without_converters_is_told() -> None:
+    """Its key is easily forgotten, and then the largest part of the energy and of the area is missing."""
+    described = yaml.safe_load((FILES / "analog_24x40.yaml").read_text())
+    notices: list[str] = []
+    parse_accelerator(described, notices)
+    assert not notices
+    del described["operational_array"]["adc_resolution"]
+    parse_accelerator(described, notices)
+    (told,) = notices
+    assert "adc_resolution: not given, or 0: the analog array has no converters" in told

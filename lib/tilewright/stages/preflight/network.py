@@ -15,6 +15,7 @@ from tilewright.fusion.tiling import Tiling
 from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.hardware.core_paths import core_paths
 from tilewright.hardware.system import OFFCHIP
+from tilewright.mapping.array_widths import array_width_notices
 from tilewright.mapping.element_fit import element_fit_problems, too_small_memories
 from tilewright.mapping.runnable import core_choice
 from tilewright.mapping.yaml_checks import check_mapping_against_workload, document_behind
@@ -30,13 +31,14 @@ BuildGraph = Callable[[Workload, Tiling], CnGraph]
 
 def check_memories(problems: Problems, problem: SystemProblem) -> None:
     """Record problems where layers have no other core, notices where others can run them; each once, with the layers
-    that it hits, on the line of the core file."""
+    that it hits, on the line of the core file. Notices also where in-memory arrays are built for narrower numbers."""
     files = core_paths(Path(problem.hardware_file)) if has_lines(problem.hardware_file) else {}
     stranded, others = _layers_of_cores(problem)
     for name, core in problem.accelerator.distinct_cores.items():
         told = (core, problem.mapping, files.get(name))
         problems.found += element_fit_problems(stranded.get(name, ()), *told)
         problems.notices += map(str, element_fit_problems(others.get(name, ()), *told))
+        problems.notices += array_width_notices((*stranded.get(name, ()), *others.get(name, ())), *told)
 
 
 def _layers_of_cores(problem: SystemProblem) -> tuple[dict[str, list[Layer]], dict[str, list[Layer]]]:
