@@ -107,6 +107,20 @@ def test_tables_of_several_cores_are_those_of_the_files(multi: Path, tmp_path: P
         assert_frame_equal(file.astype(str), getattr(loaded, name).astype(str))
 
 
+def test_results_are_one_line(single: tuple[Path, Any], multi: Path) -> None:
+    """Whatever they hold: what they are of, counts and totals."""
+    given: dict[str, Any] = {"hardware": HARDWARE, "workload": multi / "net.onnx", "mapping": MAPPING}
+    cns = tilewright.cns(**given)
+    assert repr(cns.graph) == "<net: 24 nodes of 3 layers in 1 stack, 65 edges>"
+    assert repr(cns) == f"<to be costed on left, right: {cns.graph!r}>"
+    assert repr(tilewright.cost(cns, lpf_limit=3)) == f"<costed on left, right: {cns.graph!r}>"
+    schedule = tilewright.load(multi / "schedule.npz")
+    assert repr(schedule).startswith("<schedule of net on duo: ")
+    for result in (single[1], tilewright.load(multi), schedule):
+        assert len(repr(result)) < 120
+        assert "\n" not in repr(result)
+
+
 def test_without_cost_tables_energy_is_one_term_of_each_layer(multi: Path, tmp_path: Path) -> None:
     """And still all of it."""
     for name in ("schedule.npz", "summary.json"):

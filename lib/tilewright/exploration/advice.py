@@ -24,6 +24,7 @@ from tilewright.objectives import OBJECTIVES, ranking
 from tilewright.processes import in_processes
 from tilewright.report.recorded_mappings import RecordedMapping, recorded_mappings
 from tilewright.report.records import PlacedLayer
+from tilewright.report.shown import shown_html
 from tilewright.search.options import SearchOptions
 from tilewright.search.progress import Advance
 from tilewright.search.summary import total_in_order
@@ -66,7 +67,7 @@ class Advice:
         return self.same if self.search is None else self.search
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Advices:
     """All changes that were looked at, the best first."""
 
@@ -78,6 +79,18 @@ class Advices:
     searched: bool
     """Whether new searches were made."""
     notes: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> "pandas.DataFrame":
+        """A row for each change, as in `advice.csv`."""
+        return advice_table(self)
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.found)} changes, {len(self.helpful)} help {self.objective}"
+        return f"<{counts}, {len(self.spare)} cost it nothing>"
+
+    def _repr_html_(self) -> str:
+        return shown_html(repr(self)[1:-1], self.table)
 
     def gain(self, outcome: Outcome | None) -> float | None:
         """The share of the objective that is saved; None where there is no cost."""

@@ -119,7 +119,7 @@ class _Described:
     """What is legal but not as it was written."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CnGraph(_Described):
     """All CNs of a network. CNs are numbered layer by layer; CN n of layer l is `layers[l].first_cn + n`."""
 
@@ -153,6 +153,11 @@ class CnGraph(_Described):
     """[content + 1] into `content_bounds`, one row for each axis of the tensor"""
     content_bounds: Integers
     """[axis of a content, 2] first index and the one after the last, padding excluded: the identity of a content"""
+
+    def __repr__(self) -> str:
+        stacks = f"{len(self.stacks)} stack{'s' * (len(self.stacks) != 1)}"
+        counts = f"{self.cn_count:,} nodes of {len(self.layers)} layers in {stacks}"
+        return f"<{self.network}: {counts}, {len(self.edge_source):,} edges>"
 
     @property
     def cn_count(self) -> int:

@@ -156,7 +156,7 @@ class _Description:
     leakage_pj_a_cycle: float = field(default=0.0, metadata=LEFT_OUT)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ScheduleArtifact:
     """A schedule as it is stored."""
 
@@ -167,6 +167,11 @@ class ScheduleArtifact:
     """[piece] place in `names.tensor_names`"""
     schedule_model: str = "causal"
     provenance: Any = None
+
+    def __repr__(self) -> str:
+        names, found = self.names, self.schedule
+        counts = f"{self.graph.node_count:,} nodes, {len(found.transfers):,} transfers"
+        return f"<schedule of {names.network} on {names.accelerator}: {counts}, {found.latency_cycles:,} cycles>"
 
     @property
     def system(self) -> CoreSystem:

@@ -41,6 +41,9 @@ def test_the_first_advice_is_what_it_says(run: Path, tmp_path: Path, capsys: pyt
     assert summary["latency_cycles"] == first["new_search_latency_cycles"]
     assert summary["energy_pj"] == first["new_search_energy_pj"]
     found = tilewright.advise(run, hardware=HARDWARE, workload=WORKLOAD, mapping=MAPPING, jobs=2)
+    assert repr(found).startswith(f"<{len(found.found)} changes, {len(found.helpful)} help ")
+    assert len(found.table) == len(found.found)
+    assert "<table" in found._repr_html_()
     assert found.found[0].change.key == first["key"]
     assert [found.gain(one.search) for one in found.found] == [row["new_search_gain"] for row in data["changes"]]
 

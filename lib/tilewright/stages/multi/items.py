@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["CnProblem", "CostedCnProblem", "SystemProblem"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CnProblem:
     """A network cut into computation nodes (CNs), to be costed."""
 
@@ -32,8 +32,11 @@ class CnProblem:
         """The core files to be costed, by name."""
         return self.core_files or tuple(self.descriptions.accelerator.distinct_cores)
 
+    def __repr__(self) -> str:
+        return f"<to be costed on {', '.join(self.wanted_core_files)}: {self.graph!r}>"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class CostedCnProblem:
     """A network cut into CNs, with what each of them costs on each core."""
 
@@ -46,3 +49,6 @@ class CostedCnProblem:
     cost_model: str = ""
     """The model profile of the costs, or the name of a stage of a user's that made them and has none; '' where nobody
     says so."""
+
+    def __repr__(self) -> str:
+        return f"<costed on {', '.join(self.costs)}: {self.graph!r}>"
