@@ -117,7 +117,7 @@ class Viewer {
     this.height = Math.max(100, this.scroll.clientHeight);
     // Few rows share the window; many keep their least height and scroll.
     this.place(1);
-    this.place(Math.max(1, Math.min(MOST_STRETCH, (this.height - AXIS_HEIGHT - 8) / this.total)));
+    this.place(Math.max(1, Math.min(MOST_STRETCH, (this.height - AXIS_HEIGHT - 8) / (this.total - 8))));
     this.canvas.style.width = `${this.width}px`;
     this.canvas.style.height = `${this.height}px`;
     this.canvas.width = Math.round(this.width * ratio);
