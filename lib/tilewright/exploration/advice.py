@@ -16,7 +16,7 @@ from tilewright.exploration.changes import Change
 from tilewright.exploration.design_cost import reason_of
 from tilewright.exploration.evaluate import NetworkEvaluator
 from tilewright.exploration.results import OK
-from tilewright.hardware.core import Core, single_core
+from tilewright.hardware.core import DIGITAL, Core, single_core
 from tilewright.hardware.dotted_paths import with_values
 from tilewright.hardware.source import parse_accelerator
 from tilewright.mapping.constraints import Mapping
@@ -159,6 +159,9 @@ def advices_of(
         notes.append(
             "a new search of the unchanged hardware does not find the costs of the run: gains are over the run"
         )
+    of_array = any(change.key.startswith("operational_array.") for change in changes)
+    if core.operational_array.kind != DIGITAL and of_array:
+        notes.append("latencies are in cycles: another array has another clock period, too")
     found = [
         Advice(change, one, searched[place + 1] if searched else None)
         for place, (change, one) in enumerate(zip(changes, same, strict=True))

@@ -20,6 +20,7 @@ from tilewright.exploration.results import (
     value_text,
 )
 
+SECONDS = "latency_s"
 EXCLUDED, UNMET = "excluded", "constraint on results not met"
 MOST_EXACT_CAUSES = 12
 """Of one status; from there on, causes that differ only in their numbers are counted as one."""
@@ -85,12 +86,30 @@ class Answer:
         """What a comparison takes for granted, and whether it is one of the whole space."""
         missing = self.exploration.missing
         part = f"{missing:,} designs are not evaluated yet: this is the answer of the others."
-        return (*([part] if missing else []), *self.exploration.assumptions)
+        clocks = _differing_clocks(self.overall.compared, self.exploration.table)
+        return (*([part] if missing else []), *self.exploration.assumptions, *([clocks] if clocks else []))
 
     @property
     def excluded(self) -> int:
         """Designs that constraints exclude before the evaluation."""
         return sum(self.exploration.excluded.values())
+
+
+def _differing_clocks(compared: pandas.DataFrame, table: pandas.DataFrame) -> str:
+    """What of a comparison by cycles is to be known where cycles of designs are of different lengths; '' elsewhere."""
+    if SECONDS not in table or compared.empty:
+        return ""
+    rows = table[table["index"].isin(compared.index)]
+    if (rows[SECONDS] / rows["latency_cycles"]).map("{:.9e}".format).nunique() < 2:
+        return ""
+    if rows[SECONDS].isna().any():
+        return "Some designs have no clock: latencies are compared in cycles, not in seconds."
+    seconds = rows.groupby("index", sort=True)[SECONDS].sum()
+    fastest = compared.loc[seconds.idxmin(), "design"]
+    return (
+        "Clocks of designs differ: latencies are compared in cycles, not in seconds; the fastest is"
+        f" {fastest}, {seconds.min():.4g} s."
+    )
 
 
 def answer_of(exploration: Exploration) -> Answer:

@@ -74,3 +74,14 @@ def test_what_is_wrong_is_told(run: Path, options: list[str], message: str, caps
     """In words, with exit code 2, before anything is searched."""
     assert main(["advise", str(run), *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_another_in_memory_array_has_another_clock(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Which cycles do not show."""
+    config = TINY.parents[2] / "config"
+    inputs = ["--hardware", str(config / "hardware/aimc.yaml"), "--mapping", str(config / "mapping/aimc.yaml")]
+    inputs += ["--workload", str(WORKLOAD)]
+    folder = str(tmp_path / "run")
+    assert main(["map", *inputs, "--model", "corrected", "--lpf-limit", "2", "--no-store", "-o", folder]) == 0
+    assert main(["advise", folder, *inputs, "--no-search"]) == 0
+    assert "note: latencies are in cycles: another array has another clock period, too" in capsys.readouterr().out

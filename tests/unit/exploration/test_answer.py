@@ -9,7 +9,7 @@ from tilewright.exploration.answer import Cause, answer_of, best_designs, effect
 from tilewright.exploration.tables import front_table, space_table, write_tables
 from tilewright.exploration.text import answer_text
 
-from tests.unit.exploration.conftest import exploration, grid
+from tests.unit.exploration.conftest import costs, exploration, grid
 
 
 def test_every_design_is_counted_once() -> None:
@@ -44,6 +44,21 @@ def test_the_best_designs_are_the_smallest() -> None:
         assert row[key] == front.compared[key].min()
         assert row["index"] == front.compared[front.compared[key] == row[key]]["index"].min()
     assert best_designs(answer_of(exploration([])).overall) == ()
+
+
+def test_clocks_that_differ_are_told_with_the_fastest_design() -> None:
+    """The front goes by cycles; the first design has fewer of them, and they are longer."""
+    rows = [costs(1.0, 10.0 + n, 1.0) | {"latency_s": seconds} for n, seconds in enumerate((3e-6, 2e-6))]
+    answer = answer_of(exploration(rows))
+    told = (
+        "Clocks of designs differ: latencies are compared in cycles, not in seconds; the fastest is design-1, 2e-06 s."
+    )
+    assert answer.assumptions[-1] == told
+    assert f"assumed: {told}" in answer_text(answer)
+    alike = [costs(1.0, 10.0 * n, 1.0) | {"latency_s": 1e-6 * n} for n in (1, 2, 3)]
+    assert answer_of(exploration(alike)).assumptions == exploration(alike).assumptions
+    some = answer_of(exploration([*rows[:1], costs(1.0, 9.0, 1.0) | {"latency_s": float("nan")}]))
+    assert some.assumptions[-1] == "Some designs have no clock: latencies are compared in cycles, not in seconds."
 
 
 def test_the_effect_of_an_axis_is_of_the_compared_designs() -> None:
