@@ -1,5 +1,7 @@
 """`tilewright.load` and the tables of results: what was written comes back, and tables are those of the files."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -185,3 +187,16 @@ def test_what_is_no_artifact_is_told(single: tuple[Path, Any], tmp_path: Path) -
         tilewright.load(tmp_path)
     with pytest.raises(tilewright.InputError, match="is no file that can be read back"):
         tilewright.load(TINY / "config.yaml")
+
+
+def test_results_load_no_tables_until_they_are_asked_for() -> None:
+    """Commands that make results must not start later for it."""
+    code = "import sys, tilewright.stages.run, tilewright.stages.multi.result; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name for name in done.stdout.split() if name.startswith("tilewright.report.")}
+    assert loaded <= {
+        "tilewright.report.result_tables",
+        "tilewright.report.multi",
+        "tilewright.report.multi.result_tables",
+    }
+    assert "pandas" not in done.stdout.split()

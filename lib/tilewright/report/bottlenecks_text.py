@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from tilewright.cost.ledger import ACCESSES
 from tilewright.hardware.core import DIRECTIONS
 from tilewright.report.bottlenecks import Bottlenecks, Share
-from tilewright.report.multi.start_causes import COMPUTING
 from tilewright.report.port_limits import PortLimit, Widened
 from tilewright.report.run_ledger import AFTER_LAYERS, ENDS_LATER, ENERGY, LATENCY, NO_TERM, words_of_term
 from tilewright.report.short_names import short_layer_name
@@ -77,6 +76,8 @@ def _chain(found: Bottlenecks) -> str:
     """Of a run on several cores, what its latency consists of."""
     if not found.chain:
         return ""
+    from tilewright.report.multi.start_causes import COMPUTING  # which runs on one core need not load
+
     what_of = "its part of what the latency" if found.layer else "what the latency"
     title = f"{what_of[0].upper()}{what_of[1:]} consists of: the causes of what ends last, back to cycle 0"
     table = text_table(title, ("what", *(() if found.layer else ("largest layer",))), ("cycles", "share"))

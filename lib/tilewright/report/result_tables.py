@@ -1,17 +1,16 @@
 """The tables of a run on one core for a notebook.
 
 Columns are those of the CSV files that the pipeline writes of the same things, by the same functions; units are in
-their names. What is no table of a file has columns of the same form.
+their names. What is no table of a file has columns of the same form. What makes the tables is imported when they are
+asked for: commands that make a result start without it.
 """
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tilewright.cost.record import LayerRecord
-from tilewright.report.records import layers_in_order
-from tilewright.report.shown import shown_html, totals_text
-
 if TYPE_CHECKING:
     import pandas
+
+    from tilewright.cost.record import LayerRecord
 
 _SHOWN_OF_LAYERS = (
     *("layer", "operator_type", "mac_count", "operation_count", "energy_pj", "latency_cycles"),
@@ -23,7 +22,7 @@ class _OfOneCore(Protocol):
     """What the tables of a run on one core are made of."""
 
     @property
-    def records(self) -> tuple[LayerRecord, ...]:
+    def records(self) -> "tuple[LayerRecord, ...]":
         """Of each distinct layer problem."""
 
     @property
@@ -48,6 +47,7 @@ class OneCoreTables:
         """A row for each part of the energy, in pJ: by layer, term, memory, operand and direction; they add up to the
         total."""
         from tilewright.report.bottlenecks import energy_table, layer_shares
+        from tilewright.report.records import layers_in_order
 
         placed = layers_in_order(self.records, self.summary)
         return energy_table([share for layer in placed for share in layer_shares(layer.name, layer.record)])
@@ -57,6 +57,7 @@ class OneCoreTables:
         """A row for each layer and port of a memory: cycles in which it moves data, and that the array would wait for
         it alone. What a wider port would change takes the hardware, too: `tilewright.explain` has it."""
         from tilewright.report.bottlenecks import use_table, uses_of
+        from tilewright.report.records import layers_in_order
 
         return use_table(uses_of(layers_in_order(self.records, self.summary)))
 
@@ -64,6 +65,8 @@ class OneCoreTables:
     def schedule(self: _OfOneCore) -> "pandas.DataFrame":
         """When each layer runs, in cycles: one after the other."""
         import pandas
+
+        from tilewright.report.records import layers_in_order
 
         placed = layers_in_order(self.records, self.summary)
         cycles = pandas.Series([layer.record.latency_cycles for layer in placed], dtype=float)
@@ -77,9 +80,13 @@ class OneCoreTables:
         return pandas.DataFrame(columns)
 
     def __repr__(self: _OfOneCore) -> str:
+        from tilewright.report.shown import totals_text
+
         said = self.summary
         counts = f"{said['layers']} layers, {said['distinct_layers']} distinct"
         return f"<{said['workload']} on {said['core']}: {counts}; {totals_text(said)} ({said['model']})>"
 
     def _repr_html_(self) -> str:
+        from tilewright.report.shown import shown_html
+
         return shown_html(repr(self)[1:-1], self.layers, _SHOWN_OF_LAYERS)  # type: ignore[misc]  # see _OfOneCore

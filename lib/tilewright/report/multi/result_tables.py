@@ -1,4 +1,7 @@
-"""The tables of a run on several cores for a notebook: when what runs and moves, and what that costs."""
+"""The tables of a run on several cores for a notebook: when what runs and moves, and what that costs.
+
+What makes them is imported when they are asked for: commands that make a result start without it.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,16 +9,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from tilewright.report.multi.bars import CATEGORIES, ScheduleView
-from tilewright.report.multi.use_tables import core_use_table, layer_use_table
-from tilewright.report.shown import shown_html, totals_text
-from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.result import ScheduleArtifact
 
 if TYPE_CHECKING:
     import pandas
 
-CoreCosts = Mapping[str, Sequence[CoreCostRow]]
+    from tilewright.scheduling.core_costs import CoreCostRow
+
+CoreCosts = Mapping[str, Sequence["CoreCostRow"]]
 """Core file -> its cost table."""
 
 
@@ -43,11 +44,16 @@ class SeveralCoresTables:
     @property
     def layers(self: _OfSeveralCores) -> "pandas.DataFrame":
         """A row for each layer in the order of the network, as in `layers.csv`: energies in pJ, times in cycles."""
+        from tilewright.report.multi.bars import ScheduleView
+        from tilewright.report.multi.use_tables import layer_use_table
+
         return layer_use_table(ScheduleView(self.artifact))
 
     @property
     def cores(self: _OfSeveralCores) -> "pandas.DataFrame":
         """A row for each core, as in `cores.csv`."""
+        from tilewright.report.multi.use_tables import core_use_table
+
         return core_use_table(self.summary)
 
     @property
@@ -64,6 +70,8 @@ class SeveralCoresTables:
         """A row for each computation node: its number in its layer, where and when it runs, in cycles, and its energy
         on the core, in pJ. `artifact.schedule` has the same as arrays."""
         import pandas
+
+        from tilewright.report.multi.bars import ScheduleView
 
         artifact, view = self.artifact, ScheduleView(self.artifact)
         found, names, layer = artifact.schedule, artifact.names, artifact.graph.layer
@@ -83,6 +91,8 @@ class SeveralCoresTables:
         """A row for each piece of data that moves, by its start: what, why, from where to where, when, in cycles."""
         import pandas
 
+        from tilewright.report.multi.bars import CATEGORIES, ScheduleView
+
         artifact = self.artifact
         moves, names = artifact.schedule.transfers, artifact.names
         memories = np.array((*names.memory_names, None), object)  # the last stands for -1: none
@@ -98,11 +108,15 @@ class SeveralCoresTables:
         return pandas.DataFrame(columns)
 
     def __repr__(self: _OfSeveralCores) -> str:
+        from tilewright.report.shown import totals_text
+
         names, summary = self.artifact.names, self.summary
         counts = f"{len(names.layer_names)} layers, {self.artifact.graph.node_count:,} nodes"
         return f"<{names.network} on {names.accelerator}: {counts}; {totals_text(summary)}>"
 
     def _repr_html_(self) -> str:
+        from tilewright.report.shown import shown_html
+
         return shown_html(repr(self)[1:-1], self.layers)  # type: ignore[misc]  # see _OfSeveralCores
 
 
