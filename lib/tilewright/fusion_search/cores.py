@@ -12,6 +12,7 @@ from tilewright.allocation.warm_start import warm_starts
 from tilewright.errors import MappingError
 from tilewright.fusion_search.detours import DetourSteps, Layers
 from tilewright.objectives import ranking
+from tilewright.scheduling.result import Schedule
 from tilewright.scheduling.simulate import Scheduler
 from tilewright.stages.multi.run import MultiCoreProblem
 
@@ -45,19 +46,24 @@ Judge = Callable[[PartCores, Layers], Figures | None]
 """The figures of an allocation where some layers go by way of the off-chip memory, None where it has no schedule."""
 
 
-def scheduling_judge(problem: MultiCoreProblem) -> Judge:
+class SchedulingJudge:
     """The figures of allocations of a problem by the compiled scheduler."""
-    scheduler = Scheduler(problem.assembled.problem, replace(problem.options, record=False))
-    part_of_cn = problem.space.part_of_cn
 
-    def judge(cores: PartCores, by_off_chip: Layers) -> Figures | None:
+    def __init__(self, problem: MultiCoreProblem) -> None:
+        self._scheduler = Scheduler(problem.assembled.problem, replace(problem.options, record=False))
+        self._part_of_cn = problem.space.part_of_cn
+
+    def __call__(self, cores: PartCores, by_off_chip: Layers) -> Figures | None:
+        """The figures of an allocation, None where it has no schedule."""
         try:
-            found = scheduler(np.array(cores, np.int64)[part_of_cn], by_off_chip)
+            found = self._scheduler(np.array(cores, np.int64)[self._part_of_cn], by_off_chip)
         except MappingError:
             return None
         return Figures(found.latency_cycles, found.energy_pj)
 
-    return judge
+    def recorded(self, cores: PartCores, by_off_chip: Layers) -> Schedule:
+        """The schedule of an allocation that has one, with its logs."""
+        return self._scheduler(np.array(cores, np.int64)[self._part_of_cn], by_off_chip, record=True)
 
 
 def starts(space: AllocationSpace, known: LayerCores | None, thorough: bool) -> Iterator[PartCores]:

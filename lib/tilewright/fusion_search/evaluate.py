@@ -20,12 +20,13 @@ from tilewright.fusion_search.cores import (
     Figures,
     LayerCores,
     PartCores,
+    SchedulingJudge,
     layer_cores,
-    scheduling_judge,
     starts,
 )
 from tilewright.fusion_search.detours import detour_steps
 from tilewright.fusion_search.plan import Plan, layers_of, planned_mapping
+from tilewright.fusion_search.reloads import moved_again_bits
 from tilewright.objectives import Objective
 from tilewright.scheduling.core_costs import cost_classes
 from tilewright.scheduling.options import ScheduleSettings
@@ -74,6 +75,8 @@ class Outcome:
     """Schedules that were made for it."""
     reason: str = ""
     """Why there is none."""
+    moved_again: tuple[int, ...] = ()
+    """[place of a layer] bits of its data that move more than once."""
 
 
 class PlanEvaluator:
@@ -136,7 +139,8 @@ class PlanEvaluator:
             return Outcome(task.plan, None, reason=str(error).partition("\n")[0])
         draw = random.Random(zlib.crc32(repr((task.seed, task.plan)).encode()))
         by_off_chip = problem.options.layers_by_off_chip
-        search = CoreSearch(problem.space, scheduling_judge(problem), self.objective, draw, self._clock, by_off_chip)
+        judge = SchedulingJudge(problem)
+        search = CoreSearch(problem.space, judge, self.objective, draw, self._clock, by_off_chip)
         for start in starts(problem.space, task.cores, task.thorough):
             search.look_at(start)
         end = None if task.time_left_s is None else start_s + task.time_left_s
@@ -149,7 +153,9 @@ class PlanEvaluator:
             return Outcome(task.plan, None, evaluations=search.evaluations, reason="no allocation has a schedule")
         cores = layer_cores(problem.space, search.best, len(self._nodes))
         ids = tuple(self._nodes[layer].node_id for layer in search.by_off_chip)
-        return Outcome(replace(task.plan, by_off_chip=ids), search.figures, cores, search.evaluations)
+        again = moved_again_bits(problem.assembled.problem, judge.recorded(search.best, search.by_off_chip))
+        plan = replace(task.plan, by_off_chip=ids)
+        return Outcome(plan, search.figures, cores, search.evaluations, moved_again=again)
 
     def _by_engine(self, problem: MultiCoreProblem, time_left_s: float | None) -> tuple[PartCores, ...]:
         """The cores that a run finds by default, with the same objective; none where no allocation has a schedule."""

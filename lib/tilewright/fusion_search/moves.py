@@ -1,12 +1,13 @@
 """Steps from one plan to another: finer or coarser tiles of consecutive layers, other parts between cores, other cuts,
 another schedule, other cores."""
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tilewright.fusion_search.evaluate import Outcome, Task
-from tilewright.fusion_search.plan import LayerTiles, Plan
+from tilewright.fusion_search.plan import LayerTiles, Loops, Plan
 from tilewright.fusion_search.segments import PART_RULES
 from tilewright.fusion_search.space import SELECTIONS, LayerSpace, PlanSpace
 from tilewright.mapping.constraints import TilingEntry
@@ -25,6 +26,8 @@ MOST_WITHIN = 8
 """Tiles along columns or channels."""
 DETOURS = "detours"
 """Steps that send results by way of the off-chip memory, or no longer."""
+RELOADS = "reloads"
+"""Steps that cut a layer otherwise whose data moves more than once."""
 Change = Callable[["PlanMoves", Plan], Plan | None]
 
 
@@ -59,11 +62,18 @@ class PlanMoves:
         if space.fixed.stacks is None and len(space.layers) > 1:
             self.kinds |= {"cut": PlanMoves._other_cut}
         alone = ("cores", DETOURS) if space.fixed.by_off_chip is None and space.is_on_several_cores else ("cores",)
-        self.gain = dict.fromkeys((*self.kinds, *alone), FIRST_GAIN)
+        self.gain = dict.fromkeys((*self.kinds, RELOADS, *alone), FIRST_GAIN)
         self.cost = dict.fromkeys(self.gain, 1.0)
+        # Parts are for layers that several cores may run; those with much work come more often.
+        divisible = [place for place, one in enumerate(space.layers) if one.between is None and one.cores > 1]
+        self._divisible = divisible or [place for place, one in enumerate(space.layers) if one.between is None]
+        self._work = [math.sqrt(math.prod(size for _, size in self._loops(place))) for place in self._divisible]
         self._alike: dict[object, list[int]] = {}
         for place, one in enumerate(space.layers):
             self._alike.setdefault((one.layer.operator_type, one.layer.loop_sizes, one.channels), []).append(place)
+
+    def _loops(self, place: int) -> tuple[tuple[str, int], ...]:
+        return self.space.layers[place].layer.loop_sizes
 
     def next_task(self, parent: Outcome, seed: int) -> tuple[str, Task]:
         """A step from a plan that has a schedule: its kind, and what is to be evaluated."""
@@ -74,7 +84,8 @@ class PlanMoves:
         if kind == DETOURS:
             return kind, Task(parent.plan, parent.cores, MANY_TRIES, seed=seed, detours=True)
         if kind != "cores":
-            changed = self.kinds[kind](self, parent.plan)
+            is_reload = kind == RELOADS
+            changed = self._fewer_reloads(parent) if is_reload else self.kinds[kind](self, parent.plan)
             if changed is not None and changed != parent.plan:
                 return kind, Task(changed, parent.cores, FEW_TRIES, seed=seed)
         return "cores", Task(parent.plan, parent.cores, MANY_TRIES, seed=seed)
@@ -107,15 +118,15 @@ class PlanMoves:
         return plan.with_tiles(changed)
 
     def _other_parts(self, plan: Plan) -> Plan | None:
-        """More or fewer parts between cores of a layer, or of all that are like it, or parts along the rows; or
-        the parts of a run of layers by a rule."""
+        """More or fewer parts between cores of a layer, or of all that are like it, or parts along rows or
+        columns; or the parts of a run of layers by a rule."""
         if self.draw.random() < 0.3:
             return self._parts_by_rule(plan)
-        place = self.draw.randrange(len(self.space.layers))
-        one = self.space.layers[place]
-        if one.between is not None:
+        if not self._divisible:
             return None
-        along_rows = bool(one.rows) and self.draw.random() < 0.15
+        place = self.draw.choices(self._divisible, self._work)[0]
+        one = self.space.layers[place]
+        in_image = self.draw.random() < 0.25
         now = written_parts(plan.tiles[place])
         if self.draw.random() < 0.6:
             wanted = _next_of(one.part_counts, now, self.draw.choice((-1, 1)))
@@ -128,13 +139,46 @@ class PlanMoves:
             alike = self._alike[one.layer.operator_type, one.layer.loop_sizes, one.channels]
         return plan.with_tiles(
             {
-                other: LayerTiles(
-                    self.space.layers[other].tiles(wanted, 1, along_rows).between, plan.tiles[other].within
-                )
+                other: LayerTiles(self._parts(plan, other, wanted, in_image), plan.tiles[other].within)
                 for other in alike
                 if self.space.layers[other].between is None
             }
         )
+
+    def _parts(self, plan: Plan, place: int, parts: int, in_image: bool) -> Loops:
+        """Parts of a layer along channels, or of its image along rows or columns."""
+        one = self.space.layers[place]
+        if not (in_image and one.rows):
+            return one.tiles(parts, 1).between
+        return one.parts_along(one.image_dimension(parts, written_tiles(one, plan.tiles[place])), parts)
+
+    def _fewer_reloads(self, parent: Outcome) -> Plan | None:
+        """A layer whose data moves more than once, or all that are like it: in parts along rows or columns, in other
+        parts of channels, in fewer tiles, or alone."""
+        draw, plan = self.draw, parent.plan
+        if not any(parent.moved_again):
+            return None
+        place = draw.choices(range(len(parent.moved_again)), parent.moved_again)[0]
+        one, now = self.space.layers[place], plan.tiles[place]
+        kind = draw.random()
+        if kind < 0.2 and self.space.fixed.stacks is None:
+            alone = {place - 1, place} - {-1, len(self.space.layers) - 1}
+            return replace(plan, stacks=self.space.stacks(sorted(alone.union(self.space.ends_of(plan)))))
+        if kind < 0.5 or one.between is not None or one.cores < 2:
+            fewer = draw.choice((1, _next_of(one.tile_counts, written_tiles(one, now), -1)))
+            tiles = LayerTiles(now.between, one.rows_within(fewer))
+        else:
+            in_image = kind < 0.75
+            parts = draw.randint(2, one.cores) if in_image else draw.choice(one.part_counts)
+            tiles = LayerTiles(self._parts(plan, place, parts, in_image), now.within)
+        alike = [place]
+        if draw.random() < 0.4:
+            alike = [
+                other
+                for other in self._alike[one.layer.operator_type, one.layer.loop_sizes, one.channels]
+                if plan.tiles[other] == now
+            ]
+        return plan.with_tiles(dict.fromkeys(alike, tiles))
 
     def _parts_by_rule(self, plan: Plan) -> Plan:
         rule, changed = self.draw.choice(PART_RULES), {}

@@ -110,12 +110,17 @@ class LayerSpace:
 
     def tiles(self, parts: int, tiles: int, along_rows: bool = False) -> LayerTiles:
         """The layer in so many parts between cores, along channels or rows, each in so many tiles of rows."""
-        return LayerTiles(self._between(parts, along_rows), self.rows_within(tiles))
+        dimension = self.image_dimension(parts, tiles) if along_rows or not self.channels else self.channels[0]
+        return LayerTiles(self.parts_along(dimension, parts), self.rows_within(tiles))
 
-    def _between(self, parts: int, along_rows: bool) -> Loops:
+    def image_dimension(self, parts: int, tiles: int) -> str:
+        """Rows, or columns where tiles have too few rows for so many parts: these are cut out of each tile."""
+        return self.columns if self.columns and parts * tiles > self.size(self.rows) else self.rows
+
+    def parts_along(self, dimension: str, parts: int) -> Loops:
+        """So many parts between cores, or as the mapping file says."""
         if self.between is not None:
             return self.between
-        dimension = self.rows if along_rows or not self.channels else self.channels[0]
         parts = min(parts, self.size(dimension)) if dimension else 1
         return (TilingEntry(dimension, parts),) if parts > 1 else ()
 

@@ -54,7 +54,8 @@ class SchedulerParameters(Parameters):
     schedule_model: Annotated[str, OneOf(MODELS)] = CAUSAL
     """causal: event by event; stream-2023: the list scheduler of the reference of 2023, for comparison."""
     prefetch_results: bool = False
-    """What computation nodes make is fetched ahead, too, by every core that needs it, as soon as it is made."""
+    """What computation nodes make is fetched ahead, too, by every core that needs it, as soon as it is made; and what
+    moves over a bus, all cores have that will need it."""
     share_divisor: PositiveCount = 4
     """A transfer starts once it can have this part of its full width; 1 waits for the full width."""
 

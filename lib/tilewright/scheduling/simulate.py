@@ -242,10 +242,12 @@ class Scheduler:
         graph = problem.graph
         self._kept_bits = int(graph.piece_bits[(graph.piece_producer < 0) | graph.piece_is_output].sum())
 
-    def __call__(self, allocation: Integers, layers_by_off_chip: tuple[int, ...] | None = None) -> Schedule:
+    def __call__(
+        self, allocation: Integers, layers_by_off_chip: tuple[int, ...] | None = None, record: bool | None = None
+    ) -> Schedule:
         """The schedule where CN i runs on core `allocation[i]`; raises as `simulate` does.
 
-        `layers_by_off_chip` stands for that of the options, where it is given.
+        `layers_by_off_chip` and `record` stand for those of the options, where they are given.
         """
         count = self.problem.graph.node_count
         if len(allocation) != count:
@@ -258,12 +260,14 @@ class Scheduler:
         options = self.options
         if layers_by_off_chip is not None and layers_by_off_chip != options.layers_by_off_chip:
             options = replace(options, layers_by_off_chip=layers_by_off_chip)
+        if record is not None and record != options.record:
+            options = replace(options, record=record)
         inputs = inputs_block(self.problem, self._arrays, self._rank, allocation, options, self._barriers)
-        room = self._log_room() if self.options.record else (0, 0, 0)
+        room = self._log_room() if options.record else (0, 0, 0)
         while True:
             state = state_block(self.problem, room, self._barriers)
             self._run(inputs.record, state.record, 0)
-            if not self.options.record:
+            if not options.record:
                 break
             needed = _rows_needed(state)
             if all(count <= limit for count, limit in zip(needed, room, strict=True)):

@@ -159,7 +159,7 @@ def spread(q, s, piece, source, cause, pair, rate):
     for hop in at.hops_of(q, pair):
         if at.link(q, at.link_of(q, hop)).is_broadcast:
             broadcast(q, s, piece, source, cause, pair, rate)
-            if q.prefetches_results and at.piece(q, piece).producer >= 0:
+            if q.prefetches_results:
                 overhear(q, s, piece, source, cause, pair, rate)
             return
 
@@ -353,6 +353,8 @@ def prefetch(q, s, core):
         begin_arrival(q, s, copy, NONE)
         start_flight(q, s, copy, NONE, OFF_CHIP_FETCH, pair, NONE, rate)
         state.prefetching = copy
+        if q.prefetches_results:
+            spread(q, s, at.copy(s, copy).piece, NONE, OFF_CHIP_FETCH, pair, rate)
 
 
 @kernel

@@ -329,6 +329,13 @@ class SlowScheduler:
         cause = "off_chip_fetch" if source == self.off_core else "core_to_core"
         self.begin(copy, read)
         self.fly(copy, cause, source, core, (memory, copy.memory), rate, read)
+        self.spread(copy, cause, source, core, memory, rate, read)
+        return True
+
+    def spread(
+        self, copy: Copy, cause: str, source: int, core: int, memory: int, rate: int, read: Copy | None
+    ) -> None:  # fmt: skip
+        """Others listen."""
         main = self.path(source, core)
         for other, slot in self.slot.items():
             if slot is None or not slot.claimed or not any(self.system.link_is_broadcast[link] for link in main):
@@ -350,10 +357,9 @@ class SlowScheduler:
             self.fly(listener, cause, source, other, (memory, listener.memory), rate, read, (source, core))
         if self.options.prefetch_results and any(self.system.link_is_broadcast[link] for link in main):
             self.overhear(copy, cause, source, core, rate)
-        return True
 
     def overhear(self, copy: Copy, cause: str, source: int, core: int, rate: int) -> None:
-        """Everyone who will need what a CN made has it from the bus."""
+        """Everyone who will need it has it from the bus."""
         main = self.path(source, core)
         for other in self.elsewhere(copy.piece):
             bits = self.bits[other.piece]
@@ -376,9 +382,7 @@ class SlowScheduler:
                 self.fly(other, cause, source, other.core, (memory, other.memory), rate, read, (source, core))
 
     def elsewhere(self, piece: int) -> list[Copy]:
-        """Copies of what a CN makes but for its home."""
-        if self.producer[piece] < 0:
-            return []
+        """Copies but for the home."""
         return [self.copies[place] for place in self.copies if place[0] == piece and place != self.home.get(piece)]
 
     def next_fetch(self, slot: Slot) -> Copy | None:
@@ -580,6 +584,8 @@ class SlowScheduler:
             self.begin(copy, None)
             self.prefetching[core] = waiting[0]
             self.fly(copy, "off_chip_fetch", self.off_core, core, (self.off_memory, copy.memory), rate)
+            if self.options.prefetch_results:
+                self.spread(copy, "off_chip_fetch", self.off_core, core, self.off_memory, rate, None)
 
     def forward(self, core: int) -> None:
         """Fetch a result ahead."""
