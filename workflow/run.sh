@@ -90,7 +90,8 @@ if [[ $status != 0 ]]; then
 fi
 
 # The report is made again when something that it shows is newer.
-shown=$(find "$results"/{hardware,single,multi,pareto,space,front} "$results"/*.csv \( -name '*.csv' -o -name '*.svg' \) \
+shown=$(find "$results"/{hardware,single,multi,pareto,space,front} "$results"/*.csv "$results"/index.html \
+  \( -name '*.csv' -o -name '*.svg' -o -name index.html \) \
   -newer "$report" -print -quit 2>/dev/null)
 if [[ ! -e $report || -n $shown ]]; then
   echo "making $report"

@@ -19,6 +19,7 @@ from tilewright.cli.draw import draw as draw
 from tilewright.cli.explore import explore as explore
 from tilewright.cli.front import front as front
 from tilewright.cli.list_options import options as options
+from tilewright.cli.options import Part as _Part
 from tilewright.cli.options import PipelineSource as _PipelineSource
 from tilewright.cli.page import page as page
 from tilewright.cli.pareto import pareto as pareto
@@ -295,6 +296,7 @@ def report(
     run: _FilePath,
     output: _FilePath | None = ...,
     layers: _Sequence[str] = ...,
+    only: _Part = ...,
     *,
     plot_full_schedule: bool = ...,
     plot_data_transfer: bool = ...,
@@ -319,6 +321,7 @@ def explain(
     workload: _FilePath | None = ...,
     network_options: _NetworkOptions | None = ...,
     output: _FilePath | None = ...,
+    only: _Part = ...,
     *,
     dims: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
     input_shapes: _Mapping[str, _Sequence[int]] | _Iterable[tuple[str, _Sequence[int]]] | None = ...,

@@ -39,6 +39,12 @@ RESULTS_PAGE = "index.html"
 BOTTLENECKS, PORT_LIMITS = "bottlenecks", "ports.csv"
 """In a report: the stem of the files that say where energy and cycles go, and the table of ports."""
 
+FIGURE_FILES = ("energy.svg", "latency.svg", LOOP_NEST_PAGES, f"{BOTTLENECKS}.svg")
+MULTI_FIGURE_FILES = tuple(
+    f"{name}.svg" for name in ("schedule", "memory", "links", "energy", "baselines", "cost_table", "allocation")
+)
+"""In a report: the files of runs that are drawn as figures; beside each SVG stands a PNG."""
+
 
 def cost_table(costs: Path | str, core: str) -> Path:
     """The cost table of a core file in the folder of cost tables."""
@@ -67,30 +73,21 @@ class Step(NamedTuple):
 _SINGLE, _MULTI = f"{SINGLE}/{{run}}", f"{MULTI}/{{run}}"
 _GRAPH = (CN_GRAPH, CN_COLUMNS)
 _TABLES = f"{COSTS}/{{core}}.jsonl"
-_MULTI_FIGURES = (
-    *("schedule.svg", "schedule.html", "memory.svg", "links.svg", "energy.svg", "baselines.svg", "cost_table.svg"),
-    *("allocation.svg", LAYER_TABLE, CORE_TABLE, TRACE),
-)
+_MULTI_TABLES = ("schedule.html", LAYER_TABLE, CORE_TABLE, TRACE)
 STEPS = {
     "parse_hardware": Step("parse", "hardware/{hardware}", (ACCELERATOR, CORE)),
     "parse_workload": Step("parse", "workload/{workload}/{model}", (WORKLOAD, COVERAGE)),
     "parse_mapping": Step("parse", "mapping/{mapping}", (MAPPING,)),
     "map": Step("map", _SINGLE, (LAYERS, SUMMARY)),
     "check": Step("check", _SINGLE, (CHECKS,), (LAYERS, SUMMARY)),
-    "report": Step(
-        "report",
-        _SINGLE,
-        tuple(f"{REPORT}/{name}" for name in ("energy.svg", "latency.svg", LAYER_TABLE, LOOP_NEST_PAGES, LOOP_NESTS)),
-        (LAYERS, SUMMARY),
-    ),
+    "report": Step("report", _SINGLE, (f"{REPORT}/{LAYER_TABLE}", f"{REPORT}/{LOOP_NESTS}"), (LAYERS, SUMMARY)),
     "explain": Step(
         "explain",
         _SINGLE,
-        tuple(
-            f"{REPORT}/{name}" for name in (*(f"{BOTTLENECKS}.{end}" for end in ("svg", "csv", "json")), PORT_LIMITS)
-        ),
+        tuple(f"{REPORT}/{name}" for name in (*(f"{BOTTLENECKS}.{end}" for end in ("csv", "json")), PORT_LIMITS)),
         (LAYERS, SUMMARY),
     ),
+    "figures": Step("report", _SINGLE, tuple(f"{REPORT}/{name}" for name in FIGURE_FILES), (LAYERS, SUMMARY)),
     "split": Step("split", _MULTI, (SPLIT_NETWORK,), stages=("LayerSplitting",)),
     "parse_split": Step("parse", _MULTI, (WORKLOAD, COVERAGE), (SPLIT_NETWORK,)),
     "fuse": Step("fuse", f"{_MULTI}/{PLAN}", (FUSION, FUSION_PLANS, FUSION_PAGE, FIXED_MAPPING)),
@@ -108,7 +105,13 @@ STEPS = {
     "report_multi": Step(
         "report",
         _MULTI,
-        tuple(f"{REPORT}/{name}" for name in _MULTI_FIGURES),
+        tuple(f"{REPORT}/{name}" for name in _MULTI_TABLES),
+        (*_GRAPH, SCHEDULE, SUMMARY),
+    ),
+    "figures_multi": Step(
+        "report",
+        _MULTI,
+        tuple(f"{REPORT}/{name}" for name in MULTI_FIGURE_FILES),
         (*_GRAPH, _TABLES, GENERATIONS, PARETO, SCHEDULE, SUMMARY),
     ),
     "explore": Step("explore", f"{SPACE}/{{space}}", ("shards/{shard}.parquet",)),

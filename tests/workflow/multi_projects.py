@@ -25,5 +25,5 @@ def jobs_of_runs(*rules: str, run: str = "") -> list[str]:
 
 def after_costs(run: str = "") -> list[str]:
     """The jobs that follow from another cost table; what is drawn and summarised is the run itself."""
-    reported = [f"report_multi {RUN}", "page", "pareto", "summary"]
+    reported = [f"figures_multi {RUN}", f"report_multi {RUN}", "page", "pareto", "summary"]
     return [*jobs_of_runs("allocate_multi", "schedule_multi", "check_multi", run=run), *reported]

@@ -45,7 +45,7 @@ EDITS: dict[str, tuple[str, str, str, list[str]]] = {
     ),
     "figures": (
         *("config.yaml", "exhaustive_nodes: 0", "exhaustive_nodes: 0\n    plot_data_transfer: false"),
-        [f"report_multi {RUN}"],
+        [f"figures_multi {RUN}"],
     ),
     "comments": ("hardware/duo.yaml", "name: duo", "# words\nname: 'duo' # more", []),
     "comments on a core": ("hardware/cores/left.yaml", "name: left", "# words\nname:   left", []),
@@ -56,7 +56,7 @@ EDITS: dict[str, tuple[str, str, str, list[str]]] = {
 CODE_EDITS = {
     "cost/__init__.py": [*COSTS, *LATER],
     "scheduling/result.py": LATER,
-    "report/multi/page.py": [f"report_multi {RUN}"],
+    "report/multi/page.py": [f"figures_multi {RUN}", f"report_multi {RUN}"],
 }
 """File of the library -> the jobs that follow from its change; of cost tables only what comes after is left out."""
 

@@ -44,6 +44,25 @@ def test_edited_option_of_a_run(project: Project, edit: Edit) -> None:
     assert project.would_run() == BOTH_RUNS
 
 
+def test_figures_are_drawn_where_they_are_asked_for(project: Project, edit: Edit) -> None:
+    """Beside the tables; when they are not asked for any more, another result leaves none of the one before."""
+    folder = project.root / "results" / "single" / "two_layers-wide" / "report"
+    drawn = {f"{name}.{end}" for name in ("energy", "latency", "bottlenecks") for end in ("svg", "png")}
+    drawn.add("loop_nests.pdf")
+    tables = {"bottlenecks.csv", "bottlenecks.json", "layers.csv", "loop_nests.txt", "ports.csv"}
+    assert {file.name for file in folder.iterdir()} == tables
+    config = project.root / "config" / "config.yaml"
+    edit(config, "lpf_limit: 4", "lpf_limit: 4\nfigures: true")
+    assert project.would_run() == ["figures_single two_layers-narrow", "figures_single two_layers-wide"]
+    project.run()
+    assert {file.name for file in folder.iterdir()} == tables | drawn
+    edit(config, "\nfigures: true", "")
+    assert project.would_run() == []
+    edit(project.root / "config" / "hardware" / "wide.yaml", "r_cost: 50", "r_cost: 51")
+    project.run()
+    assert {file.name for file in folder.iterdir()} == tables
+
+
 def test_edited_cost_model_reruns_costs(project: Project, edit: Edit) -> None:
     """A change of the cost model's code reruns mapping and what depends on it, and parses nothing again."""
     package = project.own_library()

@@ -23,7 +23,15 @@ from tilewright.cli.runs import graph_size
 from tilewright.cli.snakemake_hooks import keep_what_failed_jobs_had, name_ended_jobs
 from tilewright.errors import InputError
 from tilewright.profile import CORRECTED
-from tilewright.steps import MULTI, NAME_PATTERN, SINGLE, STEPS, artifacts
+from tilewright.steps import (
+    FIGURE_FILES,
+    MULTI,
+    MULTI_FIGURE_FILES,
+    NAME_PATTERN,
+    SINGLE,
+    STEPS,
+    artifacts,
+)
 from tilewright.yamlfile import load_yaml
 
 # Jobs run this checkout with this interpreter, also without an activated environment; conda, if used, comes first.
@@ -71,7 +79,6 @@ SYSTEMS = {
     for name in sorted({run.hardware for run in PLAN.multi_runs})
 }
 EXPORTING_RUNS = [run.name for run in PLAN.runs if run.stages.exports]
-FIGURES = ["energy", "latency", "bottlenecks"]
 # Parsed descriptions are targets too, so that one that was damaged and removed comes back.
 ARTIFACTS = sorted(
     {
@@ -167,6 +174,15 @@ def stage_code(wildcards):
     """Param function: digests of the code behind the pipeline of a run: of stages that its user wrote, and of what writes its exports."""
     stages = RUN_OF[wildcards.run].stages
     return [stages.code, CODE["export"] if stages.exports else ""]
+
+
+def undrawn(folder, run, names):
+    """The figures that a run had if it is not drawn any more: they would be of an earlier result."""
+    files = [] if run.figures else [f"{folder}/{name}" for name in names]
+    return [
+        *files,
+        *(file.removesuffix("svg") + "png" for file in files if file.endswith("svg")),
+    ]
 
 
 def runs_that(runs, hold):

@@ -304,7 +304,49 @@ rule check_multi:
 
 
 rule report_multi:
-    """Figures, tables and traces of a run."""
+    """Tables, traces and the interactive schedule of a run."""
+    input:
+        graph="<results>/multi/{run}/cn_graph.json",
+        columns="<results>/multi/{run}/cn_graph.npz",
+        schedule="<results>/multi/{run}/schedule.npz",
+        summary="<results>/multi/{run}/summary.json",
+    output:
+        *[
+            report(
+                f"<results>/multi/{{run}}/report/{figure}",
+                caption=f"../report/{caption}.rst",
+                category="Runs of several cores",
+                subcategory="{run}",
+                labels={"run": "{run}", "shows": shows},
+            )
+            for figure, (caption, shows) in MULTI_TABLES.items()
+        ],
+        trace="<results>/multi/{run}/report/trace.json",
+    log:
+        "<logs>/multi/{run}/report.log",
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=memory_mb(1500, 500),
+        runtime=60,
+    params:
+        source=subpath(input.schedule, parent=True),
+        directory=subpath(output.trace, parent=True),
+        undrawn=lambda wildcards, output: undrawn(
+            Path(output.trace).parent,
+            MULTI_RUN_OF[wildcards.run],
+            MULTI_FIGURE_FILES,
+        ),
+        code=CODE["report_multi"],
+    message:
+        "{rule} {wildcards.run}"
+    shell:
+        "rm -f {params.undrawn:q}; "
+        "python -m tilewright report {params.source:q} --only tables -o {params.directory:q} &> {log:q}"
+
+
+rule figures_multi:
+    """Figures of a run."""
     input:
         graph="<results>/multi/{run}/cn_graph.json",
         columns="<results>/multi/{run}/cn_graph.npz",
@@ -324,9 +366,8 @@ rule report_multi:
             )
             for figure, (caption, shows) in MULTI_FIGURES.items()
         ],
-        trace="<results>/multi/{run}/report/trace.json",
     log:
-        "<logs>/multi/{run}/report.log",
+        "<logs>/multi/{run}/figures.log",
     conda:
         "../../environment.yml"
     resources:
@@ -335,12 +376,13 @@ rule report_multi:
     params:
         arguments=arguments("report"),
         source=subpath(input.schedule, parent=True),
-        directory=subpath(output.trace, parent=True),
-        code=CODE["report_multi"],
+        directory=subpath(output[0], parent=True),
+        code=CODE["figures_multi"],
     message:
         "{rule} {wildcards.run}"
     shell:
-        "python -m tilewright report {params.source:q} {params.arguments:q} -o {params.directory:q} &> {log:q}"
+        "python -m tilewright report {params.source:q} {params.arguments:q} --only figures"
+        " -o {params.directory:q} &> {log:q}"
 
 
 rule draw_system:

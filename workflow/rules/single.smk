@@ -6,7 +6,16 @@ SINGLE_TARGETS = [
         run=RUNS,
         artifact=artifacts(SINGLE),
     ),
-    *expand("<results>/single/{run}/report/{figure}.svg", run=RUNS, figure=FIGURES),
+    *expand(
+        "<results>/single/{run}/{table}",
+        run=RUNS,
+        table=[*STEPS["report"].writes, *STEPS["explain"].writes],
+    ),
+    *expand(
+        "<results>/single/{run}/report/{figure}",
+        run=[run.name for run in PLAN.runs if run.figures],
+        figure=FIGURE_FILES,
+    ),
     *expand("<results>/single/{run}/exports", run=EXPORTING_RUNS),
 ]
 
@@ -82,38 +91,17 @@ rule check_single:
 
 
 rule report_single:
-    """Figures, the table of layers and the loop nests of a run."""
+    """The table of layers and the loop nests of a run."""
     input:
         layers="<results>/single/{run}/layers.jsonl",
         summary="<results>/single/{run}/summary.json",
     output:
-        report(
-            "<results>/single/{run}/report/energy.svg",
-            caption="../report/energy.rst",
-            category="Runs",
-            subcategory="{run}",
-            labels={"run": "{run}", "shows": "energy by layer"},
-        ),
-        report(
-            "<results>/single/{run}/report/latency.svg",
-            caption="../report/latency.rst",
-            category="Runs",
-            subcategory="{run}",
-            labels={"run": "{run}", "shows": "latency by layer"},
-        ),
         table=report(
             "<results>/single/{run}/report/layers.csv",
             caption="../report/layers.rst",
             category="Runs",
             subcategory="{run}",
             labels={"run": "{run}", "shows": "table of layers"},
-        ),
-        pages=report(
-            "<results>/single/{run}/report/loop_nests.pdf",
-            caption="../report/loop_nests.rst",
-            category="Runs",
-            subcategory="{run}",
-            labels={"run": "{run}", "shows": "loop nests over memories"},
         ),
         nests="<results>/single/{run}/report/loop_nests.txt",
     log:
@@ -123,11 +111,15 @@ rule report_single:
     params:
         source=subpath(input.layers, parent=True),
         directory=subpath(output.table, parent=True),
+        undrawn=lambda wildcards, output: undrawn(
+            Path(output.table).parent, RUN_OF[wildcards.run], FIGURE_FILES
+        ),
         code=CODE["report"],
     message:
         "{rule} {wildcards.run}"
     shell:
-        "python -m tilewright report {params.source:q} -o {params.directory:q} &> {log:q}"
+        "rm -f {params.undrawn:q}; "
+        "python -m tilewright report {params.source:q} --only tables -o {params.directory:q} &> {log:q}"
 
 
 rule explain_single:
@@ -138,13 +130,6 @@ rule explain_single:
         hardware=of_run("<results>/hardware/{hardware}/accelerator.json"),
         workload=of_run("<results>/workload/{workload}/{model}/workload.json"),
     output:
-        report(
-            "<results>/single/{run}/report/bottlenecks.svg",
-            caption="../report/bottlenecks.rst",
-            category="Runs",
-            subcategory="{run}",
-            labels={"run": "{run}", "shows": "bottlenecks"},
-        ),
         table="<results>/single/{run}/report/bottlenecks.csv",
         data="<results>/single/{run}/report/bottlenecks.json",
         ports=report(
@@ -166,4 +151,56 @@ rule explain_single:
         "{rule} {wildcards.run}"
     shell:
         "python -m tilewright explain {params.source:q} --hardware {input.hardware:q} --workload {input.workload:q}"
-        " -o {params.directory:q} &> {log:q}"
+        " --only tables -o {params.directory:q} &> {log:q}"
+
+
+rule figures_single:
+    """Figures of a run, and its loop nests as pages."""
+    input:
+        layers="<results>/single/{run}/layers.jsonl",
+        summary="<results>/single/{run}/summary.json",
+        hardware=of_run("<results>/hardware/{hardware}/accelerator.json"),
+        workload=of_run("<results>/workload/{workload}/{model}/workload.json"),
+    output:
+        report(
+            "<results>/single/{run}/report/energy.svg",
+            caption="../report/energy.rst",
+            category="Runs",
+            subcategory="{run}",
+            labels={"run": "{run}", "shows": "energy by layer"},
+        ),
+        report(
+            "<results>/single/{run}/report/latency.svg",
+            caption="../report/latency.rst",
+            category="Runs",
+            subcategory="{run}",
+            labels={"run": "{run}", "shows": "latency by layer"},
+        ),
+        report(
+            "<results>/single/{run}/report/bottlenecks.svg",
+            caption="../report/bottlenecks.rst",
+            category="Runs",
+            subcategory="{run}",
+            labels={"run": "{run}", "shows": "bottlenecks"},
+        ),
+        pages=report(
+            "<results>/single/{run}/report/loop_nests.pdf",
+            caption="../report/loop_nests.rst",
+            category="Runs",
+            subcategory="{run}",
+            labels={"run": "{run}", "shows": "loop nests over memories"},
+        ),
+    log:
+        "<logs>/single/{run}/figures.log",
+    conda:
+        "../../environment.yml"
+    params:
+        source=subpath(input.layers, parent=True),
+        directory=subpath(output.pages, parent=True),
+        code=CODE["figures"],
+    message:
+        "{rule} {wildcards.run}"
+    shell:
+        "(python -m tilewright report {params.source:q} --only figures -o {params.directory:q} &&"
+        " python -m tilewright explain {params.source:q} --hardware {input.hardware:q} --workload {input.workload:q}"
+        " --only figures -o {params.directory:q}) &> {log:q}"

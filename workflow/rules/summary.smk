@@ -98,6 +98,7 @@ localrules:
     check_single,
     report_single,
     explain_single,
+    figures_single,
     summary,
     page,
     pareto,

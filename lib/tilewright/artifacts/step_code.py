@@ -189,6 +189,9 @@ CODE_OF: dict[str, StepCode] = {
     "fuse": StepCode(("tilewright.cli.fuse",), without=(*_PRINTED, _OWN_PIPELINE)),
     "report": StepCode(("tilewright.cli.report",), without=(_MULTI_REPORT,)),
     "explain": StepCode(("tilewright.cli.explain",), without=("tilewright.workload.onnx.*",)),
+    "figures": StepCode(
+        ("tilewright.cli.report", "tilewright.cli.explain"), without=(_MULTI_REPORT, "tilewright.workload.onnx.*")
+    ),
     "check": StepCode(("tilewright.cli.check",), without=("tilewright.cli.check_multi", _DEPTH_FIRST_CHECK)),
     "check_multi": StepCode(("tilewright.cli.check",), without=(_DEPTH_FIRST_CHECK,)),
     "explore": StepCode(

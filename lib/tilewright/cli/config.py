@@ -194,7 +194,8 @@ class _Reader:
         if len(self.problems) > before:
             return None
         described = (name, flow, names["hardware"], names["workload"], names["mapping"])
-        return Run(*described, options, stages, values.get("strict", False), settings)
+        chosen = values.get("strict", False), settings, values.get("figures", False)
+        return Run(*described, options, stages, *chosen)
 
     def _check_search_of_plans(
         self, values: Mapping[str, Any], path: tuple[str, ...], entry: Mapping[str, Any]

@@ -14,13 +14,17 @@ from tilewright.artifacts.files import FilePath, make_folder, write_atomically, 
 from tilewright.cli.bottlenecks_file import made_of
 from tilewright.cli.described_run import HARDWARE, WORKLOAD, DescribedRun, network_digest
 from tilewright.cli.options import (
+    FIGURES,
     FILE,
+    TABLES,
+    Part,
     common_options,
     echo_json,
     echo_paths,
     keep_font_cache_here,
     network_keywords,
     network_options,
+    only_option,
 )
 from tilewright.cli.runs import is_multi_run, records_of
 from tilewright.errors import InputError, Problem
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
 @click.option("--hardware", type=FILE, help="Hardware of the run, where it does not lie beside the run.")
 @click.option("--workload", type=FILE, help="Workload of the run, where it does not lie beside the run.")
 @click.option("-o", "--output", type=FILE, help=f"Folder for {BOTTLENECKS}.csv, .json, .svg, .png and {PORT_LIMITS}.")
+@only_option
 @network_options
 @common_options
 def command(
@@ -47,6 +52,7 @@ def command(
     hardware: Path | None,
     workload: Path | None,
     output: Path | None,
+    only: Part | None,
     network_options: NetworkOptions,
     verbose: bool,
     as_json: bool,
@@ -59,16 +65,18 @@ def command(
 
     Example: tilewright explain results/single/resnet18-tpu_like --layer conv1
     """
-    from tilewright.report.bottlenecks import bottlenecks_object
-    from tilewright.report.bottlenecks_text import bottlenecks_text
-
-    found = explain(run, layer, hardware, workload, network_options, output)
+    found = explain(run, layer, hardware, workload, network_options, output, only or "")
     if as_json:
+        from tilewright.report.bottlenecks import bottlenecks_object
+
         echo_json(bottlenecks_object(found))
         return
-    click.echo(bottlenecks_text(found), nl=False)
+    if not (output and only):
+        from tilewright.report.bottlenecks_text import bottlenecks_text
+
+        click.echo(bottlenecks_text(found), nl=False)
     if output:
-        echo_paths(written_files(output), as_json)
+        echo_paths(written_files(output, only or ""), as_json)
 
 
 @network_keywords
@@ -79,11 +87,13 @@ def explain(
     workload: FilePath | None = None,
     network_options: NetworkOptions | None = None,
     output: FilePath | None = None,
+    only: Part = "",
 ) -> "Bottlenecks":
     """Where the energy and the cycles of a run go, or of a layer of it, and which port of a memory limits which layer.
 
     `run` is its folder; `hardware` and `workload` are those of the run, found beside it where the pipeline made it;
-    without them no port is named. With `output` a folder for tables, JSON and a figure. Energies are in pJ. Raises
+    without them no port is named. With `output` a folder for tables, JSON and a figure, or `only`
+    one part of these, `tables` (with the JSON) or `figures`. Energies are in pJ. Raises
     ArtifactError for a folder without a run, InputError for descriptions that are not those of the run, and for a layer
     that it does not have.
     """
@@ -96,30 +106,35 @@ def explain(
         found = _of_one_core(folder, hardware, workload, network_options or NetworkOptions())
     found = found.of_layer(layer) if layer else found
     if output is not None:
-        write_bottlenecks(found, Path(output))
+        write_bottlenecks(found, Path(output), only)
     return found
 
 
-def written_files(folder: Path) -> list[Path]:
+def written_files(folder: Path, only: Part = "") -> list[Path]:
     """The files that `write_bottlenecks` writes."""
-    return [folder / name for name in (*(f"{BOTTLENECKS}.{end}" for end in ("csv", "json", "svg", "png")), PORT_LIMITS)]
+    tables = [f"{BOTTLENECKS}.csv", f"{BOTTLENECKS}.json"], [PORT_LIMITS]
+    figures = [f"{BOTTLENECKS}.svg", f"{BOTTLENECKS}.png"]
+    named = {TABLES: [*tables[0], *tables[1]], FIGURES: figures}
+    return [folder / name for name in named.get(only, [*tables[0], *figures, *tables[1]])]
 
 
-def write_bottlenecks(found: "Bottlenecks", folder: Path) -> list[Path]:
-    """Write the bottlenecks of a run as tables, JSON and a figure into a folder; returns the files."""
-    from tilewright.report.bottlenecks import bottlenecks_object, port_table, share_table
-    from tilewright.report.text_tables import write_csv
-
-    keep_font_cache_here()
-    from tilewright.report.bottlenecks_figure import write_bottlenecks_figure
-
+def write_bottlenecks(found: "Bottlenecks", folder: Path, only: Part = "") -> list[Path]:
+    """Write tables, JSON and a figure of bottlenecks into a folder, or `only` a part of these; returns the files."""
     make_folder(folder)
-    write_csv(share_table(found), folder / f"{BOTTLENECKS}.csv")
-    write_csv(port_table(found), folder / PORT_LIMITS)
-    write_atomically(folder / f"{BOTTLENECKS}.json", document_text(bottlenecks_object(found)))
-    with writing(folder):
-        write_bottlenecks_figure(found, folder / BOTTLENECKS)
-    return written_files(folder)
+    if only != FIGURES:
+        from tilewright.report.bottlenecks import bottlenecks_object, port_table, share_table
+        from tilewright.report.text_tables import write_csv
+
+        write_csv(share_table(found), folder / f"{BOTTLENECKS}.csv")
+        write_csv(port_table(found), folder / PORT_LIMITS)
+        write_atomically(folder / f"{BOTTLENECKS}.json", document_text(bottlenecks_object(found)))
+    if only != TABLES:
+        keep_font_cache_here()
+        from tilewright.report.bottlenecks_figure import write_bottlenecks_figure
+
+        with writing(folder):
+            write_bottlenecks_figure(found, folder / BOTTLENECKS)
+    return written_files(folder, only)
 
 
 def _of_one_core(

@@ -7,7 +7,7 @@ from inspect import Parameter as Keyword
 from inspect import signature
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import click
 
@@ -229,6 +229,14 @@ def echo_paths(paths: Sequence[Path], as_json: bool) -> None:
         echo_json([str(path) for path in paths])
     else:
         click.echo("\n".join(str(path) for path in paths))
+
+
+Part = Literal["", "tables", "figures"]
+"""What of a report is written: all of it, what programs read (tables, data, texts, pages), or figures."""
+TABLES, FIGURES = "tables", "figures"
+only_option = click.option(
+    "--only", type=click.Choice([TABLES, FIGURES]), default=None, help="Write only this part; default: both."
+)
 
 
 def echo_notices(notices: Sequence[str]) -> None:

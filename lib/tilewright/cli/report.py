@@ -2,17 +2,30 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically, writing
 from tilewright.cli.keywords import Named, parameter_keywords
-from tilewright.cli.options import FILE, common_options, echo_paths, keep_font_cache_here
+from tilewright.cli.options import (
+    FIGURES,
+    FILE,
+    TABLES,
+    Part,
+    common_options,
+    echo_paths,
+    keep_font_cache_here,
+    only_option,
+)
 from tilewright.cli.parameter_options import Given, parameter_options
 from tilewright.cli.runs import is_multi_run, read_records, read_summary
 from tilewright.errors import InputError, Problem
 from tilewright.report.schedule_options import ScheduleFigureOptions
 from tilewright.steps import LAYER_TABLE, LOOP_NEST_PAGES, LOOP_NESTS, REPORT
+
+if TYPE_CHECKING:
+    from tilewright.cost.record import LayerRecord
 
 
 @click.command()
@@ -21,12 +34,14 @@ from tilewright.steps import LAYER_TABLE, LOOP_NEST_PAGES, LOOP_NESTS, REPORT
 @click.option(
     "--layer", "layers", multiple=True, metavar="NAME", help="Also the loop nest of this layer as SVG and PNG."
 )
+@only_option
 @parameter_options(ScheduleFigureOptions, "figure")
 @common_options
 def command(
     run: Path,
     output: Path | None,
     layers: tuple[str, ...],
+    only: Part | None,
     figure: Given[ScheduleFigureOptions],
     verbose: bool,
     as_json: bool,
@@ -38,7 +53,7 @@ def command(
 
     Example: tilewright report results/single/resnet18-tpu_like -o report
     """
-    paths = report(run, output, layers, **figure().as_dict())
+    paths = report(run, output, layers, only or "", **figure().as_dict())
     if verbose and not as_json and not is_multi_run(run):
         from tilewright.report.tables import layers_text
 
@@ -51,12 +66,14 @@ def report(
     run: FilePath,
     output: FilePath | None = None,
     layers: Sequence[str] = (),
+    only: Part = "",
     *,
     figure: Named[ScheduleFigureOptions],
 ) -> list[Path]:
     """Write the figures and tables of the run in a folder, by default into its folder `report`; the files.
 
-    `layers` get figures of their loop nests; settings are those of `ScheduleFigureOptions`, for several cores. Raises
+    `layers` get figures of their loop nests; `only` is the part to write, `tables` or `figures`, '' for both; settings
+    are those of `ScheduleFigureOptions`, for several cores. Raises
     ArtifactError for a folder without a finished run, InputError for an unknown layer or setting.
     """
     options = figure()
@@ -69,19 +86,33 @@ def report(
         if layers:
             message = "loop nests are not drawn of runs on several cores"
             raise InputError([Problem(message, path="--layer", value=", ".join(layers))])
-        return write_multi_report(run, directory, options)
-    from tilewright.report.figures import write_figures
-    from tilewright.report.loop_nest import network_loop_nests
-    from tilewright.report.nest_figure import write_layer_nests, write_nest_pages
-    from tilewright.report.tables import layer_table
-    from tilewright.report.text_tables import write_csv
-
+        return write_multi_report(run, directory, options, only)
+    if layers and only == TABLES:
+        raise InputError([Problem("loop nests of layers are figures: give --layer or --only tables", path="--layer")])
     records, summary = read_records(run), read_summary(run)
     make_folder(directory)
     with writing(directory):
-        paths = list(write_figures(records, summary, directory))
-        write_nest_pages(records, summary, directory / LOOP_NEST_PAGES)
-        paths += write_layer_nests(records, summary, tuple(layers), directory / "loop_nests")
-        write_csv(layer_table(records, summary), directory / LAYER_TABLE)
+        figures = [] if only == TABLES else _write_figures(records, summary, directory, tuple(layers))
+        return figures + ([] if only == FIGURES else _write_tables(records, summary, directory))
+
+
+def _write_figures(
+    records: "Sequence[LayerRecord]", summary: dict[str, Any], directory: Path, layers: tuple[str, ...]
+) -> list[Path]:
+    from tilewright.report.figures import write_figures
+    from tilewright.report.nest_figure import write_layer_nests, write_nest_pages
+
+    paths = [*write_figures(records, summary, directory)]
+    paths += write_layer_nests(records, summary, layers, directory / "loop_nests")
+    write_nest_pages(records, summary, directory / LOOP_NEST_PAGES)
+    return [*paths, directory / LOOP_NEST_PAGES]
+
+
+def _write_tables(records: "Sequence[LayerRecord]", summary: dict[str, Any], directory: Path) -> list[Path]:
+    from tilewright.report.loop_nest import network_loop_nests
+    from tilewright.report.tables import layer_table
+    from tilewright.report.text_tables import write_csv
+
+    write_csv(layer_table(records, summary), directory / LAYER_TABLE)
     write_atomically(directory / LOOP_NESTS, network_loop_nests(records, summary))
-    return paths + [directory / name for name in (LAYER_TABLE, LOOP_NEST_PAGES, LOOP_NESTS)]
+    return [directory / LAYER_TABLE, directory / LOOP_NESTS]

@@ -34,6 +34,15 @@ class Strictness(Parameters):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class FigureChoice(Parameters):
+    """What the workflow draws of every run."""
+
+    figures: bool = False
+    """Also draw the figures of the run as files, SVG and PNG, and its loop nests as PDF. Without, the page of results
+    (`index.html`) has figures of each run, and `tilewright report` and `tilewright explain` draw the files."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Parameters):
     """What the workflow does around a run on several cores."""
 
@@ -73,6 +82,7 @@ class Group:
 GROUPS = (
     Group(SearchOptions, SINGLE, (MAP,)),
     Group(Strictness, SINGLE, (MAP,)),
+    Group(FigureChoice, SINGLE),
     Group(CnSearchOptions, MULTI, (COST,)),
     Group(SplitOptions, MULTI, (SPLIT,)),
     Group(TilingOptions, MULTI, (TILING,)),
@@ -80,6 +90,7 @@ GROUPS = (
     Group(AllocationParameters, MULTI, (SEARCH,)),
     Group(ScheduleSettings, MULTI, (SEARCH, SCHEDULE)),
     Group(Goal, MULTI, (SCHEDULE,)),
+    Group(FigureChoice, MULTI),
     Group(Comparison, MULTI),
     Group(PlanChoice, MULTI),
     Group(PlanCount, MULTI, (FUSE,)),

@@ -53,6 +53,8 @@ class Run:
     """Fail if there is work that is not costed."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The keys of SETTINGS that are given; none in the single-core flow."""
+    figures: bool = False
+    """Draw figures of it as files."""
     base: str = ""
     """The run that this one was made to be compared with; '' for a run of the configuration."""
 

@@ -150,5 +150,5 @@ def test_a_step_sees_edits_of_the_code_that_it_runs(tmp_path: Path) -> None:
     for file in ("cost/latency_kernel.py", "search/loma_kernel.py", "mapping/spatial_generation.py", "compiled.py"):
         assert {"search", "map", "cost"} <= steps_that_see(package, file)
         assert {"parse_workload", "report"} & steps_that_see(package, file) == set()
-    assert steps_that_see(package, "report/multi/schedule_viewer.js") == {"page", "report_multi"}
+    assert steps_that_see(package, "report/multi/schedule_viewer.js") == {"figures_multi", "page", "report_multi"}
     assert steps_that_see(package, "cli/warm_up.py") == set()

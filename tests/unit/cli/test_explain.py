@@ -64,6 +64,10 @@ def test_files_are_what_is_told(results: Path, tmp_path: Path) -> None:
         found = tilewright.explain(run, output=tmp_path / name)
     names = ["bottlenecks.csv", "bottlenecks.json", "bottlenecks.png", "bottlenecks.svg", "ports.csv"]
     assert sorted(path.name for path in (tmp_path / "one").iterdir()) == names
+    tilewright.explain(run, output=tmp_path / "figures", only="figures")
+    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == names[2:4]
+    tilewright.explain(run, output=tmp_path / "tables", only="tables")
+    assert sorted(path.name for path in (tmp_path / "tables").iterdir()) == [*names[:2], names[4]]
     for name in names:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     table = pandas.read_csv(tmp_path / "one/bottlenecks.csv", keep_default_na=False)

@@ -87,6 +87,17 @@ def test_numbers_are_those_of_the_run(run: Path, report: Path) -> None:
     assert {int(row["peak_bits"]) for row in rows} <= {memory["peak_bits"] for memory in summary["memories"]}
 
 
+def test_tables_and_figures_are_the_two_parts(run: Path, report: Path, tmp_path: Path) -> None:
+    """Each alone, both together all files."""
+    made = {}
+    for part in ("tables", "figures"):
+        assert main(["report", str(run), "-o", str(tmp_path / part), "--only", part]) == 0
+        made[part] = {path.name for path in (tmp_path / part).iterdir()}
+        assert all((tmp_path / part / name).read_bytes() == (report / name).read_bytes() for name in made[part])
+    assert made["tables"] == {"schedule.html", "layers.csv", "cores.csv", "trace.json"}
+    assert made["figures"] == FILES - made["tables"]
+
+
 @pytest.mark.parametrize("option", ["--no-plot-full-schedule", "--no-plot-data-transfer"])
 def test_options_change_the_figure_of_the_schedule_alone(option: str, run: Path, report: Path, tmp_path: Path) -> None:
     """Sections, and rows without links; every file is there in any case."""
