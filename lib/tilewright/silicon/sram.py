@@ -107,10 +107,10 @@ def _around(what: str, value: float, known: Sequence[int], unit: str, steps: lis
         return [(int(value), 1.0)]
     least, most = known[0] / FURTHEST, known[-1] * FURTHEST
     if not least <= value <= most:
-        message = f"a {what} of {value:g} {unit} is too far from the table, which has {known[0]:,} to {known[-1]:,}"
-        raise NoCostError(message, f"{least:,.6g} to {most:,.6g} {unit}")
+        message = f"a {what} of {value:,.10g} {unit} is too far from the table, which has {known[0]:,} to {known[-1]:,}"
+        raise NoCostError(message, f"{least:,.10g} to {most:,.10g} {unit}")
     if not known[0] < value < known[-1]:
-        steps.append(f"a {what} of {value:g} {unit} is beyond the table: extrapolated")
+        steps.append(f"a {what} of {value:,.10g} {unit} is beyond the table: extrapolated")
     place = min(max(bisect_left(known, value), 1), len(known) - 1)
     low, high = known[place - 1], known[place]
     share = math.log(value / low) / math.log(high / low)

@@ -1,28 +1,34 @@
 """Static power as a term of the energy: a power times a time, on one core and on several, in searches and results."""
 
+import math
 from copy import deepcopy
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+import yaml
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from tilewright.cost.rates import rates
 from tilewright.cost.record import LayerRecord
+from tilewright.errors import MappingError
 from tilewright.hardware.core import Core
+from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.static_power import leakage_mw
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.objectives import OBJECTIVES
 from tilewright.report.checks import check_run, failure_message
 from tilewright.report.run_text import power_lines
 from tilewright.report.tables import summary_row
+from tilewright.search.evaluate import evaluate
 from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_layer, map_workload
 
-from tests.unit.cost.engine_cases import constraints, gemm, network, register_core
+from tests.unit.cost.engine_cases import LINKS, constraints, gemm, network, register_core
 from tests.unit.multi_core.runs import DUO, branches, run, write_accelerator, write_mapping
 
+EXAMPLE = Path(__file__).parents[3] / "config/hardware/tpu_like.yaml"
 LAYER = gemm(C=4, D=6, K=4)
 LINES = ("--cn-define-mode", "1", "--hint-loops", '[["OY", "all"]]')
 
@@ -50,6 +56,59 @@ def test_one_core() -> None:
     assert row["tops"] == pytest.approx(2 * LAYER.mac_count / row["latency_s"] / 1e12)
     assert row["tops_per_w"] == pytest.approx(row["tops"] / row["power_w"])
     assert "at 100 MHz" in next(iter(power_lines(mapped.summary)))
+
+
+POWERS = st.one_of(st.just(0.0), st.floats(1e-6, 1e3))
+UNITS_OF_CLOCK = {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9}
+
+
+@given(
+    powers_uw=st.one_of(st.just([0.0] * 5), st.lists(POWERS, min_size=5, max_size=5)),
+    clock_hz=st.floats(1e6, 5e9),
+    unit=st.sampled_from(sorted(UNITS_OF_CLOCK)),
+    data=st.data(),
+)
+@settings(max_examples=30, deadline=None)
+def test_a_file_by_hand(powers_uw: list[float], clock_hz: float, unit: str, data: st.DataObject) -> None:
+    """Every instance of each memory and every unit, at any clock in any unit: power times cycles over the frequency,
+    added to what the same mapping costs without; and with no power at all nothing changes by a bit."""
+    served = [data.draw(st.lists(st.sampled_from(["D1", "D2"]), unique=True)) for _ in range(3)] + [["D1", "D2"]]
+    file = yaml.safe_load(EXAMPLE.read_text())
+    sides = dict(zip(file["operational_array"]["dimensions"], file["operational_array"]["sizes"], strict=True))
+    watts = 0.0
+    file["clock_frequency"] = f"{clock_hz / UNITS_OF_CLOCK[unit]!r} {unit}"
+    for memory, of_memory, microwatts in zip(file["memories"].values(), served, powers_uw, strict=False):
+        memory["served_dimensions"] = of_memory
+        memory["size"] *= 4096  # room for the lanes that it serves
+        memory["leakage"] = f"{microwatts!r} uW"
+        watts += microwatts * 1e-6 * math.prod(size for name, size in sides.items() if name not in of_memory)
+    file["operational_array"]["unit_leakage"] = f"{1e3 * powers_uw[-1]!r} nW"
+    watts += powers_uw[-1] * 1e-6 * math.prod(sides.values())
+    bare = deepcopy(file)
+    for memory in bare["memories"].values():
+        del memory["leakage"]
+    del bare["operational_array"]["unit_leakage"], bare["clock_frequency"]
+    layer, lanes = gemm(C=40, D=6, K=36), (("D1", (("K", 32),)), ("D2", (("C", 32),)))
+    order = [("C", 2), ("D", 6), ("K", 2)]
+    model = data.draw(st.sampled_from(["zigzag-3.9.1", "corrected"]))
+    found = []
+    for described in (file, bare):
+        try:
+            core = parse_accelerator(described).cores[0]
+            found.append(evaluate(layer, core, LINKS, lanes, order, SearchOptions(model=model)))
+        except MappingError:
+            found.append(None)
+    leaking, plain = found
+    assert (leaking is None) == (plain is None)
+    if leaking is None or plain is None:
+        return
+    event("fits")
+    assert leaking.latency_cycles == plain.latency_cycles
+    expected = watts * leaking.latency_cycles / clock_hz * 1e12
+    assert leaking.energy_pj == pytest.approx(plain.energy_pj + expected, rel=1e-12)
+    if not watts:
+        assert leaking.energy_pj == plain.energy_pj
+        assert leaking.energy_terms_pj == plain.energy_terms_pj
 
 
 def test_without_a_clock_nothing_is_added() -> None:

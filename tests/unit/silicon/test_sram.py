@@ -99,8 +99,8 @@ def test_between_memories_costs_are_between_theirs(size: int, width: int, node: 
     [
         (2**12, 256, 22, "16 words of 256 bits"),
         (2**10, 16, 22, "a size of 128 bytes is too far"),
-        (2**27, 64, 22, "a size of 1.67772e+07"),
-        (2**24, 2048, 22, "a word of 2048 bits is too far"),
+        (2**27, 64, 22, "a size of 16,777,216 bytes"),
+        (2**24, 2048, 22, "a word of 2,048 bits is too far"),
         (2**19, 64, 5, "no law reaches 5 nm"),
     ],
 )
