@@ -277,16 +277,21 @@ def test_axes_of_the_front_are_chosen(tab: Page) -> None:
     assert tab.run("document.activeElement.dataset.pick") == "x"
     assert "energy" in tab.run("document.querySelector('.chart svg').getAttribute('aria-label').split(' over ')[1]")
     assert tab.run(yes) == 1
-    go(tab, "#run=two_layers-wide")
-    for width in (320, 1280, 3840):
-        tab.resize(width, 900)
-        boxes = tab.run(
-            "[...document.querySelectorAll('.chart .label')].map((one) => { const b = one.getBoundingClientRect();"
-            "return [b.left, b.top, b.right, b.bottom]; })"
-        )
-        for place, (left, top, right, bottom) in enumerate(boxes):
-            for other in boxes[:place]:
-                assert left >= other[2] - 1 or other[0] >= right - 1 or top >= other[3] - 5 or other[1] >= bottom - 5
+    for place in ("#pareto", "#run=two_layers-wide"):
+        go(tab, place)
+        for width in (320, 1280, 3840):
+            tab.resize(width, 900)
+            boxes = tab.run(
+                "[...document.querySelectorAll('.chart .label, .chart .tick')].map((one) => {"
+                " const b = one.getBoundingClientRect(); return [b.left, b.top, b.right, b.bottom]; })"
+            )
+            assert len(boxes) > 4
+            for number, (left, top, right, bottom) in enumerate(boxes):
+                assert 0 <= left < right <= width
+                for other in boxes[:number]:
+                    assert (
+                        left >= other[2] - 1 or other[0] >= right - 1 or top >= other[3] - 5 or other[1] >= bottom - 5
+                    )
 
 
 def test_two_runs_differ_by_what_their_tables_say(tab: Page) -> None:

@@ -141,7 +141,7 @@ class Scatter {
     this.width = width;
     const big = parseFloat(getComputedStyle(document.body).fontSize) / 15;
     const height = Math.round(Math.min(this.height * big, Math.max(260, width)));
-    const box = { left: 64 * big, top: 14, right: width - 16, bottom: height - 46 * big };
+    const box = { left: 64 * big, top: 14, right: width - 40 * big, bottom: height - 46 * big };
     const xs = [...this.points.map((one) => one.x), ...this.extra.map((one) => one[0])];
     const ys = [...this.points.map((one) => one.y), ...this.extra.map((one) => one[1])];
     const x = axis(xs, this.across.log, Math.max(3, Math.floor((box.right - box.left) / (75 * big))));
@@ -150,10 +150,14 @@ class Scatter {
     const py = (value) => box.bottom - y.at(value) * (box.bottom - box.top);
     const font = `font-size:${Math.round(12 * big)}px`;
     const clip = `clip-${Scatter.count++}`;
+    // On a logarithmic axis round numbers may lie close together: those that would touch the one before have no name.
+    const wide = (value) => numberText(value, 3).length * 7.5 * big;
+    const apart = (values, place, room) => values.filter((value, i) => i === 0 || Math.abs(place(value) - place(values[i - 1])) > room(value));
+    const across = apart(x.ticks, px, wide), up = apart(y.ticks, py, () => 16 * big);
     const grid = [
-      ...x.ticks.flatMap((value) => [shape("path", { d: `M${px(value)} ${box.top}V${box.bottom}`, stroke: "var(--grid)" }),
+      ...across.flatMap((value) => [shape("path", { d: `M${px(value)} ${box.top}V${box.bottom}`, stroke: "var(--grid)" }),
         shape("text", { x: px(value), y: box.bottom + 16 * big, "text-anchor": "middle", style: font, class: "tick" }, numberText(value, 3))]),
-      ...y.ticks.flatMap((value) => [shape("path", { d: `M${box.left} ${py(value)}H${box.right}`, stroke: "var(--grid)" }),
+      ...up.flatMap((value) => [shape("path", { d: `M${box.left} ${py(value)}H${box.right}`, stroke: "var(--grid)" }),
         shape("text", { x: box.left - 6, y: py(value) + 4 * big, "text-anchor": "end", style: font, class: "tick" }, numberText(value, 3))]),
       shape("path", { d: `M${box.left} ${box.top}V${box.bottom}H${box.right}`, stroke: "var(--faint)", fill: "none" }),
       shape("text", { x: (box.left + box.right) / 2, y: height - 8, "text-anchor": "middle", style: font, class: "faint" }, this.across.words),
@@ -194,7 +198,7 @@ class Scatter {
       const w = text.getComputedTextLength() + 2, h = 14 * big, r = (point.size || 6) * big * 1.35 + 3, x = px(point.x), y = py(point.y);
       const places = [[x + r, y - h / 2], [x - r - w, y - h / 2], [x - w / 2, y - r - h], [x - w / 2, y + r], [x + r * 0.7, y - r - h * 0.8],
         [x + r * 0.7, y + r], [x - r * 0.7 - w, y - r - h * 0.8], [x - r * 0.7 - w, y + r]].map(([left, top]) => ({ x: left, y: top, w, h }));
-      const free = places.find((one) => one.x >= box.left + 2 && one.x + one.w <= box.right + 14 && one.y >= box.top - 12 && one.y + one.h <= box.bottom
+      const free = places.find((one) => one.x >= box.left + 2 && one.x + one.w <= this.width - 2 && one.y >= box.top - 12 && one.y + one.h <= box.bottom
         && !taken.some((other) => overlaps(one, other)));
       if (!free) {
         text.remove();
