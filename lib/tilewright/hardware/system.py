@@ -8,7 +8,7 @@ The area of cores and accelerators. Files may leave areas out, as those of the r
 a unit, as its other ones do: an area is given only where every part has one, in mm2; a sum over some parts is none.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tilewright.artifacts.codec import LEFT_OUT
@@ -180,6 +180,8 @@ IN_CELLS = "I2"
 """What the cells of an in-memory array hold."""
 CELLS = "cells"
 """The memory of an in-memory array that is at the crossings of its lines, and its part of the area."""
+LEFT_OUT_OF_AREA = "not counted, no area given: "
+"""What a note begins with beside an area that leaves out memories."""
 UNITS = "units"
 """What the units of an array are called among the parts of a core."""
 WITHOUT_UNIT = "area without a unit"
@@ -193,7 +195,8 @@ class Area:
     mm2: float | None
     """None where a part has no area, or the areas have no unit."""
     note: str
-    """In words which parts have none, or that there is no unit; '' if the area is known."""
+    """In words which parts have none, or that there is no unit; '' if the area is known. Beside a known area what that
+    does not count."""
 
     @property
     def lacks_unit(self) -> bool:
@@ -209,10 +212,13 @@ def lacks_unit(area_note: str) -> bool:
 def core_area(core: Core, profile: ModelProfile = CORRECTED) -> Area:
     """The area of the array and of all instances of all memories that are on the chip.
 
-    That of a core with an in-memory array is the sum of `area_breakdown_mm2`; what its file gives no area has none.
+    That of a core with an in-memory array is the sum of `area_breakdown_mm2`, as in the reference without the memories
+    that its file gives no area; the note names them.
     """
     if parts := area_breakdown_mm2(core, profile):
-        return _area(total(total(areas.values()) for areas in parts.values()), "", [])
+        without = ", ".join(_without_number(core))
+        note = f"{LEFT_OUT_OF_AREA}{without}" if without else ""
+        return Area(total(total(areas.values()) for areas in parts.values()), note)
     bare = [""] if core.area_unit == NO_UNIT else []
     return _area(_core_area_mm2(core), ", ".join(parts_without_area(core)), bare)
 
@@ -240,6 +246,7 @@ def area_breakdown_mm2(core: Core, profile: ModelProfile) -> dict[str, dict[str,
 def system_area(accelerator: MultiCoreAccelerator) -> Area:
     """The area of all cores on the chip. A memory that cores share counts once; links have no area."""
     missing: dict[str, list[str]] = {}
+    left_out: dict[str, list[str]] = {}
     bare: dict[str, None] = {}
     area = 0.0
     for place in accelerator.places:
@@ -251,6 +258,8 @@ def system_area(accelerator: MultiCoreAccelerator) -> Area:
         parts = [UNITS] * lacks_units + _memories_without_area(core, is_part=True)
         if parts:
             missing[place.file_name] = parts
+        elif place.role != MEMORY and (uncounted := _without_number(core, is_part=True)):
+            left_out[place.file_name] = uncounted
         if core.area_unit == NO_UNIT:
             bare[place.file_name] = None
     for instance in accelerator.memory_instances:
@@ -258,7 +267,12 @@ def system_area(accelerator: MultiCoreAccelerator) -> Area:
             core = accelerator.core_of[core_id]
             index = next(place for place, memory in enumerate(core.memories) if memory.name == name)
             area -= core.memories[index].area_mm2 * instance_count(core, index)
-    return _area(area, "; ".join(f"{name}: {', '.join(parts)}" for name, parts in missing.items()), list(bare))
+    found = _area(area, _by_core(missing), list(bare))
+    return replace(found, note=LEFT_OUT_OF_AREA + _by_core(left_out)) if left_out and found.mm2 is not None else found
+
+
+def _by_core(parts: dict[str, list[str]]) -> str:
+    return "; ".join(f"{name}: {', '.join(names)}" for name, names in parts.items())
 
 
 def on_chip_memories(core: Core, is_part: bool = False) -> tuple[int, ...]:
@@ -283,6 +297,10 @@ def parts_without_area(core: Core) -> tuple[str, ...]:
 def _memories_without_area(core: Core, is_part: bool = False) -> list[str]:
     if array_model(core.operational_array).area_breakdown_mm2(core.operational_array):
         return []
+    return _without_number(core, is_part)
+
+
+def _without_number(core: Core, is_part: bool = False) -> list[str]:
     memories = [core.memories[index] for index in on_chip_memories(core, is_part)]
     return [memory.name for memory in memories if memory.area_mm2 <= 0]
 

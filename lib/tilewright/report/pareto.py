@@ -134,9 +134,11 @@ class Group:
                 cores.setdefault("without a unit" if lacks_unit(one.area_note) else "not given", {})[one.core] = None
         missing = "; ".join(f"area {word}: {', '.join(cores[word])}" for word in sorted(cores))
         area = f"{missing}; compared by energy and latency only" if missing else ""
+        known = {one.core: one.area_note for one in self.candidates if one.area_mm2 is not None and one.area_note}
+        left_out = "; ".join(f"area of {core}: {note}" for core, note in known.items())
         ranges = _range_note(self)
         absent = f"not compared, failed or stale: {', '.join(self.not_compared)}" if self.not_compared else ""
-        return tuple(filter(None, (area, self.clock_note, ranges, absent)))
+        return tuple(filter(None, (area, left_out, self.clock_note, ranges, absent)))
 
     @property
     def clock_note(self) -> str:

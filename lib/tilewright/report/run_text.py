@@ -68,6 +68,8 @@ def power_lines(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"static power: {summary['static_power_w']:.4g} W, all the time"
     else:
         yield "static power: not given in the hardware file, left out"
+    if summary.get("area_mm2") is not None and summary.get("area_note"):
+        yield f"area {summary['area_mm2']:.4g} mm²: {summary['area_note']}"
 
 
 TOPS_PER = {"tops_per_w": "W", "tops_per_mm2": "mm²"}

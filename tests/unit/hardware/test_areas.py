@@ -1,8 +1,10 @@
 """Areas: what of a core and of several cores is on the chip, memories that are shared, and areas without a unit."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 from tilewright.hardware.core import MM2, NO_UNIT
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import Area, core_area, on_chip_memories, system_area
@@ -104,3 +106,23 @@ def test_the_outermost_memory_of_a_core_alone_is_off_the_chip_unless_it_has_an_a
     assert on_chip_memories(without) == (0,)
     assert on_chip_memories(without, is_part=True) == on_chip_memories(interface) == (0, 1)
     assert core_area(interface).mm2 == pytest.approx(2.54)
+
+
+def test_an_in_memory_core_names_the_memories_that_its_area_leaves_out(tmp_path: Path) -> None:
+    """As in the reference they count as none; the number stands, and beside it what it lacks, also of several cores."""
+    path = Path(__file__).parents[3] / "config/hardware/aimc.yaml"
+    found = parse_accelerator(path).cores[0]
+    area = core_area(found)
+    assert area.mm2 == pytest.approx(2.2878123152749223, rel=1e-12)
+    assert area.note == "not counted, no area given: cells, rf_1B, rf_2B, sram_256KB"
+    assert not area.lacks_unit
+    given = replace(found, memories=tuple(replace(one, area_mm2=0.1) for one in found.memories))
+    assert core_area(given).note == ""
+    described = yaml.safe_load(path.read_text())
+    del described["memories"]["dram"]
+    described["memories"]["sram_256KB"] |= {"area": 0.5, "operands": ["I1", "I2", "O"]}
+    described["memories"]["sram_256KB"]["ports"][0]["allocation"].append("I2, tl")
+    described["memories"]["sram_256KB"]["ports"][1]["allocation"].append("I2, fh")
+    system = read(tmp_path, connected(2, ["0, 1"]), small=described, dram=offchip())
+    assert system_area(system).mm2 == pytest.approx(2 * (area.mm2 + 0.5))
+    assert system_area(system).note == "not counted, no area given: small: cells, rf_1B, rf_2B"
