@@ -1,6 +1,6 @@
 # `make run` and `make test` are all a fresh clone needs; each sets up .venv when it is missing or out of date.
 # make help lists the verbs.
-.PHONY: help run test lint docs bench conformance validation court clean
+.PHONY: help setup run test lint docs site bench conformance validation court clean
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 
@@ -9,6 +9,7 @@ CORES ?= all
 CONFIG ?= config/config.yaml
 ARGS ?=
 READY := .venv/.ready
+READY_FOR_DOCS := .venv/.ready-for-docs
 REPORT := results/report.html
 LARGE_SET := ../shared/conformance
 VALIDATION ?= ../shared/validation
@@ -25,6 +26,8 @@ export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 20
 
+setup: $(READY) ## make .venv and compile the cost model; every other verb does that, too, when it is missing
+
 run: $(READY) ## compute CONFIG (default config/config.yaml), print the summary, write results/index.html
 	@workflow/run.sh "$(CONFIG)" --cores $(CORES) $(ARGS)
 
@@ -37,8 +40,12 @@ lint: $(READY) ## style, format, types, rules
 	@mypy --config-file lib/pyproject.toml lib/tilewright
 	@snakemake --lint
 
-docs: $(READY) ## check the documentation: links, generated tables, examples
+docs: $(READY) site ## build and check the documentation: links, generated tables, examples, notebooks
 	@python docs/check_docs.py --run $(ARGS)
+	@python docs/check_notebooks.py
+
+site: $(READY_FOR_DOCS) ## the documentation as a site, results/site/index.html
+	@python -m docs.website
 
 bench: $(READY) ## measure against pinned peers; see benchmarks/README.md
 	@python benchmarks/run_benchmarks.py $(ARGS)
@@ -68,4 +75,8 @@ $(READY): lib/requirements.lock
 	@python -m compileall -q -j 0 .venv/lib lib > /dev/null || true
 	@echo 'Compiling the cost model (once; about a minute)'
 	@python -m tilewright warm-up > /dev/null
+	@touch $@
+
+$(READY_FOR_DOCS): lib/requirements-docs.lock $(READY)
+	@python -m pip install --quiet --disable-pip-version-check --no-cache-dir -r lib/requirements-docs.lock
 	@touch $@

@@ -1,7 +1,9 @@
 """Checks the pages in docs/: links lead somewhere, tables are whole, and marked examples run.
 
 A fenced block that opens with ```bash run is executed in the project root, the blocks of a page one after another in
-the order of the page. Usage: python docs/check_docs.py [--run] [PAGE ...]
+the order of the page. A block below the line `<!-- output -->` is part of what the executed block before it says: its
+lines have to stand there in this order, one below the other; a line `...` stands for any others.
+Usage: python docs/check_docs.py [--run] [PAGE ...]
 """
 
 import argparse
@@ -11,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +24,8 @@ LINK = re.compile(r"(?<!\\)\[[^\]]*\]\((?P<target>[^()\s]+(?:\([^()]*\))?)(?:\s+
 DELIMITERS = re.compile(r"\|(\s*:?-+:?\s*\|)+")
 """The line between the heading and the rows of a table."""
 RUN = "bash run"
+OUTPUT = "<!-- output -->"
+ANYTHING = "..."
 MINUTES_A_BLOCK = 10
 
 
@@ -32,19 +37,22 @@ class Block:
     """Line of the opening fence, from 1."""
     info: str
     text: str
+    is_output: bool = False
+    """Whether it shows what the executed block before it says."""
 
 
 def blocks(text: str) -> Iterator[Block]:
     """The fenced blocks of a page. Raises ValueError for one that is not closed."""
     opened: re.Match[str] | None = None
-    start, content = 0, list[str]()
+    start, content, before, is_output = 0, list[str](), "", False
     for number, line in enumerate(text.splitlines(), 1):
         match = FENCE.match(line)
         if opened is None:
             if match:
-                opened, start, content = match, number, []
+                opened, start, content, is_output = match, number, [], before == OUTPUT
+            before = line.strip() or before
         elif match and match["marks"].startswith(opened["marks"]) and not match["info"].strip():
-            yield Block(start, opened["info"].strip(), "".join(f"{row}\n" for row in content))
+            yield Block(start, opened["info"].strip(), "".join(f"{row}\n" for row in content), is_output)
             opened = None
         else:
             content.append(line.removeprefix(opened["indent"]))
@@ -61,14 +69,18 @@ def prose(text: str) -> list[str]:
     return [re.sub(r"`[^`]*`", "", line) for line in lines]
 
 
+def slug(title: str) -> str:
+    """The anchor of a heading, formed as GitHub forms it."""
+    return re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-")
+
+
 def anchors(text: str) -> set[str]:
-    """The anchors of a page's headings, formed as GitHub forms them."""
+    """The anchors of a page's headings, equal ones numbered."""
     found: set[str] = set()
     # Headings keep their inline code, which `prose` blanks.
     for shown, line in zip(prose(text), text.splitlines(), strict=True):
         if shown.startswith("#"):
-            title = line.lstrip("#").strip().lower()
-            name = re.sub(r"[^\w\- ]", "", title).replace(" ", "-")
+            name = slug(line.lstrip("#"))
             repeats = (f"{name}-{number}" for number in range(1, len(found) + 2))
             found.add(name if name not in found else next(other for other in repeats if other not in found))
     return found
@@ -113,27 +125,45 @@ def _table_problems(page: Path, start: int, rows: list[str]) -> list[str]:
 
 def run_blocks(page: Path) -> list[str]:
     """Execute the marked blocks of a page; one message for each that fails."""
-    failures = []
+    failures, said = list[str](), ""
     with tempfile.TemporaryDirectory() as folder:
         environment = _environment(Path(folder))
         for block in blocks(page.read_text("utf-8")):
             if block.info == RUN:
-                failures += _failure(page, block, environment)
+                found, said = _executed(page, block, environment)
+                failures += found
+            elif block.is_output and (missing := first_missing(block.text, said)):
+                failures.append(f"{page.name}:{block.line}: the example does not say (here, in this order): {missing}")
     return failures
 
 
-def _failure(page: Path, block: Block, environment: dict[str, str]) -> list[str]:
+def first_missing(shown: str, said: str) -> str:
+    """The first line that is shown and does not stand in what was said, below the line before it; '' if all do."""
+    rest = iter([line.rstrip() for line in said.splitlines() if line.strip()])
+    is_open = True
+    for line in (line.rstrip() for line in shown.splitlines() if line.strip()):
+        if line == ANYTHING:
+            is_open = True
+        elif line not in rest if is_open else line != next(rest, None):
+            return line
+        else:
+            is_open = False
+    return ""
+
+
+def _executed(page: Path, block: Block, environment: dict[str, str]) -> tuple[list[str], str]:
+    """What is wrong with an example, and what it says."""
     command = ["bash", "-euo", "pipefail", "-c", block.text]
     try:
         done = subprocess.run(
             command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60 * MINUTES_A_BLOCK
         )
     except subprocess.TimeoutExpired:
-        return [f"{page.name}:{block.line}: took longer than {MINUTES_A_BLOCK} minutes"]
+        return [f"{page.name}:{block.line}: took longer than {MINUTES_A_BLOCK} minutes"], ""
     if done.returncode == 0:
-        return []
+        return [], done.stdout
     output = (done.stdout + done.stderr).strip()
-    return [f"{page.name}:{block.line}: exit code {done.returncode}\n{block.text}{output}"]
+    return [f"{page.name}:{block.line}: exit code {done.returncode}\n{block.text}{output}"], done.stdout
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -156,11 +186,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("pages", nargs="*", type=Path)
     parser.add_argument("--run", action="store_true", help="also execute the blocks marked ```bash run")
     options = parser.parse_args(arguments)
-    problems = []
-    for page in options.pages or pages():
-        problems += broken_links(page) + broken_tables(page)
-        if options.run:
-            problems += run_blocks(page)
+    chosen = options.pages or pages()
+    problems = [problem for page in chosen for problem in broken_links(page) + broken_tables(page)]
+    if options.run:  # pages do not depend on each other
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            problems += [problem for found in pool.map(run_blocks, chosen) for problem in found]
     print("\n".join(problems) or "documentation: no problems")
     return 1 if problems else 0
 

@@ -41,6 +41,7 @@ _HOMES = {
     "tilewright.cli.schedule": ("schedule",),
     "tilewright.cli.fuse": ("fuse",),
     "tilewright.cli.evaluate": ("evaluate",),
+    "tilewright.cli.tokens": ("tokens",),
     "tilewright.cli.report": ("report",),
     "tilewright.cli.check": ("check",),
     "tilewright.cli.summarize": ("summarize",),

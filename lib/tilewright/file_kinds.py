@@ -18,7 +18,7 @@ _NAMES = {
 }
 _FORMS = {
     HARDWARE: "a table with `memories` and `operational_array`, or with `cores`",
-    WORKLOAD: "a list of layers, each with `equation`, `loop_dims` and `loop_sizes`",
+    WORKLOAD: "a list of layers, each with `equation`, `loop_dims` and `loop_sizes`, or a table with `language_model`",
     MAPPING: "a list of entries, each with a `name`, one of them `default`",
     CONFIG: "a table with `runs`, `sweeps`, `spaces` or `fronts`",
     PIPELINE: "stages, or edits of the default pipeline",
@@ -40,6 +40,7 @@ TABLE_KEYS = {
     ),
     PIPELINE: ("pipeline",),
     MAPPING: ("layers", "fused_groups", "kernel"),
+    WORKLOAD: ("language_model",),
 }
 """Kind -> keys of its table; of the first kind that has one of them."""
 ITEM_KEYS = {

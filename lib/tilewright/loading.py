@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _TABLE_FILES = tuple(f"{name}.parquet" for name in (SPACE, FRONT))
 """In the folder of an exploration, of complete fronts: the table of its designs."""
+_DRAWN = (".html", ".pdf", ".png", ".svg")
+"""Suffixes of figures and pages."""
 _ALLOWED = (
     "the folder of a run, of a space or of a front; .json, .jsonl, .npz, .csv, .parquet, .txt files of results; a"
     " hardware, workload, mapping or space file"
@@ -40,7 +42,8 @@ def load(path: FilePath) -> Any:
         raise InputError([Problem("no such file or folder", str(place), nearest=_nearest(place))])
     if place.suffix in _BY_SUFFIX:
         return _BY_SUFFIX[place.suffix](place)
-    raise InputError([Problem("is no artifact that can be read back", str(place), allowed=_ALLOWED)])
+    drawn = " (it is drawn for people, and its numbers are in the tables of its report)" * (place.suffix in _DRAWN)
+    raise InputError([Problem(f"is no artifact that can be read back{drawn}", str(place), allowed=_ALLOWED)])
 
 
 # folders --------------------------------------------------------------------------------------------------------------

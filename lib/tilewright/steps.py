@@ -38,6 +38,8 @@ RESULTS_PAGE = "index.html"
 """The page of all runs, in the folder of results."""
 BOTTLENECKS, PORT_LIMITS = "bottlenecks", "ports.csv"
 """In a report: the stem of the files that say where energy and cycles go, and the table of ports."""
+CORE_CYCLES = "core_cycles.csv"
+"""What `tilewright explain` writes instead of the table of ports for a run on several cores."""
 
 FIGURE_FILES = ("energy.svg", "latency.svg", LOOP_NEST_PAGES, f"{BOTTLENECKS}.svg")
 MULTI_FIGURE_FILES = tuple(

@@ -50,6 +50,8 @@ def load_checker():
 
 check_docs = load_checker()
 PAGES = check_docs.pages()
+QUICK_PAGES = [page for page in PAGES if page.parent.name != "tutorials"]
+"""Tutorials take a minute of CPU time each: `make docs` executes them, and the other pages too."""
 
 
 def read(name):
@@ -70,7 +72,7 @@ def test_links_lead_somewhere(page):
     assert check_docs.broken_links(page) == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+@pytest.mark.parametrize("page", QUICK_PAGES, ids=lambda page: str(page.relative_to(DOCS)))
 def test_examples_run(page):
     """Every block marked to run ends with exit code 0."""
     assert check_docs.run_blocks(page) == []
@@ -144,6 +146,28 @@ def test_a_failing_example_is_found(tmp_path):
     (failure,) = check_docs.run_blocks(page)
     assert failure.startswith("page.md:5: exit code 1")
     assert failure.endswith("here")
+
+
+@pytest.mark.parametrize(
+    ("shown", "missing"),
+    [
+        ("one\ntwo", ""),
+        ("two\n...\n four", ""),
+        ("one\n four", " four"),
+        ("two\none", "one"),
+        ("two\n...\none", "one"),
+        ("One", "One"),
+    ],
+)
+def test_what_an_example_says_is_what_is_shown(tmp_path, shown, missing):
+    """Line by line and in order, where the page says that it is the output; dots stand for any other lines."""
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```bash run\nprintf 'one\\ntwo  \\n\\nthree\\n four\\n'\n```\n\n```text\nnot checked\n```\n\n"
+        f"<!-- output -->\n```text\n{shown}\n```\n"
+    )
+    told = f"page.md:10: the example does not say (here, in this order): {missing}"
+    assert check_docs.run_blocks(page) == ([told] if missing else [])
 
 
 def test_an_unclosed_block_is_refused():

@@ -11,9 +11,11 @@ from tilewright.hardware.core import Core, OperationalArray
 from tilewright.mapping.constraints import Unrolling
 from tilewright.workload.layer import Layer
 
-from tests.plain.spatial import adjusted_factors, spread_exactly
+from tests.plain.spatial import DoesNotFitError, adjusted_factors, spread_exactly
 from tests.plain.switches import Switches
 
+Lanes = dict[str, Fraction]
+"""Loop dimension -> lanes, on average."""
 VOLTAGE_SQUARED = Fraction("0.81")
 NAND_FF, XOR_FF, FLIP_FLOP_FF, LINE_FF = Fraction("0.7"), Fraction("1.05"), Fraction("2.1"), Fraction("0.35")
 NAND_UM2, XOR_UM2, FLIP_FLOP_UM2 = Fraction("0.614"), Fraction("1.4736"), Fraction("3.684")
@@ -182,8 +184,26 @@ def phases_of(array: OperationalArray) -> int:
     return 1 if own is None else own.activation_bits // own.serial_bits
 
 
+def driven_rows(layer: Layer, beside: Lanes, along: Lanes) -> int:
+    """Rows of distinct inputs: those of windows counted one by one, whole lanes of them; others in proportion."""
+    arriving = next(dimensions for operand, dimensions in layer.operand_dimensions if operand == "I")
+    rows = Fraction(1)
+    left = dict(along)
+    for relation in layer.relations:
+        (one, c1), (other, c2) = relation.terms
+        own = left.pop(one, Fraction(1)), left.pop(other, Fraction(1))
+        if beside.get(one, 1) > 1 or beside.get(other, 1) > 1:
+            i, j = (range(math.ceil(beside.get(d, 1) * lanes)) for d, lanes in zip((one, other), own, strict=True))
+            rows *= len({c1 * a + c2 * b for a in i for b in j})
+        else:
+            rows *= own[0] * own[1]
+    rows *= math.prod(left.values()) * math.prod(lanes for d, lanes in beside.items() if d in arriving)
+    return math.ceil(rows)
+
+
 def operations_energy_pj(core: Core, layer: Layer, unrolling: Unrolling, switches: Switches) -> float:
-    """Of all operations of a layer; of in-memory arrays only where columns stand for different weights."""
+    """Of all operations of a layer; in the reference of in-memory arrays only where columns stand for different weights
+    and share their inputs. Raises DoesNotFitError where more rows are needed than there are."""
     array = core.operational_array
     own = plain_array(array)
     if own is None:
@@ -193,7 +213,13 @@ def operations_energy_pj(core: Core, layer: Layer, unrolling: Unrolling, switche
     lanes = {name: {d: Fraction(f) for d, f in given} for name, given in factors}
     (word_line, _), (bit_line, _), *_ = sorted(array.dimensions)
     beside, along = lanes.get(word_line, {}), lanes.get(bit_line, {})
-    weights = next(terms for operand, terms in layer.operand_dimensions if operand == "W")
-    assert set(beside) <= set(weights), "columns with the same weights"
     columns, rows = math.prod(beside.values()), math.prod(along.values())
-    return sum(own.energies_pj(layer.mac_count, columns, rows, math.ceil(rows), busy).values())
+    driven = math.ceil(rows)
+    if "complete_in_memory_model" in switches:
+        driven = driven_rows(layer, beside, along)
+        if driven > own.rows:
+            raise DoesNotFitError
+    else:
+        weights = next(terms for operand, terms in layer.operand_dimensions if operand == "W")
+        assert set(beside) <= set(weights), "columns with the same weights"
+    return sum(own.energies_pj(layer.mac_count, columns, rows, driven, busy).values())

@@ -13,11 +13,13 @@ from tilewright.workload.layer import Layer
 from tests.plain.problems import Problem, random_layer
 from tests.plain.space import merged_loops
 from tests.plain.spatial import DoesNotFitError
-from tests.plain.switches import IN_MEMORY_SWITCHES, REFERENCE
+from tests.plain.switches import IN_MEMORY_SWITCHES, REFERENCE, Switches, switches_of
 
 KINDS = ("convolution", "convolution", "pointwise", "grouped", "depthwise", "gemm", "batched")
 """Kinds of layers with weights to store."""
 LINKS = (("O", "O"), ("W", "I2"), ("I", "I1"))
+MOST_BESIDE = 4
+"""Outputs with the same weights side by side."""
 CHANNELS = (3, 16, 50, 64, 96, 128, 130, 192, 256, 300)
 
 
@@ -39,7 +41,7 @@ class InMemoryProblems:
             own = kind if kind in KINDS else rng.choice(KINDS)
             layer = self._layer(rng, own)
             model = self._model(rng, switches)
-            problem = Problem(own, layer, self.core, LINKS, self._lanes(rng, layer), model)
+            problem = Problem(own, layer, self.core, LINKS, self._lanes(rng, layer, switches_of(model)), model)
             try:
                 sizes = problem.plain().temporal_sizes
             except DoesNotFitError:
@@ -59,17 +61,23 @@ class InMemoryProblems:
         bits = (("W", int(array["weight_bits"])), ("I", rng.choice((4, 8, 8))), ("O", 16), ("O_final", final))
         return replace(drawn, loop_sizes=sizes, precision_bits=bits, constant_operands=("W",))
 
-    def _lanes(self, rng: random.Random, layer: Layer) -> Unrolling:
-        """Columns for different weights of different outputs, rows for those that add up; not always all there are."""
+    def _lanes(self, rng: random.Random, layer: Layer, switches: Switches) -> Unrolling:
+        """Columns for different weights of different outputs, rows for those that add up; not always all there are.
+
+        Where the model is complete, columns may have several outputs of one window, or of a batch, too.
+        """
         sizes = layer.size_of
         operands = dict(layer.operand_dimensions)
         weights, outputs = operands["W"], operands["O"]
+        beside = [d for d in outputs if d not in weights]
+        has_further = "complete_in_memory_model" in switches and rng.random() < 0.3
+        further = rng.sample(beside, min(2, len(beside))) if has_further else []
+        sides = [*further, *(d for d in weights if d in outputs)], [d for d in weights if d not in outputs]
         result = []
-        sides = [d for d in weights if d in outputs], [d for d in weights if d not in outputs]
         for (name, room), dimensions in zip(sorted(self.core.operational_array.dimensions), sides, strict=False):
             factors, left = [], room
             for dimension in dimensions:
-                most = min(left, sizes[dimension])
+                most = min(left, sizes[dimension], MOST_BESIDE if dimension in further else room)
                 lanes = most if rng.random() < 0.7 else rng.randint(1, most)
                 if lanes > 1:
                     factors.append((dimension, lanes))

@@ -12,22 +12,34 @@ from tilewright.type_stub import STUB, stub
 PROJECT = Path(__file__).resolve().parents[2]
 
 
-def locked() -> dict[str, str]:
-    """Package -> version of the lock file."""
-    lines = (PROJECT / "lib" / "requirements.lock").read_text().split()
+def locked(name: str = "requirements.lock") -> dict[str, str]:
+    """Package -> version of a lock file."""
+    lines = (PROJECT / "lib" / name).read_text().split()
     return dict(line.split("==") for line in lines)
 
 
 def direct() -> list[str]:
     """Names of the direct dependencies, those for tests too."""
     project = tomllib.loads((PROJECT / "lib" / "pyproject.toml").read_text())["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    return names([*project["dependencies"], *project["optional-dependencies"]["dev"]])
+
+
+def names(wanted: list[str]) -> list[str]:
+    """The packages of requirements."""
     return [re.match(r"[\w-]+", text).group().lower() for text in wanted]  # type: ignore[union-attr]
 
 
 def test_lock_pins_every_direct_dependency() -> None:
     """Whatever pyproject.toml asks for has an exact version in the lock."""
     assert set(direct()) <= set(locked())
+
+
+def test_lock_of_the_site_pins_what_it_adds() -> None:
+    """The packages for the site have exact versions, in a file of their own, and none is locked twice."""
+    project = tomllib.loads((PROJECT / "lib" / "pyproject.toml").read_text())["project"]
+    lock = locked("requirements-docs.lock")
+    assert set(names(project["optional-dependencies"]["docs"])) <= set(lock)
+    assert set(lock) & set(locked()) == set()
 
 
 def test_conda_environment_equals_the_lock() -> None:

@@ -27,7 +27,7 @@ LEVELS = (
     ("configuration",),
     ("sources",),
     ("stages",),
-    ("exploration", "depth_first", "fusion_search"),
+    ("exploration", "depth_first", "fusion_search", "token_costs"),
     ("api", "validate_files"),
     ("cli",),
     ("__main__", "loading"),

@@ -82,9 +82,10 @@ def test_tables_across_runs_are_made_of_what_there_is(project: Project, edit: Ed
     assert "two_layers-narrow (stale)" not in (project.root / "results" / "report.html").read_text()
     said = done.stdout.splitlines()
     assert re.fullmatch(
-        r"done in [\d.]+ s: \d+ jobs of 1 of 2 runs \(two_layers-narrow\); reused: \d+ jobs .*", said[-3]
+        r"done in [\d.]+ s: \d+ jobs of 1 of 2 runs \(two_layers-narrow\); reused: \d+ jobs .*", said[-4]
     )
-    assert said[-2] == "results: results/index.html, results/summary.csv, results/single/<run>/report/"
+    assert said[-3] == "results: results/index.html, results/summary.csv, results/single/<run>/report/"
+    assert said[-2] == "what limits a run: .venv/bin/tilewright explain results/single/<run>"
     assert re.fullmatch(r"in all \d+ min \d+ s", said[-1])
 
 

@@ -14,7 +14,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 from snakemake.persistence import PersistenceBase
 
-from tilewright.artifacts.digests import input_digest
+from tilewright.artifacts.digests import input_digest, named_file
 from tilewright.artifacts.step_code import code_digests
 from tilewright.cli.config import plan_of
 from tilewright.cli.explored_space import ExploredSpace
@@ -127,6 +127,12 @@ def written(kind):
 def said(kind):
     """Param function: digest of that file: of a YAML file only what it says counts, not comments or layout; of others, the bytes."""
     return lambda wildcards: input_digest(written(kind)(wildcards))
+
+
+def model_files(wildcards):
+    """Input function: the configuration of a language model that a workload file names."""
+    named = named_file(written("workload")(wildcards))
+    return [str(named)] if named and named.exists() else []
 
 
 def said_hardware(wildcards):

@@ -46,7 +46,8 @@ rule parse_core:
 rule parse_workload:
     """The layers of a network, as a model profile reads them, and what of it is not costed."""
     input:
-        ancient(written("workload")),
+        file=ancient(written("workload")),
+        model=ancient(model_files),
     output:
         workload=update("<results>/workload/{workload}/{model}/workload.json"),
         coverage=update("<results>/workload/{workload}/{model}/coverage.json"),
@@ -61,7 +62,7 @@ rule parse_workload:
     message:
         "{rule} {wildcards.workload} {wildcards.model}"
     shell:
-        "python -m tilewright parse workload {input:q} --model {wildcards.model:q} {params.network_options:q}"
+        "python -m tilewright parse workload {input.file:q} --model {wildcards.model:q} {params.network_options:q}"
         " -o {output.workload:q} --coverage {output.coverage:q} &> {log:q}"
 
 

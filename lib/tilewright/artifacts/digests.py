@@ -7,6 +7,8 @@ from tilewright.artifacts.canonical import JsonValue, canonical_text
 from tilewright.errors import InputError
 
 DIGEST_BYTES = 16
+LANGUAGE_MODEL = "language_model"
+"""The key of a workload file that says which model it is a step of: the path of its configuration, or its fields."""
 
 
 def content_digest(value: JsonValue) -> str:
@@ -17,7 +19,8 @@ def content_digest(value: JsonValue) -> str:
 def input_digest(path: Path | str) -> str:
     """Digest of what a file that a person wrote says: for YAML the parsed content, else the bytes.
 
-    Comments, blanks and quoting do not count. A file that cannot be read or parsed gets a digest too, since saying
+    Comments, blanks and quoting do not count; of the workload file of a language model the configuration that it names
+    counts. A file that cannot be read or parsed gets a digest too, since saying
     what is wrong with it is the task of the step that reads it.
     """
     source = Path(path)
@@ -28,8 +31,21 @@ def input_digest(path: Path | str) -> str:
     if source.suffix in (".yaml", ".yml"):
         parsed = _parsed_yaml(source)
         if parsed is not None:
-            return said_digest(parsed)
+            named = model_file(parsed, source)
+            return said_digest(parsed) if named is None else said_digest([parsed, input_digest(named)])
     return _hexadecimal(data)
+
+
+def named_file(path: Path | str) -> Path | None:
+    """The file that a workload file names: the configuration of its language model; None for any other file."""
+    source = Path(path)
+    return model_file(_parsed_yaml(source), source) if source.suffix in (".yaml", ".yml") else None
+
+
+def model_file(data: Any, file: Path) -> Path | None:
+    """The file of a configuration that the data of a workload file name; None where they name none."""
+    named = data.get(LANGUAGE_MODEL) if isinstance(data, dict) else None
+    return file.parent / named if isinstance(named, str) else None
 
 
 def bytes_digest(path: Path | str) -> str:

@@ -22,6 +22,7 @@ SCHEMA_VERSIONS: dict[str, int] = {
     "tilewright/core": 2,
     "tilewright/workload": 3,
     "tilewright/coverage": 1,
+    "tilewright/tokens": 1,
     "tilewright/mapping": 4,
     "tilewright/cn-graph": 1,
     "tilewright/schedule": 1,

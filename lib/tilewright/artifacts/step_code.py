@@ -174,6 +174,7 @@ CODE_OF: dict[str, StepCode] = {
     "parse_mapping": StepCode(("tilewright.cli.parse_mapping",)),
     "map": StepCode(("tilewright.cli.map", *modules_of(SINGLE)), without=_PRINTED),
     "export": StepCode(("tilewright.stages.watchers",)),
+    "tokens": StepCode(("tilewright.cli.tokens", *modules_of(SINGLE)), without=_PRINTED),
     "split": StepCode(("tilewright.cli.split",), without=_PRINTED),
     "cns": StepCode(("tilewright.cli.cns",), without=(*_PRINTED, _OWN_PIPELINE, _RECORDS)),
     "cost": StepCode(("tilewright.cli.cost", *modules_of(CORE)), without=(*_PRINTED, _OWN_PIPELINE)),

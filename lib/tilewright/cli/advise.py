@@ -1,7 +1,9 @@
 """`tilewright advise`: what would help a run, and what could be taken away for nothing."""
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +14,14 @@ from tilewright.artifacts.envelope import is_artifact, read_artifact
 from tilewright.artifacts.files import FilePath, existing_file, make_folder, write_atomically
 from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD, DescribedRun, hardware_digest, network_digest
 from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, network_keywords, network_options
-from tilewright.cli.runs import is_multi_run, records_of
+from tilewright.cli.runs import existing_run, is_multi_run, records_of
 from tilewright.errors import InputError, Problem
 from tilewright.steps import LAYERS, SUMMARY
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.exploration.advice import Advices, ExplainedRun
+    from tilewright.exploration.changes import Change
     from tilewright.hardware.core import Core
     from tilewright.search.options import SearchOptions
 
@@ -34,8 +37,8 @@ _FACTOR = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}|/0*[1-9][0-9]{0,8})?")
 @click.option("--factor", default="2", show_default=True, help="By how much a number is changed.")
 @click.option("--search/--no-search", default=True, show_default=True, help="Also search new mappings for each change.")
 @click.option("--hardware", type=FILE, help="Hardware file of the run, where it is not in config/hardware.")
-@click.option("--workload", type=FILE, help="Workload of the run, where it does not lie beside the run.")
-@click.option("--mapping", type=FILE, help="Mapping of the run, where it does not lie beside the run.")
+@click.option("--workload", type=FILE, help="Workload of the run, where it is not found.")
+@click.option("--mapping", type=FILE, help="Mapping of the run, where it is not found.")
 @click.option("--write", type=(int, FILE), metavar="NUMBER FILE", help="Write the hardware file with this change.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Never changes a result.")
 @click.option("-o", "--output", type=FILE, help=f"Folder for {STEM}.csv and {STEM}.json.")
@@ -59,7 +62,9 @@ def command(
 
     Changed are widths of ports, sizes of memories, sides of the array and energies, each alone; gains are those of the
     same mappings, and of a new search. Then what could be taken away for nothing. --write writes the hardware file with
-    the change of a number in the list.
+    the change of a number in the list. On several cores: widths of links, too, and gains at the same tiles and the same
+    allocation with new cost tables; --write writes the file in which the number stands, that of the accelerator or of a
+    core.
 
     Example: tilewright advise results/single/resnet18-tpu_like --write 1 wider.yaml
     """
@@ -96,8 +101,9 @@ def advise(
     with `search`, with newly searched ones; and what could be taken away for nothing.
 
     `run` is its folder; the other descriptions are those of the run, found as the command does. `write` is a number in
-    the list and the hardware file to write with that change, `output` a folder for a table and JSON. Energies are in
-    pJ. Raises ArtifactError for a folder without a run, InputError for descriptions that are not those of the run.
+    the list and the file to write with that change (on several cores that of the accelerator or of the core), `output`
+    a folder for a table and JSON. Energies are in pJ. Raises ArtifactError for a folder without a run, InputError for
+    descriptions that are not those of the run.
     """
     first, second, third = (None if one is None else Path(one) for one in (hardware, workload, mapping))
     chosen = None if write is None else (write[0], Path(write[1]))
@@ -122,32 +128,55 @@ def _advised(
     show_progress: bool,
 ) -> "Advices":
     """What each change would do, with the files that are asked for written."""
-    from tilewright.exploration.advice import advices_of
-    from tilewright.exploration.changes import possible_changes
     from tilewright.search.progress import search_progress
-    from tilewright.yamlfile import load_yaml
 
     by = _factor(factor)
     given = {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}
-    explained, file = _explained(run, given, network_options)
-    changes = possible_changes(load_yaml(file), by)
+    changes, advise_on = (_of_several_cores if is_multi_run(existing_run(run)) else _of_one_core)(
+        run, given, network_options, by
+    )
     if write is not None and not 1 <= write[0] <= len(changes):
         raise InputError([Problem("no such change", path="write", value=str(write[0]), allowed=f"1 to {len(changes)}")])
-    with search_progress(len(changes) + 1, run.name, show_progress and search, unit="designs", least=1) as advance:
-        found = advices_of(explained, changes, search=search, jobs=jobs, advance=advance)
+    has_progress = show_progress and (search or is_multi_run(run))
+    with search_progress(len(changes) + 1, run.name, has_progress, unit="designs", least=1) as advance:
+        found = advise_on(changes, search=search, jobs=jobs, advance=advance)
     if write is not None:
-        write_changed(file, found, *write)
+        write_changed(found, *write)
     if output is not None:
         _write(found, output)
     return found
 
 
-def write_changed(hardware: Path, found: "Advices", number: int, path: Path) -> None:
-    """Write the hardware file with the change of a number. Raises InputError where it cannot be written."""
+_Loaded = tuple["tuple[Change, ...]", "Callable[..., Advices]"]
+"""The changes of a run, and what says what they do to it."""
+
+
+def _of_one_core(run: Path, given: dict[str, Path | None], network_options: NetworkOptions, by: Fraction) -> _Loaded:
+    from tilewright.exploration.advice import advices_of
+    from tilewright.exploration.changes import possible_changes
+    from tilewright.yamlfile import load_yaml
+
+    explained, file = _explained(run, given, network_options)
+    return possible_changes(load_yaml(file), by), partial(advices_of, explained)
+
+
+def _of_several_cores(
+    run: Path, given: dict[str, Path | None], network_options: NetworkOptions, by: Fraction
+) -> _Loaded:
+    from tilewright.cli.system_advise import explained_system_run
+    from tilewright.exploration.system_advice import system_advices_of
+
+    explained, changes = explained_system_run(run, given, network_options, by)
+    return changes, partial(system_advices_of, explained)
+
+
+def write_changed(found: "Advices", number: int, path: Path) -> None:
+    """Write the file in which the number of a change stands with the change. Raises InputError where it cannot be
+    written."""
     from tilewright.hardware.changed_text import changed_text
 
-    text = hardware.read_bytes().decode("utf-8-sig")
-    write_atomically(path, changed_text(text, found.found[number - 1].change.settings))
+    change = found.found[number - 1].change
+    write_atomically(path, changed_text(Path(change.file).read_bytes().decode("utf-8-sig"), change.settings))
 
 
 def _write(found: "Advices", folder: Path) -> None:
@@ -179,14 +208,11 @@ def _explained(
     from tilewright.sources import parse_mapping, parse_workload
     from tilewright.yamlfile import load_yaml
 
-    if is_multi_run(folder):
-        message = "is a run on several cores, and advice is for one core; `tilewright explore` costs changed systems"
-        raise InputError([Problem(message, str(folder))])
     artifact = read_artifact(folder / LAYERS, "tilewright/layers")
     summary = read_artifact(folder / SUMMARY, "tilewright/single-summary").payload
     options = _options(artifact.provenance.get("options", {}), folder)
-    run = DescribedRun.of(folder, artifact.provenance)
-    paths = _paths(run, given)
+    run = DescribedRun.of(folder, artifact.provenance, summary)
+    paths = _paths(run, given, network_options)
     run.check(HARDWARE, hardware_digest(paths[HARDWARE]), str(paths[HARDWARE]))
     network = parse_workload(paths[WORKLOAD], options.model, options=network_options)
     run.check(WORKLOAD, network_digest(network, _core(paths[HARDWARE])), str(paths[WORKLOAD]))
@@ -197,15 +223,15 @@ def _explained(
     return ExplainedRun(folder.name, placed, hardware, network, mapping, options), paths[HARDWARE]
 
 
-def _paths(run: DescribedRun, given: dict[str, Path | None]) -> dict[str, Path]:
+def _paths(run: DescribedRun, given: dict[str, Path | None], network_options: NetworkOptions) -> dict[str, Path]:
     """The descriptions of a run. Raises InputError for those that are not found, and for hardware that nobody wrote."""
     hardware = given[HARDWARE]
     if hardware is not None and is_artifact(existing_file(hardware, HARDWARE)):
         message = "is an artifact, in which nothing can be changed: the file that it was read from is needed"
         raise InputError([Problem(message, str(hardware))])
-    found = {HARDWARE: hardware or run.hardware_file(), MAPPING: given[MAPPING] or run.artifact(MAPPING)}
+    found = {HARDWARE: hardware or run.hardware_file(), MAPPING: given[MAPPING] or run.mapping()}
     file = found[HARDWARE]
-    found[WORKLOAD] = given[WORKLOAD] or (None if file is None else run.network(_core(file)))
+    found[WORKLOAD] = given[WORKLOAD] or (None if file is None else run.network(_core(file), network_options))
     missing = [kind for kind in given if found[kind] is None]
     if missing:
         message = f"is needed: it was not found by what {run.folder} says of it"

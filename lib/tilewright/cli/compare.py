@@ -10,7 +10,7 @@ from tilewright.artifacts.envelope import read_artifact
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically, writing
 from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, keep_font_cache_here
 from tilewright.cli.run_ledgers import ledger_of_several_cores
-from tilewright.cli.runs import read_any_summary, records_of
+from tilewright.cli.runs import existing_run, read_any_summary, records_of
 from tilewright.errors import InputError, Problem
 from tilewright.steps import LAYERS, MULTI, SCHEDULE, SUMMARY
 
@@ -85,7 +85,7 @@ def _ledger(given: str, network: str) -> "RunLedger":
         raise InputError([Problem("is of designs of a space alone", path="--network", value=network)])
     if path.name == LAYERS and not (path.parent / SUMMARY).is_file():
         return _of_one_core(path.parent, None)
-    folder_of_run = path.parent if path.name in (LAYERS, SUMMARY, SCHEDULE) else path
+    folder_of_run = path.parent if path.name in (LAYERS, SUMMARY, SCHEDULE) else existing_run(path)
     flow, summary = read_any_summary(folder_of_run)
     return ledger_of_several_cores(folder_of_run) if flow == MULTI else _of_one_core(folder_of_run, summary)
 

@@ -35,10 +35,14 @@ from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.file_kinds import CONFIG, refuse_other_kind
 from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.parameters import Parameters, parameters_of
+from tilewright.report.schedule_options import ScheduleFigureOptions
 from tilewright.scheduling.options import ScheduleSettings
 from tilewright.search.options import CoreSearchOptions
 from tilewright.steps import MULTI, NAME_PATTERN, SINGLE
 from tilewright.yamlfile import YamlDocument, load_yaml
+
+DRAWN = frozenset(parameter.name for parameter in parameters_of(ScheduleFigureOptions))
+"""Keys that say how a schedule is drawn."""
 
 SPACES, FRONTS = "spaces", "fronts"
 """The keys that name design spaces: to explore, and to find the complete fronts of."""
@@ -181,6 +185,8 @@ class _Reader:
         if values.get("split_W_double_buffered") is True and not values.get("split_layers"):
             self._note("has no effect without split_layers: true", (*path, "split_W_double_buffered"))
         self._check_search_of_plans(values, path, entry)
+        for key in DRAWN & entry.keys() if not _has_figures(values) else ():
+            self._note("has no effect with figures: false", (*path, key))
         options = made[SEARCH_OF[flow]]
         if not isinstance(options, CoreSearchOptions):
             return None
@@ -194,8 +200,7 @@ class _Reader:
         if len(self.problems) > before:
             return None
         described = (name, flow, names["hardware"], names["workload"], names["mapping"])
-        chosen = values.get("strict", False), settings, values.get("figures", False)
-        return Run(*described, options, stages, *chosen)
+        return Run(*described, options, stages, values.get("strict", False), settings, _has_figures(values))
 
     def _check_search_of_plans(
         self, values: Mapping[str, Any], path: tuple[str, ...], entry: Mapping[str, Any]
@@ -309,6 +314,11 @@ class _Reader:
         problem = Problem(message, file, line, ".".join(path), value, allowed, nearest)
         if problem not in self.problems:
             self.problems.append(problem)
+
+
+def _has_figures(values: Mapping[str, Any]) -> bool:
+    """Whether the figures of a run are drawn as files: where it says so, or how its schedule is drawn."""
+    return bool(values.get("figures", any(key in values for key in DRAWN)))
 
 
 def _values(flow: str, entry: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

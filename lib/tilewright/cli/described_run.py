@@ -1,4 +1,5 @@
-"""What a run was made of, found again: descriptions that are given, or lie beside the run as the pipeline leaves them.
+"""What a run was made of, found again: descriptions that are given, that lie beside the run as the pipeline leaves
+them, or that a person wrote into `config` below the working folder.
 
 A description is that of the run if its digest stands in the provenance of the run.
 """
@@ -15,6 +16,7 @@ from tilewright.artifacts.files import YAML_SUFFIXES
 from tilewright.errors import InputError, Problem, TilewrightError
 from tilewright.hardware.core import Core
 from tilewright.workload.graph import Workload
+from tilewright.workload.network_options import NetworkOptions
 
 HARDWARE, WORKLOAD, MAPPING = "hardware", "workload", "mapping"
 _BESIDE = {
@@ -24,7 +26,9 @@ _BESIDE = {
 }
 """Where the pipeline leaves descriptions, below its folder of results."""
 WRITTEN = Path("config")
-"""Where hardware files of a project lie, below the working folder."""
+"""Where the descriptions of a project lie, below the working folder."""
+OF_DESIGN = "hardware.yaml"
+"""The hardware file of a design of a space, beside its runs."""
 
 
 @dataclass(frozen=True)
@@ -34,26 +38,51 @@ class DescribedRun:
     folder: Path
     digests: Mapping[str, str]
     """HARDWARE, WORKLOAD, MAPPING -> digest."""
+    core: str
+    """Name of the core, which often is that of its file and of the mapping file."""
+    workload: str
+    """Name of the network: that of its file."""
+    model: str
 
     @classmethod
-    def of(cls, folder: Path, made_by: Mapping[str, Any]) -> "DescribedRun":
-        """The run in a folder by the provenance of its records."""
-        return cls(folder, made_by.get("inputs", {}))
+    def of(cls, folder: Path, made_by: Mapping[str, Any], summary: Mapping[str, Any] | None = None) -> "DescribedRun":
+        """The run in a folder by the provenance of its records and by its summary, if it is on one core."""
+        names = ("core", "workload", "model")
+        return cls(folder, made_by.get("inputs", {}), *((summary or {}).get(name, "") for name in names))
 
     def artifact(self, kind: str) -> Path | None:
         """The description of a kind that the pipeline left beside the run; None where there is none."""
         return self._beside(kind, lambda path: read_artifact(path).digest)
 
-    def network(self, core: Core) -> Path | None:
-        """The workload that the pipeline left beside the run, which ran on `core`; None where there is none."""
-        from tilewright.workload.source import read_parsed
+    def hardware(self) -> Path | None:
+        """The hardware that the pipeline left beside the run, or that a person wrote; None where there is none."""
+        return self.artifact(HARDWARE) or self.hardware_file()
 
-        return self._beside(WORKLOAD, lambda path: network_digest(read_parsed(path), core))
+    def mapping(self) -> Path | None:
+        """The mapping that the pipeline left beside the run, or that a person wrote; None where there is none."""
+        return self.artifact(MAPPING) or self._first(MAPPING, self._written(MAPPING), mapping_digest)
+
+    def network(self, core: Core, options: NetworkOptions) -> Path | None:
+        """The workload that the pipeline left beside the run, which ran on `core`, or the one of its name in
+        `config/workload`; None where there is none."""
+        from tilewright.workload.source import parse_workload, read_parsed
+
+        def digest_of(path: Path) -> str:
+            return network_digest(parse_workload(path, self.model, options=options), core)
+
+        named = [path for path in self._written(WORKLOAD, (".onnx", *YAML_SUFFIXES)) if path.stem == self.workload]
+        beside = self._beside(WORKLOAD, lambda path: network_digest(read_parsed(path), core))
+        return beside or self._first(WORKLOAD, named, digest_of)
 
     def hardware_file(self) -> Path | None:
-        """The hardware file of the run as a person wrote it, of those in `config/hardware`; None where it is none."""
-        files = sorted(path for path in (WRITTEN / HARDWARE).rglob("*") if path.suffix in YAML_SUFFIXES)
-        return self._first(HARDWARE, files, hardware_digest)
+        """The hardware file of the run as a person wrote it, of those in `config/hardware`, or that of a design that
+        `tilewright explore --show` ran; None where it is none."""
+        return self._first(HARDWARE, (self.folder.parent / OF_DESIGN, *self._written(HARDWARE)), hardware_digest)
+
+    def _written(self, kind: str, suffixes: tuple[str, ...] = YAML_SUFFIXES) -> list[Path]:
+        """Files of a kind that people wrote, first those that are called as the core: of equal files they are meant."""
+        files = (path for path in (WRITTEN / kind).rglob("*") if path.suffix in suffixes)
+        return sorted(files, key=lambda path: (path.stem != self.core, path))
 
     def check(self, kind: str, digest: str, path: str) -> None:
         """Raises InputError where a description is not that of the run."""
@@ -88,3 +117,10 @@ def hardware_digest(path: Path) -> str:
     from tilewright.sources import parse_accelerator
 
     return content_digest(encode(parse_accelerator(path)))
+
+
+def mapping_digest(path: Path) -> str:
+    """The digest of the mapping that a file describes. Raises InputError."""
+    from tilewright.sources import parse_mapping
+
+    return content_digest(encode(parse_mapping(path)))

@@ -26,9 +26,9 @@ from tilewright.cli.options import (
     network_options,
     only_option,
 )
-from tilewright.cli.runs import is_multi_run, records_of
+from tilewright.cli.runs import existing_run, is_multi_run, records_of
 from tilewright.errors import InputError, Problem
-from tilewright.steps import BOTTLENECKS, LAYERS, PORT_LIMITS, SUMMARY
+from tilewright.steps import BOTTLENECKS, CN_GRAPH, CORE_CYCLES, LAYERS, PORT_LIMITS, SUMMARY
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -40,9 +40,14 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("run", type=FILE)
 @click.option("--layer", default="", metavar="NAME", help="Only this layer, with all of its ports.")
-@click.option("--hardware", type=FILE, help="Hardware of the run, where it does not lie beside the run.")
-@click.option("--workload", type=FILE, help="Workload of the run, where it does not lie beside the run.")
-@click.option("-o", "--output", type=FILE, help=f"Folder for {BOTTLENECKS}.csv, .json, .svg, .png and {PORT_LIMITS}.")
+@click.option("--hardware", type=FILE, help="Hardware of the run, where it is not found.")
+@click.option("--workload", type=FILE, help="Workload of the run, where it is not found.")
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    help=f"Folder for {BOTTLENECKS}.csv, .json, .svg, .png and {PORT_LIMITS} or {CORE_CYCLES}.",
+)
 @only_option
 @network_options
 @common_options
@@ -60,8 +65,9 @@ def command(
     """Where the energy and the cycles of the run in the folder RUN go, and which port of a memory limits which layer.
 
     Cycles by cause and energy by memory, operand and direction add up to the totals. The port that limits a layer is
-    the one of which twice the width would save most cycles of the same mapping. The descriptions of the run lie beside
-    it where `make run` made it; else name them.
+    the one of which twice the width would save most cycles of the same mapping. The descriptions of the run are found
+    beside it where `make run` made it, or in `config`; else name them. On several cores: what each core computes and
+    waits for, and the core, link or memory of which twice as much would save most.
 
     Example: tilewright explain results/single/resnet18-tpu_like --layer conv1
     """
@@ -76,7 +82,7 @@ def command(
 
         click.echo(bottlenecks_text(found), nl=False)
     if output:
-        echo_paths(written_files(output, only or ""), as_json)
+        echo_paths(written_files(output, only or "", has_cores=found.cores is not None), as_json)
 
 
 @network_keywords
@@ -91,15 +97,15 @@ def explain(
 ) -> "Bottlenecks":
     """Where the energy and the cycles of a run go, or of a layer of it, and which port of a memory limits which layer.
 
-    `run` is its folder; `hardware` and `workload` are those of the run, found beside it where the pipeline made it;
-    without them no port is named. With `output` a folder for tables, JSON and a figure, or `only`
-    one part of these, `tables` (with the JSON) or `figures`. Energies are in pJ. Raises
-    ArtifactError for a folder without a run, InputError for descriptions that are not those of the run, and for a layer
-    that it does not have.
+    `run` is its folder; `hardware` and `workload` are those of the run, found beside it where the pipeline made it, or
+    in `config` below the working folder; without them no port is named. With `output` a folder for tables, JSON and a
+    figure, or `only` one part of these, `tables` (with the JSON) or `figures`. Energies are in pJ. Raises ArtifactError
+    for a folder without a run, InputError for one that is not there, for descriptions that are not those of the run,
+    and for a layer that it does not have.
     """
     folder, hardware, workload = (None if path is None else Path(path) for path in (run, hardware, workload))
     assert folder is not None
-    if is_multi_run(folder):
+    if is_multi_run(existing_run(folder)):
         _refuse_descriptions(hardware, workload)
         found = _of_several_cores(folder)
     else:
@@ -110,9 +116,9 @@ def explain(
     return found
 
 
-def written_files(folder: Path, only: Part = "") -> list[Path]:
-    """The files that `write_bottlenecks` writes."""
-    tables = [f"{BOTTLENECKS}.csv", f"{BOTTLENECKS}.json"], [PORT_LIMITS]
+def written_files(folder: Path, only: Part = "", has_cores: bool = False) -> list[Path]:
+    """The files that `write_bottlenecks` writes; `has_cores`: of a run on several cores."""
+    tables = [f"{BOTTLENECKS}.csv", f"{BOTTLENECKS}.json"], [CORE_CYCLES if has_cores else PORT_LIMITS]
     figures = [f"{BOTTLENECKS}.svg", f"{BOTTLENECKS}.png"]
     named = {TABLES: [*tables[0], *tables[1]], FIGURES: figures}
     return [folder / name for name in named.get(only, [*tables[0], *figures, *tables[1]])]
@@ -126,7 +132,10 @@ def write_bottlenecks(found: "Bottlenecks", folder: Path, only: Part = "") -> li
         from tilewright.report.text_tables import write_csv
 
         write_csv(share_table(found), folder / f"{BOTTLENECKS}.csv")
-        write_csv(port_table(found), folder / PORT_LIMITS)
+        if found.cores is None:
+            write_csv(port_table(found), folder / PORT_LIMITS)
+        else:
+            write_csv(found.cores.table, folder / CORE_CYCLES)
         write_atomically(folder / f"{BOTTLENECKS}.json", document_text(bottlenecks_object(found)))
     if only != TABLES:
         keep_font_cache_here()
@@ -134,7 +143,7 @@ def write_bottlenecks(found: "Bottlenecks", folder: Path, only: Part = "") -> li
 
         with writing(folder):
             write_bottlenecks_figure(found, folder / BOTTLENECKS)
-    return written_files(folder, only)
+    return written_files(folder, only, has_cores=found.cores is not None)
 
 
 def _of_one_core(
@@ -149,9 +158,9 @@ def _of_one_core(
     records = records_of(artifact, folder / LAYERS)
     ledger = ledger_of_layers(folder.name, records, summary, artifact.provenance)
     placed = layers_in_order(records, summary)
-    run = DescribedRun.of(folder, artifact.provenance)
+    run = DescribedRun.of(folder, artifact.provenance, summary)
     try:
-        read = _read(run, (hardware, workload), str(summary["model"]), network_options)
+        read = _read(run, (hardware, workload), network_options)
         if isinstance(read, str):
             return bottlenecks_of(ledger, placed, unknown=read)
     except InputError as error:
@@ -165,23 +174,22 @@ def _of_one_core(
 
 
 def _read(
-    run: DescribedRun, given: tuple[Path | None, Path | None], model: str, network_options: NetworkOptions
+    run: DescribedRun, given: tuple[Path | None, Path | None], network_options: NetworkOptions
 ) -> "tuple[Core, Workload] | str":
-    """The core and the network of a run, or which of them does not lie beside it. Raises InputError where they are
-    others."""
+    """The core and the network of a run, or which of them is not found. Raises InputError where they are others."""
     from tilewright.sources import parse_accelerator, parse_workload, single_core
 
-    hardware = given[0] or run.artifact(HARDWARE)
+    hardware = given[0] or run.hardware()
     accelerator = None if hardware is None else parse_accelerator(hardware)
     if hardware is None or accelerator is None:
         lacking = f"--{HARDWARE}" if given[1] else f"--{HARDWARE} and --{WORKLOAD}"
-        return f"it needs {lacking}, which does not lie beside the run"
+        return f"it needs {lacking}: neither beside the run nor in config is what it was made of"
     run.check(HARDWARE, content_digest(encode(accelerator)), str(hardware))
     core = single_core(accelerator)
-    workload = given[1] or run.network(core)
+    workload = given[1] or run.network(core, network_options)
     if workload is None:
-        return f"it needs --{WORKLOAD}, which does not lie beside the run"
-    network = parse_workload(workload, model, options=network_options)
+        return f"it needs --{WORKLOAD}: neither beside the run nor in config is what it was made of"
+    network = parse_workload(workload, run.model, options=network_options)
     run.check(WORKLOAD, network_digest(network, core), str(workload))
     return core, network
 
@@ -194,14 +202,21 @@ def _refuse_descriptions(*given: Path | None) -> None:
 
 
 def _of_several_cores(folder: Path) -> "Bottlenecks":
-    from dataclasses import replace
-
     from tilewright.cli.run_ledgers import ledger_of_run, scheduled_run
     from tilewright.report.bottlenecks import bottlenecks_of
     from tilewright.report.multi.bars import ScheduleView
+    from tilewright.report.multi.cores_report import cores_report
     from tilewright.report.multi.start_causes import latency_chain
 
     run = scheduled_run(folder)
-    unknown = "of several cores the schedule says what waits for what (`tilewright report`)"
+    view = ScheduleView(run.artifact)
+    cores = cores_report(view, run.core_costs, run.summary, _node_ids(folder))
+    unknown = "" if cores else "schedules of this model do not say what waits for what"
     found = bottlenecks_of(ledger_of_run(folder.name, run), unknown=unknown)
-    return replace(found, chain=latency_chain(ScheduleView(run.artifact)))
+    return replace(found, chain=latency_chain(view), cores=cores)
+
+
+def _node_ids(folder: Path) -> list[int] | None:
+    """The ids of the layers of a run on several cores; None where its graph does not lie there."""
+    graph = folder / CN_GRAPH
+    return [layer["node_id"] for layer in read_artifact(graph).payload["layers"]] if graph.is_file() else None

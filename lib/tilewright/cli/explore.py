@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.cli.described_run import OF_DESIGN
 from tilewright.cli.keywords import store_of
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from tilewright.search.store import Store
 
 PAGE, CSV = "explore.html", "space.csv"
-DESIGNS, HARDWARE = "designs", "hardware.yaml"
+DESIGNS, HARDWARE = "designs", OF_DESIGN
 """Of designs that are shown: their folder, and the hardware file of each in its own."""
 
 

@@ -215,11 +215,14 @@ def _text(document: dict[str, Any], in_full: bool) -> str:
     """The answer for people."""
     from tilewright.report.multi.reloads import reload_lines
     from tilewright.report.run_tables import edp_text
+    from tilewright.report.run_text import power_lines, range_lines
 
     search = document["search"]
     lines = [
         f"{document['workload']} on {document['hardware']}: {document['latency_cycles']:,} cycles,"
         f" {energy_text(document['energy_pj'])}, EDP {edp_text(document['edp'])} J cycles",
+        *power_lines(document),
+        *range_lines(document),
         f"lower bounds of all allocations of these tiles: {document['lower_bound']['latency_cycles']:,} cycles,"
         f" {energy_text(document['lower_bound']['energy_pj'])}; gap to them: {document['gap_latency']:.1%} in latency,"
         f" {document['gap_energy']:.1%} in energy, {document['gap_edp']:.1%} in EDP",

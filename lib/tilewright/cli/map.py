@@ -182,9 +182,11 @@ def _pipeline(given: "PipelineSource | Pipeline", options: SearchOptions, worklo
 
 def _made_by(problem: "NetworkProblem", options: SearchOptions, stages: "Pipeline", given: bool) -> dict[str, Any]:
     """Where the results come from; a pipeline of the user's is told stage by stage."""
+    from tilewright.mapping.runnable import without_layers_left_out
+
     inputs = {
         "hardware": content_digest(encode(problem.accelerator)),
-        "workload": content_digest(encode(problem.workload)),
+        "workload": content_digest(encode(without_layers_left_out(problem.workload))),
         "mapping": content_digest(encode(problem.mapping)),
     }
     told = encode(options)
@@ -213,7 +215,7 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
     summary = mapped.summary
     click.echo(
         f"{summary['workload']} on {summary['core']}: {energy_text(summary['energy_pj'])},"
-        f" {summary['latency_cycles']:.6g} cycles ({summary['layers']} layers, {summary['distinct_layers']} distinct,"
+        f" {summary['latency_cycles']:,.0f} cycles ({summary['layers']} layers, {summary['distinct_layers']} distinct,"
         f" {summary['evaluations']:,} mappings evaluated)"
     )
     from tilewright.report.proofs import proof_lines

@@ -106,12 +106,11 @@ def _verdicts(folder: Path, artifact: Artifact) -> Mapping[str, Any]:
 
 
 def _of_several_cores(folder: Path, name: str, summary: Mapping[str, Any]) -> "PageRun":
-    from tilewright.cli.run_ledgers import ledger_of_several_cores
+    from tilewright.cli.explain import explain
     from tilewright.fusion.graph import read_cn_graph
-    from tilewright.report.bottlenecks import bottlenecks_of
     from tilewright.report.multi.bars import ScheduleView, tile_ranges
     from tilewright.report.page.document import PageRun
-    from tilewright.report.page.several_cores import several_cores_detail
+    from tilewright.report.page.several_cores import limited_by, several_cores_detail
     from tilewright.report.pareto import multi_candidate
     from tilewright.scheduling.result import read_schedule
     from tilewright.steps import CN_COLUMNS, CN_GRAPH, SCHEDULE
@@ -119,7 +118,7 @@ def _of_several_cores(folder: Path, name: str, summary: Mapping[str, Any]) -> "P
     has_graph = (folder / CN_GRAPH).is_file() and (folder / CN_COLUMNS).is_file()
     tiles = tile_ranges(read_cn_graph(folder / CN_GRAPH, folder / CN_COLUMNS)) if has_graph else None
     view = ScheduleView(read_schedule(folder / SCHEDULE), tiles)
-    found = bottlenecks_of(ledger_of_several_cores(folder))
+    found = explain(folder)
     point = multi_candidate(name, summary, read_artifact(folder / SUMMARY).provenance)
     detail = several_cores_detail(found, view, summary, f"Schedule of {name}")
-    return PageRun(name, MULTI, summary, point, detail)
+    return PageRun(name, MULTI, summary, point, detail, limited_by=limited_by(found.cores))

@@ -2,11 +2,13 @@
 
 import inspect
 from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.files import FilePath
+from tilewright.artifacts.files import YAML_SUFFIXES, FilePath
 from tilewright.cli.parse_hardware import hardware, read_hardware_file
 from tilewright.cli.parse_mapping import mapping, read_mapping_file
 from tilewright.cli.parse_workload import read_workload_file, workload
@@ -22,11 +24,13 @@ if TYPE_CHECKING:
 
 
 class _Kinds(click.Group):
-    """`parse net.onnx` is short for `parse workload net.onnx`: no other kind of file is an ONNX model."""
+    """`parse net.onnx` is short for `parse workload net.onnx`: no other kind of file is an ONNX model. So is
+    `parse file.yaml`, where the keys of the file say what it is."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if any(arg.endswith(".onnx") for arg in args) and not any(arg in self.commands for arg in args[:1]):
-            args = ["workload", *args]
+        if not any(arg in self.commands for arg in args[:1]):
+            kinds = (_kind_of(Path(arg)) for arg in args)
+            args = [*(kind for kind in islice(filter(None, kinds), 1)), *args]
         return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
@@ -34,6 +38,19 @@ class _Kinds(click.Group):
         from click.shell_completion import CompletionItem
 
         return super().shell_complete(ctx, incomplete) or [CompletionItem(incomplete, type="file")]
+
+
+def _kind_of(path: Path) -> str:
+    """The kind of a file by its suffix or its keys; '' for what is no file, or of no kind that is parsed."""
+    if path.suffix == ".onnx":
+        return "workload"
+    if path.suffix not in YAML_SUFFIXES or not path.is_file():
+        return ""
+    from tilewright import file_kinds
+    from tilewright.yamlfile import load_yaml
+
+    kind = file_kinds.kind_of(load_yaml(path).data)
+    return kind if kind in READERS else ""
 
 
 @click.group(cls=_Kinds)

@@ -13,11 +13,11 @@ from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
 from tilewright.cli.parameter_options import parameter_option
 from tilewright.errors import InputError, Problem
 from tilewright.profile import CORRECTED, ModelChoice
-from tilewright.workload.graph import Workload
+from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
-    from tilewright.workload.onnx.coverage import Coverage
+    from tilewright.workload.onnx.coverage import Coverage, OperatorCoverage
 
 
 @click.command()
@@ -119,7 +119,7 @@ def _read(file: Path, model: str, name: str, options: NetworkOptions) -> "tuple[
     from tilewright.stages.base import run_stages
     from tilewright.stages.descriptions import Descriptions
     from tilewright.stages.workload_parsers import ONNXModelParser, WorkloadParser
-    from tilewright.workload.onnx.coverage import MODELLED, OperatorCoverage, build_coverage
+    from tilewright.workload.onnx.coverage import build_coverage
 
     profile_by_name(model)
     parser = WorkloadParser(model) if file.suffix in YAML_SUFFIXES else ONNXModelParser(model, name)
@@ -128,10 +128,19 @@ def _read(file: Path, model: str, name: str, options: NetworkOptions) -> "tuple[
     assert parsed is not None
     coverage = read.coverage
     if coverage is None:
-        layers = [node.layer for node in parsed.nodes if node.layer]
-        entries = [OperatorCoverage(layer.operator_type, MODELLED, 1, layer.mac_count, 0, None) for layer in layers]
-        coverage = build_coverage(entries, read.notices)
+        coverage = build_coverage(map(_covered, (node for node in parsed.nodes if node.layer)), read.notices)
     return parsed, coverage, list(read.notices)
+
+
+def _covered(node: WorkloadNode) -> "OperatorCoverage":
+    """The row of a layer of a YAML file: all of it is costed."""
+    from tilewright.operator_groups import work_counts
+    from tilewright.workload.onnx.coverage import MODELLED, OperatorCoverage
+
+    assert node.layer is not None
+    counts = work_counts(node.unit, node.layer.mac_count * node.repeats)
+    macs, operations = counts["mac_count"], counts["operation_count"]
+    return OperatorCoverage(node.operator_type, MODELLED, node.repeats, macs, operations, None)
 
 
 def _refuse_unsupported(coverage: "Coverage", file: Path) -> None:

@@ -68,7 +68,7 @@ def ending_text(jobs: Sequence[Job], seconds: float, results: Path) -> str:
     """What a run with these jobs says at its end; `results` is the folder of its results."""
     if any(not job.is_done for job in jobs):
         return "\n".join(failure_lines(jobs))
-    return f"{made_line(jobs, seconds)}\n{results_line(results)}"
+    return "\n".join((made_line(jobs, seconds), results_line(results), *explain_line(results)))
 
 
 def made_line(jobs: Sequence[Job], seconds: float) -> str:
@@ -91,6 +91,12 @@ def results_line(results: Path) -> str:
     found += [f"{results / flow}/<run>/{REPORT}/" for flow in (SINGLE, MULTI) if (results / flow).is_dir()]
     found += [f"{results / kind}/" for kind in (SPACE, FRONT) if (results / kind).is_dir()]
     return f"results: {', '.join(found) or f'{results}/'}"
+
+
+def explain_line(results: Path) -> list[str]:
+    """How to ask what limits a run, if there are runs."""
+    flows = [flow for flow in (SINGLE, MULTI) if (results / flow).is_dir()]
+    return [f"what limits a run: .venv/bin/tilewright explain {results / flows[0]}/<run>"] if flows else []
 
 
 def failure_lines(jobs: Sequence[Job]) -> list[str]:

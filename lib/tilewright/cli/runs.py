@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.artifacts.envelope import REMEDY, Artifact, read_artifact
 from tilewright.artifacts.files import existing_file
-from tilewright.errors import ArtifactError, InputError, Problem
+from tilewright.errors import ArtifactError, InputError, Problem, nearest_name
 from tilewright.steps import ALLOCATION, CN_GRAPH, LAYERS, MULTI, SCHEDULE, SINGLE, SUMMARY
 
 if TYPE_CHECKING:
@@ -16,6 +16,23 @@ _FLOW_OF = {"tilewright/single-summary": SINGLE, "tilewright/multi-summary": MUL
 """Schema of a summary -> flow."""
 UNFINISHED_KEYS = ("run", "flow", "state", "workload", "core")
 """What is said of a run without a result that is up to date."""
+
+RESULTS = Path("results")
+"""Where the pipeline has its runs, below the working folder."""
+
+
+def existing_run(folder: Path) -> Path:
+    """`folder` again. Raises InputError where nothing is there, with the run of that name that the pipeline made."""
+    if folder.exists():
+        return folder
+    places = [
+        place / flow for place in (RESULTS, *sorted(RESULTS.glob("configurations/*"))) for flow in (SINGLE, MULTI)
+    ]
+    made = [place / folder.name for place in places if (place / folder.name).is_dir()]
+    siblings = sorted(path.name for path in folder.parent.iterdir() if path.is_dir()) if folder.parent.is_dir() else []
+    alike = nearest_name(folder.name, siblings)
+    nearest = str(made[0]) if made else str(folder.parent / alike) if alike else ""
+    raise InputError([Problem("no such run", str(folder), nearest=nearest)])
 
 
 def read_records(directory: Path) -> "tuple[LayerRecord, ...]":

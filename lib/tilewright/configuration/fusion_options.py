@@ -34,7 +34,8 @@ class PlanCount(Parameters):
     """When a search of plans ends by count."""
 
     nb_plans: PositiveCount = 4000
-    """Plans after which the search for a plan ends, those of parts of the network included."""
+    """Plans after which the search for a plan ends, those of parts of the network included. The plans it begins with
+    (layer by layer, all layers cut alike) come in any case."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -39,7 +39,8 @@ class FigureChoice(Parameters):
 
     figures: bool = False
     """Also draw the figures of the run as files, SVG and PNG, and its loop nests as PDF. Without, the page of results
-    (`index.html`) has figures of each run, and `tilewright report` and `tilewright explain` draw the files."""
+    (`index.html`) has figures of each run, and `tilewright report` and `tilewright explain` draw the files. A run that
+    says how its schedule is drawn (`plot_full_schedule`, `plot_data_transfer`) has them."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -22,7 +22,7 @@ def array_work(layer: Layer, core: Core, unrolling: Unrolling, profile: ModelPro
     if core.operational_array.kind == DIGITAL:
         return ArrayWork(layer.mac_count, given, given, {}, profile)
     lanes = spread_lanes(unrolling, layer, core) if profile.in_memory_active_parts else given
-    return ArrayWork(layer.mac_count, given, lanes, weight_reuse(layer, profile, links), profile)
+    return ArrayWork(layer.mac_count, given, lanes, input_loops(layer, profile, links), profile)
 
 
 def array_use(
@@ -32,30 +32,38 @@ def array_use(
     if core.operational_array.kind == DIGITAL:
         return None
     work = array_work(layer, core, unrolling, profile, links)
-    return ArrayUseRecord({name: dict(lanes) for name, lanes in work.lanes.items()}, dict(work.weight_reuse))
+    return ArrayUseRecord({name: dict(lanes) for name, lanes in work.lanes.items()}, dict(work.input_loops))
 
 
 def work_of_record(record: LayerRecord) -> ArrayWork:
     """What a layer asks of an array, from its record."""
     own = record.array_use or ArrayUseRecord({}, {})
     profile = profile_by_name(record.model)
-    return ArrayWork(record.layer.work, record.spatial_mapping, own.lanes, own.weight_reuse, profile)
+    return ArrayWork(record.layer.work, record.spatial_mapping, own.lanes, own.input_loops, profile)
 
 
-def weight_reuse(layer: Layer, profile: ModelProfile, links: Links) -> Mapping[str, Window | None]:
-    """Loop dimensions of more than one iteration over which weights stay the same, each with the window in which it
-    slides, None without one.
+def input_loops(layer: Layer, profile: ModelProfile, links: Links) -> Mapping[str, Window | None]:
+    """Loop dimensions of more than one iteration for which columns side by side need inputs of their own, each with the
+    window in which it slides, None without one.
 
-    Weights are what the mapping puts into the cells; in the reference the input that is constant, and of two that are
-    computed always the first one (B14).
+    They are those of the input that the mapping does not put into the cells. The reference knows those alone over which
+    weights stay the same, of the input that is constant, and of two that are computed always of the first one (B14).
     """
-    stored = next((operand for operand in layer.input_operands if (operand, IN_CELLS) in links), None)
-    weight = stored if profile.complete_in_memory_model else weight_operand(layer)
-    if weight is None:
-        return {}
     windows: dict[str, Window] = {}
     for relation in layer.relations:
         (first, one), (second, other) = relation.terms
         windows.setdefault(first, Window(second, one, other))
         windows.setdefault(second, Window(first, other, one))
-    return {name: windows.get(name) for name in operand_relevancy(layer, weight, profile).irrelevant}
+    return {name: windows.get(name) for name in _input_loop_names(layer, profile, links)}
+
+
+def _input_loop_names(layer: Layer, profile: ModelProfile, links: Links) -> tuple[str, ...]:
+    if not profile.complete_in_memory_model:
+        weight = weight_operand(layer)
+        return () if weight is None else operand_relevancy(layer, weight, profile).irrelevant
+    stored = [operand for operand in layer.input_operands if (operand, IN_CELLS) in links]
+    arriving = [operand for operand in layer.input_operands if operand not in stored]
+    if len(stored) != 1 or len(arriving) != 1:
+        return ()
+    same = operand_relevancy(layer, arriving[0], profile).irrelevant
+    return tuple(name for name, size in layer.loop_sizes if size > 1 and name not in same)

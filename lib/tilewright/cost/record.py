@@ -1,6 +1,6 @@
 """The record of a mapping: every figure of it as one typed value, which artifacts, tables and figures are made of."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.artifacts.codec import LEFT_OUT, decode, encode
@@ -122,8 +122,9 @@ class ArrayUseRecord(NamedTuple):
 
     lanes: dict[str, dict[str, float]]
     """Array dimension -> {loop dimension: lanes} as the model counts them."""
-    weight_reuse: dict[str, Window | None]
-    """Loop dimension over which weights stay the same -> the window in which it slides."""
+    input_loops: dict[str, Window | None]
+    """Loop dimension that tells inputs apart (in the reference one over which weights stay the same) -> the window in
+    which it slides."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,7 @@ class LayerRecord:
     area_breakdown_mm2: dict[str, dict[str, float]] = field(default_factory=dict, metadata=LEFT_OUT)
     """Of a core with an in-memory array: `array` by component, `memories` by name."""
     clock_period_ns: float | None = field(default=None, metadata=LEFT_OUT)
-    """The shortest cycle of the array, where its model tells."""
+    """The shortest cycle of the array, where its model says."""
     clock_breakdown_ns: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
     """The same by component."""
     cycles_per_operation: int = field(default=1, metadata=LEFT_OUT)
@@ -217,6 +218,46 @@ class LayerRecord:
     def names(self) -> tuple[str, ...]:
         """All layers of the network that have the problem of this record."""
         return self.layer_names or (self.layer.name,)
+
+
+def times(record: LayerRecord, count: int) -> LayerRecord:
+    """The record with the work, energy and cycles of `count` equal layers that run one after another.
+
+    What is of a single layer stays: loops, levels, shares, areas.
+    """
+    if count == 1:
+        return record
+    layer = record.layer
+    energy_pj, latency_cycles = record.energy_pj * count, record.latency_cycles * count
+    corrected = (None if figure is None else figure * count for figure in record.corrected)
+    return replace(
+        record,
+        layer=layer._replace(mac_count=layer.mac_count * count, operation_count=layer.operation_count * count),
+        energy_pj=energy_pj,
+        energy_terms_pj={term: energy * count for term, energy in record.energy_terms_pj.items()},
+        latency_cycles=latency_cycles,
+        edp_pj_cycles=energy_pj * latency_cycles,
+        latency_breakdown_cycles={term: cycles * count for term, cycles in record.latency_breakdown_cycles.items()},
+        energy_breakdown_pj=_scaled_links(record.energy_breakdown_pj, count),
+        word_accesses=_scaled_links(record.word_accesses, count),
+        ports=tuple(_scaled_port(port, count) for port in record.ports),
+        corrected=Figures(*corrected),
+    )
+
+
+def _scaled_links(figures: LinkFigures, count: int) -> LinkFigures:
+    return {
+        operand: tuple({direction: value * count for direction, value in level.items()} for level in levels)
+        for operand, levels in figures.items()
+    }
+
+
+def _scaled_port(port: PortRecord, count: int) -> PortRecord:
+    activities = (
+        one._replace(period_count=one.period_count * count, stall_slack_cycles=one.stall_slack_cycles * count)
+        for one in port.activities
+    )
+    return port._replace(stall_slack_cycles=port.stall_slack_cycles * count, activities=tuple(activities))
 
 
 def record_row(record: LayerRecord) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.profile import ModelProfile
-from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.graph import Workload, WorkloadNode, refuse_folded
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer, activation_operand, weight_operand
 from tilewright.workload.relevancy import operand_bits
 
@@ -88,6 +88,7 @@ class Chain:
 
 def read_chain(workload: Workload, core: Core, mapping: Mapping, profile: ModelProfile) -> Chain:
     """The chain that a workload is. Raises InputError naming every layer that does not fit into one."""
+    refuse_folded(workload, "a chain runs each layer by itself")
     faults: dict[str, list[str]] = {}
     layers: list[ChainLayer] = []
     nodes = {node.node_id: node for node in workload.nodes}

@@ -14,6 +14,7 @@ from tilewright.depth_first.reading import Reading
 from tilewright.depth_first.tiles import TileKind, tile_kinds
 from tilewright.errors import MappingError
 from tilewright.hardware.core import Core
+from tilewright.hardware.static_power import leakage_pj_a_cycle
 
 
 @dataclass(frozen=True)
@@ -178,12 +179,20 @@ def _kept_copies(stack: Stack, kind: TileKind, tensor: int, memory: int) -> list
     ]
 
 
+LEAKAGE = "leakage"
+"""The term of the energy that it is in layers, too."""
+
+
 @lru_cache(maxsize=65536)
 def copy_ledger(core: Core, copies: tuple[Copy, ...], time_passes_on_used_ports: bool) -> Ledger:
     """What copies that take place together cost. Not to be changed."""
     cost = cost_of_copies(copies, time_passes_on_used_ports)
     ledger = Ledger(cost.energy_pj)
     ledger.cycles["copies"] = float(cost.latency_cycles)
+    leaked = leakage_pj_a_cycle(core) * cost.latency_cycles
+    if leaked:  # a core leaks while data are copied, as while it computes
+        ledger.energy_pj += leaked
+        ledger.terms_pj[LEAKAGE] = leaked
     for k, read, written in cost.words:
         memory = core.memories[k]
         cause = (memory.name, COPY)

@@ -79,6 +79,8 @@ class Advices:
     searched: bool
     """Whether new searches were made."""
     notes: tuple[str, ...] = ()
+    same_words: str = "same\nmappings"
+    """What stays as it is where no new search is made, in two lines."""
 
     @property
     def table(self) -> "pandas.DataFrame":
@@ -138,7 +140,7 @@ class ExplainedRun:
     @property
     def now(self) -> Outcome:
         """What it costs."""
-        return _sum([layer.record for layer in self.placed])
+        return _sum([layer.of_one for layer in self.placed for _ in range(layer.repeats)])
 
 
 def advices_of(
@@ -149,9 +151,9 @@ def advices_of(
     Raises InputError where the hardware or the network is not that of the run.
     """
     core = single_core(parse_accelerator(run.hardware))
-    records = {layer.record_index: layer.record for layer in run.placed}
+    records = {layer.record_index: layer.of_one for layer in run.placed}
     recorded = dict(zip(records, recorded_mappings(list(records.values()), core, run.network), strict=True))
-    mappings = [recorded[layer.record_index] for layer in run.placed]
+    mappings = [recorded[layer.record_index] for layer in run.placed for _ in range(layer.repeats)]
     same = [_on_changed(run.hardware, change, mappings) for change in changes]
     searched = _searched(run, changes, jobs, advance) if search else []
     now, notes = run.now, []
@@ -166,7 +168,7 @@ def advices_of(
         Advice(change, one, searched[place + 1] if searched else None)
         for place, (change, one) in enumerate(zip(changes, same, strict=True))
     ]
-    more = sorted((one for one in found if one.change.more), key=partial(_rank, run.options.objective))
+    more = sorted((one for one in found if one.change.more), key=partial(advice_rank, run.options.objective))
     less = [one for one in found if not one.change.more]
     return Advices(run.options.objective, now, (*more, *less), search, tuple(notes))
 
@@ -207,7 +209,7 @@ def _row(number: int, one: Advice, advices: Advices) -> dict[str, Any]:
     return row
 
 
-def _rank(objective: str, advice: Advice) -> tuple[Any, ...]:
+def advice_rank(objective: str, advice: Advice) -> tuple[Any, ...]:
     """What advices are ordered by; the order of the file decides between equal ones."""
     outcomes = [one for one in (advice.search, advice.same) if one is not None]
     key: list[Any] = []

@@ -30,7 +30,7 @@ def advice_text(advices: Advices) -> str:
 
 
 def _gains(title: str, advices: Advices, rows: Rows) -> str:
-    columns = (f"{advices.objective}, same\nmappings", *(("new\nsearch",) if advices.searched else ()))
+    columns = (f"{advices.objective}, {advices.same_words}", *(("new\nsearch",) if advices.searched else ()))
     table = text_table(title, ("no.", "key", "from -> to", "line"), columns)
     for number, one in rows:
         outcomes = (one.same, *((one.search,) if advices.searched else ()))
@@ -66,8 +66,11 @@ def _change(gain: float | None) -> str:
 
 def _assumed(rows: Rows) -> list[str]:
     """What the figures take for granted that nobody would sell."""
-    kinds = {one.change.kind for _, one in rows}
+    changes = [one.change for _, one in rows]
+    kinds = {change.kind for change in changes if not change.is_sourced}
     found = []
+    if any(change.is_sourced for change in changes):
+        found.append("energies and area of a memory with `cost` follow its size and the widths of its ports")
     if BANDWIDTH in kinds:
         found.append("a port of another width has the energy of a word as it was: r_cost and w_cost stay")
     if SIZE in kinds:

@@ -21,6 +21,7 @@ from tilewright.exploration.results import (
 )
 
 SECONDS = "latency_s"
+LEAKAGE = "energy_leakage_pj"
 EXCLUDED, UNMET = "excluded", "constraint on results not met"
 MOST_EXACT_CAUSES = 12
 """Of one status; from there on, causes that differ only in their numbers are counted as one."""
@@ -86,8 +87,9 @@ class Answer:
         """What a comparison takes for granted, and whether it is one of the whole space."""
         missing = self.exploration.missing
         part = f"{missing:,} designs are not evaluated yet: this is the answer of the others."
-        clocks = _differing_clocks(self.overall.compared, self.exploration.table)
-        return (*([part] if missing else []), *self.exploration.assumptions, *([clocks] if clocks else []))
+        compared, table = self.overall.compared, self.exploration.table
+        further = (_differing_clocks(compared, table), _missing_leakage(compared, table))
+        return (*([part] if missing else []), *self.exploration.assumptions, *filter(None, further))
 
     @property
     def excluded(self) -> int:
@@ -109,6 +111,22 @@ def _differing_clocks(compared: pandas.DataFrame, table: pandas.DataFrame) -> st
     return (
         "Clocks of designs differ: latencies are compared in cycles, not in seconds; the fastest is"
         f" {fastest}, {seconds.min():.4g} s."
+    )
+
+
+def _missing_leakage(compared: pandas.DataFrame, table: pandas.DataFrame) -> str:
+    """Where static power of some designs alone is known, how much of their energy it is; '' elsewhere."""
+    if LEAKAGE not in table or compared.empty:
+        return ""
+    rows = table[table["index"].isin(compared.index)]
+    leaks = rows[LEAKAGE] > 0
+    without = rows.loc[~leaks, "index"].nunique()
+    if not leaks.any() or not without:
+        return ""
+    share = (rows[LEAKAGE] / rows["energy_pj"])[leaks]
+    return (
+        f"Static power is not known, and left out, of {without:,} of {rows['index'].nunique():,} designs; of the others"
+        f" it is {share.min():.1%} to {share.max():.1%} of the energy: the two are not comparable by energy."
     )
 
 

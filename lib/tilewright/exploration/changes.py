@@ -1,18 +1,22 @@
-"""Changes of one number of a hardware file: a port, a memory, a side of the array, an energy (docs/explain.md)."""
+"""Changes of one number of a hardware file: a port, a memory, an array side, an energy, a link (docs/explain.md)."""
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from tilewright.errors import KeyPath
+from tilewright.exploration.system_base import CORES, SystemBase
+from tilewright.hardware.core_paths import contained_cores
+from tilewright.hardware.dotted_paths import with_dots
 from tilewright.units import BANDWIDTH_UNITS, NUMBER_PATTERN
 from tilewright.yamlfile import YamlDocument, items, table
 
-BANDWIDTH, SIZE, SIDE, ENERGY = "bandwidth", "size", "array side", "energy"
+BANDWIDTH, SIZE, SIDE, ENERGY, LINK = "bandwidth", "size", "array side", "energy", "link"
 """Kinds of changes."""
 _ARRAYS = ("operational_array", "multipliers")
+_LINK_ENERGIES = ("energy_per_bit", "unit_energy_cost")
 _UNIT_ENERGIES = ("unit_energy", "multiplier_energy")
 _OLD_WIDTHS = {"r_bw": "min_r_granularity", "w_bw": "min_w_granularity"}
 """Widths of older files -> the smallest part of a word."""
@@ -28,7 +32,7 @@ class Change:
     kind: str
     path: KeyPath
     key: str
-    """The path as text, ports by their names."""
+    """The path as text, ports by their names: as a design space has it."""
     file: str
     line: int
     before: Any
@@ -38,11 +42,20 @@ class Change:
     """Whether the core gets more of something, or cheaper accesses; else something is taken away."""
     also: tuple[tuple[KeyPath, Any], ...] = ()
     """What has to change with it: a word is not narrower than its smallest part."""
+    within: KeyPath = ()
+    """Where what its file says stands in an accelerator with all its cores: below `core_files` that of a core."""
+    is_sourced: bool = False
+    """Whether it is of a memory of which the library of costs says energies and area: these follow the change."""
 
     @property
     def settings(self) -> tuple[tuple[KeyPath, Any], ...]:
-        """What it sets in the file."""
+        """What it sets in its file."""
         return ((self.path, self.after), *self.also)
+
+    @property
+    def system_settings(self) -> tuple[tuple[KeyPath, Any], ...]:
+        """What it sets in an accelerator with all its cores."""
+        return tuple(((*self.within, *path), value) for path, value in self.settings)
 
     @property
     def words(self) -> str:
@@ -53,11 +66,33 @@ class Change:
 def possible_changes(document: YamlDocument, factor: Fraction) -> tuple[Change, ...]:
     """All changes of one number of a hardware file by a factor above 1, in the order of the file: what can be more,
     each followed by what can be taken away there. Numbers that would not change or be none are left out."""
-    return tuple(_changes(document, factor))
+    return tuple(_changes(document, factor, _numbers))
 
 
-def _changes(document: YamlDocument, factor: Fraction) -> Iterator[Change]:
-    for kind, path, smallest in _numbers(table(document.data)):
+def system_changes(document: YamlDocument, base: SystemBase, factor: Fraction) -> tuple[Change, ...]:
+    """The same of an accelerator of several cores: of its links, then of each distinct core file.
+
+    `document` is its file as it is written, `base` the same with its core files. Keys are those of a space of systems.
+    """
+    found = list(_changes(document, factor, _link_numbers))
+    for name in contained_cores(document.data) or ():
+        found += _changes(document, factor, lambda data, name=name: _numbers_within(data, (CORES, name)))  # type: ignore[misc]
+    for name, part in base.parts.items():
+        within: KeyPath = (CORES, name)
+        found += [
+            replace(one, key=f"{CORES}.{name}.{one.key}", within=within) for one in _changes(part, factor, _numbers)
+        ]
+    return tuple(found)
+
+
+_Numbers = Iterator[tuple[str, KeyPath, KeyPath | None]]
+"""(kind, path, path of the smallest part of a word or None)."""
+
+
+def _changes(
+    document: YamlDocument, factor: Fraction, numbers: Callable[[Mapping[Any, Any]], _Numbers]
+) -> Iterator[Change]:
+    for kind, path, smallest in numbers(table(document.data)):
         before = document.written(path)
         is_energy = kind == ENERGY
         for more in (True,) if is_energy else (True, False):
@@ -65,13 +100,45 @@ def _changes(document: YamlDocument, factor: Fraction) -> Iterator[Change]:
             if after is None or after == before:
                 continue
             also = () if more or smallest is None else _narrower(document, smallest, after)
-            yield Change(
-                kind, path, document.dotted(path), document.file, document.line_of(path), before, after, more, also
-            )
+            place = with_dots(document.dotted(path)), document.file, document.line_of(path)
+            is_sourced = _is_sourced(document.data, path)
+            yield Change(kind, path, *place, before, after, more, also, is_sourced=is_sourced)
 
 
-def _numbers(data: Mapping[Any, Any]) -> Iterator[tuple[str, KeyPath, KeyPath | None]]:
-    """(kind, path, path of the smallest part of a word or None) of the numbers of a core."""
+def _is_sourced(data: Any, path: KeyPath) -> bool:
+    if "memories" not in path:
+        return False
+    for key in path[: path.index("memories") + 2]:
+        data = table(data).get(key)
+    return bool({"cost", "auto_cost_extraction"} & table(data).keys())
+
+
+def _link_numbers(data: Mapping[Any, Any]) -> _Numbers:
+    """Of the links of an accelerator: all of them, those of its graph, each of its list."""
+    listed = enumerate(items(data.get("core_connectivity")))
+    places: list[KeyPath] = [(), ("graph",), *(("core_connectivity", index) for index, _ in listed)]
+    for place in places:
+        links: Any = data
+        for key in place:
+            links = links[int(key)] if isinstance(links, list) else table(links).get(key)
+        if "bandwidth" in table(links):
+            yield LINK, (*place, "bandwidth"), None
+        for name in _LINK_ENERGIES:
+            if name in table(links):
+                yield ENERGY, (*place, name), None
+
+
+def _numbers_within(data: Mapping[Any, Any], within: KeyPath) -> _Numbers:
+    """Of a core that stands in the file of its accelerator."""
+    inner: Any = data
+    for key in within:
+        inner = table(inner).get(key)
+    for kind, path, smallest in _numbers(table(inner)):
+        yield kind, (*within, *path), None if smallest is None else (*within, *smallest)
+
+
+def _numbers(data: Mapping[Any, Any]) -> _Numbers:
+    """Of a core."""
     for name in _ARRAYS:
         array = table(data.get(name))
         for index, _ in enumerate(items(array.get("sizes"))):

@@ -54,6 +54,8 @@ class LayerPlace:
     layer: str
     reach: MemoryReach | None
     """Up to which memory its data go; None for all the way."""
+    repeats: int = 1
+    """How many layers of the network it stands for."""
 
 
 class NetworkEvaluator:
@@ -97,7 +99,7 @@ class NetworkEvaluator:
         for stage in self._before:
             problem = stage.change(problem)
         return tuple(
-            LayerPlace(node.layer.name, problem.memory_reach[place] if problem.memory_reach else None)
+            LayerPlace(node.layer.name, problem.memory_reach[place] if problem.memory_reach else None, node.repeats)
             for place, node in enumerate(problem.workload.layers_in_order)
             if node.layer is not None
         )
@@ -111,7 +113,8 @@ class NetworkEvaluator:
         found = []
         for place in self._placed(replace(accelerator, cores=(_without_costs(core),))):
             _, layer, given = self._kinds[place.layer]
-            found.append(replace(self._own(LayerProblem(layer, core, given), place.reach), memory_reach=None))
+            own = replace(self._own(LayerProblem(layer, core, given), place.reach), memory_reach=None)
+            found += [own] * place.repeats
         return found
 
     @cached_property
@@ -146,13 +149,13 @@ class NetworkEvaluator:
             if self._costs.is_known and given.memory_reach is None:
                 cost = self._costs.cost(kind, columns, whole, place.reach, partial(self._own, whole, place.reach))
             if cost is not None:
-                found.append(cost)
+                found += [cost] * place.repeats
                 continue
             key = (kind, *_data_of(place.reach))
             try:
                 if key not in cores:
                     cores[key] = self._own(whole, place.reach).core
-                found.append(self._searched(kind, cores[key]))
+                found += [self._searched(kind, cores[key])] * place.repeats
             except MappingError as error:
                 failures.setdefault((kind, cores.get(key)), ([], error))[0].append(place.layer)
         if failures:

@@ -1,7 +1,7 @@
 """Figures of a space of designs: the front of each network, and what follows from the values of each axis."""
 
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -151,8 +151,6 @@ def _assumption_lines(answer: Answer) -> list[str]:
 def _draw_points(axes: Axes, front: Front, drawn: pandas.DataFrame, x_key: str, y_key: str) -> None:
     x, y = (drawn[key].to_numpy() / _unit(drawn, key)[0] for key in (x_key, y_key))
     scale_axes(axes, x, y)
-    _fit_linear(axes.get_xscale(), axes.set_xlim, x)
-    _fit_linear(axes.get_yscale(), axes.set_ylim, y)
     is_front, is_met = drawn[ON_FRONT].to_numpy(), (drawn["unmet"] == "").to_numpy()
     many = len(drawn) > MANY_POINTS
     sizes = _sizes(front, drawn, drawn)
@@ -171,13 +169,6 @@ def _draw_points(axes: Axes, front: Front, drawn: pandas.DataFrame, x_key: str, 
     axes.set_xlabel(f"{MEASURES[x_key].words} [{_unit(drawn, x_key)[1]}]")
     axes.set_ylabel(f"{MEASURES[y_key].words} [{_unit(drawn, y_key)[1]}]")
     axes.grid(linewidth=0.4, color="#cccccc", which="both")
-
-
-def _fit_linear(scale: str, set_limits: Callable[[float, float], Any], values: np.ndarray) -> None:
-    """Many designs differ by little: a linear axis has the room of its values, and does not begin at 0."""
-    least, most = float(values.min()), float(values.max())
-    if scale == "linear" and least < most:
-        set_limits(least - 0.06 * (most - least), most + 0.1 * (most - least))
 
 
 def _unit(drawn: pandas.DataFrame, key: str) -> Unit:

@@ -53,7 +53,7 @@ class Front:
         """Says where the comparison leaves out the area."""
         designs = f"{self.without_area:,} design{'s' * (self.without_area > 1)}"
         by = " and ".join(MEASURES[key].words for key in self.objectives) or "nothing"
-        return f"area not given for {designs}: compared by {by} only" if self.without_area else ""
+        return f"area not given, or without a unit, for {designs}: compared by {by} only" if self.without_area else ""
 
 
 def fronts(exploration: Exploration) -> tuple[Front, ...]:

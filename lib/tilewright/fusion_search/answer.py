@@ -19,9 +19,13 @@ from tilewright.fusion_search.plan import Plan
 from tilewright.fusion_search.search import FusionResult, FusionSearch, Progress, Tried
 from tilewright.fusion_search.space import Fixed, PlanSpace, plan_space
 from tilewright.fusion_search.work import PlanWork
+from tilewright.hardware.system import system_area
 from tilewright.mapping.constraints import TilingEntry
+from tilewright.mapping.runnable import work_of
 from tilewright.objectives import OBJECTIVES, Goal
+from tilewright.report.multi.cost_ranges import range_fields
 from tilewright.report.multi.reloads import reload_rows
+from tilewright.report.multi.summary import rate_fields
 from tilewright.scheduling.options import ScheduleSettings
 from tilewright.scheduling.result import ScheduleArtifact
 from tilewright.search.options import CnSearchOptions
@@ -137,6 +141,7 @@ class Fusion:
             "hardware": self.problem.accelerator.name,
             "objective": self.options.objective,
             **_figures(Figures(self.latency_cycles, self.energy_pj)),
+            **self._rates(),
             "lower_bound": {"latency_cycles": bounds.latency_cycles, "energy_pj": bounds.energy_pj},
             "gap_latency": _gap(bounds.latency_cycles, self.latency_cycles),
             "gap_energy": _gap(bounds.energy_pj, self.energy_pj),
@@ -166,6 +171,14 @@ class Fusion:
             "layers": self._layer_rows(),
             "reloads": reload_rows(self.artifact),
             "reproduce": {verb: shlex.join(options) for verb, options in self.reproducing_options.items()},
+        }
+
+    def _rates(self) -> dict[str, Any]:
+        accelerator, (macs, _) = self.problem.accelerator, work_of(self.problem.workload.nodes)
+        area_mm2, costs = system_area(accelerator).mm2, self.multi_core_problem.inputs.costs
+        return {
+            **rate_fields(accelerator, self.latency_cycles, self.energy_pj, macs),
+            **range_fields(self.artifact, costs, accelerator, area_mm2),
         }
 
     def _stack_rows(self) -> list[dict[str, Any]]:

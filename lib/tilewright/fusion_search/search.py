@@ -214,7 +214,7 @@ class FusionSearch:
             self.evaluations += found.evaluations
             for selection, figures in found.figures.items():
                 costs[selection].update(dict.fromkeys(members, figures))
-            self.progress(self.segments + len(self.tried), self.options.nb_plans, self.best, self._elapsed())
+            self._say()
             if self._is_over() or (until is not None and self._elapsed() >= until):
                 break
         return costs
@@ -293,7 +293,11 @@ class FusionSearch:
             self._elite[plan] = outcome
             kept = sorted(self._elite.values(), key=self._rank)[:ELITE]
             self._elite = {one.plan.without_detours: one for one in kept}
-        self.progress(len(self.tried) + self.segments, self.options.nb_plans, self.best, self._elapsed())
+        self._say()
+
+    def _say(self) -> None:
+        done = len(self.tried) + self.segments
+        self.progress(done, max(done, self.options.nb_plans), self.best, self._elapsed())
 
     def _rank(self, outcome: Outcome) -> tuple[float, ...]:
         assert outcome.figures is not None

@@ -42,8 +42,9 @@ class ArrayWork(NamedTuple):
     """Array dimension -> {loop dimension: lanes}."""
     lanes: Mapping[str, Mapping[str, float]] = {}
     """The same as the model counts them: under B15 lanes that are busy on average."""
-    weight_reuse: Mapping[str, Window | None] = {}
-    """Loop dimensions over which weights stay the same, each with the window that it slides in; None without one."""
+    input_loops: Mapping[str, Window | None] = {}
+    """Loop dimensions that tell inputs apart, each with the window that it slides in, None without one; in the
+    reference those over which weights stay the same (B14)."""
     profile: ModelProfile = REFERENCE
 
 

@@ -1,6 +1,7 @@
 """Values inside a hardware file by dotted paths: memories.sram.ports.r_port_1.bandwidth_max."""
 
 import copy
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,10 +11,10 @@ from tilewright.errors import KeyPath, Problem, nearest_name
 def key_path(data: Any, path: str) -> KeyPath | Problem:
     """The keys and list indices of a dotted path in the data of a hardware file, or what is wrong with it.
 
-    Items of lists are called by their `name` (such as ports) or counted from 0. The last key may be new in its table;
-    what is above it, and items of lists, may not.
+    Items of lists are called by their `name` (such as ports) or counted from 0: `sizes.0`, or `sizes[0]` as in
+    messages. The last key may be new in its table; what is above it, and items of lists, may not.
     """
-    *above, last = path.split(".")
+    *above, last = with_dots(path).split(".")
     found: list[str | int] = []
     for key in above:
         step = _step(data, key)
@@ -30,6 +31,11 @@ def key_path(data: Any, path: str) -> KeyPath | Problem:
     if step is None:
         return Problem("not a table in the base, so nothing can be set in it", value=last)
     return (*found, step)
+
+
+def with_dots(path: str) -> str:
+    """A path in one spelling: `sizes[0]`, as messages have it, is `sizes.0`."""
+    return re.sub(r"\[([0-9]+)\]", r".\1", path).removeprefix(".")
 
 
 def with_values(data: Any, values: Iterable[tuple[KeyPath, Any]]) -> Any:

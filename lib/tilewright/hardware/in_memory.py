@@ -100,7 +100,7 @@ class InMemory(NamedTuple):
         slid = _unshared(own, work)
         if slid and len(work.lanes.get(own.bit_line, {})) == 1:
             return f"{', '.join(slid)} on {own.word_line} with one loop on {own.bit_line} {_UNKNOWN}"
-        alone = [name for name, window in work.weight_reuse.items() if window is None]
+        alone = [name for name, window in work.input_loops.items() if window is None]
         if slid and alone:
             told = f"{', '.join(slid)} on {own.word_line}, where weights are the same over {', '.join(alone)}"
             return f"{told}, {_UNKNOWN}"
@@ -125,32 +125,41 @@ def used_rows(own: InMemoryArray, work: ArrayWork) -> int:
     if _unshared(own, work) and len(along) > 1:
         order = layer_dimensions_in_set_order(along)
         for name in _unshared(own, work):
-            window = work.weight_reuse[name]
+            window = work.input_loops[name]
             if window is not None and window.partner in along:
                 lanes[order.index(window.partner)] += beside[name] - 1
-    return math.ceil(math.prod(lanes))
+    return _whole(math.prod(lanes))
 
 
 def _distinct_inputs(beside: Mapping[str, float], along: Mapping[str, float], work: ArrayWork) -> int:
-    """Rows for every input of its own: columns that do not share weights do not share inputs."""
-    rows = dict(along)
-    for name, lanes in beside.items():
-        if name not in work.weight_reuse:
+    """Rows for every input of its own: columns share those inputs alone that all of them multiply."""
+    rows, left = 1.0, dict(along)
+    counted: set[str] = set()
+    for name in beside:
+        if name not in work.input_loops or name in counted:
             continue
-        window = work.weight_reuse[name]
+        window = work.input_loops[name]
         if window is None:
-            rows[name] = rows.get(name, 1) * lanes
-        else:
-            covered = rows.get(window.partner, 1)
-            rows[window.partner] = window.positions(math.ceil(lanes), math.ceil(covered)) if lanes > 1 else covered
-    return math.ceil(math.prod(rows.values()))
+            rows *= beside[name] * left.pop(name, 1)
+            continue
+        counted |= {name, window.partner}
+        own, partner = left.pop(name, 1), left.pop(window.partner, 1)
+        lanes = [math.ceil(beside[name] * own), math.ceil(beside.get(window.partner, 1) * partner)]
+        slid = max(beside[name], beside.get(window.partner, 1)) > 1
+        rows *= max(window.positions(*lanes), own * partner) if slid else own * partner
+    return _whole(rows * _product(left))
+
+
+def _whole(rows: float) -> int:
+    """Rows that are busy on average, rounded up; what lies above a whole number by its rounding alone is that one."""
+    return math.ceil(rows * (1 - 1e-12))
 
 
 def _unshared(own: InMemoryArray, work: ArrayWork) -> list[str]:
     """Loops over columns that do not tell weights apart, where there is more than one row."""
     if _product(work.lanes.get(own.bit_line, {})) == 1:
         return []
-    return [name for name in work.lanes.get(own.word_line, {}) if name in work.weight_reuse]
+    return [name for name in work.lanes.get(own.word_line, {}) if name in work.input_loops]
 
 
 def _product(lanes: Mapping[str, float]) -> float:

@@ -53,7 +53,7 @@ def check_library_cost(problems: Problems, memory: MemoryEntry, clock_mhz: float
     except NoCostError as error:
         problems.at((key,), error.message, allowed=error.allowed)
         return
-    for remark in cost.remarks:
+    for remark in (*cost.remarks, *([] if memory.cost is not None else _other_words(whole(memory.ports)))):
         problems.notice((key,), remark)
     access, period = cost.source.access_time_ns, NS_A_CYCLE_AT_1_MHZ / clock_mhz if clock_mhz else None
     if access is not None and period is not None and access > period:
@@ -81,8 +81,6 @@ def library_cost(memory: MemoryEntry) -> MemoryCost:
     if memory.cost is not None:
         cost = memory.cost
         return _of_law(shape, getattr(cost, "from"), cost.node_nm or 0.0, cost.cells or _USUAL_CELLS, cost.type or "")
-    if memory.size % 8:
-        raise NoCostError(f"a size of {memory.size} bits is no whole number of bytes", "a multiple of 8 bits")
     return _of_zigzag(memory.size, _zigzag_word_bits(whole(memory.ports)), memory.mem_type)
 
 
@@ -100,6 +98,14 @@ def _zigzag_word_bits(ports: list[PortEntry]) -> int:
             if port.type == kind:
                 return port.bandwidth_max
     raise NoCostError("no port reads", "a port of type read or read_write")
+
+
+def _other_words(ports: list[PortEntry]) -> list[str]:
+    """What is told where ports have other widths than the word of which zigzag-dse takes the energies."""
+    word = _zigzag_word_bits(ports)
+    others = dict.fromkeys(f"{port.name} {port.bandwidth_max}" for port in ports if port.bandwidth_max != word)
+    told = f"energies of a word of {word} bits count for each word of ports of other widths ({', '.join(others)})"
+    return [f"{told}, as in zigzag-dse"] if others else []
 
 
 @lru_cache(maxsize=1024)

@@ -120,6 +120,14 @@ def restrict_to_core(workload: Workload, core: Core) -> tuple[Workload, tuple[Un
     return replace(workload, nodes=nodes), _rows(not_run, NOT_RUN)
 
 
+def without_layers_left_out(workload: Workload) -> Workload:
+    """The network by which runs are compared: cores that leave out the same layers run the same one, whatever their
+    arrays keep of them."""
+    if not any(node.layer_left_out for node in workload.nodes):
+        return workload
+    return replace(workload, nodes=tuple(replace(node, layer_left_out=None) for node in workload.nodes))
+
+
 def unmodelled_work(workload: Workload) -> tuple[UncostedWork, ...]:
     """A row for each operator type for which the model profile has no layer, though it does work."""
     return _rows((node for node in workload.nodes if is_unmodelled(workload, node)), NOT_MODELLED)
@@ -141,8 +149,8 @@ def work_of(nodes: Iterable[WorkloadNode]) -> tuple[int, int]:
     for node in nodes:
         if node.layer is not None:
             counts = work_counts(node.unit, node.layer.mac_count)
-            macs += counts["mac_count"]
-            operations += counts["operation_count"]
+            macs += counts["mac_count"] * node.repeats
+            operations += counts["operation_count"] * node.repeats
     return macs, operations
 
 
@@ -189,7 +197,7 @@ def _rows(nodes: Iterable[WorkloadNode], reason: str) -> tuple[UncostedWork, ...
 
 
 def _row(operator_type: str, reason: str, nodes: list[WorkloadNode]) -> UncostedWork:
-    count = len({node.origin or node.name for node in nodes})
+    count = sum({node.origin or node.name: node.repeats for node in nodes}.values())
     if all(node.layer is not None for node in nodes):
         return UncostedWork(operator_type, reason, count, *work_of(nodes))
     return UncostedWork(operator_type, reason, count, None if _may_do_macs(operator_type) else 0, None)

@@ -25,6 +25,7 @@ from tilewright.workload.graph import Workload
 if TYPE_CHECKING:
     import pandas
 
+    from tilewright.report.multi.cores_report import CoresReport
     from tilewright.report.multi.start_causes import ChainPart
 
 STALL = "temporal_stall"
@@ -79,6 +80,8 @@ class Bottlenecks:
     """The layer that alone is looked at; '' for all of them."""
     chain: "tuple[ChainPart, ...]" = ()
     """Of a run on several cores what its latency consists of, in order of time (`latency_chain`)."""
+    cores: "CoresReport | None" = None
+    """Of a run on several cores what its cores do, and what limits them; None of one core, or where it is not known."""
     made_of: Mapping[str, str] = field(default_factory=dict)
     """Digests of the descriptions and the records that limits and roofline are of; {} where there are none."""
 
@@ -103,7 +106,7 @@ class Bottlenecks:
         of = f"{self.layer} of {self.run.run}" if self.layer else self.run.run
         limit = self.network_limit and self.network_limit.limiting
         named = f"; limited by {limit.name}" if limit else ""
-        return f"<bottlenecks of {of}: {energy_text(self.total(ENERGY))}, {self.total(LATENCY):.6g} cycles{named}>"
+        return f"<bottlenecks of {of}: {energy_text(self.total(ENERGY))}, {self.total(LATENCY):,.0f} cycles{named}>"
 
     def _repr_html_(self) -> str:
         return shown_html(repr(self)[1:-1], share_table(self))
@@ -123,6 +126,7 @@ class Bottlenecks:
             uses={name: uses for name, uses in self.uses.items() if name == layer},
             layer=layer,
             chain=tuple(part for part in self.chain if part.layer == layer),
+            cores=None if self.cores is None else self.cores.of_layer(layer),
         )
 
     @property
@@ -215,6 +219,7 @@ def bottlenecks_object(found: Bottlenecks) -> dict[str, Any]:
         "ports": [{key: value for key, value in row.items() if value is not None} for row in _port_rows(found)],
         "roofline": None if found.roofline is None else found.roofline.as_object(),
         **({"latency_chain": _chain_rows(found)} if found.chain else {}),
+        **({"several_cores": found.cores.as_object()} if found.cores else {}),
     }
 
 
@@ -280,10 +285,10 @@ def _use(port: PortRecord) -> PortUse:
 
 def _limits(placed: Sequence[PlacedLayer], core: Core, network: Workload) -> list[PortLimit]:
     """What limits each layer; equal layers are looked at once."""
-    records = {layer.record_index: layer.record for layer in placed}
+    records = {layer.record_index: layer.of_one for layer in placed}
     mappings = recorded_mappings(list(records.values()), core, network)
     found = {index: port_limit(mapping, core) for index, mapping in zip(records, mappings, strict=True)}
-    return [found[layer.record_index] for layer in placed]
+    return [found[layer.record_index].times(layer.repeats) for layer in placed]
 
 
 def _port_rows(found: Bottlenecks) -> Iterator[dict[str, Any]]:

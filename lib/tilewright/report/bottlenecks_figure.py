@@ -11,11 +11,12 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import NullFormatter
 
 from tilewright.report.bottlenecks import Bottlenecks, Share
-from tilewright.report.bottlenecks_text import cause_words, has_causes, limit_words, memory_words, share_text
+from tilewright.report.bottlenecks_text import cause_words, has_causes, limit_words, memory_words
 from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, operand_colour, save_figure
 from tilewright.report.roofline import PortRoof, RooflinePoint
 from tilewright.report.run_ledger import ENERGY, LATENCY
 from tilewright.report.short_names import short_layer_name
+from tilewright.report.text_tables import share_text
 from tilewright.report.two_runs_text import UNITS, amount, title_of
 
 MOST_BARS, MOST_ROOFS, MOST_LABELS = 14, 3, 12

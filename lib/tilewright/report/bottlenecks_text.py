@@ -8,7 +8,7 @@ from tilewright.report.bottlenecks import Bottlenecks, Share
 from tilewright.report.port_limits import PortLimit, Widened
 from tilewright.report.run_ledger import AFTER_LAYERS, ENDS_LATER, ENERGY, LATENCY, NO_TERM, words_of_term
 from tilewright.report.short_names import short_layer_name
-from tilewright.report.text_tables import render, text_table
+from tilewright.report.text_tables import NOTHING, render, share_text, text_table
 from tilewright.report.two_runs_text import UNITS, amount, title_of
 
 MOST_LAYERS = 60
@@ -18,17 +18,15 @@ DIRECTION_WORDS = {
     "th": "read for the higher level",
     "fh": "written by the higher level",
 }
-NOTHING = "-"
-SMALLEST_SHOWN = 0.001
 _OF_SCHEDULES = (ENDS_LATER, AFTER_LAYERS, NO_TERM)
 
 
 def bottlenecks_text(found: Bottlenecks) -> str:
     """Where energy and cycles go, the largest first, and which ports limit."""
-    parts = [_heading(found), _cycles(found), _chain(found), _energy(found)]
+    parts = [_heading(found), _cycles(found), _of_cores(found), _chain(found), _energy(found)]
     if found.layer:
         parts.append(_ports_of_layer(found, found.layer))
-    else:
+    elif found.cores is None:
         parts += [_limits_of_network(found), _layers(found)]
     return "\n".join(part for part in parts if part)
 
@@ -70,6 +68,15 @@ def _cycles(found: Bottlenecks) -> str:
         table.add_row(cause, amount(cycles, LATENCY), share_text(cycles, total))
     table.add_row("all", amount(total, LATENCY), "")
     return render(table)
+
+
+def _of_cores(found: Bottlenecks) -> str:
+    """Of a run on several cores, what each core does with the latency, and what limits."""
+    if found.cores is None:
+        return ""
+    from tilewright.report.multi.cores_text import cores_text  # which runs on one core need not load
+
+    return cores_text(found.cores)
 
 
 def _chain(found: Bottlenecks) -> str:
@@ -205,10 +212,3 @@ def _saves(limit: PortLimit | None, widened: Widened | None) -> str:
     if limit is None or widened is None:
         return ""
     return f" -{share_text(limit.gain_cycles(widened), limit.latency_cycles)}"
-
-
-def share_text(part: float, whole: float) -> str:
-    """A part of the whole in percent."""
-    if not whole:
-        return NOTHING
-    return "<0.1%" if 0 < part < SMALLEST_SHOWN * whole else f"{part / whole:.1%}"

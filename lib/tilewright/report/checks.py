@@ -368,8 +368,9 @@ def _network_violations(records: Sequence[LayerRecord], summary: Summary) -> lis
 def _layer_index_violations(records: Sequence[LayerRecord], summary: Summary) -> list[str]:
     layers = layers_in_order(records, summary)
     violations = []
-    if summary["layers"] != len(layers):
-        violations.append(f"the summary counts {summary['layers']} layers and lists {len(layers)}")
+    listed = sum(layer.repeats for layer in layers)
+    if summary["layers"] != listed:
+        violations.append(f"the summary counts {summary['layers']} layers and lists {listed}")
     if summary["distinct_layers"] != len(records):
         violations.append(f"the summary counts {summary['distinct_layers']} distinct layers, there are {len(records)}")
     for layer in layers:

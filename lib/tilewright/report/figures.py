@@ -3,7 +3,7 @@
 Networks of more layers than fit side by side go on in further rows, which share one scale.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -44,6 +44,7 @@ from tilewright.report.records import (
     memory_names,
     other_energies_pj,
 )
+from tilewright.report.text_tables import share_text
 from tilewright.units import PICOJOULES_A_MICROJOULE
 
 TERM_COLOURS = ("#4d4d4d", "#8c564b", "#17becf", "#bcbd22", "#9467bd", "#e377c2", "#7f7f7f", "#2ca02c")
@@ -163,6 +164,8 @@ class _EnergyBars:
     """Room for the names of the bars below the axis; 0 where they are too narrow for names."""
     top_pj: float
     unit: Unit
+    shares: tuple[float, ...]
+    """Of each bar of a layer, all layers together: what is too small to be seen beside the largest is told."""
 
     @classmethod
     def of(cls, records: Sequence[LayerRecord], layers: Sequence[PlacedLayer]) -> "_EnergyBars":
@@ -174,7 +177,8 @@ class _EnergyBars:
         names = max(map(len, words), default=0) * CHARACTER_INCHES + 0.1 if bar_inches >= 0.18 else 0.0
         top = max((_highest(layer.record) for layer in layers), default=0)
         inches = max(0.5, bar_inches * (bars + 1))
-        return cls(_operands(records), terms, memories, inches, names, top, ENERGY_UNIT)
+        shares = _shares(layers, terms, memories)
+        return cls(_operands(records), terms, memories, inches, names, top, ENERGY_UNIT, shares)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -202,10 +206,12 @@ class _EnergyBars:
             for words, white, hatch in DIRECTION_STYLES.values()
         ]
         down = add_legend(figure, directions, "direction", down)
+        told = [f"{name}, {share_text(share, 1.0)}" for name, share in zip(self.names, self.shares, strict=True)]
         if self.names_inches > 0:
-            return down
-        order = [Line2D([], [], linestyle="none", label=f"{i}  {name}") for i, name in enumerate(self.names, 1)]
-        return add_legend(figure, order, "bars of a layer, left to right", down)
+            return add_legend(figure, _lines(told), "share of the energy", down)
+        return add_legend(
+            figure, _lines(f"{i}  {text}" for i, text in enumerate(told, 1)), "bars of a layer, share of all", down
+        )
 
     def _draw_layer(self, panel: Axes, position: int, record: LayerRecord) -> None:
         count = len(self.terms) + len(self.memories)
@@ -217,6 +223,21 @@ class _EnergyBars:
         for name in self.memories:
             _stack_memory(panel, next(places), width, energies.get(name, {}), self.operands, self.unit)
         _total(panel, position, _highest(record), record.energy_pj, self.unit)
+
+
+def _shares(layers: Sequence[PlacedLayer], terms: Sequence[str], memories: Sequence[str]) -> tuple[float, ...]:
+    """The share of the energy of all layers that terms, then memories have."""
+    total = sum(layer.record.energy_pj for layer in layers) or 1.0
+    others = [other_energies_pj(layer.record) for layer in layers]
+    accesses = [memory_energies_pj(layer.record) for layer in layers]
+    of_terms = (sum(energies.get(term, 0.0) for energies in others) for term in terms)
+    of_memories = (sum(sum(energies.get(name, {}).values()) for energies in accesses) for name in memories)
+    return tuple(energy / total for energy in (*of_terms, *of_memories))
+
+
+def _lines(texts: Iterable[str]) -> list[Line2D]:
+    """Entries of a legend that are words alone."""
+    return [Line2D([], [], linestyle="none", label=text) for text in texts]
 
 
 def _context(summary: Summary | None) -> str:

@@ -180,7 +180,7 @@ def write_layer_nests(
     return [
         path
         for name in names
-        for path in write_nest_figure(placed[name].record, folder / name.strip("/").replace("/", "_"), name)
+        for path in write_nest_figure(placed[name].of_one, folder / name.strip("/").replace("/", "_"), name)
     ]
 
 

@@ -40,6 +40,8 @@ MODEL_SETTINGS = ("schedule_model", "share_divisor", "cn_runtime")
 """Settings of schedules that say how time is counted; others are choices that are worth comparing."""
 SCHEDULED = "as scheduled"
 """Of several cores: the schedule says where data are."""
+COSTED = "costed"
+"""Among the options: how much of the work the figures contain."""
 COLUMNS = (
     *("workload", "group", "run", "core", "objective", "model", *OBJECTIVES, "edp_pj_cycles"),
     *("compared_by", "pareto", "dominated_by", "area_note", "between_layers", "not_compared"),
@@ -78,6 +80,8 @@ class Candidate:
     """Data go through the top memory between layers although memories below have room for some."""
     clock_frequency_mhz: float | None = None
     """None where the hardware file gives none."""
+    static_power_w: float | None = None
+    """0 or None where the hardware file gives none: the energy is without what leaks."""
 
     @property
     def latency_s(self) -> float | None:
@@ -138,7 +142,7 @@ class Group:
         left_out = "; ".join(f"area of {core}: {note}" for core, note in known.items())
         ranges = _range_note(self)
         absent = f"not compared, failed or stale: {', '.join(self.not_compared)}" if self.not_compared else ""
-        return tuple(filter(None, (area, left_out, self.clock_note, ranges, absent)))
+        return tuple(filter(None, (area, left_out, self.clock_note, self.leakage_note, ranges, absent)))
 
     @property
     def clock_note(self) -> str:
@@ -151,6 +155,14 @@ class Group:
             return f"no clock given: {', '.join(unclocked)}; compared by cycles, not by time"
         times = (f"{run_label(one)} {one.latency_s:.4g} s" for one in self.candidates)
         return f"clocks differ: compared by time, not by cycles: {', '.join(times)}"
+
+    @property
+    def leakage_note(self) -> str:
+        """Which energies are without static power, where others have it; '' where all have it, or none."""
+        without = dict.fromkeys(run_label(one) for one in self.candidates if not one.static_power_w)
+        if not 0 < len(without) < len({run_label(one) for one in self.candidates}):
+            return ""
+        return f"static power is not given, and left out, of {', '.join(without)}; energies of the others have it"
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -179,6 +191,7 @@ def candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> Candida
         area_mm2=summary["area_mm2"],
         area_note=summary["area_note"],
         clock_frequency_mhz=summary.get("clock_frequency_mhz"),
+        static_power_w=summary.get("static_power_w"),
         between_layers=setting_text(summary),
         assumes=assumption([summary]),
         cost_parts=cost_parts(summary),
@@ -202,6 +215,7 @@ def multi_candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> C
         area_mm2=summary["area_mm2"],
         area_note=summary["area_note"],
         clock_frequency_mhz=summary.get("clock_frequency_mhz"),
+        static_power_w=summary.get("static_power_w"),
         cost_parts=cost_parts(summary),
         is_of_several_cores=True,
     )
@@ -221,7 +235,7 @@ def _work_costed(summary: Summary) -> tuple[tuple[str, str], ...]:
     if "coverage" not in summary:
         return ()
     coverage = summary["coverage"]
-    return (("costed", f"{coverage['mac_count']:,} MACs and {coverage['operation_count']:,} other operations"),)
+    return ((COSTED, f"{coverage['mac_count']:,} MACs and {coverage['operation_count']:,} other operations"),)
 
 
 def uncertain_run(point: Candidate, latency: str = "latency_cycles") -> UncertainRun:

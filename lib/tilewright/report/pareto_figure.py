@@ -27,6 +27,8 @@ NUMBER_POINTS = 7.0
 TURNS = tuple(np.radians(degrees) for degrees in (35, 0, 325, 145, 180, 215, 90, 270))
 """Where the number of a point may stand, the best side first."""
 FRONT_COLOUR, OTHER_COLOUR = OPERAND_COLOURS[0], "#999999"
+ROOM = 0.1
+"""Beside the points, of the span of their values."""
 LOG_FROM = 10.0
 """Ratio of largest to smallest value from which an axis is logarithmic."""
 MOST_RUN_CHARACTERS = 34
@@ -151,7 +153,8 @@ def number_points(axes: Axes, x: np.ndarray, y: np.ndarray, sizes: Sequence[floa
 
 
 def scale_axes(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
-    """Linear axes from 0, logarithmic ones where the values are far apart; room around the points."""
+    """Linear axes that fit the values, logarithmic ones where these are far apart; room around the points. One begins
+    at 0 where that is no farther than the room."""
     for axis, values, set_scale, set_limits in (
         (axes.xaxis, x, axes.set_xscale, axes.set_xlim),
         (axes.yaxis, y, axes.set_yscale, axes.set_ylim),
@@ -164,7 +167,9 @@ def scale_axes(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
             axis.set_minor_formatter(NullFormatter())
             set_limits(least / 1.6, most * 1.9)
         else:
-            set_limits(0, most * 1.15 or 1)
+            room = ROOM * (most - least) or ROOM * most or 1.0
+            set_limits(0 if 0 <= least <= room else least - room, most + room)
+            axes.ticklabel_format(axis="x" if axis is axes.xaxis else "y", useOffset=False)
 
 
 def lower_left(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:

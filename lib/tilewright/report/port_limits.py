@@ -77,6 +77,14 @@ class PortLimit:
         """The latency with this port wider."""
         return next(one.latency_cycles for one in self.ports if one.ports == (name,))
 
+    def times(self, count: int) -> "PortLimit":
+        """Of `count` equal layers that run one after another."""
+        if count == 1:
+            return self
+        ports = tuple(one._replace(latency_cycles=one.latency_cycles * count) for one in self.ports)
+        both = self.together and self.together._replace(latency_cycles=self.together.latency_cycles * count)
+        return PortLimit(self.latency_cycles * count, ports, both)
+
     def _helping(self, place: int) -> Widened | None:
         found = self.ports[place] if place < len(self.ports) else None
         return found if found is not None and found.latency_cycles < self.latency_cycles else None
@@ -84,9 +92,8 @@ class PortLimit:
 
 def port_limit(mapping: RecordedMapping, core: Core) -> PortLimit:
     """What the mapping of a layer takes on `core`, with each port twice as wide."""
-    latency, names = mapping.record.latency_cycles, port_names(core)
-    singles = _best_first(_widened(mapping, core, ((name,) for name in names)))
-    found = PortLimit(latency, singles)
+    found, names = wider_ports(mapping, core), port_names(core)
+    latency = found.latency_cycles
     if found.limiting is not None:
         return found
     wider = _best_first(_widened(mapping, core, combinations(names, 2)))
@@ -94,6 +101,12 @@ def port_limit(mapping: RecordedMapping, core: Core) -> PortLimit:
         wider = tuple(_widened(mapping, core, [tuple(names)]))
     helps = bool(wider) and wider[0].latency_cycles < latency
     return replace(found, together=wider[0] if helps else None)
+
+
+def wider_ports(mapping: RecordedMapping, core: Core) -> PortLimit:
+    """The same for each port alone, also where none helps."""
+    singles = ((name,) for name in port_names(core))
+    return PortLimit(mapping.record.latency_cycles, _best_first(_widened(mapping, core, singles)))
 
 
 def limit_of_network(limits: Sequence[PortLimit], core: Core) -> PortLimit:

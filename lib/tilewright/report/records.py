@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tilewright.cost.ledger import ACCESSES
-from tilewright.cost.record import LayerRecord, Loop
+from tilewright.cost.record import LayerRecord, Loop, times
 from tilewright.hardware.core import DIRECTIONS
 
 Summary = Mapping[str, Any]
@@ -15,11 +15,23 @@ OVERALL = "overall"
 
 
 class PlacedLayer(NamedTuple):
-    """A layer of the network, in execution order, with the record of the problem it poses."""
+    """A layer of the network, in execution order, with the record of the problem it poses.
+
+    One that stands for several has the work, energy and cycles of all of them; records by themselves are of one.
+    """
 
     name: str
     record_index: int
     record: LayerRecord
+    repeats: int = 1
+    """How many layers of the network it stands for."""
+    single: LayerRecord | None = None
+    """The record of one of them, where it stands for several."""
+
+    @property
+    def of_one(self) -> LayerRecord:
+        """The record of one of the layers that it stands for."""
+        return self.single or self.record
 
 
 def layers_in_order(records: Sequence[LayerRecord], summary: Summary | None = None) -> tuple[PlacedLayer, ...]:
@@ -28,10 +40,13 @@ def layers_in_order(records: Sequence[LayerRecord], summary: Summary | None = No
     Without a summary the order is that of the records, each followed by its equals.
     """
     if summary is not None and "layer_index" in summary:
-        pairs = [(str(name), int(index)) for name, index in summary["layer_index"]]
-    else:
-        pairs = [(name, index) for index, record in enumerate(records) for name in record.names]
-    return tuple(PlacedLayer(name, index, records[index]) for name, index in pairs)
+        return tuple(_placed(records, str(row[0]), *map(int, row[1:])) for row in summary["layer_index"])
+    return tuple(_placed(records, name, index) for index, record in enumerate(records) for name in record.names)
+
+
+def _placed(records: Sequence[LayerRecord], name: str, index: int, repeats: int = 1) -> PlacedLayer:
+    record = records[index]
+    return PlacedLayer(name, index, times(record, repeats), repeats, record if repeats > 1 else None)
 
 
 def work_text(record: LayerRecord) -> str:

@@ -16,7 +16,7 @@ SHOWN_ROWS = 24
 
 def totals_text(summary: Summary) -> str:
     """Energy and latency of a run, as people read them."""
-    return f"{energy_text(summary['energy_pj'])}, {summary['latency_cycles']:.6g} cycles"
+    return f"{energy_text(summary['energy_pj'])}, {summary['latency_cycles']:,.0f} cycles"
 
 
 def shown_html(line: str, table: "pandas.DataFrame", columns: Sequence[str] = ()) -> str:

@@ -63,7 +63,9 @@ def layer_table(records: Sequence[LayerRecord], summary: Summary | None = None) 
     """One row per layer of the network in execution order; `record` is its line (from 0) in `layers.jsonl`."""
     import pandas
 
-    return pandas.DataFrame([_layer_row(layer) for layer in layers_in_order(records, summary)])
+    placed = layers_in_order(records, summary)
+    is_folded = any(layer.repeats > 1 for layer in placed)
+    return pandas.DataFrame([_layer_row(layer, is_folded) for layer in placed])
 
 
 def summary_row(run: str, summary: Summary) -> dict[str, Any]:
@@ -130,9 +132,11 @@ def layers_text(records: Sequence[LayerRecord], summary: Summary | None = None, 
     terms = dict.fromkeys(part for record in records for part in record.latency_breakdown_cycles)
     parts = [(part, term_words(part)) for part in (terms or LATENCY_TERMS) if part != "ideal"]
     table = text_table(title, ("layer",), (*TOTAL_HEADINGS, *(words.replace(" ", "\n") for _, words in parts)))
-    for row in (_layer_row(layer) for layer in layers_in_order(records, summary)):
+    for placed in layers_in_order(records, summary):
+        row = _layer_row(placed)
         shares = (f"{_ratio(row[f'{part}_cycles'], row['latency_cycles']):.1%}" for part, _ in parts)
-        table.add_row(short_layer_name(row["layer"], row["operator_type"], 40), *_totals(row), *shares)
+        also = f"{placed.repeats:,} x " if placed.repeats > 1 else ""
+        table.add_row(also + short_layer_name(row["layer"], row["operator_type"], 40), *_totals(row), *shares)
     return render(table, width) + "\n" + layers_legend()
 
 
@@ -147,13 +151,15 @@ def order_text(record: LayerRecord) -> str:
     return ", ".join(f"{dimension} {size}" for dimension, size in record.loop_order)
 
 
-def _layer_row(placed: PlacedLayer) -> dict[str, Any]:
+def _layer_row(placed: PlacedLayer, is_folded: bool = False) -> dict[str, Any]:
+    """The row of a layer; where some layer of the run stands for several it says for how many: the row is of all."""
     record = placed.record
     layer, corrected = record.layer, record.corrected
     row = {
         "layer": placed.name,
         "operator_type": layer.operator_type,
         "record": placed.record_index,
+        **({"repeats": placed.repeats} if is_folded else {}),
         "mac_count": layer.mac_count,
         "operation_count": layer.operation_count,
         "energy_pj": record.energy_pj,

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import pandas
 
 TERMINAL_WIDTH = 120
+NOTHING = "-"
+SMALLEST_SHOWN = 0.001
 
 
 def write_csv(table: "pandas.DataFrame", path: Path) -> None:
@@ -60,3 +62,10 @@ def millions(value: float) -> str:
     """A number in millions, in few digits."""
     scaled = value / 1e6
     return f"{scaled:,.1f}" if scaled >= 10 else f"{scaled:.3g}"
+
+
+def share_text(part: float, whole: float) -> str:
+    """A part of the whole in percent."""
+    if not whole:
+        return NOTHING
+    return "<0.1%" if 0 < part < SMALLEST_SHOWN * whole else f"{part / whole:.1%}"

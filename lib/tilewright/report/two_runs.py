@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.cost.ledger import ACCESSES
 from tilewright.errors import InputError, Problem
-from tilewright.report.pareto import Candidate, Group, objectives_of, uncertain_run
+from tilewright.report.pareto import COSTED, Candidate, Group, objectives_of, uncertain_run
 from tilewright.report.run_ledger import (
     ENERGY,
     QUANTITIES,
@@ -200,7 +200,8 @@ def _refusal(a: Candidate, b: Candidate) -> str:
         names = (f"{one.workload!r}" if one.workload else "an unknown network" for one in (a, b))
         return f"runs of different networks cannot be compared: {' and '.join(names)}"
     read_alike = a.model and a.model == b.model and a.is_of_several_cores == b.is_of_several_cores
-    if read_alike and a.workload_digest and b.workload_digest:
+    runs_alike = dict(a.options).get(COSTED) == dict(b.options).get(COSTED)
+    if read_alike and runs_alike and a.workload_digest and b.workload_digest:
         return f"the network {a.workload!r} is not the same in both: its file, or its shapes, changed in between"
     return ""
 
@@ -226,7 +227,7 @@ def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
     if not _is_one_network(*runs):
         read_in_two_ways = all(run.workload_digest and run.model for run in runs)
         yield (
-            "the network is read in two ways: layers that only one run has are there in full"
+            "the network is read in two ways, or run in parts: layers that only one run has are there in full"
             if read_in_two_ways
             else "that the network is the same is known by its name alone"
         )
@@ -234,6 +235,8 @@ def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
         yield warning
     if clock := _group(*runs).clock_note:
         yield clock
+    if leakage := _group(*runs).leakage_note:
+        yield leakage
 
 
 def _is_one_network(a: Candidate, b: Candidate) -> bool:

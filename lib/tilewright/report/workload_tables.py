@@ -16,11 +16,15 @@ _WIDTH = 150
 
 
 def workload_table(workload: Workload) -> pandas.DataFrame:
-    """One row per layer in execution order: sizes, work, and the elements and bits of weights and activations."""
+    """One row per layer in execution order: sizes, work, and the elements and bits of weights and activations.
+
+    One that stands for several says for how many, and has the work and the data of all of them.
+    """
     columns = [
         "layer", "operator_type", "origin", "unit", "loop_sizes", "mac_count", "operation_count",
         "weight_elements", "weight_bits", "input_elements", "input_bits", "output_elements", "output_bits",
     ]  # fmt: skip
+    columns += ["repeats"] if workload.is_folded else []
     return pandas.DataFrame([_row(workload, node) for node in workload.layers_in_order], columns=columns)
 
 
@@ -37,12 +41,14 @@ def _row(workload: Workload, node: WorkloadNode) -> dict[str, object]:
         "origin": node.origin,
         "unit": node.unit,
         "loop_sizes": " ".join(f"{dimension}={size}" for dimension, size in layer.loop_sizes if size != 1),
-        **work_counts(node.unit, layer.mac_count),
+        **work_counts(node.unit, layer.mac_count * node.repeats),
     }
+    if workload.is_folded:
+        row["repeats"] = node.repeats
     known = bool(workload.tensors)
     for kind, group in (("weight", weights), ("input", activations), ("output", outputs)):
-        row[f"{kind}_elements"] = sum(tensor.element_count for tensor in group) if known else None
-        row[f"{kind}_bits"] = sum(tensor.size_bits for tensor in group) if known else None
+        row[f"{kind}_elements"] = sum(tensor.element_count for tensor in group) * node.repeats if known else None
+        row[f"{kind}_bits"] = sum(tensor.size_bits for tensor in group) * node.repeats if known else None
     return row
 
 
@@ -51,12 +57,14 @@ def workload_text(workload: Workload) -> str:
     rows = workload_table(workload).to_dict("records")
     macs = sum(row["mac_count"] for row in rows)
     operations = sum(row["operation_count"] for row in rows)
-    title = f"{workload.name}: {len(rows)} layers, {macs:,} MACs, {operations:,} other operations"
+    layers = sum(row.get("repeats", 1) for row in rows)
+    title = f"{workload.name}: {layers:,} layers, {macs:,} MACs, {operations:,} other operations"
     known = bool(workload.tensors)
     elements = ("weights\n[elements]", "inputs\n[elements]", "outputs\n[elements]") if known else ()
     table = text_table(title, ("layer", "operator", "loop sizes"), ("MACs", "other\noperations", *elements))
     for row in rows:
-        name = short_layer_name(row["layer"], row["operator_type"], 40)
+        also = f"{row['repeats']:,} x " if row.get("repeats", 1) > 1 else ""
+        name = also + short_layer_name(row["layer"], row["operator_type"], 40)
         counts = [row["mac_count"], row["operation_count"]]
         if known:
             counts += [row[f"{kind}_elements"] for kind in ("weight", "input", "output")]

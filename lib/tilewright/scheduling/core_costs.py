@@ -63,6 +63,8 @@ class CoreCostRow:
     """Share of the array that works while it computes."""
     streams: tuple[Stream, ...] = ()
     """Operands that do not fit."""
+    spatial_stall_cycles: int | None = field(default=None, metadata=LEFT_OUT)
+    """Of total0 those in which only units are idle, as the CN does not fill the array; None: not known."""
     mapping: Any = None
     """The chosen mapping for people, as plain data: its loops per operand and memory; None if there is none."""
     what: str = ""

@@ -38,9 +38,9 @@ def summarize(
     for i, record in enumerate(records):
         for name in record.layer_names:
             indexes_of.setdefault(name, []).append(i)
-    names = [node.layer.name for node in workload.layers_in_order if node.layer is not None]
-    placed = [(name, i) for name in names for i in indexes_of.get(name, ())]
-    in_order = [records[i] for _, i in placed]
+    counted = [(node.layer.name, node.repeats) for node in workload.layers_in_order if node.layer is not None]
+    placed = [(name, i, count) for name, count in counted for i in indexes_of.get(name, ())]
+    in_order = [records[i] for _, i, count in placed for _ in range(count)]
     energy, latency = total_in_order(r.energy_pj for r in in_order), total_in_order(r.latency_cycles for r in in_order)
     mac_count = sum(record.layer.mac_count for record in in_order)
     parts = in_order[0].latency_breakdown_cycles if in_order else {}
@@ -55,7 +55,7 @@ def summarize(
             "core": core.name,
             "objective": objective,
             "model": model,
-            "layers": len(names),
+            "layers": sum(count for _, count in counted),
             "distinct_layers": len({record.layer_names for record in records}),
             "energy_pj": energy,
             "latency_cycles": latency,
@@ -78,10 +78,12 @@ def summarize(
                 "energy_pj": _total_if_known(record.corrected.energy_pj for record in in_order),
                 "latency_cycles": _total_if_known(record.corrected.latency_cycles for record in in_order),
             },
-            "layers_differing_over_5_percent": list(dict.fromkeys(n for n, i in placed if differs_notably(records[i]))),
+            "layers_differing_over_5_percent": list(
+                dict.fromkeys(n for n, i, _ in placed if differs_notably(records[i]))
+            ),
             "coverage": coverage or coverage_of(workload, unmodelled_work(workload)),
             "passed_through": _passed_through(workload),
-            "layer_index": [[name, i] for name, i in placed],
+            "layer_index": [[name, i] if count == 1 else [name, i, count] for name, i, count in placed],
         }
     )
 
@@ -105,8 +107,11 @@ def _certificate(records: tuple[LayerRecord, ...]) -> dict[str, Any]:
 
 def _passed_through(workload: Workload) -> dict[str, int]:
     """Operator type -> number of nodes that only move data: they do no work, and cost nothing in this model."""
-    moves = (node for node in workload.nodes if not (node.layer or node.unit or is_unmodelled(workload, node)))
-    return dict(Counter(node.origin_type or node.operator_type for node in moves).most_common())
+    moves: Counter[str] = Counter()
+    for node in workload.nodes:
+        if not (node.layer or node.unit or is_unmodelled(workload, node)):
+            moves[node.origin_type or node.operator_type] += node.repeats
+    return dict(moves.most_common())
 
 
 def total_in_order(values: Iterable[float]) -> float:

@@ -86,6 +86,8 @@ def zigzag_memory(size_bits: int, word_bits: int, memory_type: str) -> MemoryCos
     shape = MemoryShape(size, word_bits, word_bits)
     found = {word_bits: zigzag_cost(size, word_bits)}
     remarks = _remarks(found)
+    if size % 8:
+        remarks += (f"{size} bits are no whole number of bytes: {size // 8} bytes, as in zigzag-dse",)
     if is_register_file:
         remarks += (f"a register file is an SRAM of {_ZIGZAG_RF_FACTOR} times its size for zigzag-dse",)
     return _of_sram(shape, found, "auto_cost_extraction of zigzag-dse 3.9.1", remarks)

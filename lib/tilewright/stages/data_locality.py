@@ -13,6 +13,7 @@ from tilewright.search.options import LocalityParameters
 from tilewright.stages.base import Change
 from tilewright.stages.descriptions import NetworkProblem
 from tilewright.stages.items import LayerProblem
+from tilewright.workload.graph import refuse_folded
 from tilewright.workload.layer import Layer
 
 
@@ -39,6 +40,7 @@ class SearchUnusedMemory(LocalityParameters, Change):
 
         if _is_given(item):
             return item
+        refuse_folded(item.workload, "exploit_data_locality follows data from layer to layer")
         types = {self.temporal_mapping_type, *(entry.temporal_mapping_type for entry in item.mapping.entries)}
         reach = find_memory_reach(
             item.workload,
@@ -117,6 +119,8 @@ def _reaches_if_exploited(item: NetworkProblem, records: Sequence[LayerRecord], 
     """For each layer whether data would stay below the top memory; None where that cannot be told."""
     from tilewright.mapping.locality import find_memory_reach
 
+    if item.workload.is_folded:
+        return None  # data cannot be followed between layers of which one stands for several
     even = any(record.temporal_mapping_type != UNEVEN for record in records)
     try:
         reaches = find_memory_reach(item.workload, item.core, item.mapping, profile_by_name(model), even_mapping=even)

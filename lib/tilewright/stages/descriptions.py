@@ -49,7 +49,7 @@ class Descriptions:
     notices: tuple[str, ...] = ()
     """What is legal but unusual."""
     problems: tuple[Problem, ...] = ()
-    """What is wrong; told together once everything is read."""
+    """What is wrong; reported together once everything is read."""
 
     @property
     def hardware_file(self) -> str:

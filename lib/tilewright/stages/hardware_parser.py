@@ -12,7 +12,7 @@ from tilewright.stages.descriptions import Descriptions
 class AcceleratorParser(Change):
     """Reads the hardware description: a YAML file, a dict, or an artifact.
 
-    What is wrong with it is told together with what is wrong with the other descriptions.
+    What is wrong with it is reported together with what is wrong with the other descriptions.
 
     Example:
     [ONNXModelParser, AcceleratorParser, Sum, Workload, MinimalEnergy, SpatialMappingGenerator, MinimalEnergy, Loma,

@@ -42,7 +42,7 @@ class CandidateTally:
     reason: str = ""
     """Why there is none to choose."""
     missed_by: float = math.inf
-    """What the order that missed by least needed over what there is; of several reasons the closest is told."""
+    """What the order that missed by least needed over what there is; of several reasons the closest one."""
     notes: Notes = ()
     """What the search says of itself, as JSON values."""
 

@@ -55,7 +55,7 @@ class Workload(Stage):
     """Maps every layer of a network in execution order; layers that pose the same problem are mapped once.
 
     Finished layers are kept in the store, and are not searched again unless the layer, the core, what the mapping file
-    says, or the stages below with their parameters and code have changed. Layers for which nothing fits are told
+    says, or the stages below with their parameters and code have changed. Layers for which nothing fits are named
     together, at the end.
 
     Example: [Workload, MinimalEnergy, SpatialMappingGenerator, SpatialMappingConversion, Loma, CostModel]

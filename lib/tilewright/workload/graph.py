@@ -3,11 +3,13 @@ that they hand to one another, without values.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
 
+from tilewright.artifacts.codec import LEFT_OUT
+from tilewright.errors import InputError, Problem
 from tilewright.workload.access import IndexMap
 from tilewright.workload.layer import Layer
 
@@ -71,6 +73,9 @@ class WorkloadNode:
     """Dependencies of the outputs on the inputs. Those of a layer have the layer's loops."""
     layer_left_out: Layer | None = None
     """What an in-memory array does not run: not costed, though where data stay the reference counts it as a layer."""
+    repeats: int = field(default=1, metadata=LEFT_OUT)
+    """How many nodes of the network, equal but for their data, this one stands for: a block of a language model that
+    repeats is there once. They run one after another, and all totals count each of them."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,11 @@ class Workload:
     def tensor_of(self) -> dict[str, Tensor]:
         """Name -> tensor."""
         return {tensor.name: tensor for tensor in self.tensors}
+
+    @cached_property
+    def is_folded(self) -> bool:
+        """Whether some node stands for several."""
+        return any(node.repeats > 1 for node in self.nodes)
 
     @cached_property
     def graph(self) -> "nx.DiGraph":
@@ -114,3 +124,11 @@ class Workload:
             sorter.add(node.node_id, *dict.fromkeys(source for _, source in node.sources))
         ordered = (by_id[node_id] for node_id in sorter.static_order())
         return tuple(node for node in ordered if node.layer is not None)
+
+
+def refuse_folded(workload: Workload, why: str) -> None:
+    """Raises InputError for a workload in which nodes stand for several, where each is needed by itself."""
+    if workload.is_folded:
+        folded = next(node for node in workload.nodes if node.repeats > 1)
+        told = f"{why}, and here layers stand for several: `written_out: true` in the workload file writes each out"
+        raise InputError([Problem(told, path=workload.name, value=f"{folded.repeats} x {folded.name}")])

@@ -1,5 +1,5 @@
-"""A workload as it is given: the path of a YAML or ONNX file or of an artifact, a list of dicts, an ONNX model, or the
-parsed workload itself."""
+"""A workload as it is given: the path of a YAML or ONNX file or of an artifact, a list of dicts, the dict of a language
+model, an ONNX model, or the parsed workload itself."""
 
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tilewright.workload.onnx.coverage import Coverage
 
-WorkloadSource = Union[FilePath, Sequence[dict[str, Any]], "onnx.ModelProto", Workload]
+WorkloadSource = Union[FilePath, Sequence[dict[str, Any]], dict[str, Any], "onnx.ModelProto", Workload]
 PARSED, LAYERS, NETWORK = "parsed", "layers", "network"
 """Kinds of sources: read before, a description of layers, an ONNX network."""
 
@@ -27,7 +27,7 @@ def kind_of_source(source: WorkloadSource) -> str:
     """PARSED, LAYERS or NETWORK; a file that is not there is told when it is read."""
     if isinstance(source, Workload):
         return PARSED
-    if isinstance(source, list | tuple):
+    if isinstance(source, list | tuple | dict):
         return LAYERS
     if isinstance(source, str | PathLike):
         path = Path(source)
@@ -45,7 +45,9 @@ def read_parsed(source: Any) -> Workload:
 
 
 def read_layers(source: Any, notices: list[str] | None = None, model: str = "zigzag-3.9.1") -> Workload:
-    """The workload of a YAML file or of a list of dicts; with tensors by a profile that models every operator.
+    """The workload of a YAML file, of a list of dicts, or of the dict of a step of a language model.
+
+    With tensors by a profile that models every operator; steps of language models always have them.
 
     Raises InputError with all problems.
     """

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from tilewright.artifacts.digests import LANGUAGE_MODEL
 from tilewright.errors import WRITTEN, Problems, nearest_name
 from tilewright.file_kinds import WORKLOAD, refuse_other_kind
 from tilewright.validation import Count, Entry, PositiveCount, TextForm, each, json_schema, names_of, validate, whole
@@ -104,7 +105,10 @@ WorkloadFile = Annotated[list[LayerEntry], Field(min_length=1)]
 
 def workload_schema() -> dict[str, Any]:
     """The JSON Schema of a workload file."""
-    return json_schema(WorkloadFile, "tilewright workload", "The layers of a network, as loop nests.")
+    from tilewright.workload.language_models.reader import LanguageModelFile
+
+    told = "The layers of a network, as loop nests; or a step of a language model."
+    return json_schema(WorkloadFile | LanguageModelFile, "tilewright workload", told)
 
 
 MOST_OPERATIONS = 2**60
@@ -249,18 +253,26 @@ def _check_padding(problems: Problems, entry: LayerEntry, relations: dict[str, D
             problems.at(("padding", index), message, WRITTEN)
 
 
-def read_workload_yaml(source: str | Path | list[dict[str, Any]], notices: list[str] | None = None) -> Workload:
+def read_workload_yaml(
+    source: str | Path | list[dict[str, Any]] | dict[str, Any], notices: list[str] | None = None
+) -> Workload:
     """The workload of a workload file, named after it, or of the same data as a list of dicts, named `workload`.
+
+    A table with the key `language_model` is a step of a language model, else it has to be a list of layers.
 
     Raises InputError with every problem of the file. Remarks on what is legal but unusual are appended to `notices`.
     """
-    if isinstance(source, (list, tuple)):
+    if isinstance(source, (list, tuple, dict)):
         return workload_of(document_of(source), "workload", notices)
     return workload_of(load_yaml(source, notices), Path(source).stem, notices)
 
 
 def workload_of(document: YamlDocument, name: str, notices: list[str] | None = None) -> Workload:
     """The workload of a loaded document. Raises InputError."""
+    if isinstance(document.data, dict) and LANGUAGE_MODEL in document.data:
+        from tilewright.workload.language_models.reader import read_language_model
+
+        return read_language_model(document, name, notices)
     refuse_other_kind(document, WORKLOAD)
     problems = Problems(document)
     entries: list[LayerEntry] = validate(WorkloadFile, document.data, problems)

@@ -31,6 +31,9 @@ def test_the_first_advice_is_what_it_says(run: Path, tmp_path: Path, capsys: pyt
     data = json.loads((folder / "advice.json").read_text())
     table = pandas.read_csv(folder / "advice.csv", keep_default_na=False)
     assert [row["key"] for row in data["changes"]] == table["key"].tolist()
+    sides = {row["key"] for row in data["changes"] if row["kind"] == "array side"}
+    assert sides <= {"operational_array.sizes.0", "operational_array.sizes.1"}, "as a space names them"
+    assert sides
     first = data["changes"][0]
     assert data["helpful"][0] == 1
     assert first["new_search_gain"] > 0

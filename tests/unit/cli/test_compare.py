@@ -3,14 +3,20 @@
 import json
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pandas
 import pytest
 import tilewright
+import yaml
 from tilewright.cli.main import main
 
 from tests.unit.cli.multi_core import GA, cut_and_cost, given, inputs, write_network
+from tests.unit.fusion.networks import SAME, conv
+from tests.unit.workload.onnx.dependency_checks import build_model
 
 TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny"
+IN_MEMORY = TINY.parents[1] / "conformance/data/in_memory/hardware/analog_24x40.yaml"
 SPACE = """
 accelerator: {tiny}/hardware/wide.yaml
 mapping: {tiny}/mapping/free.yaml
@@ -108,7 +114,7 @@ def test_files_say_what_is_assumed(runs: Path, tmp_path: Path, capsys: pytest.Ca
     ("a", "b", "options", "message"),
     [
         ("wide", "several", [], "runs of different networks cannot be compared: 'two_layers' and 'net'"),
-        ("wide", "none", [], "no such artifact"),
+        ("wide", "none", [], "none no such run"),
         ("lanes:lanes-9", "wide", [], "no such design, got lanes-9 (did you mean 'lanes-"),
         ("lanes:lanes-1", "wide", [], "the design has no results for two_layers: "),
         ("lanes:lanes-0", "lanes:lanes-2", ["--network", "three"], "no such network, got three"),
@@ -122,3 +128,31 @@ def test_what_cannot_be_compared_is_refused(
     """In words, with exit code 2."""
     assert main(["compare", str(runs / a), str(runs / b), *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_an_in_memory_core_is_compared_with_a_digital_one(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same network where both leave out the same layers; where one runs more of it, that is said."""
+    two_ways, pool = "or run in parts: layers that only one run has are there in full", tmp_path / "pool.yaml"
+    layers = yaml.safe_load((TINY / "workload/two_layers.yaml").read_text())
+    added = {"id": 2, "name": "added", "operator_type": "Add", "equation": "O[b][k]=W[b][k]+I[b][k]"}
+    added |= {"loop_dims": ["B", "K"], "loop_sizes": [1, 8], "operand_source": {"I": 1, "W": 1}}
+    pool.write_text(yaml.safe_dump([*layers, added | {"operand_precision": layers[1]["operand_precision"]}]))
+    relu = tmp_path / "relu.onnx"
+    nodes = [conv("x", "w", "a", **SAME), onnx.helper.make_node("Add", ["a", "a"], ["b"], name="twice")]
+    onnx.save(build_model(nodes, {"x": (1, 4, 8, 8)}, {"w": np.ones((4, 4, 3, 3), np.float32)}), str(relu))
+    for network, model, told in ((pool, "zigzag-3.9.1", True), (relu, "corrected", False)):
+        folders = []
+        for hardware in (TINY / "hardware" / "wide.yaml", IN_MEMORY):
+            folders.append(tmp_path / f"{hardware.stem}-{network.stem}")
+            given = ["--workload", str(network), "--hardware", str(hardware), "--lpf-limit", "2", "--model", model]
+            assert (
+                main(
+                    ["map", *given, "--mapping", str(TINY / "mapping/free.yaml"), "--no-store", "-o", str(folders[-1])]
+                )
+                == 0
+            )
+        capsys.readouterr()
+        assert main(["compare", *map(str, folders)]) == 0
+        assert (two_ways in capsys.readouterr().out) == told

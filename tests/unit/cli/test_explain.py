@@ -54,7 +54,40 @@ def test_alone_a_run_has_causes_and_no_limits(
     assert main(["explain", str(tmp_path / "a/b/wide")]) == 0
     told = capsys.readouterr().out
     assert "Cycles by cause" in told
-    assert "not known: it needs --hardware and --workload, which does not lie beside the run" in told
+    assert "not known: it needs --hardware and --workload: neither beside the run nor in config" in told
+
+
+def test_descriptions_are_found_in_config(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of equal hardware files the one that is called as its core; a network that was changed is none of the run."""
+    shutil.copytree(results / "single/wide", tmp_path / "a/b/wide")
+    for kind, file in (("hardware", HARDWARE), ("workload", WORKLOAD), ("mapping", MAPPING)):
+        (tmp_path / "config" / kind).mkdir(parents=True)
+        shutil.copy(file, tmp_path / "config" / kind)
+    shutil.copy(HARDWARE, tmp_path / "config/hardware/a_copy.yaml")
+    monkeypatch.chdir(tmp_path)
+    assert main(["explain", "a/b/wide", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["limits_not_known"] == ""
+    assert main(["advise", "a/b/wide", "--no-search"]) == 0
+    assert "Lines of config/hardware/wide.yaml" in capsys.readouterr().out
+    network = Path("config/workload/two_layers.yaml")
+    network.write_text(network.read_text().replace("loop_sizes: [", "loop_sizes: [1", 1))
+    assert main(["explain", "a/b/wide"]) == 0
+    assert "not known: it needs --workload: neither beside the run nor in config" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("verb", ["explain", "advise", "compare"])
+def test_a_run_that_is_not_there_is_told_with_its_place(
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The name of a run alone, or a slip of the pen."""
+    monkeypatch.chdir(tmp_path)
+    Path("results/configurations/mine/single/first").mkdir(parents=True)
+    for wrong in ("first", "results/configurations/mine/single/frist"):
+        assert main([verb, wrong, *(["first"] if verb == "compare" else [])]) == 2
+        place = "results/configurations/mine/single/first"
+        assert f"{wrong} no such run (did you mean '{place}'?)" in capsys.readouterr().err
 
 
 def test_files_are_what_is_told(results: Path, tmp_path: Path) -> None:
@@ -108,13 +141,23 @@ def test_a_run_on_several_cores(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main(["explain", str(run)]) == 0
     told = capsys.readouterr().out
     assert "Energy by memory" in told
-    assert "of several cores the schedule says what waits for what" in told
+    assert "limited by: " in told
+    assert "What each core does with the latency" in told
+    assert found.cores is not None
+    by_core = found.cores.table.groupby("core")["cycles"].sum()
+    assert by_core.tolist() == [found.run.latency_cycles] * 2
+    files = tilewright.explain(run, output=tmp_path / "tables", only="tables")
+    assert pandas.read_csv(tmp_path / "tables/core_cycles.csv")["cycles"].sum() == 2 * files.run.latency_cycles
+    assert not (tmp_path / "tables/ports.csv").exists()
     assert "What the latency consists of" in told
     assert "computing on 0: " in told
     assert sum(part.cycles for part in found.chain) == found.run.latency_cycles
     assert main(["explain", str(run), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["latency_chain"]
     assert sum(row["cycles"] for row in rows) == found.run.latency_cycles
+    layer = max(found.layers, key=lambda name: found.cores.of_layer(name).table["cycles"].sum())
+    assert main(["explain", str(run), "--layer", layer]) == 0
+    assert "Cycles of the cores that run it, or wait before it" in capsys.readouterr().out
     of_layers = [sum(part.cycles for part in tilewright.explain(run, layer).chain) for layer in found.layers]
     assert sum(of_layers) == found.run.latency_cycles
     assert main(["explain", str(run), *GIVEN]) == 2

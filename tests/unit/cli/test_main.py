@@ -18,6 +18,17 @@ TINY_MAPPING = str(TINY / "mapping" / "free.yaml")
 DESCRIBED = ["--hardware", TINY_CORE, "--workload", TINY_NETWORK]
 
 
+@pytest.mark.parametrize("kind", ["hardware", "workload", "mapping"])
+def test_a_file_says_what_it_is(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`parse FILE` is `parse KIND FILE` where its keys tell the kind."""
+    path = {"hardware": TINY_CORE, "workload": TINY_NETWORK, "mapping": TINY_MAPPING}[kind]
+    assert main(["parse", path]) == 0
+    said = capsys.readouterr().out
+    assert main(["parse", kind, path]) == 0
+    assert capsys.readouterr().out == said != ""
+    assert main(["parse", "config/none.yaml"]) == 2
+
+
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     """All commands with the verbs that lead to them."""
     found = []

@@ -162,6 +162,16 @@ def test_arguments_of_verbs() -> None:
     assert run.arguments("report") == ["--no-plot-data-transfer"]
 
 
+def test_who_says_how_a_schedule_is_drawn_gets_it() -> None:
+    """Figures are drawn then; it is told where that is refused, and not where it is for other runs."""
+    assert not multi_run().figures
+    assert multi_run(plot_full_schedule=True).figures
+    assert multi_run(plot_data_transfer=False).figures
+    assert multi_run(figures=True, plot_data_transfer=False).figures
+    with pytest.raises(InputError, match="plot_data_transfer: has no effect with figures: false"):
+        multi_run(figures=False, plot_data_transfer=False)
+
+
 def test_sweeps_of_runs_of_several_cores() -> None:
     """Numbers and names are choices where they stand in a list; loops and stacks are one value."""
     sweep = {

@@ -110,6 +110,17 @@ def test_numbers_are_those_of_the_runs(results: Path, page: Path) -> None:
             assert sum(sum(one["cycles"]) for one in records) == row["latency_cycles"]
 
 
+def test_ranges_of_costs_are_told_of_several_cores(results: Path, tmp_path: Path) -> None:
+    """As of one core, where the summary has them."""
+    run = tmp_path / "multi" / "duo"
+    shutil.copytree(results / "multi" / "duo", run)
+    summary = read_artifact(run / "summary.json")
+    ranges = {"cost_ranges": {"energy_pj": [1e6, 3e6], "area_mm2": None, "parts": []}}
+    write_document(run / "summary.json", summary.schema, summary.payload | ranges, summary.provenance)
+    (detail,) = data_of(tilewright.page([tmp_path / "multi"], tmp_path / "page.html"))["details"].values()
+    assert "within the ranges of costs: energy 1 µJ to 3 µJ" in detail["notes"]
+
+
 def test_written_bottlenecks_say_what_new_ones_say(results: Path, page: Path, tmp_path: Path) -> None:
     """They are taken only if they are of these very records: those of another run are not."""
     alone = tilewright.page([results / "single/two_layers-wide"], tmp_path / "written.html")
@@ -252,6 +263,24 @@ def test_run_is_shown_down_to_its_loops(tab: Page) -> None:
     assert "Memory levels" in tab.run(HEADINGS)
     go(tab, "#run=two_layers-wide")
     assert {"What limits it", "Where cycles and energy go", "Roofline", "Layers"} <= set(tab.run(HEADINGS))
+
+
+def test_run_of_several_cores_says_what_limits_it(tab: Page, page: Path) -> None:
+    """What each core does adds up to the latency, in the data, in words and in the table."""
+    detail, row = data_of(page)["details"]["duo"], rows_of(data_of(page))["duo"]
+    assert [sum(cycles) for _, cycles in detail["work"]["cores"]] == [row["latency_cycles"]] * 2
+    assert row["limited_by"] in detail["limits"]["parts"][0][0]
+    go(tab, "#run=duo")
+    assert {"What limits it", "What the cores do"} <= set(tab.run(HEADINGS))
+    assert f"limited by: {detail['limits']['parts'][0][0]} saves" in tab.run(
+        "document.querySelector('main').textContent"
+    )
+    bars = "[...document.querySelectorAll('#core-cycles svg')].map((one) => one.getAttribute('aria-label'))"
+    words = tab.run(bars)
+    assert len(words) == 2
+    assert all("array at work" in told and "nothing to run" in told for told in words)
+    tables = "[...document.querySelectorAll('main .wide')].map((one) => one.getAttribute('aria-label'))"
+    assert {"cycles of cores by cause", "links", "what cores wait for"} <= set(tab.run(tables))
 
 
 def test_run_of_several_cores_has_its_schedule(tab: Page) -> None:

@@ -28,6 +28,7 @@ def test_a_first_run_says_where_its_results_are(tmp_path: Path) -> None:
     assert text.splitlines() == [
         "done in 1 min 1 s: 2 jobs of 2 runs; there was nothing to reuse",
         f"results: {tmp_path}/summary.csv, {tmp_path}/single/<run>/report/",
+        f"what limits a run: .venv/bin/tilewright explain {tmp_path}/single/<run>",
     ]
     assert ending_text([], 1, tmp_path / "none").endswith(f"results: {tmp_path}/none/")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import tilewright
+import yaml
 from tilewright.cli.main import main
 from tilewright.depth_first.ledger import COPY
 from tilewright.depth_first.tiles import MODES
@@ -50,6 +51,22 @@ def test_parts_add_up_and_one_tile_is_one_tile() -> None:
     assert len({whole[mode, (2000, 2000)] for mode in MODES}) == 1
     macs = [whole[mode, (240, 135)][2] for mode in MODES]
     assert macs[0] > macs[1] > macs[2] == 8_362_594_208
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_core_leaks_in_every_cycle_of_a_schedule(mode: str) -> None:
+    """While it computes, and while data are copied; that is what static power adds, and nothing else."""
+    layers = [convolution(0, 8, 4, 12), convolution(1, 8, 8, 12, pad=1)]
+    described = yaml.safe_load(TPU.read_text())
+    leaky = described | {"clock_frequency": "500 MHz"}
+    leaky["memories"] = described["memories"] | {"sram_2MB": described["memories"]["sram_2MB"] | {"leakage": "3 mW"}}
+    without, found = (
+        tilewright.depth_first(layers, one, tile_x=4, tile_y=6, mode=mode)[0].ledger for one in (described, leaky)
+    )
+    assert found.latency_cycles() == without.latency_cycles()
+    assert found.cycles["copies"] > 0
+    assert found.terms_pj["leakage"] == pytest.approx(3 * 2 * found.latency_cycles())
+    assert found.energy_pj - without.energy_pj == pytest.approx(found.terms_pj["leakage"])
 
 
 def test_one_layer_in_one_tile_is_the_layer() -> None:

@@ -5,7 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tilewright.exploration.advice import Advice, Outcome
+from tilewright.exploration.advice_text import _assumed
 from tilewright.exploration.changes import Change, possible_changes, scaled
+from tilewright.hardware.dotted_paths import key_path
 from tilewright.yamlfile import load_yaml, parse_yaml
 
 from tests.unit.exploration.advice_cases import CONFIG, try_advices
@@ -49,7 +52,8 @@ def test_changes_name_their_place() -> None:
     lines = file.read_text().splitlines()
     for one in changes:
         assert str(one.before) in lines[one.line - 1]
-        assert one.key.rsplit(".")[-1].partition("[")[0] in lines[one.line - 1]
+        written = next(str(key) for key in reversed(one.path) if not isinstance(key, int))
+        assert written in lines[one.line - 1]
         assert one.file == str(file)
     by_key = {(one.key, one.more): one for one in changes}
     dram = "memories.dram.ports.rw_port_1.bandwidth_max"
@@ -60,6 +64,31 @@ def test_changes_name_their_place() -> None:
     assert by_key["memories.dram.r_cost", True].after == 350
     assert ("memories.dram.r_cost", False) not in by_key
     assert {one.kind for one in changes} == {"bandwidth", "size", "array side", "energy"}
+
+
+@pytest.mark.parametrize("name", ["tpu_like", "edge_tpu_like", "cube_3d", "aimc", "dimc"])
+def test_a_key_can_be_pasted_into_a_design_space(name: str) -> None:
+    """It is the path of the number there; so is the spelling of messages."""
+    document = load_yaml(CONFIG / "hardware" / f"{name}.yaml")
+    changes = possible_changes(document, Fraction(2))
+    assert any(change.key.endswith("sizes.0") for change in changes)
+    for change in changes:
+        assert key_path(document.data, change.key) == change.path
+        assert key_path(document.data, document.dotted(change.path)) == change.path
+
+
+def test_costs_with_a_source_follow_a_change() -> None:
+    """Of memories that leave them to the library, and of no other number; the text says which way it is."""
+    text = (
+        "memories: {s: {size: 64 KiB, cost: {from: sram}}, m: {size: 8, r_cost: 1}}\noperational_array: {sizes: [4]}\n"
+    )
+    changes = possible_changes(parse_yaml(text, "sourced.yaml"), Fraction(2))
+    assert {one.key for one in changes if one.is_sourced} == {"memories.s.size"}
+    rows = [(number, Advice(one, Outcome(1, 1), None)) for number, one in enumerate(changes)]
+    told = [
+        _assumed([row for row in rows if row[1].change.key == key]) for key in ("memories.s.size", "memories.m.size")
+    ]
+    assert [["follow its size" in note for note in notes] for notes in told] == [[True], [False]]
 
 
 def test_older_files_have_one_width_for_all_ports(tmp_path: Path) -> None:

@@ -61,6 +61,18 @@ def test_clocks_that_differ_are_told_with_the_fastest_design() -> None:
     assert some.assumptions[-1] == "Some designs have no clock: latencies are compared in cycles, not in seconds."
 
 
+def test_leakage_that_is_known_of_some_designs_alone_is_told() -> None:
+    """Those of which it is not known look better for it."""
+    rows = [costs(10.0 - n, 10.0, 1.0) | {"energy_leakage_pj": n or float("nan")} for n in (0.0, 2.0, 5.0)]
+    told = (
+        "Static power is not known, and left out, of 1 of 3 designs; of the others it is 25.0% to 100.0% of the energy:"
+        " the two are not comparable by energy."
+    )
+    assert answer_of(exploration(rows)).assumptions[-1] == told
+    for alike in (rows[1:], [costs(1.0, 1.0, 1.0), costs(2.0, 0.5, 1.0)]):
+        assert answer_of(exploration(alike)).assumptions == exploration(alike).assumptions
+
+
 def test_the_effect_of_an_axis_is_of_the_compared_designs() -> None:
     """Numbers are in order, texts as in the space; axes of one value have no effect."""
     answer = answer_of(grid())

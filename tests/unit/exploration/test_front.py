@@ -82,7 +82,7 @@ def test_an_area_that_is_not_given_leaves_out_areas() -> None:
     front = fronts_of(exploration([small, unknown]))["net"]
     assert front.objectives == ("energy_pj", "latency_cycles")
     assert front.rows["dominated_by"].tolist() == ["design-1", ""]
-    assert front.note == "area not given for 1 design: compared by energy and latency only"
+    assert front.note == "area not given, or without a unit, for 1 design: compared by energy and latency only"
     other = fronts_of(exploration([small, unknown | {"unmet": "latency_cycles >= 2"}]))["net"]
     assert other.objectives == ("energy_pj", "latency_cycles", "area_mm2")
     assert not other.note

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import tilewright
+import yaml
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.cli.main import main
 from tilewright.errors import InputError
@@ -96,6 +97,36 @@ def test_figures_agree(answer: Path) -> None:
     assert float(best["latency_cycles"]) == found["latency_cycles"]
     assert len(rows) == found["search"]["plans"]
     assert sum(row["plans"] for row in found["search"]["origins"]) == len(rows)
+
+
+def test_clocks_and_ranges_are_told(
+    network: Path, answer: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On the terminal and in the answer as in the summary, and only where files give them."""
+    assert not {"latency_s", "cost_ranges"} & set(payload(answer))
+    folder = Path(HARDWARE).parent
+    cores = {name: yaml.safe_load((folder / "cores" / f"{name}.yaml").read_text()) for name in (*CORES, "offchip")}
+    given_costs = cores["left"]["memories"]["memory"]
+    kept = {key: value for key, value in given_costs.items() if key not in ("r_cost", "w_cost", "area")}
+    cores["left"]["memories"]["memory"] = kept | {"cost": {"from": "sram", "node_nm": 22, "cells": "lstp"}}
+    (tmp_path / "cores").mkdir()
+    for name, core in cores.items():
+        (tmp_path / "cores" / f"{name}.yaml").write_text(yaml.safe_dump(core, sort_keys=False))
+    clocked = tmp_path / "clocked.yaml"
+    clocked.write_text(Path(HARDWARE).read_text() + "clock_frequency: 60 MHz\n")
+    few = [*WORDS[2:], "--nb-plans", "2", "-o", str(tmp_path / "out")]
+    capsys.readouterr()
+    assert main(["fuse", "--hardware", str(clocked), "--workload", str(network), *few]) == 0
+    told, summary = capsys.readouterr().out, read_artifact(tmp_path / "out" / "summary.json").payload
+    rates = {"clock_frequency_mhz", "latency_s", "power_w", "static_power_w", "tops", "tops_per_w", "tops_per_mm2"}
+    for key in (*rates, "cost_ranges"):
+        assert payload(tmp_path / "out")[key] == summary[key]
+    low, high = summary["cost_ranges"]["energy_pj"]
+    assert low < summary["energy_pj"] < high
+    assert summary["clock_frequency_mhz"] == 60
+    assert summary["latency_s"] == pytest.approx(summary["latency_cycles"] / 60e6)
+    for words in ("at 60 MHz: ", "static power: ", "within the ranges of costs: "):
+        assert words in told
 
 
 def test_the_page_says_what_the_answer_says(answer: Path) -> None:

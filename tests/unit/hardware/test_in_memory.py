@@ -1,5 +1,6 @@
 """In-memory arrays: each formula against circuits counted one by one, and what holds of all of them."""
 
+import itertools
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -8,15 +9,18 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tilewright.cost.array_work import input_loops
 from tilewright.cost.record import record_row
 from tilewright.errors import MappingError
 from tilewright.hardware.array_model import ArrayWork, Window, array_model, clock_period_ns
 from tilewright.hardware.core import OperationalArray
+from tilewright.hardware.in_memory import used_rows
 from tilewright.hardware.in_memory_circuits import InMemoryArray
 from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.profile import CORRECTED, REFERENCE
 from tilewright.search.evaluate import evaluate
 from tilewright.search.options import SearchOptions
+from tilewright.workload.layer import DimensionRelation, Layer
 
 from tests.plain.in_memory import PlainArray
 from tests.unit.cost.engine_cases import LINKS, gemm
@@ -132,7 +136,7 @@ def test_rows_of_diagonals_in_the_reference(columns: dict[str, int], rows: dict[
     """Outputs of one window side by side take further rows, which the reference adds to some loop."""
     array = array_of(SIDE)
     plain = math.prod(rows.values())
-    asked = work(1000, columns, rows, weight_reuse=SLIDING)
+    asked = work(1000, columns, rows, input_loops=SLIDING)
     model = array_model(array)
     assert model.refusal(array, asked) == ""
     found = dict(zip(model.terms, model.energies_pj(array, asked), strict=True))
@@ -153,7 +157,7 @@ def test_the_reference_has_no_energy_for_some_diagonals(
 ) -> None:
     """It ends with an error there (B14); the switch that repairs it has a number."""
     array = array_of(SIDE)
-    asked = work(1000, columns, rows, weight_reuse=reuse)
+    asked = work(1000, columns, rows, input_loops=reuse)
     model = array_model(array)
     assert told in model.refusal(array, asked)
     assert "complete_in_memory_model" in model.refusal(array, asked)
@@ -178,13 +182,61 @@ def test_rows_are_the_distinct_inputs(
 ) -> None:
     """Repaired, a row stands for each input that the columns take together; an array with fewer rows refuses."""
     reuse = {"OX": Window("FX", *window), "B": None}
-    asked = work(1000, columns, rows, weight_reuse=reuse, profile=CORRECTED)
+    asked = work(1000, columns, rows, input_loops=reuse, profile=CORRECTED)
     model = array_model(array_of(SIDE))
     found = dict(zip(model.terms, model.energies_pj(array_of(SIDE), asked), strict=True))
     lanes = math.prod(columns.values()), math.prod(rows.values())
     assert found["mults"] == pytest.approx(SIDE.energies_pj(1000, *lanes, driven)["mults"])
     few = array_of(replace(SIDE, rows=driven - 1))
     assert f"need {driven} rows of inputs, and D2 has {driven - 1}" in model.refusal(few, asked)
+
+
+def inputs_of_lanes(columns: dict[str, int], rows: dict[str, int], stride: int, dilation: int) -> int:
+    """Distinct inputs of all lanes, one lane after the other; columns of a bit line hold products that add up."""
+    found = set()
+    for beside in itertools.product(*map(range, columns.values())):
+        for along in itertools.product(*map(range, rows.values())):
+            at = dict.fromkeys(("B", "G", "C", "OX", "OY", "FX", "FY"), 0)
+            for names, sides, place in ((list(rows), rows, along), (list(columns), columns, beside)):
+                for name, index in zip(names, place, strict=True):
+                    at[name] = at.get(name, 0) * sides[name] + index
+            position = stride * at["OX"] + dilation * at["FX"], at["OY"] + at["FY"]
+            found.add((at["B"], at["G"], at["C"], *position))
+    return len(found)
+
+
+@given(data=st.data(), stride=st.integers(1, 3), dilation=st.integers(1, 3))
+@settings(max_examples=60, deadline=None)
+def test_rows_of_any_columns_are_inputs_counted_one_by_one(data: st.DataObject, stride: int, dilation: int) -> None:
+    """Whatever stands side by side on the columns: outputs, windows, batches, groups, or parts of a sum."""
+    lanes = st.integers(1, 4)
+    columns = data.draw(st.dictionaries(st.sampled_from(["K", "B", "G", "C", "OX", "OY", "FX"]), lanes, max_size=3))
+    rows = data.draw(st.dictionaries(st.sampled_from(["C", "FX", "FY"]), lanes, max_size=3))
+    layer = Layer(
+        name="windows",
+        operator_type="Conv",
+        loop_sizes=tuple((name, 64) for name in ("B", "G", "K", "C", "OY", "OX", "FY", "FX")),
+        operand_dimensions=(
+            ("O", ("B", "G", "K", "OY", "OX")),
+            ("W", ("G", "K", "C", "FY", "FX")),
+            ("I", ("B", "G", "C", "IY", "IX")),
+        ),
+        relations=(
+            DimensionRelation("IX", (("OX", stride), ("FX", dilation))),
+            DimensionRelation("IY", (("OY", 1), ("FY", 1))),
+        ),
+        precision_bits=(("W", 8), ("I", 8), ("O", 16), ("O_final", 8)),
+    )
+    asked = work(1000, columns, rows, input_loops=input_loops(layer, CORRECTED, LINKS), profile=CORRECTED)
+    side = replace(SIDE, columns=200, rows=20000)
+    assert used_rows(InMemoryArray.of(array_of(side), True), asked) == inputs_of_lanes(columns, rows, stride, dilation)
+
+
+def test_rows_that_are_busy_on_average_are_not_rounded_up_for_their_rounding() -> None:
+    """116 channels in 7 iterations of 17 lanes at most: seven times 116 / 7 rows are 116."""
+    asked = work(1000, {"K": 4}, {"C": 116 / 7, "FX": 7}, profile=CORRECTED)
+    assert 116 / 7 * 7 > 116
+    assert used_rows(InMemoryArray.of(array_of(SIDE), True), asked) == 116
 
 
 def test_only_rows_with_inputs_switch_where_repaired() -> None:

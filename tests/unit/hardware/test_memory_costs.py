@@ -84,6 +84,23 @@ def test_auto_cost_extraction_reads_as_in_zigzag() -> None:
     assert "interpolated" in " ".join(between)
 
 
+def test_auto_cost_extraction_takes_whole_bytes_and_one_word() -> None:
+    """As zigzag-dse does, and told, since the costs are not quite those of the memory. Register files of a few bits
+    are whole bytes once they are as large as it asks for."""
+    notices: list[str] = []
+    found = read(of_sram(auto_cost_extraction=True, size=65537), notices)
+    assert (found.read_energy_pj, found.area_mm2) == (2.19637, 0.0146812)
+    assert "65537 bits are no whole number of bytes: 8192 bytes, as in zigzag-dse" in " ".join(notices)
+    notices.clear()
+    described = of_sram(auto_cost_extraction=True, mem_type="rf", size=4)
+    for port in described["memories"]["sram"]["ports"]:
+        port |= {"bandwidth_min": 8, "bandwidth_max": 16 if port["type"] == "write" else 8}
+    found = read(described, notices)
+    assert found.read_energy_pj == zigzag_cost(128 * 4, 8).read_energy_pj
+    assert "no whole number" not in " ".join(notices)
+    assert "energies of a word of 8 bits count for each word of ports of other widths" in " ".join(notices)
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -95,7 +112,7 @@ def test_auto_cost_extraction_reads_as_in_zigzag() -> None:
         ({"cost": {"from": "sram", "node_nm": 22}, "auto_cost_extraction": True}, ["has `cost`, too"]),
         ({"cost": {"from": "sram", "node_nm": 22}, "size": "64 B"}, ["8 words of 64 bits", "register_file"]),
         ({"auto_cost_extraction": True, "mem_type": "dram"}, ["no main memory", "from: dram"]),
-        ({"auto_cost_extraction": True, "size": 65537}, ["no whole number of bytes"]),
+        ({"auto_cost_extraction": True, "size": "16777217 B"}, ["too far from the table", "64 to 16,777,216 bytes"]),
         ({}, ["memories.sram.r_cost: required", "memories.sram.w_cost: required"]),
     ],
 )

@@ -14,8 +14,9 @@ from tilewright.report.figures import (
     write_breakdown,
     write_figures,
 )
-from tilewright.report.records import layers_in_order
+from tilewright.report.records import layers_in_order, memory_energies_pj
 from tilewright.report.short_names import short_layer_name
+from tilewright.report.text_tables import share_text
 
 
 def test_files_have_the_same_bytes_every_time(make_network, tmp_path):
@@ -28,6 +29,29 @@ def test_files_have_the_same_bytes_every_time(make_network, tmp_path):
     for one, other in zip(first, second, strict=True):
         assert one.read_bytes() == other.read_bytes()
     assert b"dc:date" not in first[0].read_bytes()
+
+
+@pytest.mark.parametrize("count", [1, 21])
+def test_small_bars_have_their_share_in_words(count, make_network):
+    """Beside a DRAM that takes nearly all: of terms and memories, all layers together, with or without names below."""
+    records, summary = make_network(count)
+    layers = layers_in_order(records, summary)
+    total = sum(layer.record.energy_pj for layer in layers)
+    (legend,) = [
+        one
+        for one in energy_figure(records, summary).legends
+        if one.get_title().get_text() in ("share of the energy", "bars of a layer, share of all")
+    ]
+    told = {text.get_text().split("  ")[-1].rsplit(", ", 1)[0]: text.get_text() for text in legend.get_texts()}
+    for name, index in ((name, index) for index, name in enumerate(layers[0].record.memory_levels["O"])):
+        assert name in told, index
+    sums = dict.fromkeys(told, 0.0)
+    for layer in layers:
+        for name, parts in memory_energies_pj(layer.record).items():
+            sums[name] += sum(parts.values())
+    for name, energy in sums.items():
+        if energy:
+            assert told[name].endswith(f", {share_text(energy, total)}")
 
 
 @pytest.mark.parametrize("count", [1, 21, 60])

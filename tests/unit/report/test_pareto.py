@@ -7,13 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas
 import pytest
+from matplotlib.figure import Figure
 from tilewright.artifacts.envelope import write_document
 from tilewright.cli.main import main
 from tilewright.cli.runs import read_records
 from tilewright.report.pareto import Candidate, candidate, compare, figures_of, pareto_table, pareto_text
-from tilewright.report.pareto_figure import pareto_figure, write_pareto_figures
+from tilewright.report.pareto_figure import pareto_figure, scale_axes, write_pareto_figures
 
 from tests.unit.report.conftest import network
 
@@ -68,6 +70,16 @@ def test_areas_without_a_unit_are_named_and_not_compared() -> None:
     assert group.objectives == ("energy_pj", "latency_cycles")
     assert [figures_of(point)[2] for point in runs] == ["5", "no unit", "not given"]
     assert "not given" in pareto_text([group])
+
+
+def test_static_power_of_some_runs_alone_is_told() -> None:
+    """Those without look better for it; where all have it, or none, nothing is said."""
+    leaky, other = replace(run("a", 9, 5, 1), static_power_w=0.01), replace(run("b", 9, 5, 1), static_power_w=0.02)
+    bare, none = replace(run("c", 1, 5, 1), static_power_w=0.0), run("d", 1, 5, 1)
+    (mixed,) = compare([leaky, other, bare, none])
+    assert mixed.notes == ("static power is not given, and left out, of c, d; energies of the others have it",)
+    for alike in ([leaky, other], [bare, none]):
+        assert compare(alike)[0].notes == ()
 
 
 def test_where_clocks_differ_time_is_compared_and_told() -> None:
@@ -166,6 +178,27 @@ def test_figure_has_every_run_and_no_text_outside(count: int) -> None:
         assert box.x1 <= figure.bbox.x1
         assert box.y0 >= 0
         assert box.y1 <= figure.bbox.y1
+
+
+@pytest.mark.parametrize(
+    ("values", "limits"),
+    [
+        ([2.0, 12.0], (1.0, 13.0)),
+        ([1.0, 9.0], (0.2, 9.8)),
+        ([0.5, 6.0], None),
+        ([4.0, 4.0], (3.6, 4.4)),
+        ([0.0], (0.0, 1.0)),
+    ],
+)
+def test_axes_fit_their_values(values: list[float], limits: tuple[float, float] | None) -> None:
+    """Not from 0 where that is far away; logarithmic where values are far apart."""
+    axes = Figure().add_subplot()
+    scale_axes(axes, np.array(values), np.array(values))
+    assert axes.get_xscale() == axes.get_yscale() == ("linear" if limits else "log")
+    for found in (axes.get_xlim(), axes.get_ylim()):
+        assert found[0] < min(values) or found[0] == min(values) == 0
+        assert found[1] > max(values)
+        assert limits is None or found == pytest.approx(limits)
 
 
 def test_figures_of_networks_and_groups(tmp_path: Path) -> None:

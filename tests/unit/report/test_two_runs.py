@@ -136,7 +136,7 @@ def test_a_network_may_have_another_name() -> None:
         (
             {"model": "zigzag-3.9.1", "workload_digest": "2"},
             {},
-            "the network is read in two ways: layers that only one run has are there in full",
+            "the network is read in two ways, or run in parts: layers that only one run has are there in full",
         ),
         ({"workload_digest": "", "model": ""}, {}, "that the network is the same is known by its name alone"),
         ({"could_keep": True}, {}, "exploit_data_locality is off, though b would hold data between layers"),

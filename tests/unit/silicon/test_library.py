@@ -15,6 +15,7 @@ def test_there_are_enough_and_each_has_a_source() -> None:
     assert len(found) >= 80
     for entry in found:
         assert entry.sources
+        assert entry.conditions
         assert entry.checked in CHECKED
         assert entry.energy_pj or entry.area_um2 or entry.bandwidth_gbyte_s
         assert bool(entry.energy_pj) == bool(entry.energy_per)

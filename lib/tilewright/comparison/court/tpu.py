@@ -190,7 +190,7 @@ TPU = CourtSet(
         Published(
             "SCALE-Sim 3",
             "less than 3 % (median)",
-            "operators of a TPU v4 that are not systolic; of its products a strong linear correlation is told",
+            "operators of a TPU v4 that are not systolic; of its products it reports a strong linear correlation",
             "arXiv 2603.22535",
         ),
         Published(

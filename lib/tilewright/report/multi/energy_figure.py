@@ -14,6 +14,7 @@ from tilewright.cost.ledger import ARRAYS, on_core_terms
 from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, save_figure, three_digits
 from tilewright.report.figures import ENERGY_UNIT
 from tilewright.report.multi.bars import ScheduleView
+from tilewright.report.text_tables import share_text
 from tilewright.scheduling.energy_terms import (
     ON_CORE,
     READING_ORDER,
@@ -197,7 +198,7 @@ def _list_parts(
             continue
         energy = bar.parts_pj[part]
         figure.text(left + 3.1, y, _amount(energy / unit[0]), ha="right", **style)
-        figure.text(left + 3.7, y, f"{100 * energy / (bar.total_pj or 1):.1f} %", ha="right", **style)
+        figure.text(left + 3.7, y, share_text(energy, bar.total_pj), ha="right", **style)
 
 
 def _amount(value: float) -> str:

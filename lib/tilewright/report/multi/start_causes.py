@@ -105,7 +105,7 @@ def start_causes(view: ScheduleView) -> StartCauses | None:
     begin when nothing ends."""
     if view.artifact.schedule_model != CAUSAL:
         return None
-    logs = _Logs(view)
+    logs = ScheduleLogs(view)
     causes = [*(_cause_of_node(logs, cn) for cn in range(view.node_count)), *_causes_of_transfers(logs)]
     pairs = np.array(causes, np.int64).reshape(-1, 2)
     return StartCauses(pairs[:, 0], pairs[:, 1])
@@ -142,7 +142,7 @@ class _Index:
         return next((item for place in places if (item := self.at(place, time)) != NOTHING), NOTHING)
 
 
-class _Logs:
+class ScheduleLogs:
     """What ends and begins where and when, of the logs of a schedule."""
 
     def __init__(self, view: ScheduleView) -> None:
@@ -217,7 +217,7 @@ def _first(asked: _Asked) -> Cause | None:
     return next(((kind, item) for kind, find in asked if (item := find()) != NOTHING), None)
 
 
-def _cause_of_node(logs: _Logs, cn: int) -> Cause:
+def _cause_of_node(logs: ScheduleLogs, cn: int) -> Cause:
     time, core = logs.start[cn], logs.core_of[cn]
     if time == 0:
         return BEGIN, NOTHING
@@ -234,7 +234,7 @@ def _cause_of_node(logs: _Logs, cn: int) -> Cause:
     return _first(asked) or (OTHER, logs.ends.at(0, time))
 
 
-def _data_of_node(logs: _Logs, cn: int) -> int:
+def _data_of_node(logs: ScheduleLogs, cn: int) -> int:
     """The CN that made, or the transfer that brought, what a CN needs when it began; what streams comes off-chip."""
     time, needs = logs.start[cn], logs.needs_of[cn]
     makers = (logs.producer[piece] for piece, _ in needs)
@@ -246,7 +246,7 @@ def _data_of_node(logs: _Logs, cn: int) -> int:
     return min((item for place in places if (item := logs.arrives.at(place, time)) != NOTHING), default=NOTHING)
 
 
-def _ended_before(logs: _Logs, cn: int) -> int:
+def _ended_before(logs: ScheduleLogs, cn: int) -> int:
     """A CN that had to end first, though no data flows; where stacks wait for each other, one of an earlier stack."""
     graph, time = logs.view.artifact.graph, logs.start[cn]
     before = graph.order_predecessor[int(graph.order_start[cn]) : int(graph.order_start[cn + 1])].tolist()
@@ -255,9 +255,9 @@ def _ended_before(logs: _Logs, cn: int) -> int:
     return ended if ended in before or is_earlier else NOTHING
 
 
-def _causes_of_transfers(logs: _Logs) -> list[Cause]:
+def _causes_of_transfers(logs: ScheduleLogs) -> list[Cause]:
     """Of all transfers; one that listens to a broadcast began with it."""
-    full_links, lacks_room = _full_links(logs), _lack_room(logs)
+    full_links, lacks_room = links_too_full(logs), _lack_room(logs)
     main_of = {one: main for main, others in listeners(logs.view).items() for one in others}
     causes: dict[int, Cause] = {}
     of_queue: dict[tuple[bool, int, int], Cause] = {}
@@ -279,13 +279,13 @@ def _causes_of_transfers(logs: _Logs) -> list[Cause]:
     return [causes[main_of.get(transfer, transfer)] for transfer in range(len(logs.moves))]
 
 
-def _queue(logs: _Logs, move: _Move) -> tuple[bool, int]:
+def _queue(logs: ScheduleLogs, move: _Move) -> tuple[bool, int]:
     """Transfers of one queue begin one after the other: what a core fetches, what a memory writes off-chip."""
     is_write = move.target_memory == logs.view.system.off_chip_memory
     return is_write, move.source_memory if is_write else move.target_core
 
 
-def _cause_of_transfer(logs: _Logs, move: _Move, full_links: Iterable[int], lacks_room: bool) -> Cause | None:
+def _cause_of_transfer(logs: ScheduleLogs, move: _Move, full_links: Iterable[int], lacks_room: bool) -> Cause | None:
     """What held a transfer up by itself; None where none of that did."""
     time, maker = move.start_cycles, logs.producer[move.piece]
     if time == 0:
@@ -304,7 +304,7 @@ def _cause_of_transfer(logs: _Logs, move: _Move, full_links: Iterable[int], lack
     return _first(asked)
 
 
-def _late_cause(logs: _Logs, move: _Move) -> Cause:
+def _late_cause(logs: ScheduleLogs, move: _Move) -> Cause:
     """Why a transfer began that nothing held up by itself."""
     time, (is_write, place) = move.start_cycles, _queue(logs, move)
     asked: _Asked = (
@@ -315,7 +315,7 @@ def _late_cause(logs: _Logs, move: _Move) -> Cause:
     return _first(asked) or (OTHER, logs.ends.at(0, time))
 
 
-def _begun_before(logs: _Logs, move: _Move) -> int:
+def _begun_before(logs: ScheduleLogs, move: _Move) -> int:
     """A CN that began with a transfer, and makes what a reader of its data needs too: until then no core could
     prepare that reader."""
     problem = logs.view.artifact.problem
@@ -330,7 +330,7 @@ def _begun_before(logs: _Logs, move: _Move) -> int:
     return min((one for one in makers if one >= 0 and logs.start[one] == move.start_cycles), default=NOTHING)
 
 
-def _full_links(logs: _Logs) -> dict[int, list[int]]:
+def links_too_full(logs: ScheduleLogs) -> dict[int, list[int]]:
     """Transfer -> links on its path that just before had less width than it then took."""
     schedule, system = logs.view.schedule, logs.view.system
     transfer, link = own_hops(schedule, system)
@@ -344,7 +344,7 @@ def _full_links(logs: _Logs) -> dict[int, list[int]]:
     return found
 
 
-def _lack_room(logs: _Logs) -> set[int]:
+def _lack_room(logs: ScheduleLogs) -> set[int]:
     """Transfers whose target just before had less room than they then took."""
     moves, bits = logs.view.schedule.transfers, logs.view.artifact.graph.piece_bits
     found: set[int] = set()

@@ -41,6 +41,8 @@ class PageRun:
     """Of `one_core_detail` or `several_cores_detail`."""
     verdict: Mapping[str, Any] | None = None
     """Which port limits the network, as in `bottlenecks.json`."""
+    limited_by: str = ""
+    """What limits a run on several cores, in a few words."""
 
 
 def results_page(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] = ()) -> str:
@@ -89,7 +91,7 @@ def page_data(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] =
 
 def _row(run: PageRun) -> dict[str, Any]:
     row = ROW_OF[run.flow](run.name, run.summary)
-    limited_by = limit_text(run.verdict)
+    limited_by = run.limited_by or limit_text(run.verdict)
     return {"flow": run.flow, "state": DONE, **row, "limited_by": limited_by}
 
 

@@ -38,8 +38,11 @@ def one_core_detail(
     found: Bottlenecks, placed: Sequence[PlacedLayer], summary: Summary, verdicts: Verdicts | None
 ) -> dict[str, Any]:
     """All that the page has of a run beside its row; `verdicts` say which ports limit, None where that is not known."""
-    records = {layer.record_index: layer.record for layer in placed}
-    limits = {layer.record_index: (verdicts or {}).get("limits", {}).get(layer.name) for layer in placed}
+    kinds = [(layer.record_index, layer.repeats) for layer in placed]
+    records = dict(zip(kinds, (layer.record for layer in placed), strict=True))
+    limits = {
+        (layer.record_index, layer.repeats): (verdicts or {}).get("limits", {}).get(layer.name) for layer in placed
+    }
     number = {index: place for place, index in enumerate(records)}
     terms = list(dict.fromkeys(term for record in records.values() for term in record.latency_breakdown_cycles))
     others = list(dict.fromkeys(term for record in records.values() for term in other_energies_pj(record)))
@@ -51,12 +54,16 @@ def one_core_detail(
         "terms": [term_words(term) for term in terms],
         "places": [*map(term_words, others), *memories],
         "directions": list(DIRECTIONS),
-        "layers": [[layer.name, number[layer.record_index]] for layer in placed],
+        "layers": [[_label(layer), number[kind]] for layer, kind in zip(placed, kinds, strict=True)],
         "records": [
             _record(record, limits[index], terms, others, memories) for index, record in records.items()
         ],
         "roofline": _roofline(verdicts, [layer.name for layer in placed]),
     }  # fmt: skip
+
+
+def _label(layer: PlacedLayer) -> str:
+    return f"{layer.repeats:,} x {layer.name}" if layer.repeats > 1 else layer.name
 
 
 def network_parts(found: Bottlenecks) -> dict[str, Any]:

@@ -14,7 +14,7 @@ function runView(run) {
   if (!detail) return [...head, element("p", {}, "This page has too many runs to show each of them in full. tilewright page FOLDER -o FILE makes one of this run alone.")];
   const notes = element("div", { class: "notes" }, detail.notes.map((line) => element("p", { class: "faint" }, line)));
   const parts = detail.flow === "single" ? [limits(run, detail), whereItGoes(run, detail), roofline(detail), layers(detail)]
-    : [whereItGoes(run, detail), compared(run, detail), cores(detail), layersOfCores(detail), schedule(detail)];
+    : [whatLimitsCores(run, detail), coreCycles(run, detail), whereItGoes(run, detail), compared(run, detail), cores(detail), layersOfCores(detail), schedule(detail)];
   return [...head, notes, element("p", {}, element("a", { href: `#compare=${encodeURIComponent(run)}` }, "compare with another run")), ...parts];
 }
 
@@ -27,6 +27,31 @@ function limits(run, detail) {
   const rows = limit.ports.map(([name, gain, count]) => [name, gain, shareText(gain, latency), `${count} of ${detail.layers.length}`]);
   return section("What limits it", element("p", {}, words),
     rows.length ? plainTable("ports", ["port", "saved with twice the width [cycles]", "share of the latency", "limits layers"], rows, [1, 2, 3]) : null);
+}
+
+function whatLimitsCores(run, detail) {
+  if (!detail.limits) return section("What limits it", element("p", {}, "Not known: schedules of this model do not say what waits for what."));
+  const latency = valueOf(run, "latency_cycles"), parts = detail.limits.parts;
+  return section("What limits it", detail.limits.lines.map((line) => element("p", {}, `${line}.`)),
+    parts.length ? element("p", { class: "faint" }, "Each is a schedule that was played again with twice as much of that part, the same allocation and cost tables.") : null,
+    parts.length ? plainTable("parts that limit", ["twice as much of one part", "would save [cycles]", "share of the latency"], parts.map(([name, gain]) => [name, gain, shareText(gain, latency)]), [1, 2]) : null);
+}
+
+// What each core does with every cycle of the latency, and what cores wait for.
+function coreCycles(run, detail) {
+  if (!detail.work) return null;
+  const { causes, cores } = detail.work, latency = valueOf(run, "latency_cycles"), place = element("div");
+  const rows = cores.map(([core, cycles]) => element("tr", {}, element("td", {}, core), element("td", { class: "bar" }, stack(cycles, latency, causes, "cycles")),
+    element("td", { class: "number" }, `${shareText(latency - sum(cycles.filter((_, i) => !detail.work.busy[i])), latency)} computing`)));
+  const bars = element("table", { class: "bars", id: "core-cycles" },
+    element("caption", { class: "faint", style: "text-align:left" }, `what each core does with the ${numberText(latency)} cycles`), element("tbody", {}, rows));
+  const table = element("details", {}, element("summary", {}, "the same as a table [cycles]"),
+    plainTable("cycles of cores by cause", ["core", ...causes, "all"], cores.map(([core, cycles]) => [core, ...cycles, sum(cycles)]), [...causes.map((_, i) => i + 1), causes.length + 1]));
+  place.append(bars, legend(causes), table);
+  const total = sum(detail.waits.map((one) => one[1]));
+  const waits = detail.waits.length ? element("details", {}, element("summary", {}, "what cores wait for, all of them together"),
+    plainTable("what cores wait for", ["cause", "cycles", "share of all waits"], detail.waits.map(([words, cycles]) => [words, cycles, shareText(cycles, total)]), [1, 2])) : null;
+  return section("What the cores do", place, waits);
 }
 
 function whereItGoes(run, detail) {
@@ -145,11 +170,13 @@ function cores(detail) {
   const columns = [["core"], ["role"], ["nodes", "", 1], ["busy", "%", 1], ["array use", "%", 1], ["energy", "µJ", 1], ["fullest memory"], ["its peak", "%", 1]]
     .map(([words, unit, number], place) => ({ words, unit, number: Boolean(number), value: (row) => row[place] }));
   return section("Cores", new Table("cores", columns, detail.cores).node,
-    element("details", {}, element("summary", {}, "memories"), plainTable("memories", ["memory", "capacity [KiB]", "peak [%]"], detail.memories, [1, 2])));
+    element("details", {}, element("summary", {}, "memories"), plainTable("memories", ["memory", "capacity [KiB]", "peak [%]"], detail.memories, [1, 2])),
+    element("details", {}, element("summary", {}, "links"), plainTable("links", ["link", "width [bits a cycle]", "moved [KiB]", "busy [%]", "of its width [%]"],
+      detail.links.map(([name, width, ...numbers]) => [name, width === null ? "unlimited" : width, ...numbers]), [1, 2, 3, 4])));
 }
 
 function layersOfCores(detail) {
-  const columns = [["layer"], ["operator"], ["nodes", "", 1], ["cores"], ["first start", "cycles", 1], ["last end", "cycles", 1], ["busy", "cycles", 1], ["energy on cores", "µJ", 1]]
+  const columns = [["layer"], ["operator"], ["nodes", "", 1], ["cores"], ["first start", "cycles", 1], ["last end", "cycles", 1], ["busy", "cycles", 1], ["energy on cores", "µJ", 1], ["cores wait before it", "cycles", 1], ["most for"]]
     .map(([words, unit, number], place) => ({ words, unit, number: Boolean(number), value: (row) => row[place] }));
   const table = new Table("layers", columns, detail.layers);
   table.node.classList.add("tall");

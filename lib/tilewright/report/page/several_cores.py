@@ -1,4 +1,5 @@
-"""What the page says of a run on several cores: its cores, memories and layers, what it is compared with, its schedule.
+"""What the page says of a run on several cores: what limits it, its cores, links, memories and layers, what it is
+compared with, its schedule.
 
 Energies are in µJ, latencies in cycles.
 """
@@ -8,13 +9,18 @@ from typing import Any
 
 from tilewright.report.bottlenecks import Bottlenecks
 from tilewright.report.multi.bars import ScheduleView
+from tilewright.report.multi.core_cycles import BUSY_CAUSES, CAUSES_OF_CYCLES, WAITS
+from tilewright.report.multi.cores_report import CoresReport
+from tilewright.report.multi.cores_text import limit_lines, wait_words
 from tilewright.report.multi.page import schedule_data_text
 from tilewright.report.multi.reloads import reload_lines
 from tilewright.report.multi.use_tables import core_use_rows, layer_use_rows
 from tilewright.report.page.columns import rounded
 from tilewright.report.page.one_core import MICRO, network_parts
-from tilewright.report.run_text import coverage_lines, power_lines
+from tilewright.report.run_text import coverage_lines, power_lines, range_lines
 
+MOST_WAITS = 25
+"""Causes for which cores wait; the others are one row."""
 MOST_SCHEDULE_BYTES = 1_500_000
 """Of a schedule in the page; a longer one is only in a file of its own."""
 _BASELINES = {
@@ -27,16 +33,19 @@ _BASELINES = {
 def several_cores_detail(
     found: Bottlenecks, view: ScheduleView, summary: Mapping[str, Any], title: str
 ) -> dict[str, Any]:
-    """All that the page has of a run beside its row."""
+    """All that the page has of a run beside its row; what limits it is in `found`."""
+    waits = _waits_of_layers(found.cores)
     data = schedule_data_text(view, summary)
     fits = len(data) <= MOST_SCHEDULE_BYTES
     return {
         "notes": [
             *power_lines(summary),
+            *range_lines(summary),
             *coverage_lines(summary),
             *reload_lines(summary["reloads"], len(summary["reloads"])),
         ],
         **network_parts(found),
+        **_limits(found.cores),
         "bound": _bound(summary),
         "baselines": [_baseline(row) for row in summary["baselines"]],
         "cores": [_core(row) for row in core_use_rows(summary)],
@@ -44,9 +53,64 @@ def several_cores_detail(
             [row["name"], rounded(row["capacity_bits"] / 8192), rounded(100 * row["peak_share"])]
             for row in summary["memories"]
         ],
-        "layers": [_layer(row) for row in layer_use_rows(view)],
+        "links": [_link(row) for row in summary["links"] if row["bits"]],
+        "layers": [_layer(row, waits) for row in layer_use_rows(view)],
         "schedule": {"title": title, "data": data} if fits else None,
     }
+
+
+def limited_by(report: CoresReport | None) -> str:
+    """The part of which twice as much would save most, in a few words; '' where that is not known."""
+    if report is None or report.limits.unknown:
+        return ""
+    return report.limits.helpful[0].short if report.limits.helpful else "no single part"
+
+
+def _limits(report: CoresReport | None) -> dict[str, Any]:
+    """What cores do with the latency, what they wait for, and what twice as much of a part would save, in cycles."""
+    if report is None:
+        return {"limits": None, "work": None, "waits": []}
+    by_core = report.added(lambda row: (row.core, row.cause))
+    causes = [cause for cause in CAUSES_OF_CYCLES if any(key[1] == cause for key in by_core)]
+    limits = report.limits
+    return {
+        "limits": {
+            "lines": limit_lines(limits),
+            "parts": [[part.words, limits.gain_cycles(part)] for part in limits.helpful],
+        },
+        "work": {
+            "causes": causes,
+            "busy": [cause in BUSY_CAUSES for cause in causes],
+            "cores": [[core, [by_core.get((core, cause), 0) for cause in causes]] for core in report.cores],
+        },
+        "waits": _waits(report),
+    }
+
+
+def _waits(report: CoresReport) -> list[list[Any]]:
+    """(cause, cycles of all cores together), the longest first."""
+    waits = [[words, cycles] for words, cycles in report.added(wait_words, WAITS).items()]
+    rest = sum(cycles for _, cycles in waits[MOST_WAITS:])
+    return waits[:MOST_WAITS] + ([["others", rest]] if rest else [])
+
+
+def _waits_of_layers(report: CoresReport | None) -> dict[str, tuple[int, str]]:
+    """Layer -> cycles in which cores wait before its nodes, and for what most."""
+    found: dict[str, tuple[int, str]] = {}
+    for (layer, words), cycles in (
+        report.added(lambda row: (row.layer, wait_words(row)), WAITS).items() if report else ()
+    ):
+        whole, most = found.get(layer, (0, words))
+        found[layer] = (whole + cycles, most)
+    return found
+
+
+def _link(row: Mapping[str, Any]) -> list[Any]:
+    """Name, width in bits a cycle, moved in KiB, busy and use of its width in %."""
+    return [
+        *(row["name"], row["width_bits_per_cycle"], rounded(row["bits"] / 8192), rounded(100 * row["busy"])),
+        None if row["utilisation"] is None else rounded(100 * row["utilisation"]),
+    ]
 
 
 def _bound(summary: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -84,10 +148,12 @@ def _core(row: Mapping[str, Any]) -> list[Any]:
     ]
 
 
-def _layer(row: Mapping[str, Any]) -> list[Any]:
-    """Name, operator, nodes, cores, first start, last end, busy cycles, energy on the cores."""
+def _layer(row: Mapping[str, Any], waits: Mapping[str, tuple[int, str]]) -> list[Any]:
+    """Name, operator, nodes, cores, first start, last end, busy cycles, energy on the cores, cycles that cores wait
+    before its nodes, for what most."""
     return [
         *(row["name"], row["operator_type"], row["cn_count"], row["cores"]),
         *(row["first_start_cycles"], row["last_end_cycles"], row["busy_cycles"]),
         rounded(row["on_core_energy_pj"] / MICRO),
+        *waits.get(row["name"], (None, "")),
     ]

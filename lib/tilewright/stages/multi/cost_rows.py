@@ -52,6 +52,7 @@ def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
     record = mapped.record
     parts = record.latency_breakdown_cycles
     going_on = _going_on(mapped) if mapped.takes_partial_sums else _GoingOn()
+    ideal, computing = _whole(parts["ideal"]), _whole(parts["ideal"] + parts["spatial_stall"])
     total0 = _whole(parts["ideal"] + parts["spatial_stall"] + parts["temporal_stall"])
     onloading = parts["onloading"] + going_on.cycles
     total1 = _whole(parts["ideal"] + parts["spatial_stall"] + parts["temporal_stall"] + onloading)
@@ -60,7 +61,7 @@ def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
     terms = _term_energies(mapped, total2)
     return CoreCostRow(
         cost_class=cost_class,
-        ideal_cycles=_whole(parts["ideal"]),
+        ideal_cycles=ideal,
         total0_cycles=total0,
         total1_cycles=total1,
         total2_cycles=total2,
@@ -69,6 +70,7 @@ def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
         memory_energy_pj=energies,
         term_energy_pj=terms,
         spatial_utilisation=record.mac_utilization["spatial"],
+        spatial_stall_cycles=computing - ideal,
         streams=tuple(_stream(mapped, operand, total1, going_on) for operand in mapped.streams),
         mapping={name: encode(getattr(record, name)) for name in _SHOWN},
     )

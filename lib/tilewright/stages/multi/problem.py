@@ -17,7 +17,7 @@ from tilewright.stages.base import run_stages
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.hardware_parser import AcceleratorParser
 from tilewright.stages.workload_parsers import ONNXModelParser, WorkloadParser
-from tilewright.workload.graph import Workload
+from tilewright.workload.graph import Workload, refuse_folded
 from tilewright.workload.source import LAYERS, kind_of_source
 
 MODEL = "corrected"
@@ -32,7 +32,7 @@ class SystemProblem:
     accelerator: MultiCoreAccelerator
     mapping: Mapping
     mapping_file: str = ""
-    """The file that the mapping was read from, '' if it is none; its lines can be told unless it is an artifact."""
+    """The file that the mapping was read from, '' if it is none; messages name its lines unless it is an artifact."""
     notices: tuple[str, ...] = ()
     """What is legal but unusual in the descriptions."""
     uncosted: tuple[UncostedWork, ...] = ()
@@ -94,6 +94,7 @@ def system_problem(read: Descriptions) -> SystemProblem:
     assert read.network is not None
     assert isinstance(accelerator, MultiCoreAccelerator)
     workload = read.network
+    refuse_folded(workload, "several cores run each layer by itself")
     described = (workload, accelerator, mapping, file_of(read.mapping), tuple(notices), unmodelled_work(workload))
     return SystemProblem(*described, hardware_file=file_of(read.hardware))
 

@@ -24,7 +24,7 @@ from tilewright.workload.onnx.precision import SELECTING, overridden_bits, parti
 
 if TYPE_CHECKING:
     from tilewright.workload.onnx.resolution.network import ResolvedGraph, TensorFacts
-from tilewright.workload.onnx.nests import NestOperand, accumulates, dimension_names, nest_layer
+from tilewright.workload.nests import NestOperand, accumulates, dimension_names, nest_layer
 
 _EXCHANGED = {"I": "W", "W": "I"}
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine, fixed, identity_map, loop
+from tilewright.workload.nests import dimension_names
 from tilewright.workload.onnx.lowering import Lowering, access, lowers, whole_map
-from tilewright.workload.onnx.nests import dimension_names
 from tilewright.workload.onnx.node import Shape
 
 Loops = tuple[tuple[str, int], ...]

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine, fixed, index_range, loop
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
+from tilewright.workload.nests import NestOperand, nest_layer
 from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lowers
-from tilewright.workload.onnx.nests import NestOperand, nest_layer
 from tilewright.workload.onnx.node import OperandRoles, Shape
 from tilewright.workload.onnx.operators.elementwise import elementwise
 from tilewright.workload.onnx.precision import overridden_bits, partial_sum_bits

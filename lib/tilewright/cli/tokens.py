@@ -1,0 +1,214 @@
+"""`tilewright tokens`: what tokens of a language model cost on a core, over contexts and batches."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tilewright.artifacts.files import FilePath, file_of, make_folder
+from tilewright.cli.keywords import Named, parameter_keywords, store_of
+from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, keep_font_cache_here, store_options
+from tilewright.cli.parameter_options import Given, parameter_options
+from tilewright.errors import InputError, Problem
+from tilewright.search.options import SearchOptions
+
+if TYPE_CHECKING:
+    from tilewright.search.store import Store
+    from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
+    from tilewright.token_costs.table import TokenCosts
+
+TOKENS = "tokens"
+"""Stem of the files."""
+_NUMBER = re.compile(r"([1-9][0-9]*)([kM]?)")
+_SCALES = {"": 1, "k": 1024, "M": 1024 * 1024}
+DEFAULT_CONTEXTS, DEFAULT_BATCHES = "1k:1M:11", "1"
+BLOCK = 1024
+
+
+@click.command()
+@click.option("--hardware", required=True, type=FILE, help="Hardware file or artifact.")
+@click.option(
+    "--workload", required=True, type=FILE, help="Workload file of a language model; its requests are not used."
+)
+@click.option("--mapping", required=True, type=FILE, help="Mapping file or artifact.")
+@click.option(
+    "--contexts", default=DEFAULT_CONTEXTS, show_default=True, help="1k,4k,1M or first:last:how-many; k: 1,024."
+)
+@click.option("--batches", default=DEFAULT_BATCHES, show_default=True, help="Requests side by side: 1,16,256.")
+@click.option("--prompts/--no-prompts", default=True, show_default=True, help="Times to first tokens, too.")
+@click.option("--key-block", type=click.IntRange(min=1), default=BLOCK, show_default=True, help="Keys at a time.")
+@click.option("--chunk", type=click.IntRange(min=1), default=BLOCK, show_default=True, help="Prompt tokens at a time.")
+@click.option("-o", "--output", type=FILE, help="Folder for tokens.csv, tokens.json, tokens.svg and tokens.png.")
+@parameter_options(SearchOptions, "options")
+@store_options
+@common_options
+def command(
+    hardware: Path,
+    workload: Path,
+    mapping: Path,
+    contexts: str,
+    batches: str,
+    prompts: bool,
+    key_block: int,
+    chunk: int,
+    output: Path | None,
+    options: Given[SearchOptions],
+    threads: int,
+    store: Path,
+    no_store: bool,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Time and energy of tokens of a language model: to the first one, and for each further one.
+
+    Every layer begins and ends in the top memory. Attention takes keys in blocks and prompts come in chunks, so that
+    the layers of all contexts are searched once.
+
+    Example: tilewright tokens --hardware config/hardware/tpu_like_vector.yaml --mapping
+    config/mapping/tpu_like_vector.yaml --workload config/workload/qwen2.5_0.5b_decode.yaml --batches 1,16
+    """
+    notices: list[str] = []
+    numbers = _contexts(contexts, key_block), _list(batches, "--batches")
+    found = _found(
+        (workload, hardware, mapping),
+        numbers,
+        options(),
+        (key_block, chunk, prompts),
+        (threads, None if no_store else store),
+        notices,
+    )
+    echo_notices(notices)
+    written = _write(found, output, options()) if output else []
+    if as_json:
+        echo_json(_document(found))
+    elif verbose or not written:
+        from tilewright.token_costs.table import tokens_text
+
+        click.echo(tokens_text(found), nl=False)
+    else:
+        click.echo("\n".join(map(str, written)))
+
+
+@parameter_keywords(search=SearchOptions)
+def tokens(
+    workload: "WorkloadSource",
+    hardware: "AcceleratorSource",
+    mapping: "MappingSource",
+    contexts: Sequence[int] | str = DEFAULT_CONTEXTS,
+    batches: Sequence[int] = (1,),
+    options: SearchOptions | None = None,
+    *,
+    search: Named[SearchOptions],
+    prompts: bool = True,
+    key_block: int = BLOCK,
+    chunk: int = BLOCK,
+    output: FilePath | None = None,
+    threads: int = 1,
+    store: "FilePath | Store | None" = None,
+) -> "TokenCosts":
+    """What tokens of a language model cost on a core: `table` has a row for each batch and context.
+
+    Arguments are those of the command. Raises InputError for wrong descriptions, for a workload that is no language
+    model, and for an accelerator of several cores; MappingError naming each layer that nothing fits.
+    """
+    chosen = search.over(options)()
+    numbers = _contexts(contexts, key_block) if isinstance(contexts, str) else _checked(contexts, "contexts")
+    points = numbers, _checked(batches, "batches")
+    found = _found((workload, hardware, mapping), points, chosen, (key_block, chunk, prompts), (threads, store), [])
+    if output:
+        _write(found, Path(output), chosen)
+    return found
+
+
+def _found(
+    given: tuple[Any, Any, Any],
+    points: tuple[list[int], list[int]],
+    options: SearchOptions,
+    cuts: tuple[int, int, bool],
+    run: tuple[int, Any],
+    notices: list[str],
+) -> "TokenCosts":
+    from tilewright.sources import parse_accelerator, parse_mapping
+    from tilewright.stages.base import Control
+    from tilewright.token_costs.curves import TokenCurves
+    from tilewright.token_costs.layer_figures import LayerFigures
+    from tilewright.token_costs.table import token_costs
+
+    workload, hardware, mapping = given
+    described = _described(workload, notices)
+    control = Control(run[0], store_of(run[1]))
+    figures = LayerFigures(parse_accelerator(hardware), parse_mapping(mapping), options, control)  # type: ignore[arg-type]
+    curves = TokenCurves(described, figures, cuts[0], cuts[1])
+    return token_costs(curves, points[1], points[0], with_prompts=cuts[2])
+
+
+def _described(workload: Any, notices: list[str]) -> Any:
+    """The model of a workload file. Raises InputError where it is none of a language model."""
+    from tilewright.artifacts.digests import LANGUAGE_MODEL
+    from tilewright.artifacts.files import existing_file
+    from tilewright.workload.language_models.reader import describe_language_model
+    from tilewright.yamlfile import document_of, load_yaml
+
+    file = file_of(workload)
+    document = load_yaml(existing_file(file, "workload"), notices) if file else document_of(workload)
+    if not isinstance(document.data, dict) or LANGUAGE_MODEL not in document.data:
+        raise InputError([Problem("is no language model", file, allowed=f"a table with `{LANGUAGE_MODEL}`")])
+    # What it says of requests plays no part: positions beyond those of the model are told for the curve.
+    return describe_language_model(document, Path(file).stem or "model", notices)
+
+
+def _contexts(text: str, block: int) -> list[int]:
+    """The contexts of an option. Raises InputError."""
+    parts = text.split(":")
+    if len(parts) == 1:
+        return _list(text, "--contexts")
+    if len(parts) != 3:
+        raise InputError([Problem("is no range", path="--contexts", value=text, allowed="first:last:how-many")])
+    from tilewright.token_costs.curves import spread
+
+    first, last, count = (_number(part, "--contexts") for part in parts)
+    return spread(first, last, count, block)
+
+
+def _list(text: str, option: str) -> list[int]:
+    return _checked([_number(part, option) for part in text.split(",")], option)
+
+
+def _number(text: str, option: str) -> int:
+    match = _NUMBER.fullmatch(text.strip())
+    if match is None:
+        raise InputError([Problem("is no whole number", path=option, value=text, allowed="such as 512, 4k or 1M")])
+    return int(match[1]) * _SCALES[match[2]]
+
+
+def _checked(numbers: Sequence[int], option: str) -> list[int]:
+    """The numbers in rising order, each once. Raises InputError for none, and for one that is not positive."""
+    wrong = [number for number in numbers if isinstance(number, bool) or not isinstance(number, int) or number < 1]
+    if wrong or not numbers:
+        value = str(wrong[0]) if wrong else "none"
+        raise InputError([Problem("must be whole numbers", path=option, value=value, allowed="from 1 on")])
+    return sorted(set(numbers))
+
+
+def _document(found: "TokenCosts") -> dict[str, Any]:
+    from tilewright.artifacts.codec import encode
+
+    document: dict[str, Any] = encode(found)
+    return document
+
+
+def _write(found: "TokenCosts", output: Path, options: SearchOptions) -> list[Path]:
+    keep_font_cache_here()
+    from tilewright.artifacts.codec import encode
+    from tilewright.artifacts.envelope import provenance, write_document
+    from tilewright.report.text_tables import write_csv
+    from tilewright.token_costs.figure import write_token_figure
+
+    make_folder(output)
+    write_csv(found.table, output / f"{TOKENS}.csv")
+    made_by = provenance("tokens", {}, encode(options))
+    write_document(output / f"{TOKENS}.json", "tilewright/tokens", _document(found), made_by)
+    figures = write_token_figure(found, output / TOKENS)
+    return [output / f"{TOKENS}.csv", output / f"{TOKENS}.json", *figures]

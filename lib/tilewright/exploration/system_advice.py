@@ -1,0 +1,154 @@
+"""What would help a run on several cores: each change of one number of its accelerator, or of one of its cores, with
+its exact gain at the same tiles and the same allocation, and after a whole new search (docs/explain.md).
+
+At the same allocation the cost tables of what has changed are searched anew, and the schedule is played with them: what
+`tilewright cost` and `tilewright schedule` say of the changed files, with the `mapping.yaml` that holds the allocation.
+The new search is that of a design of a space of systems (`evaluate_system.py`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from tilewright.errors import InputError, MappingError, Problem
+from tilewright.exploration.advice import Advice, Advices, Outcome, advice_rank
+from tilewright.exploration.changes import Change
+from tilewright.exploration.design_cost import reason_of
+from tilewright.exploration.evaluate_system import SystemEvaluator
+from tilewright.exploration.results import OK
+from tilewright.exploration.space_options import SystemOptions
+from tilewright.hardware.dotted_paths import with_values
+from tilewright.hardware.source import parse_accelerator
+from tilewright.hardware.system import MultiCoreAccelerator
+from tilewright.processes import in_processes
+from tilewright.scheduling.assembly import model_problem
+from tilewright.scheduling.core_costs import CoreCostRow
+from tilewright.scheduling.options import ScheduleSettings
+from tilewright.scheduling.problem import Integers
+from tilewright.scheduling.simulate import Scheduler
+from tilewright.scheduling.system_assembly import MEMORY_OPERANDS
+from tilewright.search.options import CnSearchOptions
+from tilewright.search.progress import Advance
+from tilewright.stages.base import Control, Rest
+from tilewright.stages.multi.costs import IntraCoreMapping
+from tilewright.stages.multi.items import CnProblem, CostedCnProblem
+
+SAME = "same\nallocation"
+NOT_SEARCHED = "fused plans are not searched again here: `tilewright fuse` looks for one on the changed files"
+
+
+@dataclass(frozen=True, eq=False)
+class ExplainedSystemRun:
+    """A run on several cores, with all that it was made of."""
+
+    name: str
+    hardware: dict[str, Any]
+    """The content of its accelerator file, with its cores under `core_files`."""
+    costed: CostedCnProblem
+    allocation: Integers
+    """[cn] core"""
+    now: Outcome
+    """What it costs."""
+    objective: str
+    search: CnSearchOptions
+    """Of the cost tables."""
+    settings: ScheduleSettings
+    options: SystemOptions | None
+    """Of a whole new search; None where the run is not such a one."""
+
+
+def system_advices_of(
+    run: ExplainedSystemRun,
+    changes: Sequence[Change],
+    *,
+    search: bool,
+    jobs: int = 1,
+    advance: Advance = lambda _: None,
+) -> Advices:
+    """What each change does to a run; `advance` is told designs as they are done, the run as it is is the first.
+
+    Raises InputError where the run is not what its files give.
+    """
+    searches = search and run.options is not None
+    with in_processes(partial(_worker, run, searches), len(changes) + 1, jobs) as work:
+        outcomes = []
+        for one in work([None, *changes]):
+            outcomes.append(one)
+            advance(1)
+    same, anew = outcomes[0]
+    if same[:2] != run.now[:2]:
+        message = f"what it was made of does not give it again: {same.latency_cycles} cycles, {same.energy_pj} pJ"
+        raise InputError([Problem(message, run.name, allowed=f"{run.now.latency_cycles}, {run.now.energy_pj}")])
+    notes = [] if not search or searches else [NOT_SEARCHED]
+    if searches and anew is not None and anew[:2] != run.now[:2]:
+        notes.append(
+            "a new search of the unchanged hardware does not find the costs of the run: gains are over the run"
+        )
+    found = [Advice(change, *outcome) for change, outcome in zip(changes, outcomes[1:], strict=True)]
+    more = sorted((one for one in found if one.change.more), key=partial(advice_rank, run.objective))
+    less = [one for one in found if not one.change.more]
+    return Advices(run.objective, run.now, (*more, *less), searches, tuple(notes), SAME)
+
+
+def _worker(run: ExplainedSystemRun, searches: bool) -> Callable[[Change | None], tuple[Outcome, Outcome | None]]:
+    """What evaluates changes in one process."""
+    given = run.costed.descriptions
+    evaluator = None
+    if searches and run.options is not None:
+        evaluator = SystemEvaluator(given.workload, given.mapping, run.options)
+
+    def evaluate(change: Change | None) -> tuple[Outcome, Outcome | None]:
+        hardware = run.hardware if change is None else with_values(run.hardware, change.system_settings)
+        try:
+            accelerator = parse_accelerator(hardware)
+            assert isinstance(accelerator, MultiCoreAccelerator)
+        except InputError as error:
+            outcome = Outcome(reason=reason_of(error))
+            return outcome, outcome if evaluator else None
+        same = _at_same_allocation(run, accelerator)
+        if evaluator is None:
+            return same, None
+        found = evaluator.cost(hardware, accelerator)
+        is_found = found.status == OK
+        anew = Outcome(found.energy_pj, found.latency_cycles) if is_found else Outcome(reason=found.reason)
+        return same, anew
+
+    return evaluate
+
+
+def _at_same_allocation(run: ExplainedSystemRun, accelerator: MultiCoreAccelerator) -> Outcome:
+    """The costs with new cost tables of the cores that are others, and the allocation of the run."""
+    given = run.costed.descriptions
+    changed = _changed_cores(given.accelerator, accelerator)
+    try:
+        problem = replace(given, accelerator=accelerator)
+        costs = dict(run.costed.costs)
+        if changed:
+            stage = IntraCoreMapping(**run.search.as_dict())
+            (made,) = stage.run(CnProblem(problem, run.costed.graph, changed), Rest((), Control()))
+            costs |= {name: tuple(made.costs[name]) for name in changed}
+        return _scheduled(run, problem.accelerator, costs)
+    except InputError as error:
+        return Outcome(reason=reason_of(error))
+    except MappingError as error:
+        return Outcome(reason=" ".join(str(error).split()))
+
+
+def _changed_cores(before: MultiCoreAccelerator, after: MultiCoreAccelerator) -> tuple[str, ...]:
+    """The core files whose cost tables are others: their own core, or the off-chip one, has changed."""
+    names = tuple(after.distinct_cores)
+    off_chip = after.offchip_core_id
+    if off_chip is not None and before.core_of[off_chip] != after.core_of[off_chip]:
+        return names
+    return tuple(name for name in names if before.distinct_cores[name] != after.distinct_cores[name])
+
+
+def _scheduled(
+    run: ExplainedSystemRun, accelerator: MultiCoreAccelerator, costs: dict[str, tuple[CoreCostRow, ...]]
+) -> Outcome:
+    given, settings = run.costed.descriptions, run.settings
+    assembled = model_problem(given.workload, run.costed.graph, accelerator, given.mapping, costs, settings)
+    options = settings.options(given.workload, given.mapping, MEMORY_OPERANDS)
+    schedule = Scheduler(assembled.problem, options)(run.allocation)
+    return Outcome(schedule.energy_pj, schedule.latency_cycles)

@@ -1,0 +1,143 @@
+"""What each distinct layer of many steps of a language model costs, each searched once; steps are sums over them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.cost.record import LayerRecord
+from tilewright.errors import InputError, Problem
+from tilewright.hardware.core import Accelerator, Core, single_core
+from tilewright.mapping.constraints import Mapping, MappingConstraints
+from tilewright.mapping.runnable import UncostedWork
+from tilewright.operator_groups import work_counts
+from tilewright.report.port_limits import PortName, port_names, wider_ports
+from tilewright.report.recorded_mappings import recorded_mappings
+from tilewright.search.options import SearchOptions
+from tilewright.stages.base import Control
+from tilewright.stages.descriptions import NetworkProblem
+from tilewright.stages.pipeline import Pipeline
+from tilewright.stages.run import map_problem
+from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.layer import Layer, part_name
+
+Figures = npt.NDArray[np.float64]
+"""Energy in pJ, latency in cycles, multiply-accumulates, other operations, then the latency in cycles with each port
+twice as wide. Of several layers the sums; counts stay whole numbers up to 2^53."""
+ENERGY, LATENCY, MACS, OPERATIONS, WIDER = range(5)
+Kind = tuple[Layer, MappingConstraints, str, str, str]
+"""What the cost of a layer depends on: the layer without its name, what is fixed of its mapping, its unit and types."""
+
+
+@dataclass
+class LayerFigures:
+    """Figures of the layers of steps on one core; layers are searched when they are first needed."""
+
+    accelerator: Accelerator
+    mapping: Mapping
+    options: SearchOptions
+    control: Control
+    with_limits: bool = True
+    """Whether to find out what twice the width of each port would change."""
+    uncosted: dict[str, UncostedWork] = field(default_factory=dict)
+    """Operator type -> what of it the core does not run."""
+    _figures: dict[Kind, Figures | None] = field(default_factory=dict)
+    """None for a layer that the core does not run."""
+    _kinds: dict[tuple[str, Layer, str], Kind] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raises InputError for options that need data between layers."""
+        if self.options.exploit_data_locality:
+            message = "data is not followed from layer to layer here: each begins and ends in the top memory"
+            raise InputError([Problem(message, path="exploit_data_locality")])
+
+    @property
+    def core(self) -> Core:
+        """The core. Raises InputError if the accelerator has several."""
+        return single_core(self.accelerator)
+
+    @property
+    def ports(self) -> list[PortName]:
+        """The ports of which the figures tell what twice the width would change."""
+        return port_names(self.core) if self.with_limits else []
+
+    @property
+    def searched(self) -> int:
+        """Distinct layers that were searched."""
+        return len(self._figures)
+
+    def search(self, workloads: Iterable[Workload]) -> None:
+        """Search all layers of these that are not known yet, together.
+
+        Raises MappingError naming every layer that nothing fits.
+        """
+        missing: dict[Kind, WorkloadNode] = {}
+        for workload in workloads:
+            for node in workload.nodes:
+                if node.layer is not None and (kind := self._kind(node)) not in self._figures:
+                    missing.setdefault(kind, node)
+        if not missing:
+            return
+        union = _union(list(missing.values()))
+        pipeline = Pipeline.build(None, self.options, onnx=False)
+        problem = NetworkProblem(union, self.accelerator, self.mapping)
+        for row in problem.uncosted or ():
+            self.uncosted.setdefault(row.operator_type, row)
+        problem.check_layers()
+        records = map_problem(problem, pipeline, self.control).records
+        by_name = dict(zip((record.names for record in records), self._of_records(records, union), strict=True))
+        found = {name: figures for names, figures in by_name.items() for name in names}
+        for kind, node in zip(missing, union.nodes, strict=True):
+            figures = found.get(node.name)
+            self._figures[kind] = None if figures is None else _with_work(figures, node)
+
+    def of(self, workload: Workload) -> Figures:
+        """The figures of all layers of a workload, which run one after another; those that repeat count as often."""
+        self.search([workload])
+        total = np.zeros(WIDER + len(self.ports))
+        for node in workload.nodes:
+            if node.layer is not None and (figures := self._figures[self._kind(node)]) is not None:
+                total += node.repeats * figures
+        return total
+
+    def _kind(self, node: WorkloadNode) -> Kind:
+        assert node.layer is not None
+        key = (node.operator_type, node.layer, node.unit)
+        if key not in self._kinds:
+            given = self.mapping.constraints_for(node.layer)
+            self._kinds[key] = (replace(node.layer, name=""), given, node.unit, node.operator_type, node.origin_type)
+        return self._kinds[key]
+
+    def _of_records(self, records: Sequence[LayerRecord], union: Workload) -> list[Figures]:
+        """The figures of records, without the work of their layers."""
+        wider: list[list[float]] = [[] for _ in records]
+        if self.with_limits:
+            limits = [wider_ports(one, self.core) for one in recorded_mappings(records, self.core, union)]
+            wider = [[limit.with_wider(name) for name in self.ports] for limit in limits]
+        return [
+            np.array([record.energy_pj, record.latency_cycles, 0, 0, *more], np.float64)
+            for record, more in zip(records, wider, strict=True)
+        ]
+
+
+def _with_work(figures: Figures, node: WorkloadNode) -> Figures:
+    assert node.layer is not None
+    counts = work_counts(node.unit, node.layer.mac_count)
+    result = figures.copy()
+    result[MACS], result[OPERATIONS] = counts["mac_count"], counts["operation_count"]
+    return result
+
+
+def _union(nodes: Sequence[WorkloadNode]) -> Workload:
+    """The layers as one network, without what is between them; those of one name are parts of it, so that what a
+    mapping file says of the name holds for all."""
+    taken: set[str] = set()
+    found = []
+    for place, node in enumerate(nodes):
+        assert node.layer is not None
+        name = node.name if node.name not in taken else part_name(node.name, place, len(nodes))
+        taken.add(name)
+        layer = replace(node.layer, name=name)
+        found.append(replace(node, node_id=place, name=name, layer=layer, sources=(), index_maps=(), repeats=1))
+    return Workload("layers", tuple(found))

@@ -1,0 +1,176 @@
+"""The table of a language model on a core: a row for each batch and context, with units in the names of its columns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tilewright.cost.rates import time_and_power
+from tilewright.hardware.core import Core
+from tilewright.hardware.hierarchy import top_memories
+from tilewright.hardware.static_power import clock_period_ns
+from tilewright.report.text_tables import render, text_table
+from tilewright.token_costs.curves import TokenCurves
+from tilewright.token_costs.layer_figures import ENERGY, LATENCY, MACS, OPERATIONS, WIDER, Figures, LayerFigures
+from tilewright.workload.graph import Workload
+from tilewright.workload.language_models.kept import kept_numbers
+from tilewright.workload.language_models.weights import active_parameter_count, parameter_count
+
+if TYPE_CHECKING:
+    import pandas
+
+COMPUTE = "compute"
+NOTABLE_GAIN = 0.1
+"""A memory limits where twice the width of one of its ports saves at least this share of the time."""
+_PJ_A_JOULE = 1e12
+_BITS_A_GIBIBYTE = 8 * 2**30
+_WIDTH = 160
+
+
+@dataclass(frozen=True)
+class TokenCosts:
+    """What tokens of a model cost on a core, for batches and contexts."""
+
+    model: str
+    core: str
+    parameters: int
+    active_parameters: int
+    weight_bits: int
+    """Of all weights."""
+    memory: str
+    """The memory that has to hold weights, caches and activations: the largest of the outermost ones."""
+    memory_bits: int
+    searched_layers: int
+    rows: tuple[dict[str, Any], ...]
+    notes: tuple[str, ...]
+
+    @property
+    def table(self) -> "pandas.DataFrame":
+        """A row for each batch and context."""
+        import pandas
+
+        return pandas.DataFrame(list(self.rows))
+
+
+def token_costs(curves: TokenCurves, batches: Sequence[int], contexts: Sequence[int], with_prompts: bool) -> TokenCosts:
+    """The costs at all points. Raises MappingError naming each layer that nothing fits."""
+    curves.search(contexts, batches, contexts if with_prompts else ())
+    core, model, step = curves.figures.core, curves.described.model, curves.described.step
+    weight_bits = parameter_count(model) * step.precision.weights
+    memory = max((memory for memory, _ in top_memories(core)), key=lambda one: one.size_bits)
+    one = activation_bits(curves.decode_step(1, 1))
+    prompts = {context: curves.prompt(context) for context in contexts} if with_prompts else {}
+    rows = []
+    for batch in batches:
+        for context in contexts:
+            cache = kept_numbers(model, context) * step.precision.cache
+            free = memory.size_bits - weight_bits
+            most = max(0, free // (cache + one))
+            row = {"batch": batch, "context": context, "fits": batch <= most, "largest_batch": most}
+            row |= {"cache_bits": batch * cache} | _token_figures(curves, batch, context)
+            rows.append(row | (_prompt_figures(core, prompts[context]) if with_prompts else {}))
+    return TokenCosts(
+        model=model.name,
+        core=core.name,
+        parameters=parameter_count(model),
+        active_parameters=active_parameter_count(model),
+        weight_bits=weight_bits,
+        memory=memory.name,
+        memory_bits=memory.size_bits,
+        searched_layers=curves.figures.searched,
+        rows=tuple(rows),
+        notes=_notes(curves.figures),
+    )
+
+
+def activation_bits(workload: Workload) -> int:
+    """The most bits that a layer reads and writes that are neither weights nor kept between steps."""
+    kept = {name for node in workload.nodes if node.layer is None for name in (*node.inputs, *node.outputs)}
+    kept &= {*workload.inputs, *workload.outputs, *(name for name in workload.tensor_of if name.endswith("_keys"))}
+    most = 0
+    for node in workload.nodes:
+        if node.layer is not None:
+            tensors = (workload.tensor_of[name] for name in {*node.inputs, *node.outputs} - kept)
+            most = max(most, sum(tensor.size_bits for tensor in tensors if not tensor.is_constant))
+    return most
+
+
+def _token_figures(curves: TokenCurves, batch: int, context: int) -> dict[str, Any]:
+    found = curves.next_token(batch, context)
+    row: dict[str, Any] = {
+        "time_per_token_cycles": float(found[LATENCY]),
+        "energy_per_token_pj": float(found[ENERGY]) / batch,
+        "tokens_per_joule": batch * _PJ_A_JOULE / float(found[ENERGY]),
+        "mac_count": int(found[MACS]),
+        "operation_count": int(found[OPERATIONS]),
+    }
+    known = time_and_power(clock_period_ns(curves.figures.core), float(found[LATENCY]), float(found[ENERGY]))
+    if known:
+        row |= {"time_per_token_s": known["latency_s"], "tokens_per_s": batch / known["latency_s"]}
+    return row | limit_of(curves.figures, found)
+
+
+def _prompt_figures(core: Core, found: Figures) -> dict[str, Any]:
+    row = {"time_to_first_token_cycles": float(found[LATENCY]), "prompt_energy_pj": float(found[ENERGY])}
+    known = time_and_power(clock_period_ns(core), float(found[LATENCY]), float(found[ENERGY]))
+    return row | ({"time_to_first_token_s": known["latency_s"]} if known else {})
+
+
+def limit_of(figures: LayerFigures, found: Figures) -> dict[str, Any]:
+    """What limits a step, and the share of the time that twice the width of the best port would save."""
+    gains = [1 - float(wider) / float(found[LATENCY]) for wider in found[WIDER:]]
+    best = max(range(len(gains)), key=lambda place: gains[place])
+    port = figures.ports[best]
+    is_memory = gains[best] >= NOTABLE_GAIN
+    return {
+        "bound_by": port.memory if is_memory else COMPUTE,
+        "widest_gain_port": str(port) if gains[best] > 0 else "",
+        "gain_of_twice_the_width": max(0.0, gains[best]),
+    }
+
+
+def _notes(figures: LayerFigures) -> tuple[str, ...]:
+    left_out = [f"{row.operator_type} {row.reason}" for row in figures.uncosted.values()]
+    return (f"not costed: {', '.join(left_out)}",) if left_out else ()
+
+
+def tokens_text(found: TokenCosts) -> str:
+    """The table for the terminal, with what its columns mean."""
+    has_time = bool(found.rows) and "time_per_token_s" in found.rows[0]
+    unit = "ms" if has_time else "10⁶ cycles"
+    prompt = ("first token\n" + f"[{unit}]",) if found.rows and "time_to_first_token_cycles" in found.rows[0] else ()
+    table = text_table(
+        f"{found.model} on {found.core}: {found.parameters:,} parameters, {_gib(found.weight_bits)} of weights",
+        (),
+        ("batch", "context", *prompt, f"a token\n[{unit}]", "energy a\ntoken [mJ]", "tokens/s\na watt", "cache\n[GiB]",
+         "largest\nbatch", "bound by", "twice the\nwidth saves"),
+    )  # fmt: skip
+    for row in found.rows:
+        cells = [f"{row['batch']:,}", f"{row['context']:,}"]
+        cells += [_time(row, "time_to_first_token")] if prompt else []
+        cells += [_time(row, "time_per_token"), f"{row['energy_per_token_pj'] / 1e9:,.3f}"]
+        cells += [f"{row['tokens_per_joule']:,.3f}", f"{row['cache_bits'] / _BITS_A_GIBIBYTE:,.3f}"]
+        cells += [f"{row['largest_batch']:,}" + ("" if row["fits"] else " (too few)"), row["bound_by"]]
+        table.add_row(*cells, f"{row['gain_of_twice_the_width']:.1%}")
+    return render(table, _WIDTH) + _legend(found)
+
+
+def _legend(found: TokenCosts) -> str:
+    lines = [
+        "first token: all of a prompt of `context` tokens, one request; a token: one step of the batch, where each new",
+        "  token sees `context` tokens, itself included. Largest batch: weights, caches and activations in the memory"
+        f" {found.memory} ({_gib(found.memory_bits)}).",
+        f"bound by: the memory of which a port of twice the width saves {NOTABLE_GAIN:.0%} or more of the time;"
+        " else compute.",
+        f"{found.searched_layers} distinct layers searched.",
+        *found.notes,
+    ]
+    return "".join(f"  {line}\n" for line in lines)
+
+
+def _time(row: dict[str, Any], name: str) -> str:
+    seconds = row.get(f"{name}_s")
+    return f"{row[f'{name}_cycles'] / 1e6:,.3f}" if seconds is None else f"{seconds * 1e3:,.3f}"
+
+
+def _gib(bits: int) -> str:
+    return f"{bits / _BITS_A_GIBIBYTE:,.2f} GiB"

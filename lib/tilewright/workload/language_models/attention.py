@@ -1,0 +1,337 @@
+"""Attention of one block: projections, positions, the cache of keys and values, and the pieces of scores.
+
+For every pair of query and key that a query sees, and for no other, there is one product of the scores, one operation
+of scaling (and of the soft cap), four of the softmax, and one product with the values. Where the pairs of a request are
+in several pieces (`visible_keys`), each piece is a layer, extremes and sums of rows are put together, and so are the
+outputs. Statistics of a folded piece count one for two rows: half a query's worth less than there are.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tilewright.operator_groups import MAC_ARRAY
+from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine, loop
+from tilewright.workload.language_models.architecture import Attention
+from tilewright.workload.language_models.builder import Builder, Loops, at
+from tilewright.workload.language_models.request import Requests, Step
+from tilewright.workload.language_models.visible_keys import BAND, FOLDED, Piece, first_position, visible_pieces
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is kept of the tokens of a request: [requests, heads, tokens, width]."""
+
+    tensor: str
+    width: int
+    """Of it the first so many channels."""
+
+
+@dataclass(frozen=True)
+class Heads:
+    """Queries of a group of requests with the keys and values that they see."""
+
+    queries: str
+    """[tokens of all requests, heads * query width]."""
+    first_row: int
+    """Of the group."""
+    group: Requests
+    keys: Kept
+    values: Kept
+    key_heads: int
+    shared: int
+    """Query heads for each key head."""
+    has_softcap: bool = False
+
+    @property
+    def outer(self) -> Loops:
+        """Loops over requests, key heads, and the query heads of each."""
+        return (("B", self.group.count), ("G", self.key_heads), ("H", self.shared))
+
+    def row(self, query: AxisIndex) -> AxisIndex:
+        """The row of a query of request B in the tensors of all requests."""
+        return AxisIndex((("B", self.group.tokens), *query.terms), self.first_row + query.offset)
+
+    def channel(self, width: int, inner: str) -> AxisIndex:
+        """A channel of query head (G, H)."""
+        return affine(("G", self.shared * width), ("H", width), (inner, 1))
+
+
+def attention(builder: Builder, source: str, attention: Attention, step: Step) -> str:
+    """The output of attention, [rows, hidden], from the normalised hidden states."""
+    hidden, rows = builder.shape(source)[1], builder.shape(source)[0]
+    groups, cache_bits = step.groups, builder.precision.cache
+    queries = _projected(builder, "q", source, attention, attention.heads, None)
+    keys = _projected(builder, "k", source, attention, attention.key_heads, cache_bits)
+    width = attention.key_heads * attention.width
+    values = builder.linear("v_proj", source, width, has_bias=attention.has_input_bias, bits=cache_bits)
+    outputs = []
+    for place, (first, group) in enumerate(_rows_of(groups)):
+        with builder.scope(f"requests{place}" if len(groups) > 1 else ""):
+            cached = cached_tokens(group, attention.window)
+            size = (attention.key_heads, attention.width)
+            heads = Heads(
+                queries=queries,
+                first_row=first,
+                group=group,
+                keys=kept(builder, "key_cache", keys, first, group, cached, size),
+                values=kept(builder, "value_cache", values, first, group, cached, size),
+                key_heads=attention.key_heads,
+                shared=attention.heads // attention.key_heads,
+                has_softcap=attention.has_softcap,
+            )
+            outputs.append(attend(builder, heads, pieces_of(group, step, attention.window)))
+    joined = join_rows(builder, outputs, (rows, attention.heads * attention.width))
+    return builder.linear("o_proj", joined, hidden, has_bias=attention.has_output_bias)
+
+
+def pieces_of(group: Requests, step: Step, window: int | None = None) -> tuple[Piece, ...]:
+    """The pieces of queries and keys of a group of requests."""
+    written = step.is_written_out
+    return visible_pieces(group.tokens, group.context, window, step.key_block, is_written_out=written)
+
+
+def _projected(builder: Builder, which: str, source: str, attention: Attention, heads: int, bits: int | None) -> str:
+    """Queries or keys; what is done last to them is stored with `bits`."""
+    width = attention.width
+    has_norm = attention.head_norm is not None
+    last = None if has_norm or attention.is_rotary else bits
+    found = builder.linear(f"{which}_proj", source, heads * width, has_bias=attention.has_input_bias, bits=last)
+    if attention.head_norm is not None:
+        found = builder.norm(f"{which}_norm", found, attention.head_norm, heads)
+    if attention.is_rotary:
+        found = builder.rotary(f"{which}_rotary", found, heads, width, (width, 0), bits)
+    return found
+
+
+def _rows_of(groups: tuple[Requests, ...]) -> Iterator[tuple[int, Requests]]:
+    """(first row, group) for each group of requests."""
+    first = 0
+    for group in groups:
+        yield first, group
+        first += group.rows
+
+
+def cached_tokens(group: Requests, window: int | None = None) -> int:
+    """Tokens of each request that are read from its cache."""
+    return group.context - first_position(group.context, window)
+
+
+def kept(
+    builder: Builder,
+    name: str,
+    new: str,
+    first: int,
+    group: Requests,
+    cached: int,
+    size: tuple[int, int],
+    start: int = 0,
+) -> Kept:
+    """What is kept of a group's requests: the cache before the step with the new rows behind it.
+
+    `size` is (heads, width) of the channels of `new` that belong to it, from `start` on. The new rows were stored when
+    they were made; here they only find their place.
+    """
+    heads, width = size
+    bits, tokens = builder.precision.cache, group.tokens
+    whole = builder.tensor(name, (group.count, heads, cached + tokens, width), bits)
+    loops = (("B", group.count), ("G", heads), ("D", tokens), ("K", width))
+    row = AxisIndex((("B", tokens), ("D", 1)), first)
+    read = at(new, row, affine(("G", width), ("K", 1), offset=start))
+    maps = [IndexMap(loops, at(whole, "B", "G", affine(("D", 1), offset=cached), "K"), read)]
+    if cached:
+        before = builder.network_input(f"{name}.before", (group.count, heads, cached, width), bits)
+        old = (("B", group.count), ("G", heads), ("D", cached), ("K", width))
+        maps.append(IndexMap(old, at(whole, "B", "G", "D", "K"), at(before, "B", "G", "D", "K")))
+    builder.outputs.append(whole)
+    return Kept(builder.move(name, "Concat", *maps), width)
+
+
+def attend(builder: Builder, heads: Heads, pieces: tuple[Piece, ...]) -> str:
+    """softmax(scale * queries * keys) * values over the pieces: [rows of the group, heads * value width]."""
+    rows = heads.group.rows
+    scores = [_scores(builder, heads, piece) for piece in pieces]
+    scaled = [_stage(builder, heads, piece, "scale", "Mul", one) for piece, one in zip(pieces, scores, strict=True)]
+    if heads.has_softcap:
+        scaled = [_stage(builder, heads, piece, "cap", "Tanh", one) for piece, one in zip(pieces, scaled, strict=True)]
+    most = _statistics(builder, heads, pieces, "softmax.max", "ReduceMax", "Max", scaled)
+    powers = [
+        _stage(builder, heads, piece, "softmax.exp", "Exp", one, most)
+        for piece, one in zip(pieces, scaled, strict=True)
+    ]
+    total = _statistics(builder, heads, pieces, "softmax.sum", "ReduceSum", "Add", powers)
+    shares = [
+        _stage(builder, heads, piece, "softmax.div", "Div", one, total)
+        for piece, one in zip(pieces, powers, strict=True)
+    ]
+    parts = [_weighted(builder, heads, piece, one) for piece, one in zip(pieces, shares, strict=True)]
+    return _together(builder, "values", "Add", pieces, parts, (rows, builder.shape(parts[0])[1]))
+
+
+def _part(name: str, piece: Piece) -> str:
+    return f"{name}.{piece.name}" if piece.name else name
+
+
+def _query(piece: Piece, is_other: bool = False) -> AxisIndex:
+    """The query in row D of a piece; the other one is that of the triangle that is turned around."""
+    if is_other:
+        return AxisIndex((("D", -1),), piece.first_query - 1)
+    return AxisIndex((("D", 1),), piece.first_query)
+
+
+def _key(piece: Piece, name: str, is_other: bool = False) -> AxisIndex:
+    """The key in column `name` of a piece."""
+    if piece.kind == BAND:
+        return AxisIndex((("D", 1), (name, 1)), piece.first_key)
+    if piece.kind == FOLDED:
+        first = piece.first_key + piece.other_queries
+        return AxisIndex(((name, -1),), first) if is_other else AxisIndex(((name, 1),), first)
+    return AxisIndex(((name, 1),), piece.first_key)
+
+
+def _scores(builder: Builder, heads: Heads, piece: Piece) -> str:
+    """One product for each pair and channel."""
+    width, group = heads.keys.width, heads.group
+    target = builder.tensor(
+        _part("scores", piece) + ".out", (group.count, heads.key_heads, heads.shared, piece.queries, piece.keys)
+    )
+    loops = (("C", width), ("D", piece.queries), ("K", piece.keys), *heads.outer)
+    output = at(target, "B", "G", "H", "D", "K")
+
+    def operands(is_other: bool) -> tuple[TensorAccess, TensorAccess]:
+        query = at(heads.queries, heads.row(_query(piece, is_other)), heads.channel(width, "C"))
+        return query, at(heads.keys.tensor, "B", "G", _key(piece, "K", is_other), "C")
+
+    query, key = operands(False)
+    others = operands(True) if piece.kind == FOLDED else None
+    further = others and {"I": [IndexMap(loops, output, others[0], "I", False)]}
+    further = further and {**further, "W": [IndexMap(loops, output, others[1], "W", False)]} if others else None
+    with builder.scope("", piece.repeats):
+        return builder.nest(
+            _part("scores", piece),
+            "MatMul",
+            loops,
+            output,
+            {"I": query, "W": key},
+            further=further,
+            sizes={"W": (group.count, heads.key_heads, piece.keys_read, width)},
+            unit=MAC_ARRAY,
+        )
+
+
+def _stage(
+    builder: Builder, heads: Heads, piece: Piece, name: str, operator_type: str, source: str, row: str = ""
+) -> str:
+    """An operation for each pair, with a number of its row if `row` is given: [requests, heads, queries]."""
+    loops = (*heads.outer, ("D", piece.queries), ("K", piece.keys))
+    target = builder.tensor(_part(name, piece) + ".out", builder.shape(source))
+    output = at(target, "B", "G", "H", "D", "K")
+    inputs = {"I": at(source, "B", "G", "H", "D", "K")}
+    further = None
+    if row:
+        inputs["W"] = at(row, "B", "G", "H", _query(piece))
+        if piece.kind == FOLDED:
+            other = at(row, "B", "G", "H", _query(piece, True))
+            further = {"W": [IndexMap(loops, output, other, "W", False)]}
+    operator = (name.partition(".")[0], "Softmax") if name.startswith("softmax") else None
+    with builder.scope("", piece.repeats):
+        return builder.nest(
+            _part(name, piece), operator_type, loops, output, inputs, further=further, operator=operator
+        )
+
+
+def _statistics(
+    builder: Builder,
+    heads: Heads,
+    pieces: tuple[Piece, ...],
+    name: str,
+    operator_type: str,
+    merge_type: str,
+    sources: list[str],
+) -> str:
+    """A number for each query, of all its pairs: [requests, heads, queries]."""
+    parts, whole = [], (heads.group.count, heads.key_heads, heads.shared, heads.group.tokens)
+    for piece, source in zip(pieces, sources, strict=True):
+        loops = (*heads.outer, ("D", piece.queries), ("K", piece.keys))
+        found = builder.tensor(_part(name, piece) + ".out", (*whole[:3], piece.queries))
+        with builder.scope("", piece.repeats):
+            builder.nest(
+                _part(name, piece),
+                operator_type,
+                loops,
+                at(found, "B", "G", "H", "D"),
+                {"I": at(source, "B", "G", "H", "D", "K")},
+                operator=("softmax", "Softmax"),
+            )
+        parts.append(found)
+    return _together(builder, name, merge_type, pieces, parts, whole)
+
+
+def _together(
+    builder: Builder,
+    name: str,
+    operator_type: str,
+    pieces: tuple[Piece, ...],
+    parts: list[str],
+    shape: tuple[int, ...],
+) -> str:
+    """What pieces have found, put together one after the other; of blocks that a piece stands for, each."""
+    result = ""
+    for piece, part in zip(pieces, parts, strict=True):
+        others = piece.repeats if result else piece.repeats - 1
+        if others:
+            with builder.scope("", others):
+                merged = f"{name}.with_{piece.name}"
+                result = _merged(builder, merged, operator_type, result or part, part, shape)
+        else:
+            result = result or part
+    return result
+
+
+def _merged(builder: Builder, name: str, operator_type: str, one: str, other: str, shape: tuple[int, ...]) -> str:
+    """Results of two pieces, one operation for each element; the pieces may have fewer rows than the result."""
+    names = ("B", "G", "H", "D")[: len(shape)] if len(shape) > 2 else ("D", "K")
+    target = builder.tensor(f"{name}.out", shape)
+    loops = tuple(zip(names, shape, strict=True))
+    inputs = {"I": at(one, *names), "W": at(other, *names)}
+    return builder.nest(name, operator_type, loops, at(target, *names), inputs, superset=("I", "W"))
+
+
+def _weighted(builder: Builder, heads: Heads, piece: Piece, shares: str) -> str:
+    """The sum of values weighted by shares; rows are those of the piece in the group."""
+    width, group = heads.values.width, heads.group
+    name = _part("values", piece)
+    target = builder.tensor(f"{name}.out", (group.count * piece.queries, heads.key_heads * heads.shared * width))
+    loops = (("C", piece.keys), ("D", piece.queries), ("K", width), *heads.outer)
+    output = at(target, AxisIndex((("B", piece.queries), ("D", 1))), heads.channel(width, "K"))
+    value = at(heads.values.tensor, "B", "G", _key(piece, "C"), "K")
+    further = None
+    if piece.kind == FOLDED:
+        other = at(heads.values.tensor, "B", "G", _key(piece, "C", True), "K")
+        further = {"W": [IndexMap(loops, output, other, "W", False)]}
+    with builder.scope("", piece.repeats):
+        return builder.nest(
+            name,
+            "MatMul",
+            loops,
+            output,
+            {"I": at(shares, "B", "G", "H", "D", "C"), "W": value},
+            further=further,
+            sizes={"W": (group.count, heads.key_heads, piece.keys_read, width)},
+            unit=MAC_ARRAY,
+        )
+
+
+def join_rows(builder: Builder, parts: list[str], shape: tuple[int, int], name: str = "attended") -> str:
+    """The rows of groups of requests one below the other."""
+    if len(parts) == 1:
+        return parts[0]
+    target, maps, first = builder.tensor(name, shape), [], 0
+    for part in parts:
+        rows, width = builder.shape(part)
+        loops = (("D", rows), ("K", width))
+        maps.append(IndexMap(loops, at(target, affine(("D", 1), offset=first), "K"), at(part, "D", "K")))
+        first += rows
+    return builder.move(name, "Concat", *maps)
+
+
+__all__ = ["Heads", "Kept", "attend", "attention", "cached_tokens", "join_rows", "kept", "loop"]

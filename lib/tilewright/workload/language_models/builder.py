@@ -1,0 +1,342 @@
+"""Layers of a language model while they are collected: loop nests with their tensors, and moves of data.
+
+All activations are [tokens of all requests, features]. Matrix products and convolutions need a MAC array, all else a
+vector unit, with one operation for each combination of loop values, as in the reading of ONNX files.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from tilewright.operator_groups import MAC_ARRAY, VECTOR_UNIT
+from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, access_of_loops, affine, fixed, loop
+from tilewright.workload.graph import Tensor, Workload, WorkloadNode
+from tilewright.workload.language_models.architecture import Norm
+from tilewright.workload.language_models.request import Precision
+from tilewright.workload.layer import OUTPUT, Layer
+from tilewright.workload.nests import NestOperand, accumulates, nest_layer
+
+Loops = tuple[tuple[str, int], ...]
+Axis = AxisIndex | str
+"""An index along an axis; text is the loop of that name."""
+_MAXIMUM = "ReduceMax"
+"""What it has so far is no wider than a result."""
+MODELLED, PASS_THROUGH = "modelled", "pass-through"
+
+
+def at(tensor: str, *axes: Axis) -> TensorAccess:
+    """The element of a tensor at these indices."""
+    return TensorAccess(tensor, tuple(loop(axis) if isinstance(axis, str) else axis for axis in axes))
+
+
+@dataclass
+class Builder:
+    """The workload so far."""
+
+    precision: Precision
+    nodes: list[WorkloadNode] = field(default_factory=list)
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    inputs: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+    prefix: str = ""
+    repeats: int = 1
+    _producer_of: dict[str, int] = field(default_factory=dict)
+
+    # --- where in the model ---------------------------------------------------------------------------------------
+
+    @contextmanager
+    def scope(self, name: str, repeats: int = 1) -> Iterator[None]:
+        """Within it names begin with `name/`, and every node stands for so many times more."""
+        before = self.prefix, self.repeats
+        self.prefix, self.repeats = f"{self.prefix}{name}/" if name else self.prefix, self.repeats * repeats
+        try:
+            yield
+        finally:
+            self.prefix, self.repeats = before
+
+    # --- tensors --------------------------------------------------------------------------------------------------
+
+    def tensor(self, name: str, shape: tuple[int, ...], bits: int | None = None) -> str:
+        """A tensor that a node is to make, by default of activations; gives its whole name."""
+        return self._tensor(name, shape, self.precision.activations if bits is None else bits)
+
+    def weight(self, name: str, *shape: int) -> str:
+        """A tensor that is known before run time."""
+        return self._tensor(name, shape, self.precision.weights, is_constant=True)
+
+    def tied(self, source: str, name: str, shape: tuple[int, ...]) -> str:
+        """A constant with the numbers of another one in another shape: it is no weight of its own."""
+        target = self._tensor(name, shape, self.precision.weights, is_constant=True)
+        rows, columns = shape
+        loops = (("D", rows), ("K", columns))
+        self.move(name, "Transpose", IndexMap(loops, at(target, "D", "K"), at(source, "K", "D")))
+        return target
+
+    def network_input(self, name: str, shape: tuple[int, ...], bits: int | None = None) -> str:
+        """A tensor from outside: what a cache or a state holds before the step."""
+        whole = self.tensor(name, shape, bits)
+        self.inputs.append(whole)
+        return whole
+
+    def table(self, name: str, *shape: int) -> str:
+        """A tensor from outside that all blocks share, such as the angles of positions."""
+        whole = f"{name}.{'x'.join(map(str, shape))}"
+        if whole not in self.tensors:
+            self.tensors[whole] = Tensor(whole, shape, self.precision.activations, "", "override")
+            self.inputs.append(whole)
+        return whole
+
+    def _tensor(self, name: str, shape: tuple[int, ...], bits: int, is_constant: bool = False) -> str:
+        whole = self.prefix + name
+        if whole in self.tensors:
+            raise ValueError(f"two tensors are called {whole}")
+        self.tensors[whole] = Tensor(whole, shape, bits, "", "override", is_constant)
+        return whole
+
+    def shape(self, tensor: str) -> tuple[int, ...]:
+        """The shape of a tensor."""
+        return self.tensors[tensor].shape
+
+    # --- nodes ----------------------------------------------------------------------------------------------------
+
+    def nest(
+        self,
+        name: str,
+        operator_type: str,
+        loops: Loops,
+        output: TensorAccess,
+        inputs: Mapping[str, TensorAccess],
+        *,
+        others: Sequence[TensorAccess] = (),
+        further: Mapping[str, Sequence[IndexMap]] | None = None,
+        superset: Sequence[str] = (),
+        sizes: Mapping[str, tuple[int, ...]] | None = None,
+        unit: str = VECTOR_UNIT,
+        operator: tuple[str, str] | None = None,
+    ) -> str:
+        """Add a layer that reads the operands I, or I and W, and writes `output`; gives the tensor that it makes.
+
+        `others` are read too, but cost nothing (a bias). Of the operands in `superset` any element may be needed;
+        `further` has more maps of an operand, besides its access. `sizes` are shapes of operands as the layer sees
+        them, where that is a part of the tensor. `operator` is (name, type) of what this is a part of.
+        """
+        operands = {OUTPUT: output, **inputs}
+        bits = {key: self.tensors[one.tensor].bits for key, one in operands.items()}
+        nest_operands = {
+            key: NestOperand(
+                one,
+                (sizes or {}).get(key, self.shape(one.tensor)),
+                bits[key],
+                self.tensors[one.tensor].is_constant,
+            )
+            for key, one in operands.items()
+        }
+        layer = nest_layer(
+            self.prefix + name, operator_type, loops, nest_operands, self._sums(operator_type, loops, output, bits)
+        )
+        maps = []
+        for operand, one in inputs.items():
+            if operand in superset:
+                maps.append(self.any_of(output.tensor, one.tensor, operand))
+            else:
+                maps.append(IndexMap(loops, output, one, operand, not (further or {}).get(operand)))
+            maps += (further or {}).get(operand, ())
+        maps += [IndexMap(loops, output, one) for one in others]
+        self._add(name, operator_type, layer, unit, maps, (output.tensor,), operator)
+        return output.tensor
+
+    def _sums(self, operator_type: str, loops: Loops, output: TensorAccess, bits: Mapping[str, int]) -> int:
+        """Bits of partial sums, never narrower than the result."""
+        if operator_type == _MAXIMUM or not accumulates(loops, output):
+            return bits[OUTPUT]
+        widest = max(width for operand, width in bits.items() if operand != OUTPUT)
+        return max(self.precision.partial_sums or 2 * widest, bits[OUTPUT])
+
+    def move(self, name: str, operator_type: str, *maps: IndexMap) -> str:
+        """Add a node that only passes data on, at no cost; gives the tensor that it makes."""
+        outputs = dict.fromkeys(index_map.output.tensor for index_map in maps)
+        self._add(name, operator_type, None, "", maps, tuple(outputs), None)
+        return next(iter(outputs))
+
+    def any_of(self, output: str, source: str, operand: str = "") -> IndexMap:
+        """Every element of a tensor may depend on every element of another."""
+        written = tuple((f"D{axis}", size) for axis, size in enumerate(self.shape(output)))
+        read = tuple((f"S{axis}", size) for axis, size in enumerate(self.shape(source)))
+        one = access_of_loops(output, (name for name, _ in written))
+        return IndexMap((*written, *read), one, access_of_loops(source, (name for name, _ in read)), operand, False)
+
+    def _add(
+        self,
+        name: str,
+        operator_type: str,
+        layer: Layer | None,
+        unit: str,
+        maps: Sequence[IndexMap],
+        outputs: tuple[str, ...],
+        operator: tuple[str, str] | None,
+    ) -> None:
+        node_id = len(self.nodes)
+        origin, origin_type = operator or (name, operator_type)
+        read = tuple(dict.fromkeys(index_map.input.tensor for index_map in maps))
+        self.nodes.append(
+            WorkloadNode(
+                node_id=node_id,
+                name=self.prefix + name,
+                operator_type=operator_type,
+                layer=layer,
+                sources=tuple(self._sources(maps, layer is not None)),
+                output_elements=None if layer else sum(self.tensors[one].element_count for one in outputs),
+                unit=unit,
+                origin=self.prefix + origin,
+                origin_type=origin_type,
+                status=PASS_THROUGH if layer is None else MODELLED,
+                inputs=read,
+                outputs=outputs,
+                index_maps=tuple(maps),
+                repeats=self.repeats,
+            )
+        )
+        self._producer_of.update((output, node_id) for output in outputs)
+
+    def _sources(self, maps: Sequence[IndexMap], is_layer: bool) -> Iterator[tuple[str, int]]:
+        """(operand, producer): W before I, then what is no operand; once for each producer."""
+        found = [(one.operand, self._producer_of.get(one.input.tensor)) for one in maps]
+        produced = [(operand, source) for operand, source in found if source is not None]
+        named = {operand: source for operand, source in produced if operand}
+        yield from sorted(named.items(), key=lambda pair: pair[0] != "W")
+        number = 3 if is_layer else 1
+        for source in dict.fromkeys(source for operand, source in produced if not operand):
+            if source not in named.values():
+                yield f"I{number}", source
+                number += 1
+
+    # --- operators ------------------------------------------------------------------------------------------------
+
+    def linear(
+        self, name: str, source: str, outputs: int, *, has_bias: bool = False, bits: int | None = None, start: int = 0
+    ) -> str:
+        """A matrix product with weights [inputs, outputs]; the inputs are `start` on of the features."""
+        rows, width = self.shape(source)
+        return self.product(name, source, (rows, width - start, outputs), has_bias=has_bias, bits=bits, start=start)
+
+    def product(
+        self,
+        name: str,
+        source: str,
+        sizes: tuple[int, int, int],
+        *,
+        has_bias: bool = False,
+        bits: int | None = None,
+        start: int = 0,
+        weight: str = "",
+    ) -> str:
+        """O[d][k] += I[d][c] * W[c][k] over sizes (d, c, k)."""
+        rows, inputs, outputs = sizes
+        target = self.tensor(f"{name}.out", (rows, outputs), bits)
+        weight = weight or self.weight(f"{name}.weight", inputs, outputs)
+        others = [at(self.weight(f"{name}.bias", outputs), "K")] if has_bias else []
+        return self.nest(
+            name,
+            "MatMul",
+            (("C", inputs), ("D", rows), ("K", outputs)),
+            at(target, "D", "K"),
+            {"I": at(source, "D", affine(("C", 1), offset=start)), "W": at(weight, "C", "K")},
+            others=others,
+            unit=MAC_ARRAY,
+        )
+
+    def elementwise(
+        self, name: str, operator_type: str, *sources: str, bits: int | None = None, starts: tuple[int, ...] = (0, 0)
+    ) -> str:
+        """One operation for each element of one or two tensors [rows, features]; `starts` are first features."""
+        rows, width = self.shape(sources[-1])
+        width -= starts[len(sources) - 1]
+        target = self.tensor(f"{name}.out", (rows, width), bits)
+        accesses = [
+            at(source, "D", affine(("K", 1), offset=start)) for source, start in zip(sources, starts, strict=False)
+        ]
+        loops = (("D", rows), ("K", width))
+        inputs = dict(zip(("I", "W"), accesses, strict=False))
+        return self.nest(name, operator_type, loops, at(target, "D", "K"), inputs)
+
+    def norm(
+        self, name: str, source: str, norm: Norm, heads: int = 1, width: int | None = None, bits: int | None = None
+    ) -> str:
+        """A normalisation along the features, or along those of each head: its parts as ONNX's operators have them.
+
+        Of `width` features, by default all of a head; the result has `bits`.
+        """
+        rows = self.shape(source)[0]
+        width = self.shape(source)[1] // heads if width is None else width
+        outer = (("D", rows), ("H", heads)) if heads > 1 else (("D", rows),)
+        loops = (*outer, ("K", width))
+        few = tuple(size for _, size in outer)
+        names = [loop_name for loop_name, _ in outer]
+        terms = (("H", width), ("K", 1)) if heads > 1 else (("K", 1),)
+        own = affine(*terms)
+        whole = name, "LayerNormalization" if norm.is_centred else "RMSNormalization"
+        data = at(source, "D", own)
+        shape = (rows, heads * width)
+        if norm.is_centred:
+            mean = at(self.tensor(f"{name}.mean", few), *names)
+            self.nest(f"{name}.mean", "ReduceMean", loops, mean, {"I": data}, operator=whole)
+            centred = at(self.tensor(f"{name}.centred", shape), "D", own)
+            self.nest(f"{name}.centre", "Sub", loops, centred, {"I": data, "W": mean}, operator=whole)
+            data = centred
+        variance = at(self.tensor(f"{name}.variance", few), *names)
+        self.nest(f"{name}.variance", "ReduceSumSquare", loops, variance, {"I": data}, operator=whole)
+        deviation = at(self.tensor(f"{name}.deviation", few), *names)
+        self.nest(f"{name}.deviation", "Reciprocal", outer, deviation, {"I": variance}, operator=whole)
+        result = at(self.tensor(f"{name}.normalised", shape), "D", own)
+        self.nest(f"{name}.normalise", "Mul", loops, result, {"I": data, "W": deviation}, operator=whole)
+        target = at(self.tensor(f"{name}.out", shape, bits), "D", own)
+        inputs = {"I": result, "W": at(self.weight(f"{name}.weight", width), "K")}
+        others = [at(self.weight(f"{name}.bias", width), "K")] if norm.has_shift else []
+        return self.nest(f"{name}.scale", "Mul", loops, target, inputs, others=others, operator=whole)
+
+    def softmax(self, name: str, source: str) -> str:
+        """Softmax along the features of each row."""
+        rows, width = self.shape(source)
+        loops, whole = (("D", rows), ("K", width)), (name, "Softmax")
+        data, row = at(source, "D", "K"), (rows,)
+        most = at(self.tensor(f"{name}.max", row), "D")
+        self.nest(f"{name}.max", _MAXIMUM, loops, most, {"I": data}, operator=whole)
+        powers = at(self.tensor(f"{name}.exp", (rows, width)), "D", "K")
+        self.nest(f"{name}.exp", "Exp", loops, powers, {"I": data, "W": most}, operator=whole)
+        total = at(self.tensor(f"{name}.sum", row), "D")
+        self.nest(f"{name}.sum", "ReduceSum", loops, total, {"I": powers}, operator=whole)
+        result = at(self.tensor(f"{name}.out", (rows, width)), "D", "K")
+        return self.nest(f"{name}.div", "Div", loops, result, {"I": powers, "W": total}, operator=whole)
+
+    def rotary(self, name: str, source: str, heads: int, width: int, places: tuple[int, int], bits: int | None) -> str:
+        """Turn channels of every head by the position of its token: two products and a sum for each of them.
+
+        `places` are (features from one head to the next, first feature that is turned).
+        """
+        rows, (pitch, start) = self.shape(source)[0], places
+        half = width // 2
+        loops = (("D", rows), ("H", heads), ("J", 2), ("K", half))
+        channel = affine(("H", pitch), ("J", half), ("K", 1), offset=start)
+        parts = []
+        for part in ("cosine", "sine"):
+            angles = self.table(f"rotary.{part}s", rows, half)
+            product = self.tensor(f"{name}.{part}", (rows, heads, 2, half))
+            inputs = {"I": at(source, "D", channel), "W": at(angles, "D", "K")}
+            output = at(product, "D", "H", "J", "K")
+            parts.append(self.nest(f"{name}.{part}", "Mul", loops, output, inputs, operator=(name, "RotaryEmbedding")))
+        target = self.tensor(f"{name}.out", (rows, heads * width), bits)
+        turned = at(target, "D", affine(("H", width), ("J", half), ("K", 1)))
+        other = at(parts[1], "D", "H", affine(("J", -1), offset=1), "K")
+        inputs = {"I": at(parts[0], "D", "H", "J", "K"), "W": other}
+        return self.nest(f"{name}.sum", "Add", loops, turned, inputs, operator=(name, "RotaryEmbedding"))
+
+    # --- the whole ------------------------------------------------------------------------------------------------
+
+    def workload(self, name: str) -> Workload:
+        """The workload of all nodes."""
+        outputs = set(self.outputs)
+        nodes = tuple(replace(node, is_network_output=bool(outputs & set(node.outputs))) for node in self.nodes)
+        return Workload(name, nodes, tuple(self.tensors.values()), tuple(self.inputs), tuple(self.outputs))
+
+
+__all__ = ["Axis", "Builder", "Loops", "affine", "at", "fixed"]

@@ -1,0 +1,341 @@
+"""Families of models: what the fields of a configuration, as Hugging Face's `config.json` has them, say of a model.
+
+Which fields a family has, and what they are where they are missing, is as in the transformers library (5.23, classes
+`LlamaConfig`, ...). Fields that nobody knows are refused: they could change what a model costs.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tilewright.errors import KeyPath, Problems
+from tilewright.workload.language_models.architecture import (
+    LAYER_NORM,
+    PARALLEL,
+    PRE,
+    RMS_NORM,
+    SANDWICH,
+    Architecture,
+    Attention,
+    Block,
+    FeedForward,
+    LatentAttention,
+    Mixture,
+    StateSpace,
+)
+from tilewright.workload.language_models.fields import Fields
+
+ACTIVATIONS = {
+    "silu": "Silu",
+    "swish": "Silu",
+    "gelu": "Gelu",
+    "gelu_new": "Gelu",
+    "gelu_fast": "Gelu",
+    "gelu_pytorch_tanh": "Gelu",
+    "relu": "Relu",
+}
+"""Name in a configuration -> operator type."""
+_FULL, _SLIDING = "full_attention", "sliding_attention"
+_MOST_LAYERS = 4096
+
+
+def architecture_of(data: Mapping[str, Any], name: str, problems: Problems, path: KeyPath = ()) -> Architecture | None:
+    """The model that a configuration describes; None, with what is wrong recorded, if it is of no known family."""
+    fields = Fields(data, problems, path)
+    before = len(problems.found)
+    family = fields.choice("model_type", list(FAMILIES))
+    if len(problems.found) > before:
+        return None
+    model = FAMILIES[family](fields, name)
+    fields.finish()
+    return model if len(problems.found) == before else None
+
+
+def _activation(fields: Fields, name: str, default: str) -> str:
+    return ACTIVATIONS[fields.choice(name, list(ACTIVATIONS), default)]
+
+
+def _grouped(
+    fields: Fields, *, has_bias: bool | None = None, output_bias: bool | None = None, width: int | None = None
+) -> Attention:
+    """Grouped-query attention of the Llama kind; biases given here are not read from `attention_bias`."""
+    hidden, heads = fields.count("hidden_size"), fields.count("num_attention_heads")
+    key_heads = fields.count("num_key_value_heads", heads)
+    given = fields.optional_count("head_dim") or width
+    if given is None:
+        fields.divides("num_attention_heads", "hidden_size", (heads, hidden))
+    fields.divides("num_key_value_heads", "num_attention_heads", (key_heads, heads))
+    bias = fields.flag("attention_bias", False) if has_bias is None else has_bias
+    own = bias if output_bias is None else output_bias
+    return Attention(heads, key_heads, given or max(1, hidden // heads), bias, own, is_rotary=True)
+
+
+def _gated(fields: Fields, width: str = "intermediate_size", default: str = "silu") -> FeedForward:
+    bias = fields.flag("mlp_bias", False)
+    return FeedForward(fields.count(width), True, _activation(fields, "hidden_act", default), bias)
+
+
+def _model(fields: Fields, name: str, blocks: tuple[Block, ...], *, is_tied: bool, **others: Any) -> Architecture:
+    """A model with the fields that most families have."""
+    return Architecture(
+        name=name,
+        model_type=str(fields.data["model_type"]),
+        hidden=fields.count("hidden_size"),
+        vocabulary=fields.count("vocab_size"),
+        blocks=blocks,
+        last_norm=others.pop("last_norm", RMS_NORM),
+        is_tied=fields.flag("tie_word_embeddings", is_tied),
+        most_tokens=fields.optional_count("max_position_embeddings"),
+        **others,
+    )
+
+
+def _layers(fields: Fields) -> int:
+    return fields.count("num_hidden_layers", most=_MOST_LAYERS)
+
+
+def _llama(fields: Fields, name: str) -> Architecture:
+    block = Block("", _grouped(fields), _gated(fields), RMS_NORM)
+    return _model(fields, name, (block,) * _layers(fields), is_tied=False)
+
+
+def _windowed(attention: Attention, window: int | None) -> Attention:
+    return replace(attention, window=window)
+
+
+def _mistral(fields: Fields, name: str) -> Architecture:
+    attention = _windowed(_grouped(fields, has_bias=False), fields.optional_count("sliding_window"))
+    block = Block("", attention, _gated(fields), RMS_NORM)
+    return _model(fields, name, (block,) * _layers(fields), is_tied=False)
+
+
+def _phi3(fields: Fields, name: str) -> Architecture:
+    fields.only("partial_rotary_factor", 1.0, "only some channels of a head are turned")
+    return _mistral(fields, name)
+
+
+def _mixtral(fields: Fields, name: str) -> Architecture:
+    attention = _windowed(_grouped(fields, has_bias=False), fields.optional_count("sliding_window"))
+    mixture = _mixture(fields, "num_local_experts", _gated(fields), None)
+    return _model(fields, name, (Block("", attention, mixture, RMS_NORM),) * _layers(fields), is_tied=False)
+
+
+def _mixture(fields: Fields, experts: str, expert: FeedForward, shared: FeedForward | None) -> Mixture:
+    count, chosen = fields.count(experts), fields.count("num_experts_per_tok")
+    if chosen > count:
+        message = "is more than there are experts"
+        fields.problems.at((*fields.path, "num_experts_per_tok"), message, chosen, f"1 to {count}")
+    return Mixture(count, chosen, expert, shared)
+
+
+def _kinds_of_attention(fields: Fields, window: int | None, default: list[str]) -> list[int | None]:
+    """The window of each layer, by `layer_types` or else by the rule of the family."""
+    types = fields.texts("layer_types", (_FULL, _SLIDING), len(default)) or default
+    if window is None and _SLIDING in types:
+        fields.problems.at((*fields.path, "sliding_window"), "is needed where layers have sliding attention")
+    return [window if kind == _SLIDING else None for kind in types]
+
+
+def _mixed_blocks(
+    attention: Attention, windows: list[int | None], part: FeedForward | Mixture, norms: str = PRE
+) -> tuple[Block, ...]:
+    are_mixed = len(set(windows)) > 1
+    return tuple(
+        Block(
+            ("full" if window is None else "sliding") if are_mixed else "",
+            _windowed(attention, window),
+            part,
+            RMS_NORM,
+            norms,
+        )
+        for window in windows
+    )
+
+
+def _qwen_windows(fields: Fields) -> list[int | None]:
+    layers = _layers(fields)
+    window = fields.optional_count("sliding_window")
+    first = fields.data.get("max_window_layers", 28)
+    fields.asked.append("max_window_layers")
+    if not fields.flag("use_sliding_window", False):
+        return _kinds_of_attention(fields, None, [_FULL] * layers)
+    if isinstance(first, bool) or not isinstance(first, int) or first < 0:
+        fields.problems.at((*fields.path, "max_window_layers"), "must be a whole number from 0 on", first)
+        first = layers
+    return _kinds_of_attention(fields, window, [_SLIDING if i >= first else _FULL for i in range(layers)])
+
+
+def _qwen2(fields: Fields, name: str) -> Architecture:
+    attention = _grouped(fields, has_bias=True, output_bias=False)
+    blocks = _mixed_blocks(attention, _qwen_windows(fields), _gated(fields))
+    return _model(fields, name, blocks, is_tied=False)
+
+
+def _qwen3(fields: Fields, name: str) -> Architecture:
+    attention = replace(_grouped(fields, width=128), head_norm=RMS_NORM)
+    return _model(fields, name, _mixed_blocks(attention, _qwen_windows(fields), _gated(fields)), is_tied=False)
+
+
+def _qwen3_moe(fields: Fields, name: str) -> Architecture:
+    fields.only("decoder_sparse_step", 1, "layers without experts in between")
+    fields.only("mlp_only_layers", [], "layers without experts")
+    fields.optional_count("intermediate_size")
+    attention = replace(_grouped(fields), head_norm=RMS_NORM)
+    mixture = _mixture(fields, "num_experts", _gated(fields, "moe_intermediate_size"), None)
+    return _model(fields, name, _mixed_blocks(attention, _qwen_windows(fields), mixture), is_tied=False)
+
+
+def _gemma(fields: Fields, name: str) -> Architecture:
+    fields.asked.append("hidden_act")
+    activation = "hidden_activation" if fields.data.get("hidden_activation") else "hidden_act"
+    part = FeedForward(fields.count("intermediate_size"), True, _activation(fields, activation, "gelu"), False)
+    block = Block("", _grouped(fields, width=256), part, RMS_NORM)
+    return _model(fields, name, (block,) * _layers(fields), is_tied=True, scales_embedding=True)
+
+
+def _gemma2(fields: Fields, name: str) -> Architecture:
+    fields.asked.append("hidden_act")
+    part = FeedForward(
+        fields.count("intermediate_size"), True, _activation(fields, "hidden_activation", "gelu_pytorch_tanh"), False
+    )
+    has_softcap = "attn_logit_softcapping" not in fields.data or bool(fields.data["attn_logit_softcapping"])
+    has_last_cap = "final_logit_softcapping" not in fields.data or bool(fields.data["final_logit_softcapping"])
+    fields.asked += ["attn_logit_softcapping", "final_logit_softcapping"]
+    attention = replace(_grouped(fields, width=256), has_softcap=has_softcap)
+    default = [_FULL if layer % 2 else _SLIDING for layer in range(_layers(fields))]
+    windows = _kinds_of_attention(fields, fields.count("sliding_window", 4096), default)
+    blocks = _mixed_blocks(attention, windows, part, SANDWICH)
+    others = {"scales_embedding": True, "has_output_softcap": has_last_cap}
+    return _model(fields, name, blocks, is_tied=True, **others)
+
+
+def _deepseek(fields: Fields, name: str) -> Architecture:
+    fields.only("moe_layer_freq", 1, "layers without experts in between")
+    fields.optional_count("num_key_value_heads")
+    fields.optional_count("head_dim")
+    attention = LatentAttention(
+        heads=fields.count("num_attention_heads"),
+        query_rank=fields.optional_count("q_lora_rank"),
+        rank=fields.count("kv_lora_rank"),
+        width=fields.count("qk_nope_head_dim"),
+        rotary_width=fields.count("qk_rope_head_dim"),
+        value_width=fields.count("v_head_dim"),
+        has_bias=fields.flag("attention_bias", False),
+    )
+    fields.asked.append("qk_head_dim")
+    dense, expert = _gated(fields), _gated(fields, "moe_intermediate_size")
+    count = fields.optional_count("n_shared_experts")
+    shared = None if count is None else FeedForward(expert.width * count, True, expert.activation, expert.has_bias)
+    mixture = _mixture(fields, "n_routed_experts", expert, shared)
+    scores = fields.choice("scoring_func", ("softmax", "sigmoid"), _scoring(fields))
+    mixture = Mixture(mixture.experts, mixture.experts_per_token, expert, shared, scores == "sigmoid")
+    layers, first = _layers(fields), fields.data.get("first_k_dense_replace", 0)
+    fields.asked.append("first_k_dense_replace")
+    if isinstance(first, bool) or not isinstance(first, int) or not 0 <= first <= layers:
+        fields.problems.at((*fields.path, "first_k_dense_replace"), "must be a whole number", first, f"0 to {layers}")
+        first = 0
+    blocks = (Block("dense", attention, dense, RMS_NORM),) * first
+    blocks += (Block("experts", attention, mixture, RMS_NORM),) * (layers - first)
+    return _model(fields, name, blocks, is_tied=False)
+
+
+def _scoring(fields: Fields) -> str:
+    return "sigmoid" if fields.data["model_type"] == "deepseek_v3" else "softmax"
+
+
+def _gpt2(fields: Fields, name: str) -> Architecture:
+    hidden, heads = fields.count("n_embd"), fields.count("n_head")
+    fields.divides("n_head", "n_embd", (heads, hidden))
+    fields.only("add_cross_attention", False, "attention to an encoder")
+    attention = Attention(heads, heads, max(1, hidden // heads), True, True, is_rotary=False)
+    width = fields.optional_count("n_inner") or 4 * hidden
+    part = FeedForward(width, False, _activation(fields, "activation_function", "gelu_new"), True)
+    layers, positions = fields.count("n_layer", most=_MOST_LAYERS), fields.count("n_positions", 1024)
+    return Architecture(
+        name=name,
+        model_type="gpt2",
+        hidden=hidden,
+        vocabulary=fields.count("vocab_size"),
+        blocks=(Block("", attention, part, LAYER_NORM),) * layers,
+        last_norm=LAYER_NORM,
+        is_tied=fields.flag("tie_word_embeddings", True),
+        positions=positions,
+        most_tokens=positions,
+    )
+
+
+_OPT_OFFSET = 2
+"""Rows of OPT's table of positions before the first one."""
+
+
+def _opt(fields: Fields, name: str) -> Architecture:
+    hidden, heads = fields.count("hidden_size"), fields.count("num_attention_heads")
+    fields.divides("num_attention_heads", "hidden_size", (heads, hidden))
+    fields.only("word_embed_proj_dim", hidden, "a projection of the embedding")
+    fields.only("do_layer_norm_before", True, "norms after the parts")
+    fields.only("_remove_final_layer_norm", False, "no last norm")
+    has_bias = fields.flag("enable_bias", True)
+    attention = Attention(heads, heads, max(1, hidden // heads), has_bias, has_bias, is_rotary=False)
+    part = FeedForward(fields.count("ffn_dim"), False, _activation(fields, "activation_function", "relu"), has_bias)
+    positions = fields.count("max_position_embeddings") + _OPT_OFFSET
+    blocks = (Block("", attention, part, LAYER_NORM),) * _layers(fields)
+    return _model(fields, name, blocks, is_tied=True, last_norm=LAYER_NORM, positions=positions)
+
+
+def _falcon(fields: Fields, name: str) -> Architecture:
+    hidden, heads = fields.count("hidden_size"), fields.count("num_attention_heads")
+    fields.divides("num_attention_heads", "hidden_size", (heads, hidden))
+    fields.only("new_decoder_architecture", False, "two norms side by side")
+    fields.only("alibi", False, "positions as a bias of the scores")
+    fields.only("parallel_attn", True, "the feed-forward part after attention")
+    has_bias = fields.flag("bias", False)
+    key_heads = 1 if fields.flag("multi_query", True) else heads
+    fields.optional_count("num_kv_heads")
+    attention = Attention(heads, key_heads, max(1, hidden // heads), has_bias, has_bias, is_rotary=True)
+    width = fields.optional_count("ffn_hidden_size") or 4 * hidden
+    part = FeedForward(width, False, _activation(fields, "activation", "gelu"), has_bias)
+    blocks = (Block("", attention, part, LAYER_NORM, PARALLEL),) * _layers(fields)
+    return _model(fields, name, blocks, is_tied=True, last_norm=LAYER_NORM)
+
+
+_STEP_RANK_OF = 16
+"""The rank of the step sizes is the hidden size over this, rounded up, where the configuration says `auto`."""
+
+
+def _mamba(fields: Fields, name: str) -> Architecture:
+    hidden = fields.count("hidden_size")
+    fields.asked += ["d_model", "d_inner", "n_layer", "ssm_cfg", "fused_add_norm"]
+    fields.only("hidden_act", "silu", "another activation function")
+    fields.only("rms_norm", True, "LayerNorm between the blocks")
+    rank = fields.data.get("time_step_rank", "auto")
+    fields.asked.append("time_step_rank")
+    mixer = StateSpace(
+        width=fields.optional_count("intermediate_size") or fields.count("expand", 2) * hidden,
+        state=fields.count("state_size", 16),
+        kernel=fields.count("conv_kernel", 4),
+        rank=-(-hidden // _STEP_RANK_OF) if rank == "auto" else fields.count("time_step_rank"),
+        has_bias=fields.flag("use_bias", False),
+        has_kernel_bias=fields.flag("use_conv_bias", True),
+    )
+    fields.optional_count("expand")
+    return _model(fields, name, (Block("", mixer, None, RMS_NORM),) * _layers(fields), is_tied=True)
+
+
+FAMILIES: dict[str, Callable[[Fields, str], Architecture]] = {
+    "llama": _llama,
+    "mistral": _mistral,
+    "mixtral": _mixtral,
+    "phi3": _phi3,
+    "qwen2": _qwen2,
+    "qwen3": _qwen3,
+    "qwen3_moe": _qwen3_moe,
+    "gemma": _gemma,
+    "gemma2": _gemma2,
+    "deepseek_v2": _deepseek,
+    "deepseek_v3": _deepseek,
+    "gpt2": _gpt2,
+    "opt": _opt,
+    "falcon": _falcon,
+    "mamba": _mamba,
+}
+"""`model_type` -> what reads its fields."""

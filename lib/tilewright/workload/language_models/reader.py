@@ -1,0 +1,258 @@
+"""Reads a workload file of a language model: which model, and what it is asked to do in one step.
+
+The model is a configuration as Hugging Face's `config.json` has it, in a file of its own or in the workload file.
+Fields that are broken, which is told, are holes in the tree of the file.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from tilewright.artifacts.digests import LANGUAGE_MODEL, model_file
+from tilewright.artifacts.files import existing_file
+from tilewright.errors import InputError, Problem, Problems
+from tilewright.validation import Entry, validate
+from tilewright.workload.graph import Workload
+from tilewright.workload.language_models.architecture import Architecture, Mixture
+from tilewright.workload.language_models.families import architecture_of
+from tilewright.workload.language_models.model import language_model_workload
+from tilewright.workload.language_models.request import (
+    ABSORBED,
+    BALANCED,
+    DECODE,
+    DEFAULT_BITS,
+    EXPANDED,
+    EXPECTED,
+    Precision,
+    Requests,
+    Step,
+)
+from tilewright.yamlfile import YamlDocument, load_yaml
+
+MOST_OPERATIONS = 2**60
+"""Of one layer: counts of operations and cycles are 64 bit integers."""
+MOST_NODES = 20_000
+_MOST_TOKENS = 2**31
+Bits = Annotated[int, Field(gt=0, le=1024)]
+Tokens = Annotated[int, Field(gt=0, le=_MOST_TOKENS)]
+Context = Annotated[int, Field(ge=0, le=_MOST_TOKENS)]
+Batch = Annotated[int, Field(gt=0, le=1_000_000)]
+
+
+class PrecisionOfModel(Entry):
+    """Bits of one number."""
+
+    weights: Bits = DEFAULT_BITS
+    """Of weights."""
+    activations: Bits = DEFAULT_BITS
+    """Of all that is computed and not kept."""
+    kv_cache: Bits = DEFAULT_BITS
+    """Of keys, values and latent vectors that are kept, and of states."""
+    partial_sums: Bits | None = None
+    """Of partial sums; by default twice the widest input of a layer."""
+
+
+class RequestsEntry(Entry):
+    """Equal requests."""
+
+    count: Batch = 1
+    """How many."""
+    tokens: Tokens
+    """New tokens of each."""
+    context: Context
+    """Tokens of each that are in its cache before the step."""
+
+
+class LanguageModelFile(Entry):
+    """A step of a language model."""
+
+    language_model: str | dict[str, Any]
+    """Path of a configuration (`config.json` of Hugging Face), from the folder of this file on; or its fields."""
+    fields: dict[str, Any] | None = None
+    """Fields that go before those of the configuration."""
+    phase: Literal["prefill", "decode"] | None = None
+    """`prefill`: new tokens of a prompt, or a chunk of it; `decode`: one more token for each request."""
+    batch: Batch | None = None
+    """Requests side by side; 1 by default."""
+    tokens: Tokens | None = None
+    """New tokens of each; in decode 1 by default."""
+    context: Context | None = None
+    """Tokens of each that are in its cache before the step; in prefill 0 by default."""
+    requests: Annotated[list[RequestsEntry], Field(min_length=1)] | None = None
+    """Requests of several kinds in one step, instead of `phase`, `batch`, `tokens` and `context`."""
+    precision: PrecisionOfModel | None = None
+    """Bits of numbers; 8 by default."""
+    experts: Literal["expected", "balanced"] | list[Context] = "expected"
+    """How tokens spread over experts: as on average where each goes to experts at random; over as many as possible; or
+    the tokens of each expert."""
+    latent_attention: Literal["absorbed", "expanded"] | None = None
+    """Whether latent attention runs on latent vectors, or on keys and values that they are expanded to; by default
+    absorbed where every request has one new token, else expanded."""
+    key_block: Tokens | None = None
+    """Keys that attention takes at a time, with what is so far of each row kept beside it; by default all at once."""
+    logits: Literal["last", "all"] = "last"
+    """For which tokens the next one is computed: the last of each request, or all."""
+    written_out: bool = False
+    """Whether every block and expert has layers of its own, instead of one for all that are equal."""
+
+
+@dataclass(frozen=True)
+class DescribedModel:
+    """What a workload file says."""
+
+    name: str
+    model: Architecture
+    step: Step
+
+
+def read_language_model(document: YamlDocument, name: str, notices: list[str] | None = None) -> Workload:
+    """The workload of a step of a language model. Raises InputError with every problem of the file."""
+    described = describe_language_model(document, name, notices)
+    workload = language_model_workload(described.model, described.step, described.name)
+    problems = Problems(document)
+    for node in workload.nodes:
+        if node.layer is not None and node.layer.mac_count * node.repeats > MOST_OPERATIONS:
+            problems.at(
+                (), f"layer {node.name} has more than 2^60 operations", f"{node.repeats} x {node.layer.mac_count}"
+            )
+    problems.finish()
+    return workload
+
+
+def describe_language_model(document: YamlDocument, name: str, notices: list[str] | None = None) -> DescribedModel:
+    """The model and the step of a workload file. Raises InputError with every problem of the file."""
+    problems = Problems(document)
+    entry: LanguageModelFile | None = validate(LanguageModelFile, document.data, problems)
+    model = _model(document, problems)
+    groups = _groups(entry, problems) if entry is not None else ()
+    if entry is not None and model is not None:
+        _check_experts(entry, model, groups, problems)
+        _check_positions(model, groups, problems)
+        _check_size(entry, model, groups, problems)
+    problems.finish(notices)
+    assert entry is not None
+    assert model is not None
+    return DescribedModel(name, model, _step(entry, groups))
+
+
+def _model(document: YamlDocument, problems: Problems) -> Architecture | None:
+    """The model; None, with what is wrong recorded."""
+    named, more = document.data.get(LANGUAGE_MODEL), document.data.get("fields")
+    more = more if isinstance(more, dict) else {}
+    if isinstance(named, dict):
+        return architecture_of({**named, **more}, Path(document.file).stem or "model", problems, (LANGUAGE_MODEL,))
+    file = model_file(document.data, Path(document.file))
+    if file is None:
+        return None
+    found = problems.attempt(_configuration, file)
+    if found is None:
+        return None
+    own = Problems(found)
+    model = architecture_of({**found.data, **more}, file.stem, own)
+    problems.found += own.found
+    return model
+
+
+def _configuration(file: Path) -> YamlDocument:
+    """The document of a configuration. Raises InputError where there is none; JSON is read as the YAML that it is."""
+    document = load_yaml(existing_file(file, "configuration"))
+    if not isinstance(document.data, dict):
+        raise InputError([Problem("a table of fields is needed", document.file, 1)])
+    return document
+
+
+def _groups(entry: LanguageModelFile, problems: Problems) -> tuple[Requests, ...]:
+    """The requests of the step; () where they are not known."""
+    single = ("phase", "batch", "tokens", "context")
+    if problems.has("requests"):
+        return ()
+    if entry.requests is not None:
+        for key in single:
+            if getattr(entry, key) is not None:
+                problems.at((key,), "is said by `requests`, which is given too", getattr(entry, key))
+        found = [Requests(one.count, one.tokens, one.context) for one in entry.requests]
+        return tuple(found)
+    if any(problems.has(key) for key in single):
+        return ()
+    if entry.phase is None:
+        problems.at(("phase",), "required key is missing, or `requests`", allowed="prefill, decode")
+        return ()
+    needed = "context" if entry.phase == DECODE else "tokens"
+    if getattr(entry, needed) is None:
+        problems.at((needed,), f"required key is missing: {entry.phase} needs it")
+        return ()
+    return (Requests(entry.batch or 1, entry.tokens or 1, entry.context or 0),)
+
+
+def _check_experts(
+    entry: LanguageModelFile, model: Architecture, groups: tuple[Requests, ...], problems: Problems
+) -> None:
+    """Tokens of experts that are given must be those that the router sends."""
+    if not isinstance(entry.experts, list) or not groups or None in entry.experts:
+        return
+    mixtures = {block.feed_forward for block in model.blocks if isinstance(block.feed_forward, Mixture)}
+    if not mixtures:
+        problems.at(("experts",), f"{model.name} has no experts", allowed=f"{EXPECTED}, {BALANCED}")
+    rows = sum(group.rows for group in groups)
+    for mixture in mixtures:
+        if len(entry.experts) != mixture.experts:
+            problems.at(
+                ("experts",), "needs the tokens of each expert", f"{len(entry.experts)} items", f"{mixture.experts}"
+            )
+        elif sum(entry.experts) != rows * mixture.experts_per_token:
+            told = f"{rows} tokens x {mixture.experts_per_token} experts = {rows * mixture.experts_per_token}"
+            problems.at(("experts",), "the tokens of all experts add up to another number", sum(entry.experts), told)
+        for place, tokens in enumerate(entry.experts):
+            if tokens > rows:
+                problems.at(("experts", place), "an expert gets a token once at most", tokens, f"0 to {rows}")
+
+
+def _check_positions(model: Architecture, groups: tuple[Requests, ...], problems: Problems) -> None:
+    """Tokens beyond the positions that a model knows: wrong where it learned them, else unusual."""
+    last = max((group.context + group.tokens for group in groups), default=0)
+    if model.most_tokens is None or last <= model.most_tokens:
+        return
+    told = f"{model.name} was made for {model.most_tokens:,} tokens, and a request has {last:,}"
+    if model.positions:
+        problems.at(("context",), told, last, f"at most {model.most_tokens}")
+    else:
+        problems.notice((), told)
+
+
+def _check_size(
+    entry: LanguageModelFile, model: Architecture, groups: tuple[Requests, ...], problems: Problems
+) -> None:
+    """Written out, a large model has more layers than anybody can use."""
+    if not entry.written_out or not groups:
+        return
+    from tilewright.workload.language_models.feed_forward import expert_loads
+
+    rows, nodes = sum(group.rows for group in groups), 0
+    for block in model.blocks:
+        nodes += _NODES_OF_BLOCK
+        if isinstance(block.feed_forward, Mixture) and not isinstance(entry.experts, list):
+            nodes += _NODES_OF_EXPERT * sum(expert_loads(block.feed_forward, rows, entry.experts).values())
+        if block.feed_forward is None:
+            nodes += _NODES_OF_TOKEN * sum(group.tokens for group in groups)
+    if nodes > MOST_NODES:
+        told = "written out, the step has too many layers; `fields: {num_hidden_layers: 1}` takes one block"
+        problems.at(("written_out",), told, f"some {nodes:,}", f"at most {MOST_NODES:,}")
+
+
+_NODES_OF_BLOCK, _NODES_OF_EXPERT, _NODES_OF_TOKEN = 40, 8, 3
+
+
+def _step(entry: LanguageModelFile, groups: tuple[Requests, ...]) -> Step:
+    given = entry.precision or PrecisionOfModel()
+    one_token = all(group.tokens == 1 for group in groups)
+    return Step(
+        groups=groups,
+        precision=Precision(given.weights, given.activations, given.kv_cache, given.partial_sums),
+        experts=entry.experts if isinstance(entry.experts, str) else tuple(entry.experts),
+        latent=entry.latent_attention or (ABSORBED if one_token else EXPANDED),
+        key_block=entry.key_block,
+        logits=entry.logits,
+        is_written_out=entry.written_out,
+    )

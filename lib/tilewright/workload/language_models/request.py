@@ -1,0 +1,64 @@
+"""What a language model is asked to do in one step: requests with their tokens and caches, and bits of numbers."""
+
+from dataclasses import dataclass
+
+PREFILL, DECODE = "prefill", "decode"
+PHASES = (PREFILL, DECODE)
+LAST, ALL = "last", "all"
+"""For which tokens the next one is computed: the last of each request, or all."""
+ABSORBED, EXPANDED = "absorbed", "expanded"
+"""How latent attention runs: on the latent vectors themselves, or on the keys and values that they are expanded to."""
+EXPECTED, BALANCED = "expected", "balanced"
+"""How tokens spread over experts: as on average where each goes to some at random, or over as many as there can be."""
+DEFAULT_BITS = 8
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Equal requests that run side by side in one step."""
+
+    count: int
+    tokens: int
+    """New tokens of each."""
+    context: int
+    """Tokens of each whose keys and values, or whose state, were computed before."""
+
+    @property
+    def rows(self) -> int:
+        """New tokens of all of them."""
+        return self.count * self.tokens
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Bits of a number."""
+
+    weights: int = DEFAULT_BITS
+    activations: int = DEFAULT_BITS
+    cache: int = DEFAULT_BITS
+    """Of keys, values and latent vectors that are kept, and of states."""
+    partial_sums: int | None = None
+    """None: twice the widest input, as where an ONNX file does not say it."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One pass of a model over new tokens."""
+
+    groups: tuple[Requests, ...]
+    precision: Precision = Precision()
+    experts: str | tuple[int, ...] = EXPECTED
+    """EXPECTED, BALANCED, or the tokens that each expert gets, in every block."""
+    latent: str = ABSORBED
+    """ABSORBED or EXPANDED."""
+    key_block: int | None = None
+    """Keys that attention takes at a time; None for all at once."""
+    logits: str = LAST
+    """LAST or ALL."""
+    is_written_out: bool = False
+    """Whether every block and expert has layers of its own, instead of one for all that are equal."""
+
+    @property
+    def rows(self) -> int:
+        """New tokens of all requests."""
+        return sum(group.rows for group in self.groups)

@@ -1,0 +1,66 @@
+"""The words of the documentation: no worn phrases, a glossary that leads to the pages, a gallery of small pictures."""
+
+import re
+
+import pytest
+
+from docs.check_docs import DOCS, broken_links
+from docs.plain_words import pages, worn_phrases
+
+GLOSSARY = DOCS / "glossary.md"
+FIELDS = ["Papers", "Here", "Files", "More"]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+def test_no_page_has_a_worn_phrase(page):
+    """What docs/plain_words.py lists is in no page."""
+    assert worn_phrases(page) == []
+
+
+def test_a_worn_phrase_is_found(tmp_path):
+    """Across lines, with the line where it begins; in code and in `told apart` nothing is wrong."""
+    page = tmp_path / "page.md"
+    page.write_text("Which are told apart.\n\nNothing of\nthis ends the command. `it is told`\n\nThis is told.\n")
+    assert [text.split(": ")[:2] for text in worn_phrases(page)] == [
+        ["page.md:6", "'told'"],
+        ["page.md:3", "'Nothing of this ends'"],
+    ]
+
+
+def entries():
+    """Term -> what stands below it."""
+    _, *parts = re.split(r"^## ", GLOSSARY.read_text("utf-8"), flags=re.MULTILINE)
+    return {title.strip(): text.strip() for title, _, text in (part.partition("\n") for part in parts)}
+
+
+def test_terms_of_the_glossary_are_in_order():
+    """From A to Z, each once."""
+    titles = re.findall(r"^## (.+)$", GLOSSARY.read_text("utf-8"), re.MULTILINE)
+    assert titles == sorted(set(titles), key=str.casefold)
+    assert len(titles) >= 40
+
+
+@pytest.mark.parametrize(("term", "text"), entries().items(), ids=entries())
+def test_a_term_has_what_a_reader_looks_for(term, text):
+    """One to three sentences; the papers' name, ours, the place in a file, and a page that treats it."""
+    meaning, *fields = text.split("\n* ")
+    assert 1 <= len(re.findall(r"[.!?](?=\s|$)", meaning.strip())) <= 3
+    assert [field.partition(": ")[0] for field in fields] == FIELDS
+    assert all(field.partition(": ")[2].strip() for field in fields)
+    links = re.findall(r"\]\(([\w-]+\.md)(?:#[\w-]+)?\)", fields[-1])
+    assert links
+    assert all((DOCS / name).exists() for name in links)
+
+
+def test_links_of_the_glossary_lead_somewhere():
+    """Pages and their headings."""
+    assert broken_links(GLOSSARY) == []
+
+
+def test_pictures_of_the_gallery_are_small():
+    """Each stays below 150 kB, and all of them below 1 MB."""
+    names = re.findall(r"\]\((images/[\w.-]+)\)", (DOCS / "gallery.md").read_text("utf-8"))
+    sizes = {name: (DOCS / name).stat().st_size for name in names}
+    assert len(sizes) >= 8
+    assert {name: size for name, size in sizes.items() if size > 150_000} == {}
+    assert sum(sizes.values()) < 1_000_000

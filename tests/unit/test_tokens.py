@@ -1,0 +1,187 @@
+"""`tilewright tokens`: curves are sums of layers that are searched once, and equal what `map` says at every point."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tilewright
+from tilewright.cli.main import main
+from tilewright.errors import InputError
+from tilewright.search.options import SearchOptions
+from tilewright.sources import parse_accelerator, parse_mapping
+from tilewright.stages.base import Control
+from tilewright.token_costs.curves import TokenCurves, spread
+from tilewright.token_costs.layer_figures import ENERGY, LATENCY, MACS, LayerFigures
+from tilewright.workload.language_models.reader import describe_language_model
+from tilewright.workload.language_models.weights import parameter_count
+from tilewright.yamlfile import document_of
+
+HARDWARE, MAPPING = Path("config/hardware/tpu_like_vector.yaml"), Path("config/mapping/tpu_like_vector.yaml")
+TINY: dict[str, Any] = {
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "vocab_size": 32,
+}
+MODELS: dict[str, dict[str, Any]] = {
+    "llama": TINY | {"model_type": "llama"},
+    "mixed": TINY | {"model_type": "gemma2", "head_dim": 8, "sliding_window": 12},
+    "latent": TINY
+    | {
+        "model_type": "deepseek_v2",
+        "moe_intermediate_size": 8,
+        "kv_lora_rank": 8,
+        "qk_nope_head_dim": 8,
+        "qk_rope_head_dim": 4,
+        "v_head_dim": 8,
+        "n_routed_experts": 4,
+        "num_experts_per_tok": 2,
+        "first_k_dense_replace": 1,
+    },
+    "mamba": {"model_type": "mamba", "hidden_size": 16, "num_hidden_layers": 2, "vocab_size": 32, "state_size": 4},
+}
+OPTIONS = SearchOptions(model="corrected", lpf_limit=2)
+
+
+def step_of(fields: dict[str, Any]) -> dict[str, Any]:
+    """A workload of the model; its requests play no part."""
+    return {"language_model": fields, "phase": "decode", "context": 1}
+
+
+FIGURES = LayerFigures(
+    parse_accelerator(HARDWARE),  # type: ignore[arg-type]
+    parse_mapping(MAPPING),
+    OPTIONS,
+    Control(),
+    with_limits=False,
+)
+"""Of all models here: what a layer costs does not depend on the others."""
+
+
+def curves_of(fields: dict[str, Any], figures: LayerFigures | None = None) -> TokenCurves:
+    """With blocks of 8 keys and chunks of 8 tokens."""
+    return TokenCurves(describe_language_model(document_of(step_of(fields)), "tiny"), figures or FIGURES, 8, 8)
+
+
+def mapped(fields: dict[str, Any], **requests: Any) -> dict[str, Any]:
+    """The summary of `map` for one step with the same blocks."""
+    workload = {"language_model": fields, "key_block": 8, **requests}
+    found = tilewright.map(workload=workload, hardware=HARDWARE, mapping=MAPPING, options=OPTIONS)
+    summary: dict[str, Any] = found.summary
+    return summary
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_token_costs_what_map_says(name: str) -> None:
+    """At contexts of whole blocks and others, within a window and behind it."""
+    curves = curves_of(MODELS[name])
+    for batch, context in ((1, 5), (3, 40)):
+        found = curves.next_token(batch, context)
+        summary = mapped(MODELS[name], phase="decode", batch=batch, context=context - 1)
+        assert found[LATENCY] == summary["latency_cycles"]
+        assert found[ENERGY] == pytest.approx(summary["energy_pj"], rel=1e-12)
+        assert found[MACS] == summary["mac_count"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_prompt_is_the_sum_of_its_chunks(name: str) -> None:
+    """Chunks that were not looked at included: the polynomial is exact there, in every figure."""
+    curves = curves_of(MODELS[name])
+    for tokens in (8, 75):
+        whole, rest = divmod(tokens, 8)
+        chunks = [curves.figures.of(curves._prompt_step(8, 8 * place)) for place in range(whole)]
+        chunks += [curves.figures.of(curves._prompt_step(rest, 8 * whole))] if rest else []
+        assert curves.prompt(tokens).tolist() == pytest.approx(sum(chunks).tolist(), rel=1e-12)
+        assert curves.prompt(tokens)[LATENCY] == sum(chunk[LATENCY] for chunk in chunks)
+
+
+def test_a_chunk_costs_what_map_says() -> None:
+    """Behind three others."""
+    curves = curves_of(MODELS["latent"])
+    summary = mapped(MODELS["latent"], phase="prefill", tokens=8, context=24)
+    assert curves._chunk(3)[LATENCY] == summary["latency_cycles"]
+    assert curves._chunk(3)[MACS] == summary["mac_count"]
+
+
+def test_many_contexts_need_no_more_searches_than_few() -> None:
+    """Their layers are the same but for how often they repeat."""
+    curves = curves_of(MODELS["llama"], replace(FIGURES, _figures={}, _kinds={}))
+    curves.search([64], [1], [64])
+    few = curves.figures.searched
+    curves.search(range(16, 1024, 16), [1], range(16, 1024, 16))
+    assert curves.figures.searched <= few + 2
+
+
+def test_the_table_says_what_fits_and_what_limits(tmp_path: Path) -> None:
+    """Weights and caches in the memory, the port of twice the width, and tokens a joule from energies."""
+    found = tilewright.tokens(
+        step_of(MODELS["llama"]),
+        HARDWARE,
+        MAPPING,
+        [8, 16],
+        [1, 4],
+        options=OPTIONS,
+        key_block=8,
+        chunk=8,
+        prompts=False,
+        output=tmp_path,
+    )
+    table = found.table
+    assert list(zip(table["batch"], table["context"], strict=True)) == [(1, 8), (1, 16), (4, 8), (4, 16)]
+    weights = 8 * parameter_count(describe_language_model(document_of(step_of(MODELS["llama"])), "tiny").model)
+    assert found.weight_bits == weights
+    assert list(table["cache_bits"]) == [
+        8 * batch * 2 * 2 * 16 * context for batch, context in ((1, 8), (1, 16), (4, 8), (4, 16))
+    ]
+    row = found.rows[3]
+    assert row["tokens_per_joule"] == pytest.approx(1e12 / row["energy_per_token_pj"])
+    assert row["fits"]
+    assert row["largest_batch"] > 1000
+    assert row["bound_by"] in ("compute", "dram", "sram_2MB")
+    assert 0 <= row["gain_of_twice_the_width"] <= 0.5
+    assert {path.name for path in tmp_path.iterdir()} == {"tokens.csv", "tokens.json", "tokens.svg", "tokens.png"}
+    assert json.loads((tmp_path / "tokens.json").read_text())["payload"]["rows"][3]["batch"] == 4
+
+
+def test_contexts_are_spread_over_whole_blocks() -> None:
+    """Both ends included."""
+    found = spread(1024, 1 << 20, 64, 1024)
+    assert (found[0], found[-1]) == (1024, 1 << 20)
+    assert all(context % 1024 == 0 for context in found)
+    assert len(spread(8, 8192, 5, 1)) == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--contexts", "1k:2k"], "first:last:how-many"),
+        (["--contexts", "x"], "such as 512, 4k or 1M"),
+        (["--batches", "0"], "--batches"),
+        (["--chunk", "1000"], "multiple of 1024"),
+        (["--exploit-data-locality"], "exploit_data_locality"),
+        (["--workload", "config/workload/fsrcnn.yaml"], "is no language model"),
+    ],
+)
+def test_what_is_wrong_is_told(options: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """By option, with what is allowed."""
+    given = [
+        "--hardware",
+        str(HARDWARE),
+        "--mapping",
+        str(MAPPING),
+        "--workload",
+        "config/workload/llama_3.1_8b_decode.yaml",
+    ]
+    assert main(["tokens", *given, "--no-store", *options]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_load_of_experts_holds_for_one_step_alone() -> None:
+    """Not for a curve."""
+    fields = TINY | {"model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2}
+    step = step_of(fields) | {"experts": [1, 1, 0, 0]}
+    with pytest.raises(InputError, match="not for a curve"):
+        tilewright.tokens(step, HARDWARE, MAPPING, [8], options=OPTIONS)

@@ -1,0 +1,88 @@
+"""Beside torch: the matrix products of tiny models, read from their ONNX exports and from their configurations.
+
+Exports have scores of all pairs of tokens, behind a mask; here there are only those that are seen.
+"""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tilewright.operator_groups import MAC_ARRAY
+from tilewright.workload.graph import Workload
+from tilewright.workload.source import parse_workload
+
+EXPORTS = Path(__file__).parent / "exports"
+TOKENS = 8
+FAMILIES = sorted(path.stem for path in EXPORTS.glob("*.onnx"))
+FUSED = ("gpt2", "falcon")
+"""Families whose modules project to queries, keys and values in one product."""
+PAST_THE_END = 3
+"""Outputs of Mamba's convolution that the export computes behind the last token, and cuts off."""
+
+
+def fields_of(family: str) -> dict[str, Any]:
+    """The fields that the export was made with, read from the script as it stands: torch is not needed for that."""
+    source = (EXPORTS / "make_exports.py").read_text()
+    start, end = source.index("TOKENS ="), source.index("HEADS =")
+    names: dict[str, Any] = {"Any": Any}
+    exec(compile(source[start:end], "make_exports.py", "exec"), names)
+    fields = dict(names["MODELS"][family][1])
+    fields.pop("attn_implementation", None)
+    assert names["TOKENS"] == TOKENS
+    return {"model_type": family, **fields}
+
+
+def products_of(workload: Workload) -> list[tuple[str, int, int]]:
+    """(name, multiply-accumulates, elements of weights) of every layer for a MAC array."""
+    found = []
+    for node in workload.nodes:
+        if node.layer is not None and node.unit == MAC_ARRAY:
+            read = (workload.tensor_of[name] for name in node.inputs[:2])
+            weights = sum(one.element_count for one in read if one.is_constant and len(one.shape) > 1)
+            found.append((node.name, node.layer.mac_count, weights))
+    return found
+
+
+def configured(family: str) -> Workload:
+    """The same step from the configuration, block by block."""
+    return parse_workload(
+        {
+            "language_model": fields_of(family),
+            "phase": "prefill",
+            "tokens": TOKENS,
+            "logits": "all",
+            "latent_attention": "expanded",
+            "written_out": True,
+        }
+    )
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_products_with_weights_are_those_of_the_export(family: str) -> None:
+    """Layer by layer: as many of each size."""
+    exported = Counter(
+        row[1:] for row in products_of(parse_workload(EXPORTS / f"{family}.onnx", "corrected")) if row[2]
+    )
+    own: Counter[tuple[int, int]] = Counter()
+    together: dict[str, tuple[int, int]] = {}
+    for name, macs, weights in products_of(configured(family)):
+        block, _, part = name.rpartition("/")
+        if family in FUSED and part in ("q_proj", "k_proj", "v_proj"):
+            before = together.get(block, (0, 0))
+            together[block] = (before[0] + macs, before[1] + weights)
+        elif part == "conv1d":
+            own[macs // TOKENS * (TOKENS + PAST_THE_END), weights] += 1
+        elif weights:
+            own[macs, weights] += 1
+    own.update(together.values())
+    assert own == exported
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_other_products_differ_by_what_the_mask_hides(family: str) -> None:
+    """Scores and values have T (T + 1) / 2 of the T * T pairs; of a state space all is needed."""
+    exported = sum(row[1] for row in products_of(parse_workload(EXPORTS / f"{family}.onnx", "corrected")) if not row[2])
+    own = sum(row[1] for row in products_of(configured(family)) if not row[2])
+    seen = 1.0 if family == "mamba" else (TOKENS + 1) / (2 * TOKENS)
+    assert own == seen * exported
