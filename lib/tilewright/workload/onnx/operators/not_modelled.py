@@ -1,4 +1,4 @@
-"""**Not modelled**, and told so: work that depends on values or that no loop nest here describes.
+"""**Not modelled**, and named in the coverage: work that depends on values or that no loop nest here describes.
 
 Their shapes are known, and every output depends on all inputs.
 """
