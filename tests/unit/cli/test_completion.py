@@ -36,6 +36,7 @@ class Bash:
             command, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
         )
         os.close(theirs)
+        self.unread = ""
         self.wait_for(PROMPT)
         self.type('eval "$(tilewright completion bash)"; echo lo""aded\n')
         self.wait_for("loaded")
@@ -46,14 +47,15 @@ class Bash:
         os.write(self.terminal, keys.encode())
 
     def wait_for(self, text: str) -> str:
-        """What is on the terminal up to this text."""
-        seen, end = "", time.monotonic() + 60
-        while text not in seen:
+        """What is on the terminal up to this text; what comes after it is for the next call."""
+        end = time.monotonic() + 60
+        while text not in self.unread:
             left = end - time.monotonic()
-            assert left > 0, f"no {text!r} in {seen!r}"
+            assert left > 0, f"no {text!r} in {self.unread!r}"
             if select.select([self.terminal], [], [], left)[0]:
-                seen += os.read(self.terminal, 4096).decode()
-        return seen
+                self.unread += os.read(self.terminal, 4096).decode()
+        seen, _, self.unread = self.unread.partition(text)
+        return seen + text
 
     def completed(self, line: str, text: str) -> str:
         """What stands there when a tabulator after this line has brought this text."""
