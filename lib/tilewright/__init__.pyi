@@ -304,6 +304,7 @@ def tokens(
     prompts: bool = ...,
     key_block: int = ...,
     chunk: int = ...,
+    parallel: str = ...,
     output: _FilePath | None = ...,
     threads: int = ...,
     store: _FilePath | _Store | None = ...,

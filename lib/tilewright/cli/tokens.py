@@ -1,4 +1,4 @@
-"""`tilewright tokens`: what tokens of a language model cost on a core, over contexts and batches."""
+"""`tilewright tokens`: what tokens of a language model cost on a core or several, over contexts and batches."""
 
 import re
 from collections.abc import Sequence
@@ -11,13 +11,19 @@ from tilewright.artifacts.files import FilePath, file_of, make_folder
 from tilewright.cli.keywords import Named, parameter_keywords, store_of
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, keep_font_cache_here, store_options
 from tilewright.cli.parameter_options import Given, parameter_options
-from tilewright.errors import InputError, Problem
-from tilewright.search.options import SearchOptions
+from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.parameters import parameters_of
+from tilewright.search.options import CnSearchOptions, CoreSearchOptions, SearchOptions
+from tilewright.token_costs.strategies import BEST, CHOICES
 
 if TYPE_CHECKING:
+    from tilewright.hardware.system import MultiCoreAccelerator
+    from tilewright.mapping.constraints import Mapping
     from tilewright.search.store import Store
     from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
+    from tilewright.stages.base import Control
     from tilewright.token_costs.table import TokenCosts
+    from tilewright.workload.language_models.reader import DescribedModel
 
 TOKENS = "tokens"
 """Stem of the files."""
@@ -28,7 +34,7 @@ BLOCK = 1024
 
 
 @click.command()
-@click.option("--hardware", required=True, type=FILE, help="Hardware file or artifact.")
+@click.option("--hardware", required=True, type=FILE, help="Hardware file or artifact, of one core or several.")
 @click.option(
     "--workload", required=True, type=FILE, help="Workload file of a language model; its requests are not used."
 )
@@ -40,6 +46,13 @@ BLOCK = 1024
 @click.option("--prompts/--no-prompts", default=True, show_default=True, help="Times to first tokens, too.")
 @click.option("--key-block", type=click.IntRange(min=1), default=BLOCK, show_default=True, help="Keys at a time.")
 @click.option("--chunk", type=click.IntRange(min=1), default=BLOCK, show_default=True, help="Prompt tokens at a time.")
+@click.option(
+    "--parallel",
+    type=click.Choice(CHOICES),
+    default=BEST,
+    show_default=True,
+    help="How several cores share a step: best is what takes the least time at each point.",
+)
 @click.option("-o", "--output", type=FILE, help="Folder for tokens.csv, tokens.json, tokens.svg and tokens.png.")
 @parameter_options(SearchOptions, "options")
 @store_options
@@ -53,6 +66,7 @@ def command(
     prompts: bool,
     key_block: int,
     chunk: int,
+    parallel: str,
     output: Path | None,
     options: Given[SearchOptions],
     threads: int,
@@ -64,23 +78,24 @@ def command(
     """Time and energy of tokens of a language model: to the first one, and for each further one.
 
     Every layer begins and ends in the top memory. Attention takes keys in blocks and prompts come in chunks, so that
-    the layers of all contexts are searched once.
+    the layers of all contexts are searched once. On several cores each layer is scheduled.
 
     Example: tilewright tokens --hardware config/hardware/tpu_like_vector.yaml --mapping
     config/mapping/tpu_like_vector.yaml --workload config/workload/qwen2.5_0.5b_decode.yaml --batches 1,16
     """
     notices: list[str] = []
     numbers = _contexts(contexts, key_block), _list(batches, "--batches")
-    found = _found(
+    found, chosen = _found(
         (workload, hardware, mapping),
         numbers,
-        options(),
+        options,
         (key_block, chunk, prompts),
+        parallel,
         (threads, None if no_store else store),
         notices,
     )
     echo_notices(notices)
-    written = _write(found, output, options()) if output else []
+    written = _write(found, output, chosen) if output else []
     if as_json:
         echo_json(_document(found))
     elif verbose or not written:
@@ -104,19 +119,21 @@ def tokens(
     prompts: bool = True,
     key_block: int = BLOCK,
     chunk: int = BLOCK,
+    parallel: str = BEST,
     output: FilePath | None = None,
     threads: int = 1,
     store: "FilePath | Store | None" = None,
 ) -> "TokenCosts":
-    """What tokens of a language model cost on a core: `table` has a row for each batch and context.
+    """What tokens of a language model cost on a core or several: `table` has a row for each batch and context.
 
-    Arguments are those of the command. Raises InputError for wrong descriptions, for a workload that is no language
-    model, and for an accelerator of several cores; MappingError naming each layer that nothing fits.
+    Arguments are those of the command. Raises InputError for wrong descriptions, and for a workload that is no language
+    model; MappingError naming layers that nothing fits, or that have no schedule.
     """
-    chosen = search.over(options)()
     numbers = _contexts(contexts, key_block) if isinstance(contexts, str) else _checked(contexts, "contexts")
     points = numbers, _checked(batches, "batches")
-    found = _found((workload, hardware, mapping), points, chosen, (key_block, chunk, prompts), (threads, store), [])
+    cuts = key_block, chunk, prompts
+    given = workload, hardware, mapping
+    found, chosen = _found(given, points, search.over(options), cuts, parallel, (threads, store), [])
     if output:
         _write(found, Path(output), chosen)
     return found
@@ -125,11 +142,14 @@ def tokens(
 def _found(
     given: tuple[Any, Any, Any],
     points: tuple[list[int], list[int]],
-    options: SearchOptions,
+    options: Given[SearchOptions],
     cuts: tuple[int, int, bool],
+    parallel: str,
     run: tuple[int, Any],
     notices: list[str],
-) -> "TokenCosts":
+) -> "tuple[TokenCosts, CoreSearchOptions]":
+    """The costs, and the options that they were found by."""
+    from tilewright.hardware.system import MultiCoreAccelerator
     from tilewright.sources import parse_accelerator, parse_mapping
     from tilewright.stages.base import Control
     from tilewright.token_costs.curves import TokenCurves
@@ -139,9 +159,54 @@ def _found(
     workload, hardware, mapping = given
     described = _described(workload, notices)
     control = Control(run[0], store_of(run[1]))
-    figures = LayerFigures(parse_accelerator(hardware), parse_mapping(mapping), options, control)  # type: ignore[arg-type]
+    accelerator, constraints = parse_accelerator(hardware), parse_mapping(mapping)
+    if isinstance(accelerator, MultiCoreAccelerator):
+        return _found_on_several(described, (accelerator, constraints), points, options, cuts, parallel, control)
+    chosen = options()
+    if parallel != BEST:
+        message = f"is for several cores, and {accelerator.name} is one"
+        raise InputError([Problem(message, path="--parallel", value=parallel, allowed=BEST)])
+    figures = LayerFigures(accelerator, constraints, chosen, control)
     curves = TokenCurves(described, figures, cuts[0], cuts[1])
-    return token_costs(curves, points[1], points[0], with_prompts=cuts[2])
+    return token_costs(curves, points[1], points[0], with_prompts=cuts[2]), chosen
+
+
+def _found_on_several(
+    described: "DescribedModel",
+    system: "tuple[MultiCoreAccelerator, Mapping]",
+    points: tuple[list[int], list[int]],
+    options: Given[SearchOptions],
+    cuts: tuple[int, int, bool],
+    parallel: str,
+    control: "Control",
+) -> "tuple[TokenCosts, CnSearchOptions]":
+    from tilewright.token_costs.curves import TokenCurves
+    from tilewright.token_costs.layer_schedules import LayerSchedules
+    from tilewright.token_costs.system_figures import SystemFigures
+    from tilewright.token_costs.system_table import strategies_of, system_token_costs
+
+    if parallel not in CHOICES:
+        nearest, allowed = nearest_name(parallel, CHOICES), ", ".join(CHOICES)
+        raise InputError([Problem("no such way", path="parallel", value=parallel, allowed=allowed, nearest=nearest)])
+    chosen = _options_of_cores(options)
+    schedules = LayerSchedules(system[0], chosen, control)
+    figures = SystemFigures(schedules, system[1], described.model, strategies_of(parallel))
+    curves = TokenCurves(described, figures, cuts[0], cuts[1])
+    return system_token_costs(curves, points[1], points[0], with_prompts=cuts[2]), chosen
+
+
+def _options_of_cores(options: Given[SearchOptions]) -> CnSearchOptions:
+    """The options as several cores take them: the model is `corrected` unless another one is given."""
+    options()  # what is wrong with them is told as for one core
+    known = {parameter.name for parameter in parameters_of(CnSearchOptions)}
+    others = [name for name, value in options.values.items() if name not in known and value not in (False, "false")]
+    if others:
+        message = "plays no part on several cores: each layer begins and ends in the off-chip memory"
+        raise InputError([Problem(message, path=name) for name in others])
+    values = {name: value for name, value in options.values.items() if name in known}
+    kind: Any = type(options)
+    chosen: CnSearchOptions = kind(CnSearchOptions, values)()
+    return chosen
 
 
 def _described(workload: Any, notices: list[str]) -> Any:
@@ -199,7 +264,7 @@ def _document(found: "TokenCosts") -> dict[str, Any]:
     return document
 
 
-def _write(found: "TokenCosts", output: Path, options: SearchOptions) -> list[Path]:
+def _write(found: "TokenCosts", output: Path, options: CoreSearchOptions) -> list[Path]:
     keep_font_cache_here()
     from tilewright.artifacts.codec import encode
     from tilewright.artifacts.envelope import provenance, write_document

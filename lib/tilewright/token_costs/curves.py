@@ -7,14 +7,14 @@ degree two. Points that are no whole blocks or chunks have layers of their own f
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from tilewright.errors import InputError, Problems
-from tilewright.token_costs.layer_figures import WIDER, LayerFigures
-from tilewright.token_costs.layer_figures import Figures as LayerSums
 from tilewright.workload.graph import Workload
 from tilewright.workload.language_models.architecture import Attention
 from tilewright.workload.language_models.model import language_model_workload
@@ -22,19 +22,41 @@ from tilewright.workload.language_models.reader import DescribedModel
 from tilewright.workload.language_models.request import ABSORBED, EXPANDED, Requests, Step
 
 DEFAULT_BLOCK = 1024
+Sums = npt.NDArray[np.float64]
+"""Figures of layers, added up; what they are says who makes them."""
+
+
+class StepFigures(Protocol):
+    """What makes the figures of steps: on one core, or on several."""
+
+    @property
+    def zero(self) -> Sums:
+        """Figures of nothing."""
+        ...
+
+    def search(self, workloads: Iterable[Workload]) -> None:
+        """Search what is not known yet of all layers of these."""
+        ...
+
+    def of(self, workload: Workload) -> Sums:
+        """The figures of all layers of a workload, which run one after another."""
+        ...
+
+
+Made = TypeVar("Made", bound=StepFigures)
 
 
 @dataclass
-class TokenCurves:
-    """Costs of a model on a core, for any context and batch."""
+class TokenCurves(Generic[Made]):
+    """Costs of a model on a core or several, for any context and batch."""
 
     described: DescribedModel
-    figures: LayerFigures
+    figures: Made
     key_block: int = DEFAULT_BLOCK
     """Keys that attention takes at a time."""
     chunk: int = DEFAULT_BLOCK
     """Tokens of a prompt in one step."""
-    _chunks: dict[int, LayerSums] = field(default_factory=dict)
+    _chunks: dict[int, Sums] = field(default_factory=dict)
     _steps: dict[tuple[int, int], Workload] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -56,15 +78,15 @@ class TokenCurves:
         steps += [self._prompt_step(rest, prompt - rest) for prompt in prompts if (rest := prompt % self.chunk)]
         self.figures.search(steps)
 
-    def next_token(self, batch: int, context: int) -> LayerSums:
+    def next_token(self, batch: int, context: int) -> Sums:
         """One more token for each request of a batch; it is the last of the `context` tokens that it sees."""
         return self.figures.of(self.decode_step(batch, context))
 
-    def prompt(self, tokens: int) -> LayerSums:
+    def prompt(self, tokens: int) -> Sums:
         """All tokens of one request's prompt, in chunks, up to the first token of the answer."""
         whole, rest = divmod(tokens, self.chunk)
         start = self.affine_from
-        total = sum((self._chunk(place) for place in range(min(whole, start))), self._zero())
+        total = sum((self._chunk(place) for place in range(min(whole, start))), self.figures.zero)
         if (more := whole - start) > 0:
             first, step = self._chunk(start), self._chunk(start + 1) - self._chunk(start)
             total = total + more * first + (more * (more - 1) // 2) * step
@@ -92,7 +114,7 @@ class TokenCurves:
         whole = tokens // self.chunk
         return list(range(min(whole, self.affine_from + 2)))
 
-    def _chunk(self, place: int) -> LayerSums:
+    def _chunk(self, place: int) -> Sums:
         if place not in self._chunks:
             self._chunks[place] = self.figures.of(self._prompt_step(self.chunk, place * self.chunk))
         return self._chunks[place]
@@ -105,9 +127,6 @@ class TokenCurves:
             self.described.step, groups=(requests,), latent=latent, key_block=self.key_block, is_written_out=False
         )
         return language_model_workload(self.described.model, step, self.described.name)
-
-    def _zero(self) -> LayerSums:
-        return np.zeros(WIDER + len(self.figures.ports))
 
 
 def spread(first: int, last: int, count: int, block: int) -> list[int]:

@@ -63,6 +63,11 @@ class LayerFigures:
         return port_names(self.core) if self.with_limits else []
 
     @property
+    def zero(self) -> Figures:
+        """Figures of nothing."""
+        return np.zeros(WIDER + len(self.ports))
+
+    @property
     def searched(self) -> int:
         """Distinct layers that were searched."""
         return len(self._figures)
@@ -95,7 +100,7 @@ class LayerFigures:
     def of(self, workload: Workload) -> Figures:
         """The figures of all layers of a workload, which run one after another; those that repeat count as often."""
         self.search([workload])
-        total = np.zeros(WIDER + len(self.ports))
+        total = self.zero
         for node in workload.nodes:
             if node.layer is not None and (figures := self._figures[self._kind(node)]) is not None:
                 total += node.repeats * figures

@@ -1,17 +1,18 @@
-"""The table of a language model on a core: a row for each batch and context, with units in the names of its columns."""
+"""The table of a language model: a row for each batch and context, with units in the names of its columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilewright.cost.rates import time_and_power
-from tilewright.hardware.core import Core
+from tilewright.hardware.core import Core, Memory
 from tilewright.hardware.hierarchy import top_memories
 from tilewright.hardware.static_power import clock_period_ns
 from tilewright.report.text_tables import render, text_table
 from tilewright.token_costs.curves import TokenCurves
 from tilewright.token_costs.layer_figures import ENERGY, LATENCY, MACS, OPERATIONS, WIDER, Figures, LayerFigures
 from tilewright.workload.graph import Workload
+from tilewright.workload.language_models.architecture import Architecture
 from tilewright.workload.language_models.kept import kept_numbers
 from tilewright.workload.language_models.weights import active_parameter_count, parameter_count
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 COMPUTE = "compute"
 NOTABLE_GAIN = 0.1
 """A memory limits where twice the width of one of its ports saves at least this share of the time."""
-_PJ_A_JOULE = 1e12
+PJ_A_JOULE = 1e12
 _BITS_A_GIBIBYTE = 8 * 2**30
 _WIDTH = 160
 
@@ -44,6 +45,11 @@ class TokenCosts:
     notes: tuple[str, ...]
 
     @property
+    def is_shared(self) -> bool:
+        """Whether several cores share each step."""
+        return bool(self.rows) and "parallel" in self.rows[0]
+
+    @property
     def table(self) -> "pandas.DataFrame":
         """A row for each batch and context."""
         import pandas
@@ -51,34 +57,68 @@ class TokenCosts:
         return pandas.DataFrame(list(self.rows))
 
 
-def token_costs(curves: TokenCurves, batches: Sequence[int], contexts: Sequence[int], with_prompts: bool) -> TokenCosts:
+@dataclass(frozen=True)
+class Capacity:
+    """The memory that has to hold weights, caches and activations, and what they take of it."""
+
+    memory: str
+    memory_bits: int
+    weight_bits: int
+    """Of all weights."""
+    request_bits: int
+    """Of activations of one request."""
+    model: Architecture
+    cache_bits: int
+    """Of a number that is kept."""
+
+    def row(self, batch: int, context: int) -> dict[str, Any]:
+        """What is said of the room for a batch: the first columns of a row."""
+        cache = kept_numbers(self.model, context) * self.cache_bits
+        most = max(0, (self.memory_bits - self.weight_bits) // (cache + self.request_bits))
+        row = {"batch": batch, "context": context, "fits": batch <= most, "largest_batch": most}
+        return row | {"cache_bits": batch * cache}
+
+
+def capacity_of(curves: TokenCurves[Any], memory: Memory) -> Capacity:
+    """The room that the model of curves has in a memory."""
+    model, step = curves.described.model, curves.described.step
+    weight_bits = parameter_count(model) * step.precision.weights
+    one = activation_bits(curves.decode_step(1, 1))
+    return Capacity(memory.name, memory.size_bits, weight_bits, one, model, step.precision.cache)
+
+
+def token_costs(
+    curves: TokenCurves[LayerFigures], batches: Sequence[int], contexts: Sequence[int], with_prompts: bool
+) -> TokenCosts:
     """The costs at all points. Raises MappingError naming each layer that nothing fits."""
     curves.search(contexts, batches, contexts if with_prompts else ())
-    core, model, step = curves.figures.core, curves.described.model, curves.described.step
-    weight_bits = parameter_count(model) * step.precision.weights
-    memory = max((memory for memory, _ in top_memories(core)), key=lambda one: one.size_bits)
-    one = activation_bits(curves.decode_step(1, 1))
+    core = curves.figures.core
+    room = capacity_of(curves, max((memory for memory, _ in top_memories(core)), key=lambda one: one.size_bits))
     prompts = {context: curves.prompt(context) for context in contexts} if with_prompts else {}
     rows = []
     for batch in batches:
         for context in contexts:
-            cache = kept_numbers(model, context) * step.precision.cache
-            free = memory.size_bits - weight_bits
-            most = max(0, free // (cache + one))
-            row = {"batch": batch, "context": context, "fits": batch <= most, "largest_batch": most}
-            row |= {"cache_bits": batch * cache} | _token_figures(curves, batch, context)
+            row = room.row(batch, context) | _token_figures(curves, batch, context)
             rows.append(row | (_prompt_figures(core, prompts[context]) if with_prompts else {}))
+    return token_costs_of(curves, core.name, room, rows, _notes(curves.figures))
+
+
+def token_costs_of(
+    curves: TokenCurves[Any], core: str, room: Capacity, rows: Sequence[dict[str, Any]], notes: tuple[str, ...]
+) -> TokenCosts:
+    """The costs of the model of curves, with rows that were made of them."""
+    model = curves.described.model
     return TokenCosts(
         model=model.name,
-        core=core.name,
+        core=core,
         parameters=parameter_count(model),
         active_parameters=active_parameter_count(model),
-        weight_bits=weight_bits,
-        memory=memory.name,
-        memory_bits=memory.size_bits,
+        weight_bits=room.weight_bits,
+        memory=room.memory,
+        memory_bits=room.memory_bits,
         searched_layers=curves.figures.searched,
         rows=tuple(rows),
-        notes=_notes(curves.figures),
+        notes=notes,
     )
 
 
@@ -94,12 +134,12 @@ def activation_bits(workload: Workload) -> int:
     return most
 
 
-def _token_figures(curves: TokenCurves, batch: int, context: int) -> dict[str, Any]:
+def _token_figures(curves: TokenCurves[LayerFigures], batch: int, context: int) -> dict[str, Any]:
     found = curves.next_token(batch, context)
     row: dict[str, Any] = {
         "time_per_token_cycles": float(found[LATENCY]),
         "energy_per_token_pj": float(found[ENERGY]) / batch,
-        "tokens_per_joule": batch * _PJ_A_JOULE / float(found[ENERGY]),
+        "tokens_per_joule": batch * PJ_A_JOULE / float(found[ENERGY]),
         "mac_count": int(found[MACS]),
         "operation_count": int(found[OPERATIONS]),
     }
@@ -138,19 +178,24 @@ def tokens_text(found: TokenCosts) -> str:
     has_time = bool(found.rows) and "time_per_token_s" in found.rows[0]
     unit = "ms" if has_time else "10⁶ cycles"
     prompt = ("first token\n" + f"[{unit}]",) if found.rows and "time_to_first_token_cycles" in found.rows[0] else ()
+    shared = ("parallel", f"next step\nafter [{unit}]") if found.is_shared else ()
+    gain = "for this share\nof the time" if found.is_shared else "twice the\nwidth saves"
     table = text_table(
         f"{found.model} on {found.core}: {found.parameters:,} parameters, {_gib(found.weight_bits)} of weights",
         (),
-        ("batch", "context", *prompt, f"a token\n[{unit}]", "energy a\ntoken [mJ]", "tokens/s\na watt", "cache\n[GiB]",
-         "largest\nbatch", "bound by", "twice the\nwidth saves"),
+        ("batch", "context", *prompt, *shared[:1], f"a token\n[{unit}]", *shared[1:], "energy a\ntoken [mJ]",
+         "tokens/s\na watt", "cache\n[GiB]", "largest\nbatch", "bound by", gain),
     )  # fmt: skip
     for row in found.rows:
         cells = [f"{row['batch']:,}", f"{row['context']:,}"]
         cells += [_time(row, "time_to_first_token")] if prompt else []
-        cells += [_time(row, "time_per_token"), f"{row['energy_per_token_pj'] / 1e9:,.3f}"]
+        cells += [row["parallel"]] if shared else []
+        cells += [_time(row, "time_per_token")]
+        cells += [_time(row, "time_between_steps")] if shared else []
+        cells += [f"{row['energy_per_token_pj'] / 1e9:,.3f}"]
         cells += [f"{row['tokens_per_joule']:,.3f}", f"{row['cache_bits'] / _BITS_A_GIBIBYTE:,.3f}"]
         cells += [f"{row['largest_batch']:,}" + ("" if row["fits"] else " (too few)"), row["bound_by"]]
-        table.add_row(*cells, f"{row['gain_of_twice_the_width']:.1%}")
+        table.add_row(*cells, f"{row['bound_share' if shared else 'gain_of_twice_the_width']:.1%}")
     return render(table, _WIDTH) + _legend(found)
 
 
@@ -159,12 +204,26 @@ def _legend(found: TokenCosts) -> str:
         "first token: all of a prompt of `context` tokens, one request; a token: one step of the batch, where each new",
         "  token sees `context` tokens, itself included. Largest batch: weights, caches and activations in the memory"
         f" {found.memory} ({_gib(found.memory_bits)}).",
-        f"bound by: the memory of which a port of twice the width saves {NOTABLE_GAIN:.0%} or more of the time;"
-        " else compute.",
-        f"{found.searched_layers} distinct layers searched.",
-        *found.notes,
     ]
-    return "".join(f"  {line}\n" for line in lines)
+    if found.is_shared:
+        lines += [
+            "parallel: how the cores share a step, the way that takes the least time of those that are looked at; next"
+            " step after:",
+            "  between the ends of two steps where there are always more, as a pipeline has them.",
+            "bound by: the array or the link that is busy for the largest share of the time.",
+            "Layers run one after the other, each from the off-chip memory to it: times are upper bounds.",
+            f"{found.searched_layers} classes of computation nodes searched.",
+        ]
+        if "prompt_parallel" in found.rows[0]:
+            ways = dict.fromkeys(row["prompt_parallel"] for row in found.rows)
+            lines.append(f"Prompts: {', '.join(ways)} parallel.")
+    else:
+        lines += [
+            f"bound by: the memory of which a port of twice the width saves {NOTABLE_GAIN:.0%} or more of the time;"
+            " else compute.",
+            f"{found.searched_layers} distinct layers searched.",
+        ]
+    return "".join(f"  {line}\n" for line in (*lines, *found.notes))
 
 
 def _time(row: dict[str, Any], name: str) -> str:
