@@ -62,7 +62,7 @@ NAVIGATION = {
         "costs",
         "cost-table",
     ],
-    "Explanation: one core": ["model", "in-memory", "depth-first", "exact", "fronts"],
+    "Explanation: one core": ["model", "in-memory", "depth-first", "attention", "exact", "fronts"],
     "Explanation: several cores": [
         "multi-core",
         "computation-nodes",

@@ -52,6 +52,7 @@ _HOMES = {
     "tilewright.cli.pareto": ("pareto",),
     "tilewright.cli.draw": ("draw",),
     "tilewright.cli.depth_first": ("depth_first",),
+    "tilewright.cli.attention": ("attention",),
     "tilewright.cli.explore": ("explore",),
     "tilewright.cli.front": ("front",),
     "tilewright.cli.certify": ("certify",),

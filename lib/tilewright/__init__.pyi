@@ -11,6 +11,7 @@ from tilewright.api import export_mapping as export_mapping
 from tilewright.api import map_layer as map_layer
 from tilewright.api import run_multi_core as run_multi_core
 from tilewright.artifacts.files import FilePath as _FilePath
+from tilewright.attention.optimum import Optimum as _Optimum
 from tilewright.cli.certify import certify as certify
 from tilewright.cli.compare import compare as compare
 from tilewright.cli.completion import completion as completion
@@ -402,6 +403,26 @@ def depth_first(
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
 ) -> tuple[_DepthFirstSchedule, ...]: ...
+def attention(
+    workload: _WorkloadSource,
+    hardware: _AcceleratorSource,
+    mapping: _MappingSource,
+    *,
+    contexts: _Sequence[int] = ...,
+    tile_queries: _Sequence[int] = ...,
+    tile_keys: _Sequence[int] = ...,
+    tile_heads: _Sequence[int] = ...,
+    tile_units: _Sequence[int] = ...,
+    order: _Sequence[str] = ...,
+    time_budget_s: float = ...,
+    output: _FilePath | None = ...,
+    objective: _Literal['latency', 'energy', 'EDP'] = ...,
+    model: str = ...,
+    nb_spatial_mappings_generated: int | None = ...,
+    enable_mix_spatial_mapping: bool = ...,
+    temporal_mapping_type: _Literal['uneven', 'even'] = ...,
+    lpf_limit: int | None = ...,
+) -> tuple[_Optimum, ...]: ...
 def export(
     run: _FilePath,
     form: str = ...,

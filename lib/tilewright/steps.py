@@ -29,6 +29,8 @@ FUSION, FUSION_PLANS, FUSION_PAGE, PLAN = "fusion.json", "fusion.csv", "fusion.h
 them."""
 DEPTH_FIRST, DEPTH_FIRST_TABLE = "depth_first.json", "depth_first.csv"
 """What was found of depth-first schedules of one core, with its certificate; a row for each."""
+ATTENTION, ATTENTION_TABLE = "attention.json", "attention.csv"
+"""What was found of attentions on one core, with their certificates; a row for each."""
 COURT, COURT_TABLE = "court.json", "court.csv"
 """Verdicts on predictions beside measurements that others made; a row for each measurement."""
 LAYER_TABLE, CORE_TABLE, TRACE = "layers.csv", "cores.csv", "trace.json"

@@ -162,7 +162,7 @@ DISPATCH = (
 """Modules that name others and say what can be asked for; they decide no result of any step."""
 _PRINTED = ("tilewright.report.*", "tilewright.peers.zigzag.exports.*")
 _OWN_PIPELINE = "tilewright.stages.multi.pipeline"
-_DEPTH_FIRST_CHECK = "tilewright.cli.check_depth_first"
+_ONE_CORE_CHECKS = ("tilewright.cli.check_depth_first", "tilewright.cli.check_attention")
 _MULTI_REPORT = "tilewright.cli.report_multi"
 
 _RECORDS = "tilewright.cost*"
@@ -193,8 +193,8 @@ CODE_OF: dict[str, StepCode] = {
     "figures": StepCode(
         ("tilewright.cli.report", "tilewright.cli.explain"), without=(_MULTI_REPORT, "tilewright.workload.onnx.*")
     ),
-    "check": StepCode(("tilewright.cli.check",), without=("tilewright.cli.check_multi", _DEPTH_FIRST_CHECK)),
-    "check_multi": StepCode(("tilewright.cli.check",), without=(_DEPTH_FIRST_CHECK,)),
+    "check": StepCode(("tilewright.cli.check",), without=("tilewright.cli.check_multi", *_ONE_CORE_CHECKS)),
+    "check_multi": StepCode(("tilewright.cli.check",), without=_ONE_CORE_CHECKS),
     "explore": StepCode(
         ("tilewright.exploration.shard", *modules_of(SINGLE)),
         without=(*_PRINTED, "tilewright.exploration.evaluate_system"),

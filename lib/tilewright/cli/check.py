@@ -11,7 +11,7 @@ from tilewright.cli.options import FILE, common_options, echo_json, network_keyw
 from tilewright.cli.runs import is_multi_run, records_of
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Accelerator, Core
-from tilewright.steps import DEPTH_FIRST, LAYERS, SUMMARY
+from tilewright.steps import ATTENTION, DEPTH_FIRST, LAYERS, SUMMARY
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def command(
     as_json: bool,
 ) -> None:
     """Verify physical invariants on the folder RUN that `map` or `schedule` wrote, or with hardware, workload and
-    mapping the certificate of `depth-first --optimum`. A failed check is our bug: exit code 1.
+    mapping the certificates of `depth-first --optimum` and `attention`. A failed check is our bug: exit code 1.
 
     Example: tilewright check results/single/resnet18-tpu_like --hardware config/hardware/tpu_like.yaml
     """
@@ -81,6 +81,11 @@ def check(
 
         step, described = "check", (hardware, workload, mapping)
         checks, digests = check_file(run / DEPTH_FIRST, described, network_options or NetworkOptions())
+    elif (run / ATTENTION).is_file():
+        from tilewright.cli.check_attention import check_file as check_attention
+
+        step, described = "check", (hardware, workload, mapping)
+        checks, digests = check_attention(run / ATTENTION, described)
     else:
         step = "check"
         checks, digests = _check_single(run, hardware, {"workload": workload, "mapping": mapping})

@@ -46,6 +46,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "pareto": ("tilewright.cli.pareto", "Runs that no other beats in energy, latency and area."),
     "draw": ("tilewright.cli.draw", "Figure of the memory hierarchy of a core."),
     "depth-first": ("tilewright.cli.depth_first", "Chains of layers on one core in tiles, one after the other."),
+    "attention": ("tilewright.cli.attention", "Attention of a language model on one core, fused where that pays."),
     "explore": ("tilewright.cli.explore", "What all designs of a space cost, and which no other beats."),
     "front": ("tilewright.cli.front", "The complete Pareto fronts of a space, with a certificate."),
     "certify": ("tilewright.cli.certify", "Check a certificate of complete fronts again."),

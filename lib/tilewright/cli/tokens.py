@@ -84,7 +84,7 @@ def command(
     config/mapping/tpu_like_vector.yaml --workload config/workload/qwen2.5_0.5b_decode.yaml --batches 1,16
     """
     notices: list[str] = []
-    numbers = _contexts(contexts, key_block), _list(batches, "--batches")
+    numbers = context_list(contexts, key_block), _list(batches, "--batches")
     found, chosen = _found(
         (workload, hardware, mapping),
         numbers,
@@ -129,7 +129,7 @@ def tokens(
     Arguments are those of the command. Raises InputError for wrong descriptions, and for a workload that is no language
     model; MappingError naming layers that nothing fits, or that have no schedule.
     """
-    numbers = _contexts(contexts, key_block) if isinstance(contexts, str) else _checked(contexts, "contexts")
+    numbers = context_list(contexts, key_block) if isinstance(contexts, str) else _checked(contexts, "contexts")
     points = numbers, _checked(batches, "batches")
     cuts = key_block, chunk, prompts
     given = workload, hardware, mapping
@@ -157,7 +157,7 @@ def _found(
     from tilewright.token_costs.table import token_costs
 
     workload, hardware, mapping = given
-    described = _described(workload, notices)
+    described = described_model(workload, notices)
     control = Control(run[0], store_of(run[1]))
     accelerator, constraints = parse_accelerator(hardware), parse_mapping(mapping)
     if isinstance(accelerator, MultiCoreAccelerator):
@@ -209,7 +209,7 @@ def _options_of_cores(options: Given[SearchOptions]) -> CnSearchOptions:
     return chosen
 
 
-def _described(workload: Any, notices: list[str]) -> Any:
+def described_model(workload: Any, notices: list[str]) -> Any:
     """The model of a workload file. Raises InputError where it is none of a language model."""
     from tilewright.artifacts.digests import LANGUAGE_MODEL
     from tilewright.artifacts.files import existing_file
@@ -224,8 +224,8 @@ def _described(workload: Any, notices: list[str]) -> Any:
     return describe_language_model(document, Path(file).stem or "model", notices)
 
 
-def _contexts(text: str, block: int) -> list[int]:
-    """The contexts of an option. Raises InputError."""
+def context_list(text: str, block: int = 1) -> list[int]:
+    """The contexts of an option, those of a range in whole blocks. Raises InputError."""
     parts = text.split(":")
     if len(parts) == 1:
         return _list(text, "--contexts")

@@ -11,10 +11,16 @@ from tilewright.search.options import BoundaryParameters, LomaParameters, Spatia
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TileOptions(LomaParameters, BoundaryParameters, SpatialParameters, Goal):
-    """How the mapping of each layer of each tile is searched."""
+class LayerOptions(LomaParameters, BoundaryParameters, SpatialParameters, Goal):
+    """How the mapping of a layer of a tile is searched."""
 
     model: Annotated[str, Check(profile_by_name)] = CORRECTED.name
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TileOptions(LayerOptions):
+    """How the mapping of each layer of each tile is searched, and whose rules say what tiles there are."""
+
     reading: ReadingName = "tilewright"
     """Whose depth-first rules: tilewright, or defines, those of DeFiNES with its own costs of tiles, for which `model`
     and `objective` play no part."""

@@ -11,17 +11,19 @@ from tilewright.cost.energy_terms import energy_term_names
 from tilewright.cost.ledger import ACCESSES, LATENCY_TERMS
 from tilewright.depth_first.chain import Chain
 from tilewright.depth_first.ledger import Ledger
-from tilewright.depth_first.options import TileOptions
-from tilewright.depth_first.reading import Reading
+from tilewright.depth_first.options import LayerOptions, TileOptions
+from tilewright.depth_first.reading import DEFAULT, Reading
 from tilewright.depth_first.stack_cost import TileProblem
 from tilewright.errors import MappingError
 from tilewright.hardware.core import FH, FL, TH, TL, Core
+from tilewright.mapping.constraints import MappingConstraints
 from tilewright.mapping.memory_reach import MemoryReach, remove_unused_memories
 from tilewright.mapping.spatial_generation import spatial_candidates
 from tilewright.search.batch import best_row, cost_orders, is_better
 from tilewright.search.evaluate import PreparedProblem, prepare, workspace_of
 from tilewright.search.loma import loma_batches
 from tilewright.search.options import BoundaryParameters
+from tilewright.workload.layer import Layer
 
 
 class TileSearch:
@@ -42,57 +44,67 @@ class TileSearch:
             self._known[problem] = self._search(problem)
         return self._known[problem]
 
-    def prepared(self, problem: TileProblem) -> Iterator[PreparedProblem]:
-        """The problem with each of its spatial mappings that is possible."""
+    def _search(self, problem: TileProblem) -> Ledger | None:
         entry = self.chain.layers[problem.layer]
-        layer = entry.tile(problem.made, problem.read)
-        constraints, profile = entry.constraints, self.options.profile
-        links = constraints.memory_operand_links
         ends = (problem.input_memory, problem.output_memory, problem.weight_memory)
         core = _own_core(self.chain, problem.layer, ends)
-        count, mixed = self.options.spatial_count(False), self.options.enable_mix_spatial_mapping
-        even = constraints.temporal_mapping_type or self.options.temporal_mapping_type
-        same_data = constraints.access_same_data_considered_as_no_access is not False
-        boundaries = BoundaryParameters(model=self.options.model, temporal_mapping_type=even)
-        for unrolling in spatial_candidates(layer, core, constraints, profile, count, mixed):
-            try:
-                yield prepare(layer, core, links, unrolling, boundaries, same_data_is_no_access=same_data)
-            except MappingError:
-                continue
+        layer = entry.tile(problem.made, problem.read)
+        return best_ledger(layer, core, entry.constraints, self.options, self.reading)
 
-    def _search(self, problem: TileProblem) -> Ledger | None:
-        ordering = self.chain.layers[problem.layer].constraints.temporal_ordering
-        best: Ledger | None = None
-        try:
-            for prepared in self.prepared(problem):
-                found = self._best(prepared, ordering)
-                if found is not None and (best is None or self._is_better(found, best)):
-                    best = found
-        except MappingError:
-            return best
+
+def best_ledger(
+    layer: Layer, core: Core, constraints: MappingConstraints, options: LayerOptions, reading: Reading = DEFAULT
+) -> Ledger | None:
+    """What the best mapping of a layer on a core costs; None where nothing fits."""
+    best: Ledger | None = None
+    try:
+        for prepared in _prepared(layer, core, constraints, options):
+            found = _best(prepared, constraints.temporal_ordering, options, reading)
+            if found is not None and (best is None or _is_better(found, best, options.objective)):
+                best = found
+    except MappingError:
         return best
+    return best
 
-    def _is_better(self, one: Ledger, other: Ledger) -> bool:
-        costs, known = (one.energy_pj, one.latency_cycles()), (other.energy_pj, other.latency_cycles())
-        return is_better(self.options.objective, costs, known)
 
-    def _best(self, prepared: PreparedProblem, ordering) -> Ledger | None:  # type: ignore[no-untyped-def]
-        batches = loma_batches(prepared, ordering, self.options.lpf_limit)
-        if self.reading.own_tile_costs:
-            from tilewright.peers.defines.tile_costs import least_energy
+def _prepared(
+    layer: Layer, core: Core, constraints: MappingConstraints, options: LayerOptions
+) -> Iterator[PreparedProblem]:
+    """The problem with each of its spatial mappings that is possible."""
+    links = constraints.memory_operand_links
+    count, mixed = options.spatial_count(False), options.enable_mix_spatial_mapping
+    even = constraints.temporal_mapping_type or options.temporal_mapping_type
+    same_data = constraints.access_same_data_considered_as_no_access is not False
+    boundaries = BoundaryParameters(model=options.model, temporal_mapping_type=even)
+    for unrolling in spatial_candidates(layer, core, constraints, options.profile, count, mixed):
+        try:
+            yield prepare(layer, core, links, unrolling, boundaries, same_data_is_no_access=same_data)
+        except MappingError:
+            continue
 
-            cost = least_energy(batches)
-            return None if cost is None else _defines_ledger(cost)
-        best = order = None
-        for batch in batches:
-            costed = cost_orders(batch)
-            row = best_row(costed, self.options.objective)
-            if row is None:
-                continue
-            costs = float(costed.energy_pj[row]), float(costed.latency_cycles[row])
-            if best is None or is_better(self.options.objective, costs, best):
-                best, order = costs, batch.loop_order(row)
-        return None if order is None else _ledger(prepared, order)
+
+def _is_better(one: Ledger, other: Ledger, objective: str) -> bool:
+    costs, known = (one.energy_pj, one.latency_cycles()), (other.energy_pj, other.latency_cycles())
+    return is_better(objective, costs, known)
+
+
+def _best(prepared: PreparedProblem, ordering, options: LayerOptions, reading: Reading) -> Ledger | None:  # type: ignore[no-untyped-def]
+    batches = loma_batches(prepared, ordering, options.lpf_limit)
+    if reading.own_tile_costs:
+        from tilewright.peers.defines.tile_costs import least_energy
+
+        cost = least_energy(batches)
+        return None if cost is None else _defines_ledger(cost)
+    best = order = None
+    for batch in batches:
+        costed = cost_orders(batch)
+        row = best_row(costed, options.objective)
+        if row is None:
+            continue
+        costs = float(costed.energy_pj[row]), float(costed.latency_cycles[row])
+        if best is None or is_better(options.objective, costs, best):
+            best, order = costs, batch.loop_order(row)
+    return None if order is None else _ledger(prepared, order)
 
 
 @lru_cache(maxsize=4096)

@@ -41,6 +41,8 @@ class Heads:
     shared: int
     """Query heads for each key head."""
     has_softcap: bool = False
+    window: int | None = None
+    """Keys that a query sees at most, itself included."""
 
     @property
     def outer(self) -> Loops:
@@ -54,6 +56,19 @@ class Heads:
     def channel(self, width: int, inner: str) -> AxisIndex:
         """A channel of query head (G, H)."""
         return affine(("G", self.shared * width), ("H", width), (inner, 1))
+
+
+@dataclass(frozen=True)
+class AttentionSite:
+    """Scores, softmax and weighted values of a group of requests, as they stand in a workload."""
+
+    prefix: str
+    """Of the names of its layers, with `/` at the end."""
+    repeats: int
+    """Blocks that it stands for."""
+    heads: Heads
+    nodes: tuple[int, int]
+    """The first node of it, and the first behind it."""
 
 
 def attention(builder: Builder, source: str, attention: Attention, step: Step) -> str:
@@ -78,6 +93,7 @@ def attention(builder: Builder, source: str, attention: Attention, step: Step) -
                 key_heads=attention.key_heads,
                 shared=attention.heads // attention.key_heads,
                 has_softcap=attention.has_softcap,
+                window=attention.window,
             )
             outputs.append(attend(builder, heads, pieces_of(group, step, attention.window)))
     joined = join_rows(builder, outputs, (rows, attention.heads * attention.width))
@@ -148,7 +164,7 @@ def kept(
 
 def attend(builder: Builder, heads: Heads, pieces: tuple[Piece, ...]) -> str:
     """softmax(scale * queries * keys) * values over the pieces: [rows of the group, heads * value width]."""
-    rows = heads.group.rows
+    rows, first = heads.group.rows, len(builder.nodes)
     scores = [_scores(builder, heads, piece) for piece in pieces]
     scaled = [_stage(builder, heads, piece, "scale", "Mul", one) for piece, one in zip(pieces, scores, strict=True)]
     if heads.has_softcap:
@@ -164,7 +180,9 @@ def attend(builder: Builder, heads: Heads, pieces: tuple[Piece, ...]) -> str:
         for piece, one in zip(pieces, powers, strict=True)
     ]
     parts = [_weighted(builder, heads, piece, one) for piece, one in zip(pieces, shares, strict=True)]
-    return _together(builder, "values", "Add", pieces, parts, (rows, builder.shape(parts[0])[1]))
+    found = _together(builder, "values", "Add", pieces, parts, (rows, builder.shape(parts[0])[1]))
+    builder.attentions.append(AttentionSite(builder.prefix, builder.repeats, heads, (first, len(builder.nodes))))
+    return found
 
 
 def _part(name: str, piece: Piece) -> str:

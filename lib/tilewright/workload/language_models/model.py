@@ -15,7 +15,7 @@ from tilewright.workload.language_models.architecture import (
     LatentAttention,
     Mixture,
 )
-from tilewright.workload.language_models.attention import attention
+from tilewright.workload.language_models.attention import AttentionSite, attention
 from tilewright.workload.language_models.builder import Builder, at
 from tilewright.workload.language_models.feed_forward import feed_forward, mixture_of_experts
 from tilewright.workload.language_models.latent_attention import latent_attention
@@ -25,6 +25,16 @@ from tilewright.workload.language_models.state_space import state_space
 
 def language_model_workload(model: Architecture, step: Step, name: str = "") -> Workload:
     """The workload of one step; inputs are the caches before the step, outputs those after it and the logits."""
+    return _built(model, step).workload(name or model.name)
+
+
+def attentions_of(model: Architecture, step: Step) -> tuple[Builder, tuple[AttentionSite, ...]]:
+    """Each attention of the workload of one step, with the builder that has its nodes and tensors."""
+    builder = _built(model, step)
+    return builder, tuple(builder.attentions)
+
+
+def _built(model: Architecture, step: Step) -> Builder:
     builder = Builder(step.precision)
     hidden = _embedding(builder, model, step)
     if step.is_written_out:
@@ -38,7 +48,7 @@ def language_model_workload(model: Architecture, step: Step, name: str = "") -> 
     if model.last_norm is not None:
         hidden = builder.norm("norm", hidden, model.last_norm)
     _logits(builder, hidden, model, step)
-    return builder.workload(name or model.name)
+    return builder
 
 
 def _embedding(builder: Builder, model: Architecture, step: Step) -> str:

@@ -1,0 +1,1 @@
+"""Attention fused on one core: scores, softmax and weighted values in tiles, so that scores never leave the chip."""

@@ -1,0 +1,140 @@
+"""The search for the best plan of an attention: best-first over all plans, by bounds that costs of layers replace.
+
+A plan is a sum of copies, whose cost is known, and of layers of tiles. Each layer counts with its cost once it was
+searched, and with its floor until then, so that a sum is a lower bound of the plan until it is the plan's cost. The
+plan with the least bound is looked at; what of it weighs most is searched; it ends when nothing is below what is known.
+"""
+
+import heapq
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tilewright.attention.costs import AttentionCosts
+from tilewright.attention.floors import floor
+from tilewright.attention.program import CopyProblem, LayerProblem, Part, Program
+from tilewright.attention.space import Plan, Sizes, Space
+from tilewright.depth_first.ledger import Ledger
+from tilewright.depth_first.tile_loops import ROUNDING
+from tilewright.objectives import OBJECTIVES
+
+
+@dataclass
+class Bounds:
+    """Lower bounds of plans from what was searched so far, of the `searched` problems alone."""
+
+    costs: AttentionCosts
+    searched: dict[LayerProblem, tuple[float, float] | None] = field(default_factory=dict)
+    """(energy in pJ, latency in cycles); None where nothing fits."""
+    _floors: dict[LayerProblem, tuple[float, float]] = field(default_factory=dict)
+    _copies: dict[CopyProblem, tuple[float, float]] = field(default_factory=dict)
+
+    def of_part(self, problem: LayerProblem | CopyProblem) -> tuple[float, float]:
+        """Energy and latency that a part has at least; infinite where nothing fits."""
+        if isinstance(problem, CopyProblem):
+            if problem not in self._copies:
+                ledger = self.costs.of_copy(problem)
+                self._copies[problem] = (ledger.energy_pj, ledger.latency_cycles())
+            return self._copies[problem]
+        if problem in self.searched:
+            return self.searched[problem] or (math.inf, math.inf)
+        key = problem._replace(reserved=())
+        if key not in self._floors:
+            self._floors[key] = floor(self.costs, key)
+        return self._floors[key]
+
+    def of_program(self, program: Program) -> tuple[float, float]:
+        """Energy and latency that a plan has at least."""
+        if not program.fits(self.costs.memories):
+            return math.inf, math.inf
+        energy = cycles = 0.0
+        for problem, times in program.parts:
+            one = self.of_part(problem)
+            energy, cycles = energy + one[0] * times, cycles + one[1] * times
+        return energy, cycles
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The best way to run an attention, and how that is known."""
+
+    costs: AttentionCosts
+    sizes: Sizes
+    plan: Plan | None
+    """None: unfused."""
+    ledger: Ledger
+    unfused: Ledger
+    value: float
+    """Of the objective."""
+    lower_bound: float
+    """No plan of the space is below it, but for rounding."""
+    plans_in_space: int
+    searched: dict[LayerProblem, tuple[float, float] | None]
+    """What was searched, in that order."""
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether there is no better plan in the space."""
+        return self.lower_bound >= self.value * (1 - 2 * ROUNDING)
+
+    @property
+    def gap(self) -> float:
+        """How much better a plan could be at most, as a share of the value."""
+        return 0.0 if self.is_proven else 1 - self.lower_bound / self.value
+
+
+def find_optimum(
+    costs: AttentionCosts,
+    sizes: Sizes,
+    time_budget_s: float = math.inf,
+    advance: Callable[[int], None] = lambda _: None,
+) -> Optimum:
+    """The best plan of the space, or unfused where that is no worse; the best found where the time ends before.
+
+    Raises InputError for what cannot be costed, MappingError where a layer of the network fits in no way.
+    """
+    costs.check()
+    unfused = costs.unfused()
+    powers = OBJECTIVES[costs.options.objective]
+    best, value = None, powers.value(unfused.energy_pj, unfused.latency_cycles())
+    bounds, stop = Bounds(costs), time.monotonic() + time_budget_s
+    plans = list(Space(costs.attention.shape, costs.memories, sizes).plans())
+    heap = []
+    for place, plan in enumerate(plans):
+        bound = powers.value(*bounds.of_program(costs.program(plan)))
+        if bound < value:
+            heap.append((bound, place))
+    heapq.heapify(heap)
+    is_late = False
+    while heap and heap[0][0] < value * (1 - ROUNDING) and not is_late:
+        bound, place = heap[0]
+        program = costs.program(plans[place])
+        now = powers.value(*bounds.of_program(program))
+        missing = [part for part in program.parts if _is_open(part, bounds)]
+        if now > bound * (1 + ROUNDING) and (missing or now >= value):
+            heapq.heapreplace(heap, (now, place))
+        elif missing:
+            problem = max(missing, key=lambda part: _weight(part, bounds)).problem
+            assert isinstance(problem, LayerProblem)
+            ledger = costs.of_layer(problem)
+            bounds.searched[problem] = None if ledger is None else (ledger.energy_pj, ledger.latency_cycles())
+            advance(1)
+        else:
+            heapq.heappop(heap)
+            if now < value:
+                best, value = plans[place], now
+        is_late = time.monotonic() > stop
+    lower = min([value, *[bound for bound, _ in heap[:1]]])
+    ledger = unfused if best is None else costs.of_plan(best)
+    assert ledger is not None
+    return Optimum(costs, sizes, best, ledger, unfused, value, lower, len(plans) + 1, bounds.searched)
+
+
+def _is_open(part: Part, bounds: Bounds) -> bool:
+    return isinstance(part.problem, LayerProblem) and part.problem not in bounds.searched
+
+
+def _weight(part: Part, bounds: Bounds) -> float:
+    """What of a part can weigh most, by its cycles: the most operations come first."""
+    return bounds.of_part(part.problem)[1] * part.times

@@ -1,0 +1,241 @@
+"""`tilewright attention`: scores, softmax and weighted values on one core, fused where that pays."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tilewright import __version__
+from tilewright.artifacts.canonical import document_text
+from tilewright.artifacts.codec import encode
+from tilewright.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.attention.space import ORDERS, Sizes
+from tilewright.cli.keywords import Named, parameter_keywords
+from tilewright.cli.main import InterruptedRunError
+from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, echo_paths
+from tilewright.cli.parameter_options import Given, parameter_options
+from tilewright.cli.tokens import context_list, described_model
+from tilewright.depth_first.options import LayerOptions
+from tilewright.errors import InputError, Problem
+from tilewright.steps import ATTENTION, ATTENTION_TABLE
+
+if TYPE_CHECKING:
+    from tilewright.attention.costs import AttentionCosts
+    from tilewright.attention.optimum import Optimum
+    from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
+
+TIME_BUDGET_S = 600.0
+_SIZE = click.IntRange(min=1)
+
+
+@click.command()
+@click.option("--hardware", required=True, type=FILE, help="Hardware file or artifact.")
+@click.option("--workload", required=True, type=FILE, help="Workload file of a language model.")
+@click.option("--mapping", required=True, type=FILE, help="Mapping file or artifact.")
+@click.option("--contexts", default="", help="Tokens that the last query sees: 1k,4k or first:last:how-many; k: 1,024.")
+@click.option("--tile-queries", type=_SIZE, multiple=True, help="Queries of a tile; repeatable; several without it.")
+@click.option("--tile-keys", type=_SIZE, multiple=True, help="Keys of a tile; repeatable; several without it.")
+@click.option("--tile-heads", type=_SIZE, multiple=True, help="Query heads of a key head in a tile; repeatable.")
+@click.option("--tile-units", type=_SIZE, multiple=True, help="Key heads, of all requests, in a tile; repeatable.")
+@click.option("--order", type=click.Choice(ORDERS), multiple=True, help="Which loop is outside; repeatable; both.")
+@click.option(
+    "--time-budget-s",
+    type=click.FloatRange(min=0),
+    default=TIME_BUDGET_S,
+    show_default=True,
+    help="Seconds for an attention, after which the best found is the result, with what is left to win.",
+)
+@click.option("-o", "--output", type=FILE, help=f"Folder for {ATTENTION} and {ATTENTION_TABLE}.")
+@parameter_options(LayerOptions, "options")
+@common_options
+def command(
+    hardware: Path,
+    workload: Path,
+    mapping: Path,
+    contexts: str,
+    tile_queries: tuple[int, ...],
+    tile_keys: tuple[int, ...],
+    tile_heads: tuple[int, ...],
+    tile_units: tuple[int, ...],
+    order: tuple[str, ...],
+    time_budget_s: float,
+    output: Path | None,
+    options: Given[LayerOptions],
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Find the best way to run each attention of a language model on one core: fused in tiles, or layer by layer.
+
+    Fused, the scores of a tile of queries and keys become a part of the output before the next tile begins, and never
+    leave the chip. All sizes of tiles, both orders and all memories are searched, with a proof.
+
+    Example: tilewright attention --hardware config/hardware/tpu_like_vector.yaml --mapping
+    config/mapping/tpu_like_vector.yaml --workload config/workload/qwen2.5_0.5b_decode.yaml --objective energy
+    """
+    sizes = Sizes(tile_units, tile_heads, tile_queries, tile_keys, order or ORDERS)
+    notices: list[str] = []
+    points = context_list(contexts) if contexts else []
+    asked = _Asked(sizes, tuple(points), time_budget_s)
+    chosen = options()
+    found = _found((workload, hardware, mapping), asked, chosen, notices, not as_json)
+    echo_notices(notices)
+    paths = _write(found, chosen, output) if output else []
+    if as_json:
+        echo_json(_object(found))
+        return
+    from tilewright.attention.result import table_text, why_text
+
+    click.echo(table_text(found.optima))
+    if not points:
+        click.echo("\n".join(why_text(one) for one in found.optima))
+    if paths:
+        echo_paths(paths, as_json)
+
+
+@parameter_keywords(search=LayerOptions)
+def attention(
+    workload: "WorkloadSource",
+    hardware: "AcceleratorSource",
+    mapping: "MappingSource",
+    *,
+    contexts: Sequence[int] = (),
+    tile_queries: Sequence[int] = (),
+    tile_keys: Sequence[int] = (),
+    tile_heads: Sequence[int] = (),
+    tile_units: Sequence[int] = (),
+    order: Sequence[str] = ORDERS,
+    time_budget_s: float = TIME_BUDGET_S,
+    search: Named[LayerOptions],
+    output: FilePath | None = None,
+) -> "tuple[Optimum, ...]":
+    """The best way to run each attention of a language model on one core, fused or not, with how that is known.
+
+    Arguments are those of the command. Raises InputError for wrong descriptions, for a workload that is no language
+    model or has no attention, and for a core that does not run all of it; MappingError where a layer fits in no way.
+    """
+    sizes = Sizes(tuple(tile_units), tuple(tile_heads), tuple(tile_queries), tuple(tile_keys), tuple(order))
+    _check_sizes(sizes)
+    chosen = search()
+    found = _found((workload, hardware, mapping), _Asked(sizes, tuple(contexts), time_budget_s), chosen, [])
+    if output is not None:
+        _write(found, chosen, Path(output))
+    return found.optima
+
+
+@dataclass(frozen=True)
+class _Asked:
+    sizes: Sizes
+    contexts: tuple[int, ...]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _Found:
+    workload: str
+    core: str
+    contexts: tuple[int, ...]
+    optima: "tuple[Optimum, ...]"
+
+
+def _check_sizes(sizes: Sizes) -> None:
+    """Raise InputError for sizes below 1 and orders that there are not."""
+    problems = [
+        Problem("sizes of tiles are whole numbers from 1 on", path=f"tile_{axis}", value=repr(size))
+        for axis in ("units", "heads", "queries", "keys")
+        for size in getattr(sizes, axis)
+        if not isinstance(size, int) or size < 1
+    ]
+    problems += [
+        Problem("no such order", path="order", value=repr(name), allowed=", ".join(ORDERS))
+        for name in sizes.orders
+        if name not in ORDERS
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def attention_problems(
+    given: tuple[Any, Any, Any], contexts: tuple[int, ...], options: LayerOptions, notices: list[str]
+) -> "tuple[str, list[AttentionCosts]]":
+    """The name of a workload, and what costs each of its attentions, for each context.
+
+    Raises InputError for everything that is wrong with the descriptions, and for a workload without attention.
+    """
+    from tilewright.attention.costs import AttentionCosts
+    from tilewright.attention.shape import language_model_attentions
+    from tilewright.search.options import SearchOptions
+    from tilewright.stages.descriptions import Descriptions
+    from tilewright.stages.run import read_problem
+
+    workload, hardware, mapping = given
+    described = described_model(workload, notices)
+    problem = read_problem(Descriptions(hardware, workload, mapping), SearchOptions(model=options.model))
+    found = []
+    for step in _steps(described.step, contexts):
+        for one in language_model_attentions(described.model, step):
+            found.append(AttentionCosts(one, problem.core, problem.mapping, options))
+    if not found:
+        raise InputError([Problem("no layer of the language model is an attention", path=described.name)])
+    return described.name, found
+
+
+def _steps(step: Any, contexts: tuple[int, ...]) -> list[Any]:
+    """The step with the last query at each context: of one new token, or of a whole prompt."""
+    from tilewright.workload.language_models.request import Requests
+
+    def moved(group: Requests, context: int) -> Requests:
+        return replace(group, tokens=1, context=context - 1) if group.tokens == 1 else Requests(group.count, context, 0)
+
+    return [replace(step, groups=tuple([moved(group, one) for group in step.groups])) for one in contexts] or [step]
+
+
+def _found(
+    given: tuple[Any, Any, Any],
+    asked: _Asked,
+    options: LayerOptions,
+    notices: list[str],
+    show_progress: bool = False,
+) -> _Found:
+    from tilewright.attention.optimum import find_optimum
+    from tilewright.search.progress import search_progress
+
+    name, problems = attention_problems(given, asked.contexts, options, notices)
+    for costs in problems:
+        costs.check()
+    try:
+        with search_progress(None, "attention", show_progress, unit="layers", least=20) as advance:
+            optima = tuple([find_optimum(costs, asked.sizes, asked.seconds, advance) for costs in problems])
+    except KeyboardInterrupt as error:
+        raise InterruptedRunError("nothing was written") from error
+    return _Found(name, problems[0].core.name, asked.contexts, optima)
+
+
+def _object(found: _Found) -> dict[str, Any]:
+    """All of it as JSON values."""
+    from tilewright.attention.result import optimum_object
+
+    return {
+        "tilewright": __version__,
+        "core": found.core,
+        "workload": found.workload,
+        "contexts": list(found.contexts),
+        "attentions": [optimum_object(one) for one in found.optima],
+    }
+
+
+def _write(found: _Found, options: LayerOptions, folder: Path) -> list[Path]:
+    from tilewright.attention.result import row
+
+    make_folder(folder)
+    table, data = folder / ATTENTION_TABLE, folder / ATTENTION
+    write_atomically(data, document_text(_object(found) | {"options": encode(options)}))
+    rows = [row(one) for one in found.optima]
+    lines = [",".join(rows[0]), *[",".join(_cell(value) for value in one.values()) for one in rows]]
+    write_atomically(table, "\n".join(lines) + "\n")
+    return [data, table]
+
+
+def _cell(value: object) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
