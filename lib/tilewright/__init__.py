@@ -42,6 +42,7 @@ _HOMES = {
     "tilewright.cli.fuse": ("fuse",),
     "tilewright.cli.evaluate": ("evaluate",),
     "tilewright.cli.tokens": ("tokens",),
+    "tilewright.cli.serving": ("serving",),
     "tilewright.cli.report": ("report",),
     "tilewright.cli.check": ("check",),
     "tilewright.cli.summarize": ("summarize",),

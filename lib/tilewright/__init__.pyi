@@ -64,6 +64,7 @@ from tilewright.stages.multi.items import CnProblem as _CnProblem
 from tilewright.stages.multi.items import CostedCnProblem as _CostedCnProblem
 from tilewright.stages.multi.result import MultiCoreResult as _MultiCoreResult
 from tilewright.stages.pipeline import Pipeline as _Pipeline
+from tilewright.token_costs.serving import ServingProfile as _ServingProfile
 from tilewright.token_costs.table import TokenCosts as _TokenCosts
 from tilewright.workload.layer import Layer as _Layer
 from tilewright.workload.network_options import NetworkOptions as _NetworkOptions
@@ -325,6 +326,39 @@ def tokens(
     temporal_mapping_search_engine: _Literal['loma', 'salsa', 'exact'] = ...,
     exploit_data_locality: bool = ...,
 ) -> _TokenCosts: ...
+def serving(
+    workload: _WorkloadSource,
+    hardware: _AcceleratorSource,
+    mapping: _MappingSource,
+    form: str = ...,
+    options: _SearchOptions | None = ...,
+    *,
+    max_tokens: int = ...,
+    max_requests: int = ...,
+    max_context: int | None = ...,
+    key_block: int = ...,
+    model_name: str = ...,
+    hardware_name: str = ...,
+    variant: str = ...,
+    output: _FilePath | None = ...,
+    threads: int = ...,
+    store: _FilePath | _Store | None = ...,
+    model: str = ...,
+    objective: _Literal['latency', 'energy', 'EDP'] = ...,
+    nb_spatial_mappings_generated: int | None = ...,
+    enable_mix_spatial_mapping: bool = ...,
+    temporal_mapping_type: _Literal['uneven', 'even'] = ...,
+    workload_data_always_from_top_mem: bool = ...,
+    lpf_limit: int | None = ...,
+    allocation: _Literal['greedy', 'free'] = ...,
+    time_budget_s: float = ...,
+    seed: int = ...,
+    salsa_iteration_number: int = ...,
+    salsa_start_temperature: float = ...,
+    salsa_restarts: int = ...,
+    temporal_mapping_search_engine: _Literal['loma', 'salsa', 'exact'] = ...,
+    exploit_data_locality: bool = ...,
+) -> _ServingProfile: ...
 def report(
     run: _FilePath,
     output: _FilePath | None = ...,

@@ -22,6 +22,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "parse": ("tilewright.cli.parse", "Read hardware, a workload or a mapping; write its artifact."),
     "map": ("tilewright.cli.map", "Find the best mapping of every layer of a network on a core."),
     "tokens": ("tilewright.cli.tokens", "What tokens of a language model cost, over contexts and batches."),
+    "serving": ("tilewright.cli.serving", "Operator times of a language model for simulators of serving."),
     "split": ("tilewright.cli.split", "Split layers whose weights are too large for the memories of the cores."),
     "cns": ("tilewright.cli.cns", "Cut a network into computation nodes for several cores."),
     "cost": ("tilewright.cli.cost", "Cost of the computation nodes of a network on one of several cores."),

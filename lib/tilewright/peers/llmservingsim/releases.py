@@ -1,0 +1,238 @@
+"""The profiles of LLMServingSim, release by release: which points a release looks up, and the files that it reads.
+
+Residual sums are part of the norm behind them, as in kernels that fuse both, so that the layers of a step add up to the
+step. Embeddings move data at no cost; sampling is not modelled.
+"""
+
+import io
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from tilewright.peers.llmservingsim.points import (
+    ACTIVATION,
+    ATTENTION_SUM,
+    DOWN,
+    EMBEDDING,
+    FEED_FORWARD_SUM,
+    FINAL_NORM,
+    GATE,
+    HEAD,
+    HEAD_NORMS,
+    INPUT_NORM,
+    KEYS,
+    OUTPUTS,
+    POSITIONS,
+    POST_NORM,
+    QUERIES,
+    ROUTER,
+    UP,
+    VALUES,
+    Limits,
+    MixtureSize,
+    OperatorTimes,
+    Points,
+    doubling,
+)
+
+FLAT, PREDICTIONS, BUNDLE = "llmservingsim-0.2", "llmservingsim-1.0", "llmservingsim-1.1"
+RELEASES = (FLAT, PREDICTIONS, BUNDLE)
+"""By the first release that reads the profile: 0.2.1; 1.0.0, of the paper on version 2.0; 1.1.0 and later."""
+MOST_CONTEXT = {FLAT: 2048, PREDICTIONS: 2048, BUNDLE: 16384}
+"""Cached tokens of a profile unless more are asked for, as in the scripts of the releases."""
+CONTEXT_STEP, PROMPT_STEP = 64, 32
+"""Release 1.0 rounds keys of answers, and tokens of prompts, up to multiples of these."""
+_FIRST_CONTEXT = 16
+_ROWS_OF_BLOCK = {
+    "embedding": (EMBEDDING,),
+    "input_layernorm": (FEED_FORWARD_SUM, INPUT_NORM),
+    "q_proj": (QUERIES,),
+    "k_proj": (KEYS,),
+    "v_proj": (VALUES,),
+    "rope": (HEAD_NORMS, POSITIONS),
+    "o_proj": (OUTPUTS,),
+    "post_layernorm": (ATTENTION_SUM, POST_NORM),
+    "gate_proj": (GATE,),
+    "up_proj": (UP,),
+    "act_fn": (ACTIVATION,),
+    "down_proj": (DOWN,),
+    "gate": (ROUTER,),
+    "final_layernorm": (FINAL_NORM,),
+    "lm_head": (HEAD,),
+}
+"""Layer of releases 0.2 and 1.0 -> operators that it has."""
+_ROWS_OF_EXPERT = {"expert.w1": (GATE,), "expert.w3": (UP, ACTIVATION), "expert.w2": (DOWN,)}
+_FUSED_ROWS = {
+    "embedding": (EMBEDDING,),
+    "qkv_proj": (QUERIES, KEYS, VALUES),
+    "qk_norm": (HEAD_NORMS,),
+    "rotary_emb": (POSITIONS,),
+    "o_proj": (OUTPUTS,),
+    "gate_up_proj": (GATE, UP),
+    "act_fn": (ACTIVATION,),
+    "down_proj": (DOWN,),
+    "final_layernorm": (FINAL_NORM,),
+}
+"""Layer of release 1.1 -> operators that it has; `layernorm` is there twice in a block, with the mean of both times."""
+_BOTH_NORMS = (FEED_FORWARD_SUM, INPUT_NORM, ATTENTION_SUM, POST_NORM)
+_OF_DENSE = {"gate_proj", "up_proj", "act_fn", "down_proj", "gate_up_proj"}
+
+
+class Described(NamedTuple):
+    """What a profile is of."""
+
+    hardware: str
+    """As the simulator's cluster configuration names it."""
+    model: str
+    """As its cluster configuration names it, such as meta-llama/Llama-3.1-8B."""
+    variant: str
+    """Of numbers: the folder that release 1.1 looks in, such as bf16."""
+    mixture: MixtureSize | None
+    """None for a model without experts."""
+    has_head_norms: bool
+
+
+def points_of(release: str, limits: Limits, mixture: MixtureSize | None) -> Points:
+    """The points that a release looks up: it interpolates from 1.1 on, and needs each of them before."""
+    if release == BUNDLE:
+        return _sparse_points(limits, mixture)
+    rows = tuple(range(1, limits.tokens + 1))
+    experts = rows if mixture is not None else ()
+    if release == FLAT:
+        prompts = tuple((tokens, 0) for tokens in rows)
+        return Points(rows, prompts, tuple((1, context) for context in range(limits.context)))
+    longest = -(-limits.tokens // PROMPT_STEP) * PROMPT_STEP
+    prompts = tuple((tokens, 0) for tokens in range(PROMPT_STEP, longest + 1, PROMPT_STEP))
+    keys = range(CONTEXT_STEP, -(-limits.context // CONTEXT_STEP) * CONTEXT_STEP + 1, CONTEXT_STEP)
+    answers = tuple((requests, seen - 1) for requests in range(1, limits.requests + 1) for seen in keys)
+    return Points(rows, prompts, answers, experts)
+
+
+def _sparse_points(limits: Limits, mixture: MixtureSize | None) -> Points:
+    tokens = doubling(1, limits.tokens)
+    contexts = (0, *doubling(min(_FIRST_CONTEXT, limits.context), limits.context))
+    requests = doubling(1, limits.requests)
+    mixtures: tuple[tuple[int, int], ...] = ()
+    if mixture is not None:
+        used = doubling(mixture.chosen, mixture.experts)
+        mixtures = tuple((one, count) for count in used for one in tokens if count <= one * mixture.chosen)
+    return Points(
+        rows=tuple(sorted({*tokens, *requests})),
+        prompts=tuple((new, context) for new in tokens for context in contexts),
+        answers=tuple((count, context) for count in requests for context in contexts),
+        mixtures=mixtures,
+    )
+
+
+def files_of(
+    release: str, described: Described, limits: Limits, points: Points, times: OperatorTimes
+) -> dict[str, str]:
+    """Path below the folder of the profile -> text of a file."""
+    if release == FLAT:
+        return {f"perf_model/{described.hardware}.csv": _text(_flat_rows(described, points, times))}
+    if release == PREDICTIONS:
+        folder = f"perf_models/{described.hardware}/{described.model}/tp1"
+        return {
+            f"{folder}/layers.csv": _text(_layer_rows(described, points, times)),
+            f"{folder}/predictions/attn_prefill_predictions.csv": _text(_prefill_rows(points, times)),
+            f"{folder}/predictions/attn_decode_predictions.csv": _text(_decode_rows(points, times)),
+        }
+    folder = f"perf/{described.hardware}/{described.model}/{described.variant}/tp1"
+    found = {
+        f"{folder}/dense.csv": _text(_dense_rows(described, points, times)),
+        f"{folder}/per_sequence.csv": _text(_sequence_rows(limits, points, times)),
+        f"{folder}/attention.csv": _text(_attention_rows(points, times)),
+    }
+    if described.mixture is not None:
+        found[f"{folder}/moe.csv"] = _text(_mixture_rows(points, times))
+    return found
+
+
+def _text(rows: Iterable[tuple[Any, ...]]) -> str:
+    """Rows as a CSV file; names have no commas."""
+    stream = io.StringIO()
+    for row in rows:
+        stream.write(",".join(map(str, row)) + "\n")
+    return stream.getvalue()
+
+
+def _sum(times: OperatorTimes, operators: Iterable[str], rows: int) -> float:
+    return sum(times.rows_ns(operator, rows) for operator in operators)
+
+
+def _block_layers(described: Described) -> dict[str, tuple[str, ...]]:
+    left_out = {"gate"} if described.mixture is None else _OF_DENSE
+    return {name: operators for name, operators in _ROWS_OF_BLOCK.items() if name not in left_out}
+
+
+def _flat_rows(described: Described, points: Points, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
+    """Every layer for every number of tokens; attention of a prompt by its tokens, of an answer by the keys it sees."""
+    yield ("hardware", "model", "layer_name", "input", "kv_cache", "latency(ns)")
+    head, layers = (described.hardware, described.model), _block_layers(described)
+    for rows in points.rows:
+        for name, operators in layers.items():
+            yield (*head, name, rows, 0, round(_sum(times, operators, rows)))
+        yield (*head, "attn", rows, 0, round(times.prompt_ns(rows, 0)))
+    turned = round(_sum(times, layers["rope"], 1))
+    for requests, context in points.answers:
+        yield (*head, "rope", 1, context + 1, turned)
+        yield (*head, "attn", 1, context + 1, round(times.answers_ns(requests, context)))
+
+
+def _layer_rows(described: Described, points: Points, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
+    yield ("layer_name", "input", "kv_cache", "tp_size", "latency(ns)")
+    for rows in points.rows:
+        for name, operators in _block_layers(described).items():
+            yield (name, rows, 0, 1, round(_sum(times, operators, rows)))
+        for name, operators in _ROWS_OF_EXPERT.items() if described.mixture is not None else ():
+            yield (name, rows, 0, 1, round(sum(times.expert_ns(one, rows) for one in operators)))
+
+
+def _prefill_rows(points: Points, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
+    yield ("kv_cache_size", "prefill_chunk_size", "prediction")
+    for tokens, context in points.prompts:
+        yield (context, tokens, round(times.prompt_ns(tokens, context)))
+
+
+def _decode_rows(points: Points, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
+    yield ("batch_size", "kv_cache_size", "prediction")
+    for requests, context in points.answers:
+        yield (requests, context + 1, round(times.answers_ns(requests, context)))
+
+
+def _microseconds(time_ns: float) -> str:
+    return repr(time_ns / 1e3)
+
+
+def _dense_rows(described: Described, points: Points, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
+    yield ("layer", "tokens", "time_us")
+    left_out = set() if described.mixture is None else set(_OF_DENSE)
+    left_out |= set() if described.has_head_norms else {"qk_norm"}
+    for name, operators in _FUSED_ROWS.items():
+        for rows in points.rows if name not in left_out else ():
+            yield (name, rows, _microseconds(_sum(times, operators, rows)))
+    for rows in points.rows:
+        yield ("layernorm", rows, _microseconds(_sum(times, _BOTH_NORMS, rows) / 2))
+
+
+def _sequence_rows(limits: Limits, points: Points, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
+    yield ("layer", "sequences", "time_us")
+    for requests in points.rows:
+        if requests <= limits.requests:
+            yield ("lm_head", requests, _microseconds(times.rows_ns(HEAD, requests)))
+
+
+def _attention_rows(points: Points, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
+    """One prompt beside answers: they run one after the other here, so that the time of both is the sum."""
+    yield ("layer", "prefill_chunk", "kv_prefill", "n_decode", "kv_decode", "decode_q_len", "time_us")
+    for tokens, context in ((0, 0), *points.prompts):
+        prompt_ns = times.prompt_ns(tokens, context) if tokens else 0.0
+        for requests, cached in ((0, 0), *points.answers):
+            if tokens or requests:
+                answers_ns = times.answers_ns(requests, cached) if requests else 0.0
+                yield ("attention", tokens, context, requests, cached, 1, _microseconds(prompt_ns + answers_ns))
+
+
+def _mixture_rows(points: Points, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
+    yield ("ep", "tokens", "activated_experts", "time_us")
+    for tokens, experts in points.mixtures:
+        yield (1, tokens, experts, _microseconds(times.mixture_ns(tokens, experts)))
