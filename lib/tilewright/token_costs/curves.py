@@ -14,11 +14,11 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.errors import InputError, Problems
+from tilewright.errors import InputError, Problem, Problems
 from tilewright.workload.graph import Workload
 from tilewright.workload.language_models.architecture import Attention
 from tilewright.workload.language_models.model import language_model_workload
-from tilewright.workload.language_models.reader import DescribedModel
+from tilewright.workload.language_models.reader import DescribedModel, beyond_positions
 from tilewright.workload.language_models.request import ABSORBED, EXPANDED, Requests, Step
 
 DEFAULT_BLOCK = 1024
@@ -71,12 +71,22 @@ class TokenCurves(Generic[Made]):
         problems.finish()
 
     def search(self, contexts: Sequence[int], batches: Sequence[int], prompts: Sequence[int]) -> None:
-        """Search all layers of these points at once. Raises MappingError naming each that nothing fits."""
+        """Search all layers of these points at once. Raises MappingError naming each that nothing fits.
+
+        Raises InputError for contexts beyond the positions that a model learned.
+        """
+        self._check_positions(max((*contexts, *prompts), default=0))
         steps = [self.decode_step(batch, context) for batch in batches for context in contexts]
         chunks = {place for prompt in prompts for place in self._chunks_built(prompt)}
         steps += [self._prompt_step(self.chunk, place * self.chunk) for place in sorted(chunks)]
         steps += [self._prompt_step(rest, prompt - rest) for prompt in prompts if (rest := prompt % self.chunk)]
         self.figures.search(steps)
+
+    def _check_positions(self, last: int) -> None:
+        model = self.described.model
+        beyond = beyond_positions(model, last)
+        if beyond and model.positions:
+            raise InputError([Problem(beyond, path="contexts", value=str(last), allowed=f"at most {model.most_tokens}")])
 
     def next_token(self, batch: int, context: int) -> Sums:
         """One more token for each request of a batch; it is the last of the `context` tokens that it sees."""

@@ -14,7 +14,8 @@ from tilewright.token_costs.layer_figures import ENERGY, LATENCY, MACS, OPERATIO
 from tilewright.workload.graph import Workload
 from tilewright.workload.language_models.architecture import Architecture
 from tilewright.workload.language_models.kept import kept_numbers
-from tilewright.workload.language_models.weights import active_parameter_count, parameter_count
+from tilewright.workload.language_models.reader import beyond_positions
+from tilewright.workload.language_models.weights import active_parameter_count, parameter_count, weight_bits
 
 if TYPE_CHECKING:
     import pandas
@@ -36,7 +37,7 @@ class TokenCosts:
     parameters: int
     active_parameters: int
     weight_bits: int
-    """Of all weights."""
+    """Of all weights, with the scales of their groups."""
     memory: str
     """The memory that has to hold weights, caches and activations: the largest of the outermost ones."""
     memory_bits: int
@@ -64,7 +65,7 @@ class Capacity:
     memory: str
     memory_bits: int
     weight_bits: int
-    """Of all weights."""
+    """Of all weights, with the scales of their groups."""
     request_bits: int
     """Of activations of one request."""
     model: Architecture
@@ -82,9 +83,9 @@ class Capacity:
 def capacity_of(curves: TokenCurves[Any], memory: Memory) -> Capacity:
     """The room that the model of curves has in a memory."""
     model, step = curves.described.model, curves.described.step
-    weight_bits = parameter_count(model) * step.precision.weights
     one = activation_bits(curves.decode_step(1, 1))
-    return Capacity(memory.name, memory.size_bits, weight_bits, one, model, step.precision.cache)
+    bits = weight_bits(model, step.precision)
+    return Capacity(memory.name, memory.size_bits, bits, one, model, step.precision.cache)
 
 
 def token_costs(
@@ -108,6 +109,7 @@ def token_costs_of(
 ) -> TokenCosts:
     """The costs of the model of curves, with rows that were made of them."""
     model = curves.described.model
+    beyond = beyond_positions(model, max((row["context"] for row in rows), default=0))
     return TokenCosts(
         model=model.name,
         core=core,
@@ -118,7 +120,7 @@ def token_costs_of(
         memory_bits=room.memory_bits,
         searched_layers=curves.figures.searched,
         rows=tuple(rows),
-        notes=notes,
+        notes=(*((beyond,) if beyond else ()), *notes),
     )
 
 

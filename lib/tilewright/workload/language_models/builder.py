@@ -119,12 +119,14 @@ class Builder:
         sizes: Mapping[str, tuple[int, ...]] | None = None,
         unit: str = VECTOR_UNIT,
         operator: tuple[str, str] | None = None,
+        sums: int | None = None,
     ) -> str:
         """Add a layer that reads the operands I, or I and W, and writes `output`; gives the tensor that it makes.
 
         `others` are read too, but cost nothing (a bias). Of the operands in `superset` any element may be needed;
         `further` has more maps of an operand, besides its access. `sizes` are shapes of operands as the layer sees
-        them, where that is a part of the tensor. `operator` is (name, type) of what this is a part of.
+        them, where that is a part of the tensor. `operator` is (name, type) of what this is a part of;
+        `sums` are bits of partial sums that are not as everywhere.
         """
         operands = {OUTPUT: output, **inputs}
         bits = {key: self.tensors[one.tensor].bits for key, one in operands.items()}
@@ -137,9 +139,8 @@ class Builder:
             )
             for key, one in operands.items()
         }
-        layer = nest_layer(
-            self.prefix + name, operator_type, loops, nest_operands, self._sums(operator_type, loops, output, bits)
-        )
+        sums = self._sums(operator_type, loops, output, bits) if sums is None else max(sums, bits[OUTPUT])
+        layer = nest_layer(self.prefix + name, operator_type, loops, nest_operands, sums)
         maps = []
         for operand, one in inputs.items():
             if operand in superset:
@@ -236,20 +237,37 @@ class Builder:
         start: int = 0,
         weight: str = "",
     ) -> str:
-        """O[d][k] += I[d][c] * W[c][k] over sizes (d, c, k)."""
+        """O[d][k] += I[d][c] * W[c][k] over sizes (d, c, k), scaled where weights have scales."""
         rows, inputs, outputs = sizes
-        target = self.tensor(f"{name}.out", (rows, outputs), bits)
+        has_scales = self.precision.weight_group is not None
+        # What is not scaled yet is as wide as sums are.
+        sums = self.precision.partial_sums or 2 * max(self.tensors[source].bits, self.precision.weights)
+        target = self.tensor(f"{name}.out", (rows, outputs), sums if has_scales else bits)
         weight = weight or self.weight(f"{name}.weight", inputs, outputs)
         others = [at(self.weight(f"{name}.bias", outputs), "K")] if has_bias else []
-        return self.nest(
+        self.nest(
             name,
             "MatMul",
             (("C", inputs), ("D", rows), ("K", outputs)),
             at(target, "D", "K"),
             {"I": at(source, "D", affine(("C", 1), offset=start)), "W": at(weight, "C", "K")},
-            others=others,
+            others=() if has_scales else others,
             unit=MAC_ARRAY,
         )
+        return self._scaled(name, target, sizes, others, bits) if has_scales else target
+
+    def _scaled(
+        self, name: str, product: str, sizes: tuple[int, int, int], others: Sequence[TensorAccess], bits: int | None
+    ) -> str:
+        """The scales of groups of weights: each is read with its zero point, an operation for each output and group."""
+        rows, inputs, outputs = sizes
+        groups = self.precision.groups(inputs)
+        scales = self._tensor(f"{name}.scales", (groups, outputs), self.precision.group_bits, is_constant=True)
+        target = self.tensor(f"{name}.scale.out", (rows, outputs), bits)
+        loops = (("C", groups), ("D", rows), ("K", outputs))
+        output, sums = at(target, "D", "K"), self.tensors[product].bits
+        operands = {"I": at(product, "D", "K"), "W": at(scales, "C", "K")}
+        return self.nest(f"{name}.scale", "Mul", loops, output, operands, others=others, sums=sums)
 
     def elementwise(
         self, name: str, operator_type: str, *sources: str, bits: int | None = None, starts: tuple[int, ...] = (0, 0)

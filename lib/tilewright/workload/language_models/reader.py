@@ -4,7 +4,7 @@ The model is a configuration as Hugging Face's `config.json` has it, in a file o
 Fields that are broken, which is told, are holes in the tree of the file.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,7 +15,7 @@ from tilewright.artifacts.files import existing_file
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.validation import Entry, validate
 from tilewright.workload.graph import Workload
-from tilewright.workload.language_models.architecture import Architecture, Mixture
+from tilewright.workload.language_models.architecture import Architecture, LatentAttention, Mixture, StateSpace
 from tilewright.workload.language_models.families import architecture_of
 from tilewright.workload.language_models.model import language_model_workload
 from tilewright.workload.language_models.request import (
@@ -23,6 +23,7 @@ from tilewright.workload.language_models.request import (
     BALANCED,
     DECODE,
     DEFAULT_BITS,
+    DEFAULT_SCALE_BITS,
     EXPANDED,
     EXPECTED,
     Precision,
@@ -52,6 +53,13 @@ class PrecisionOfModel(Entry):
     """Of keys, values and latent vectors that are kept, and of states."""
     partial_sums: Bits | None = None
     """Of partial sums; by default twice the widest input of a layer."""
+    weight_group: Tokens | None = None
+    """Weights that share a scale: of each output of a matrix product so many inputs, one after the other; by default
+    weights have no scales."""
+    weight_scale: Bits | None = None
+    """Of each scale; 16 by default."""
+    weight_zero_point: Bits | None = None
+    """Of the zero point of each group; by default there is none."""
 
 
 class RequestsEntry(Entry):
@@ -129,6 +137,7 @@ def describe_language_model(document: YamlDocument, name: str, notices: list[str
     groups = _groups(entry, problems) if entry is not None else ()
     if entry is not None and model is not None:
         _check_experts(entry, model, groups, problems)
+        _check_scales(entry.precision, model, problems)
         _check_positions(model, groups, problems)
         _check_size(entry, model, groups, problems)
     problems.finish(notices)
@@ -209,29 +218,58 @@ def _check_experts(
                 problems.at(("experts", place), "an expert gets a token once at most", tokens, f"0 to {rows}")
 
 
+def _check_scales(precision: PrecisionOfModel | None, model: Architecture, problems: Problems) -> None:
+    """Scales without groups say nothing; of latent attention the matrix that is split has none here."""
+    if precision is None or problems.has("precision", "weight_group"):
+        return
+    if precision.weight_group is None:
+        for key in ("weight_scale", "weight_zero_point"):
+            if getattr(precision, key) is not None:
+                message = "needs `weight_group`, the weights that share it"
+                problems.at(("precision", key), message, getattr(precision, key))
+    elif any(isinstance(block.mixer, LatentAttention) for block in model.blocks):
+        message = "is not modelled for latent attention, which multiplies by the two parts of one matrix by themselves"
+        problems.at(("precision", "weight_group"), message, precision.weight_group)
+
+
 def _check_positions(model: Architecture, groups: tuple[Requests, ...], problems: Problems) -> None:
     """Tokens beyond the positions that a model knows: wrong where it learned them, else unusual."""
     last = max((group.context + group.tokens for group in groups), default=0)
-    if model.most_tokens is None or last <= model.most_tokens:
-        return
-    told = f"{model.name} was made for {model.most_tokens:,} tokens, and a request has {last:,}"
-    if model.positions:
+    told = beyond_positions(model, last)
+    if told and model.positions:
         problems.at(("context",), told, last, f"at most {model.most_tokens}")
-    else:
+    elif told:
         problems.notice((), told)
+
+
+def beyond_positions(model: Architecture, last: int) -> str:
+    """What there is to say of a request with so many tokens; '' where the model was made for them."""
+    if model.most_tokens is None or last <= model.most_tokens:
+        return ""
+    return f"{model.name} was made for {model.most_tokens:,} tokens, and a request has {last:,}"
 
 
 def _check_size(
     entry: LanguageModelFile, model: Architecture, groups: tuple[Requests, ...], problems: Problems
 ) -> None:
-    """Written out, a large model has more layers than anybody can use."""
-    if not entry.written_out or not groups:
+    """Written out, a large model has more layers than anybody can use; so has a step of very many kinds of requests."""
+    if not groups:
         return
     from tilewright.workload.language_models.feed_forward import expert_loads
 
-    rows, nodes = sum(group.rows for group in groups), 0
+    rows = sum(group.rows for group in groups)
+    if not entry.written_out:
+        nodes = len(model.kinds) * (_NODES_OF_BLOCK + len(groups) * _NODES_OF_REQUESTS)
+        if nodes > MOST_NODES:
+            told = "the step has too many layers: each entry has its own"
+            problems.at(("requests",), told, f"some {nodes:,}", f"at most {MOST_NODES:,}")
+        return
+    nodes = 0
     for block in model.blocks:
-        nodes += _NODES_OF_BLOCK
+        nodes += _NODES_OF_BLOCK + len(groups) * _NODES_OF_REQUESTS
+        if entry.key_block is not None and not isinstance(block.mixer, StateSpace):
+            blocks = sum((group.context + group.tokens) // entry.key_block for group in groups)
+            nodes += _NODES_OF_PIECE * blocks
         if isinstance(block.feed_forward, Mixture) and not isinstance(entry.experts, list):
             nodes += _NODES_OF_EXPERT * sum(expert_loads(block.feed_forward, rows, entry.experts).values())
         if block.feed_forward is None:
@@ -241,7 +279,15 @@ def _check_size(
         problems.at(("written_out",), told, f"some {nodes:,}", f"at most {MOST_NODES:,}")
 
 
-_NODES_OF_BLOCK, _NODES_OF_EXPERT, _NODES_OF_TOKEN = 40, 8, 3
+_NODES_OF_BLOCK, _NODES_OF_EXPERT, _NODES_OF_TOKEN, _NODES_OF_REQUESTS, _NODES_OF_PIECE = 40, 8, 3, 15, 9
+
+
+def _precision(given: PrecisionOfModel) -> Precision:
+    plain = Precision(given.weights, given.activations, given.kv_cache, given.partial_sums)
+    if given.weight_group is None:
+        return plain
+    scale, zero = given.weight_scale or DEFAULT_SCALE_BITS, given.weight_zero_point or 0
+    return replace(plain, weight_group=given.weight_group, weight_scale=scale, weight_zero_point=zero)
 
 
 def _step(entry: LanguageModelFile, groups: tuple[Requests, ...]) -> Step:
@@ -249,7 +295,7 @@ def _step(entry: LanguageModelFile, groups: tuple[Requests, ...]) -> Step:
     one_token = all(group.tokens == 1 for group in groups)
     return Step(
         groups=groups,
-        precision=Precision(given.weights, given.activations, given.kv_cache, given.partial_sums),
+        precision=_precision(given),
         experts=entry.experts if isinstance(entry.experts, str) else tuple(entry.experts),
         latent=entry.latent_attention or (ABSORBED if one_token else EXPANDED),
         key_block=entry.key_block,

@@ -11,6 +11,7 @@ ABSORBED, EXPANDED = "absorbed", "expanded"
 EXPECTED, BALANCED = "expected", "balanced"
 """How tokens spread over experts: as on average where each goes to some at random, or over as many as there can be."""
 DEFAULT_BITS = 8
+DEFAULT_SCALE_BITS = 16
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,21 @@ class Precision:
     """Of keys, values and latent vectors that are kept, and of states."""
     partial_sums: int | None = None
     """None: twice the widest input, as where an ONNX file does not say it."""
+    weight_group: int | None = None
+    """Weights of an output, one input after the other, that share a scale; None where weights have no scales."""
+    weight_scale: int = 0
+    """Of a scale."""
+    weight_zero_point: int = 0
+    """Of the number that stands for 0 in a group; 0 where it is 0 in all of them."""
+
+    @property
+    def group_bits(self) -> int:
+        """What comes with each group of weights."""
+        return self.weight_scale + self.weight_zero_point if self.weight_group else 0
+
+    def groups(self, inputs: int) -> int:
+        """Groups of the weights of an output with so many inputs; the last one may be shorter."""
+        return -(-inputs // self.weight_group) if self.weight_group else 0
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from tilewright.workload.language_models.architecture import (
     Norm,
     StateSpace,
 )
+from tilewright.workload.language_models.request import Precision
 
 
 class Weight(NamedTuple):
@@ -26,6 +27,8 @@ class Weight(NamedTuple):
     shape: tuple[int, ...]
     copies: int = 1
     """How many tensors of this name and shape."""
+    inputs: int = 0
+    """Of a matrix product: the weights of each output; 0 for what is no matrix of a product."""
 
     @property
     def elements(self) -> int:
@@ -36,6 +39,17 @@ class Weight(NamedTuple):
 def parameter_count(model: Architecture) -> int:
     """All parameters of a model; tied weights count once."""
     return sum(weight.elements for weight in weights_of(model))
+
+
+def weight_bits(model: Architecture, precision: Precision) -> int:
+    """Bits of all weights, with the scales and zero points of their groups; tied weights count once."""
+    total = 0
+    for weight in weights_of(model):
+        total += weight.elements * precision.weights
+        if weight.inputs:
+            outputs = weight.elements // weight.inputs
+            total += outputs * precision.groups(weight.inputs) * precision.group_bits
+    return total
 
 
 def active_parameter_count(model: Architecture) -> int:
@@ -51,7 +65,8 @@ def active_parameter_count(model: Architecture) -> int:
 
 def weights_of(model: Architecture) -> Iterator[Weight]:
     """The weights of a model; those of blocks of one kind together."""
-    yield Weight("embed_tokens", (model.vocabulary, model.hidden))
+    # Tied, the embedding is what the last product reads, too.
+    yield Weight("embed_tokens", (model.vocabulary, model.hidden), inputs=model.hidden if model.is_tied else 0)
     if model.positions:
         yield Weight("embed_positions", (model.positions, model.hidden))
     for block, count in model.kinds.items():
@@ -60,7 +75,7 @@ def weights_of(model: Architecture) -> Iterator[Weight]:
     if model.last_norm is not None:
         yield from _norm_weights("norm", model.last_norm, model.hidden)
     if not model.is_tied:
-        yield Weight("lm_head", (model.vocabulary, model.hidden))
+        yield Weight("lm_head", (model.vocabulary, model.hidden), inputs=model.hidden)
 
 
 def block_weights(block: Block, hidden: int) -> Iterator[Weight]:
@@ -84,7 +99,7 @@ def block_weights(block: Block, hidden: int) -> Iterator[Weight]:
 
 
 def _linear(name: str, inputs: int, outputs: int, has_bias: bool) -> Iterator[Weight]:
-    yield Weight(f"{name}.weight", (inputs, outputs))
+    yield Weight(f"{name}.weight", (inputs, outputs), inputs=inputs)
     if has_bias:
         yield Weight(f"{name}.bias", (outputs,))
 
@@ -138,7 +153,7 @@ def _feed_forward_weights(name: str, part: FeedForward, hidden: int) -> Iterator
 
 
 def _mixture_weights(mixture: Mixture, hidden: int) -> Iterator[Weight]:
-    yield Weight("gate.weight", (hidden, mixture.experts))
+    yield Weight("gate.weight", (hidden, mixture.experts), inputs=hidden)
     if mixture.uses_sigmoid:
         yield Weight("gate.e_score_correction_bias", (mixture.experts,))
     for weight in _feed_forward_weights("experts", mixture.expert, hidden):
