@@ -144,7 +144,7 @@ class Builder:
         maps = []
         for operand, one in inputs.items():
             if operand in superset:
-                maps.append(self.any_of(output.tensor, one.tensor, operand))
+                maps.append(self._any_of(loops, output, one.tensor, operand))
             else:
                 maps.append(IndexMap(loops, output, one, operand, not (further or {}).get(operand)))
             maps += (further or {}).get(operand, ())
@@ -165,12 +165,15 @@ class Builder:
         self._add(name, operator_type, None, "", maps, tuple(outputs), None)
         return next(iter(outputs))
 
-    def any_of(self, output: str, source: str, operand: str = "") -> IndexMap:
+    def any_of(self, output: str, source: str) -> IndexMap:
         """Every element of a tensor may depend on every element of another."""
         written = tuple((f"D{axis}", size) for axis, size in enumerate(self.shape(output)))
+        return self._any_of(written, access_of_loops(output, (name for name, _ in written)), source)
+
+    def _any_of(self, loops: Loops, output: TensorAccess, source: str, operand: str = "") -> IndexMap:
+        """The same with the loops that say who makes what: tiles of a layer each make their own elements."""
         read = tuple((f"S{axis}", size) for axis, size in enumerate(self.shape(source)))
-        one = access_of_loops(output, (name for name, _ in written))
-        return IndexMap((*written, *read), one, access_of_loops(source, (name for name, _ in read)), operand, False)
+        return IndexMap((*loops, *read), output, access_of_loops(source, (name for name, _ in read)), operand, False)
 
     def _add(
         self,

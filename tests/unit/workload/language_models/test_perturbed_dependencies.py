@@ -1,0 +1,319 @@
+"""Dependencies of tiles of attention with cache, mask and window: whatever a number changes is an edge or a read.
+
+Each layer is computed in plain numpy, from what its name says and from the pairs of query and key that its piece has.
+Every element that it reads is changed by itself; each element of the result that changes with it belongs to a tile,
+which must need the tile that made the element, or read it from outside.
+"""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from tilewright.fusion.generation import build_cn_graph
+from tilewright.fusion.graph import ORDERING, CnGraph
+from tilewright.fusion.tiling import Tiling, counted_loops, layer_tiling
+from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.language_models.model import language_model_workload
+from tilewright.workload.language_models.request import Requests, Step
+from tilewright.workload.language_models.visible_keys import BAND, FOLDED, Piece, first_position, visible_pieces
+
+from tests.unit.fusion.networks import content_box
+from tests.unit.workload.language_models.models import model_of
+
+Array = npt.NDArray[np.float64]
+FIELDS: dict[str, Any] = {
+    "model_type": "mistral",
+    "hidden_size": 4,
+    "intermediate_size": 2,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 3,
+    "head_dim": 2,
+}
+HEADS, KEY_HEADS, SHARED, WIDTH = 4, 2, 2, 2
+PLACE = "layers.0/attention/"
+
+
+class Case(NamedTuple):
+    """Requests that are alike, and what they see."""
+
+    count: int
+    tokens: int
+    context: int
+    window: int | None
+    block: int | None
+
+    @property
+    def cached(self) -> int:
+        """Tokens of a request in its cache."""
+        return self.context - first_position(self.context, self.window)
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The rectangles of pairs, all written out."""
+        return visible_pieces(self.tokens, self.context, self.window, self.block, is_written_out=True)
+
+    @property
+    def workload(self) -> Workload:
+        """The step, every block by itself."""
+        model = model_of(FIELDS | ({"sliding_window": self.window} if self.window else {}))
+        groups = (Requests(self.count, self.tokens, self.context),)
+        return language_model_workload(model, Step(groups, key_block=self.block, is_written_out=True))
+
+
+CASES = [
+    Case(2, 1, 4, None, None),
+    Case(2, 5, 0, None, None),
+    Case(1, 4, 3, None, 2),
+    Case(2, 4, 2, 3, None),
+    Case(1, 3, 6, 2, None),
+    Case(1, 6, 0, 1, None),
+]
+IDS = ["token", "prompt", "chunk in blocks", "window in a chunk", "window behind the cache", "window of one"]
+
+
+def pair(piece: Piece, row: int, column: int) -> tuple[int, int]:
+    """(query, key) of an element of a piece, counted from the first new query and the first key that is kept."""
+    if piece.kind == BAND:
+        return piece.first_query + row, piece.first_key + row + column
+    if piece.kind == FOLDED and column > row:
+        return piece.first_query - 1 - row, piece.first_key + piece.other_queries - column
+    if piece.kind == FOLDED:
+        return piece.first_query + row, piece.first_key + piece.other_queries + column
+    return piece.first_query + row, piece.first_key + column
+
+
+def rows_of(piece: Piece, query: int) -> list[int]:
+    """The rows of a piece that have pairs of a query."""
+    return [
+        row for row in range(piece.queries) if any(pair(piece, row, column)[0] == query for column in range(piece.keys))
+    ]
+
+
+def pairs_in(case: Case, piece: Piece) -> Iterator[tuple[int, ...]]:
+    """(request, key head, head, row, column) of a piece."""
+    return itertools.product(*map(range, (case.count, KEY_HEADS, SHARED, piece.queries, piece.keys)))
+
+
+class Inputs(NamedTuple):
+    """Tensors that a layer reads, by what they are."""
+
+    shapes: dict[str, tuple[int, ...]]
+    values: dict[str, Array]
+
+    def __getitem__(self, ending: str) -> Array:
+        (name,) = [one for one in self.values if one == PLACE + ending]
+        return self.values[name]
+
+
+def seen(case: Case, tensors: Inputs, kind: str, request: int, head: int, key: int) -> Array:
+    """Keys or values of a token: from the cache, or of the new ones."""
+    cache, new = ("key_cache.before", "k_rotary.out") if kind == "key" else ("value_cache.before", "v_proj.out")
+    if key < case.cached:
+        return tensors[cache][request, head, key]
+    channels = slice(head * WIDTH, (head + 1) * WIDTH)
+    return tensors[new][request * case.tokens + key - case.cached, channels]
+
+
+def scores(case: Case, piece: Piece, tensors: Inputs, shape: tuple[int, ...]) -> Array:
+    """Queries times keys."""
+    found = np.zeros(shape)
+    for at in pairs_in(case, piece):
+        request, head, shared, row, column = at
+        query, key = pair(piece, row, column)
+        first = (head * SHARED + shared) * WIDTH
+        channels = tensors["q_rotary.out"][request * case.tokens + query, first : first + WIDTH]
+        found[at] = channels @ seen(case, tensors, "key", request, head, key)
+    return found
+
+
+def values(case: Case, piece: Piece, tensors: Inputs, shape: tuple[int, ...]) -> Array:
+    """Shares times values; a row has the results of all its queries."""
+    found = np.zeros(shape)
+    shares = next(one for name, one in tensors.values.items() if "softmax.div" in name)
+    for at in pairs_in(case, piece):
+        request, head, shared, row, column = at
+        first = (head * SHARED + shared) * WIDTH
+        value = seen(case, tensors, "value", request, head, pair(piece, row, column)[1])
+        found[request * piece.queries + row, first : first + WIDTH] += shares[at] * value
+    return found
+
+
+def of_rows(case: Case, piece: Piece, tensors: Inputs, shape: tuple[int, ...]) -> Array:
+    """A number of each row, that all elements of the row change."""
+    (source,) = tensors.values.values()
+    weights = 1 + np.arange(piece.keys)
+    return (source * weights).sum(axis=-1).reshape(shape)
+
+
+def with_row(case: Case, piece: Piece, tensors: Inputs, shape: tuple[int, ...]) -> Array:
+    """Each pair with the number of its query, which has all keys that the query sees."""
+    name = next(one for one in tensors.values if len(tensors.values[one].shape) == 4)
+    of_query, source = tensors.values[name], next(one for other, one in tensors.values.items() if other != name)
+    found = np.zeros(shape)
+    for at in pairs_in(case, piece):
+        query = pair(piece, at[3], at[4])[0]
+        found[at] = source[at] + of_query[*at[:3], query if of_query.shape[3] == case.tokens else at[3]]
+    return found
+
+
+def merged(case: Case, done: tuple[Piece, ...], piece: Piece, tensors: Inputs, shape: tuple[int, ...]) -> Array:
+    """What pieces before have of each query, and what this one has."""
+    found, (one, other) = np.zeros(shape), tensors.values.values()
+    parts = [(one, done if len(done) == 1 else None), (other, (piece,))]
+    for part, pieces in parts:
+        for query in range(case.tokens):
+            rows = [query] if pieces is None else rows_of(pieces[0], query)
+            for request, row in itertools.product(range(case.count), rows):
+                if len(shape) == 2:
+                    height = case.tokens if pieces is None else pieces[0].queries
+                    found[request * case.tokens + query] += part[request * height + row]
+                else:
+                    found[request, :, :, query] += part[request, :, :, row]
+    return found
+
+
+def result_of(case: Case, node: WorkloadNode, tensors: Inputs, shape: tuple[int, ...]) -> Array | None:
+    """What a layer of attention makes; None for one of another kind."""
+    name = node.name.removeprefix(PLACE)
+    pieces = case.pieces
+    for number, piece in enumerate(pieces):
+        ending = f".{piece.name}" if piece.name else ""
+        if name.endswith(f".with_{piece.name}") and number:
+            return merged(case, pieces[:number], piece, tensors, shape)
+        functions = {
+            f"scores{ending}": scores,
+            f"values{ending}": values,
+            f"softmax.max{ending}": of_rows,
+            f"softmax.sum{ending}": of_rows,
+            f"softmax.exp{ending}": with_row,
+            f"softmax.div{ending}": with_row,
+        }
+        if name in functions:
+            return functions[name](case, piece, tensors, shape)
+        if name == f"scale{ending}":
+            return 3 * next(iter(tensors.values.values()))
+    return None
+
+
+def behind_moves(workload: Workload, node: WorkloadNode) -> Inputs:
+    """The tensors that a layer reads, where data only move those that they come from."""
+    made = {name: one for one in workload.nodes for name in one.outputs}
+    found: dict[str, Array] = {}
+    waiting = list(node.inputs)
+    shapes = {}
+    while waiting:
+        name = waiting.pop(0)
+        if name in made and made[name].layer is None:
+            waiting += made[name].inputs
+        else:
+            shape = workload.tensor_of[name].shape
+            shapes[name] = shape
+            found[name] = np.random.default_rng(len(found)).uniform(1, 2, shape)
+    return Inputs(shapes, found)
+
+
+def owners(graph: CnGraph, number: int, node: WorkloadNode) -> dict[tuple[int, ...], set[int]]:
+    """Element of the result of a layer -> CNs that add to it."""
+    layer, axes = graph.layers[number], node.index_maps[0].output.axes
+    loops = sorted({name for axis in axes for name, _ in axis.terms})
+    ranges = {name: layer.grid.ranges(name) for name in loops}
+    found: dict[tuple[int, ...], set[int]] = {}
+    for cn in range(layer.cn_count):
+        for values in itertools.product(*(range(int(ranges[one][0][cn]), int(ranges[one][1][cn])) for one in loops)):
+            at = dict(zip(loops, values, strict=True))
+            element = tuple(axis.offset + sum(c * at[name] for name, c in axis.terms) for axis in axes)
+            found.setdefault(element, set()).add(layer.first_cn + cn)
+    return found
+
+
+def cut(workload: Workload, counts: dict[str, int]) -> Tiling:
+    """Every layer in so many tiles along the loops that it has of these."""
+    layers = []
+    for node in workload.nodes:
+        if node.layer is not None:
+            sizes = node.layer.size_of
+            loops, _ = counted_loops(node.layer, [(name, n) for name, n in counts.items() if sizes.get(name, 1) > 1])
+            layers.append(layer_tiling(node.node_id, loops, [False] * len(loops)))
+    return Tiling(tuple(layers), (tuple(layer.node_id for layer in layers),))
+
+
+@pytest.mark.parametrize("counts", [{"D": 3}, {"K": 2, "D": 2}, {"H": 2, "B": 2, "C": 2}], ids=str)
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_what_an_element_changes_needs_it(case: Case, counts: dict[str, int]) -> None:
+    """Tile by tile, for every layer between the projections and what attention gives."""
+    workload = case.workload
+    graph = build_cn_graph(workload, cut(workload, counts))
+    nodes = [node for node in workload.nodes if node.layer is not None]
+    number_of = {name: number for number, node in enumerate(nodes) for name in node.outputs}
+    edges = {
+        (int(source), int(target))
+        for source, target, operand in zip(graph.edge_source, graph.edge_target, graph.edge_operand, strict=True)
+        if operand != ORDERING
+    }
+    checked = 0
+    for number, node in enumerate(nodes):
+        tensors = behind_moves(workload, node)
+        shape = workload.tensor_of[node.outputs[0]].shape
+        if not node.name.startswith(PLACE) or (before := result_of(case, node, tensors, shape)) is None:
+            continue
+        checked += 1
+        owner = owners(graph, number, node)
+        for name, value in tensors.values.items():
+            makers = owners(graph, number_of[name], nodes[number_of[name]]) if name in number_of else {}
+            for element in itertools.product(*map(range, value.shape)):
+                kept = value[element]
+                value[element] = kept + 1
+                after = result_of(case, node, tensors, shape)
+                value[element] = kept
+                assert after is not None
+                for changed in map(tuple, np.argwhere(after != before).tolist()):
+                    # Where a sum is cut, each of its tiles has its own terms.
+                    needed = any(
+                        any((source, target) in edges for source in makers[element])
+                        if name in number_of
+                        else is_read(graph, target, name, element)
+                        for target in owner[changed]
+                    )
+                    assert needed, (node.name, changed, name, element)
+    assert checked >= 7 * len(case.pieces) - 4
+
+
+EXPERTS = {"hidden_size": 4, "intermediate_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 4}
+FAMILIES: dict[str, dict[str, Any]] = {
+    "experts": EXPERTS | {"model_type": "mixtral", "num_local_experts": 3, "num_experts_per_tok": 2},
+    "latent": EXPERTS
+    | {"model_type": "deepseek_v3", "kv_lora_rank": 4, "qk_nope_head_dim": 2, "qk_rope_head_dim": 2, "v_head_dim": 2}
+    | {"moe_intermediate_size": 4, "n_routed_experts": 3, "num_experts_per_tok": 2, "n_shared_experts": 1},
+    "state space": {"model_type": "mamba", "hidden_size": 4, "num_hidden_layers": 1, "vocab_size": 4, "state_size": 2},
+    "window": FIELDS | {"sliding_window": 2},
+}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_tile_makes_its_own_elements(name: str) -> None:
+    """In each family: where no sum is cut, a tile makes as many bits as it has elements, and not the last one all."""
+    groups = (Requests(2, 3, 2), Requests(1, 1, 1))
+    workload = language_model_workload(model_of(FAMILIES[name]), Step(groups, key_block=2, is_written_out=True))
+    graph = build_cn_graph(workload, cut(workload, {"D": 3, "B": 2}))
+    nodes = [node for node in workload.nodes if node.layer is not None]
+    for number, node in enumerate(nodes):
+        layer, made = graph.layers[number], [0] * graph.layers[number].cn_count
+        for owner in owners(graph, number, node).values():
+            made[max(owner) - layer.first_cn] += workload.tensor_of[node.outputs[0]].bits
+        assert graph.output_bits[layer.first_cn : layer.first_cn + layer.cn_count].tolist() == made, node.name
+
+
+def is_read(graph: CnGraph, cn: int, name: str, element: tuple[int, ...]) -> bool:
+    """Whether a CN reads an element of a tensor from outside."""
+    for place in np.flatnonzero(graph.read_cn == cn).tolist():
+        content = int(graph.read_content[place])
+        source = graph.sources[int(graph.content_source[content])]
+        box = content_box(graph, content)
+        if source.name == name and all(low <= at < high for at, (low, high) in zip(element, box, strict=True)):
+            return True
+    return False
