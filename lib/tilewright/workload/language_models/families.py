@@ -65,9 +65,11 @@ def _grouped(
     if given is None:
         fields.divides("num_attention_heads", "hidden_size", (heads, hidden))
     fields.divides("num_key_value_heads", "num_attention_heads", (key_heads, heads))
+    own_width = given or max(1, hidden // heads)
+    fields.even("head_dim" if fields.data.get("head_dim") else "num_attention_heads", own_width)
     bias = fields.flag("attention_bias", False) if has_bias is None else has_bias
     own = bias if output_bias is None else output_bias
-    return Attention(heads, key_heads, given or max(1, hidden // heads), bias, own, is_rotary=True)
+    return Attention(heads, key_heads, own_width, bias, own, is_rotary=True)
 
 
 def _gated(fields: Fields, width: str = "intermediate_size", default: str = "silu") -> FeedForward:
@@ -155,13 +157,9 @@ def _mixed_blocks(
 def _qwen_windows(fields: Fields) -> list[int | None]:
     layers = _layers(fields)
     window = fields.optional_count("sliding_window")
-    first = fields.data.get("max_window_layers", 28)
-    fields.asked.append("max_window_layers")
+    first = fields.number("max_window_layers", 28)
     if not fields.flag("use_sliding_window", False):
         return _kinds_of_attention(fields, None, [_FULL] * layers)
-    if isinstance(first, bool) or not isinstance(first, int) or first < 0:
-        fields.problems.at((*fields.path, "max_window_layers"), "must be a whole number from 0 on", first)
-        first = layers
     return _kinds_of_attention(fields, window, [_SLIDING if i >= first else _FULL for i in range(layers)])
 
 
@@ -198,9 +196,7 @@ def _gemma2(fields: Fields, name: str) -> Architecture:
     part = FeedForward(
         fields.count("intermediate_size"), True, _activation(fields, "hidden_activation", "gelu_pytorch_tanh"), False
     )
-    has_softcap = "attn_logit_softcapping" not in fields.data or bool(fields.data["attn_logit_softcapping"])
-    has_last_cap = "final_logit_softcapping" not in fields.data or bool(fields.data["final_logit_softcapping"])
-    fields.asked += ["attn_logit_softcapping", "final_logit_softcapping"]
+    has_softcap, has_last_cap = fields.has_cap("attn_logit_softcapping"), fields.has_cap("final_logit_softcapping")
     attention = replace(_grouped(fields, width=256), has_softcap=has_softcap)
     default = [_FULL if layer % 2 else _SLIDING for layer in range(_layers(fields))]
     windows = _kinds_of_attention(fields, fields.count("sliding_window", 4096), default)
@@ -222,18 +218,16 @@ def _deepseek(fields: Fields, name: str) -> Architecture:
         value_width=fields.count("v_head_dim"),
         has_bias=fields.flag("attention_bias", False),
     )
-    fields.asked.append("qk_head_dim")
+    fields.even("qk_rope_head_dim", attention.rotary_width)
+    fields.only("qk_head_dim", attention.width + attention.rotary_width, "parts of a query of other widths")
     dense, expert = _gated(fields), _gated(fields, "moe_intermediate_size")
     count = fields.optional_count("n_shared_experts")
     shared = None if count is None else FeedForward(expert.width * count, True, expert.activation, expert.has_bias)
     mixture = _mixture(fields, "n_routed_experts", expert, shared)
     scores = fields.choice("scoring_func", ("softmax", "sigmoid"), _scoring(fields))
     mixture = Mixture(mixture.experts, mixture.experts_per_token, expert, shared, scores == "sigmoid")
-    layers, first = _layers(fields), fields.data.get("first_k_dense_replace", 0)
-    fields.asked.append("first_k_dense_replace")
-    if isinstance(first, bool) or not isinstance(first, int) or not 0 <= first <= layers:
-        fields.problems.at((*fields.path, "first_k_dense_replace"), "must be a whole number", first, f"0 to {layers}")
-        first = 0
+    layers = _layers(fields)
+    first = fields.number("first_k_dense_replace", 0, layers)
     blocks = (Block("dense", attention, dense, RMS_NORM),) * first
     blocks += (Block("experts", attention, mixture, RMS_NORM),) * (layers - first)
     return _model(fields, name, blocks, is_tied=False)
@@ -288,6 +282,7 @@ def _falcon(fields: Fields, name: str) -> Architecture:
     fields.only("new_decoder_architecture", False, "two norms side by side")
     fields.only("alibi", False, "positions as a bias of the scores")
     fields.only("parallel_attn", True, "the feed-forward part after attention")
+    fields.even("num_attention_heads", max(1, hidden // heads))
     has_bias = fields.flag("bias", False)
     key_heads = 1 if fields.flag("multi_query", True) else heads
     fields.optional_count("num_kv_heads")

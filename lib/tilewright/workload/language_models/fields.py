@@ -53,6 +53,27 @@ class Fields:
         """A whole number from 1 on, or None where there is none."""
         return None if self._value(name) is None else self.count(name)
 
+    def number(self, name: str, default: int, most: int = 1 << 40) -> int:
+        """A whole number from 0 on; the default where it is wrong, which is told."""
+        value = self._value(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most):
+            self.problems.at((*self.path, name), "must be a whole number", value, f"0 to {most:,}")
+            return default
+        return default if value is None else value
+
+    def has_cap(self, name: str) -> bool:
+        """Whether numbers are limited: so where the field is missing, not where it is null or 0."""
+        value = self._value(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0):
+            self.problems.at((*self.path, name), "must be a number from 0 on, or null", value)
+        return name not in self.data or bool(value)
+
+    def even(self, name: str, width: int) -> None:
+        """Refuse heads of an odd width: positions turn the halves of a head."""
+        sizes = {name, "hidden_size", "num_attention_heads"}
+        if width % 2 and not any(self.problems.has(*self.path, one) for one in sizes):
+            self.problems.at((*self.path, name), "makes heads of an odd width, whose halves cannot be turned", width)
+
     def flag(self, name: str, default: bool) -> bool:
         """True or false."""
         value = self._value(name)

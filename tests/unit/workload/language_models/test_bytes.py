@@ -1,0 +1,116 @@
+"""Bytes of published models: what the operands of the layers of a step have, against plain formulas from the fields."""
+
+import math
+from typing import Any
+
+import pytest
+from tilewright.operator_groups import MAC_ARRAY
+from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.language_models.model import language_model_workload
+from tilewright.workload.language_models.request import ABSORBED, EXPANDED, Precision, Requests, Step
+
+from tests.unit.workload.language_models.models import PUBLISHED, fields_of, model_of
+from tests.unit.workload.language_models.plain_counts import GATED, multiply_accumulates, pairs, seen_keys, windows
+
+PRECISION = Precision(weights=4, activations=16, cache=8)
+CONTEXT = 777
+EXPERTS = {"mixtral-8x7b-v0.1": "num_local_experts", "qwen3-30b-a3b": "num_experts", "deepseek-v3": "n_routed_experts"}
+
+
+def step_workload(name: str, requests: Requests) -> Workload:
+    """One step of a published model."""
+    latent = ABSORBED if requests.tokens == 1 else EXPANDED
+    return language_model_workload(model_of(fields_of(name)), Step((requests,), PRECISION, latent=latent))
+
+
+def operand_bits(node: WorkloadNode, operand: str) -> int:
+    """Bits of an operand of all layers that a node stands for, by the loops that it has."""
+    assert node.layer is not None
+    dimensions = dict(node.layer.operand_dimensions)[operand]
+    sizes = node.layer.size_of | dict(node.layer.data_dimension_sizes)
+    return math.prod(sizes[one] for one in dimensions) * node.layer.bits_of[operand] * node.repeats
+
+
+def weight_bits_read(workload: Workload) -> int:
+    """Of matrix products and convolutions."""
+    return sum(
+        operand_bits(node, operand)
+        for node in workload.nodes
+        if node.layer is not None and node.unit == MAC_ARRAY
+        for operand in node.layer.constant_operands
+    )
+
+
+def cache_bits_read(workload: Workload) -> int:
+    """Of scores and weighted values."""
+    return sum(
+        operand_bits(node, "W")
+        for node in workload.nodes
+        if node.layer is not None and node.name.rpartition("/")[2].partition(".")[0] in ("scores", "values")
+        if node.unit == MAC_ARRAY
+    )
+
+
+def attention_products(fields: dict[str, Any], tokens: int) -> int:
+    """Products of two numbers that are computed, of one request: scores, weighted values, the state of Mamba."""
+    if fields["model_type"] == "mamba":
+        inner = fields["expand"] * fields["hidden_size"]
+        return int(fields["num_hidden_layers"] * tokens * inner * fields["state_size"])
+    heads = fields.get("num_attention_heads") or fields["n_head"]
+    total = 0
+    for window in windows(fields):
+        seen = pairs([(tokens, CONTEXT)], window)
+        if fields["model_type"].startswith("deepseek"):
+            both = 2 * fields["kv_lora_rank"] + fields["qk_rope_head_dim"]
+        else:
+            both = 2 * (fields.get("head_dim") or (fields.get("hidden_size") or fields["n_embd"]) // heads)
+        total += heads * both * seen
+    return total
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_one_token_reads_every_weight_that_it_meets_once(name: str) -> None:
+    """As many as it has products with weights, of four bits each."""
+    fields = fields_of(name)
+    weights = multiply_accumulates(fields, [(1, CONTEXT)]) - attention_products(fields, 1)
+    assert weight_bits_read(step_workload(name, Requests(1, 1, CONTEXT))) == 4 * weights
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLISHED if "moe" not in name and name not in EXPERTS])
+def test_a_batch_and_a_chunk_read_no_weight_twice(name: str) -> None:
+    """Of models without experts: the operands are as large as for one token."""
+    if name.startswith("deepseek"):
+        pytest.skip("has experts")
+    one = weight_bits_read(step_workload(name, Requests(1, 1, 100)))
+    for requests in (Requests(7, 1, 100), Requests(1, 64, 100)):
+        assert weight_bits_read(step_workload(name, requests)) == one
+
+
+@pytest.mark.parametrize("name", EXPERTS)
+def test_a_batch_reads_the_experts_that_meet_a_token_on_average(name: str) -> None:
+    """E (1 - (1 - k / E)^T) of them, rounded, beside all other weights."""
+    fields, tokens = fields_of(name), 40
+    experts, chosen = fields[EXPERTS[name]], fields["num_experts_per_tok"]
+    layers = fields["num_hidden_layers"] - fields.get("first_k_dense_replace", 0)
+    width = fields.get("moe_intermediate_size") or fields["intermediate_size"]
+    used = round(experts * (1 - (1 - chosen / experts) ** tokens))
+    more = layers * (used - chosen) * GATED * fields["hidden_size"] * width
+    one = weight_bits_read(step_workload(name, Requests(1, 1, CONTEXT)))
+    assert weight_bits_read(step_workload(name, Requests(tokens, 1, CONTEXT))) == one + 4 * more
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLISHED if not name.startswith("mamba")])
+def test_one_token_of_each_request_reads_what_it_sees_of_the_cache(name: str) -> None:
+    """Keys once and values once, whatever heads share them; latent vectors for both."""
+    fields, requests = fields_of(name), 3
+    numbers = 0
+    for window in windows(fields):
+        seen = seen_keys(CONTEXT, window)
+        if fields["model_type"].startswith("deepseek"):
+            numbers += seen * (2 * fields["kv_lora_rank"] + fields["qk_rope_head_dim"])
+            continue
+        heads = fields.get("num_attention_heads") or fields["n_head"]
+        key_heads = 1 if fields.get("multi_query") else fields.get("num_key_value_heads", heads)
+        width = fields.get("head_dim") or (fields.get("hidden_size") or fields["n_embd"]) // heads
+        numbers += seen * 2 * key_heads * width
+    assert cache_bits_read(step_workload(name, Requests(requests, 1, CONTEXT))) == 8 * requests * numbers
