@@ -86,7 +86,9 @@ class TokenCurves(Generic[Made]):
         model = self.described.model
         beyond = beyond_positions(model, last)
         if beyond and model.positions:
-            raise InputError([Problem(beyond, path="contexts", value=str(last), allowed=f"at most {model.most_tokens}")])
+            raise InputError(
+                [Problem(beyond, path="contexts", value=str(last), allowed=f"at most {model.most_tokens}")]
+            )
 
     def next_token(self, batch: int, context: int) -> Sums:
         """One more token for each request of a batch; it is the last of the `context` tokens that it sees."""
