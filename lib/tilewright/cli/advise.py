@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ from tilewright.workload.network_options import NetworkOptions
 if TYPE_CHECKING:
     from tilewright.exploration.advice import Advices, ExplainedRun
     from tilewright.exploration.changes import Change
+    from tilewright.exploration.mapping_changes import MappingChange
     from tilewright.hardware.core import Core
     from tilewright.search.options import SearchOptions
 
@@ -36,7 +38,13 @@ _FACTOR = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}|/0*[1-9][0-9]{0,8})?")
 @click.argument("run", type=FILE)
 @click.option("--factor", default="2", show_default=True, help="By how much a number is changed.")
 @click.option("--search/--no-search", default=True, show_default=True, help="Also search new mappings for each change.")
-@click.option("--hardware", type=FILE, help="Hardware file of the run, where it is not in config/hardware.")
+@click.option(
+    "--mapping-changes/--no-mapping-changes",
+    default=True,
+    show_default=True,
+    help="Also change spatial mappings of the mapping file; each change is searched.",
+)
+@click.option("--hardware", type=FILE, help="Hardware file of the run, where it is not found.")
 @click.option("--workload", type=FILE, help="Workload of the run, where it is not found.")
 @click.option("--mapping", type=FILE, help="Mapping of the run, where it is not found.")
 @click.option("--write", type=(int, FILE), metavar="NUMBER FILE", help="Write the hardware file with this change.")
@@ -48,6 +56,7 @@ def command(
     run: Path,
     factor: str,
     search: bool,
+    mapping_changes: bool,
     hardware: Path | None,
     workload: Path | None,
     mapping: Path | None,
@@ -58,13 +67,14 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """What would help the run in the folder RUN: every change of one number of its hardware file, with its exact gain.
+    """What would help the run in the folder RUN: every change of one number of its hardware file, and of one spatial
+    mapping of its mapping file, with its exact gain.
 
     Changed are widths of ports, sizes of memories, sides of the array and energies, each alone; gains are those of the
-    same mappings, and of a new search. Then what could be taken away for nothing. --write writes the hardware file with
-    the change of a number in the list. On several cores: widths of links, too, and gains at the same tiles and the same
-    allocation with new cost tables; --write writes the file in which the number stands, that of the accelerator or of a
-    core.
+    same mappings, and of a new search. A spatial mapping is left out, or gets one other loop. Then what could be
+    taken away for nothing. --write writes the file with the change of a number in the list. On several cores:
+    widths of links, too, and gains at the same tiles and the same allocation with new cost tables; --write writes
+    the file in which the number stands, that of the accelerator or of a core.
 
     Example: tilewright advise results/single/resnet18-tpu_like --write 1 wider.yaml
     """
@@ -73,6 +83,7 @@ def command(
 
     found = _advised(
         *(run, factor, search, hardware, workload, mapping, write, jobs, output, network_options),
+        mapping_changes=mapping_changes,
         show_progress=not as_json,
     )
     if as_json:
@@ -96,9 +107,12 @@ def advise(
     jobs: int = 1,
     output: FilePath | None = None,
     network_options: NetworkOptions | None = None,
+    mapping_changes: bool = True,
 ) -> "Advices":
     """What each change of one number of its hardware file would do to a run, the best first, at the same mappings and,
     with `search`, with newly searched ones; and what could be taken away for nothing.
+
+    With `mapping_changes` also each change of a spatial mapping of its mapping file, newly searched.
 
     `run` is its folder; the other descriptions are those of the run, found as the command does. `write` is a number in
     the list and the file to write with that change (on several cores that of the accelerator or of the core), `output`
@@ -108,9 +122,8 @@ def advise(
     first, second, third = (None if one is None else Path(one) for one in (hardware, workload, mapping))
     chosen = None if write is None else (write[0], Path(write[1]))
     folder, options = None if output is None else Path(output), network_options or NetworkOptions()
-    return _advised(
-        Path(run), str(factor), search, first, second, third, chosen, jobs, folder, options, show_progress=False
-    )
+    given = (Path(run), str(factor), search, first, second, third, chosen, jobs, folder, options)
+    return _advised(*given, mapping_changes=mapping_changes, show_progress=False)
 
 
 def _advised(
@@ -125,6 +138,7 @@ def _advised(
     output: Path | None,
     network_options: NetworkOptions,
     *,
+    mapping_changes: bool,
     show_progress: bool,
 ) -> "Advices":
     """What each change would do, with the files that are asked for written."""
@@ -132,13 +146,15 @@ def _advised(
 
     by = _factor(factor)
     given = {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}
-    changes, advise_on = (_of_several_cores if is_multi_run(existing_run(run)) else _of_one_core)(
-        run, given, network_options, by
-    )
-    if write is not None and not 1 <= write[0] <= len(changes):
-        raise InputError([Problem("no such change", path="write", value=str(write[0]), allowed=f"1 to {len(changes)}")])
-    has_progress = show_progress and (search or is_multi_run(run))
-    with search_progress(len(changes) + 1, run.name, has_progress, unit="designs", least=1) as advance:
+    if is_multi_run(existing_run(run)):
+        changes, others, advise_on = _of_several_cores(run, given, network_options, by)
+    else:
+        changes, others, advise_on = _of_one_core(run, given, network_options, by, mapping_changes)
+    count = len(changes) + others
+    if write is not None and not 1 <= write[0] <= count:
+        raise InputError([Problem("no such change", path="write", value=str(write[0]), allowed=f"1 to {count}")])
+    designs = others + (len(changes) + 1 if search or is_multi_run(run) else 0)
+    with search_progress(designs, run.name, show_progress, unit="designs", least=1) as advance:
         found = advise_on(changes, search=search, jobs=jobs, advance=advance)
     if write is not None:
         write_changed(found, *write)
@@ -147,17 +163,30 @@ def _advised(
     return found
 
 
-_Loaded = tuple["tuple[Change, ...]", "Callable[..., Advices]"]
-"""The changes of a run, and what says what they do to it."""
+_Loaded = tuple["tuple[Change, ...]", int, "Callable[..., Advices]"]
+"""The changes of the hardware of a run, how many others there are, and what says what all of them do to it."""
 
 
-def _of_one_core(run: Path, given: dict[str, Path | None], network_options: NetworkOptions, by: Fraction) -> _Loaded:
+def _of_one_core(
+    run: Path, given: dict[str, Path | None], network_options: NetworkOptions, by: Fraction, mapping_changes: bool
+) -> _Loaded:
     from tilewright.exploration.advice import advices_of
     from tilewright.exploration.changes import possible_changes
     from tilewright.yamlfile import load_yaml
 
-    explained, file = _explained(run, given, network_options)
-    return possible_changes(load_yaml(file), by), partial(advices_of, explained)
+    explained, paths = _explained(run, given, network_options)
+    if mapping_changes:
+        explained = replace(explained, others=_mapping_changes(explained, paths))
+    return possible_changes(load_yaml(paths[HARDWARE]), by), len(explained.others), partial(advices_of, explained)
+
+
+def _mapping_changes(explained: "ExplainedRun", paths: dict[str, Path]) -> "tuple[MappingChange, ...]":
+    from tilewright.exploration.mapping_changes import mapping_changes
+    from tilewright.yamlfile import load_yaml
+
+    path = paths[MAPPING]
+    document = None if is_artifact(path) else load_yaml(path)
+    return mapping_changes(explained.mapping, _core(paths[HARDWARE]), explained.network, document)
 
 
 def _of_several_cores(
@@ -167,7 +196,7 @@ def _of_several_cores(
     from tilewright.exploration.system_advice import system_advices_of
 
     explained, changes = explained_system_run(run, given, network_options, by)
-    return changes, partial(system_advices_of, explained)
+    return changes, 0, partial(system_advices_of, explained)
 
 
 def write_changed(found: "Advices", number: int, path: Path) -> None:
@@ -176,6 +205,9 @@ def write_changed(found: "Advices", number: int, path: Path) -> None:
     from tilewright.hardware.changed_text import changed_text
 
     change = found.found[number - 1].change
+    if not change.file:
+        message = "is of a mapping of which no file was found: name it with --mapping"
+        raise InputError([Problem(message, path="write", value=str(number))])
     write_atomically(path, changed_text(Path(change.file).read_bytes().decode("utf-8-sig"), change.settings))
 
 
@@ -199,8 +231,8 @@ def _factor(text: str) -> Fraction:
 
 def _explained(
     folder: Path, given: dict[str, Path | None], network_options: NetworkOptions
-) -> "tuple[ExplainedRun, Path]":
-    """The run in a folder with what it was made of, and its hardware file."""
+) -> "tuple[ExplainedRun, dict[str, Path]]":
+    """The run in a folder with what it was made of, and the paths of that."""
     from tilewright.artifacts.codec import encode
     from tilewright.artifacts.digests import content_digest
     from tilewright.exploration.advice import ExplainedRun
@@ -220,7 +252,7 @@ def _explained(
     run.check(MAPPING, content_digest(encode(mapping)), str(paths[MAPPING]))
     placed = layers_in_order(records_of(artifact, folder / LAYERS), summary)
     hardware = load_yaml(paths[HARDWARE]).data
-    return ExplainedRun(folder.name, placed, hardware, network, mapping, options), paths[HARDWARE]
+    return ExplainedRun(folder.name, placed, hardware, network, mapping, options), paths
 
 
 def _paths(run: DescribedRun, given: dict[str, Path | None], network_options: NetworkOptions) -> dict[str, Path]:
@@ -229,13 +261,13 @@ def _paths(run: DescribedRun, given: dict[str, Path | None], network_options: Ne
     if hardware is not None and is_artifact(existing_file(hardware, HARDWARE)):
         message = "is an artifact, in which nothing can be changed: the file that it was read from is needed"
         raise InputError([Problem(message, str(hardware))])
-    found = {HARDWARE: hardware or run.hardware_file(), MAPPING: given[MAPPING] or run.mapping()}
+    mapping = given[MAPPING] or run.mapping_file() or run.mapping()
+    found = {HARDWARE: hardware or run.hardware_file(), MAPPING: mapping}
     file = found[HARDWARE]
     found[WORKLOAD] = given[WORKLOAD] or (None if file is None else run.network(_core(file), network_options))
-    missing = [kind for kind in given if found[kind] is None]
+    missing = run.not_found({kind: found[kind] for kind in given})
     if missing:
-        message = f"is needed: it was not found by what {run.folder} says of it"
-        raise InputError([Problem(message, path=f"--{kind}") for kind in missing])
+        raise InputError(missing)
     return {kind: path for kind, path in found.items() if path is not None}
 
 

@@ -1,5 +1,5 @@
 """What a run was made of, found again: descriptions that are given, that lie beside the run as the pipeline leaves
-them, or that a person wrote into `config` below the working folder.
+them, or that a person wrote into `config` below the working folder, into that folder, or beside the folder of the run.
 
 A description is that of the run if its digest stands in the provenance of the run.
 """
@@ -60,29 +60,55 @@ class DescribedRun:
 
     def mapping(self) -> Path | None:
         """The mapping that the pipeline left beside the run, or that a person wrote; None where there is none."""
-        return self.artifact(MAPPING) or self._first(MAPPING, self._written(MAPPING), mapping_digest)
+        return self.artifact(MAPPING) or self.mapping_file()
+
+    def mapping_file(self) -> Path | None:
+        """The mapping file of the run as a person wrote it; None where it is not found."""
+        return self._first(MAPPING, self._written(MAPPING), mapping_digest)
 
     def network(self, core: Core, options: NetworkOptions) -> Path | None:
-        """The workload that the pipeline left beside the run, which ran on `core`, or the one of its name in
-        `config/workload`; None where there is none."""
+        """The workload that the pipeline left beside the run, which ran on `core`, or the one of its name that a person
+        wrote; None where there is none."""
         from tilewright.workload.source import parse_workload, read_parsed
 
         def digest_of(path: Path) -> str:
             return network_digest(parse_workload(path, self.model, options=options), core)
 
-        named = [path for path in self._written(WORKLOAD, (".onnx", *YAML_SUFFIXES)) if path.stem == self.workload]
         beside = self._beside(WORKLOAD, lambda path: network_digest(read_parsed(path), core))
-        return beside or self._first(WORKLOAD, named, digest_of)
+        return beside or self._first(WORKLOAD, self._named_networks(), digest_of)
+
+    def not_found(self, found: Mapping[str, object]) -> list[Problem]:
+        """What to name of the descriptions that were not found: kind -> what was found of it.
+
+        Which network it is can be verified with the hardware alone: without it, one of the right name will do.
+        """
+        lacking = [kind for kind, path in found.items() if path is None]
+        if HARDWARE in lacking and (self._named_networks() or self._paths_beside(WORKLOAD)):
+            lacking = [kind for kind in lacking if kind != WORKLOAD]
+        places = f"{WRITTEN}, in {self.folder.parent} and in the working folder"
+        message = f"the {{}} of this run is not among the files in {places}: name it"
+        return [Problem(message.format(kind), path=f"--{kind}") for kind in lacking]
 
     def hardware_file(self) -> Path | None:
-        """The hardware file of the run as a person wrote it, of those in `config/hardware`, or that of a design that
-        `tilewright explore --show` ran; None where it is none."""
+        """The hardware file of the run as a person wrote it, or that of a design that `tilewright explore --show` ran;
+        None where it is not found."""
         return self._first(HARDWARE, (self.folder.parent / OF_DESIGN, *self._written(HARDWARE)), hardware_digest)
 
     def _written(self, kind: str, suffixes: tuple[str, ...] = YAML_SUFFIXES) -> list[Path]:
-        """Files of a kind that people wrote, first those that are called as the core: of equal files they are meant."""
-        files = (path for path in (WRITTEN / kind).rglob("*") if path.suffix in suffixes)
-        return sorted(files, key=lambda path: (path.stem != self.core, path))
+        """Files that people wrote, which may be of a kind: those in the folder for it, in that of the run's folder, and
+        in the working folder. Of equal files those are meant that are called as the core, and then the first."""
+        places = (WRITTEN / kind).rglob("*"), self.folder.parent.glob("*"), Path().glob("*")
+        files = [
+            sorted((path for path in found if path.suffix in suffixes and path.is_file()), key=self._preference)
+            for found in places
+        ]
+        return sorted(dict.fromkeys(path for each in files for path in each), key=lambda path: path.stem != self.core)
+
+    def _preference(self, path: Path) -> tuple[bool, Path]:
+        return path.stem != self.core, path
+
+    def _named_networks(self) -> list[Path]:
+        return [path for path in self._written(WORKLOAD, (".onnx", *YAML_SUFFIXES)) if path.stem == self.workload]
 
     def check(self, kind: str, digest: str, path: str) -> None:
         """Raises InputError where a description is not that of the run."""
@@ -91,8 +117,11 @@ class DescribedRun:
             raise InputError([Problem(message, path)])
 
     def _beside(self, kind: str, digest_of: Callable[[Path], str]) -> Path | None:
+        return self._first(kind, self._paths_beside(kind), digest_of)
+
+    def _paths_beside(self, kind: str) -> list[Path]:
         above = self.folder.resolve().parents
-        return self._first(kind, sorted(above[1].glob(_BESIDE[kind])), digest_of) if len(above) > 1 else None
+        return sorted(above[1].glob(_BESIDE[kind])) if len(above) > 1 else []
 
     def _first(self, kind: str, paths: Iterable[Path], digest_of: Callable[[Path], str]) -> Path | None:
         wanted = self.digests.get(kind)

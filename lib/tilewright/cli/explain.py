@@ -1,8 +1,9 @@
 """`tilewright explain`: where the energy and the cycles of a run go, and which port limits which layer."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +13,7 @@ from tilewright.artifacts.digests import content_digest
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically, writing
 from tilewright.cli.bottlenecks_file import made_of
-from tilewright.cli.described_run import HARDWARE, WORKLOAD, DescribedRun, network_digest
+from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD, DescribedRun, mapping_digest, network_digest
 from tilewright.cli.options import (
     FIGURES,
     FILE,
@@ -33,8 +34,15 @@ from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.hardware.core import Core
+    from tilewright.mapping.constraints import Mapping as MappingOfLayers
+    from tilewright.report.array_use import ArrayUses
     from tilewright.report.bottlenecks import Bottlenecks
+    from tilewright.report.records import PlacedLayer
     from tilewright.workload.graph import Workload
+
+
+_Given = Mapping[str, Path | None]
+"""HARDWARE, WORKLOAD, MAPPING -> the path that is given."""
 
 
 @click.command()
@@ -42,6 +50,7 @@ if TYPE_CHECKING:
 @click.option("--layer", default="", metavar="NAME", help="Only this layer, with all of its ports.")
 @click.option("--hardware", type=FILE, help="Hardware of the run, where it is not found.")
 @click.option("--workload", type=FILE, help="Workload of the run, where it is not found.")
+@click.option("--mapping", type=FILE, help="Mapping of the run, where it is not found.")
 @click.option(
     "-o",
     "--output",
@@ -56,6 +65,7 @@ def command(
     layer: str,
     hardware: Path | None,
     workload: Path | None,
+    mapping: Path | None,
     output: Path | None,
     only: Part | None,
     network_options: NetworkOptions,
@@ -64,14 +74,15 @@ def command(
 ) -> None:
     """Where the energy and the cycles of the run in the folder RUN go, and which port of a memory limits which layer.
 
-    Cycles by cause and energy by memory, operand and direction add up to the totals. The port that limits a layer is
-    the one of which twice the width would save most cycles of the same mapping. The descriptions of the run are found
-    beside it where `make run` made it, or in `config`; else name them. On several cores: what each core computes and
-    waits for, and the core, link or memory of which twice as much would save most.
+    Cycles by cause and energy by memory, operand and direction add up to the totals. Of idle units of the array it says
+    which of its sides stand empty, and whether the mapping file is why. The port that limits a layer is the one of
+    which twice the width would save most cycles of the same mapping. The descriptions of the run are found beside
+    it where `make run` made it, in `config`, or in the working folder; else name them. On several cores: what each
+    core computes and waits for, and the core, link or memory of which twice as much would save most.
 
     Example: tilewright explain results/single/resnet18-tpu_like --layer conv1
     """
-    found = explain(run, layer, hardware, workload, network_options, output, only or "")
+    found = explain(run, layer, hardware, workload, network_options, output, only or "", mapping)
     if as_json:
         from tilewright.report.bottlenecks import bottlenecks_object
 
@@ -94,22 +105,24 @@ def explain(
     network_options: NetworkOptions | None = None,
     output: FilePath | None = None,
     only: Part = "",
+    mapping: FilePath | None = None,
 ) -> "Bottlenecks":
     """Where the energy and the cycles of a run go, or of a layer of it, and which port of a memory limits which layer.
 
-    `run` is its folder; `hardware` and `workload` are those of the run, found beside it where the pipeline made it, or
-    in `config` below the working folder; without them no port is named. With `output` a folder for tables, JSON and a
-    figure, or `only` one part of these, `tables` (with the JSON) or `figures`. Energies are in pJ. Raises ArtifactError
-    for a folder without a run, InputError for one that is not there, for descriptions that are not those of the run,
-    and for a layer that it does not have.
+    `run` is its folder; `hardware`, `workload` and `mapping` are those of the run, found beside it where the pipeline
+    made it, or in `config` below the working folder; without the first two no port is named. With `output` a folder
+    for tables, JSON and a figure, or `only` one part of these, `tables` (with the JSON) or `figures`. Energies are
+    in pJ. Raises ArtifactError for a folder without a run, InputError for one that is not there, for descriptions
+    that are not those of the run, and for a layer that it does not have.
     """
-    folder, hardware, workload = (None if path is None else Path(path) for path in (run, hardware, workload))
-    assert folder is not None
+    folder = Path(run)
+    named = {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}
+    given = {kind: None if path is None else Path(path) for kind, path in named.items()}
     if is_multi_run(existing_run(folder)):
-        _refuse_descriptions(hardware, workload)
+        _refuse_descriptions(*given.values())
         found = _of_several_cores(folder)
     else:
-        found = _of_one_core(folder, hardware, workload, network_options or NetworkOptions())
+        found = _of_one_core(folder, given, network_options or NetworkOptions())
     found = found.of_layer(layer) if layer else found
     if output is not None:
         write_bottlenecks(found, Path(output), only)
@@ -146,9 +159,7 @@ def write_bottlenecks(found: "Bottlenecks", folder: Path, only: Part = "") -> li
     return written_files(folder, only, has_cores=found.cores is not None)
 
 
-def _of_one_core(
-    folder: Path, hardware: Path | None, workload: Path | None, network_options: NetworkOptions
-) -> "Bottlenecks":
+def _of_one_core(folder: Path, given: _Given, network_options: NetworkOptions) -> "Bottlenecks":
     from tilewright.report.bottlenecks import bottlenecks_of
     from tilewright.report.records import layers_in_order
     from tilewright.report.run_ledger import ledger_of_layers
@@ -160,7 +171,8 @@ def _of_one_core(
     placed = layers_in_order(records, summary)
     run = DescribedRun.of(folder, artifact.provenance, summary)
     try:
-        read = _read(run, (hardware, workload), network_options)
+        read = _read(run, given, network_options)
+        mapping = _mapping(run, given[MAPPING])
         if isinstance(read, str):
             return bottlenecks_of(ledger, placed, unknown=read)
     except InputError as error:
@@ -168,30 +180,71 @@ def _of_one_core(
             raise
         return bottlenecks_of(ledger, placed, unknown=str(error.problems[0]))
     try:
-        return replace(bottlenecks_of(ledger, placed, *read), made_of=made_of(artifact))
+        found = bottlenecks_of(ledger, placed, *read)
+        array = _array(placed, *read, mapping, artifact.provenance.get("options", {}))
+        return replace(found, array=array, made_of=made_of(artifact))
     except InputError as error:  # the run is whole, but stages of its own made it
         return bottlenecks_of(ledger, placed, unknown=str(error.problems[0]))
 
 
-def _read(
-    run: DescribedRun, given: tuple[Path | None, Path | None], network_options: NetworkOptions
-) -> "tuple[Core, Workload] | str":
+def _read(run: DescribedRun, given: _Given, network_options: NetworkOptions) -> "tuple[Core, Workload] | str":
     """The core and the network of a run, or which of them is not found. Raises InputError where they are others."""
     from tilewright.sources import parse_accelerator, parse_workload, single_core
 
-    hardware = given[0] or run.hardware()
-    accelerator = None if hardware is None else parse_accelerator(hardware)
-    if hardware is None or accelerator is None:
-        lacking = f"--{HARDWARE}" if given[1] else f"--{HARDWARE} and --{WORKLOAD}"
-        return f"it needs {lacking}: neither beside the run nor in config is what it was made of"
+    hardware = given[HARDWARE] or run.hardware()
+    if hardware is None:
+        return _lacking(run, {HARDWARE: None, WORKLOAD: given[WORKLOAD]})
+    accelerator = parse_accelerator(hardware)
     run.check(HARDWARE, content_digest(encode(accelerator)), str(hardware))
     core = single_core(accelerator)
-    workload = given[1] or run.network(core, network_options)
+    workload = given[WORKLOAD] or run.network(core, network_options)
     if workload is None:
-        return f"it needs --{WORKLOAD}: neither beside the run nor in config is what it was made of"
+        return _lacking(run, {WORKLOAD: None})
     network = parse_workload(workload, run.model, options=network_options)
     run.check(WORKLOAD, network_digest(network, core), str(workload))
     return core, network
+
+
+def _lacking(run: DescribedRun, found: Mapping[str, Path | None]) -> str:
+    return "; ".join(f"{one.message} with {one.path}" for one in run.not_found(found))
+
+
+def _mapping(run: DescribedRun, given: Path | None) -> Path | None:
+    """The mapping of a run, a file that a person wrote if there is one. Raises InputError where it is another one."""
+    if given is not None:
+        run.check(MAPPING, mapping_digest(given), str(given))
+    return given or run.mapping_file() or run.mapping()
+
+
+def _array(
+    placed: "Sequence[PlacedLayer]", core: "Core", network: "Workload", mapping: Path | None, options: dict[str, Any]
+) -> "ArrayUses":
+    """How the layers of a run use the array; of a run with a pipeline of its own not why."""
+    from tilewright.parameters import made_of
+    from tilewright.report.array_use import array_uses
+    from tilewright.search.options import SearchOptions
+    from tilewright.sources import parse_mapping
+
+    if mapping is None or "pipeline" in options:
+        return array_uses(placed, core, network, None, SearchOptions())
+    read = parse_mapping(mapping)
+    uses = array_uses(placed, core, network, read, made_of(SearchOptions, options))
+    return replace(uses, places=_places(mapping, read))
+
+
+def _places(path: Path, mapping: "MappingOfLayers") -> dict[tuple[str, str], str]:
+    """(entry, array dimension) -> where the file fixes its lanes; {} of an artifact, which has no lines."""
+    from tilewright.artifacts.envelope import is_artifact
+    from tilewright.yamlfile import load_yaml
+
+    if is_artifact(path):
+        return {}
+    document = load_yaml(path)
+    places: dict[tuple[str, str], str] = {}
+    for index, entry in enumerate(mapping.entries):
+        for side, _ in entry.spatial_mapping:
+            places.setdefault((entry.name, side), f"{path}:{document.line_of((index, 'spatial_mapping', side))}")
+    return places
 
 
 def _refuse_descriptions(*given: Path | None) -> None:

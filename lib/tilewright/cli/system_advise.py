@@ -80,10 +80,9 @@ def _paths(run: DescribedRun, given: Given) -> dict[str, Path]:
         WORKLOAD: given[WORKLOAD] or run.artifact(WORKLOAD),
         MAPPING: given[MAPPING] or _own_mapping(run) or run.artifact(MAPPING),
     }
-    missing = [kind for kind, path in found.items() if path is None]
+    missing = run.not_found(found)
     if missing:
-        message = f"is needed: it was not found by what {run.folder} says of it"
-        raise InputError([Problem(message, path=f"--{kind}") for kind in missing])
+        raise InputError(missing)
     return {kind: path for kind, path in found.items() if path is not None}
 
 

@@ -1,12 +1,14 @@
 """What would help a run: each change of one number of its hardware file with its exact gain, at the same mappings and
-after a new search; and what could be taken away for nothing (docs/explain.md).
+after a new search; each change of one spatial mapping of its mapping file, after a new search; and what could be taken
+away for nothing (docs/explain.md).
 
 A change is a design: the hardware file with another number. Its new search is that of a design of a space
-(`evaluate.py`), its mappings those of the run, as `tilewright evaluate` costs them.
+(`evaluate.py`), its mappings those of the run, as `tilewright evaluate` costs them. With another mapping file the
+search is the same, on the hardware of the run.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,9 +17,11 @@ from tilewright.errors import InputError, MappingError
 from tilewright.exploration.changes import Change
 from tilewright.exploration.design_cost import reason_of
 from tilewright.exploration.evaluate import NetworkEvaluator
+from tilewright.exploration.mapping_changes import LEFT_OUT, MappingChange
 from tilewright.exploration.results import OK
 from tilewright.hardware.core import DIGITAL, Core, single_core
 from tilewright.hardware.dotted_paths import with_values
+from tilewright.hardware.hierarchy import top_memories
 from tilewright.hardware.source import parse_accelerator
 from tilewright.mapping.constraints import Mapping
 from tilewright.objectives import OBJECTIVES, ranking
@@ -33,6 +37,8 @@ from tilewright.workload.graph import Workload
 if TYPE_CHECKING:
     import pandas
 
+LEAST_GAIN = 0.001
+"""Share of the objective that a change saves at least that is said to help."""
 DESIGNS_AT_ONCE = 4
 """Designs that a process searches one after another."""
 
@@ -56,15 +62,16 @@ class Advice:
     """A change, and what the network costs with it."""
 
     change: Change
-    same: Outcome
-    """With the mappings of the run."""
+    same: Outcome | None
+    """With the mappings of the run; None of a change of the mapping file."""
     search: Outcome | None
     """With those that a new search finds; None where none was made."""
 
     @property
     def outcome(self) -> Outcome:
         """What who follows it gets: of a new search, where it was made."""
-        return self.same if self.search is None else self.search
+        found = self.same if self.search is None else self.search
+        return Outcome() if found is None else found
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,12 +82,30 @@ class Advices:
     now: Outcome
     """What the run costs."""
     found: tuple[Advice, ...]
-    """Those that give more, the best first, then those that take away, in the order of the file; numbered from 1."""
+    """Numbered from 1: those that help, the best first; those that can be taken away for nothing; all others."""
     searched: bool
     """Whether new searches were made."""
     notes: tuple[str, ...] = ()
     same_words: str = "same\nmappings"
     """What stays as it is where no new search is made, in two lines."""
+
+    @classmethod
+    def of(
+        cls,
+        objective: str,
+        now: Outcome,
+        advices: Sequence[Advice],
+        searched: bool,
+        notes: Sequence[str] = (),
+        same_words: str = "same\nmappings",
+    ) -> "Advices":
+        """The same of advices in the order of the files, in the order in which they are told."""
+        more = sorted((one for one in advices if one.change.more), key=partial(advice_rank, objective))
+        less = [one for one in advices if not one.change.more]
+        made = cls(objective, now, (*more, *less), searched, tuple(notes), same_words)
+        told = [one for _, one in (*made.helpful, *made.spare)]
+        chosen = set(map(id, told))
+        return replace(made, found=(*told, *(one for one in made.found if id(one) not in chosen)))
 
     @property
     def table(self) -> "pandas.DataFrame":
@@ -101,26 +126,26 @@ class Advices:
 
     @property
     def helpful(self) -> tuple[tuple[int, Advice], ...]:
-        """Numbers and changes that give more and help."""
-        return tuple((n, one) for n, one in self._numbered if one.change.more and (self.gain(one.outcome) or 0) > 0)
+        """Numbers and changes that give more and save LEAST_GAIN; of the changes of an entry of the mapping file the
+        best that leaves lanes out, and the best that fixes others."""
+        found: dict[object, tuple[int, Advice]] = {}
+        for number, one in self._numbered:
+            change = one.change
+            key = (change.path, change.after == LEFT_OUT) if change.is_of_mapping else number
+            if change.more and (self.gain(one.outcome) or 0) >= LEAST_GAIN:
+                found.setdefault(key, (number, one))
+        return tuple(found.values())
 
     @property
     def spare(self) -> tuple[tuple[int, Advice], ...]:
-        """Numbers and changes that take something away and leave the objective no worse; first those that cost nothing
-        at all."""
-        kept = [(n, one) for n, one in self._numbered if not one.change.more and self._is_no_worse(one.outcome)]
-        return tuple(sorted(kept, key=lambda pair: not self.costs_nothing(pair[1].outcome)))
+        """Numbers and changes that take something away for nothing: neither energy nor latency becomes more."""
+        return tuple((n, one) for n, one in self._numbered if not one.change.more and self._costs_nothing(one.outcome))
 
     @property
     def _numbered(self) -> list[tuple[int, Advice]]:
         return list(enumerate(self.found, 1))
 
-    def _is_no_worse(self, outcome: Outcome) -> bool:
-        gain = self.gain(outcome)
-        return gain is not None and gain >= 0
-
-    def costs_nothing(self, outcome: Outcome) -> bool:
-        """Whether neither energy nor latency becomes more."""
+    def _costs_nothing(self, outcome: Outcome) -> bool:
         pairs = zip(outcome[:2], self.now[:2], strict=True)
         return all(one is not None and now is not None and one <= now for one, now in pairs)
 
@@ -136,6 +161,8 @@ class ExplainedRun:
     network: Workload
     mapping: Mapping
     options: SearchOptions
+    others: Sequence[MappingChange] = ()
+    """Changes of its mapping file that are tried."""
 
     @property
     def now(self) -> Outcome:
@@ -146,9 +173,10 @@ class ExplainedRun:
 def advices_of(
     run: ExplainedRun, changes: Sequence[Change], *, search: bool, jobs: int = 1, advance: Advance = lambda _: None
 ) -> Advices:
-    """What each change does to a run; `advance` is told designs as they are searched, the run as it is is the first.
+    """What each change of the hardware does to a run, and each of the changes of its mapping file that it has.
 
-    Raises InputError where the hardware or the network is not that of the run.
+    `advance` is told designs as they are searched, the run as it is is the first. Raises InputError where the hardware
+    or the network is not that of the run.
     """
     core = single_core(parse_accelerator(run.hardware))
     records = {layer.record_index: layer.of_one for layer in run.placed}
@@ -156,6 +184,7 @@ def advices_of(
     mappings = [recorded[layer.record_index] for layer in run.placed for _ in range(layer.repeats)]
     same = [_on_changed(run.hardware, change, mappings) for change in changes]
     searched = _searched(run, changes, jobs, advance) if search else []
+    others = _searched_mappings(run, jobs, advance)
     now, notes = run.now, []
     if searched and searched[0][:2] != now[:2]:
         notes.append(
@@ -168,9 +197,18 @@ def advices_of(
         Advice(change, one, searched[place + 1] if searched else None)
         for place, (change, one) in enumerate(zip(changes, same, strict=True))
     ]
-    more = sorted((one for one in found if one.change.more), key=partial(advice_rank, run.options.objective))
-    less = [one for one in found if not one.change.more]
-    return Advices(run.options.objective, now, (*more, *less), search, tuple(notes))
+    found += [Advice(one.change, None, outcome) for one, outcome in zip(run.others, others, strict=True)]
+    made = Advices.of(run.options.objective, now, found, search, notes)
+    return replace(made, notes=(*made.notes, *_outermost(made, core)))
+
+
+def _outermost(advices: Advices, core: Core) -> list[str]:
+    """That who takes away from an outermost memory saves nothing on a chip that does not have it."""
+    taken = {one.change.path[1] for _, one in advices.spare if one.change.path[0] == "memories"}
+    names = [memory.name for memory, _ in top_memories(core) if memory.name in taken]
+    return [
+        f"{name} is the outermost memory: where it is not on the chip, less of it saves nothing there" for name in names
+    ]
 
 
 def advice_table(advices: Advices) -> "pandas.DataFrame":
@@ -190,8 +228,7 @@ def advices_object(advices: Advices) -> dict[str, Any]:
         "searched": advices.searched,
         "notes": list(advices.notes),
         "helpful": [number for number, _ in advices.helpful],
-        "spare": [number for number, _ in advices.spare],
-        "for_nothing": [number for number, one in advices.spare if advices.costs_nothing(one.outcome)],
+        "for_nothing": [number for number, _ in advices.spare],
         "changes": [_row(number, one, advices) for number, one in enumerate(advices.found, 1)],
     }
 
@@ -210,8 +247,8 @@ def _row(number: int, one: Advice, advices: Advices) -> dict[str, Any]:
 
 
 def advice_rank(objective: str, advice: Advice) -> tuple[Any, ...]:
-    """What advices are ordered by; the order of the file decides between equal ones."""
-    outcomes = [one for one in (advice.search, advice.same) if one is not None]
+    """What advices are ordered by: what who follows them gets, then the same mappings; then the order of the file."""
+    outcomes = [advice.outcome, *([advice.same] if advice.search and advice.same else [])]
     key: list[Any] = []
     for energy, latency, _ in outcomes:
         if energy is None or latency is None:
@@ -253,6 +290,25 @@ def _searched(run: ExplainedRun, changes: Sequence[Change], jobs: int, advance: 
             outcomes += found
             advance(len(block))
     return outcomes
+
+
+def _searched_mappings(run: ExplainedRun, jobs: int, advance: Advance) -> list[Outcome]:
+    """What a search finds with each other mapping file on the hardware of the run."""
+    outcomes: list[Outcome] = []
+    with in_processes(partial(_mapping_searcher, run), len(run.others), jobs) as work:
+        for found in work([one.mapping for one in run.others]):
+            outcomes.append(found)
+            advance(1)
+    return outcomes
+
+
+def _mapping_searcher(run: ExplainedRun) -> Callable[[Mapping], Outcome]:
+    """What searches with mapping files in one process."""
+
+    def search(mapping: Mapping) -> Outcome:
+        return _cost(NetworkEvaluator(run.network, mapping, run.options), run.hardware)
+
+    return search
 
 
 def _searcher(

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from tilewright.exploration.advice import Advice, Advices
-from tilewright.exploration.changes import BANDWIDTH, SIZE
-from tilewright.report.text_tables import render, text_table
+from tilewright.exploration.advice import LEAST_GAIN, Advice, Advices
+from tilewright.exploration.changes import BANDWIDTH, SIZE, SPATIAL
+from tilewright.report.text_tables import NOTHING, render, text_table
 
 MOST_ROWS = 12
 DIGITS = 3
@@ -13,28 +13,40 @@ Rows = Sequence[tuple[int, Advice]]
 
 
 def advice_text(advices: Advices) -> str:
-    """The changes that help, the best first, and what could be taken away without loss."""
+    """The changes that help, the best first, and what could be taken away for nothing."""
     helpful, spare = advices.helpful, advices.spare
     goal = advices.objective
-    parts = [f"Lines of {file}\n" for file in dict.fromkeys(one.change.file for one in advices.found)]
+    parts = [_files(advices)]
     if helpful:
-        parts.append(_gains(f"One number changed that helps {goal}", advices, helpful[:MOST_ROWS]))
+        parts.append(_gains(f"One change that helps {goal}", advices, helpful[:MOST_ROWS]))
     else:
-        parts.append(f"No change of one number helps {goal}.\n")
+        parts.append(f"No single change saves {LEAST_GAIN:.1%} of {goal}.\n")
     if len(helpful) > MOST_ROWS:
         parts.append(f"  {len(helpful) - MOST_ROWS} others help less\n")
     if spare:
-        parts.append("\n" + _losses(f"What can be taken away, one at a time, without loss of {goal}", advices, spare))
+        title = "What can be taken away, one at a time, for nothing: neither energy nor latency becomes more"
+        parts.append("\n" + _losses(title, advices, spare))
     notes = (*_assumed([*helpful[:MOST_ROWS], *spare]), *advices.notes)
     return "".join([*parts, *(f"note: {note}\n" for note in notes)])
 
 
+def _files(advices: Advices) -> str:
+    """In which files the lines are that are told."""
+    changes = [one.change for one in advices.found]
+    files = dict.fromkeys(one.file for one in changes if not one.is_of_mapping)
+    mappings = dict.fromkeys(one.file for one in changes if one.is_of_mapping and one.file)
+    lines = [f"Lines of {file}\n" for file in files]
+    return "".join([*lines, *(f"Lines of `mapping: ...` are of {file}\n" for file in mappings)])
+
+
 def _gains(title: str, advices: Advices, rows: Rows) -> str:
-    columns = (f"{advices.objective}, {advices.same_words}", *(("new\nsearch",) if advices.searched else ()))
+    has_search = advices.searched or any(one.search for _, one in rows)
+    columns = (f"{advices.objective}, {advices.same_words}", *(("new\nsearch",) if has_search else ()))
     table = text_table(title, ("no.", "key", "from -> to", "line"), columns)
     for number, one in rows:
-        outcomes = (one.same, *((one.search,) if advices.searched else ()))
-        table.add_row(*_names(number, one), *(_change(advices.gain(outcome)) for outcome in outcomes))
+        outcomes = (one.same, *((one.search,) if has_search else ()))
+        told = (NOTHING if outcome is None else _change(advices.gain(outcome)) for outcome in outcomes)
+        table.add_row(*_names(number, one), *told)
     return render(table)
 
 
@@ -52,7 +64,7 @@ def _losses(title: str, advices: Advices, rows: Rows) -> str:
 def _names(number: int, one: Advice) -> tuple[str, str, str, str]:
     change = one.change
     also = "".join(f", {path[-1]} too" for path, _ in change.also)
-    return str(number), change.key, f"{change.before} -> {change.after}{also}", str(change.line)
+    return str(number), change.key, f"{change.before} -> {change.after}{also}", str(change.line or NOTHING)
 
 
 def _change(gain: float | None) -> str:
@@ -61,7 +73,7 @@ def _change(gain: float | None) -> str:
         return "does not fit"
     if not gain:
         return "0"
-    return f"{-gain:+.1%}" if round(gain, DIGITS) else "-<0.1%" if gain > 0 else "+<0.1%"
+    return f"{-gain:+.1%}" if round(gain, DIGITS) else "<0.1% less" if gain > 0 else "<0.1% more"
 
 
 def _assumed(rows: Rows) -> list[str]:
@@ -75,4 +87,8 @@ def _assumed(rows: Rows) -> list[str]:
         found.append("a port of another width has the energy of a word as it was: r_cost and w_cost stay")
     if SIZE in kinds:
         found.append("a memory of another size has the energies and the area that it had")
+    if SPATIAL in kinds:
+        found.append(
+            "whether the array can do another spatial mapping is not in its file; left out, each layer gets its own"
+        )
     return found

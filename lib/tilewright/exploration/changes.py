@@ -14,6 +14,7 @@ from tilewright.units import BANDWIDTH_UNITS, NUMBER_PATTERN
 from tilewright.yamlfile import YamlDocument, items, table
 
 BANDWIDTH, SIZE, SIDE, ENERGY, LINK = "bandwidth", "size", "array side", "energy", "link"
+SPATIAL = "spatial mapping"
 """Kinds of changes."""
 _ARRAYS = ("operational_array", "multipliers")
 _LINK_ENERGIES = ("energy_per_bit", "unit_energy_cost")
@@ -27,7 +28,7 @@ _SIGNIFICANT = 12
 
 @dataclass(frozen=True)
 class Change:
-    """A number of a hardware file that becomes another one."""
+    """A number of a hardware file that becomes another one, or a spatial mapping of a mapping file."""
 
     kind: str
     path: KeyPath
@@ -46,11 +47,18 @@ class Change:
     """Where what its file says stands in an accelerator with all its cores: below `core_files` that of a core."""
     is_sourced: bool = False
     """Whether it is of a memory of which the library of costs says energies and area: these follow the change."""
+    written: Any = None
+    """What is written in its place, where that is another thing than `after`, which is for people."""
 
     @property
     def settings(self) -> tuple[tuple[KeyPath, Any], ...]:
         """What it sets in its file."""
-        return ((self.path, self.after), *self.also)
+        return ((self.path, self.after if self.written is None else self.written), *self.also)
+
+    @property
+    def is_of_mapping(self) -> bool:
+        """Whether its file is that of the mapping."""
+        return self.kind == SPATIAL
 
     @property
     def system_settings(self) -> tuple[tuple[KeyPath, Any], ...]:

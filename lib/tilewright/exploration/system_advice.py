@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from tilewright.errors import InputError, MappingError, Problem
-from tilewright.exploration.advice import Advice, Advices, Outcome, advice_rank
+from tilewright.exploration.advice import Advice, Advices, Outcome
 from tilewright.exploration.changes import Change
 from tilewright.exploration.design_cost import reason_of
 from tilewright.exploration.evaluate_system import SystemEvaluator
@@ -86,9 +86,7 @@ def system_advices_of(
             "a new search of the unchanged hardware does not find the costs of the run: gains are over the run"
         )
     found = [Advice(change, *outcome) for change, outcome in zip(changes, outcomes[1:], strict=True)]
-    more = sorted((one for one in found if one.change.more), key=partial(advice_rank, run.objective))
-    less = [one for one in found if not one.change.more]
-    return Advices(run.objective, run.now, (*more, *less), searches, tuple(notes), SAME)
+    return Advices.of(run.objective, run.now, found, searches, notes, SAME)
 
 
 def _worker(run: ExplainedSystemRun, searches: bool) -> Callable[[Change | None], tuple[Outcome, Outcome | None]]:

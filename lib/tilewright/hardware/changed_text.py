@@ -1,4 +1,4 @@
-"""The text of a hardware file with values in other places: comments, order and units stay as they are written."""
+"""The text of a hardware or mapping file with values in other places: comments, order and units stay as written."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -26,17 +26,25 @@ def changed_text(text: str, changes: Sequence[tuple[KeyPath, Any]]) -> str:
 
 
 def _edited(text: str, changes: Iterable[tuple[KeyPath, Any]]) -> str | None:
-    """The text with the scalars at these paths replaced; None where one of them is no scalar of its own."""
+    """The text with what stands at these paths replaced; None where nothing does."""
     root = yaml.compose(text, Loader=_LOADER)
     found = []
     for path, value in changes:
         node = _node(root, path)
-        if not isinstance(node, yaml.ScalarNode):
+        if node is None:
             return None
-        found.append((node.start_mark.index, node.end_mark.index, _scalar(value)))
+        found.append((node.start_mark.index, _end(node), _scalar(value)))
     for start, end, written in sorted(found, reverse=True):
         text = text[:start] + written + text[end:]
     return text
+
+
+def _end(node: yaml.Node) -> int:
+    """Where a value ends: of a table or list over several lines with its last value, comments below are not of it."""
+    if not isinstance(node, yaml.CollectionNode) or node.flow_style or not node.value:
+        return int(node.end_mark.index)
+    last = node.value[-1]
+    return _end(last[1] if isinstance(node, yaml.MappingNode) else last)
 
 
 def _node(node: yaml.Node | None, path: KeyPath) -> yaml.Node | None:

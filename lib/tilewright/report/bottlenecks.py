@@ -12,6 +12,7 @@ from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.record import LayerRecord, PortRecord
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.hardware.core import Core
+from tilewright.report.array_use import ArrayUses
 from tilewright.report.pareto import Candidate
 from tilewright.report.port_limits import PortLimit, limit_of_network, port_limit
 from tilewright.report.recorded_mappings import recorded_mappings
@@ -19,6 +20,7 @@ from tilewright.report.records import PlacedLayer, memory_energies_pj, other_ene
 from tilewright.report.roofline import Roofline, roofline
 from tilewright.report.run_ledger import ENERGY, LATENCY, QUANTITIES, Place, RunLedger
 from tilewright.report.shown import shown_html
+from tilewright.report.text_tables import NOTHING
 from tilewright.units import energy_text
 from tilewright.workload.graph import Workload
 
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
 
 STALL = "temporal_stall"
 """The term of the latency in which the array waits for ports."""
+ARRAY, IDLE_UNITS, MOVING_DATA = "array", "spatial stall", "moving data"
+"""What limits: the array at work, its units without work, or data that move."""
+_CAUSE_OF_TERM = {"ideal": ARRAY, "spatial_stall": IDLE_UNITS}
+"""All other terms are of data that move."""
 _USE_COLUMNS = ("layer", "memory", "port", "busy_cycles", "stall_cycles")
 
 
@@ -82,6 +88,10 @@ class Bottlenecks:
     """Of a run on several cores what its latency consists of, in order of time (`latency_chain`)."""
     cores: "CoresReport | None" = None
     """Of a run on several cores what its cores do, and what limits them; None of one core, or where it is not known."""
+    array: ArrayUses | None = None
+    """How full the array is, and what leaves units of it idle; None where the hardware is not known."""
+    equal_layers: tuple[tuple[str, ...], ...] = ()
+    """Layers with equal mappings and costs together, in execution order of the first; () on several cores."""
     made_of: Mapping[str, str] = field(default_factory=dict)
     """Digests of the descriptions and the records that limits and roofline are of; {} where there are none."""
 
@@ -104,8 +114,7 @@ class Bottlenecks:
 
     def __repr__(self) -> str:
         of = f"{self.layer} of {self.run.run}" if self.layer else self.run.run
-        limit = self.network_limit and self.network_limit.limiting
-        named = f"; limited by {limit.name}" if limit else ""
+        named = f"; limited by {self.limited_by()}" if self.network_limit else ""
         return f"<bottlenecks of {of}: {energy_text(self.total(ENERGY))}, {self.total(LATENCY):,.0f} cycles{named}>"
 
     def _repr_html_(self) -> str:
@@ -125,6 +134,8 @@ class Bottlenecks:
             roofline=None if self.roofline is None else self.roofline.of_layer(layer),
             uses={name: uses for name, uses in self.uses.items() if name == layer},
             layer=layer,
+            array=None if self.array is None else self.array.of_layer(layer),
+            equal_layers=((layer,),) if self.equal_layers else (),
             chain=tuple(part for part in self.chain if part.layer == layer),
             cores=None if self.cores is None else self.cores.of_layer(layer),
         )
@@ -133,6 +144,21 @@ class Bottlenecks:
     def layers(self) -> tuple[str, ...]:
         """The layers that have a share, in execution order."""
         return tuple(dict.fromkeys(one.layer for one in self.shares if one.layer))
+
+    def largest_cause(self, layer: str = "") -> tuple[str, float]:
+        """ARRAY, IDLE_UNITS or MOVING_DATA, which takes most cycles of a layer or of all, and its cycles."""
+        causes = self.added(LATENCY, lambda one: _CAUSE_OF_TERM.get(one.term, MOVING_DATA), layer)
+        return next(iter(causes.items()), (ARRAY, 0.0))
+
+    def limited_by(self, layer: str = "") -> str:
+        """What limits a layer, or all of them, in a few words.
+
+        The cause that takes most cycles; where data that move take most, the port of which twice the width saves most,
+        if that is at least LEAST_SHARE of the latency.
+        """
+        limit = self.limits.get(layer) if layer else self.network_limit
+        cause, _ = self.largest_cause(layer)
+        return limit_words(limit) if cause == MOVING_DATA and limit is not None and limit.is_limited else cause
 
     def added(self, quantity: str, key: Callable[[Share], Any], layer: str = "") -> dict[Any, float]:
         """Shares of a quantity, of a layer or of all that is looked at, added up by a key; the largest first."""
@@ -157,13 +183,34 @@ def bottlenecks_of(
     """
     shares = tuple(one for layer in placed for one in layer_shares(layer.name, layer.record))
     shares = shares or tuple(entry_shares(ledger.entries))
-    uses = uses_of(placed)
+    uses, equal = uses_of(placed), _equal_layers(placed)
     if core is None or network is None or not placed:
-        return Bottlenecks(ledger.run, shares, uses=uses, unknown=unknown)
+        return Bottlenecks(ledger.run, shares, uses=uses, unknown=unknown, equal_layers=equal)
     limits = _limits(placed, core, network)
     whole = limit_of_network(limits, core)
     by_layer = {layer.name: limit for layer, limit in zip(placed, limits, strict=True)}
-    return Bottlenecks(ledger.run, shares, by_layer, whole, roofline(placed, core), uses)
+    return Bottlenecks(ledger.run, shares, by_layer, whole, roofline(placed, core), uses, equal_layers=equal)
+
+
+def limit_words(limit: PortLimit | None) -> str:
+    """Which port would save most, in a few words."""
+    if limit is None:
+        return NOTHING
+    if limit.limiting is not None:
+        more = len(limit.ties) - 1
+        return limit.limiting.name + (f" (or {more} other{'s' * (more > 1)})" if more else "")
+    if limit.together is None:
+        return "no port"
+    if len(limit.together.ports) == 2:
+        return f"together: {limit.together.name}"
+    return "several ports together"
+
+
+def _equal_layers(placed: Sequence[PlacedLayer]) -> tuple[tuple[str, ...], ...]:
+    found: dict[tuple[int, int], list[str]] = {}
+    for layer in placed:
+        found.setdefault((layer.record_index, layer.repeats), []).append(layer.name)
+    return tuple(map(tuple, found.values()))
 
 
 def share_table(found: Bottlenecks) -> "pandas.DataFrame":
@@ -213,11 +260,12 @@ def bottlenecks_object(found: Bottlenecks) -> dict[str, Any]:
         "energy_pj": run.energy_pj,
         "latency_cycles": run.latency_cycles,
         "shares": [one._asdict() for one in found.shares],
-        "network_limit": _limit_object(found.network_limit),
-        "limits": {name: _limit_object(limit) for name, limit in found.limits.items()},
+        "network_limit": _limit_object(found.network_limit, found.limited_by()),
+        "limits": {name: _limit_object(limit, found.limited_by(name)) for name, limit in found.limits.items()},
         "limits_not_known": found.unknown,
         "ports": [{key: value for key, value in row.items() if value is not None} for row in _port_rows(found)],
         "roofline": None if found.roofline is None else found.roofline.as_object(),
+        **({"array_use": found.array.as_object()} if found.array else {}),
         **({"latency_chain": _chain_rows(found)} if found.chain else {}),
         **({"several_cores": found.cores.as_object()} if found.cores else {}),
     }
@@ -313,7 +361,7 @@ def _use_row(layer: str, use: PortUse) -> dict[str, Any]:
     return dict(zip(_USE_COLUMNS, (layer, use.memory, use.port, use.busy_cycles, use.stall_cycles), strict=True))
 
 
-def _limit_object(limit: PortLimit | None) -> dict[str, Any] | None:
+def _limit_object(limit: PortLimit | None, limited_by: str) -> dict[str, Any] | None:
     if limit is None:
         return None
     named = {"port": limit.limiting, "runner_up": limit.runner_up, "together": limit.together}
@@ -326,4 +374,5 @@ def _limit_object(limit: PortLimit | None) -> dict[str, Any] | None:
         }
         for key, one in named.items()
     }
-    return {"latency_cycles": limit.latency_cycles, **told, "ties": [one.name for one in limit.ties[1:]]}
+    rule = {"limited_by": limited_by, "is_limited": limit.is_limited}
+    return {"latency_cycles": limit.latency_cycles, **rule, **told, "ties": [one.name for one in limit.ties[1:]]}

@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import NullFormatter
 
 from tilewright.report.bottlenecks import Bottlenecks, Share
-from tilewright.report.bottlenecks_text import cause_words, has_causes, limit_words, memory_words
+from tilewright.report.bottlenecks_text import cause_words, has_causes, memory_words
 from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, operand_colour, save_figure
 from tilewright.report.roofline import PortRoof, RooflinePoint
 from tilewright.report.run_ledger import ENERGY, LATENCY
@@ -74,9 +74,13 @@ def _subtitle(found: Bottlenecks) -> str:
     limit = found.network_limit
     if limit is None:
         return totals
-    best = limit.limiting
-    told = f": twice as wide it saves {share_text(limit.gain_cycles(best), limit.latency_cycles)}" if best else ""
-    return f"{totals}; limited by {limit_words(limit)}{told}"
+    best = limit.limiting if limit.is_limited else None
+    told = (
+        f"; {best.name}, twice as wide, saves {share_text(limit.gain_cycles(best), limit.latency_cycles)}"
+        if best
+        else ""
+    )
+    return f"{totals}; limited by {found.limited_by()}{told}"
 
 
 def _memory_bars(found: Bottlenecks) -> list[Bar]:

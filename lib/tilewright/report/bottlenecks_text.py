@@ -3,15 +3,18 @@
 from collections.abc import Sequence
 
 from tilewright.cost.ledger import ACCESSES
+from tilewright.errors import count_of
 from tilewright.hardware.core import DIRECTIONS
-from tilewright.report.bottlenecks import Bottlenecks, Share
-from tilewright.report.port_limits import PortLimit, Widened
+from tilewright.report.array_text import array_text
+from tilewright.report.bottlenecks import MOVING_DATA, Bottlenecks, Share, limit_words
+from tilewright.report.port_limits import LEAST_SHARE, PortLimit, Widened, saves_enough
 from tilewright.report.run_ledger import AFTER_LAYERS, ENDS_LATER, ENERGY, LATENCY, NO_TERM, words_of_term
 from tilewright.report.short_names import short_layer_name
 from tilewright.report.text_tables import NOTHING, render, share_text, text_table
 from tilewright.report.two_runs_text import UNITS, amount, title_of
 
 MOST_LAYERS = 60
+LAYER_CHARACTERS = 26
 DIRECTION_WORDS = {
     "tl": "read for the lower level",
     "fl": "written by the lower level",
@@ -23,7 +26,8 @@ _OF_SCHEDULES = (ENDS_LATER, AFTER_LAYERS, NO_TERM)
 
 def bottlenecks_text(found: Bottlenecks) -> str:
     """Where energy and cycles go, the largest first, and which ports limit."""
-    parts = [_heading(found), _cycles(found), _of_cores(found), _chain(found), _energy(found)]
+    array = array_text(found.array, found.total(LATENCY)) if found.array else ""
+    parts = [_heading(found), _cycles(found), array, _of_cores(found), _chain(found), _energy(found)]
     if found.layer:
         parts.append(_ports_of_layer(found, found.layer))
     elif found.cores is None:
@@ -35,20 +39,6 @@ def cause_words(share: Share) -> str:
     """What cycles go into, for people."""
     port = f", {share.memory} {share.port}" if share.port else ""
     return words_of_term(share.term) + port
-
-
-def limit_words(limit: PortLimit | None) -> str:
-    """What limits, in a few words; the port first."""
-    if limit is None:
-        return NOTHING
-    if limit.limiting is not None:
-        more = len(limit.ties) - 1
-        return limit.limiting.name + (f" (or {more} other{'s' * (more > 1)})" if more else "")
-    if limit.together is None:
-        return "no port"
-    if len(limit.together.ports) == 2:
-        return f"together: {limit.together.name}"
-    return "several ports together"
 
 
 def _heading(found: Bottlenecks) -> str:
@@ -134,49 +124,72 @@ def _limits_of_network(found: Bottlenecks) -> str:
     if limit is None:
         return f"Which ports limit is not known: {found.unknown}.\n" if found.unknown else ""
     table = text_table(
-        "What a port of twice the width would save, the same mappings", ("port",), ("cycles", "share", "limits layers")
+        "A port twice as wide, with the same mappings", ("port",), ("saves cycles", "share", "limits layers")
     )
-    count = len(found.limits)
+    count, small = len(found.limits), 0
     for one in limit.ports:
-        limited = sum(
-            other.limiting is not None and other.limiting.ports == one.ports for other in found.limits.values()
-        )
-        gain = limit.gain_cycles(one)
-        if gain or limited:
-            table.add_row(
-                one.name, amount(gain, LATENCY), share_text(gain, limit.latency_cycles), f"{limited} of {count}"
-            )
-    none = [one for one in found.limits.values() if one.limiting is None]
-    alone = sum(one.together is None for one in none)
-    lines = [f"  no single port limits {len(none)} of {count} layers"] if none else []
-    lines += [f"  {len(none) - alone} of these would be faster with several ports wider"] if len(none) > alone else []
-    return render(table) + "".join(f"{line}\n" for line in lines)
+        own = [each for each in found.limits.values() if each.limiting and each.limiting.ports == one.ports]
+        limited, gain = sum(each.is_limited for each in own), limit.gain_cycles(one)
+        if limited or saves_enough(gain, limit.latency_cycles):
+            share = share_text(gain, limit.latency_cycles)
+            table.add_row(one.name, amount(gain, LATENCY), share, f"{limited} of {count}")
+        else:
+            small += gain > 0
+    lines = [*_left_out(small), *_layers_without_port(found)]
+    told = render(table) if table.row_count else "No port of twice the width would save 1% of the latency.\n"
+    return told + "".join(f"  {line}\n" for line in lines)
+
+
+def _left_out(small: int) -> list[str]:
+    rule = f"a port limits a layer where it saves {LEAST_SHARE:.0%} of it or more, and more than any other port"
+    return [
+        rule,
+        *([f"{count_of(small, 'other port')} would save less than {LEAST_SHARE:.0%} of the latency"] if small else []),
+    ]
+
+
+def _layers_without_port(found: Bottlenecks) -> list[str]:
+    none = [one for one in found.limits.values() if not (one.limiting and one.is_limited)]
+    together = sum(one.limiting is None and one.is_limited for one in none)
+    lines = [f"no single port limits {len(none)} of {len(found.limits)} layers"] if none else []
+    return [*lines, *([f"{together} of these would be faster with several ports wider"] if together else [])]
 
 
 def _layers(found: Bottlenecks) -> str:
+    """A row for each kind of layers; equal ones have one together."""
     has_cycles = has_causes(found)
-    names = (
-        "layer",
-        *(("largest cause",) if has_cycles else ()),
-        *(("limited by", "runner-up") if found.limits else ()),
-    )
+    names = ("layer", *(("largest cause",) if has_cycles else ()), *(("limited by",) if found.limits else ()))
     table = text_table("Layers, the longest first", names, ("cycles", "share"))
-    totals = {layer: found.total(LATENCY, layer) for layer in found.layers}
-    order = sorted(totals, key=lambda layer: -totals[layer])
-    for layer in order[:MOST_LAYERS]:
-        row = [short_layer_name(layer, limit=30)]
-        if has_cycles:
-            row.append(_largest(found, layer))
-        if found.limits:
-            limit = found.limits.get(layer)
-            row += [f"{limit_words(limit)}{_saves(limit, _best(limit))}", _runner_up(limit)]
-        table.add_row(*row, amount(totals[layer], LATENCY), share_text(totals[layer], found.total(LATENCY)))
-    rest = len(order) - MOST_LAYERS
-    return render(table) + (f"  {rest} shorter layers are in the tables\n" if rest > 0 else "")
+    totals = {
+        layers: sum(found.total(LATENCY, layer) for layer in layers)
+        for layers in found.equal_layers or [(layer,) for layer in found.layers]
+    }
+    order = sorted(totals, key=lambda layers: -totals[layers])
+    for layers in order[:MOST_LAYERS]:
+        many = f" x {len(layers)}" if len(layers) > 1 else ""
+        row = [short_layer_name(layers[0], limit=LAYER_CHARACTERS) + many]
+        row += [_largest(found, layers[0])] if has_cycles else []
+        row += [_limited_by(found, layers[0])] if found.limits else []
+        table.add_row(*row, amount(totals[layers], LATENCY), share_text(totals[layers], found.total(LATENCY)))
+    rest = sum(map(len, order[MOST_LAYERS:]))
+    lines = (
+        ["x 2: two equal layers, named by the first; cycles are of both"] if any(len(one) > 1 for one in order) else []
+    )
+    lines += [f"{rest} shorter layers are in the tables"] if rest else []
+    return render(table) + "".join(f"  {line}\n" for line in lines)
+
+
+def _limited_by(found: Bottlenecks, layer: str) -> str:
+    """The cause, and the port if it is worth to be made wider."""
+    limit, words = found.limits.get(layer), found.limited_by(layer)
+    if limit is None or not limit.is_limited:
+        return words
+    port = f"{limit_words(limit)}{_saves(limit, _best(limit))}"
+    return port if found.largest_cause(layer)[0] == MOVING_DATA else f"{words}; {port}"
 
 
 def _largest(found: Bottlenecks, layer: str) -> str:
-    causes = found.added(LATENCY, cause_words, layer)
+    causes = found.added(LATENCY, lambda one: words_of_term(one.term), layer)
     cause = next(iter(causes), NOTHING)
     return f"{cause} {share_text(causes[cause], found.total(LATENCY, layer))}" if causes else NOTHING
 
@@ -194,18 +207,13 @@ def _ports_of_layer(found: Bottlenecks, layer: str) -> str:
             gain = limit.latency_cycles - next(one.latency_cycles for one in limit.ports if one.ports == (key,))
             row += [amount(gain, LATENCY), share_text(gain, limit.latency_cycles)]
         table.add_row(*row)
-    told = f"  limited by: {limit_words(limit)}{_saves(limit, _best(limit))}\n" if limit else ""
+    told = f"  limited by: {_limited_by(found, layer)}\n" if limit else ""
     unknown = f"  which port limits is not known: {found.unknown}\n" if found.unknown else ""
     return render(table) + told + unknown if uses else unknown
 
 
 def _best(limit: PortLimit | None) -> Widened | None:
     return None if limit is None else limit.limiting or limit.together
-
-
-def _runner_up(limit: PortLimit | None) -> str:
-    second = limit.runner_up if limit else None
-    return f"{second.name}{_saves(limit, second)}" if second else NOTHING
 
 
 def _saves(limit: PortLimit | None, widened: Widened | None) -> str:

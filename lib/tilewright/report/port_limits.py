@@ -17,6 +17,8 @@ from tilewright.report.recorded_mappings import RecordedMapping
 
 WIDER = 2
 """How much wider a port is made to see whether it limits."""
+LEAST_SHARE = 0.01
+"""A port limits where twice its width saves at least this share of the latency (docs/explain.md)."""
 
 
 class PortName(NamedTuple):
@@ -73,6 +75,12 @@ class PortLimit:
         """Cycles that a wider port saves; less than 0 where it costs some."""
         return self.latency_cycles - widened.latency_cycles
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether the best port, or several together, would save enough that it is said to limit."""
+        best = self.limiting or self.together
+        return best is not None and saves_enough(self.gain_cycles(best), self.latency_cycles)
+
     def with_wider(self, name: PortName) -> float:
         """The latency with this port wider."""
         return next(one.latency_cycles for one in self.ports if one.ports == (name,))
@@ -88,6 +96,11 @@ class PortLimit:
     def _helping(self, place: int) -> Widened | None:
         found = self.ports[place] if place < len(self.ports) else None
         return found if found is not None and found.latency_cycles < self.latency_cycles else None
+
+
+def saves_enough(gain_cycles: float, latency_cycles: float) -> bool:
+    """Whether that is worth saying that something limits: LEAST_SHARE of the latency."""
+    return gain_cycles > 0 and gain_cycles >= LEAST_SHARE * latency_cycles
 
 
 def port_limit(mapping: RecordedMapping, core: Core) -> PortLimit:

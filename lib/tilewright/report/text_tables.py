@@ -30,14 +30,18 @@ def write_parquet(table: "pandas.DataFrame", path: Path) -> None:
 
 
 def render(table: Table, width: int = TERMINAL_WIDTH) -> str:
-    """A rich table as plain text of at most `width` columns, the same on every terminal."""
+    """A rich table as plain text of at most `width` columns, the same on every terminal; its title is one line."""
+    title, table.title = table.title, None
     buffer = io.StringIO()
     # Layer names are text, even where they look like markup; the terminal of the moment plays no part.
     console = Console(
         file=buffer, width=width, color_system=None, markup=False, emoji=False, highlight=False, _environ={}
     )
     console.print(table)
-    return "".join(line.rstrip() + "\n" for line in buffer.getvalue().splitlines() if line.strip())
+    table.title = title
+    return (f"{title}\n" if title else "") + "".join(
+        line.rstrip() + "\n" for line in buffer.getvalue().splitlines() if line.strip()
+    )
 
 
 def text_table(title: str, names: Sequence[str], numbers: Sequence[str]) -> Table:

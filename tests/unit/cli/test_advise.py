@@ -51,6 +51,48 @@ def test_the_first_advice_is_what_it_says(run: Path, tmp_path: Path, capsys: pyt
     assert [found.gain(one.search) for one in found.found] == [row["new_search_gain"] for row in data["changes"]]
 
 
+def test_a_changed_mapping_file_gives_what_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each change of a spatial mapping: the written file, run by itself, has its energy and its latency."""
+    config = TINY.parents[2] / "config"
+    mapping = config / "mapping/eyeriss_like.yaml"
+    given = ["--hardware", str(config / "hardware/eyeriss_like.yaml"), "--workload", str(WORKLOAD)]
+    options = ["--lpf-limit", "2", "--no-store"]
+    folder, out, changed = tmp_path / "run", tmp_path / "advice", tmp_path / "changed.yaml"
+    assert main(["map", *given, "--mapping", str(mapping), *options, "-o", str(folder)]) == 0
+    advise = ["advise", str(folder), *given, "--mapping", str(mapping), "--no-search"]
+    assert main([*advise, "-o", str(out)]) == 0
+    assert "mapping: default.spatial_mapping" in capsys.readouterr().out
+    data = json.loads((out / "advice.json").read_text())
+    rows = [row for row in data["changes"] if row["kind"] == "spatial mapping"]
+    assert {row["key"].split(".")[0] for row in rows} == {"mapping: default", "mapping: Gemm"}, (
+        "entries that have layers"
+    )
+    helpful = [row for row in rows if row["number"] in data["helpful"]]
+    assert helpful
+    for row in [*helpful, *rows[-3:]]:
+        assert row["same_mapping_gain"] is None
+        assert main([*advise, "--write", str(row["number"]), str(changed)]) == 0
+        assert row["file"] == str(mapping)
+        assert mapping.read_text().splitlines()[row["line"] - 1].strip().startswith(("spatial_mapping", "D"))
+        assert main(["map", *given, "--mapping", str(changed), *options, "-o", str(tmp_path / "new")]) == 0
+        summary = json.loads((tmp_path / "new/summary.json").read_text())["payload"]
+        told = row["new_search_latency_cycles"], row["new_search_energy_pj"]
+        assert (summary["latency_cycles"], summary["energy_pj"]) == told
+    assert main([*advise, "--no-mapping-changes", "-o", str(out)]) == 0
+    assert not any(row["kind"] == "spatial mapping" for row in json.loads((out / "advice.json").read_text())["changes"])
+
+
+def test_numbers_follow_the_order_in_which_changes_are_told(run: Path) -> None:
+    """First those that help, then those that cost nothing: of those neither energy nor latency becomes more."""
+    found = tilewright.advise(run, hardware=HARDWARE, workload=WORKLOAD, mapping=MAPPING)
+    told = [number for number, _ in (*found.helpful, *found.spare)]
+    assert told == list(range(1, len(told) + 1))
+    assert found.spare
+    for _, one in found.spare:
+        assert one.outcome.energy_pj <= found.now.energy_pj
+        assert one.outcome.latency_cycles <= found.now.latency_cycles
+
+
 def test_what_is_taken_away_loses_nothing(run: Path) -> None:
     """And gains are ordered, also without a new search."""
     found = tilewright.advise(run, hardware=HARDWARE, workload=WORKLOAD, mapping=MAPPING, search=False, factor="3/2")
@@ -59,14 +101,14 @@ def test_what_is_taken_away_loses_nothing(run: Path) -> None:
         assert one.same.latency_cycles is not None
         assert found.now.latency_cycles is not None
         assert one.same.latency_cycles <= found.now.latency_cycles
-    gains = [found.gain(one.same) for _, one in found.helpful]
+    gains = [found.gain(one.outcome) for _, one in found.helpful]
     assert gains == sorted(gains, key=lambda gain: -(gain or 0))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (GIVEN[2:], "--hardware: is needed: it was not found"),
+        (GIVEN[2:], "--hardware: the hardware of this run is not among the files in config, in "),
         (["--hardware", str(TINY / "hardware/wide.yaml"), *GIVEN[2:]], "is not the hardware of the run"),
         ([*GIVEN, "--factor", "1"], "factor: not a factor, got 1 (allowed: a whole number or a fraction above 1"),
         ([*GIVEN, "--factor", "1e9999999999"], "not a factor"),

@@ -43,7 +43,9 @@ def test_descriptions_are_found_beside_a_run(results: Path, capsys: pytest.Captu
     summary = json.loads((results / "single/wide/summary.json").read_text())["payload"]
     assert [found["energy_pj"], found["latency_cycles"]] == [summary["energy_pj"], summary["latency_cycles"]]
     assert main(["explain", run]) == 0
-    assert "What a port of twice the width would save" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "A port twice as wide, with the same mappings" in told
+    assert "What the spatial stall comes from" in told
 
 
 def test_alone_a_run_has_causes_and_no_limits(
@@ -54,7 +56,8 @@ def test_alone_a_run_has_causes_and_no_limits(
     assert main(["explain", str(tmp_path / "a/b/wide")]) == 0
     told = capsys.readouterr().out
     assert "Cycles by cause" in told
-    assert "not known: it needs --hardware and --workload: neither beside the run nor in config" in told
+    assert "not known: the hardware of this run is not among the files in config, in " in told
+    assert "name it with --hardware; the workload of this run" in told
 
 
 def test_descriptions_are_found_in_config(
@@ -74,7 +77,40 @@ def test_descriptions_are_found_in_config(
     network = Path("config/workload/two_layers.yaml")
     network.write_text(network.read_text().replace("loop_sizes: [", "loop_sizes: [1", 1))
     assert main(["explain", "a/b/wide"]) == 0
-    assert "not known: it needs --workload: neither beside the run nor in config" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "not known: the workload of this run is not among the files in config" in told
+    assert "--hardware" not in told
+
+
+def test_a_hardware_file_beside_the_run_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Or in the working folder, by its content; where it is nowhere, it alone is asked for."""
+    for kind, file in (("workload", WORKLOAD), ("mapping", MAPPING)):
+        (tmp_path / "config" / kind).mkdir(parents=True)
+        shutil.copy(file, tmp_path / "config" / kind)
+    (tmp_path / "results").mkdir()
+    mine = tmp_path / "results/mine.yaml"
+    mine.write_text(HARDWARE.read_text().replace("name: wide", "name: mine"))
+    given = ["--hardware", str(mine), "--workload", str(WORKLOAD), "--mapping", str(MAPPING)]
+    monkeypatch.chdir(tmp_path)
+    assert main(["map", *given, "--lpf-limit", "2", "--no-store", "-o", "results/second"]) == 0
+    for place in ("results/mine.yaml", "mine.yaml"):
+        mine = mine.rename(tmp_path / place)
+        capsys.readouterr()
+        assert main(["explain", "results/second"]) == 0
+        told = capsys.readouterr().out
+        assert "not known" not in told
+        assert "config/mapping/free.yaml:2 (D1)" in told
+        assert main(["advise", "results/second", "--no-search", "--no-mapping-changes"]) == 0
+        assert f"Lines of {place}\n" in capsys.readouterr().out
+    mine.unlink()
+    assert main(["explain", "results/second"]) == 0
+    assert "name it with --hardware.\n" in capsys.readouterr().out
+    assert main(["advise", "results/second"]) == 2
+    problems = capsys.readouterr().err.splitlines()
+    assert len(problems) == 1
+    assert problems[0].startswith("error: --hardware: the hardware of this run is not among the files in config, in ")
 
 
 @pytest.mark.parametrize("verb", ["explain", "advise", "compare"])
@@ -182,4 +218,4 @@ def test_a_core_that_runs_a_part_of_the_network(tmp_path: Path, capsys: pytest.C
     assert tilewright.explain(run, hardware=hardware, workload=network).unknown == ""
     capsys.readouterr()
     assert main(["advise", str(run), *given, "--mapping", str(mapping), "--no-search"]) == 0
-    assert "One number changed that helps latency" in capsys.readouterr().out
+    assert "One change that helps latency" in capsys.readouterr().out

@@ -46,3 +46,21 @@ def test_a_value_that_stands_in_two_places() -> None:
     for path in (("memories", "b", "size"), ("memories", "a", "size"), ("memories", "c", "size")):
         changed = changed_text(text, [(path, 16)])
         assert parse_yaml(changed).data == with_values(parse_yaml(text).data, [(path, 16)])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "- name: a # one\n  spatial_mapping:\n    D1: ['K, 4'] # two\n    D2:\n      - C, 3\n  # three\n  b: 1\n",
+            "- name: a # one\n  spatial_mapping:\n    {D1: ['C, 12']}\n  # three\n  b: 1\n",
+        ),
+        (
+            "- { name: a, spatial_mapping: { D1: ['K, 4'] }, b: 1 } # one\n",
+            "- { name: a, spatial_mapping: {D1: ['C, 12']}, b: 1 } # one\n",
+        ),
+    ],
+)
+def test_tables_are_replaced(text: str, expected: str) -> None:
+    """On one line or over several; comments around them stay."""
+    assert changed_text(text, [((0, "spatial_mapping"), {"D1": ["C, 12"]})]) == expected

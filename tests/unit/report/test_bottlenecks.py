@@ -9,9 +9,17 @@ from tilewright.cost.record import LayerRecord
 from tilewright.errors import InputError
 from tilewright.hardware.core import Core, Memory, OperationalArray, Port
 from tilewright.profile import CORRECTED, REFERENCE
-from tilewright.report.bottlenecks import Bottlenecks, bottlenecks_object, bottlenecks_of, port_table, share_table
+from tilewright.report.bottlenecks import (
+    Bottlenecks,
+    bottlenecks_object,
+    bottlenecks_of,
+    limit_words,
+    port_table,
+    share_table,
+)
 from tilewright.report.bottlenecks_figure import bottlenecks_figure, shown_roofs
-from tilewright.report.bottlenecks_text import bottlenecks_text, limit_words
+from tilewright.report.bottlenecks_text import bottlenecks_text
+from tilewright.report.port_limits import LEAST_SHARE, PortLimit, PortName, Widened
 from tilewright.report.recorded_mappings import recorded_mappings
 from tilewright.report.records import layers_in_order
 from tilewright.report.run_ledger import ENERGY, LATENCY, ledger_of_layers
@@ -77,7 +85,7 @@ def test_the_port_that_the_array_waits_for_limits() -> None:
 
 def test_ports_that_limit_together() -> None:
     """The array waits for both alike: one alone helps not at all, while the other keeps it waiting."""
-    found = explained(core_of(inputs=4, weights=4))
+    found = explained(core_of(inputs=2, weights=2))
     limit = found.limits["gemm"]
     told = bottlenecks_text(found)
     assert limit.limiting is None
@@ -86,6 +94,7 @@ def test_ports_that_limit_together() -> None:
     assert limit.together is not None
     assert limit.together.ports == (("mI1", "rw"), ("mI2", "rw"))
     assert limit_words(limit) == "together: mI1 rw and mI2 rw"
+    assert limit.is_limited
     assert "no single port limits 2 of 2 layers" in told
     assert "2 of these would be faster with several ports wider" in told
 
@@ -94,6 +103,30 @@ def test_where_no_port_limits() -> None:
     """Every transfer takes a cycle, the least that there is."""
     limit = explained(core_of(inputs=64, weights=64)).limits["gemm"]
     assert (limit.limiting, limit.together, limit_words(limit)) == (None, None, "no port")
+
+
+@pytest.mark.parametrize(("saved", "limits"), [(99, False), (100, True), (101, True), (0, False)])
+def test_a_port_limits_where_it_saves_enough(saved: int, limits: bool) -> None:
+    """One per cent of the latency, and not less; the port that is named is the best one all the same."""
+    assert LEAST_SHARE == 0.01
+    port = Widened((PortName("m", "p"),), 10_000 - saved)
+    limit = PortLimit(10_000, (port,))
+    assert limit.is_limited == limits
+    assert (limit.limiting is not None) == (saved > 0)
+
+
+def test_what_takes_most_cycles_limits() -> None:
+    """A port alone where data that move take most; it stands beside the cause where it is worth to be made wider."""
+    found = explained(core_of(inputs=8, weights=2))
+    assert found.largest_cause() == ("moving data", found.total(LATENCY) - 128)
+    assert found.limited_by() == found.limited_by("gemm") == "mI2 rw"
+    told = bottlenecks_text(found)
+    assert "gemm x 2" in told, "equal layers stand in one row"
+    assert "mI2 rw -" in told
+    at_work = explained(core_of(inputs=64, weights=64))
+    assert at_work.limited_by() == "array"
+    assert bottlenecks_object(at_work)["limits"]["gemm"]["limited_by"] == "array"
+    assert bottlenecks_object(found)["network_limit"]["is_limited"]
 
 
 def test_shares_add_up() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from tilewright.artifacts.canonical import canonical_text
 from tilewright.report.multi.page import schedule_frame
 from tilewright.report.page.columns import area_words, cell, shown_columns
-from tilewright.report.page.limits import limit_text
+from tilewright.report.page.limits import cause_text
 from tilewright.report.pareto import Candidate, compare
 from tilewright.report.records import Summary
 from tilewright.report.run_tables import ROW_OF
@@ -91,7 +91,7 @@ def page_data(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] =
 
 def _row(run: PageRun) -> dict[str, Any]:
     row = ROW_OF[run.flow](run.name, run.summary)
-    limited_by = run.limited_by or limit_text(run.verdict)
+    limited_by = run.limited_by or cause_text(run.verdict)
     return {"flow": run.flow, "state": DONE, **row, "limited_by": limited_by}
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from tilewright.report.text_tables import share_text
+
 Verdict = Mapping[str, Any]
 """What `bottlenecks.json` says of a layer or of the network."""
 
@@ -24,6 +26,21 @@ def limit_text(verdict: Verdict | None) -> str:
         return "no port"
     ports = verdict["together"]["ports"]
     return f"together: {' and '.join(map(port_name, ports))}" if len(ports) == 2 else "several ports together"
+
+
+def cause_text(verdict: Verdict | None) -> str:
+    """What limits by the cause that takes most cycles, in a few words; '' where that is not known."""
+    return "" if verdict is None else str(verdict.get("limited_by") or limit_text(verdict))
+
+
+def array_text(use: Mapping[str, Any] | None) -> str:
+    """How full the array is, and what the mapping file has to do with it; '' where that is not known."""
+    if not use:
+        return ""
+    sides = ", ".join(f"{side['array_dimension']} {share_text(side['share'], 1.0)}" for side in use["sides"])
+    by_file = sum(layer["by_mapping_file_cycles"] or 0 for layer in use["layers"])
+    fixed = f" {by_file:,.0f} cycles of the spatial stall are there since the mapping file fixes spatial mappings."
+    return f"While the array computes, its sides are full to: {sides}.{fixed if by_file else ''}"
 
 
 def gain_cycles(verdict: Verdict | None) -> float:

@@ -13,7 +13,7 @@ from tilewright.report.bottlenecks import Bottlenecks, waited_for
 from tilewright.report.bottlenecks_text import cause_words, has_causes, memory_words
 from tilewright.report.loop_nest import loop_nest_text
 from tilewright.report.page.columns import rounded
-from tilewright.report.page.limits import gain_cycles, limit_text, port_name
+from tilewright.report.page.limits import array_text, cause_text, gain_cycles, limit_text, port_name
 from tilewright.report.records import (
     PlacedLayer,
     Summary,
@@ -97,10 +97,14 @@ def _limit(verdicts: Verdicts | None) -> dict[str, Any]:
         if row.get("gain_cycles") is not None:
             gains[port_name(row)] = gains.get(port_name(row), 0.0) + row["gain_cycles"]
     limited = [
-        port_name(one["port"]["ports"][0]) for one in verdicts["limits"].values() if one is not None and one["port"]
+        port_name(one["port"]["ports"][0])
+        for one in verdicts["limits"].values()
+        if one is not None and one["port"] and one.get("is_limited", True)
     ]
     ports = [[name, rounded(gain), limited.count(name)] for name, gain in gains.items() if gain or name in limited]
     return {
+        "cause": cause_text(verdict),
+        "array": array_text(verdicts.get("array_use")),
         "text": limit_text(verdict),
         "gain": rounded(gain_cycles(verdict)),
         "ports": sorted(ports, key=lambda row: -(row[1] or 0)),
@@ -127,7 +131,7 @@ def _record(
         "use": rounded(100 * record.mac_utilization["with_offloading"]),
         "cycles": [rounded(record.latency_breakdown_cycles.get(term, 0)) for term in terms],
         "parts": [_micro(part) for part in parts],
-        "limit": limit_text(verdict),
+        "limit": cause_text(verdict),
         "gain": rounded(gain_cycles(verdict)),
         "waits": f"{port.memory} {port.port}" if port else "",
         "corrected": [

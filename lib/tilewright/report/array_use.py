@@ -1,0 +1,202 @@
+"""How full the sides of the array are in each layer, and what leaves units idle: the mapping file, or sizes.
+
+The spatial stall of a layer is in two parts. What a generated spatial mapping would not have, one of those that the
+search of the run tries where nothing is fixed, is there since the mapping file fixes another one. The rest is there
+since no generated one fills the array: loops are too short or divide badly, or inner memories have no room
+(docs/explain.md).
+"""
+
+import math
+from collections.abc import Mapping as Table
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from tilewright.cost.record import LayerRecord
+from tilewright.errors import MappingError
+from tilewright.hardware.core import Core
+from tilewright.mapping.constraints import GivenReach, Mapping, MappingConstraints, as_unrolling
+from tilewright.mapping.memory_reach import core_for
+from tilewright.mapping.spatial import convert_spatial_mapping, spread_lanes
+from tilewright.mapping.spatial_generation import spatial_candidates
+from tilewright.profile import profile_by_name
+from tilewright.report.records import PlacedLayer
+from tilewright.search.options import SearchOptions
+from tilewright.workload.graph import Workload
+from tilewright.workload.layer import Layer
+
+
+class SideUse(NamedTuple):
+    """A side of the array while a layer computes."""
+
+    array_dimension: str
+    units: int
+    loops: tuple[tuple[str, int], ...]
+    """(loop dimension, lanes) as the spatial mapping has them."""
+    lanes: float
+    """Units that work, on average over the passes."""
+    is_fixed: bool
+    """Whether the mapping file says what runs along this side."""
+
+    @property
+    def share(self) -> float:
+        """How full it is."""
+        return self.lanes / self.units
+
+
+class LayerArrayUse(NamedTuple):
+    """The array while a layer, or several equal ones one after the other, computes."""
+
+    layer: str
+    entry: str
+    """Name of the entry of the mapping file; '' where the mapping is not known."""
+    sides: tuple[SideUse, ...]
+    """In the order of the hardware file."""
+    computing_cycles: float
+    """Ideal cycles and the spatial stall."""
+    stall_cycles: float
+    """The spatial stall."""
+    by_mapping_file_cycles: float | None
+    """Its part that a generated spatial mapping would not have; None where the mapping is not known."""
+
+    @property
+    def by_sizes_cycles(self) -> float | None:
+        """Its part that the best generated spatial mapping would have, too."""
+        return None if self.by_mapping_file_cycles is None else self.stall_cycles - self.by_mapping_file_cycles
+
+
+@dataclass(frozen=True)
+class ArrayUses:
+    """The array in all layers of a run."""
+
+    layers: tuple[LayerArrayUse, ...]
+    """In execution order."""
+    places: Table[tuple[str, str], str] = field(default_factory=dict)
+    """(entry, array dimension) -> file and line where the mapping file fixes it; for texts alone."""
+
+    @property
+    def units(self) -> dict[str, int]:
+        """Array dimension -> its units."""
+        return {side.array_dimension: side.units for one in self.layers[:1] for side in one.sides}
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Array dimension -> how full it is, on average over the cycles in which the array computes."""
+        total = math.fsum(one.computing_cycles for one in self.layers)
+        sums = dict.fromkeys(self.units, 0.0)
+        for one in self.layers:
+            for side in one.sides:
+                sums[side.array_dimension] += side.share * one.computing_cycles
+        return {name: value / total if total else 1.0 for name, value in sums.items()}
+
+    @property
+    def by_mapping_file_cycles(self) -> float:
+        """Cycles of spatial stalls that are there since the mapping file fixes spatial mappings."""
+        return math.fsum(one.by_mapping_file_cycles or 0.0 for one in self.layers)
+
+    def of_layer(self, layer: str) -> "ArrayUses":
+        """The same of one layer alone."""
+        return replace(self, layers=tuple(one for one in self.layers if one.layer == layer))
+
+    def as_object(self) -> dict[str, Any]:
+        """As plain data, without places: no paths in artifacts."""
+        sides = [
+            {"array_dimension": name, "units": units, "share": self.shares[name]} for name, units in self.units.items()
+        ]
+        return {"sides": sides, "layers": [_layer_object(one) for one in self.layers]}
+
+
+def _layer_object(one: LayerArrayUse) -> dict[str, Any]:
+    sides = {side.array_dimension: _side_object(side) for side in one.sides}
+    parts = {"by_mapping_file_cycles": one.by_mapping_file_cycles, "by_sizes_cycles": one.by_sizes_cycles}
+    return {
+        "layer": one.layer,
+        "mapping_entry": one.entry,
+        "sides": sides,
+        "spatial_stall_cycles": one.stall_cycles,
+        **parts,
+    }
+
+
+def _side_object(side: SideUse) -> dict[str, Any]:
+    return {"loops": dict(side.loops), "lanes": side.lanes, "share": side.share, "fixed": side.is_fixed}
+
+
+def array_uses(
+    placed: Sequence[PlacedLayer], core: Core, network: Workload, mapping: Mapping | None, options: SearchOptions
+) -> ArrayUses:
+    """How each layer of a run uses the array of `core`.
+
+    `mapping` is that of the run, None where it is not known; `options` are those of its search, by which spatial
+    mappings are generated. Layers of the run have to be in `network`.
+    """
+    layers = {node.layer.name: node.layer for node in network.nodes if node.layer is not None}
+    found: dict[int, LayerArrayUse] = {}
+    result = []
+    for one in placed:
+        if one.record_index not in found:
+            record = one.of_one
+            found[one.record_index] = _layer_use(record, core, layers[record.layer.name], mapping, options)
+        result.append(_times(found[one.record_index], one.name, one.repeats))
+    return ArrayUses(tuple(result))
+
+
+def _layer_use(
+    record: LayerRecord, core: Core, layer: Layer, mapping: Mapping | None, options: SearchOptions
+) -> LayerArrayUse:
+    parts = record.latency_breakdown_cycles
+    stall = parts.get("spatial_stall", 0.0)
+    computing = parts.get("ideal", 0.0) + stall
+    entry = None if mapping is None else mapping.constraints_for(layer)
+    fixed = () if entry is None else tuple(dict(entry.spatial_mapping))
+    by_file = None
+    if entry is not None:
+        generated = _generated_cycles(record, core, layer, entry, options) if fixed else math.inf
+        by_file = min(stall, max(0.0, computing - generated))
+    return LayerArrayUse(
+        record.layer.name,
+        "" if entry is None else entry.name,
+        _sides(record, core, layer, fixed),
+        computing,
+        stall,
+        by_file,
+    )
+
+
+def _sides(record: LayerRecord, core: Core, layer: Layer, fixed: Sequence[str]) -> tuple[SideUse, ...]:
+    lanes = spread_lanes(as_unrolling(record.spatial_mapping), layer, core)
+    sides = []
+    for name, units in core.operational_array.dimensions:
+        loops = tuple((dimension, int(factor)) for dimension, factor in record.spatial_mapping.get(name, {}).items())
+        sides.append(SideUse(name, units, loops, math.prod(lanes.get(name, {}).values()), name in fixed))
+    return tuple(sides)
+
+
+def _generated_cycles(
+    record: LayerRecord, core: Core, layer: Layer, entry: MappingConstraints, options: SearchOptions
+) -> float:
+    """Cycles in which the array computes the layer with the best of the spatial mappings that the search would generate
+    if the entry fixed none; infinite where there are none."""
+    profile, free = profile_by_name(record.model), replace(entry, spatial_mapping=())
+    count = options.spatial_count(options.temporal_mapping_search_engine == "exact")
+    own = core_for(layer, core, replace(entry, memory_reach=_reach(record) or entry.memory_reach))
+    best = math.inf
+    try:
+        for unrolling in spatial_candidates(layer, own, free, profile, count, options.enable_mix_spatial_mapping):
+            spatial = convert_spatial_mapping(unrolling, layer, own, entry.memory_operand_links, profile)
+            best = min(best, math.prod(size for _, size in spatial.temporal_sizes))
+    except MappingError:
+        return math.inf
+    return best * record.cycles_per_operation
+
+
+def _reach(record: LayerRecord) -> GivenReach | None:
+    """How far the data of the layer went in the run."""
+    reach = record.memory_reach
+    return None if reach is None else GivenReach(tuple(reach.topmost.items()), tuple(reach.occupied_bits.items()))
+
+
+def _times(use: LayerArrayUse, layer: str, count: int) -> LayerArrayUse:
+    by_file = None if use.by_mapping_file_cycles is None else use.by_mapping_file_cycles * count
+    computing, stall = use.computing_cycles * count, use.stall_cycles * count
+    return use._replace(layer=layer, computing_cycles=computing, stall_cycles=stall, by_mapping_file_cycles=by_file)
