@@ -7,19 +7,35 @@ layer runs on the core that has its block.
 """
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Mapping as TableOf
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from tilewright.mapping.constraints import DEFAULT, Mapping, MappingConstraints, TilingEntry
+from tilewright.operator_groups import MAC_ARRAY
 from tilewright.token_costs.layer_networks import row_parallel
 from tilewright.token_costs.strategies import DATA, PIPELINE, TENSOR
 from tilewright.workload.graph import Workload, WorkloadNode
-from tilewright.workload.layer import Layer
 
-FINER = (1, 4)
-"""Parts for each core that are tried: several let a core fetch the next one while it computes."""
-_HEADS = ("G", "H")
+
+class Finer(NamedTuple):
+    """Into how many more parts the part of a core is cut: along what it makes, and along its rows."""
+
+    columns: int = 1
+    rows: int = 1
+
+
+PLAIN = Finer()
+FINER = (PLAIN, Finer(4), Finer(2), Finer(1, 4), Finer(4, 4), Finer(16, 8))
+"""What is tried of products: of several parts a core fetches the next one while it computes, and they may fit it."""
+FINER_VECTORS = (PLAIN, Finer(4))
+"""What is tried of all other layers."""
+FINER_BY_INPUTS = (PLAIN, Finer(4), Finer(16), Finer(64), Finer(16, 4), Finer(16, 16))
+"""What is tried of products that are cut along their inputs."""
+_COLUMNS = ("G", "H", "K")
+"""Loops along what a layer makes: heads first. Others come behind them."""
 _ROWS = ("B", "D")
-_COLUMNS = "K"
+"""Loops over requests and tokens."""
 
 
 @dataclass(frozen=True)
@@ -39,15 +55,16 @@ def cut_layers(network: Workload, entry: MappingConstraints, strategy: str, core
     """The ways to cut the network of one layer for so many cores, the plainest first; each once."""
     (node,) = network.nodes
     plain = _for_any_core(entry)
-    seen = set()
-    for finer in FINER:
-        parts = finer if strategy == PIPELINE else cores * finer
-        loops = tiles_of(node, strategy, parts)
-        if loops not in seen:
-            seen.add(loops)
-            yield CutLayer(network, network, Mapping((replace(plain, inter_core_tiling=loops),)))
+    tilings = (tiles_of(node, strategy, cores, finer) for finer in finer_of(node))
+    for loops in dict.fromkeys(tilings):
+        yield CutLayer(network, network, Mapping((replace(plain, inter_core_tiling=loops),)))
     if strategy == TENSOR and cores > 1:
         yield from _by_inputs(network, plain, cores)
+
+
+def finer_of(node: WorkloadNode) -> tuple[Finer, ...]:
+    """How much finer the part of a core is cut."""
+    return FINER if node.unit == MAC_ARRAY else FINER_VECTORS
 
 
 def _for_any_core(entry: MappingConstraints) -> MappingConstraints:
@@ -69,43 +86,48 @@ def _by_inputs(network: Workload, plain: MappingConstraints, cores: int) -> Iter
     cut = row_parallel(network, cores)
     if cut is None:
         return
-    products = [node for node in cut.nodes if node.unit == network.nodes[0].unit]
-    sums = [node for node in cut.nodes if node.unit != network.nodes[0].unit]
-    for finer in FINER:
-        entries = [(node, tiles_of(node, TENSOR, finer)) for node in products]
-        entries += [(node, tiles_of(node, TENSOR, cores * finer)) for node in sums]
-        named = [replace(plain, name=node.name, inter_core_tiling=loops) for node, loops in entries]
-        yield CutLayer(network, cut, Mapping((*named, plain)), len(products))
+    products = [node for node in cut.nodes if node.unit == MAC_ARRAY]
+    sums = [node for node in cut.nodes if node.unit != MAC_ARRAY]
+    seen = set()
+    for finer in FINER_BY_INPUTS:
+        entries = [(node, tiles_of(node, TENSOR, 1, finer)) for node in products]
+        entries += [(node, tiles_of(node, TENSOR, cores, finer)) for node in sums]
+        named = tuple(replace(plain, name=node.name, inter_core_tiling=loops) for node, loops in entries)
+        if named not in seen:
+            seen.add(named)
+            yield CutLayer(network, cut, Mapping((*named, plain)), len(products))
 
 
-def tiles_of(node: WorkloadNode, strategy: str, parts: int) -> tuple[TilingEntry, ...]:
-    """The loops that cut a layer into so many parts, or as many as it can have."""
+def tiles_of(node: WorkloadNode, strategy: str, cores: int, finer: Finer = PLAIN) -> tuple[TilingEntry, ...]:
+    """The loops that cut a layer for so many cores, and finer, or as far as it can be cut.
+
+    Those between cores are the first, so that parts in turn are the same share of a layer on each core.
+    """
     assert node.layer is not None
     written = {name for axis in node.index_maps[0].output.axes for name, _ in axis.terms}
-    loops = [name for name in _order(node.layer, strategy) if name in written]
-    found, left = [], parts
-    for place, name in enumerate(loops):
-        size = node.layer.size_of[name]
-        count = _share(size, left, is_last=place == len(loops) - 1)
-        if count > 1:
-            found.append(TilingEntry(name, count))
-            left = -(-left // count)
-    return tuple(found)
-
-
-def _order(layer: Layer, strategy: str) -> Sequence[str]:
-    """Loops in the order in which they are cut."""
-    names = [name for name, _ in layer.loop_sizes]
+    names = [name for name, _ in node.layer.loop_sizes if name in written]
     rows = [name for name in _ROWS if name in names]
+    first = [name for name in _COLUMNS if name in names]
+    columns = [*first, *(name for name in names if name not in (*first, *rows))]
+    sizes = node.layer.size_of
     if strategy == DATA:
-        return rows
-    first = [name for name in (*_HEADS, _COLUMNS) if name in names]
-    others = [name for name in names if name not in (*first, *rows)]
-    return (*first, *others, *rows)
+        return (*_spread(rows, sizes, cores * finer.rows)[0], *_spread(columns, sizes, finer.columns)[0])
+    if strategy == PIPELINE:
+        cores = 1
+    found, left = _spread(columns, sizes, cores * finer.columns)
+    # What has too few columns is cut along its rows between cores, too.
+    more = min(left, cores) if left > 1 else 1
+    return (*found, *_spread(rows, sizes, more * finer.rows)[0])
 
 
-def _share(size: int, parts: int, is_last: bool) -> int:
-    """Into how many tiles a loop of this size is cut, of the parts that are still wanted."""
-    if is_last:
-        return min(size, parts)
-    return next(count for count in range(min(size, parts), 0, -1) if parts % count == 0)
+def _spread(names: Sequence[str], sizes: TableOf[str, int], parts: int) -> tuple[tuple[TilingEntry, ...], int]:
+    """Loops that make so many parts, the first ones as many as they can, and the parts that are left to be made."""
+    found, left = [], parts
+    for place, name in enumerate(names):
+        is_last = place == len(names) - 1
+        size = sizes[name]
+        tiles = min(size, left) if is_last else next(n for n in range(min(size, left), 0, -1) if left % n == 0)
+        if tiles > 1:
+            found.append(TilingEntry(name, tiles))
+            left = -(-left // tiles)
+    return tuple(found), left

@@ -5,9 +5,9 @@ A layer begins and ends in the off-chip memory, and the next one waits for its e
 each of which runs, so that they are upper bounds of what layers that overlap would take.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from tilewright.allocation.space import AllocationSpace, Genome
 from tilewright.allocation.warm_start import on_one_core, warm_starts
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.fusion.generation import build_cn_graph
+from tilewright.fusion.graph import CnGraph
 from tilewright.fusion.tiling import LAYER_BY_LAYER
 from tilewright.fusion.tiling_options import TilingOptions, network_tiling
 from tilewright.hardware.paths import path_table
@@ -23,12 +24,13 @@ from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import MappingConstraints
 from tilewright.mapping.runnable import core_choice
 from tilewright.objectives import ranking
-from tilewright.scheduling.core_costs import cost_classes
+from tilewright.scheduling.assembly import cost_table
+from tilewright.scheduling.core_costs import CoreCostRow, cost_classes
 from tilewright.scheduling.options import ScheduleSettings
-from tilewright.scheduling.problem import SchedulingProblem
+from tilewright.scheduling.problem import CoreSystem, SchedulingProblem
 from tilewright.scheduling.result import Schedule
 from tilewright.scheduling.simulate import Scheduler
-from tilewright.scheduling.system_assembly import UNLIMITED_BITS_PER_CYCLE
+from tilewright.scheduling.system_assembly import core_system
 from tilewright.search.options import CnSearchOptions
 from tilewright.stages.base import Control
 from tilewright.stages.multi.core_mapping import KnownRows, map_core
@@ -37,10 +39,10 @@ from tilewright.stages.multi.items import CostedCnProblem
 from tilewright.stages.multi.problem import SystemProblem
 from tilewright.stages.multi.run import MultiCoreProblem, multi_core_problem
 from tilewright.token_costs.cuts import CutLayer, cut_layers
+from tilewright.token_costs.doubled import Doubled
 from tilewright.token_costs.strategies import PIPELINE
 from tilewright.workload.graph import Workload, WorkloadNode
 
-Numbers = npt.NDArray[np.float64]
 ROOM_FOR_ANYTHING_BITS = 2**60
 """Of the off-chip memory, as schedules see it: what fits a table says, and what does not is costed all the same."""
 
@@ -53,10 +55,8 @@ class LayerCost:
     latency_cycles: int
     shared_latency_cycles: int
     """Where links have only the share of their width that one of all cores has; 0 where nobody asked."""
-    computing_cycles: Numbers
-    """[core file] in which the array of the busiest core of it computes, without stalls."""
-    link_cycles: Numbers
-    """[link] that what it carries takes at its full width."""
+    doubled_latency_cycles: tuple[int, ...]
+    """With twice as much of each of some parts, cut and given to cores as it is."""
     core: int
     """The only one that runs it, by place; -1 where several do."""
     by_inputs: bool = False
@@ -69,8 +69,15 @@ class _Ready:
 
     problem: MultiCoreProblem
     scheduler: Scheduler
-    shared: Scheduler | None
-    """With the links as one of all cores has them."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A schedule of a layer that is cut in one way."""
+
+    cut: CutLayer
+    strategy: str
+    schedule: Schedule
 
 
 @dataclass
@@ -80,9 +87,13 @@ class LayerSchedules:
     accelerator: MultiCoreAccelerator
     options: CnSearchOptions
     control: Control
+    doubled: tuple[Doubled, ...] = ()
+    """Parts of which layers are looked at with twice as much, each by itself."""
     _known: KnownRows = field(default_factory=dict)
+    _known_of: dict[int, KnownRows] = field(default_factory=dict)
+    """Place in `doubled` -> rows of the core files that cost something else there."""
     _found: dict[tuple[Workload, MappingConstraints, str, int], LayerCost] = field(default_factory=dict)
-    _ready: dict[tuple[CutLayer, bool], "_Ready"] = field(default_factory=dict)
+    _ready: dict[tuple[CutLayer, int, frozenset[str]], "_Ready"] = field(default_factory=dict)
     """Of the last layer, which other ways to share may cut alike."""
 
     def __post_init__(self) -> None:
@@ -95,22 +106,6 @@ class LayerSchedules:
     def searched(self) -> int:
         """Distinct classes of computation nodes that were looked for on core files."""
         return len(self._known)
-
-    @cached_property
-    def core_files(self) -> tuple[str, ...]:
-        """The core files on the chip."""
-        return tuple(self.accelerator.distinct_cores)
-
-    @cached_property
-    def roomy(self) -> MultiCoreAccelerator:
-        """The accelerator with an off-chip memory into which any layer fits."""
-        accelerator = self.accelerator
-        place = accelerator.core_ids.index(accelerator.offchip_core_id or 0)
-        core = accelerator.cores[place]
-        memories = tuple(replace(memory, size_bits=ROOM_FOR_ANYTHING_BITS) for memory in core.memories)
-        cores = list(accelerator.cores)
-        cores[place] = replace(core, memories=memories)
-        return replace(accelerator, cores=tuple(cores))
 
     def cores_for(self, node: WorkloadNode, entry: MappingConstraints) -> tuple[int, ...]:
         """Places of the cores that may run the layer of a node. Raises InputError where none may."""
@@ -139,7 +134,7 @@ class LayerSchedules:
         cores = len(self.cores_for(network.nodes[0], entry))
         if self._ready and next(iter(self._ready))[0].of != network:
             self._ready.clear()
-        best: LayerCost | None = None
+        best: _Found | None = None
         reason = ""
         for cut in cut_layers(network, entry, strategy, cores):
             try:
@@ -150,80 +145,87 @@ class LayerSchedules:
                 reason = reason or str(error)
         if best is None:
             raise MappingError(f"{network.nodes[0].operator_type}: {reason}")
-        return best
+        return self._cost_of(best, units)
 
-    def _rank(self, cost: LayerCost) -> tuple[float, ...]:
-        return ranking(self.options.objective, cost.energy_pj, float(cost.latency_cycles))
+    def _rank(self, found: "_Found") -> tuple[float, ...]:
+        made = found.schedule
+        return ranking(self.options.objective, made.energy_pj, float(made.latency_cycles))
 
     def problem(self, cut: CutLayer) -> MultiCoreProblem:
         """What is allocated and scheduled. Raises InputError where a part of a layer has no core."""
-        workload, mapping, accelerator = cut.network, cut.mapping, self.roomy
+        workload, mapping, accelerator = cut.network, cut.mapping, with_room(self.accelerator)
         tiling = network_tiling(workload, mapping, accelerator, TilingOptions(mode=LAYER_BY_LAYER))
         graph = build_cn_graph(workload, tiling)
-        needs = class_needs(graph, workload, cost_classes(graph, workload, mapping))
-        given = (graph, workload, mapping, accelerator)
-        costs = {
-            name: map_core(
-                *given,
-                name,
-                self.options,
-                threads=self.control.threads,
-                store=self.control.store,
-                needs=needs,
-                known=self._known,
-            )
-            for name in accelerator.distinct_cores
-        }
         described = SystemProblem(workload, accelerator, mapping)
+        costs = {name: self._rows(described, graph, name, self._known) for name in accelerator.distinct_cores}
         return multi_core_problem(CostedCnProblem(described, graph, costs, self.options.model), settings_of(workload))
 
-    def _schedules(self, cut: CutLayer, strategy: str, core: int, units: Sequence[int]) -> Iterator[LayerCost]:
+    def _rows(
+        self, described: SystemProblem, graph: CnGraph, core_file: str, known: KnownRows
+    ) -> tuple[CoreCostRow, ...]:
+        """What the classes of a graph cost on a core file; `known` are rows that were found before."""
+        given = graph, described.workload, described.mapping
+        needs = class_needs(graph, described.workload, cost_classes(*given))
+        run = {"threads": self.control.threads, "store": self.control.store, "needs": needs, "known": known}
+        return map_core(*given, described.accelerator, core_file, self.options, **run)  # type: ignore[arg-type]
+
+    def _schedules(self, cut: CutLayer, strategy: str, core: int, units: Sequence[int]) -> "Iterator[_Found]":
         """A schedule for each allocation that is tried."""
-        key = cut, strategy == PIPELINE
+        ready = self._prepared(cut)
+        for genome in _starts(ready.problem.space, cut, strategy, core):
+            made = ready.scheduler(ready.problem.space.allocation(genome))
+            yield _Found(cut, strategy, made)
+
+    def _prepared(self, cut: CutLayer) -> "_Ready":
+        """A layer that is ready to be scheduled."""
+        key = cut, -1, frozenset[str]()
         if key not in self._ready:
-            self._ready[key] = self._prepared(cut, units if strategy == PIPELINE else None)
-        ready = self._ready[key]
-        space = ready.problem.space
-        for genome in _starts(space, cut, strategy, core):
-            allocation = space.allocation(genome)
-            made = ready.scheduler(allocation)
-            slower = ready.shared(allocation).latency_cycles if ready.shared is not None else 0
-            yield self._figures(ready.problem, made, slower, cut.products > 0)
+            problem = self.problem(cut)
+            options = replace(problem.options, record=False)
+            self._ready[key] = _Ready(problem, Scheduler(problem.assembled.problem, options))
+        return self._ready[key]
 
-    def _prepared(self, cut: CutLayer, units: Sequence[int] | None) -> "_Ready":
-        """A layer that is ready to be scheduled; with `units` also where these share links."""
-        problem = self.problem(cut)
-        scheduling, options = problem.assembled.problem, replace(problem.options, record=False)
-        narrower = None if units is None else self._shared(scheduling, units)
-        shared = None if narrower is None else Scheduler(narrower, options)
-        return _Ready(problem, Scheduler(scheduling, options), shared)
+    def _with_doubled(self, cut: CutLayer, place: int, files: frozenset[str]) -> Scheduler:
+        """The scheduler of a layer that is cut so, with one of `doubled`; cores of `files` run it."""
+        key = cut, place, files
+        if key not in self._ready:
+            part, ready = self.doubled[place], self._prepared(cut)
+            inputs, known = ready.problem.inputs, self._known_of.setdefault(place, {})
+            described = replace(inputs.descriptions, accelerator=with_room(part.accelerator))
+            changed = {
+                name: self._rows(described, inputs.graph, name, known) for name in sorted(part.core_files & files)
+            }
+            rows = changed_problem(ready.problem, described.accelerator, {**inputs.costs, **changed})
+            self._ready[key] = _Ready(ready.problem, Scheduler(rows, ready.scheduler.options))
+        return self._ready[key].scheduler
 
-    def _figures(self, problem: MultiCoreProblem, made: Schedule, slower: int, by_inputs: bool) -> LayerCost:
-        scheduling = problem.assembled.problem
+    def _doubled_latency(self, found: "_Found", place: int) -> int:
+        """Cycles with twice as much of a part, at most those without."""
+        part, made = self.doubled[place], found.schedule
+        files = frozenset(self.accelerator.places[core].file_name for core in np.unique(made.allocation).tolist())
+        if part.core_files and not part.core_files & files:
+            return made.latency_cycles
+        # More of something need not be used: a schedule that is longer with it counts as the one without.
+        slower = self._with_doubled(found.cut, place, files)(made.allocation).latency_cycles
+        return min(made.latency_cycles, slower)
+
+    def _cost_of(self, found: "_Found", units: Sequence[int]) -> LayerCost:
+        """The figures of a schedule, and those with other links and memories at the same cut and cores."""
+        made, slower = found.schedule, 0
+        if found.strategy == PIPELINE:
+            ready = self._prepared(found.cut)
+            narrower = self._shared(ready.problem.assembled.problem, units)
+            if narrower is not None:
+                slower = Scheduler(narrower, ready.scheduler.options)(made.allocation).latency_cycles
         cores = np.unique(made.allocation)
-        widths = scheduling.system.link_bits_per_cycle
-        bits = made.link_bits.sum(axis=0)
         return LayerCost(
             energy_pj=made.energy_pj,
             latency_cycles=made.latency_cycles,
             shared_latency_cycles=slower,
-            computing_cycles=self._computing(problem, made),
-            link_cycles=np.where(widths < UNLIMITED_BITS_PER_CYCLE, bits / widths, 0.0),
+            doubled_latency_cycles=tuple(self._doubled_latency(found, place) for place in range(len(self.doubled))),
             core=int(cores[0]) if len(cores) == 1 else -1,
-            by_inputs=by_inputs,
+            by_inputs=found.cut.products > 0,
         )
-
-    def _computing(self, problem: MultiCoreProblem, made: Schedule) -> Numbers:
-        """[core file] cycles in which the array of its busiest core computes."""
-        rows = problem.assembled.problem.graph.cost_row
-        found = np.zeros(len(self.core_files))
-        for place, core in enumerate(self.accelerator.places):
-            if core.role != OFFCHIP:
-                table = problem.inputs.costs[core.file_name]
-                cycles = np.array([row.ideal_cycles + (row.spatial_stall_cycles or 0) for row in table], np.float64)
-                file = self.core_files.index(core.file_name)
-                found[file] = max(found[file], cycles[rows[made.allocation == place]].sum())
-        return found
 
     def _shared(self, scheduling: SchedulingProblem, units: Sequence[int]) -> SchedulingProblem | None:
         """The problem where each link has the share of its width that each of the cores that use it gets; None where
@@ -245,6 +247,34 @@ class LayerSchedules:
             links = {link for pair in pairs if table.has_path(*pair) for link in table.path(*pair).links}
             users[sorted(links)] += 1
         return users
+
+
+def changed_problem(
+    problem: MultiCoreProblem, accelerator: MultiCoreAccelerator, costs: Mapping[str, Sequence[CoreCostRow]]
+) -> SchedulingProblem:
+    """The scheduling problem of a layer on an accelerator with other numbers, at costs that are those there."""
+    given, classes = problem.inputs.descriptions, problem.assembled.classes
+    runtime = problem.settings.cn_runtime
+    table = cost_table(problem.inputs.graph, given.workload, accelerator, classes, costs, runtime)
+    return SchedulingProblem(problem.assembled.problem.graph, table, system_of(accelerator))
+
+
+@lru_cache(maxsize=64)
+def system_of(accelerator: MultiCoreAccelerator) -> CoreSystem:
+    """The cores, memories and links of an accelerator as a scheduler sees them."""
+    return core_system(accelerator).system
+
+
+@lru_cache(maxsize=64)
+def with_room(accelerator: MultiCoreAccelerator) -> MultiCoreAccelerator:
+    """The accelerator with an off-chip memory into which any layer fits."""
+    cores = [
+        replace(core, memories=tuple(replace(memory, size_bits=ROOM_FOR_ANYTHING_BITS) for memory in core.memories))
+        if place.role == OFFCHIP
+        else core
+        for core, place in zip(accelerator.cores, accelerator.places, strict=True)
+    ]
+    return replace(accelerator, cores=tuple(cores))
 
 
 def settings_of(network: Workload) -> ScheduleSettings:

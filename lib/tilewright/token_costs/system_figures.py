@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from tilewright.errors import MappingError, Problems
 from tilewright.hardware.core import Memory
-from tilewright.hardware.system import OFFCHIP_PORT, Link, MultiCoreAccelerator
+from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.operator_groups import MAC_ARRAY, work_counts
+from tilewright.token_costs.doubled import Doubled, doubled_parts
 from tilewright.token_costs.layer_networks import layer_network
 from tilewright.token_costs.layer_schedules import LayerCost, LayerSchedules
 from tilewright.token_costs.strategies import DATA, PIPELINE, TENSOR
@@ -27,8 +28,7 @@ from tilewright.workload.language_models.architecture import Architecture
 Numbers = npt.NDArray[np.float64]
 ENERGY, LATENCY, MACS, OPERATIONS, OTHERS = range(5)
 """The first figures: pJ, cycles, counts. From OTHERS on, for each core: cycles of layers that run on it alone, where
-links are shared; for each core file: cycles in which its busiest core computes; for each link: cycles at full width."""
-COMPUTE = "compute"
+links are shared; for each part of which there is twice as much: cycles."""
 BEFORE, FIRST_KIND = 0, 1
 """Sections; that behind the blocks is the last one."""
 
@@ -49,6 +49,8 @@ class SystemFigures:
     mapping: Mapping
     model: Architecture
     strategies: tuple[str, ...]
+    with_limits: bool = True
+    """Whether to find out what twice as much of each memory and of links would change."""
     by_inputs: set[str] = field(default_factory=set)
     """Names of products that are cut along their inputs, tensor parallel."""
     _rows: dict[tuple[Workload, MappingConstraints], tuple[Numbers, bool]] = field(default_factory=dict)
@@ -72,25 +74,23 @@ class SystemFigures:
         found = [Way(one) for one in (TENSOR, DATA) if one in self.strategies]
         return (*found, *(Way(PIPELINE, core) for core in self.stages if PIPELINE in self.strategies))
 
-    @cached_property
-    def limits(self) -> tuple[str, ...]:
-        """What can limit a step: arrays of core files, then links; of them are the last figures."""
-        accelerator = self.schedules.accelerator
-        arrays = tuple(f"{COMPUTE} ({name})" for name in self.schedules.core_files)
-        return (*arrays, *(_link_label(link, accelerator) for link in accelerator.links))
+    @property
+    def doubled(self) -> tuple[Doubled, ...]:
+        """The parts of which the last figures have twice as much."""
+        return self.schedules.doubled
 
     def loads(self, figures: Numbers) -> Numbers:
         """Of figures along the last axis those for each core of layers that run on it alone."""
         return figures[..., OTHERS : OTHERS + len(self.schedules.accelerator.places)]
 
-    def busy(self, figures: Numbers) -> Numbers:
-        """Of figures along the last axis those for each of `limits`."""
-        return figures[..., -len(self.limits) :]
+    def doubled_cycles(self, figures: Numbers) -> Numbers:
+        """Of figures along the last axis those for each of `doubled`."""
+        return figures[..., OTHERS + len(self.schedules.accelerator.places) :]
 
     @property
     def zero(self) -> Numbers:
         """Figures of nothing."""
-        columns = OTHERS + len(self.limits) + len(self.schedules.accelerator.places)
+        columns = OTHERS + len(self.schedules.accelerator.places) + len(self.doubled)
         return np.zeros((len(self.ways), FIRST_KIND + len(self.model.kinds) + 1, columns))
 
     def search(self, workloads: Iterable[Workload]) -> None:
@@ -119,6 +119,10 @@ class SystemFigures:
         self._stages = tuple(sorted(stages))
         # A core that has no stage shares links with them where it runs something for all.
         self._units = (*self._stages, *sorted(others - set(self._stages)))
+        if self.with_limits:
+            places = self.schedules.accelerator.places
+            files = dict.fromkeys(places[unit].file_name for unit in self._units)
+            self.schedules.doubled = tuple(doubled_parts(self.schedules.accelerator, files))
 
     def of(self, workload: Workload) -> Numbers:
         """The figures of all layers of a workload, which run one after another; those that repeat count as often."""
@@ -170,14 +174,7 @@ def _row(cost: LayerCost, node: WorkloadNode, cores: int) -> Numbers:
     if cost.core >= 0:
         shared[cost.core] = cost.shared_latency_cycles
     first = [cost.energy_pj, cost.latency_cycles, counts["mac_count"], counts["operation_count"]]
-    return np.concatenate((first, shared, cost.computing_cycles, cost.link_cycles))
-
-
-def _link_label(link: Link, accelerator: MultiCoreAccelerator) -> str:
-    """The off-chip memory for its port, else the link."""
-    if link.kind == OFFCHIP_PORT:
-        return off_chip_memory(accelerator).name
-    return link.name if link.name[:1].isalpha() else f"{link.kind} {link.name}"
+    return np.concatenate((first, shared, cost.doubled_latency_cycles))
 
 
 def off_chip_memory(accelerator: MultiCoreAccelerator) -> Memory:

@@ -11,6 +11,7 @@ from tilewright.cost.rates import time_and_power
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.static_power import system_clock_period_ns
 from tilewright.token_costs.curves import TokenCurves
+from tilewright.token_costs.doubled import SIZE, WIDTH
 from tilewright.token_costs.pipelines import blocks_of_stage, stage_ends
 from tilewright.token_costs.strategies import BEST, DATA, PIPELINE, STRATEGIES
 from tilewright.token_costs.system_figures import (
@@ -23,7 +24,15 @@ from tilewright.token_costs.system_figures import (
     SystemFigures,
     off_chip_memory,
 )
-from tilewright.token_costs.table import PJ_A_JOULE, Capacity, TokenCosts, capacity_of, token_costs_of
+from tilewright.token_costs.table import (
+    COMPUTE,
+    NOTABLE_GAIN,
+    PJ_A_JOULE,
+    Capacity,
+    TokenCosts,
+    capacity_of,
+    token_costs_of,
+)
 
 Numbers = npt.NDArray[np.float64]
 SystemCurves = TokenCurves[SystemFigures]
@@ -147,10 +156,20 @@ def _seconds(clock_period_ns: float, cycles: float) -> float:
 
 
 def _limit(figures: SystemFigures, best: Shared) -> dict[str, Any]:
-    """What is busy for the largest share of the time."""
-    busy = figures.busy(best.figures)
-    most = int(busy.argmax())
-    return {"bound_by": figures.limits[most], "bound_share": float(busy[most]) / best.latency_cycles}
+    """What limits a step, and what twice as much of each part would save of the time."""
+    cycles = figures.doubled_cycles(best.figures)
+    gains = {
+        part: max(0.0, 1 - float(one) / best.latency_cycles) for part, one in zip(figures.doubled, cycles, strict=True)
+    }
+    row: dict[str, Any] = {}
+    for kind, name, gain in ((WIDTH, "widest_gain_port", "gain_of_twice_the_width"),
+                             (SIZE, "largest_gain_memory", "gain_of_twice_the_size")):  # fmt: skip
+        own = {part: one for part, one in gains.items() if part.kind == kind}
+        most = max(own, key=lambda part: own[part])
+        if kind == WIDTH:
+            row["bound_by"] = most.name if own[most] >= NOTABLE_GAIN else COMPUTE
+        row |= {name: most.name if own[most] > 0 else "", gain: own[most]}
+    return row | {part.column: gain for part, gain in gains.items()}
 
 
 def _notes(figures: SystemFigures, room: Capacity) -> tuple[str, ...]:

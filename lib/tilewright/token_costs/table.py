@@ -181,12 +181,13 @@ def tokens_text(found: TokenCosts) -> str:
     unit = "ms" if has_time else "10⁶ cycles"
     prompt = ("first token\n" + f"[{unit}]",) if found.rows and "time_to_first_token_cycles" in found.rows[0] else ()
     shared = ("parallel", f"next step\nafter [{unit}]") if found.is_shared else ()
-    gain = "for this share\nof the time" if found.is_shared else "twice the\nwidth saves"
+    more = ("twice the\nsize saves",) if shared else ()
     table = text_table(
         f"{found.model} on {found.core}: {found.parameters:,} parameters, {_gib(found.weight_bits)} of weights",
         (),
         ("batch", "context", *prompt, *shared[:1], f"a token\n[{unit}]", *shared[1:], "energy a\ntoken [mJ]",
-         "tokens/s\na watt", "cache\n[GiB]", "largest\nbatch", "bound by", gain),
+         "tokens/s\na watt", "cache\n[GiB]", "largest\nbatch", "bound by",
+         "twice the\nwidth saves", *more),
     )  # fmt: skip
     for row in found.rows:
         cells = [f"{row['batch']:,}", f"{row['context']:,}"]
@@ -197,7 +198,8 @@ def tokens_text(found: TokenCosts) -> str:
         cells += [f"{row['energy_per_token_pj'] / 1e9:,.3f}"]
         cells += [f"{row['tokens_per_joule']:,.3f}", f"{row['cache_bits'] / _BITS_A_GIBIBYTE:,.3f}"]
         cells += [f"{row['largest_batch']:,}" + ("" if row["fits"] else " (too few)"), row["bound_by"]]
-        table.add_row(*cells, f"{row['bound_share' if shared else 'gain_of_twice_the_width']:.1%}")
+        cells += [f"{row['gain_of_twice_the_width']:.1%}"]
+        table.add_row(*cells, *([f"{row['gain_of_twice_the_size']:.1%}"] if shared else []))
     return render(table, _WIDTH) + _legend(found)
 
 
@@ -212,7 +214,9 @@ def _legend(found: TokenCosts) -> str:
             "parallel: how the cores share a step, the way that takes the least time of those that are looked at; next"
             " step after:",
             "  between the ends of two steps where there are always more, as a pipeline has them.",
-            "bound by: the array or the link that is busy for the largest share of the time.",
+            "bound by: the memory, or the links, of which twice the width saves"
+            f" {NOTABLE_GAIN:.0%} or more of the time; else compute. Twice the size: of the memory on the chip"
+            " that saves most.",
             "Layers run one after the other, each from the off-chip memory to it: times are upper bounds.",
             f"{found.searched_layers} classes of computation nodes searched.",
         ]

@@ -1,0 +1,84 @@
+"""Accelerators of which one part is twice as wide or twice as large: what more bandwidth or room would bring."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from tilewright.hardware.core import Memory
+from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
+
+WIDTH, SIZE = "width", "size"
+LINKS = "links"
+"""All links between cores."""
+
+
+@dataclass(frozen=True)
+class Doubled:
+    """An accelerator with twice as much of one part."""
+
+    kind: str
+    """WIDTH or SIZE."""
+    name: str
+    """The off-chip memory, LINKS, or a memory on the chip behind the name of its core file."""
+    accelerator: MultiCoreAccelerator
+    core_files: frozenset[str]
+    """The core files on which computation nodes may cost something else."""
+
+    @property
+    def column(self) -> str:
+        """The column of a table with the share of the time that it saves."""
+        return f"saved_by_twice_the_{self.kind}_of_{self.name.replace(' ', '_')}"
+
+
+def doubled_parts(accelerator: MultiCoreAccelerator, core_files: Iterable[str]) -> Iterator[Doubled]:
+    """The off-chip memory and its links, the links between cores, then the memories of core files, each by itself."""
+    files = tuple(core_files)
+    off_chip = accelerator.offchip_core_id
+    assert off_chip is not None
+    memories = accelerator.core_of[off_chip].memories
+    ways = [place for place, link in enumerate(accelerator.links) if off_chip in link.core_ids]
+    wider = _with_memories(_with_links(accelerator, ways), OFFCHIP, lambda one: _wider(one))
+    name = max(memories, key=lambda one: one.size_bits).name
+    yield Doubled(WIDTH, name, wider, frozenset(files))
+    others = [place for place in range(len(accelerator.links)) if place not in ways]
+    if any(accelerator.links[place].bandwidth_bits_per_cycle is not None for place in others):
+        yield Doubled(WIDTH, LINKS, _with_links(accelerator, others), frozenset())
+    for file in files:
+        for memory in accelerator.distinct_cores[file].memories:
+            for kind, change in ((WIDTH, _wider), (SIZE, _larger)):
+                changed = _with_memories(accelerator, file, _only(memory.name, change))
+                yield Doubled(kind, f"{file} {memory.name}", changed, frozenset((file,)))
+
+
+def _wider(memory: Memory) -> Memory:
+    ports = tuple(replace(port, bandwidth_max_bits=2 * port.bandwidth_max_bits) for port in memory.ports)
+    return replace(memory, ports=ports)
+
+
+def _larger(memory: Memory) -> Memory:
+    return replace(memory, size_bits=2 * memory.size_bits)
+
+
+def _only(name: str, change: Callable[[Memory], Memory]) -> Callable[[Memory], Memory]:
+    return lambda memory: change(memory) if memory.name == name else memory
+
+
+def _with_links(accelerator: MultiCoreAccelerator, places: Iterable[int]) -> MultiCoreAccelerator:
+    """These links twice as wide; what is infinite stays so."""
+    links = list(accelerator.links)
+    for place in places:
+        width = links[place].bandwidth_bits_per_cycle
+        links[place] = replace(links[place], bandwidth_bits_per_cycle=None if width is None else 2 * width)
+    return replace(accelerator, links=tuple(links))
+
+
+def _with_memories(
+    accelerator: MultiCoreAccelerator, which: str, change: Callable[[Memory], Memory]
+) -> MultiCoreAccelerator:
+    """The memories changed of all cores of a file, or of those with a role."""
+    cores = [
+        replace(core, memories=tuple(change(memory) for memory in core.memories))
+        if which == (place.role if which == OFFCHIP else place.file_name)
+        else core
+        for core, place in zip(accelerator.cores, accelerator.places, strict=True)
+    ]
+    return replace(accelerator, cores=tuple(cores))
