@@ -27,6 +27,7 @@ help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 20
 
 setup: $(READY) ## make .venv and compile the cost model; every other verb does that, too, when it is missing
+	@echo 'ready; next: source .venv/bin/activate'
 
 run: $(READY) ## compute CONFIG (default config/config.yaml), print the summary, write results/index.html
 	@workflow/run.sh "$(CONFIG)" --cores $(CORES) $(ARGS)
@@ -67,7 +68,7 @@ clean: ## delete everything that was made, also .venv
 $(READY): lib/requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo 'tilewright needs Python 3.11 or later: make PYTHON=/path/to/python3.11 ...' >&2; exit 1; }
-	@echo 'Setting up .venv (once; a few minutes)'
+	@echo 'Setting up .venv (once; a minute or two)'
 	@test -x .venv/bin/python || $(PYTHON) -m venv .venv
 	@python -m pip install --quiet --disable-pip-version-check --no-cache-dir -r lib/requirements.lock
 	@python -c 'import site; print(site.getsitepackages()[0])' | { read -r place && echo "$(CURDIR)/lib" > "$$place/tilewright.pth"; }

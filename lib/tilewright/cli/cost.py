@@ -126,7 +126,7 @@ def _costed(
     control: "Control",
 ) -> "CostedCnProblem":
     """What the CNs cost, written if there is an `output`. Raises InputError with everything that is wrong."""
-    from tilewright.stages.multi.costs import IntraCoreMapping, costed, cut_lanes_notices_of_cns
+    from tilewright.stages.multi.costs import IntraCoreMapping, costed, lanes_notices_of_cns
 
     told = Problems()
     chosen = told.attempt(options)
@@ -137,7 +137,7 @@ def _costed(
     assert stages is not None
     assert problem is not None
     described, cores = problem.descriptions, problem.wanted_core_files
-    cut = [notice for name in cores for notice in cut_lanes_notices_of_cns(described, problem.graph, name)]
+    cut = [notice for name in cores for notice in lanes_notices_of_cns(described, problem.graph, name)]
     control.on_notices([*described.notices, *cut])
     files = {} if output is None else {name: output if core else cost_table(output, name) for name in cores}
     for file in files.values():

@@ -145,7 +145,7 @@ def _mapped(
     """What is found, written if there is an `output`. Raises InputError where stages write files and there is no
     folder for them, and for all else that is wrong."""
     from tilewright.stages import run as engine
-    from tilewright.stages.notices import cut_lanes_notices, written_files
+    from tilewright.stages.notices import lanes_notices, written_files
 
     chosen = options()
     stages = _pipeline(pipeline, chosen, given.workload)
@@ -154,7 +154,7 @@ def _mapped(
     told, repeated = written_files(written)
     given = replace(given, written=told)
     problem: NetworkProblem = next(stages.parsers().run(given))
-    control.on_notices([*repeated, *problem.notices, *cut_lanes_notices(problem, stages, given.mapping_file)])
+    control.on_notices([*repeated, *problem.notices, *lanes_notices(problem, stages, given.mapping_file)])
     if strict:
         problem.check_complete()
     problem.check_layers()

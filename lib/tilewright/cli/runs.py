@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.artifacts.envelope import REMEDY, Artifact, read_artifact
 from tilewright.artifacts.files import existing_file
-from tilewright.errors import ArtifactError, InputError, Problem, nearest_name
+from tilewright.errors import ArtifactError, InputError, Problem, nearest_name, some_of
 from tilewright.steps import ALLOCATION, CN_GRAPH, LAYERS, MULTI, SCHEDULE, SINGLE, SUMMARY
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ def existing_run(folder: Path) -> Path:
     siblings = sorted(path.name for path in folder.parent.iterdir() if path.is_dir()) if folder.parent.is_dir() else []
     alike = nearest_name(folder.name, siblings)
     nearest = str(made[0]) if made else str(folder.parent / alike) if alike else ""
-    raise InputError([Problem("no such run", str(folder), nearest=nearest)])
+    there = [str(folder.parent / name) for name in siblings if (folder.parent / name / SUMMARY).is_file()]
+    message = "no such run" + (f"; there are {some_of(there)}" if there and not nearest else "")
+    raise InputError([Problem(message, path=str(folder), nearest=nearest)])
 
 
 def read_records(directory: Path) -> "tuple[LayerRecord, ...]":

@@ -20,6 +20,8 @@ KINDS = ("hardware", "workload", "mapping", "config", "space", "artifact")
 def command(files: tuple[Path, ...], kind: str | None, verbose: bool, as_json: bool) -> None:
     """Check hardware, workload, mapping and configuration FILES, design spaces, and artifacts.
 
+    Of one hardware file and one mapping file it also says which units of the array the mapping never uses.
+
     Example: tilewright validate config/hardware/*.yaml config/mapping/*.yaml
     """
     checked = [(file, *validate_file(file, kind)) for file in files]
@@ -29,6 +31,7 @@ def command(files: tuple[Path, ...], kind: str | None, verbose: bool, as_json: b
         )
     else:
         echo_notices([notice for *_, notices in checked for notice in notices])
+        echo_notices(_idle_units({told: file for file, told, found, _ in checked if not found}, checked))
         for file, told, found, _ in checked:
             if not found:
                 click.echo(f"{file}: {told}, no problems")
@@ -57,6 +60,25 @@ def validate_file(file: Path, kind: str | None = None) -> tuple[str, list[Proble
     except InputError as error:
         return told, list(error.problems), notices
     return told, [], notices
+
+
+def _idle_units(file_of: dict[str, Path], checked: Sequence[tuple[Path, str, list[Problem], list[str]]]) -> list[str]:
+    """What one mapping file leaves of one core; [] where there are several of either, or one is wrong."""
+    kinds = [told for _, told, *_ in checked]
+    if not all(kinds.count(kind) == 1 and kind in file_of for kind in ("hardware", "mapping")):
+        return []
+    from tilewright.errors import Problems
+    from tilewright.hardware.system import MultiCoreAccelerator
+    from tilewright.mapping.idle_units import note_idle_units
+    from tilewright.mapping.yaml_checks import document_behind
+    from tilewright.sources import parse_accelerator, parse_mapping, single_core
+
+    accelerator, mapping = parse_accelerator(file_of["hardware"]), parse_mapping(file_of["mapping"])
+    if isinstance(accelerator, MultiCoreAccelerator):
+        return []
+    problems = Problems(document_behind(mapping, str(file_of["mapping"])))
+    note_idle_units(problems, mapping, single_core(accelerator))
+    return problems.notices
 
 
 def kind_of(file: Path) -> str:

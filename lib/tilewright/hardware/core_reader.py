@@ -21,7 +21,7 @@ from tilewright.hardware.yaml_schema import (
 from tilewright.silicon.memory_cost import CostSource
 from tilewright.units import WrittenArea
 from tilewright.validation import validate
-from tilewright.yamlfile import YamlDocument
+from tilewright.yamlfile import YamlDocument, table
 
 
 def core_entry(document: YamlDocument, notices: list[str] | None = None, use: str = ALONE) -> HardwareFile:
@@ -36,22 +36,33 @@ def core_entry(document: YamlDocument, notices: list[str] | None = None, use: st
     entry: HardwareFile | None = validate(HardwareFile, document.data, problems)
     if entry is not None:
         check_hardware(problems, document, entry, use)
-    if entry is not None and not problems.found and use != OFF_CHIP:
-        _note_areas_without_unit(problems, entry)
-        if use == ALONE:  # who is one of several has the clock of all
-            core = core_of(entry)
-            for path, said in clock_notes(core, clock_period_ns(core)):
-                problems.notice(path, said)
+    if entry is not None and not problems.found and use == ALONE:  # who is one of several has the clock of all
+        core = core_of(entry)
+        for path, said in clock_notes(core, clock_period_ns(core)):
+            problems.notice(path, said)
     problems.finish(notices)
     assert entry is not None
     return entry
 
 
-def _note_areas_without_unit(problems: Problems, entry: HardwareFile) -> None:
-    """Note areas that could be added up if they had a unit."""
+def areas_without_unit(document: YamlDocument, entry: HardwareFile) -> list[str]:
+    """A notice, at the first of them, of areas that could be added up if they had a unit; [] where they have one.
+
+    It is for who checks the file: tables of results say themselves where there is no area.
+    """
+    problems = Problems(document)
     if area_unit(entry) == NO_UNIT and core_area(core_of(entry)).lacks_unit:
         said = "areas have no unit: not in mm2, and not compared; `area_unit: mm2` says that they are in mm2"
-        problems.notice(("area_unit",), said)
+        problems.notice(_first_area(document), said)
+    return problems.notices
+
+
+def _first_area(document: YamlDocument) -> KeyPath:
+    """The first area in the file that is none of nothing; the whole file where the library gives it."""
+    places: list[KeyPath] = [("operational_array", "unit_area"), ("multipliers", "multiplier_area")]
+    places += [("memories", str(name), "area") for name in table(table(document.data).get("memories"))]
+    given = [path for path in places if document.written(path)]
+    return min(given, key=document.line_of, default=())
 
 
 def clock_notes(core: Core, period_ns: float | None) -> Iterator[tuple[KeyPath, str]]:

@@ -6,7 +6,7 @@ from typing import Any
 from tilewright.file_kinds import HARDWARE, refuse_other_kind
 from tilewright.hardware.core import Accelerator
 from tilewright.hardware.core_dialects import only_stores
-from tilewright.hardware.core_reader import core_entry, core_of
+from tilewright.hardware.core_reader import areas_without_unit, core_entry, core_of
 from tilewright.hardware.yaml_checks import STORE
 from tilewright.yamlfile import YamlDocument, document_of, load_yaml, table
 
@@ -36,5 +36,7 @@ def check_hardware_file(document: YamlDocument, notices: list[str]) -> None:
     if only_stores(document):
         notices.append(f"{document.file} type: a core that only stores; it is for an accelerator of several cores")
         core_entry(document, notices, STORE)
-    else:
+    elif "cores" in table(document.data):
         accelerator_of(document, notices)
+    else:
+        notices += areas_without_unit(document, core_entry(document, notices))

@@ -54,6 +54,11 @@ def array_text(uses: ArrayUses, latency_cycles: float) -> str:
 def _lines(uses: ArrayUses, latency_cycles: float) -> list[str]:
     full = ", ".join(f"{name} {share_text(share, 1.0)}" for name, share in uses.shares.items())
     lines = [f"while the array computes, its sides are full to: {full}"]
+    lines += [
+        f"the mapping file never asks for more than {lanes} of the {uses.units[side]} units of {side}:"
+        " the others never work"
+        for side, lanes in uses.never_full.items()
+    ]
     by_file = uses.by_mapping_file_cycles
     if by_file >= LEAST_SHARE * latency_cycles:
         share = share_text(by_file, latency_cycles)

@@ -35,8 +35,13 @@ class SideUse(NamedTuple):
     """(loop dimension, lanes) as the spatial mapping has them."""
     lanes: float
     """Units that work, on average over the passes."""
-    is_fixed: bool
-    """Whether the mapping file says what runs along this side."""
+    fixed_lanes: int | None
+    """How many lanes the mapping file asks for along this side; None where it leaves it open."""
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the mapping file says what runs along this side."""
+        return self.fixed_lanes is not None
 
     @property
     def share(self) -> float:
@@ -88,6 +93,17 @@ class ArrayUses:
             for side in one.sides:
                 sums[side.array_dimension] += side.share * one.computing_cycles
         return {name: value / total if total else 1.0 for name, value in sums.items()}
+
+    @property
+    def never_full(self) -> dict[str, int]:
+        """Array dimension -> most lanes that the mapping file asks for there, where that is less than its units."""
+        found = {}
+        for name, units in self.units.items():
+            sides = [side for one in self.layers for side in one.sides if side.array_dimension == name]
+            lanes = [side.fixed_lanes for side in sides if side.fixed_lanes is not None]
+            if len(lanes) == len(sides) and max(lanes) < units:
+                found[name] = max(lanes)
+        return found
 
     @property
     def by_mapping_file_cycles(self) -> float:
@@ -148,7 +164,8 @@ def _layer_use(
     stall = parts.get("spatial_stall", 0.0)
     computing = parts.get("ideal", 0.0) + stall
     entry = None if mapping is None else mapping.constraints_for(layer)
-    fixed = () if entry is None else tuple(dict(entry.spatial_mapping))
+    given = () if entry is None else entry.spatial_mapping
+    fixed = {name: math.prod(lanes for _, lanes in factors) for name, factors in given}
     by_file = None
     if entry is not None:
         generated = _generated_cycles(record, core, layer, entry, options) if fixed else math.inf
@@ -163,12 +180,12 @@ def _layer_use(
     )
 
 
-def _sides(record: LayerRecord, core: Core, layer: Layer, fixed: Sequence[str]) -> tuple[SideUse, ...]:
+def _sides(record: LayerRecord, core: Core, layer: Layer, fixed: Table[str, int]) -> tuple[SideUse, ...]:
     lanes = spread_lanes(as_unrolling(record.spatial_mapping), layer, core)
     sides = []
     for name, units in core.operational_array.dimensions:
         loops = tuple((dimension, int(factor)) for dimension, factor in record.spatial_mapping.get(name, {}).items())
-        sides.append(SideUse(name, units, loops, math.prod(lanes.get(name, {}).values()), name in fixed))
+        sides.append(SideUse(name, units, loops, math.prod(lanes.get(name, {}).values()), fixed.get(name)))
     return tuple(sides)
 
 

@@ -114,7 +114,10 @@ class Bottlenecks:
 
     def __repr__(self) -> str:
         of = f"{self.layer} of {self.run.run}" if self.layer else self.run.run
-        named = f"; limited by {self.limited_by()}" if self.network_limit else ""
+        limit, named = self.network_limit, ""
+        if limit is not None:
+            port = f", of ports by {limit.limiting.name}" if limit.limiting else ""
+            named = f"; limited by {self.limited_by()}{port}"
         return f"<bottlenecks of {of}: {energy_text(self.total(ENERGY))}, {self.total(LATENCY):,.0f} cycles{named}>"
 
     def _repr_html_(self) -> str:

@@ -12,14 +12,20 @@ from tilewright.report.run_ledger import AFTER_LAYERS, ENDS_LATER, ENERGY, LATEN
 from tilewright.report.short_names import short_layer_name
 from tilewright.report.text_tables import NOTHING, render, share_text, text_table
 from tilewright.report.two_runs_text import UNITS, amount, title_of
+from tilewright.units import energy_text
 
 MOST_LAYERS = 60
 LAYER_CHARACTERS = 26
+CAUSE_WORDS = {
+    "onloading": "data move before the array begins",
+    "offloading": "after it has ended",
+    "drain": "last results leave it",
+}
 DIRECTION_WORDS = {
-    "tl": "read for the lower level",
-    "fl": "written by the lower level",
-    "th": "read for the higher level",
-    "fh": "written by the higher level",
+    "tl": "read, to the level below",
+    "fl": "written, from below",
+    "th": "read, to the level above",
+    "fh": "written, from above",
 }
 _OF_SCHEDULES = (ENDS_LATER, AFTER_LAYERS, NO_TERM)
 
@@ -45,8 +51,8 @@ def _heading(found: Bottlenecks) -> str:
     run = found.run
     chosen = ", ".join(f"{words} {text}" for words, text in (("best", run.objective), ("model", run.model)) if text)
     what = f"{found.layer} of {title_of(run)}" if found.layer else title_of(run)
-    totals = [f"{amount(found.total(key), key)} {UNITS[key][1]}" for key in (ENERGY, LATENCY)]
-    return f"{what}: {', '.join(totals)}{f' ({chosen})' if chosen else ''}\n"
+    totals = f"{energy_text(found.total(ENERGY))}, {amount(found.total(LATENCY), LATENCY)} {UNITS[LATENCY][1]}"
+    return f"{what}: {totals}{f' ({chosen})' if chosen else ''}\n"
 
 
 def _cycles(found: Bottlenecks) -> str:
@@ -57,7 +63,9 @@ def _cycles(found: Bottlenecks) -> str:
     for cause, cycles in found.added(LATENCY, cause_words).items():
         table.add_row(cause, amount(cycles, LATENCY), share_text(cycles, total))
     table.add_row("all", amount(total, LATENCY), "")
-    return render(table)
+    terms = {one.term for one in found.shares if one.quantity == LATENCY}
+    legend = [f"{words_of_term(term)}: {words}" for term, words in CAUSE_WORDS.items() if term in terms]
+    return render(table) + (f"  {'; '.join(legend)}\n" if legend else "")
 
 
 def _of_cores(found: Bottlenecks) -> str:
@@ -110,7 +118,7 @@ def _energy(found: Bottlenecks) -> str:
         told = ["" if part is None else amount(part, ENERGY) for part in parts]
         table.add_row(memory, operand, *told, amount(energy, ENERGY), share_text(energy, total))
     table.add_row("all", "", *[""] * len(directions), amount(total, ENERGY), "")
-    legend = ", ".join(f"{one}: {DIRECTION_WORDS[one]}" for one in directions)
+    legend = "; ".join(f"{one}: {DIRECTION_WORDS[one]}" for one in directions)
     return render(table) + (f"  {legend}\n" if legend else "")
 
 

@@ -4,7 +4,7 @@ What makes two runs comparable is their `Candidate` of `pareto.py`; a design of 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -57,6 +57,8 @@ class RunLedger:
     """Its numbers, in execution order; those of a quantity add up to the total."""
     settings: tuple[tuple[str, str], ...] = ()
     """Options besides those of `run`: choices rather than ways of counting."""
+    made_of: Mapping[str, str] = field(default_factory=dict)
+    """Digests of its descriptions: hardware, workload, mapping; {} of a design."""
 
     @property
     def options(self) -> dict[str, str]:
@@ -72,7 +74,10 @@ class RunLedger:
 
 
 def ledger_of(
-    run: Candidate, entries: Iterable[tuple[Place, float]], settings: Iterable[tuple[str, str]] = ()
+    run: Candidate,
+    entries: Iterable[tuple[Place, float]],
+    settings: Iterable[tuple[str, str]] = (),
+    made_of: Mapping[str, str] | None = None,
 ) -> RunLedger:
     """The ledger of these numbers; equal places are added up, and zeros left out."""
     found = added_up(entries)
@@ -82,7 +87,7 @@ def ledger_of(
         if not agree(total, terms):
             found[Place(quantity, "", NO_TERM)] = total - terms
     kept = {place: value for place, value in found.items() if value}
-    return RunLedger(run, kept, tuple(settings))
+    return RunLedger(run, kept, tuple(settings), made_of or {})
 
 
 def added_up(entries: Iterable[tuple[Place, float]]) -> Entries:
@@ -101,7 +106,8 @@ def ledger_of_layers(
     placed = layers_in_order(records, summary)
     in_order = [layer.record for layer in placed]
     run = _of_records(name, in_order, made_by) if summary is None else candidate(name, summary, made_by)
-    return ledger_of(run, (entry for layer in placed for entry in _layer_entries(layer.name, layer.record)))
+    entries = (entry for layer in placed for entry in _layer_entries(layer.name, layer.record))
+    return ledger_of(run, entries, made_of=made_by.get("inputs", {}))
 
 
 def ledger_of_schedule(
@@ -115,7 +121,8 @@ def ledger_of_schedule(
     run = multi_candidate(name, summary, made_by)
     counted = dict(run.options)
     settings = ((key, str(value)) for key, value in summary["settings"].items() if key not in counted)
-    return ledger_of(run, [*schedule_energies(artifact, costs), *_ends(artifact)], settings)
+    entries = [*schedule_energies(artifact, costs), *_ends(artifact)]
+    return ledger_of(run, entries, settings, made_by.get("inputs", {}))
 
 
 def schedule_energies(

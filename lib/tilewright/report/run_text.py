@@ -18,16 +18,23 @@ def coverage_lines(summary: Mapping[str, Any], shown: int = SHOWN_ROWS) -> Itera
     """
     coverage = summary["coverage"]
     if not coverage["complete"]:
-        macs, others = (share_text(coverage[key]) for key in ("mac_share", "operation_share"))
-        yield f"costed: {macs} of MACs, {others} of other operations"
+        macs, share = share_text(coverage["mac_share"]), coverage["operation_share"]
+        others = (
+            "how many others there are is not known" if share is None else f"{share_text(share)} of other operations"
+        )
+        yield f"costed: {macs} of MACs; {others}"
     rows = coverage["not_costed"]
     for reason in dict.fromkeys(row["reason"] for row in rows):
         told = [_row_text(row) for row in rows if row["reason"] == reason]
         more = f", and {len(told) - shown} more operator types" if len(told) > shown else ""
-        yield f"not costed, {reason}: {', '.join(told[:shown])}{more}"
+        yield f"free of cost, since {_WHY.get(reason, reason)}: {', '.join(told[:shown])}{more}"
     if summary["passed_through"]:
         listed = ", ".join(f"{count} {operator}" for operator, count in summary["passed_through"].items())
         yield f"only moves data, at no cost: {listed}"
+
+
+_WHY = {"not modelled": "the model has no layers for them", "not run by the core": "the core does not run them"}
+"""Reason in a summary -> the same in words."""
 
 
 def range_lines(summary: Mapping[str, Any]) -> Iterator[str]:

@@ -26,6 +26,7 @@ from tilewright.units import energy_text
 if TYPE_CHECKING:
     import pandas
 
+DESCRIPTIONS = ("hardware", "mapping", "workload")
 COLUMNS = ("quantity", "layer", "term", "memory", "part", "a", "b", "difference", "share_of_difference")
 NO_LAYER = "not of a layer"
 
@@ -84,6 +85,18 @@ class Comparison:
         same = {key: value for key, value in self.a.options.items() if self.b.options.get(key) == value}
         alike = ", ".join(f"{key} {same[key]}" for key in ("model", "objective") if key in same)
         return "; ".join(filter(None, (alike, _group(*self.runs).assumption)))
+
+    @property
+    def differs(self) -> tuple[str, ...]:
+        """What goes into them and differs: descriptions by their kinds, the model, options by their names.
+
+        Two models read a network in two ways: then nobody knows whether its file differs.
+        """
+        one, other = self.a.made_of, self.b.made_of
+        kinds = [kind for kind in DESCRIPTIONS if one.get(kind) and other.get(kind) and one[kind] != other[kind]]
+        if self.a.run.model != self.b.run.model:
+            kinds = [kind for kind in kinds if kind != "workload"]
+        return (*kinds, *different_options(self.a, self.b))
 
     @property
     def objectives(self) -> tuple[str, ...]:
@@ -150,6 +163,7 @@ def comparison_object(comparison: Comparison) -> dict[str, Any]:
     return {
         "a": _run_object(comparison.a),
         "b": _run_object(comparison.b),
+        "differs": list(comparison.differs),
         "assumes": comparison.assumption,
         "notes": list(comparison.notices),
         "totals": {
@@ -211,14 +225,21 @@ def _group(a: Candidate, b: Candidate) -> Group:
     return Group(a.workload, "", (a, b), objectives_of((a, b)), ((), ()))
 
 
+def different_options(a: RunLedger, b: RunLedger) -> list[str]:
+    """The names of the options that differ, the model and the objective among them."""
+    options = (a.options, b.options)
+    keys = [key for key in dict.fromkeys((*options[0], *options[1])) if options[0].get(key) != options[1].get(key)]
+    if a.run.is_of_several_cores != b.run.is_of_several_cores or not (a.run.model and b.run.model):
+        # Each flow has options of its own, and a design says only in words what it rests on.
+        return [key for key in keys if all(key in one for one in options)]
+    return keys
+
+
 def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
     """What differs besides the hardware, and what the figures leave out."""
     runs, options = (a.run, b.run), (a.options, b.options)
     one_flow = a.run.is_of_several_cores == b.run.is_of_several_cores
-    keys = [key for key in dict.fromkeys((*options[0], *options[1])) if options[0].get(key) != options[1].get(key)]
-    if not (one_flow and a.run.model and b.run.model):
-        # Each flow has options of its own, and a design says only in words what it rests on.
-        keys = [key for key in keys if all(key in one for one in options)]
+    keys = different_options(a, b)
     texts = [" | ".join(one.get(key, "not given") for one in options) for key in keys]
     if texts:
         yield f"options differ: {'; '.join(f'{key} {text}' for key, text in zip(keys, texts, strict=True))}"

@@ -7,7 +7,7 @@ from tilewright.report.run_ledger import ENERGY, LATENCY, QUANTITIES
 from tilewright.report.run_text import area_text
 from tilewright.report.short_names import short_layer_name
 from tilewright.report.text_tables import render, text_table
-from tilewright.report.two_runs import Comparison, Difference
+from tilewright.report.two_runs import DESCRIPTIONS, Comparison, Difference
 from tilewright.units import PICOJOULES_A_MICROJOULE
 
 MOST_ROWS = 12
@@ -76,7 +76,15 @@ def _heading(comparison: Comparison) -> str:
         both = Difference("", a.area_mm2, b.area_mm2)
         area += [f"{both.difference:+,.4g}", change(both)]
     table.add_row("area [mm²]", *area, *[""] * (4 - len(area)))
-    return f"A: {a.run}, {title_of(a)}\nB: {b.run}, {title_of(b)}\n{render(table)}"
+    return f"A: {a.run}, {title_of(a)}\nB: {b.run}, {title_of(b)}\n{_differs(comparison)}{render(table)}"
+
+
+def _differs(comparison: Comparison) -> str:
+    """What goes into both and is not the same; '' where that is not known."""
+    if comparison.differs:
+        return f"they differ in: {', '.join(comparison.differs)}\n"
+    known = all(run.made_of.get(kind) for run in (comparison.a, comparison.b) for kind in DESCRIPTIONS)
+    return "they are made of the same: hardware, mapping, workload, options\n" if known else ""
 
 
 def _differences(comparison: Comparison, quantity: str, what: str, rows: Sequence[Difference]) -> str:

@@ -1,5 +1,5 @@
-"""What a run on one core says of its files: what is unusual in those behind the artifacts, and which lanes the mapping
-file asks for that layers do not get."""
+"""What a run on one core says of its files: what is unusual in those behind the artifacts, which lanes the mapping
+file asks for that layers do not get, and which units of the array it never uses."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,6 +8,7 @@ from tilewright.errors import InputError, Problems
 from tilewright.file_kinds import HARDWARE, MAPPING, WORKLOAD, kind_of
 from tilewright.hardware.source import parse_accelerator
 from tilewright.mapping.cut_lanes import cuts_on_core, note_cut_lanes
+from tilewright.mapping.idle_units import note_idle_units
 from tilewright.mapping.source import parse_mapping
 from tilewright.mapping.yaml_checks import document_behind
 from tilewright.profile import profile_by_name
@@ -20,10 +21,11 @@ from tilewright.workload.source import read_layers
 from tilewright.yamlfile import load_yaml
 
 
-def cut_lanes_notices(problem: NetworkProblem, pipeline: Pipeline, file: str) -> list[str]:
-    """A notice for each cause; [] where the stages of the pipeline make other lanes than those of the mapping file.
+def lanes_notices(problem: NetworkProblem, pipeline: Pipeline, file: str) -> list[str]:
+    """A notice for each cause of lanes that are cut, and for each side of the array that is never full.
 
-    `file` is what the mapping was read from, for lines.
+    [] where the stages of the pipeline make other lanes than those of the mapping file. `file` is what the mapping was
+    read from, for lines.
     """
     stages = pipeline.search().stages
     known = any(isinstance(stage, SpatialMappingGenerator | SpatialMappingConversion) for stage in stages)
@@ -39,6 +41,7 @@ def cut_lanes_notices(problem: NetworkProblem, pipeline: Pipeline, file: str) ->
             entry = problem.mapping.constraints_for(node.layer)
             cuts.append((node.layer.name, entry, cuts_on_core(node.layer, core, entry, profile)))
     note_cut_lanes(problems, problem.mapping, cuts)
+    note_idle_units(problems, problem.mapping, core, problem.workload)
     return problems.notices
 
 

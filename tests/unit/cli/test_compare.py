@@ -114,7 +114,8 @@ def test_files_say_what_is_assumed(runs: Path, tmp_path: Path, capsys: pytest.Ca
     ("a", "b", "options", "message"),
     [
         ("wide", "several", [], "runs of different networks cannot be compared: 'two_layers' and 'net'"),
-        ("wide", "none", [], "none no such run"),
+        ("wide", "none", [], "none: no such run (did you mean '"),
+        ("wide", "zzzzzz", [], "zzzzzz: no such run; there are "),
         ("lanes:lanes-9", "wide", [], "no such design, got lanes-9 (did you mean 'lanes-"),
         ("lanes:lanes-1", "wide", [], "the design has no results for two_layers: "),
         ("lanes:lanes-0", "lanes:lanes-2", ["--network", "three"], "no such network, got three"),
@@ -156,3 +157,31 @@ def test_an_in_memory_core_is_compared_with_a_digital_one(
         capsys.readouterr()
         assert main(["compare", *map(str, folders)]) == 0
         assert (two_ways in capsys.readouterr().out) == told
+
+
+def test_the_header_says_what_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The mapping file alone, the model and an option, or nothing."""
+    other = tmp_path / "mapping.yaml"
+    other.write_text((TINY / "mapping/free.yaml").read_text().replace("K, 4", "K, 2"))
+    given = [
+        "map",
+        "--hardware",
+        str(TINY / "hardware/wide.yaml"),
+        "--workload",
+        str(TINY / "workload/two_layers.yaml"),
+    ]
+    for name, mapping, options in (
+        ("a", TINY / "mapping/free.yaml", ["--lpf-limit", "2"]),
+        ("again", TINY / "mapping/free.yaml", ["--lpf-limit", "2"]),
+        ("b", other, ["--lpf-limit", "2"]),
+        ("c", other, ["--lpf-limit", "3", "--model", "corrected"]),
+    ):
+        assert main([*given, "--mapping", str(mapping), *options, "--no-store", "-o", str(tmp_path / name)]) == 0
+    for pair, told in (
+        ("ab", "they differ in: mapping\n"),
+        ("ac", "they differ in: mapping, model, lpf_limit\n"),
+        (("a", "again"), "they are made of the same: hardware, mapping, workload, options\n"),
+    ):
+        capsys.readouterr()
+        assert main(["compare", *(str(tmp_path / name) for name in pair)]) == 0
+        assert told in capsys.readouterr().out

@@ -123,7 +123,7 @@ def test_a_run_that_is_not_there_is_told_with_its_place(
     for wrong in ("first", "results/configurations/mine/single/frist"):
         assert main([verb, wrong, *(["first"] if verb == "compare" else [])]) == 2
         place = "results/configurations/mine/single/first"
-        assert f"{wrong} no such run (did you mean '{place}'?)" in capsys.readouterr().err
+        assert f"{wrong}: no such run (did you mean '{place}'?)" in capsys.readouterr().err
 
 
 def test_files_are_what_is_told(results: Path, tmp_path: Path) -> None:

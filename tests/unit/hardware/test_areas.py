@@ -1,5 +1,6 @@
 """Areas: what of a core and of several cores is on the chip, memories that are shared, and areas without a unit."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import yaml
 from tilewright.hardware.core import MM2, NO_UNIT
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import Area, core_area, on_chip_memories, system_area
+from tilewright.hardware.yaml_reader import check_hardware_file
+from tilewright.yamlfile import document_of, load_yaml
 
 from tests.unit.hardware.system_cases import ROOT, connected, core, memory, offchip, read
 
@@ -76,9 +79,24 @@ def test_a_file_says_whether_its_areas_are_in_mm2(data: dict, unit: str, mm2: fl
     """By the unit of one of them, or by its key; plain numbers alone, as ZigZag has them, are no mm2."""
     notices: list[str] = []
     (found,) = parse_accelerator(data, notices).cores
+    assert notices == [], "who maps a network asks for no areas"
+    check_hardware_file(document_of(data), notices)
     assert found.area_unit == unit
     assert core_area(found).mm2 == (None if mm2 is None else pytest.approx(mm2))
     assert core_area(found).lacks_unit == (unit == NO_UNIT) == ("areas have no unit" in " ".join(notices))
+
+
+def test_areas_without_a_unit_are_noted_where_they_stand() -> None:
+    """At the first area of the file, by those who check it."""
+    file = ROOT / "config" / "hardware" / "eyeriss_like.yaml"
+    notices: list[str] = []
+    check_hardware_file(load_yaml(file), notices)
+    (notice,) = notices
+    place, _, said = notice.partition(": ")
+    line = int(place.split(":")[1].split()[0])
+    lines = file.read_text().splitlines()
+    assert line == next(n for n, text in enumerate(lines, 1) if re.search(r"area: *[0-9.]*[1-9]", text))
+    assert said.startswith("areas have no unit")
 
 
 def test_areas_of_the_examples_of_zigzag_are_no_mm2() -> None:

@@ -151,7 +151,7 @@ def _default_search(options: CoreSearchOptions) -> tuple[Stage, ...]:
     return Pipeline.build(None, options, flow=CN_SEARCH).stages
 
 
-def cut_lanes_notices_of_cns(problem: SystemProblem, graph: CnGraph, core_file_name: str) -> list[str]:
+def lanes_notices_of_cns(problem: SystemProblem, graph: CnGraph, core_file_name: str) -> list[str]:
     """A notice for each cause for which computation nodes get fewer lanes on a core than the mapping file says."""
     core = problem.accelerator.distinct_cores[core_file_name]
     problems = Problems(document_behind(problem.mapping, problem.mapping_file))
