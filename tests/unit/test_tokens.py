@@ -1,5 +1,6 @@
 """`tilewright tokens`: curves are sums of layers that are searched once, and equal what `map` says at every point."""
 
+import copy
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 import tilewright
+import yaml
 from tilewright.cli.main import main
 from tilewright.errors import InputError
 from tilewright.search.options import SearchOptions
@@ -142,8 +144,33 @@ def test_the_table_says_what_fits_and_what_limits(tmp_path: Path) -> None:
     assert row["largest_batch"] > 1000
     assert row["bound_by"] in ("compute", "dram", "sram_2MB")
     assert 0 <= row["gain_of_twice_the_width"] <= 0.5
+    sizes = [row[f"saved_by_twice_the_size_of_{name}"] for name in ("rf_128B", "rf_2B", "sram_2MB")]
+    assert row["gain_of_twice_the_size"] == max(sizes) >= 0
     assert {path.name for path in tmp_path.iterdir()} == {"tokens.csv", "tokens.json", "tokens.svg", "tokens.png"}
     assert json.loads((tmp_path / "tokens.json").read_text())["payload"]["rows"][3]["batch"] == 4
+
+
+def test_twice_the_room_is_what_a_core_with_it_takes() -> None:
+    """Beside a hardware file with the number doubled; no layer takes longer with more."""
+    described = describe_language_model(document_of(step_of(MODELS["llama"] | {"hidden_size": 64})), "tiny")
+    core = yaml.safe_load(HARDWARE.read_text())
+    core["memories"]["sram_2MB"]["size"] = 32768  # so that there is something to gain
+    larger = copy.deepcopy(core)
+    larger["memories"]["sram_2MB"]["size"] = 65536
+    found = []
+    for hardware in (core, larger):
+        figures = LayerFigures(parse_accelerator(hardware), parse_mapping(MAPPING), OPTIONS, Control())  # type: ignore[arg-type]
+        found.append((figures, TokenCurves(described, figures, 8, 8).decode_step(64, 8)))
+    (small, step), (large, _) = found
+    assert small.larger == ["rf_128B", "rf_2B", "sram_2MB"]
+    best = 0.0
+    for node in step.nodes:
+        if node.layer is not None:
+            one = replace(step, nodes=(replace(node, sources=(), repeats=1),))
+            own, with_more = small.of(one), large.of(one)
+            assert small.larger_cycles(own)[2] == min(own[LATENCY], with_more[LATENCY]), node.name
+            best = max(best, own[LATENCY] - with_more[LATENCY])
+    assert best > 0
 
 
 def test_contexts_are_spread_over_whole_blocks() -> None:

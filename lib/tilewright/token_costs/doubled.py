@@ -26,7 +26,12 @@ class Doubled:
     @property
     def column(self) -> str:
         """The column of a table with the share of the time that it saves."""
-        return f"saved_by_twice_the_{self.kind}_of_{self.name.replace(' ', '_')}"
+        return saved_column(self.kind, self.name)
+
+
+def saved_column(kind: str, name: str) -> str:
+    """The column of a table with the share of the time that twice the width or size of something saves."""
+    return f"saved_by_twice_the_{kind}_of_{name.replace(' ', '_')}"
 
 
 def doubled_parts(accelerator: MultiCoreAccelerator, core_files: Iterable[str]) -> Iterator[Doubled]:

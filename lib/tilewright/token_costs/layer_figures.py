@@ -9,6 +9,7 @@ import numpy.typing as npt
 from tilewright.cost.record import LayerRecord
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Accelerator, Core, single_core
+from tilewright.hardware.hierarchy import top_memories
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.runnable import UncostedWork
 from tilewright.operator_groups import work_counts
@@ -24,7 +25,8 @@ from tilewright.workload.layer import Layer, part_name
 
 Figures = npt.NDArray[np.float64]
 """Energy in pJ, latency in cycles, multiply-accumulates, other operations, then the latency in cycles with each port
-twice as wide. Of several layers the sums; counts stay whole numbers up to 2^53."""
+twice as wide, and with each memory on the chip twice as large. Of several layers the sums; counts stay whole numbers up
+to 2^53."""
 ENERGY, LATENCY, MACS, OPERATIONS, WIDER = range(5)
 Kind = tuple[Layer, MappingConstraints, str, str, str]
 """What the cost of a layer depends on: the layer without its name, what is fixed of its mapping, its unit and types."""
@@ -39,7 +41,7 @@ class LayerFigures:
     options: SearchOptions
     control: Control
     with_limits: bool = True
-    """Whether to find out what twice the width of each port would change."""
+    """Whether to find out what twice the width of each port, and twice the size of each memory, would change."""
     uncosted: dict[str, UncostedWork] = field(default_factory=dict)
     """Operator type -> what of it the core does not run."""
     _figures: dict[Kind, Figures | None] = field(default_factory=dict)
@@ -63,9 +65,23 @@ class LayerFigures:
         return port_names(self.core) if self.with_limits else []
 
     @property
+    def larger(self) -> list[str]:
+        """The memories of which the figures tell what twice the size would change: those below the outermost ones."""
+        outermost = {memory.name for memory, _ in top_memories(self.core)}
+        return [one.name for one in self.core.memories if one.name not in outermost] if self.with_limits else []
+
+    def wider_cycles(self, figures: Figures) -> Figures:
+        """Of figures those with each of `ports` twice as wide."""
+        return figures[WIDER : WIDER + len(self.ports)]
+
+    def larger_cycles(self, figures: Figures) -> Figures:
+        """Of figures those with each of `larger` twice as large."""
+        return figures[WIDER + len(self.ports) :]
+
+    @property
     def zero(self) -> Figures:
         """Figures of nothing."""
-        return np.zeros(WIDER + len(self.ports))
+        return np.zeros(WIDER + len(self.ports) + len(self.larger))
 
     @property
     def searched(self) -> int:
@@ -85,17 +101,35 @@ class LayerFigures:
         if not missing:
             return
         union = _union(list(missing.values()))
-        pipeline = Pipeline.build(None, self.options, onnx=False)
         problem = NetworkProblem(union, self.accelerator, self.mapping)
         for row in problem.uncosted or ():
             self.uncosted.setdefault(row.operator_type, row)
         problem.check_layers()
-        records = map_problem(problem, pipeline, self.control).records
+        records = self._mapped(problem)
         by_name = dict(zip((record.names for record in records), self._of_records(records, union), strict=True))
         found = {name: figures for names, figures in by_name.items() for name in names}
+        larger = [self._larger_latencies(union, name) for name in self.larger]
         for kind, node in zip(missing, union.nodes, strict=True):
             figures = found.get(node.name)
-            self._figures[kind] = None if figures is None else _with_work(figures, node)
+            if figures is not None:
+                # More room need not be used: a mapping that is longer with it counts as the one without.
+                cycles = [min(one[node.name], float(figures[LATENCY])) for one in larger]
+                figures = np.concatenate((_with_work(figures, node), cycles))
+            self._figures[kind] = figures
+
+    def _mapped(self, problem: NetworkProblem) -> Sequence[LayerRecord]:
+        """The records of the best mappings of all layers."""
+        pipeline = Pipeline.build(None, self.options, onnx=False)
+        return map_problem(problem, pipeline, self.control).records
+
+    def _larger_latencies(self, union: Workload, name: str) -> dict[str, float]:
+        """Layer -> cycles with a memory twice as large, mapped again."""
+        memories = tuple(
+            replace(one, size_bits=2 * one.size_bits) if one.name == name else one for one in self.core.memories
+        )
+        accelerator = replace(self.accelerator, cores=(replace(self.core, memories=memories),))
+        records = self._mapped(NetworkProblem(union, accelerator, self.mapping))
+        return {layer: float(record.latency_cycles) for record in records for layer in record.names}
 
     def of(self, workload: Workload) -> Figures:
         """The figures of all layers of a workload, which run one after another; those that repeat count as often."""

@@ -10,7 +10,8 @@ from tilewright.hardware.hierarchy import top_memories
 from tilewright.hardware.static_power import clock_period_ns
 from tilewright.report.text_tables import render, text_table
 from tilewright.token_costs.curves import TokenCurves
-from tilewright.token_costs.layer_figures import ENERGY, LATENCY, MACS, OPERATIONS, WIDER, Figures, LayerFigures
+from tilewright.token_costs.doubled import SIZE, saved_column
+from tilewright.token_costs.layer_figures import ENERGY, LATENCY, MACS, OPERATIONS, Figures, LayerFigures
 from tilewright.workload.graph import Workload
 from tilewright.workload.language_models.architecture import Architecture
 from tilewright.workload.language_models.kept import kept_numbers
@@ -158,16 +159,26 @@ def _prompt_figures(core: Core, found: Figures) -> dict[str, Any]:
 
 
 def limit_of(figures: LayerFigures, found: Figures) -> dict[str, Any]:
-    """What limits a step, and the share of the time that twice the width of the best port would save."""
-    gains = [1 - float(wider) / float(found[LATENCY]) for wider in found[WIDER:]]
-    best = max(range(len(gains)), key=lambda place: gains[place])
+    """What limits a step, and the shares of the time that more width and more room would save.
+
+    That is twice the width of the best port, and twice the size of each memory below the outermost ones.
+    """
+    wider, larger = figures.wider_cycles(found), figures.larger_cycles(found)
+    gains = [max(0.0, 1 - float(cycles) / float(found[LATENCY])) for cycles in (*wider, *larger)]
+    widths, sizes = gains[: len(wider)], gains[len(wider) :]
+    best = max(range(len(widths)), key=lambda place: widths[place])
     port = figures.ports[best]
-    is_memory = gains[best] >= NOTABLE_GAIN
-    return {
-        "bound_by": port.memory if is_memory else COMPUTE,
-        "widest_gain_port": str(port) if gains[best] > 0 else "",
-        "gain_of_twice_the_width": max(0.0, gains[best]),
+    row = {
+        "bound_by": port.memory if widths[best] >= NOTABLE_GAIN else COMPUTE,
+        "widest_gain_port": str(port) if widths[best] > 0 else "",
+        "gain_of_twice_the_width": widths[best],
     }
+    most = max(sizes, default=0.0)
+    row |= {
+        "largest_gain_memory": figures.larger[sizes.index(most)] if most > 0 else "",
+        "gain_of_twice_the_size": most,
+    }
+    return row | {saved_column(SIZE, name): one for name, one in zip(figures.larger, sizes, strict=True)}
 
 
 def _notes(figures: LayerFigures) -> tuple[str, ...]:
@@ -181,13 +192,12 @@ def tokens_text(found: TokenCosts) -> str:
     unit = "ms" if has_time else "10⁶ cycles"
     prompt = ("first token\n" + f"[{unit}]",) if found.rows and "time_to_first_token_cycles" in found.rows[0] else ()
     shared = ("parallel", f"next step\nafter [{unit}]") if found.is_shared else ()
-    more = ("twice the\nsize saves",) if shared else ()
     table = text_table(
         f"{found.model} on {found.core}: {found.parameters:,} parameters, {_gib(found.weight_bits)} of weights",
         (),
         ("batch", "context", *prompt, *shared[:1], f"a token\n[{unit}]", *shared[1:], "energy a\ntoken [mJ]",
          "tokens/s\na watt", "cache\n[GiB]", "largest\nbatch", "bound by",
-         "twice the\nwidth saves", *more),
+         "twice the\nwidth saves", "twice the\nsize saves"),
     )  # fmt: skip
     for row in found.rows:
         cells = [f"{row['batch']:,}", f"{row['context']:,}"]
@@ -199,7 +209,7 @@ def tokens_text(found: TokenCosts) -> str:
         cells += [f"{row['tokens_per_joule']:,.3f}", f"{row['cache_bits'] / _BITS_A_GIBIBYTE:,.3f}"]
         cells += [f"{row['largest_batch']:,}" + ("" if row["fits"] else " (too few)"), row["bound_by"]]
         cells += [f"{row['gain_of_twice_the_width']:.1%}"]
-        table.add_row(*cells, *([f"{row['gain_of_twice_the_size']:.1%}"] if shared else []))
+        table.add_row(*cells, f"{row['gain_of_twice_the_size']:.1%}")
     return render(table, _WIDTH) + _legend(found)
 
 
@@ -226,7 +236,8 @@ def _legend(found: TokenCosts) -> str:
     else:
         lines += [
             f"bound by: the memory of which a port of twice the width saves {NOTABLE_GAIN:.0%} or more of the time;"
-            " else compute.",
+            " else compute. Twice the size: of the memory",
+            "  below the outermost ones that saves most.",
             f"{found.searched_layers} distinct layers searched.",
         ]
     return "".join(f"  {line}\n" for line in (*lines, *found.notes))
