@@ -1,15 +1,21 @@
 """Beside torch: the matrix products of tiny models, read from their ONNX exports and from their configurations.
 
-Exports have scores of all pairs of tokens, behind a mask; here there are only those that are seen.
+Exports have scores of all pairs of tokens, behind a mask; here there are only those that are seen. Experts are a
+product for each token and expert of it there, of weights that were gathered, and a product for each expert here.
 """
 
+import math
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
+from tilewright.errors import Problems
 from tilewright.operator_groups import MAC_ARRAY
 from tilewright.workload.graph import Workload
+from tilewright.workload.language_models.families import architecture_of
+from tilewright.workload.language_models.weights import block_weights
 from tilewright.workload.source import parse_workload
 
 EXPORTS = Path(__file__).parent / "exports"
@@ -17,6 +23,8 @@ TOKENS = 8
 FAMILIES = sorted(path.stem for path in EXPORTS.glob("*.onnx"))
 FUSED = ("gpt2", "falcon")
 """Families whose modules project to queries, keys and values in one product."""
+EXPERTS = {"mixtral": 2, "qwen3_moe": 2, "deepseek_v3": 1}
+"""Family -> blocks that have experts."""
 PAST_THE_END = 3
 """Outputs of Mamba's convolution that the export computes behind the last token, and cuts off."""
 
@@ -28,7 +36,8 @@ def fields_of(family: str) -> dict[str, Any]:
     names: dict[str, Any] = {"Any": Any}
     exec(compile(source[start:end], "make_exports.py", "exec"), names)
     fields = dict(names["MODELS"][family][1])
-    fields.pop("attn_implementation", None)
+    for name in ("attn_implementation", "experts_implementation"):
+        fields.pop(name, None)
     assert names["TOKENS"] == TOKENS
     return {"model_type": family, **fields}
 
@@ -68,6 +77,8 @@ def test_products_with_weights_are_those_of_the_export(family: str) -> None:
     together: dict[str, tuple[int, int]] = {}
     for name, macs, weights in products_of(configured(family)):
         block, _, part = name.rpartition("/")
+        if "/experts." in name:
+            continue
         if family in FUSED and part in ("q_proj", "k_proj", "v_proj"):
             before = together.get(block, (0, 0))
             together[block] = (before[0] + macs, before[1] + weights)
@@ -83,6 +94,39 @@ def test_products_with_weights_are_those_of_the_export(family: str) -> None:
 def test_the_other_products_differ_by_what_the_mask_hides(family: str) -> None:
     """Scores and values have T (T + 1) / 2 of the T * T pairs; of a state space all is needed."""
     exported = sum(row[1] for row in products_of(parse_workload(EXPORTS / f"{family}.onnx", "corrected")) if not row[2])
+    exported -= sum(sum(sizes) for sizes in products_of_experts(family))
     own = sum(row[1] for row in products_of(configured(family)) if not row[2])
     seen = 1.0 if family == "mamba" else (TOKENS + 1) / (2 * TOKENS)
     assert own == seen * exported
+
+
+def products_of_experts(family: str) -> list[tuple[int, int]]:
+    """Multiply-accumulates of all experts of each block: of gates and up-projections, of down-projections."""
+    found: dict[str, tuple[int, int]] = {}
+    for name, macs, _ in products_of(configured(family)):
+        block, is_expert, part = name.partition("/feedforward/experts.")
+        if is_expert:
+            before = found.get(block, (0, 0))
+            is_down = part.endswith("down_proj")
+            found[block] = (before[0] + macs * (not is_down), before[1] + macs * is_down)
+    return list(found.values())
+
+
+@pytest.mark.parametrize("family", EXPERTS)
+def test_experts_are_those_of_the_export(family: str) -> None:
+    """As much work in each block, gate and up-projection together, and as many weights."""
+    rows = products_of(parse_workload(EXPORTS / f"{family}.onnx", "corrected"))
+    exported = Counter(macs for _, macs, weights in rows if not weights)
+    own = products_of_experts(family)
+    assert len(own) == EXPERTS[family]
+    assert all(exported[macs] == len(own) for sizes in own for macs in sizes)
+    shapes = [
+        tuple(one.dims) for one in onnx.load(EXPORTS / f"{family}.onnx", load_external_data=False).graph.initializer
+    ]
+    problems = Problems()
+    model = architecture_of(fields_of(family), family, problems)
+    assert model is not None
+    matrices = [one for one in block_weights(model.blocks[-1], model.hidden) if one.name.startswith("experts.")]
+    assert sum(math.prod(shape) for shape in shapes if len(shape) == 3) == len(own) * sum(
+        one.elements for one in matrices
+    )

@@ -44,12 +44,14 @@ DEEPSEEK = {
     "qk_nope_head_dim": 8,
     "qk_rope_head_dim": 4,
     "v_head_dim": 8,
-    "first_k_dense_replace": 2,
+    "first_k_dense_replace": 1,
     "n_routed_experts": 4,
+    "n_shared_experts": 2,
     "num_experts_per_tok": 2,
     "moe_intermediate_size": 8,
     "n_group": 1,
     "topk_group": 1,
+    "experts_implementation": "batched_mm",
 }
 FALCON = {
     "hidden_size": 32,
@@ -70,6 +72,10 @@ MAMBA = {
     "intermediate_size": 32,
     "time_step_rank": 3,
 }
+# Of the ways of transformers to run experts the one that can be exported: a product for each token and expert of it.
+EXPERTS = {**COMMON, "num_experts_per_tok": 2, "experts_implementation": "batched_mm"}
+MIXTRAL = {**EXPERTS, "num_local_experts": 4}
+QWEN3_MOE = {**EXPERTS, "head_dim": 8, "num_experts": 4, "moe_intermediate_size": 16}
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("Llama", COMMON),
     "qwen2": ("Qwen2", COMMON),
@@ -80,6 +86,8 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "deepseek_v3": ("DeepseekV3", DEEPSEEK),
     "falcon": ("Falcon", FALCON),
     "mamba": ("Mamba", MAMBA),
+    "mixtral": ("Mixtral", MIXTRAL),
+    "qwen3_moe": ("Qwen3Moe", QWEN3_MOE),
 }
 HEADS = {"GPT2": "GPT2LMHeadModel"}
 
