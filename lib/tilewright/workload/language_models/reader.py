@@ -270,7 +270,7 @@ def _check_size(
         if entry.key_block is not None and not isinstance(block.mixer, StateSpace):
             blocks = sum((group.context + group.tokens) // entry.key_block for group in groups)
             nodes += _NODES_OF_PIECE * blocks
-        if isinstance(block.feed_forward, Mixture) and not isinstance(entry.experts, list):
+        if isinstance(block.feed_forward, Mixture) and isinstance(entry.experts, str):
             nodes += _NODES_OF_EXPERT * sum(expert_loads(block.feed_forward, rows, entry.experts).values())
         if block.feed_forward is None:
             nodes += _NODES_OF_TOKEN * sum(group.tokens for group in groups)

@@ -144,6 +144,13 @@ def test_odd_but_sound_steps_have_the_work_that_they_need(fields: dict[str, Any]
     assert summary["mac_count"] + summary["operation_count"] == work[0]
 
 
+@pytest.mark.parametrize("experts", [1, 1.5, True, None, {}, "all", ["x"], [None], [2**40], [-1]], ids=repr)
+@pytest.mark.parametrize("written", [False, True])
+def test_loads_of_experts_that_are_none_are_refused(experts: Any, written: bool) -> None:
+    """Also where the size of what is written out depends on them."""
+    assert paths_of(MIXTURE, phase="prefill", tokens=3, experts=experts, written_out=written)
+
+
 def test_tokens_beyond_learned_positions_are_refused() -> None:
     """A curve of GPT-2 ends where its table of positions does; others say that they were made for fewer."""
     gpt2 = {"model_type": "gpt2", "n_embd": 8, "n_layer": 1, "n_head": 2, "n_positions": 16, "vocab_size": 9}
