@@ -8,7 +8,7 @@ from tilewright.cost.core_figures import summary_figures
 from tilewright.cost.energy_terms import energy_term_names
 from tilewright.cost.ledger import energy_columns
 from tilewright.cost.rates import rates
-from tilewright.cost.record import LayerRecord, number
+from tilewright.cost.record import LayerRecord, number, times
 from tilewright.hardware.core import Core
 from tilewright.hardware.static_power import clock_period_ns, leakage_mw
 from tilewright.mapping.runnable import coverage_of, is_unmodelled, unmodelled_work
@@ -40,7 +40,7 @@ def summarize(
             indexes_of.setdefault(name, []).append(i)
     counted = [(node.layer.name, node.repeats) for node in workload.layers_in_order if node.layer is not None]
     placed = [(name, i, count) for name, count in counted for i in indexes_of.get(name, ())]
-    in_order = [records[i] for _, i, count in placed for _ in range(count)]
+    in_order = [times(records[i], count) for _, i, count in placed]
     energy, latency = total_in_order(r.energy_pj for r in in_order), total_in_order(r.latency_cycles for r in in_order)
     mac_count = sum(record.layer.mac_count for record in in_order)
     parts = in_order[0].latency_breakdown_cycles if in_order else {}

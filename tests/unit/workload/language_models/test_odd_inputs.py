@@ -164,6 +164,20 @@ def test_tokens_beyond_learned_positions_are_refused() -> None:
     assert "was made for 16 tokens" in found.notes[0]
 
 
+def test_a_million_steps_of_a_recurrence_are_summed_without_being_listed() -> None:
+    """The same total as of one step and of what does not repeat, and in no more time: energies times their number."""
+    mamba = {"model_type": "mamba", "hidden_size": 8, "num_hidden_layers": 4, "vocab_size": 4, "state_size": 2}
+    core = {"hardware": "config/hardware/tpu_like_vector.yaml", "mapping": "config/mapping/tpu_like_vector.yaml"}
+    step = {"language_model": mamba, "phase": "prefill", "tokens": 2**20}
+    found = tilewright.map(workload=step, **core, model="corrected", lpf_limit=1)
+    energy_of = {name: record.energy_pj for record in found.records for name in record.names}
+    repeats = {node.name: node.repeats for node in parse_workload(step).nodes if node.layer}
+    assert max(repeats.values()) == 4 * 2**20
+    total = sum(energy_of[name] * count for name, count in repeats.items())
+    assert found.summary["energy_pj"] == pytest.approx(total, rel=1e-12)
+    assert found.summary["layers"] == sum(repeats.values())
+
+
 def test_a_published_model_with_absurd_sizes_is_refused_or_counted() -> None:
     """Numbers of operations that no counter holds are told, with the layer."""
     fields = fields_of("llama-3.1-8b") | {"vocab_size": 2**40, "hidden_size": 2**40, "head_dim": 128}
