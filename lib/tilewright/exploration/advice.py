@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tilewright.cost.record import LayerRecord
+from tilewright.cost.record import LayerRecord, times
 from tilewright.errors import InputError, MappingError
 from tilewright.exploration.changes import Change
 from tilewright.exploration.design_cost import reason_of
@@ -167,7 +167,7 @@ class ExplainedRun:
     @property
     def now(self) -> Outcome:
         """What it costs."""
-        return _sum([layer.of_one for layer in self.placed for _ in range(layer.repeats)])
+        return _sum([layer.record for layer in self.placed])
 
 
 def advices_of(
@@ -181,7 +181,7 @@ def advices_of(
     core = single_core(parse_accelerator(run.hardware))
     records = {layer.record_index: layer.of_one for layer in run.placed}
     recorded = dict(zip(records, recorded_mappings(list(records.values()), core, run.network), strict=True))
-    mappings = [recorded[layer.record_index] for layer in run.placed for _ in range(layer.repeats)]
+    mappings = [(recorded[layer.record_index], layer.repeats) for layer in run.placed]
     same = [_on_changed(run.hardware, change, mappings) for change in changes]
     searched = _searched(run, changes, jobs, advance) if search else []
     others = _searched_mappings(run, jobs, advance)
@@ -258,12 +258,12 @@ def advice_rank(objective: str, advice: Advice) -> tuple[Any, ...]:
     return tuple(key)
 
 
-def _on_changed(hardware: dict[str, Any], change: Change, mappings: Sequence[RecordedMapping]) -> Outcome:
-    """What the mappings cost on the changed core, added up as the summary of a run does it."""
+def _on_changed(hardware: dict[str, Any], change: Change, mappings: Sequence[tuple[RecordedMapping, int]]) -> Outcome:
+    """What the mappings cost on the changed core, each so many times, added up as the summary of a run does it."""
     try:
         core = single_core(parse_accelerator(with_values(hardware, change.settings)))
-        costs = _once_each(core, mappings)
-        return _sum([costs[id(one)] for one in mappings])
+        costs = _once_each(core, [one for one, _ in mappings])
+        return _sum([times(costs[id(one)], count) for one, count in mappings])
     except InputError as error:
         return Outcome(reason=reason_of(error))
     except MappingError as error:

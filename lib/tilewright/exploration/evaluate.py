@@ -104,8 +104,9 @@ class NetworkEvaluator:
             if node.layer is not None
         )
 
-    def layer_problems(self, accelerator: Accelerator) -> list[LayerProblem]:
-        """Its layers in execution order, each on the core as it sees it; equal ones have the same name.
+    def layer_problems(self, accelerator: Accelerator) -> list[tuple[LayerProblem, int]]:
+        """Its layers in execution order, each on the core as it sees it, and how many each stands for; equal ones have
+        the same name.
 
         Raises InputError where the design is no accelerator for the network, MappingError where a layer has no core.
         """
@@ -114,7 +115,7 @@ class NetworkEvaluator:
         for place in self._placed(replace(accelerator, cores=(_without_costs(core),))):
             _, layer, given = self._kinds[place.layer]
             own = replace(self._own(LayerProblem(layer, core, given), place.reach), memory_reach=None)
-            found += [own] * place.repeats
+            found.append((own, place.repeats))
         return found
 
     @cached_property
@@ -137,7 +138,10 @@ class NetworkEvaluator:
         return result
 
     def _layers(self, core: Core, places: Sequence[LayerPlace]) -> list[LayerCost]:
-        """What each layer costs, in execution order. Raises MappingError naming all layers that nothing fits."""
+        """What each layer costs with all that it stands for, in execution order.
+
+        Raises MappingError naming all layers that nothing fits.
+        """
         failures: dict[tuple[int, Core | None], tuple[list[str], MappingError]] = {}
         found: list[LayerCost] = []
         cores: dict[tuple[object, ...], Core] = {}
@@ -149,13 +153,13 @@ class NetworkEvaluator:
             if self._costs.is_known and given.memory_reach is None:
                 cost = self._costs.cost(kind, columns, whole, place.reach, partial(self._own, whole, place.reach))
             if cost is not None:
-                found += [cost] * place.repeats
+                found.append(cost.times(place.repeats))
                 continue
             key = (kind, *_data_of(place.reach))
             try:
                 if key not in cores:
                     cores[key] = self._own(whole, place.reach).core
-                found += [self._searched(kind, cores[key])] * place.repeats
+                found.append(self._searched(kind, cores[key]).times(place.repeats))
             except MappingError as error:
                 failures.setdefault((kind, cores.get(key)), ([], error))[0].append(place.layer)
         if failures:

@@ -66,6 +66,18 @@ class LayerCost:
         terms = tuple(workspace["terms"][: problem["term_count"]].tolist())
         return cls(*costs, terms, tuple(by_memory.items()), latency_terms(problem, workspace))
 
+    def times(self, count: int) -> "LayerCost":
+        """Of so many equal layers that run one after another."""
+        if count == 1:
+            return self
+        return LayerCost(
+            self.energy_pj * count,
+            self.latency_cycles * count,
+            tuple([one * count for one in self.energy_terms_pj]),
+            tuple([(name, one * count) for name, one in self.memory_energy_pj]),
+            tuple([one * count for one in self.latency_terms_cycles]),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class CoreColumns:

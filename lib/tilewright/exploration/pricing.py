@@ -191,19 +191,19 @@ class FamilyPricer:
         """Enter the layers of a family among those that are to be priced."""
         assert members.variants is not None
         assert members.accelerator is not None
-        networks: dict[str, list[LayerProblem]] = {}
+        networks: dict[str, list[tuple[LayerProblem, int]]] = {}
         for name, evaluator in self.evaluators.items():
             try:
                 networks[name] = evaluator.layer_problems(members.accelerator)
             except (InputError, MappingError):
                 continue
-        rows = self._parts(members.variants, [layer for layers in networks.values() for layer in layers])
+        rows = self._parts(members.variants, [layer for layers in networks.values() for layer, _ in layers])
         parts = []
         for place, part in enumerate(rows):
             own, chosen = members.variants.of_widths(part)
             key = number * MOST_PARTS + place
             found = {
-                name: [_entered(kinds, self.evaluators[name].search, layer, key, own) for layer in layers]
+                name: [(_entered(kinds, self.evaluators[name].search, layer, key, own), n) for layer, n in layers]
                 for name, layers in networks.items()
             }
             parts.append((chosen, found))
@@ -216,13 +216,13 @@ class FamilyPricer:
             prices = Prices.unknown(len(members.indexes))
             for places, networks in plan:
                 layers = networks.get(name)
-                if layers is None or not all(layer.best.fitting for layer in layers):
+                if layers is None or not all(layer.best.fitting for layer, _ in layers):
                     prices = self._refused(members, name)
                     break
                 energy, latency = np.zeros(len(places)), np.zeros(len(places))
-                for layer in layers:
-                    energy += layer.best.energy_pj
-                    latency += layer.best.latency_cycles
+                for layer, count in layers:
+                    energy += count * layer.best.energy_pj
+                    latency += count * layer.best.latency_cycles
                 prices.energy_pj[places], prices.latency_cycles[places] = energy, latency
             result[name] = prices
         return result
@@ -263,7 +263,7 @@ class FamilyPricer:
         return str(found)
 
 
-_Plan = list[tuple[np.ndarray, dict[str, list[_Seen]]]]
+_Plan = list[tuple[np.ndarray, dict[str, list[tuple[_Seen, int]]]]]
 """Parts of a family: the places of its members in it, and for each network its layers."""
 
 
