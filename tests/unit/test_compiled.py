@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 import tilewright
 from tilewright import compiled
-from tilewright.cost.problem import PROBLEM_DTYPE, Problem, new_record
-from tilewright.cost.workspace import WORKSPACE_DTYPE, new_workspace
+from tilewright.cost.problem import Problem, new_record
+from tilewright.cost.workspace import new_workspace
 from tilewright.mapping.constraints import MappingConstraints
+from tilewright.record_pointer import pointer_to
+from tilewright.scheduling.bounds.paths_kernel import longest_paths
+from tilewright.scheduling.state_record import GRAPH
 from tilewright.search.blocks import cost_rows, write_block
 from tilewright.search.evaluate import prepare
 from tilewright.search.loma_kernel import BLOCK_DTYPE, cost_block
@@ -18,7 +21,6 @@ from tilewright.search.options import SearchOptions
 from tilewright.sources import parse_accelerator, parse_workload
 
 PACKAGE = Path(tilewright.__file__).parent
-RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, BLOCK_DTYPE)
 
 
 @pytest.fixture
@@ -50,21 +52,41 @@ def test_machine_code_gives_what_numba_gives(problem: Problem) -> None:
     assert first.words.tobytes() == second.words.tobytes()
 
 
-def test_a_damaged_object_file_is_compiled_again(
-    problem: Problem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def chain() -> tuple[np.record, list[np.ndarray]]:
+    """Two CNs, of 3 and 4 cycles, the second after the first, and what the record points to."""
+    arrays = {
+        "head": [0, 0],
+        "runtime": [3, 4],
+        "tail": [0, 0],
+        "waiting": [0, 1],
+        "queue": [0, 0],
+        "start": [0, 1, 1],
+        "successor": [1],
+        "delay": [0],
+        "mark": [0, 0],
+    }
+    record: np.record = np.zeros(1, GRAPH).view(np.recarray)[0]
+    record["node_count"] = 2
+    kept = []
+    for name, values in arrays.items():
+        kept.append(np.array(values, np.int64))
+        record[name] = pointer_to(kept[-1])
+    return record, kept
+
+
+def test_a_damaged_object_file_is_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Code whose digest does not match is not run but replaced, and the result stays."""
     monkeypatch.setattr(compiled, "cache_directory", lambda: tmp_path)
-    compiled.native_function.__wrapped__(cost_block, RECORDS)
+    compiled.native_function.__wrapped__(longest_paths, (GRAPH,))
     (stored,) = tmp_path.glob("*.o")
     intact = stored.read_bytes()
     for damaged in (intact[:-100], intact.replace(b"\n", b"", 1), b"", intact[:-1] + bytes([intact[-1] ^ 1])):
         stored.write_bytes(damaged)
         assert compiled._read(stored) is None
-    block = small_block()
-    compiled.native_function.__wrapped__(cost_block, RECORDS)(problem, new_workspace(), block, 720)
+    record, _kept = chain()
+    compiled.native_function.__wrapped__(longest_paths, (GRAPH,))(record, 0)
     assert compiled._read(stored) is not None
-    assert block.fitting == 720
+    assert (record["finished"], record["latency"]) == (2, 7)
 
 
 def test_nothing_is_stored_where_there_is_no_checkout(monkeypatch: pytest.MonkeyPatch) -> None:

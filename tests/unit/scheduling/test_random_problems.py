@@ -57,7 +57,7 @@ def test_every_schedule_keeps_the_invariants(seed: int, options: ScheduleOptions
     assert check_schedule(problem, simulate(problem, allocation, options), options.has_barriers) == []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(SEEDS, OPTIONS)
 def test_no_schedule_is_below_the_bounds(seed: int, options: ScheduleOptions) -> None:
     """Neither below the bounds over all allocations nor below those of its own one."""
