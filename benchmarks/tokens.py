@@ -59,7 +59,7 @@ def run(model: str, system: str, contexts: Any, prompt: int) -> dict[str, Any]:
     command = [sys.executable, "-c", CHILD, given]
     made = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     if made.returncode:
-        raise SystemExit(made.stderr)
+        return {"refused": made.stderr.strip().rpartition("\n")[2].strip()}
     found: dict[str, Any] = json.loads(made.stdout)
     return found
 
@@ -68,7 +68,7 @@ def measured(model: str, system: str, with_curves: bool) -> dict[str, Any]:
     """All numbers of a model on a system."""
     most = LEARNED.get(model, MOST)
     whole = run(model, system, f"{min(1024, most // 2)}:{most}:11", min(PROMPT, most))
-    if not with_curves:
+    if not with_curves or "refused" in whole:
         return {"model": model, "system": system, **whole}
     of_point, of_curve = [min(32768, most)], f"{min(1024, most // 64)}:{most}:64"
     point, curve = (run(model, system, contexts, 0)["cpu_s"] for contexts in (of_point, of_curve))
@@ -77,6 +77,8 @@ def measured(model: str, system: str, with_curves: bool) -> dict[str, Any]:
 
 def told(row: dict[str, Any]) -> str:
     """The cells of a row of the table, with what misses its target."""
+    if "refused" in row:
+        return f"{row['refused']} | | |"
     whole = f"{row['cpu_s']:.1f}" + " (target missed)" * (row["cpu_s"] > TARGET_S)
     if "point_cpu_s" not in row:
         return f"{whole} | | |"
