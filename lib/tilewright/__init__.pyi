@@ -445,6 +445,7 @@ def attention(
     mapping: _MappingSource,
     *,
     contexts: _Sequence[int] = ...,
+    memory_sizes: str = ...,
     tile_queries: _Sequence[int] = ...,
     tile_keys: _Sequence[int] = ...,
     tile_heads: _Sequence[int] = ...,

@@ -14,6 +14,7 @@ from typing import Any
 from tilewright.artifacts.codec import decode, encode
 from tilewright.attention.costs import AttentionCosts
 from tilewright.attention.optimum import Bounds
+from tilewright.attention.points import Points
 from tilewright.attention.program import LayerProblem
 from tilewright.attention.result import plan_object, problem_of
 from tilewright.attention.space import ORDERS, Plan, Sizes, Space, Tile
@@ -63,7 +64,7 @@ class CertifiedFile:
 
     core: str
     workload: str
-    contexts: tuple[int, ...]
+    points: Points
     options: LayerOptions
     attentions: tuple[Certified, ...]
 
@@ -85,7 +86,7 @@ def read_certified(file: Path) -> CertifiedFile:
             for one in told["attentions"]
         ]
         options = decode(LayerOptions, told["options"])
-        return CertifiedFile(told["core"], told["workload"], tuple(told["contexts"]), options, tuple(found))
+        return CertifiedFile(told["core"], told["workload"], decode(Points, told["points"]), options, tuple(found))
     except (OSError, KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         text = f"no certificate of attention, or a damaged one: {type(error).__name__}: {error}"
         raise InputError([Problem(text, path=str(file))]) from error

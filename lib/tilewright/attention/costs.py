@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from tilewright.attention.program import (
     KEYS,
@@ -53,6 +54,15 @@ class AttentionCosts:
     def constraints(self, name: str) -> MappingConstraints:
         """What the mapping file says of a layer of tiles."""
         return self.mapping.constraints_for(self.attention.templates()[name])
+
+    @cached_property
+    def alike(self) -> tuple[Any, ...]:
+        """Equal for attentions that cost the same, on cores that differ in sizes of memories alone."""
+        nodes = [(node.layer, node.repeats) for node in layer_nodes(self.attention.unfused)]
+        layers = [(replace(layer, name=""), self.mapping.constraints_for(layer), n) for layer, n in nodes if layer]
+        given = [self.constraints(name) for name in self.attention.templates()]
+        sizes = tuple([memory.size_bits for memory in self.core.memories])
+        return self.attention.shape, tuple(layers), tuple(given), sizes
 
     def check(self) -> None:
         """Raise InputError for all that cannot be costed, or is not proven."""

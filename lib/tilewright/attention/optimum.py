@@ -98,7 +98,7 @@ def find_optimum(
     unfused = costs.unfused()
     powers = OBJECTIVES[costs.options.objective]
     best, value = None, powers.value(unfused.energy_pj, unfused.latency_cycles())
-    bounds, stop = Bounds(costs), time.monotonic() + time_budget_s
+    bounds = Bounds(costs)
     plans = list(Space(costs.attention.shape, costs.memories, sizes).plans())
     heap = []
     for place, plan in enumerate(plans):
@@ -106,7 +106,7 @@ def find_optimum(
         if bound < value:
             heap.append((bound, place))
     heapq.heapify(heap)
-    is_late = False
+    is_late, stop = False, time.monotonic() + time_budget_s
     while heap and heap[0][0] < value * (1 - ROUNDING) and not is_late:
         bound, place = heap[0]
         program = costs.program(plans[place])

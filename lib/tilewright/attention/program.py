@@ -45,6 +45,7 @@ def kind_of(tensor: str) -> str:
     return tensor.partition(".")[0]
 
 
+@lru_cache(maxsize=64)
 def steps(stages: tuple[str, ...], is_first: bool) -> tuple[Step, ...]:
     """The layers of a tile in order; the first tile of a row has nothing to merge with."""
     names = [f"{SCORE}.{place}" for place in range(len(stages) + 1)]
@@ -147,8 +148,8 @@ def program(shape: AttentionShape, memories: Memories, plan: Plan) -> Program:
     for units, times in split(shape.units, plan.tile.units):
         for counts, is_first in ((seen.first, True), (seen.later, False)):
             for size, count in counts.items():
-                sequence = steps(shape.stages, is_first)
-                _add(found, live, _tile(shape, memories, plan, Tile(units, *size), sequence), times * count)
+                tile = Tile(units, *size)
+                _add(found, live, _tile(shape, memories, plan, tile, steps(shape.stages, is_first)), times * count)
         for (heads, queries), count in seen.rows.items():
             tile = Tile(units, heads, queries, plan.tile.keys)
             _add(found, live, _tile(shape, memories, plan, tile, LAST), times * count)
@@ -161,12 +162,12 @@ def program(shape: AttentionShape, memories: Memories, plan: Plan) -> Program:
 def _add(
     found: Counter[LayerProblem | CopyProblem],
     live: dict[int, int],
-    tile: tuple[tuple[LayerProblem | CopyProblem, ...], tuple[tuple[int, int], ...]],
+    tile: tuple[list[LayerProblem | CopyProblem], dict[int, int]],
     count: int,
 ) -> None:
     for problem in tile[0]:
         found[problem] += count
-    for memory, bits in tile[1]:
+    for memory, bits in tile[1].items():
         live[memory] = max(live.get(memory, 0), bits)
 
 
@@ -203,68 +204,93 @@ def _moves(shape: AttentionShape, memories: Memories, plan: Plan, units: int) ->
 # --- one tile -------------------------------------------------------------------------------------------------------
 
 
-class _Lying(NamedTuple):
-    """A tensor in a memory."""
+class _Layer(NamedTuple):
+    """A layer of a tile, whatever the sizes: kinds of the tensors that it uses, and of those that lie beside them."""
 
-    tensor: str
-    memory: int
-    is_copy: bool = False
-    """Where it lies as a second operand, besides where it was made."""
+    name: str
+    own: tuple[tuple[str, str], ...]
+    """(operand, kind), in the order of operands; that of a result that leaves is ''."""
+    has_copy: bool
+    """Whether the second operand is a copy, beside those memories where results lie."""
+    is_copied_now: bool
+    others: tuple[tuple[str, int], ...]
+    """(kind, how many) that lie in their place."""
+    other_copies: tuple[tuple[str, int], ...]
+    """The same of copies."""
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=64)
+def _layers(sequence: tuple[Step, ...], copies: bool) -> tuple[_Layer, ...]:
+    """The layers of a tile; `copies` says whether second operands that were made here are copied to be read."""
+    found = []
+    uses = _last_uses(sequence)
+    living = {(one, False) for one in (QUERIES, KEYS, VALUES_IN, *_read_from_before(sequence))}
+    for number, step in enumerate(sequence):
+        second = (step.second, copies and kind_of(step.second) in (STATISTICS, RESULT))
+        is_copied_now = second[1] and second not in living
+        own = {(step.first, False), (step.made, False), *([second] if step.second else [])}
+        living |= own
+        beside = Counter((kind_of(tensor), is_copy) for tensor, is_copy in living - own)
+        kinds = [("I", kind_of(step.first)), (OUTPUT, "" if step in LAST else kind_of(step.made))]
+        kinds += [("W", kind_of(step.second))] if step.second else []
+        here, copied = (tuple([(k, n) for (k, c), n in beside.items() if c == is_copy]) for is_copy in (False, True))
+        found.append(_Layer(step.layer, tuple(sorted(kinds)), second[1], is_copied_now, here, copied))
+        living = {one for one in living if uses.get(one, len(sequence)) > number}
+    return tuple(found)
+
+
 def _tile(
     shape: AttentionShape, memories: Memories, plan: Plan, tile: Tile, sequence: tuple[Step, ...]
-) -> tuple[tuple[LayerProblem | CopyProblem, ...], tuple[tuple[int, int], ...]]:
+) -> tuple[list[LayerProblem | CopyProblem], dict[int, int]]:
     """The problems of a tile, and the most bits that tensors take of each memory while it runs."""
     problems: list[LayerProblem | CopyProblem] = []
     most: dict[int, int] = {}
-    uses, rest = _last_uses(sequence), _whole_rest(shape, plan, tile)
-    living = {_Lying(one, _place(plan, one)) for one in (QUERIES, KEYS, VALUES_IN, *_read_from_before(sequence))}
-    for number, step in enumerate(sequence):
-        made = _Lying(step.made, memories.top if step in LAST else _place(plan, step.made))
-        own = {"I": _Lying(step.first, _place(plan, step.first)), OUTPUT: made}
-        if step.second:
-            second = own["W"] = _second(shape, memories, plan, step, tile)
-            if second not in living:
-                bits = tensor_bits(shape, kind_of(step.second), tile)
-                source, target = (OUTPUT, _place(plan, step.second)), ("W", second.memory)
-                problems.append(CopyProblem(kind_of(step.second), bits, source, target))
-                living.add(second)
-        living.add(made)
-        taken = Counter(rest)
-        for one in living - set(own.values()):
-            taken[one.memory] += tensor_bits(shape, kind_of(one.tensor), tile)
-        reserved = tuple(sorted([(k, bits) for k, bits in taken.items() if bits and k != memories.top]))
-        reach = tuple(sorted([(operand, one.memory) for operand, one in own.items()]))
-        sized = tile if step.layer in _OVER_KEYS or step.layer in shape.stages else tile._replace(keys=1)
-        problems.append(LayerProblem(step.layer, sized, reach, reserved))
-        for one in set(own.values()):
-            taken[one.memory] += tensor_bits(shape, kind_of(one.tensor), tile)
-        for k, bits in taken.items():
-            if k != memories.top:
-                most[k] = max(most.get(k, 0), bits)
-        living = {one for one in living if uses.get((one.tensor, one.is_copy), len(sequence)) > number}
-    return tuple(problems), tuple(sorted(most.items()))
+    bits, top = {kind: tensor_bits(shape, kind, tile) for kind in TENSORS}, memories.top
+    place = _places(plan) | {"": top}
+    copies = place[RESULT] not in memories.seconds
+    copied_to = {kind: _with_room(memories, bits[kind]) for kind in (STATISTICS, RESULT)} if copies else {}
+    rest, by_row = _whole_rest(shape, plan, tile), tile._replace(keys=1)
+    for layer in _layers(sequence, copies):
+        reach, taken = [], dict(rest)
+        for kind, count in layer.others:
+            taken[place[kind]] = taken.get(place[kind], 0) + count * bits[kind]
+        for kind, count in layer.other_copies:
+            taken[copied_to[kind]] = taken.get(copied_to[kind], 0) + count * bits[kind]
+        reserved = tuple(sorted([(k, amount) for k, amount in taken.items() if amount and k != top]))
+        for operand, kind in layer.own:
+            memory = copied_to[kind] if operand == "W" and layer.has_copy else place[kind]
+            reach.append((operand, memory))
+            taken[memory] = taken.get(memory, 0) + bits.get(kind, 0)
+            if operand == "W" and layer.is_copied_now:
+                problems.append(CopyProblem(kind, bits[kind], (OUTPUT, place[kind]), ("W", memory)))
+        sized = tile if layer.name in _OVER_KEYS or layer.name in shape.stages else by_row
+        problems.append(LayerProblem(layer.name, sized, tuple(reach), reserved))
+        for k, amount in taken.items():
+            if k != top and amount > most.get(k, 0):
+                most[k] = amount
+    return problems, most
 
 
 _OVER_KEYS = (SCORES, MOST, POWERS, SUM, VALUES)
 
 
-def _place(plan: Plan, tensor: str) -> int:
-    places = {QUERIES: plan.queries, KEYS: plan.keys, VALUES_IN: plan.values}
-    kind = kind_of(tensor)
-    return plan.scores if kind == SCORE else places.get(kind, plan.output).memory
+def _places(plan: Plan) -> dict[str, int]:
+    """Kind -> memory."""
+    output = plan.output.memory
+    return {
+        QUERIES: plan.queries.memory,
+        KEYS: plan.keys.memory,
+        VALUES_IN: plan.values.memory,
+        SCORE: plan.scores,
+        STATISTICS: output,
+        RESULT: output,
+    }
 
 
-def _second(shape: AttentionShape, memories: Memories, plan: Plan, step: Step, tile: Tile) -> _Lying:
-    """Where the second operand is read: where it lies, or else in the lowest memory of second operands with room."""
-    place = _place(plan, step.second)
-    if place in memories.seconds:
-        return _Lying(step.second, place)
-    bits = tensor_bits(shape, kind_of(step.second), tile)
-    with_room = (k for k in memories.seconds if memories.core.memories[k].size_bits >= bits)
-    return _Lying(step.second, next(with_room, memories.top), True)
+def _with_room(memories: Memories, bits: int) -> int:
+    """The lowest memory of second operands that has room."""
+    sizes = memories.core.memories
+    return next((k for k in memories.seconds if sizes[k].size_bits >= bits), memories.top)
 
 
 def _read_from_before(sequence: tuple[Step, ...]) -> list[str]:
@@ -290,6 +316,8 @@ def _last_uses(sequence: tuple[Step, ...]) -> dict[tuple[str, bool], int]:
 
 def _whole_rest(shape: AttentionShape, plan: Plan, tile: Tile) -> dict[int, int]:
     """Memory -> bits of tensors that lie there as a whole, less those of the tile."""
+    if not (plan.queries.is_whole or plan.keys.is_whole or plan.values.is_whole or plan.output.is_whole):
+        return {}
     whole = Tile(tile.units, shape.heads, shape.queries, shape.keys)
     rest: Counter[int] = Counter()
     for kinds, place in (

@@ -6,6 +6,7 @@ from typing import Any
 from tilewright.artifacts.codec import encode
 from tilewright.attention.costs import AttentionCosts
 from tilewright.attention.optimum import Optimum
+from tilewright.attention.points import Points
 from tilewright.attention.program import TENSORS, LayerProblem
 from tilewright.attention.space import Place, Plan, Tile
 from tilewright.depth_first.ledger import LATENCY_PARTS, Ledger
@@ -106,7 +107,7 @@ def optimum_object(found: Optimum) -> dict[str, Any]:
     }
 
 
-def row(found: Optimum) -> dict[str, Any]:
+def row(found: Optimum, points: Points) -> dict[str, Any]:
     """A row of the table."""
     costs, plan = found.costs, found.plan
     shape, told = costs.attention.shape, {} if plan is None else plan_object(costs, plan)
@@ -118,6 +119,8 @@ def row(found: Optimum) -> dict[str, Any]:
         "heads": shape.heads,
         "queries": shape.queries,
         "keys": shape.keys,
+        "memory": points.memory,
+        "memory_bits": points.size_of(costs.core) or "",
         "is_fused": plan is not None,
         "energy_pj": found.ledger.energy_pj,
         "latency_cycles": found.ledger.latency_cycles(),
@@ -134,21 +137,22 @@ def row(found: Optimum) -> dict[str, Any]:
     return result
 
 
-def table_text(found: Sequence[Optimum]) -> str:
+def table_text(found: Sequence[Optimum], points: Points) -> str:
     """The attentions as a table for people."""
-    head = (
-        f"{'attention':<28} {'queries':>8} {'keys':>9}  {'best':<34} {'energy':>11} {'latency':>15} {'of unfused':>16}"
-    )
+    width = max(len(_plan_text(one.plan)) for one in found)
+    size = f" {points.memory:>14}" if points.memory else ""
+    ends = f"{'best':<{width}} {'energy':>11} {'latency':>15} {'of unfused':>16}"
+    head = f"{'attention':<28} {'queries':>8} {'keys':>9}{size}  {ends}"
     lines = [head, "─" * len(head)]
     for one in found:
-        shape = one.costs.attention.shape
+        shape, bits = one.costs.attention.shape, points.size_of(one.costs.core)
         energy = one.ledger.energy_pj / one.unfused.energy_pj
         latency = one.ledger.latency_cycles() / one.unfused.latency_cycles()
-        lines.append(
-            f"{one.costs.attention.name:<28} {shape.queries:>8,} {shape.keys:>9,}  {_plan_text(one.plan):<34}"
-            f" {energy_text(one.ledger.energy_pj):>11} {one.ledger.latency_cycles():>15,.0f}"
-            f" {f'{energy:.1%}, {latency:.1%}':>16}"
-        )
+        size = "" if bits is None else f" {f'{bits / 8192:,g} KiB':>14}"
+        plan, cycles = _plan_text(one.plan), one.ledger.latency_cycles()
+        start = f"{one.costs.attention.name:<28} {shape.queries:>8,} {shape.keys:>9,}{size}  {plan:<{width}}"
+        costs = f"{energy_text(one.ledger.energy_pj):>11} {cycles:>15,.0f}"
+        lines.append(f"{start} {costs} {f'{energy:.1%}, {latency:.1%}':>16}")
     return "\n".join(lines)
 
 

@@ -68,7 +68,7 @@ def sizes_of(given: tuple[int, ...], most: int) -> tuple[int, ...]:
     return tuple(sorted(found | {1 << bit for bit in range(most.bit_length())}))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # compared as the object that it is: a core takes long to hash
 class Memories:
     """The memories of a core that tensors of an attention can lie in, by index, innermost first.
 

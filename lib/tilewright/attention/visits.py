@@ -7,7 +7,7 @@ queries sees one of its keys, and then as a whole.
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tilewright.attention.shape import AttentionShape
 from tilewright.attention.space import QUERIES_OUTER, Tile
@@ -54,15 +54,15 @@ def _visits(shape: AttentionShape, heads: int, queries: int, keys: int, order: s
     later: Counter[tuple[int, int, int]] = Counter()
     rows: Counter[tuple[int, int]] = Counter()
     for size, (low, high) in zip(sizes, ranges, strict=True):
-        for height, count in split(shape.heads, heads):
-            rows[height, size] += count
-            first[height, size, rest if low == last_key else keys] += count
-            has_rest = low < high == last_key
-            later[height, size, keys] += count * (high - low - has_rest)
-            later[height, size, rest] += count * has_rest
+        has_rest = low < high == last_key
+        rows[heads, size] += 1
+        first[heads, size, rest if low == last_key else keys] += 1
+        later[heads, size, keys] += high - low - has_rest
+        later[heads, size, rest] += has_rest
+    head_tiles = split(shape.heads, heads)
+    first, later, rows = (_of_heads(counts, head_tiles) for counts in (first, later, rows))
     if order == QUERIES_OUTER:
-        head_tiles = -(-shape.heads // heads)
-        loads = _key_loads(ranges, head_tiles, keys, rest, last_key)
+        loads = _key_loads(ranges, -(-shape.heads // heads), keys, rest, last_key)
         return Visits(_some(first), _some(later), _some(rows), _some(rows), _some(loads), {})
     stays = _stays_of_rows(ranges, sizes, last_key) if heads == shape.heads else Counter()
     again = Counter(dict.fromkeys(rows, 0))
@@ -73,6 +73,11 @@ def _visits(shape: AttentionShape, heads: int, queries: int, keys: int, order: s
     loads_of_queries = rows + again
     loads = Counter({keys: last_key - ranges[0][0]}) + Counter({rest: 1})
     return Visits(_some(first), _some(later), _some(rows), _some(loads_of_queries), _some(loads), _some(again))
+
+
+def _of_heads(counts: "Counter[Any]", head_tiles: Counts) -> "Counter[Any]":
+    """The counts of one tile of heads, of all of them."""
+    return Counter({(height, *key[1:]): n * count for key, n in counts.items() for height, count in head_tiles})
 
 
 def _some(counts: Counter[Key]) -> dict[Key, int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from tilewright import __version__
 from tilewright.artifacts.canonical import document_text
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.attention.points import Points, read_sizes
 from tilewright.attention.space import ORDERS, Sizes
 from tilewright.cli.keywords import Named, parameter_keywords
 from tilewright.cli.main import InterruptedRunError
@@ -35,6 +37,9 @@ _SIZE = click.IntRange(min=1)
 @click.option("--workload", required=True, type=FILE, help="Workload file of a language model.")
 @click.option("--mapping", required=True, type=FILE, help="Mapping file or artifact.")
 @click.option("--contexts", default="", help="Tokens that the last query sees: 1k,4k or first:last:how-many; k: 1,024.")
+@click.option(
+    "--memory-sizes", default="", help="A memory of other sizes, at the same costs: sram_2MB='64 KiB,256 KiB,2 MiB'."
+)
 @click.option("--tile-queries", type=_SIZE, multiple=True, help="Queries of a tile; repeatable; several without it.")
 @click.option("--tile-keys", type=_SIZE, multiple=True, help="Keys of a tile; repeatable; several without it.")
 @click.option("--tile-heads", type=_SIZE, multiple=True, help="Query heads of a key head in a tile; repeatable.")
@@ -45,7 +50,7 @@ _SIZE = click.IntRange(min=1)
     type=click.FloatRange(min=0),
     default=TIME_BUDGET_S,
     show_default=True,
-    help="Seconds for an attention, after which the best found is the result, with what is left to win.",
+    help="Seconds to search layers of an attention; then the best found is the result, with what is left to win.",
 )
 @click.option("-o", "--output", type=FILE, help=f"Folder for {ATTENTION} and {ATTENTION_TABLE}.")
 @parameter_options(LayerOptions, "options")
@@ -55,6 +60,7 @@ def command(
     workload: Path,
     mapping: Path,
     contexts: str,
+    memory_sizes: str,
     tile_queries: tuple[int, ...],
     tile_keys: tuple[int, ...],
     tile_heads: tuple[int, ...],
@@ -76,8 +82,8 @@ def command(
     """
     sizes = Sizes(tile_units, tile_heads, tile_queries, tile_keys, order or ORDERS)
     notices: list[str] = []
-    points = context_list(contexts) if contexts else []
-    asked = _Asked(sizes, tuple(points), time_budget_s)
+    points = Points(tuple(context_list(contexts)) if contexts else (), *read_sizes(memory_sizes))
+    asked = _Asked(sizes, points, time_budget_s)
     chosen = options()
     found = _found((workload, hardware, mapping), asked, chosen, notices, not as_json)
     echo_notices(notices)
@@ -87,8 +93,8 @@ def command(
         return
     from tilewright.attention.result import table_text, why_text
 
-    click.echo(table_text(found.optima))
-    if not points:
+    click.echo(table_text(found.optima, points))
+    if points == Points():
         click.echo("\n".join(why_text(one) for one in found.optima))
     if paths:
         echo_paths(paths, as_json)
@@ -101,6 +107,7 @@ def attention(
     mapping: "MappingSource",
     *,
     contexts: Sequence[int] = (),
+    memory_sizes: str = "",
     tile_queries: Sequence[int] = (),
     tile_keys: Sequence[int] = (),
     tile_heads: Sequence[int] = (),
@@ -118,7 +125,12 @@ def attention(
     sizes = Sizes(tuple(tile_units), tuple(tile_heads), tuple(tile_queries), tuple(tile_keys), tuple(order))
     _check_sizes(sizes)
     chosen = search()
-    found = _found((workload, hardware, mapping), _Asked(sizes, tuple(contexts), time_budget_s), chosen, [])
+    found = _found(
+        (workload, hardware, mapping),
+        _Asked(sizes, Points(tuple(contexts), *read_sizes(memory_sizes)), time_budget_s),
+        chosen,
+        [],
+    )
     if output is not None:
         _write(found, chosen, Path(output))
     return found.optima
@@ -127,7 +139,7 @@ def attention(
 @dataclass(frozen=True)
 class _Asked:
     sizes: Sizes
-    contexts: tuple[int, ...]
+    points: Points
     seconds: float
 
 
@@ -135,7 +147,7 @@ class _Asked:
 class _Found:
     workload: str
     core: str
-    contexts: tuple[int, ...]
+    points: Points
     optima: "tuple[Optimum, ...]"
 
 
@@ -157,9 +169,9 @@ def _check_sizes(sizes: Sizes) -> None:
 
 
 def attention_problems(
-    given: tuple[Any, Any, Any], contexts: tuple[int, ...], options: LayerOptions, notices: list[str]
+    given: tuple[Any, Any, Any], points: Points, options: LayerOptions, notices: list[str]
 ) -> "tuple[str, list[AttentionCosts]]":
-    """The name of a workload, and what costs each of its attentions, for each context.
+    """The name of a workload, and what costs each of its attentions, at each point.
 
     Raises InputError for everything that is wrong with the descriptions, and for a workload without attention.
     """
@@ -173,22 +185,12 @@ def attention_problems(
     described = described_model(workload, notices)
     problem = read_problem(Descriptions(hardware, workload, mapping), SearchOptions(model=options.model))
     found = []
-    for step in _steps(described.step, contexts):
+    for core, step in product(points.cores(problem.core), points.steps(described.step)):
         for one in language_model_attentions(described.model, step):
-            found.append(AttentionCosts(one, problem.core, problem.mapping, options))
+            found.append(AttentionCosts(one, core, problem.mapping, options))
     if not found:
         raise InputError([Problem("no layer of the language model is an attention", path=described.name)])
     return described.name, found
-
-
-def _steps(step: Any, contexts: tuple[int, ...]) -> list[Any]:
-    """The step with the last query at each context: of one new token, or of a whole prompt."""
-    from tilewright.workload.language_models.request import Requests
-
-    def moved(group: Requests, context: int) -> Requests:
-        return replace(group, tokens=1, context=context - 1) if group.tokens == 1 else Requests(group.count, context, 0)
-
-    return [replace(step, groups=tuple([moved(group, one) for group in step.groups])) for one in contexts] or [step]
 
 
 def _found(
@@ -201,15 +203,19 @@ def _found(
     from tilewright.attention.optimum import find_optimum
     from tilewright.search.progress import search_progress
 
-    name, problems = attention_problems(given, asked.contexts, options, notices)
+    name, problems = attention_problems(given, asked.points, options, notices)
     for costs in problems:
         costs.check()
     try:
         with search_progress(None, "attention", show_progress, unit="layers", least=20) as advance:
-            optima = tuple([find_optimum(costs, asked.sizes, asked.seconds, advance) for costs in problems])
+            known: dict[Any, Optimum] = {}
+            for costs in problems:
+                if costs.alike not in known:
+                    known[costs.alike] = find_optimum(costs, asked.sizes, asked.seconds, advance)
+            optima = tuple([replace(known[costs.alike], costs=costs) for costs in problems])
     except KeyboardInterrupt as error:
         raise InterruptedRunError("nothing was written") from error
-    return _Found(name, problems[0].core.name, asked.contexts, optima)
+    return _Found(name, problems[0].core.name, asked.points, optima)
 
 
 def _object(found: _Found) -> dict[str, Any]:
@@ -220,7 +226,7 @@ def _object(found: _Found) -> dict[str, Any]:
         "tilewright": __version__,
         "core": found.core,
         "workload": found.workload,
-        "contexts": list(found.contexts),
+        "points": encode(found.points),
         "attentions": [optimum_object(one) for one in found.optima],
     }
 
@@ -231,7 +237,7 @@ def _write(found: _Found, options: LayerOptions, folder: Path) -> list[Path]:
     make_folder(folder)
     table, data = folder / ATTENTION_TABLE, folder / ATTENTION
     write_atomically(data, document_text(_object(found) | {"options": encode(options)}))
-    rows = [row(one) for one in found.optima]
+    rows = [row(one, found.points) for one in found.optima]
     lines = [",".join(rows[0]), *[",".join(_cell(value) for value in one.values()) for one in rows]]
     write_atomically(table, "\n".join(lines) + "\n")
     return [data, table]

@@ -27,5 +27,5 @@ def check_file(
         )
     told = read_certified(file)
     hardware, workload, mapping = described
-    name, problems = attention_problems((workload, hardware, mapping), told.contexts, told.options, [])
+    name, problems = attention_problems((workload, hardware, mapping), told.points, told.options, [])
     return check_certificates(told, name, problems), {"certificate": bytes_digest(file)}

@@ -3,6 +3,7 @@
 import copy
 import json
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,13 @@ import pytest
 import tilewright
 import yaml
 from tilewright.attention.certificate_check import check_certificates, read_certified
+from tilewright.attention.costs import AttentionCosts
+from tilewright.attention.points import Points
 from tilewright.cli.attention import attention_problems
 from tilewright.cli.main import main
+from tilewright.depth_first.options import LayerOptions
 from tilewright.errors import InputError
+from tilewright.objectives import Objective
 from tilewright.report.checks import Check
 
 from tests.unit.attention.small_attention import MAPPING, described, hardware
@@ -33,6 +38,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
         lpf_limit=4,
         tile_units=[1],
         tile_queries=[2, 4],
+        tile_heads=[2],
         tile_keys=[4, 8],
         output=folder,
     )
@@ -42,12 +48,19 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     return loaded
 
 
+@lru_cache
+def problems_of(points: Points, objective: Objective) -> tuple[str, list[AttentionCosts]]:
+    """Read and searched once for all checks."""
+    options = LayerOptions(objective=objective, lpf_limit=4)
+    return attention_problems((WORKLOAD, hardware(), MAPPING), points, options, [])
+
+
 def checks_of(told: Told, folder: Path) -> list[Check]:
     """What the check says of it."""
     file = folder / "attention.json"
     file.write_text(json.dumps(told))
     read = read_certified(file)
-    name, problems = attention_problems((WORKLOAD, hardware(), MAPPING), read.contexts, read.options, [])
+    name, problems = problems_of(read.points, read.options.objective)
     return check_certificates(read, name, problems)
 
 
@@ -116,6 +129,8 @@ DAMAGES: dict[str, Callable[[Told], None]] = {
     "less searched": _forget(3),
     "unfused as best": _unfused_as_best,
     "core": lambda told: told.update(core="another"),
+    "another context": lambda told: told["points"].update(contexts=[9]),
+    "another size of a memory": lambda told: told["points"].update(memory="sram", sizes_bits=[1024]),
     "an attention less": lambda told: told.update(attentions=[]),
     "options": lambda told: told["options"].update(objective="latency"),
     "no options": lambda told: told.pop("options"),
@@ -156,5 +171,15 @@ def test_the_verb_checks_and_says_what_it_needs(tmp_path: Path, capsys: pytest.C
     assert "ok  layers/attention: lower bound" in capsys.readouterr().out
     assert main(["check", run]) == 2
     assert capsys.readouterr().err.count("a certificate is checked against all three") == 3
+    assert main(["attention", *given, *sizes, "--memory-sizes", "sram=1 KiB,256 B", "-o", run]) == 0
+    assert [line.split(",")[7] for line in (tmp_path / "out" / "attention.csv").read_text().splitlines()] == [
+        "memory_bits",
+        "2048",
+        "8192",
+    ]
+    assert main(["check", run, *given]) == 0
+    assert main(["attention", *given, "--memory-sizes", "ssram=1 KiB"]) == 2
+    assert "did you mean 'sram'" in capsys.readouterr().err
+    assert main(["attention", *given, "--memory-sizes", "sram=small"]) == 2
     assert main(["attention", *given, *sizes, "-v"]) == 0
     assert "no plan of the space is better" in capsys.readouterr().out
