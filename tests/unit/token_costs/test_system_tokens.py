@@ -72,18 +72,23 @@ def alone(workload: Workload, node: WorkloadNode) -> Workload:
     return Workload("alone", (replace(node, sources=(), is_network_output=True),), own, inputs, node.outputs)
 
 
-def direct_run(network: Workload, loops: tuple[TilingEntry, ...], cores: list[int]) -> tuple[int, float]:
-    """Cycles and energy of a layer that a mapping file cuts so and gives to these cores in turn: a run by itself."""
+def fixed_entry(network: Workload, loops: tuple[TilingEntry, ...], cores: list[int]) -> dict[str, Any]:
+    """The entry of a mapping file that cuts a layer so and gives its parts to these cores in turn."""
     sizes = network.nodes[0].layer.size_of  # type: ignore[union-attr]
     parts = prod(-(-sizes[loop.dimension] // -(-sizes[loop.dimension] // int(loop.tiles))) for loop in loops)
-    fixed = {
+    return {
         "name": "default",
         "core_allocation": [cores[part % len(cores)] for part in range(parts)],
         "core_allocation_is_fixed": True,
         "inter_core_tiling": [f"{loop.dimension}, {loop.tiles}" for loop in loops],
     }
+
+
+def direct_run(network: Workload, loops: tuple[TilingEntry, ...], cores: list[int]) -> tuple[int, float]:
+    """Cycles and energy of a layer that a mapping file cuts so and gives to these cores in turn: a run by itself."""
     ahead = sorted(network.nodes[0].layer.input_operands)  # type: ignore[union-attr]
-    run = tilewright.run_multi_core(network, system(), [fixed], OPTIONS, mode="lbl", operands_to_prefetch=ahead)
+    fixed = [fixed_entry(network, loops, cores)]
+    run = tilewright.run_multi_core(network, system(), fixed, OPTIONS, mode="lbl", operands_to_prefetch=ahead)
     return run.latency_cycles, run.energy_pj
 
 
@@ -258,3 +263,26 @@ def test_a_system_of_one_core_is_near_that_core() -> None:
         assert list(system.table[name]) == pytest.approx(list(alone.table[name]), rel=0.03)
     assert list(system.table["mac_count"]) == list(alone.table["mac_count"])
     assert set(system.table["bound_by"]) == {"dram"}
+
+
+def test_sums_are_above_a_run_of_the_whole_step() -> None:
+    """Written out, with the cuts and cores of the layers in a mapping file: with barriers between layers, and without.
+
+    What a run saves is what stays on the chip from layer to layer, and weights that come before their layer begins.
+    """
+    workload, total, entries = written_out("llama", phase="decode", batch=3, context=20), 0, []
+    for node in workload.nodes:
+        if node.layer is None:
+            continue
+        network, entry = layer_network(workload, node), parse_mapping(MAPPING).constraints_for(node.layer)
+        cores = [system().core_ids[core] for core in schedules().cores_for(node, entry)]
+        plain = next(cut_layers(network, entry, TENSOR, len(cores)))
+        (found, *_) = schedules()._schedules(plain, TENSOR, -1, ())
+        total += found.schedule.latency_cycles
+        fixed = fixed_entry(network, plain.mapping.entries[0].inter_core_tiling, cores)
+        entries.append(fixed | {"name": node.name})
+    given = {"operands_to_prefetch": ["I", "W"], "mode": "lbl"}
+    mapping = [*entries, {"name": "default"}]
+    barriers = tilewright.run_multi_core(workload, system(), mapping, OPTIONS, stack_order="barrier", **given)
+    free = tilewright.run_multi_core(workload, system(), mapping, OPTIONS, **given)
+    assert free.latency_cycles <= barriers.latency_cycles <= total
