@@ -136,9 +136,9 @@ class DescribedRun:
 
 def network_digest(network: Workload, core: Core) -> str:
     """The digest of what of a network a run on a core has: without the layers that the core cannot run."""
-    from tilewright.mapping.runnable import restrict_to_core
+    from tilewright.mapping.runnable import restrict_to_core, without_layers_left_out
 
-    return content_digest(encode(restrict_to_core(network, core)[0]))
+    return content_digest(encode(without_layers_left_out(restrict_to_core(network, core)[0])))
 
 
 def hardware_digest(path: Path) -> str:

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from tilewright.cost.record import LayerRecord
 from tilewright.errors import MappingError
 from tilewright.hardware.core import Core
-from tilewright.mapping.constraints import GivenReach, Mapping, MappingConstraints, as_unrolling
+from tilewright.mapping.constraints import GivenReach, Mapping, MappingConstraints
 from tilewright.mapping.memory_reach import core_for
-from tilewright.mapping.spatial import convert_spatial_mapping, spread_lanes
+from tilewright.mapping.spatial import convert_spatial_mapping
 from tilewright.mapping.spatial_generation import spatial_candidates
 from tilewright.profile import profile_by_name
 from tilewright.report.records import PlacedLayer
@@ -181,12 +181,28 @@ def _layer_use(
 
 
 def _sides(record: LayerRecord, core: Core, layer: Layer, fixed: Table[str, int]) -> tuple[SideUse, ...]:
-    lanes = spread_lanes(as_unrolling(record.spatial_mapping), layer, core)
+    lanes = _lanes(record, layer)
     sides = []
     for name, units in core.operational_array.dimensions:
         loops = tuple((dimension, int(factor)) for dimension, factor in record.spatial_mapping.get(name, {}).items())
-        sides.append(SideUse(name, units, loops, math.prod(lanes.get(name, {}).values()), fixed.get(name)))
+        sides.append(SideUse(name, units, loops, lanes.get(name, 1.0), fixed.get(name)))
     return tuple(sides)
+
+
+def _lanes(record: LayerRecord, layer: Layer) -> dict[str, float]:
+    """Array dimension -> units that work, on average over the passes: all together make the operations of the layer.
+
+    The last pass of a loop that its lanes do not divide is not full. Where a loop runs along several sides, the side
+    with most lanes of it, and of equal ones the first, has what is missing.
+    """
+    found: dict[str, float] = dict.fromkeys(record.spatial_mapping, 1.0)
+    for dimension, size in layer.loop_sizes:
+        along = {name: own[dimension] for name, own in record.spatial_mapping.items() if dimension in own}
+        passes = math.prod(count for name, count in record.loop_order if name == dimension)
+        fullest = max(along, key=lambda name: along[name], default="")
+        for name, lanes in along.items():
+            found[name] *= lanes * (size / (passes * math.prod(along.values())) if name == fullest else 1)
+    return found
 
 
 def _generated_cycles(

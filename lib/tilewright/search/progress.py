@@ -16,6 +16,34 @@ LEAST_ORDERS = 300_000
 QUIET_S = 1.0
 """A search whose orders nobody can count before is shown when it takes longer."""
 LOG_INTERVAL_S = 15.0
+LEAST_SHARE = 0.1
+"""Of the work that is done before the time that is left is told."""
+
+
+class TimeLeft:
+    """How long the rest of some work takes, by the rate since its first part was done: that one waits for all that is
+    read and compiled once."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._done = 0
+        self._first: tuple[int, float] | None = None
+        self._last_s = 0.0
+
+    def advance(self, count: int, now_s: float) -> None:
+        """So much more is done at a time in seconds."""
+        self._done += count
+        self._last_s = now_s
+        if self._first is None:
+            self._first = (self._done, now_s)
+
+    @property
+    def seconds(self) -> float | None:
+        """None until LEAST_SHARE of the work, and more than its first part, is done."""
+        if self._first is None or self._done < LEAST_SHARE * self._total:
+            return None
+        count, elapsed_s = self._done - self._first[0], self._last_s - self._first[1]
+        return (self._total - self._done) * elapsed_s / count if count else None
 
 
 @contextlib.contextmanager
@@ -42,12 +70,14 @@ def _log_lines(total_orders: int | None, title: str, unit: str) -> Advance:
     start = last = time.monotonic()
     done = 0
     lock = threading.Lock()
+    time_left = TimeLeft(total_orders or 0)
 
     def advance(orders: int) -> None:
         nonlocal done, last
         with lock:
             done += orders
             now = time.monotonic()
+            time_left.advance(orders, now)
             if now - last < LOG_INTERVAL_S:
                 return
             last = now
@@ -55,9 +85,10 @@ def _log_lines(total_orders: int | None, title: str, unit: str) -> Advance:
             if total_orders is None:
                 told = f"{done:,} looked at, {rate:,.0f} a second, {now - start:,.0f} s"
             else:
-                left = f"{(total_orders - done) / rate:,.0f} s left"
+                left_s = time_left.seconds
+                left = "" if left_s is None else f", {left_s:,.0f} s left"
                 share = f"{done:,} of {total_orders:,} {unit} ({done / total_orders:.0%})"
-                told = f"{share}, {_per_second(rate)} {unit}/s, {left}"
+                told = f"{share}, {_per_second(rate)} {unit}/s{left}"
             print(f"{title}: {told}", file=sys.stderr, flush=True)
 
     return advance
@@ -92,7 +123,6 @@ def _started_bar(total_orders: int | None, title: str, stack: contextlib.ExitSta
         Task,
         TextColumn,
         TimeElapsedColumn,
-        TimeRemainingColumn,
     )
     from rich.text import Text
 
@@ -102,12 +132,25 @@ def _started_bar(total_orders: int | None, title: str, stack: contextlib.ExitSta
         def render(self, task: Task) -> Text:
             return Text(f"{_per_second(task.speed)} {unit}/s" if task.speed else "")
 
-    left: tuple[Any, ...] = (TextColumn("left"), TimeRemainingColumn()) if total_orders is not None else ()
+    time_left = TimeLeft(total_orders or 0)
+
+    class Left(ProgressColumn):
+        """Seconds, once they are known."""
+
+        def render(self, task: Task) -> Text:
+            return Text("" if time_left.seconds is None else f"{time_left.seconds:,.0f} s left")
+
+    left: tuple[Any, ...] = (Left(),) if total_orders is not None else ()
     count = "{task.completed:,.0f}/{task.total:,.0f}" if total_orders is not None else "{task.completed:,.0f}"
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn(count), Rate(), TimeElapsedColumn(), *left)
     progress = stack.enter_context(Progress(*columns, console=Console(stderr=True)))
     task = progress.add_task(title, total=total_orders)
-    return lambda orders: progress.advance(task, orders)
+
+    def advance(orders: int) -> None:
+        time_left.advance(orders, time.monotonic())
+        progress.advance(task, orders)
+
+    return advance
 
 
 def _per_second(rate: float) -> str:

@@ -163,6 +163,25 @@ def test_what_is_wrong_is_told(results: Path, tmp_path: Path, capsys: pytest.Cap
     assert "no such artifact" in capsys.readouterr().err
 
 
+def test_a_network_of_which_an_in_memory_array_leaves_out_a_layer(tmp_path: Path) -> None:
+    """It is that of the run, whatever the run keeps of the layer."""
+    config = TINY.parents[2] / "config"
+    text = WORKLOAD.read_text() + (
+        "- {id: 2, name: added, operator_type: Add, equation: 'O[b][k]=W[b][k]+I[b][k]', dimension_relations: [],\n"
+        "   loop_dims: [B, K], loop_sizes: [1, 8], operand_precision: {W: 8, I: 8, O: 16, O_final: 8},\n"
+        "   operand_source: {I: 1, W: 1}}\n"
+    )
+    network, mapping = tmp_path / "net.yaml", config / "mapping/aimc.yaml"
+    network.write_text(text)
+    given = {"hardware": config / "hardware/aimc.yaml", "workload": network}
+    mapped = tilewright.map(**given, mapping=mapping, model="corrected", lpf_limit=2, output=tmp_path / "run")
+    assert [record.layer.name for record in mapped.records] == ["first", "second"]
+    found = tilewright.explain(tmp_path / "run", **given, mapping=mapping)
+    assert found.unknown == ""
+    assert found.array is not None
+    assert [one.layer for one in found.array.layers] == ["first", "second"]
+
+
 def test_a_run_on_several_cores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its energy by layer, memory and cause, and by how much layers end later; no port of a core limits it."""
     network, run = write_network(tmp_path), tmp_path / "several"

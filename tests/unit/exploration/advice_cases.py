@@ -13,11 +13,13 @@ from tilewright.cli.map import map_workload
 from tilewright.errors import InputError, MappingError
 from tilewright.exploration.advice import Advice, ExplainedRun, Outcome, advices_of
 from tilewright.exploration.changes import possible_changes
+from tilewright.exploration.mapping_changes import mapping_changes
 from tilewright.hardware.changed_text import changed_text
+from tilewright.hardware.core import single_core
 from tilewright.report.export import mapping_entries
 from tilewright.report.records import layers_in_order
 from tilewright.search.options import SearchOptions
-from tilewright.sources import parse_mapping, parse_workload
+from tilewright.sources import parse_accelerator, parse_mapping, parse_workload
 from tilewright.yamlfile import load_yaml
 
 from tests.plain.tally import Tally
@@ -74,6 +76,39 @@ def try_advices(seed: int, count: int = 20, networks: tuple[str, ...] = NETWORKS
         same, search = confirmed(hardware, one, workload, mapping, options, entries)
         if (same[:2], search[:2]) != (one.same[:2], one.outcome[:2]):
             tally.wrong.append(f"seed {seed}: {one.change.words}: {one} instead of {same}, {search}")
+    return tally
+
+
+def try_mapping_changes(seed: int, count: int = 5, networks: tuple[str, ...] = NETWORKS) -> Tally:
+    """Some random changes of the mapping file of a random run, each confirmed by running the file with the change."""
+    rng, tally = random.Random(seed), Tally()
+    base, options = rng.choice(ACCELERATORS), random_options(rng)
+    workload = network(rng.choice(networks), options.model)
+    hardware, given = CONFIG / "hardware" / f"{base}.yaml", CONFIG / "mapping" / f"{base}.yaml"
+    mapping, document = parse_mapping(given), load_yaml(given)
+    try:
+        mapped = map_workload(workload, hardware, mapping, options)
+    except MappingError:
+        tally.counts["runs without a result"] += 1
+        return tally
+    core = single_core(parse_accelerator(hardware))
+    changes = mapping_changes(mapping, core, workload, document)
+    chosen = tuple(rng.sample(changes, min(count, len(changes))))
+    placed = layers_in_order(mapped.records, mapped.summary)
+    run = ExplainedRun("run", placed, load_yaml(hardware).data, workload, mapping, options, chosen)
+    for one in advices_of(run, (), search=False).found:
+        tally.counts["advices"] += 1
+        tally.counts["that do not fit"] += one.outcome.latency_cycles is None
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "mapping.yaml"
+            file.write_text(changed_text(given.read_text(), one.change.settings))
+            try:
+                summary = map_workload(workload, hardware, file, options).summary
+                found = Outcome(summary["energy_pj"], summary["latency_cycles"])
+            except (InputError, MappingError):
+                found = Outcome()
+        if found[:2] != one.outcome[:2]:
+            tally.wrong.append(f"seed {seed}: {one.change.words}: {one.outcome} instead of {found}")
     return tally
 
 

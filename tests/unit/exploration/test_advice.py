@@ -11,7 +11,7 @@ from tilewright.exploration.changes import Change, possible_changes, scaled
 from tilewright.hardware.dotted_paths import key_path
 from tilewright.yamlfile import load_yaml, parse_yaml
 
-from tests.unit.exploration.advice_cases import CONFIG, try_advices
+from tests.unit.exploration.advice_cases import CONFIG, try_advices, try_mapping_changes
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -19,6 +19,14 @@ def test_advices_are_confirmed_by_the_changed_file(seed: int) -> None:
     """To the last bit, at the same mappings and after a new search; `benchmarks/advices.py` tries more."""
     tally = try_advices(seed, count=4, networks=("bert_tiny",))
     assert tally.counts["advices"] == 4
+    assert tally.wrong == []
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_changes_of_spatial_mappings_are_confirmed_by_the_changed_file(seed: int) -> None:
+    """To the last bit: text and mapping of a change are the same."""
+    tally = try_mapping_changes(seed, count=3, networks=("bert_tiny",))
+    assert tally.counts["advices"] == 3
     assert tally.wrong == []
 
 

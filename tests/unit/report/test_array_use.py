@@ -71,3 +71,15 @@ def test_lanes_that_do_not_divide_are_counted_as_the_model_spreads_them(lanes: i
     """How full the array is, times its units and the cycles, are the operations."""
     (one, _) = uses_of(8, {"D": 4, "K": 8, "C": 3}, (("D1", (("K", lanes),)),)).layers
     assert one.sides[0].share * 8 * one.computing_cycles == pytest.approx(4 * 8 * 3)
+
+
+def test_a_loop_along_several_sides_is_counted_once() -> None:
+    """56 columns on 4 x 4 units take 4 passes, of which 14 of 16 units work on average."""
+    core = replace(core_of(inputs=64, weights=64), operational_array=OperationalArray((("D1", 4), ("D2", 4)), 0.5))
+    layer = Layer("gemm", "Gemm", OPERANDS, (("D", 2), ("K", 56), ("C", 3)), (), BITS)
+    spatial: Unrolling = (("D1", (("K", 4),)), ("D2", (("K", 4),)))
+    record = evaluate(layer, core, LINKS, spatial, (("D", 2), ("K", 4), ("C", 3)), SearchOptions(model="corrected"))
+    placed = layers_in_order([record])
+    (one,) = array_uses(placed, core, network(layer), None, SearchOptions()).layers
+    assert [side.lanes for side in one.sides] == [3.5, 4]
+    assert math.prod(side.lanes for side in one.sides) * one.computing_cycles == 2 * 56 * 3

@@ -1,0 +1,27 @@
+"""Progress: the time that is left is that of the work, not that of what comes before its first part."""
+
+import pytest
+from tilewright.search.progress import TimeLeft
+
+
+def test_the_first_part_says_nothing_of_the_others() -> None:
+    """It takes 14 seconds, for all is read and compiled in it; each of the 13 others takes 0.5 seconds."""
+    left = TimeLeft(56)
+    assert left.seconds is None
+    left.advance(4, 14.0)
+    assert left.seconds is None
+    left.advance(4, 14.5)
+    assert left.seconds == pytest.approx(6.0)
+    for part in range(12):
+        left.advance(4, 15.0 + part / 2)
+    assert left.seconds == 0
+
+
+def test_nothing_is_told_of_little() -> None:
+    """Not before a tenth is done."""
+    left = TimeLeft(100)
+    for part in range(1, 10):
+        left.advance(1, float(part))
+        assert left.seconds is None
+    left.advance(1, 10.0)
+    assert left.seconds == pytest.approx(90)
