@@ -20,7 +20,9 @@ def coverage_lines(summary: Mapping[str, Any], shown: int = SHOWN_ROWS) -> Itera
     if not coverage["complete"]:
         macs, share = share_text(coverage["mac_share"]), coverage["operation_share"]
         others = (
-            "how many others there are is not known" if share is None else f"{share_text(share)} of other operations"
+            "how many other operations there are is not known"
+            if share is None
+            else f"{share_text(share)} of other operations"
         )
         yield f"costed: {macs} of MACs; {others}"
     rows = coverage["not_costed"]

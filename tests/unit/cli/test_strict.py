@@ -62,7 +62,7 @@ def test_the_reference_profile_does_not_know_all_work(arguments: list[str], caps
     """What it has no layer for is told, with a share that is not known."""
     assert main([*arguments, *hardware("tpu_like_vector")]) == 0
     said = capsys.readouterr().out
-    assert "costed: 100% of MACs; how many others there are is not known" in said
+    assert "costed: 100% of MACs; how many other operations there are is not known" in said
     assert "free of cost, since the model has no layers for them: 1 Relu, 1 MaxPool" in said
 
 

@@ -9,6 +9,7 @@ from tilewright.hardware.core import Core, OperationalArray
 from tilewright.mapping.constraints import DEFAULT, Mapping, MappingConstraints, Unrolling
 from tilewright.report.array_text import array_text
 from tilewright.report.array_use import ArrayUses, array_uses
+from tilewright.report.page.limits import array_text as page_text
 from tilewright.report.records import layers_in_order
 from tilewright.search.evaluate import evaluate
 from tilewright.search.options import SearchOptions
@@ -42,6 +43,9 @@ def test_the_mapping_file_fixes_too_few_lanes() -> None:
     assert "C 2: 25.0%   a.yaml:7 (D1)" in text
     assert "generated spatial mappings would not have 48 of these cycles (75.0%)" in text
     assert array_text(uses, 1e6) == "", "next to nothing"
+    on_page = page_text(uses.as_object())
+    assert on_page.startswith("While the array computes, its sides are full to: D1 25.0%. 48 cycles")
+    assert page_text(None) == ""
 
 
 def test_no_loop_fills_the_array() -> None:
