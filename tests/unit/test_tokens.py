@@ -31,6 +31,7 @@ TINY: dict[str, Any] = {
 MODELS: dict[str, dict[str, Any]] = {
     "llama": TINY | {"model_type": "llama"},
     "mixed": TINY | {"model_type": "gemma2", "head_dim": 8, "sliding_window": 12},
+    "narrow": TINY | {"model_type": "mistral", "sliding_window": 5},
     "latent": TINY
     | {
         "model_type": "deepseek_v2",
@@ -106,6 +107,16 @@ def test_a_chunk_costs_what_map_says() -> None:
     summary = mapped(MODELS["latent"], phase="prefill", tokens=8, context=24)
     assert curves._chunk(3)[LATENCY] == summary["latency_cycles"]
     assert curves._chunk(3)[MACS] == summary["mac_count"]
+
+
+@pytest.mark.parametrize(("name", "context"), [("mixed", 8), ("mixed", 32), ("narrow", 0), ("narrow", 32)])
+def test_a_chunk_of_windows_costs_what_map_says(name: str, context: int) -> None:
+    """Before and behind the chunk from which on windows cut the same of each."""
+    found = curves_of(MODELS[name])._chunk(context // 8)
+    summary = mapped(MODELS[name], phase="prefill", tokens=8, context=context)
+    assert found[LATENCY] == summary["latency_cycles"]
+    assert found[ENERGY] == pytest.approx(summary["energy_pj"], rel=1e-12)
+    assert found[MACS] == summary["mac_count"]
 
 
 def test_many_contexts_need_no_more_searches_than_few() -> None:

@@ -8,13 +8,21 @@ outputs. Statistics of a folded piece count one for two rows: half a query's wor
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tilewright.operator_groups import MAC_ARRAY
 from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine, loop
 from tilewright.workload.language_models.architecture import Attention
 from tilewright.workload.language_models.builder import Builder, Loops, at
 from tilewright.workload.language_models.request import Requests, Step
-from tilewright.workload.language_models.visible_keys import BAND, FOLDED, Piece, first_position, visible_pieces
+from tilewright.workload.language_models.visible_keys import (
+    FOLDED,
+    WRAPPED,
+    Piece,
+    first_position,
+    strips,
+    visible_pieces,
+)
 
 
 @dataclass(frozen=True)
@@ -180,7 +188,7 @@ def attend(builder: Builder, heads: Heads, pieces: tuple[Piece, ...]) -> str:
         for piece, one in zip(pieces, powers, strict=True)
     ]
     parts = [_weighted(builder, heads, piece, one) for piece, one in zip(pieces, shares, strict=True)]
-    found = _together(builder, "values", "Add", pieces, parts, (rows, builder.shape(parts[0])[1]))
+    found = _together(builder, heads, "values", "Add", pieces, parts, (rows, builder.shape(parts[0])[1]))
     builder.attentions.append(AttentionSite(builder.prefix, builder.repeats, heads, (first, len(builder.nodes))))
     return found
 
@@ -198,12 +206,22 @@ def _query(piece: Piece, is_other: bool = False) -> AxisIndex:
 
 def _key(piece: Piece, name: str, is_other: bool = False) -> AxisIndex:
     """The key in column `name` of a piece."""
-    if piece.kind == BAND:
-        return AxisIndex((("D", 1), (name, 1)), piece.first_key)
     if piece.kind == FOLDED:
         first = piece.first_key + piece.other_queries
         return AxisIndex(((name, -1),), first) if is_other else AxisIndex(((name, 1),), first)
-    return AxisIndex(((name, 1),), piece.first_key)
+    return AxisIndex(((name, 1),), piece.first_key + (piece.wrap if is_other else 0))
+
+
+def _other_keys(
+    heads: Heads, piece: Piece, kept: Kept, loops: Loops, output: TensorAccess, names: tuple[str, str]
+) -> list[IndexMap]:
+    """The map of the second keys of columns, if there are any; `names` are the loops of columns and of channels."""
+    column, channel = names
+    other = at(kept.tensor, "B", "G", _key(piece, column, True), channel)
+    if piece.kind == WRAPPED and piece.wrapped_keys:
+        sizes = dict(loops) | {column: min(piece.wrapped_keys, piece.keys)}
+        return [IndexMap(tuple(sizes.items()), output, other, "W", False)]
+    return [IndexMap(loops, output, other, "W", False)] if piece.kind == FOLDED else []
 
 
 def _scores(builder: Builder, heads: Heads, piece: Piece) -> str:
@@ -214,16 +232,13 @@ def _scores(builder: Builder, heads: Heads, piece: Piece) -> str:
     )
     loops = (("C", width), ("D", piece.queries), ("K", piece.keys), *heads.outer)
     output = at(target, "B", "G", "H", "D", "K")
-
-    def operands(is_other: bool) -> tuple[TensorAccess, TensorAccess]:
-        query = at(heads.queries, heads.row(_query(piece, is_other)), heads.channel(width, "C"))
-        return query, at(heads.keys.tensor, "B", "G", _key(piece, "K", is_other), "C")
-
-    query, key = operands(False)
-    others = operands(True) if piece.kind == FOLDED else None
-    further = others and {"I": [IndexMap(loops, output, others[0], "I", False)]}
-    further = further and {**further, "W": [IndexMap(loops, output, others[1], "W", False)]} if others else None
-    with builder.scope("", piece.repeats):
+    query = at(heads.queries, heads.row(_query(piece)), heads.channel(width, "C"))
+    key = at(heads.keys.tensor, "B", "G", _key(piece, "K"), "C")
+    further = {"W": _other_keys(heads, piece, heads.keys, loops, output, ("K", "C"))}
+    if piece.kind == FOLDED:
+        other = at(heads.queries, heads.row(_query(piece, True)), heads.channel(width, "C"))
+        further = {"I": [IndexMap(loops, output, other, "I", False)], **further}
+    with builder.scope("", piece.repeats * piece.query_blocks):
         return builder.nest(
             _part("scores", piece),
             "MatMul",
@@ -231,7 +246,7 @@ def _scores(builder: Builder, heads: Heads, piece: Piece) -> str:
             output,
             {"I": query, "W": key},
             further=further,
-            sizes={"W": (group.count, heads.key_heads, piece.keys_read, width)},
+            sizes={"W": (group.count, heads.key_heads, piece.keys, width)},
             unit=MAC_ARRAY,
         )
 
@@ -251,7 +266,7 @@ def _stage(
             other = at(row, "B", "G", "H", _query(piece, True))
             further = {"W": [IndexMap(loops, output, other, "W", False)]}
     operator = (name.partition(".")[0], "Softmax") if name.startswith("softmax") else None
-    with builder.scope("", piece.repeats):
+    with builder.scope("", piece.repeats * piece.query_blocks):
         return builder.nest(
             _part(name, piece), operator_type, loops, output, inputs, further=further, operator=operator
         )
@@ -271,7 +286,7 @@ def _statistics(
     for piece, source in zip(pieces, sources, strict=True):
         loops = (*heads.outer, ("D", piece.queries), ("K", piece.keys))
         found = builder.tensor(_part(name, piece) + ".out", (*whole[:3], piece.queries))
-        with builder.scope("", piece.repeats):
+        with builder.scope("", piece.repeats * piece.query_blocks):
             builder.nest(
                 _part(name, piece),
                 operator_type,
@@ -281,28 +296,78 @@ def _statistics(
                 operator=("softmax", "Softmax"),
             )
         parts.append(found)
-    return _together(builder, name, merge_type, pieces, parts, whole)
+    return _together(builder, heads, name, merge_type, pieces, parts, whole)
 
 
 def _together(
     builder: Builder,
+    heads: Heads,
     name: str,
     operator_type: str,
     pieces: tuple[Piece, ...],
     parts: list[str],
     shape: tuple[int, ...],
 ) -> str:
-    """What pieces have found, put together one after the other; of blocks that a piece stands for, each."""
-    result = ""
-    for piece, part in zip(pieces, parts, strict=True):
-        others = piece.repeats if result else piece.repeats - 1
-        if others:
-            with builder.scope("", others):
-                merged = f"{name}.with_{piece.name}"
-                result = _merged(builder, merged, operator_type, result or part, part, shape)
+    """What pieces have found of all queries, in a tensor of this shape.
+
+    Those of a strip are put together one after the other, of blocks of keys that a piece stands for, each. Strips have
+    no query in common.
+    """
+    found = dict(zip(pieces, parts, strict=True))
+    results = []
+    for strip in strips(pieces):
+        result, size = "", _of_queries(heads, shape, strip.queries)
+        for together in strip.parts:
+            first = together[0]
+            rows = [_Rows(found[one], one.first_query, one.queries, one.query_blocks) for one in together]
+            part = _side_by_side(builder, heads, f"{name}.of_{first.name}", rows, strip.first_query, size)
+            others = first.repeats if result else first.repeats - 1
+            if others:
+                merged = f"{name}.with_{first.name if len(together) == 1 else first.name.rstrip('0123456789')}"
+                with builder.scope("", others):
+                    result = _merged(builder, merged, operator_type, result or part, part, size)
+            else:
+                result = result or part
+        results.append(_Rows(result, strip.first_query, strip.queries))
+    return _side_by_side(builder, heads, f"{name}.of_all", results, 0, shape)
+
+
+class _Rows(NamedTuple):
+    """Results of some queries."""
+
+    tensor: str
+    first_query: int
+    queries: int
+    blocks: int = 1
+    """So many of them, one after the other."""
+
+
+def _of_queries(heads: Heads, shape: tuple[int, ...], queries: int) -> tuple[int, ...]:
+    """The shape of results of so many queries: [requests, heads, queries], or [requests * queries, channels]."""
+    return (*shape[:-1], queries) if len(shape) > 2 else (heads.group.count * queries, shape[1])
+
+
+def _side_by_side(
+    builder: Builder, heads: Heads, name: str, rows: list[_Rows], start: int, shape: tuple[int, ...]
+) -> str:
+    """Results of queries from `start` on in one tensor of this shape: they only find their place."""
+    if len(rows) == 1 and rows[0].blocks == 1:
+        return rows[0].tensor
+    target = builder.tensor(name, shape)
+    maps = []
+    for tensor, first, queries, blocks in rows:
+        terms = (("R", queries), ("D", 1)) if blocks > 1 else (("D", 1),)
+        inner = (("R", blocks), ("D", queries)) if blocks > 1 else (("D", queries),)
+        if len(shape) > 2:
+            outer, place = ("B", "G", "H"), AxisIndex(terms, first - start)
+            loops = (*zip(outer, shape[:-1], strict=True), *inner)
+            maps.append(IndexMap(loops, at(target, *outer, place), at(tensor, *outer, "D")))
         else:
-            result = result or part
-    return result
+            row = AxisIndex((("B", shape[0] // heads.group.count), *terms), first - start)
+            source = AxisIndex((("B", queries), ("D", 1)))
+            loops = (("B", heads.group.count), *inner, ("K", shape[1]))
+            maps.append(IndexMap(loops, at(target, row, "K"), at(tensor, source, "K")))
+    return builder.move(name, "Concat", *maps)
 
 
 def _merged(builder: Builder, name: str, operator_type: str, one: str, other: str, shape: tuple[int, ...]) -> str:
@@ -322,11 +387,8 @@ def _weighted(builder: Builder, heads: Heads, piece: Piece, shares: str) -> str:
     loops = (("C", piece.keys), ("D", piece.queries), ("K", width), *heads.outer)
     output = at(target, AxisIndex((("B", piece.queries), ("D", 1))), heads.channel(width, "K"))
     value = at(heads.values.tensor, "B", "G", _key(piece, "C"), "K")
-    further = None
-    if piece.kind == FOLDED:
-        other = at(heads.values.tensor, "B", "G", _key(piece, "C", True), "K")
-        further = {"W": [IndexMap(loops, output, other, "W", False)]}
-    with builder.scope("", piece.repeats):
+    further = {"W": _other_keys(heads, piece, heads.values, loops, output, ("C", "K"))}
+    with builder.scope("", piece.repeats * piece.query_blocks):
         return builder.nest(
             name,
             "MatMul",
@@ -334,7 +396,7 @@ def _weighted(builder: Builder, heads: Heads, piece: Piece, shares: str) -> str:
             output,
             {"I": at(shares, "B", "G", "H", "D", "C"), "W": value},
             further=further,
-            sizes={"W": (group.count, heads.key_heads, piece.keys_read, width)},
+            sizes={"W": (group.count, heads.key_heads, piece.keys, width)},
             unit=MAC_ARRAY,
         )
 

@@ -15,7 +15,13 @@ from tilewright.artifacts.files import existing_file
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.validation import Entry, validate
 from tilewright.workload.graph import Workload
-from tilewright.workload.language_models.architecture import Architecture, LatentAttention, Mixture, StateSpace
+from tilewright.workload.language_models.architecture import (
+    Architecture,
+    Attention,
+    LatentAttention,
+    Mixture,
+    StateSpace,
+)
 from tilewright.workload.language_models.families import architecture_of
 from tilewright.workload.language_models.model import language_model_workload
 from tilewright.workload.language_models.request import (
@@ -270,6 +276,8 @@ def _check_size(
         if entry.key_block is not None and not isinstance(block.mixer, StateSpace):
             blocks = sum((group.context + group.tokens) // entry.key_block for group in groups)
             nodes += _NODES_OF_PIECE * blocks
+        if isinstance(block.mixer, Attention) and block.mixer.window is not None:
+            nodes += _NODES_OF_PIECE * sum(2 * group.tokens // block.mixer.window for group in groups)
         if isinstance(block.feed_forward, Mixture) and isinstance(entry.experts, str):
             nodes += _NODES_OF_EXPERT * sum(expert_loads(block.feed_forward, rows, entry.experts).values())
         if block.feed_forward is None:

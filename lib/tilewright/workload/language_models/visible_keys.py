@@ -8,12 +8,21 @@ many pairs of query and key as that is, no more:
   rectangle, and the two triangles that are left fill one of p x (m + 1), one of them turned around (FOLDED). Taken
   together, the two rectangles read every query once, every key once, and one more where n is even;
 * a rectangle of more keys than a block, where blocks are given, is so many blocks and what is left;
-* queries that see w keys each, where a window is shorter: a band, key = query + place in the window.
+* queries that see w keys each, where a window is shorter, in blocks of 2 h, h the half of w rounded up. In a block the
+  keys that its first query sees leave one by one, a triangle, and further ones come one by one, another one. Side by
+  side they fill a rectangle: column j has key j for the queries up to j, and key j + w for those behind (WRAPPED). Of
+  each h queries of a block that is a rectangle of w keys, so that together they read every query once, every key
+  once, and one more where w is even;
+* the last block, where it has b < 2 h queries: w - b keys that all of them see are a rectangle, and the triangles
+  before and behind them are WRAPPED, b keys for each half of the queries.
+
+No query is in two blocks, so that nothing is put together from several.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
-RECTANGLE, FOLDED, BAND = "rectangle", "folded", "band"
+RECTANGLE, FOLDED, WRAPPED = "rectangle", "folded", "wrapped"
 
 
 class Piece(NamedTuple):
@@ -26,25 +35,39 @@ class Piece(NamedTuple):
     """Of a FOLDED piece those of the larger triangle: the other one has the `other_queries` before them."""
     first_key: int
     keys: int
-    """Of a BAND for each query."""
     other_queries: int = 0
     repeats: int = 1
     """Pieces that this one stands for: blocks of keys one after the other, of which it has the first."""
+    wrap: int = 0
+    """Of a WRAPPED piece: from a key of a column to the other one."""
+    first_row: int = 0
+    """Of a WRAPPED piece: of its first query, in the block; row r of a block has the other keys of columns before r."""
+    query_blocks: int = 1
+    """Pieces that this one stands for: blocks of queries one after the other, of which it has the first."""
 
     @property
     def pairs(self) -> int:
         """Pairs of query and key, of all that it stands for."""
-        return self.queries * self.keys * self.repeats
+        return self.queries * self.keys * self.repeats * self.query_blocks
 
     @property
     def all_queries(self) -> tuple[int, int]:
-        """(first, count) of the queries that it has keys of."""
-        return self.first_query - self.other_queries, self.queries + self.other_queries
+        """(first, count) of the queries that it has keys of, and all that it stands for."""
+        return self.first_query - self.other_queries, self.queries * self.query_blocks + self.other_queries
 
     @property
-    def keys_read(self) -> int:
-        """Distinct keys that its operand has: of a band, those of all its windows."""
-        return self.queries + self.keys - 1 if self.kind == BAND else self.keys
+    def wrapped_keys(self) -> int:
+        """Columns of a WRAPPED piece, from the first on, that have another key, too."""
+        return self.first_row + self.queries - 1 if self.kind == WRAPPED else 0
+
+
+class Strip(NamedTuple):
+    """Queries of which no piece has some that are not in it."""
+
+    first_query: int
+    queries: int
+    parts: tuple[tuple[Piece, ...], ...]
+    """Each has pieces one after the other, no query twice."""
 
 
 def first_position(context: int, window: int | None) -> int:
@@ -62,14 +85,38 @@ def visible_pieces(
     first = first_position(context, window)
     whole = tokens if window is None else min(tokens, max(0, window - context))
     pieces = _causal(whole, context)
-    rest = tokens - whole
-    if rest:
-        assert window is not None
+    if window is not None and tokens > whole:
         start = context + whole - window + 1 - first
-        kind = RECTANGLE if rest == 1 else BAND
-        pieces.append(Piece(kind, "window", whole, rest, start, window))
+        pieces += _windows(tokens - whole, window, whole, start, is_written_out)
     pieces = pieces if len(pieces) > 1 else [pieces[0]._replace(name="")]
     return tuple(part for piece in pieces for part in _blocks(piece, block, is_written_out))
+
+
+def strips(pieces: Iterable[Piece]) -> tuple[Strip, ...]:
+    """The queries that pieces have in common, from the first on, with the pieces as they are put together."""
+    found: list[list[list[Piece]]] = []
+    end = 0
+    for piece in pieces:
+        first, count = piece.all_queries
+        if not found or first >= end:
+            found.append([])
+        strip = found[-1]
+        if not strip or first < _end(strip[-1][-1]):
+            strip.append([])
+        strip[-1].append(piece)
+        end = max(end, first + count)
+    return tuple(_strip(parts) for parts in found)
+
+
+def _strip(parts: list[list[Piece]]) -> Strip:
+    first = min(piece.all_queries[0] for part in parts for piece in part)
+    end = max(_end(piece) for part in parts for piece in part)
+    return Strip(first, end - first, tuple(tuple(part) for part in parts))
+
+
+def _end(piece: Piece) -> int:
+    first, count = piece.all_queries
+    return first + count
 
 
 def split(size: int, block: int | None) -> list[tuple[int, int, int]]:
@@ -105,3 +152,46 @@ def _causal(tokens: int, context: int) -> list[Piece]:
     pieces.append(Piece(RECTANGLE, "below", half, last, context, half))
     pieces.append(Piece(FOLDED, "diagonal", half, last, context, half + 1, half))
     return pieces
+
+
+def _windows(tokens: int, window: int, first_query: int, first_key: int, is_written_out: bool) -> list[Piece]:
+    """Of queries that see `window` keys each, the first of them from `first_key` on."""
+    half = (window + 1) // 2
+    count = tokens // (2 * half) * 2
+    pieces = []
+    if count:
+        whole = Piece(WRAPPED, "window", first_query, half, first_key, window, wrap=window, query_blocks=count)
+        pieces += _query_blocks(whole, half) if is_written_out else [whole]
+    done = count * half
+    return pieces + _last_windows(tokens - done, window, first_query + done, first_key + done, is_written_out)
+
+
+def _last_windows(tokens: int, window: int, first_query: int, first_key: int, is_written_out: bool) -> list[Piece]:
+    """The same of the queries of one block, which has no more than a window."""
+    if not tokens:
+        return []
+    if tokens == 1:
+        return [Piece(RECTANGLE, "last", first_query, 1, first_key, window)]
+    half = tokens // 2
+    inside = Piece(RECTANGLE, "inside", first_query, tokens, first_key + tokens, window - tokens)
+    edges = Piece(WRAPPED, "edges", first_query, half, first_key, tokens, wrap=window, query_blocks=2)
+    if is_written_out or tokens % 2:
+        one = edges._replace(name="edges0", query_blocks=1)
+        more = tokens - half
+        both = [one, one._replace(name="edges1", first_query=first_query + half, queries=more, first_row=half)]
+    else:
+        both = [edges]
+    return [inside, *both] if tokens < window else both
+
+
+def _query_blocks(piece: Piece, step: int) -> list[Piece]:
+    """All blocks of queries, and of the keys that they see, that a piece stands for."""
+    return [
+        piece._replace(
+            name=f"{piece.name}{place}",
+            first_query=piece.first_query + place * step,
+            first_key=piece.first_key + place * step,
+            query_blocks=1,
+        )
+        for place in range(piece.query_blocks)
+    ]

@@ -4,10 +4,14 @@ import math
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tilewright.errors import InputError
 from tilewright.operator_groups import MAC_ARRAY
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.language_models.model import language_model_workload
 from tilewright.workload.language_models.request import ABSORBED, EXPANDED, Precision, Requests, Step
+from tilewright.workload.source import parse_workload
 
 from tests.unit.workload.language_models.models import PUBLISHED, fields_of, model_of
 from tests.unit.workload.language_models.plain_counts import GATED, multiply_accumulates, pairs, seen_keys, windows
@@ -112,3 +116,55 @@ def test_one_token_of_each_request_reads_what_it_sees_of_the_cache(name: str) ->
         width = fields.get("head_dim") or (fields.get("hidden_size") or fields["n_embd"]) // heads
         numbers += seen * 2 * key_heads * width
     assert cache_bits_read(step_workload(name, Requests(requests, 1, CONTEXT))) == 8 * requests * numbers
+
+
+SMALL: dict[str, Any] = {
+    "model_type": "mistral",
+    "hidden_size": 8,
+    "intermediate_size": 4,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 8,
+    "head_dim": 6,
+}
+
+
+def operations(node: WorkloadNode) -> int:
+    """Of all layers that a node stands for."""
+    assert node.layer is not None
+    return node.layer.mac_count * node.repeats
+
+
+@given(st.integers(2, 70), st.integers(0, 40), st.integers(2, 40), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_a_chunk_behind_a_window_has_the_work_and_data_of_its_blocks(
+    tokens: int, more: int, window: int, written: bool
+) -> None:
+    """Blocks of as many queries as a window has keys: products of all pairs; keys and values that a block sees,
+    once and one more; and merges of the last block alone, where it is shorter."""
+    context, heads, key_heads, width = window + more, 4, 2, 6
+    step = Step((Requests(1, tokens, context),), PRECISION, is_written_out=written)
+    workload = language_model_workload(model_of(SMALL | {"sliding_window": window}), step)
+    layers = [node for node in workload.nodes if node.layer is not None and "attention/" in node.name]
+    of_pairs = sum(
+        operations(node)
+        for node in layers
+        if node.unit == MAC_ARRAY and node.name.rpartition("/")[2].partition(".")[0] in ("scores", "values")
+    )
+    assert of_pairs == 2 * heads * width * pairs([(tokens, context)], window)
+    size = window + window % 2
+    blocks, rest = divmod(tokens, size)
+    seen = blocks * (window + size - 1) + (window + rest - 1 if rest else 0)
+    numbers = cache_bits_read(workload) // (8 * 2 * key_heads * width)
+    assert seen <= numbers <= seen + blocks + (rest > 1)
+    merges = sum(operations(node) for node in layers if ".with_" in node.name)
+    assert merges == (heads * (2 + width) * rest if 1 < rest < window else 0)
+
+
+def test_windows_that_are_too_many_to_write_out_are_refused() -> None:
+    """As are keys in too many blocks."""
+    step = {"language_model": SMALL | {"sliding_window": 2}, "phase": "prefill", "tokens": 100_000}
+    assert sum(node.repeats for node in parse_workload(step).nodes if node.layer) > 100_000
+    with pytest.raises(InputError, match="written out, the step has too many layers"):
+        parse_workload({**step, "written_out": True})

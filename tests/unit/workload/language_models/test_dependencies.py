@@ -65,11 +65,13 @@ def is_followed(tensor: str) -> bool:
 
 
 @pytest.mark.parametrize("window", [None, 3])
-@pytest.mark.parametrize(("tokens", "context"), [(1, 4), (4, 0), (5, 2), (3, 5)])
+@pytest.mark.parametrize(("tokens", "context"), [(1, 4), (4, 0), (5, 2), (3, 5), (6, 4)])
 def test_every_token_depends_on_all_keys_and_values_that_it_sees(tokens: int, context: int, window: int | None) -> None:
     """Of two requests, each on its own; on the query itself, too."""
     fields = FIELDS | ({"sliding_window": window} if window else {})
-    workload = language_model_workload(model_of(fields), Step((Requests(2, tokens, context),)))
+    # Blocks of windows that stand once for several have the dependencies of the first.
+    step = Step((Requests(2, tokens, context),), is_written_out=True)
+    workload = language_model_workload(model_of(fields), step)
     found = sources_of(workload)
     output = next(node for node in workload.nodes if node.name.endswith("o_proj")).inputs[0]
     base = 0 if window is None else max(0, context - window + 1)
@@ -83,11 +85,11 @@ def test_every_token_depends_on_all_keys_and_values_that_it_sees(tokens: int, co
                 for kind, made in (("key", "k_rotary.out"), ("value", "v_proj.out")):
                     channel = 0
                     if key < context:
-                        name = f"layers/attention/{kind}_cache.before"
+                        name = f"layers.0/attention/{kind}_cache.before"
                         assert (name, (request, 0, key - base, channel)) in sources
                     else:
-                        assert (f"layers/attention/{made}", (request * tokens + key - context, channel)) in sources
-            assert ("layers/attention/q_rotary.out", (row, 0)) in sources
+                        assert (f"layers.0/attention/{made}", (request * tokens + key - context, channel)) in sources
+            assert ("layers.0/attention/q_rotary.out", (row, 0)) in sources
 
 
 def test_pairs_that_the_mask_hides_are_no_dependencies_of_a_single_token() -> None:

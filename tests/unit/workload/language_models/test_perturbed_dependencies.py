@@ -18,10 +18,11 @@ from tilewright.fusion.tiling import Tiling, counted_loops, layer_tiling
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.language_models.model import language_model_workload
 from tilewright.workload.language_models.request import Requests, Step
-from tilewright.workload.language_models.visible_keys import BAND, FOLDED, Piece, first_position, visible_pieces
+from tilewright.workload.language_models.visible_keys import Piece, Strip, first_position, strips, visible_pieces
 
 from tests.unit.fusion.networks import content_box
 from tests.unit.workload.language_models.models import model_of
+from tests.unit.workload.language_models.piece_pairs import pair
 
 Array = npt.NDArray[np.float64]
 FIELDS: dict[str, Any] = {
@@ -72,19 +73,21 @@ CASES = [
     Case(2, 4, 2, 3, None),
     Case(1, 3, 6, 2, None),
     Case(1, 6, 0, 1, None),
+    Case(2, 6, 5, 4, 1),
+    Case(1, 7, 3, 4, None),
+    Case(1, 5, 9, 5, None),
 ]
-IDS = ["token", "prompt", "chunk in blocks", "window in a chunk", "window behind the cache", "window of one"]
-
-
-def pair(piece: Piece, row: int, column: int) -> tuple[int, int]:
-    """(query, key) of an element of a piece, counted from the first new query and the first key that is kept."""
-    if piece.kind == BAND:
-        return piece.first_query + row, piece.first_key + row + column
-    if piece.kind == FOLDED and column > row:
-        return piece.first_query - 1 - row, piece.first_key + piece.other_queries - column
-    if piece.kind == FOLDED:
-        return piece.first_query + row, piece.first_key + piece.other_queries + column
-    return piece.first_query + row, piece.first_key + column
+IDS = [
+    "token",
+    "prompt",
+    "chunk in blocks",
+    "window in a chunk",
+    "window behind the cache",
+    "window of one",
+    "windows and a rest in blocks of keys",
+    "windows behind a triangle",
+    "an odd window",
+]
 
 
 def rows_of(piece: Piece, query: int) -> list[int]:
@@ -150,41 +153,62 @@ def of_rows(case: Case, piece: Piece, tensors: Inputs, shape: tuple[int, ...]) -
     return (source * weights).sum(axis=-1).reshape(shape)
 
 
+def rows_in(case: Case, tensor: str) -> tuple[int, dict[int, list[int]]]:
+    """(rows, query -> its rows) of a tensor that a piece, or several put together, have made of each query."""
+    maker = tensor.removeprefix(PLACE).removesuffix(".out")
+    for strip in strips(case.pieces):
+        queries = range(strip.first_query, strip.first_query + strip.queries)
+        for part in strip.parts:
+            for piece in part:
+                if maker.endswith(merge_ending(part)):
+                    return strip.queries, {query: [query - strip.first_query] for query in queries}
+                if maker.endswith(f".{piece.name}") or not piece.name:
+                    found = {query: rows_of(piece, query) for query in queries}
+                    return piece.queries, {query: rows for query, rows in found.items() if rows}
+    raise AssertionError(tensor)
+
+
+def merge_ending(part: tuple[Piece, ...]) -> str:
+    """How the layers end that put pieces together with those before them."""
+    return f".with_{part[0].name}" if len(part) == 1 else f".with_{part[0].name.rstrip('0123456789')}"
+
+
 def with_row(case: Case, piece: Piece, tensors: Inputs, shape: tuple[int, ...]) -> Array:
     """Each pair with the number of its query, which has all keys that the query sees."""
-    name = next(one for one in tensors.values if len(tensors.values[one].shape) == 4)
-    of_query, source = tensors.values[name], next(one for other, one in tensors.values.items() if other != name)
+    (source,) = (one for one in tensors.values.values() if len(one.shape) == 5)
+    of_query = {}
+    for name, one in tensors.values.items():
+        if len(one.shape) == 4:
+            of_query |= {query: one[..., row] for query, (row,) in rows_in(case, name)[1].items()}
     found = np.zeros(shape)
     for at in pairs_in(case, piece):
-        query = pair(piece, at[3], at[4])[0]
-        found[at] = source[at] + of_query[*at[:3], query if of_query.shape[3] == case.tokens else at[3]]
+        found[at] = source[at] + of_query[pair(piece, at[3], at[4])[0]][at[:3]]
     return found
 
 
-def merged(case: Case, done: tuple[Piece, ...], piece: Piece, tensors: Inputs, shape: tuple[int, ...]) -> Array:
-    """What pieces before have of each query, and what this one has."""
-    found, (one, other) = np.zeros(shape), tensors.values.values()
-    parts = [(one, done if len(done) == 1 else None), (other, (piece,))]
-    for part, pieces in parts:
-        for query in range(case.tokens):
-            rows = [query] if pieces is None else rows_of(pieces[0], query)
+def merged(case: Case, strip: Strip, tensors: Inputs, shape: tuple[int, ...]) -> Array:
+    """What parts of a strip before have of each query, and what one more has."""
+    found = np.zeros(shape)
+    for name, part in tensors.values.items():
+        height, rows_of_query = rows_in(case, name)
+        for query, rows in rows_of_query.items():
+            place = query - strip.first_query
             for request, row in itertools.product(range(case.count), rows):
                 if len(shape) == 2:
-                    height = case.tokens if pieces is None else pieces[0].queries
-                    found[request * case.tokens + query] += part[request * height + row]
+                    found[request * strip.queries + place] += part[request * height + row]
                 else:
-                    found[request, :, :, query] += part[request, :, :, row]
+                    found[request, :, :, place] += part[request, :, :, row]
     return found
 
 
 def result_of(case: Case, node: WorkloadNode, tensors: Inputs, shape: tuple[int, ...]) -> Array | None:
     """What a layer of attention makes; None for one of another kind."""
     name = node.name.removeprefix(PLACE)
-    pieces = case.pieces
-    for number, piece in enumerate(pieces):
+    for strip in strips(case.pieces):
+        if any(part[0].name and name.endswith(merge_ending(part)) for part in strip.parts):
+            return merged(case, strip, tensors, shape)
+    for piece in case.pieces:
         ending = f".{piece.name}" if piece.name else ""
-        if name.endswith(f".with_{piece.name}") and number:
-            return merged(case, pieces[:number], piece, tensors, shape)
         functions = {
             f"scores{ending}": scores,
             f"values{ending}": values,
