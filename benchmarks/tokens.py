@@ -29,10 +29,10 @@ CHILD = """
 import json, sys, time
 import tilewright
 
-model, hardware, mapping, contexts, prompt, key_tokens = json.loads(sys.argv[1])
+model, hardware, mapping, contexts, prompt, key_block, key_tokens = json.loads(sys.argv[1])
 started = time.process_time()
 step = {"language_model": model, "phase": "decode", "context": 1}
-given = {"hardware": hardware, "mapping": mapping, "model": "corrected"}
+given = {"hardware": hardware, "mapping": mapping, "model": "corrected", "key_block": key_block}
 found = tilewright.tokens(step, contexts=contexts, prompts=False, **given)
 if prompt:
     first = tilewright.tokens(step, contexts=[prompt], **given)
@@ -52,10 +52,12 @@ LEARNED = {"gpt2": 1024, "opt-6.7b": 2048}
 """Tokens for which models have learned positions; the others take any number."""
 
 
-def run(model: str, system: str, contexts: Any, prompt: int) -> dict[str, Any]:
+def run(model: str, system: str, contexts: Any, prompt: int = 0, key_block: int = 1024) -> dict[str, Any]:
     """What one process says, with its CPU time."""
     hardware, mapping = SYSTEMS[system]
-    given = json.dumps([str(MODELS / f"{model}.json"), hardware, mapping, contexts, prompt, [1024, 32768, MOST]])
+    given = json.dumps(
+        [str(MODELS / f"{model}.json"), hardware, mapping, contexts, prompt, key_block, [1024, 32768, MOST]]
+    )
     command = [sys.executable, "-c", CHILD, given]
     made = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     if made.returncode:
@@ -70,8 +72,9 @@ def measured(model: str, system: str, with_curves: bool) -> dict[str, Any]:
     whole = run(model, system, f"{min(1024, most // 2)}:{most}:11", min(PROMPT, most))
     if not with_curves or "refused" in whole:
         return {"model": model, "system": system, **whole}
-    of_point, of_curve = [min(32768, most)], f"{min(1024, most // 64)}:{most}:64"
-    point, curve = (run(model, system, contexts, 0)["cpu_s"] for contexts in (of_point, of_curve))
+    first = min(1024, most // 64)  # and the block of keys, so that contexts are whole numbers of blocks
+    of_point, of_curve = [min(32768, most)], f"{first}:{most}:64"
+    point, curve = (run(model, system, contexts, key_block=first)["cpu_s"] for contexts in (of_point, of_curve))
     return {"model": model, "system": system, **whole, "point_cpu_s": point, "curve_cpu_s": curve}
 
 

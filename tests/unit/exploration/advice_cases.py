@@ -66,8 +66,8 @@ def try_advices(seed: int, count: int = 20, networks: tuple[str, ...] = NETWORKS
     chosen = rng.sample(changes, min(count, len(changes)))
     found = advices_of(run, chosen, search=True)
     tally.counts.update({"runs": 1, f"base: {base}": 1})
-    if found.notes:
-        tally.wrong.append(f"seed {seed}: {found.notes}")
+    if notes := [note for note in found.notes if "is the outermost memory" not in note]:
+        tally.wrong.append(f"seed {seed}: {notes}")
     entries = mapping_entries(mapped.records)
     for one in found.found:
         tally.counts.update({"advices": 1, f"kind: {one.change.kind}, {'more' if one.change.more else 'less'}": 1})
