@@ -33,7 +33,7 @@ run: $(READY) ## compute CONFIG (default config/config.yaml), print the summary,
 	@workflow/run.sh "$(CONFIG)" --cores $(CORES) $(ARGS)
 
 test: $(READY) ## all tests; ARGS="-k name" chooses
-	@python -m pytest -n auto tests $(ARGS)
+	@python -m pytest -n auto --dist worksteal tests $(ARGS)
 
 lint: $(READY) ## style, format, types, rules
 	@ruff check --config lib/pyproject.toml . && ruff format --config lib/pyproject.toml --check .
