@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.language_models.architecture import Architecture
-from tilewright.workload.language_models.attention import AttentionSite, Heads, Kept, attend
+from tilewright.workload.language_models.attended import AttentionSite, Heads, Kept, attend
 from tilewright.workload.language_models.builder import Builder
 from tilewright.workload.language_models.model import attentions_of
 from tilewright.workload.language_models.request import Precision, Requests, Step

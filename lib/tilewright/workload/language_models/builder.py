@@ -18,7 +18,7 @@ from tilewright.workload.layer import OUTPUT, Layer
 from tilewright.workload.nests import NestOperand, accumulates, nest_layer
 
 if TYPE_CHECKING:
-    from tilewright.workload.language_models.attention import AttentionSite
+    from tilewright.workload.language_models.attended import AttentionSite
 
 Loops = tuple[tuple[str, int], ...]
 Axis = AxisIndex | str

@@ -8,7 +8,8 @@ those of the cache included. Both have the same result; which is less work depen
 from tilewright.operator_groups import MAC_ARRAY
 from tilewright.workload.access import AxisIndex, IndexMap, affine
 from tilewright.workload.language_models.architecture import RMS_NORM, LatentAttention
-from tilewright.workload.language_models.attention import Heads, Kept, attend, cached_tokens, join_rows, kept, pieces_of
+from tilewright.workload.language_models.attended import Heads, Kept, attend
+from tilewright.workload.language_models.attention import cached_tokens, join_rows, kept, pieces_of
 from tilewright.workload.language_models.builder import Builder, at
 from tilewright.workload.language_models.request import ABSORBED, Requests, Step
 from tilewright.workload.language_models.visible_keys import split
@@ -32,8 +33,12 @@ def latent_attention(builder: Builder, source: str, attention: LatentAttention, 
     outputs, first = [], 0
     for place, group in enumerate(groups):
         with builder.scope(f"requests{place}" if len(groups) > 1 else ""):
-            make = _absorbed_heads if absorbed else _expanded_heads
-            heads = make(builder, query, (latent, turned), first, group, attention, weight, step)
+            cache = _cache(builder, (latent, turned), first, group, attention)
+            if absorbed:
+                (keys, values), key_heads = _absorbed(cache, attention), 1
+            else:
+                (keys, values), key_heads = _expanded(builder, cache, attention, weight, step), attention.heads
+            heads = Heads(query, first, group, keys, values, key_heads, attention.heads // key_heads)
             outputs.append(attend(builder, heads, pieces_of(group, step)))
         first += group.rows
     width = attention.rank if absorbed else attention.value_width
@@ -143,19 +148,9 @@ def _cache(builder: Builder, new: tuple[str, str], first: int, group: Requests, 
 _ZERO = AxisIndex()
 
 
-def _absorbed_heads(
-    builder: Builder,
-    query: str,
-    new: tuple[str, str],
-    first: int,
-    group: Requests,
-    attention: LatentAttention,
-    weight: str,
-    step: Step,
-) -> Heads:
-    keys = _cache(builder, new, first, group, attention)
-    whole, rank = attention.rank + attention.rotary_width, attention.rank
-    return Heads(query, first, group, Kept(keys, whole), Kept(keys, rank), 1, attention.heads)
+def _absorbed(cache: str, attention: LatentAttention) -> tuple[Kept, Kept]:
+    """Keys and values of all heads: what is cached, and of it the latent vectors."""
+    return Kept(cache, attention.rank + attention.rotary_width), Kept(cache, attention.rank)
 
 
 def _expand(builder: Builder, keys: str, both: str, attention: LatentAttention, weight: str, step: Step) -> None:
@@ -176,25 +171,15 @@ def _expand(builder: Builder, keys: str, both: str, attention: LatentAttention, 
             )
 
 
-def _expanded_heads(
-    builder: Builder,
-    query: str,
-    new: tuple[str, str],
-    first: int,
-    group: Requests,
-    attention: LatentAttention,
-    weight: str,
-    step: Step,
-) -> Heads:
+def _expanded(builder: Builder, keys: str, attention: LatentAttention, weight: str, step: Step) -> tuple[Kept, Kept]:
     """Keys and values of every head, made of the latent vectors of all tokens."""
-    keys = _cache(builder, new, first, group, attention)
+    count, _, tokens, _ = builder.shape(keys)
     heads, width, extra = attention.heads, attention.width, attention.rotary_width
-    tokens = builder.shape(keys)[2]
     bits = builder.precision.activations
-    both = builder.tensor("kv_b_proj.out", (group.count, heads, tokens, width + attention.value_width), bits)
+    both = builder.tensor("kv_b_proj.out", (count, heads, tokens, width + attention.value_width), bits)
     _expand(builder, keys, both, attention, weight, step)
-    joined = builder.tensor("expanded_keys", (group.count, heads, tokens, width + extra), bits)
-    outer = (("B", group.count), ("G", heads), ("D", tokens))
+    joined = builder.tensor("expanded_keys", (count, heads, tokens, width + extra), bits)
+    outer = (("B", count), ("G", heads), ("D", tokens))
     shared = at(keys, "B", _ZERO, "D", affine(("K", 1), offset=attention.rank))
     builder.move(
         "expanded_keys",
@@ -202,8 +187,8 @@ def _expanded_heads(
         IndexMap((*outer, ("K", width)), at(joined, "B", "G", "D", "K"), at(both, "B", "G", "D", "K")),
         IndexMap((*outer, ("K", extra)), at(joined, "B", "G", "D", affine(("K", 1), offset=width)), shared),
     )
-    values = builder.tensor("expanded_values", (group.count, heads, tokens, attention.value_width), bits)
+    values = builder.tensor("expanded_values", (count, heads, tokens, attention.value_width), bits)
     read = at(both, "B", "G", "D", affine(("K", 1), offset=width))
     loops = (*outer, ("K", attention.value_width))
     builder.move("expanded_values", "Slice", IndexMap(loops, at(values, "B", "G", "D", "K"), read))
-    return Heads(query, first, group, Kept(joined, width + extra), Kept(values, attention.value_width), heads, 1)
+    return Kept(joined, width + extra), Kept(values, attention.value_width)

@@ -15,7 +15,8 @@ from tilewright.workload.language_models.architecture import (
     LatentAttention,
     Mixture,
 )
-from tilewright.workload.language_models.attention import AttentionSite, attention
+from tilewright.workload.language_models.attended import AttentionSite
+from tilewright.workload.language_models.attention import attention
 from tilewright.workload.language_models.builder import Builder, at
 from tilewright.workload.language_models.feed_forward import feed_forward, mixture_of_experts
 from tilewright.workload.language_models.latent_attention import latent_attention

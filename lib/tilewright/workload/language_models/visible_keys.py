@@ -46,9 +46,14 @@ class Piece(NamedTuple):
     """Pieces that this one stands for: blocks of queries one after the other, of which it has the first."""
 
     @property
+    def stands_for(self) -> int:
+        """How many pieces it stands for, itself included."""
+        return self.repeats * self.query_blocks
+
+    @property
     def pairs(self) -> int:
         """Pairs of query and key, of all that it stands for."""
-        return self.queries * self.keys * self.repeats * self.query_blocks
+        return self.queries * self.keys * self.stands_for
 
     @property
     def all_queries(self) -> tuple[int, int]:

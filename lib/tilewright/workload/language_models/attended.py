@@ -1,0 +1,301 @@
+"""Scores, softmax and weighted values over the pieces of queries and keys.
+
+For every pair of query and key that a query sees, and for no other, there is one product of the scores, one operation
+of scaling (and of the soft cap), four of the softmax, and one product with the values. Where the pairs of a request are
+in several pieces (`visible_keys`), each piece is a layer, extremes and sums of rows are put together, and so are the
+outputs. Statistics of a folded piece count one for two rows: half a query's worth less than there are.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tilewright.operator_groups import MAC_ARRAY
+from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine
+from tilewright.workload.language_models.builder import Builder, Loops, at
+from tilewright.workload.language_models.request import Requests
+from tilewright.workload.language_models.visible_keys import FOLDED, WRAPPED, Piece, strips
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is kept of the tokens of a request: [requests, heads, tokens, width]."""
+
+    tensor: str
+    width: int
+    """Of it the first so many channels."""
+
+
+@dataclass(frozen=True)
+class Heads:
+    """Queries of a group of requests with the keys and values that they see."""
+
+    queries: str
+    """[tokens of all requests, heads * query width]."""
+    first_row: int
+    """Of the group."""
+    group: Requests
+    keys: Kept
+    values: Kept
+    key_heads: int
+    shared: int
+    """Query heads for each key head."""
+    has_softcap: bool = False
+    window: int | None = None
+    """Keys that a query sees at most, itself included."""
+
+    @property
+    def outer(self) -> Loops:
+        """Loops over requests, key heads, and the query heads of each."""
+        return (("B", self.group.count), ("G", self.key_heads), ("H", self.shared))
+
+    def row(self, query: AxisIndex) -> AxisIndex:
+        """The row of a query of request B in the tensors of all requests."""
+        return AxisIndex((("B", self.group.tokens), *query.terms), self.first_row + query.offset)
+
+    def channel(self, width: int, inner: str) -> AxisIndex:
+        """A channel of query head (G, H)."""
+        return affine(("G", self.shared * width), ("H", width), (inner, 1))
+
+
+@dataclass(frozen=True)
+class AttentionSite:
+    """Scores, softmax and weighted values of a group of requests, as they stand in a workload."""
+
+    prefix: str
+    """Of the names of its layers, with `/` at the end."""
+    repeats: int
+    """Blocks that it stands for."""
+    heads: Heads
+    nodes: tuple[int, int]
+    """The first node of it, and the first behind it."""
+
+
+def attend(builder: Builder, heads: Heads, pieces: tuple[Piece, ...]) -> str:
+    """softmax(scale * queries * keys) * values over the pieces: [rows of the group, heads * value width]."""
+    rows, first = heads.group.rows, len(builder.nodes)
+    scores = [_scores(builder, heads, piece) for piece in pieces]
+    scaled = [_stage(builder, heads, piece, "scale", "Mul", one) for piece, one in zip(pieces, scores, strict=True)]
+    if heads.has_softcap:
+        scaled = [_stage(builder, heads, piece, "cap", "Tanh", one) for piece, one in zip(pieces, scaled, strict=True)]
+    most = _statistics(builder, heads, pieces, "softmax.max", "ReduceMax", "Max", scaled)
+    powers = [
+        _stage(builder, heads, piece, "softmax.exp", "Exp", one, most)
+        for piece, one in zip(pieces, scaled, strict=True)
+    ]
+    total = _statistics(builder, heads, pieces, "softmax.sum", "ReduceSum", "Add", powers)
+    shares = [
+        _stage(builder, heads, piece, "softmax.div", "Div", one, total)
+        for piece, one in zip(pieces, powers, strict=True)
+    ]
+    parts = [_weighted(builder, heads, piece, one) for piece, one in zip(pieces, shares, strict=True)]
+    found = _together(builder, heads, "values", "Add", pieces, parts, (rows, builder.shape(parts[0])[1]))
+    builder.attentions.append(AttentionSite(builder.prefix, builder.repeats, heads, (first, len(builder.nodes))))
+    return found
+
+
+def _part(name: str, piece: Piece) -> str:
+    return f"{name}.{piece.name}" if piece.name else name
+
+
+def _query(piece: Piece, is_other: bool = False) -> AxisIndex:
+    """The query in row D of a piece; the other one is that of the triangle that is turned around."""
+    if is_other:
+        return AxisIndex((("D", -1),), piece.first_query - 1)
+    return AxisIndex((("D", 1),), piece.first_query)
+
+
+def _key(piece: Piece, name: str, is_other: bool = False) -> AxisIndex:
+    """The key in column `name` of a piece."""
+    if piece.kind == FOLDED:
+        first = piece.first_key + piece.other_queries
+        return AxisIndex(((name, -1),), first) if is_other else AxisIndex(((name, 1),), first)
+    return AxisIndex(((name, 1),), piece.first_key + (piece.wrap if is_other else 0))
+
+
+def _other_keys(
+    heads: Heads, piece: Piece, kept: Kept, loops: Loops, output: TensorAccess, names: tuple[str, str]
+) -> list[IndexMap]:
+    """The map of the second keys of columns, if there are any; `names` are the loops of columns and of channels."""
+    column, channel = names
+    other = at(kept.tensor, "B", "G", _key(piece, column, True), channel)
+    if piece.kind == WRAPPED and piece.wrapped_keys:
+        sizes = dict(loops) | {column: min(piece.wrapped_keys, piece.keys)}
+        return [IndexMap(tuple(sizes.items()), output, other, "W", False)]
+    return [IndexMap(loops, output, other, "W", False)] if piece.kind == FOLDED else []
+
+
+def _scores(builder: Builder, heads: Heads, piece: Piece) -> str:
+    """One product for each pair and channel."""
+    width, group = heads.keys.width, heads.group
+    target = builder.tensor(
+        _part("scores", piece) + ".out", (group.count, heads.key_heads, heads.shared, piece.queries, piece.keys)
+    )
+    loops = (("C", width), ("D", piece.queries), ("K", piece.keys), *heads.outer)
+    output = at(target, "B", "G", "H", "D", "K")
+    query = at(heads.queries, heads.row(_query(piece)), heads.channel(width, "C"))
+    key = at(heads.keys.tensor, "B", "G", _key(piece, "K"), "C")
+    further = {"W": _other_keys(heads, piece, heads.keys, loops, output, ("K", "C"))}
+    if piece.kind == FOLDED:
+        other = at(heads.queries, heads.row(_query(piece, True)), heads.channel(width, "C"))
+        further = {"I": [IndexMap(loops, output, other, "I", False)], **further}
+    with builder.scope("", piece.stands_for):
+        return builder.nest(
+            _part("scores", piece),
+            "MatMul",
+            loops,
+            output,
+            {"I": query, "W": key},
+            further=further,
+            sizes={"W": (group.count, heads.key_heads, piece.keys, width)},
+            unit=MAC_ARRAY,
+        )
+
+
+def _stage(
+    builder: Builder, heads: Heads, piece: Piece, name: str, operator_type: str, source: str, row: str = ""
+) -> str:
+    """An operation for each pair, with a number of its row if `row` is given: [requests, heads, queries]."""
+    loops = (*heads.outer, ("D", piece.queries), ("K", piece.keys))
+    target = builder.tensor(_part(name, piece) + ".out", builder.shape(source))
+    output = at(target, "B", "G", "H", "D", "K")
+    inputs = {"I": at(source, "B", "G", "H", "D", "K")}
+    further = None
+    if row:
+        inputs["W"] = at(row, "B", "G", "H", _query(piece))
+        if piece.kind == FOLDED:
+            other = at(row, "B", "G", "H", _query(piece, True))
+            further = {"W": [IndexMap(loops, output, other, "W", False)]}
+    operator = (name.partition(".")[0], "Softmax") if name.startswith("softmax") else None
+    with builder.scope("", piece.stands_for):
+        return builder.nest(
+            _part(name, piece), operator_type, loops, output, inputs, further=further, operator=operator
+        )
+
+
+def _statistics(
+    builder: Builder,
+    heads: Heads,
+    pieces: tuple[Piece, ...],
+    name: str,
+    operator_type: str,
+    merge_type: str,
+    sources: list[str],
+) -> str:
+    """A number for each query, of all its pairs: [requests, heads, queries]."""
+    parts, whole = [], (heads.group.count, heads.key_heads, heads.shared, heads.group.tokens)
+    for piece, source in zip(pieces, sources, strict=True):
+        loops = (*heads.outer, ("D", piece.queries), ("K", piece.keys))
+        found = builder.tensor(_part(name, piece) + ".out", (*whole[:3], piece.queries))
+        with builder.scope("", piece.stands_for):
+            builder.nest(
+                _part(name, piece),
+                operator_type,
+                loops,
+                at(found, "B", "G", "H", "D"),
+                {"I": at(source, "B", "G", "H", "D", "K")},
+                operator=("softmax", "Softmax"),
+            )
+        parts.append(found)
+    return _together(builder, heads, name, merge_type, pieces, parts, whole)
+
+
+def _together(
+    builder: Builder,
+    heads: Heads,
+    name: str,
+    operator_type: str,
+    pieces: tuple[Piece, ...],
+    parts: list[str],
+    shape: tuple[int, ...],
+) -> str:
+    """What pieces have found of all queries, in a tensor of this shape.
+
+    Those of a strip are put together one after the other, of blocks of keys that a piece stands for, each. Strips have
+    no query in common.
+    """
+    found = dict(zip(pieces, parts, strict=True))
+    results = []
+    for strip in strips(pieces):
+        result, size = "", _of_queries(heads, shape, strip.queries)
+        for together in strip.parts:
+            first = together[0]
+            rows = [_Rows(found[one], one.first_query, one.queries, one.query_blocks) for one in together]
+            part = _side_by_side(builder, heads, f"{name}.of_{first.name}", rows, strip.first_query, size)
+            others = first.repeats if result else first.repeats - 1
+            if others:
+                merged = f"{name}.with_{first.name if len(together) == 1 else first.name.rstrip('0123456789')}"
+                with builder.scope("", others):
+                    result = _merged(builder, merged, operator_type, result or part, part, size)
+            else:
+                result = result or part
+        results.append(_Rows(result, strip.first_query, strip.queries))
+    return _side_by_side(builder, heads, f"{name}.of_all", results, 0, shape)
+
+
+class _Rows(NamedTuple):
+    """Results of some queries."""
+
+    tensor: str
+    first_query: int
+    queries: int
+    blocks: int = 1
+    """So many of them, one after the other."""
+
+
+def _of_queries(heads: Heads, shape: tuple[int, ...], queries: int) -> tuple[int, ...]:
+    """The shape of results of so many queries: [requests, heads, queries], or [requests * queries, channels]."""
+    return (*shape[:-1], queries) if len(shape) > 2 else (heads.group.count * queries, shape[1])
+
+
+def _side_by_side(
+    builder: Builder, heads: Heads, name: str, rows: list[_Rows], start: int, shape: tuple[int, ...]
+) -> str:
+    """Results of queries from `start` on in one tensor of this shape: they only find their place."""
+    if len(rows) == 1 and rows[0].blocks == 1:
+        return rows[0].tensor
+    target = builder.tensor(name, shape)
+    maps = []
+    for tensor, first, queries, blocks in rows:
+        terms = (("R", queries), ("D", 1)) if blocks > 1 else (("D", 1),)
+        inner = (("R", blocks), ("D", queries)) if blocks > 1 else (("D", queries),)
+        if len(shape) > 2:
+            outer, place = ("B", "G", "H"), AxisIndex(terms, first - start)
+            loops = (*zip(outer, shape[:-1], strict=True), *inner)
+            maps.append(IndexMap(loops, at(target, *outer, place), at(tensor, *outer, "D")))
+        else:
+            row = AxisIndex((("B", shape[0] // heads.group.count), *terms), first - start)
+            source = AxisIndex((("B", queries), ("D", 1)))
+            loops = (("B", heads.group.count), *inner, ("K", shape[1]))
+            maps.append(IndexMap(loops, at(target, row, "K"), at(tensor, source, "K")))
+    return builder.move(name, "Concat", *maps)
+
+
+def _merged(builder: Builder, name: str, operator_type: str, one: str, other: str, shape: tuple[int, ...]) -> str:
+    """Results of two pieces, one operation for each element; the pieces may have fewer rows than the result."""
+    names = ("B", "G", "H", "D")[: len(shape)] if len(shape) > 2 else ("D", "K")
+    target = builder.tensor(f"{name}.out", shape)
+    loops = tuple(zip(names, shape, strict=True))
+    inputs = {"I": at(one, *names), "W": at(other, *names)}
+    return builder.nest(name, operator_type, loops, at(target, *names), inputs, superset=("I", "W"))
+
+
+def _weighted(builder: Builder, heads: Heads, piece: Piece, shares: str) -> str:
+    """The sum of values weighted by shares; rows are those of the piece in the group."""
+    width, group = heads.values.width, heads.group
+    name = _part("values", piece)
+    target = builder.tensor(f"{name}.out", (group.count * piece.queries, heads.key_heads * heads.shared * width))
+    loops = (("C", piece.keys), ("D", piece.queries), ("K", width), *heads.outer)
+    output = at(target, AxisIndex((("B", piece.queries), ("D", 1))), heads.channel(width, "K"))
+    value = at(heads.values.tensor, "B", "G", _key(piece, "C"), "K")
+    further = {"W": _other_keys(heads, piece, heads.values, loops, output, ("C", "K"))}
+    with builder.scope("", piece.stands_for):
+        return builder.nest(
+            name,
+            "MatMul",
+            loops,
+            output,
+            {"I": at(shares, "B", "G", "H", "D", "C"), "W": value},
+            further=further,
+            sizes={"W": (group.count, heads.key_heads, piece.keys, width)},
+            unit=MAC_ARRAY,
+        )
