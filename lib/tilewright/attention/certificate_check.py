@@ -18,13 +18,12 @@ from tilewright.attention.points import Points
 from tilewright.attention.program import LayerProblem
 from tilewright.attention.result import plan_object, problem_of
 from tilewright.attention.space import ORDERS, Plan, Sizes, Space, Tile
+from tilewright.depth_first.claims import CLOSE, contradictions, differing
 from tilewright.depth_first.options import LayerOptions
 from tilewright.errors import InputError, Problem
 from tilewright.objectives import OBJECTIVES
 from tilewright.report.checks import Check, result
 
-CLOSE = 1e-9
-"""Relative: sums in another order, and bounds that are lowered for rounding."""
 Reach = tuple[tuple[str, str], ...]
 
 
@@ -95,15 +94,8 @@ def read_certified(file: Path) -> CertifiedFile:
 def check_certificates(told: CertifiedFile, name: str, problems: Sequence[AttentionCosts]) -> list[Check]:
     """The checks of the certificates of all attentions of a workload, of this name."""
     core = problems[0].core.name if problems else told.core
-    faults = [
-        f"{what} {theirs!r}, not {mine!r}"
-        for what, mine, theirs in (
-            ("core", core, told.core),
-            ("workload", name, told.workload),
-            ("attentions", len(problems), len(told.attentions)),
-        )
-        if mine != theirs
-    ]
+    about = ("core", core, told.core), ("workload", name, told.workload)
+    faults = list(differing((*about, ("attentions", len(problems), len(told.attentions)))))
     found = [result("certificate: what it is about", "core, workload, attentions", faults)]
     if faults:
         return found
@@ -145,14 +137,14 @@ class _Checker:
 
     def _subject(self) -> Iterator[str]:
         attention, claim = self.costs.attention, self.told.certificate
-        for what, mine, theirs in (
-            ("name", attention.name, self.told.name),
-            ("repeats", attention.repeats, self.told.repeats),
-            ("shape", encode(attention.shape), self.told.shape),
-            ("objective", self.costs.options.objective, claim.objective),
-        ):
-            if mine != theirs:
-                yield f"{what} {theirs!r}, not {mine!r}"
+        yield from differing(
+            (
+                ("name", attention.name, self.told.name),
+                ("repeats", attention.repeats, self.told.repeats),
+                ("shape", encode(attention.shape), self.told.shape),
+                ("objective", self.costs.options.objective, claim.objective),
+            )
+        )
         sizes = claim.sizes
         if any(size < 1 for axis in Tile._fields for size in getattr(sizes, axis)):
             yield f"sizes of tiles {sizes}"
@@ -189,12 +181,7 @@ class _Checker:
             yield f"value {claim.value}, and the plan has {value}"
         if value > powers.value(unfused.energy_pj, unfused.latency_cycles()) * (1 + CLOSE):
             yield "worse than unfused"
-        proven = claim.lower_bound >= claim.value * (1 - 2 * CLOSE)
-        if claim.lower_bound > claim.value or proven != claim.proven:
-            yield f"lower bound {claim.lower_bound}, value {claim.value}, proven {claim.proven}"
-        gap = 0.0 if proven else 1 - claim.lower_bound / claim.value
-        if not math.isclose(gap, claim.gap, rel_tol=CLOSE, abs_tol=CLOSE):
-            yield f"gap {claim.gap}, not {gap}"
+        yield from contradictions(claim)
 
     def _bound(self) -> Iterator[str]:
         """Plans that could be below the lower bound."""

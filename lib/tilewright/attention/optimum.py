@@ -15,6 +15,7 @@ from tilewright.attention.costs import AttentionCosts
 from tilewright.attention.floors import floor
 from tilewright.attention.program import CopyProblem, LayerProblem, Part, Program
 from tilewright.attention.space import Plan, Sizes, Space
+from tilewright.depth_first.claims import BoundedValue
 from tilewright.depth_first.ledger import Ledger
 from tilewright.depth_first.tile_loops import ROUNDING
 from tilewright.objectives import OBJECTIVES
@@ -56,7 +57,7 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Optimum:
+class Optimum(BoundedValue):
     """The best way to run an attention, and how that is known."""
 
     costs: AttentionCosts
@@ -72,16 +73,6 @@ class Optimum:
     plans_in_space: int
     searched: dict[LayerProblem, tuple[float, float] | None]
     """What was searched, in that order."""
-
-    @property
-    def is_proven(self) -> bool:
-        """Whether there is no better plan in the space."""
-        return self.lower_bound >= self.value * (1 - 2 * ROUNDING)
-
-    @property
-    def gap(self) -> float:
-        """How much better a plan could be at most, as a share of the value."""
-        return 0.0 if self.is_proven else 1 - self.lower_bound / self.value
 
 
 def find_optimum(

@@ -66,16 +66,7 @@ def ledger_object(ledger: Ledger) -> dict[str, Any]:
         "macs": ledger.mac_count,
         "cycles": dict(ledger.cycles),
         "terms_pj": dict(ledger.terms_pj),
-        "accesses": [
-            {
-                "memory": memory,
-                "tensor": tensor,
-                "energy_pj": ledger.memory_pj[memory, tensor],
-                "read_words": ledger.read_words.get((memory, tensor), 0.0),
-                "written_words": ledger.written_words.get((memory, tensor), 0.0),
-            }
-            for memory, tensor in sorted(ledger.memory_pj)
-        ],
+        "accesses": ledger.accesses("tensor"),
     }
 
 

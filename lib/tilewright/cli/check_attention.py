@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.artifacts.digests import bytes_digest
-from tilewright.errors import InputError, Problem
+from tilewright.cli.check_depth_first import check_complete
 
 if TYPE_CHECKING:
     from tilewright.report.checks import Check
@@ -20,11 +20,7 @@ def check_file(
     from tilewright.attention.certificate_check import check_certificates, read_certified
     from tilewright.cli.attention import attention_problems
 
-    missing = [name for name, path in zip(("hardware", "workload", "mapping"), described, strict=True) if path is None]
-    if missing:
-        raise InputError(
-            [Problem("is needed: a certificate is checked against all three", path=name) for name in missing]
-        )
+    check_complete(described)
     told = read_certified(file)
     hardware, workload, mapping = described
     name, problems = attention_problems((workload, hardware, mapping), told.points, told.options, [])

@@ -21,11 +21,16 @@ def check_file(
     from tilewright.cli.depth_first import described_problem
     from tilewright.depth_first.certificate_check import check_certificate, read_certified
 
+    check_complete(described)
+    told = read_certified(file)
+    problem = described_problem(described, told.options, network_options)
+    return check_certificate(told, problem), {"certificate": bytes_digest(file)}
+
+
+def check_complete(described: tuple[Path | None, Path | None, Path | None]) -> None:
+    """Raises InputError naming each of hardware, workload and mapping that is missing."""
     missing = [name for name, path in zip(("hardware", "workload", "mapping"), described, strict=True) if path is None]
     if missing:
         raise InputError(
             [Problem("is needed: a certificate is checked against all three", path=name) for name in missing]
         )
-    told = read_certified(file)
-    problem = described_problem(described, told.options, network_options)
-    return check_certificate(told, problem), {"certificate": bytes_digest(file)}

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from tilewright.artifacts.codec import encode
+from tilewright.depth_first.claims import BoundedValue
 from tilewright.depth_first.schedule import DepthFirstSchedule
-from tilewright.depth_first.tile_loops import ROUNDING
 from tilewright.depth_first.tiles import MODES
 
 Layers = tuple[int, int]
@@ -50,7 +50,7 @@ class Unmappable:
 
 
 @dataclass(frozen=True)
-class Optimum:
+class Optimum(BoundedValue):
     """The best schedule, and how that is known."""
 
     schedule: DepthFirstSchedule
@@ -69,16 +69,6 @@ class Optimum:
     """What was to be costed too."""
     is_interrupted: bool = False
     """By Ctrl-C; it is the best schedule so far then."""
-
-    @property
-    def is_proven(self) -> bool:
-        """Whether there is no better schedule in the space."""
-        return self.lower_bound >= self.value * (1 - 2 * ROUNDING)
-
-    @property
-    def gap(self) -> float:
-        """How much better a schedule could be at most, as a share of the value."""
-        return 0.0 if self.is_proven else 1 - self.lower_bound / self.value
 
     def as_object(self) -> dict[str, Any]:
         """The certificate as JSON values."""

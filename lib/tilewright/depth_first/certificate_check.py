@@ -17,6 +17,7 @@ import numpy as np
 from tilewright.artifacts.codec import decode
 from tilewright.depth_first.bounds import StackBounds, check_boundable, stack_bounds, stack_floor
 from tilewright.depth_first.certificate import Space
+from tilewright.depth_first.claims import CLOSE, contradictions, differing
 from tilewright.depth_first.options import TileOptions
 from tilewright.depth_first.quick_bounds import quick_bounds
 from tilewright.depth_first.schedule import stack_model
@@ -26,8 +27,6 @@ from tilewright.errors import InputError, MappingError, Problem
 from tilewright.objectives import OBJECTIVES
 from tilewright.report.checks import Check, result
 
-CLOSE = 1e-9
-"""Relative: sums in another order, and bounds that are lowered for rounding."""
 Layers = tuple[int, int]
 Tile = tuple[int, int, str, int, int]
 """(first layer, last layer, mode, width, height)."""
@@ -114,13 +113,13 @@ class _Checker:
     def subject(self) -> Iterator[str]:
         """What does not fit the descriptions, or itself."""
         chain, space = self.model.chain, self.claim.space
-        for what, mine, theirs in (
-            ("core", chain.core.name, self.told.core),
-            ("workload", chain.name, self.told.workload),
-            ("objective", self.told.options.objective, self.claim.objective),
-        ):
-            if mine != theirs:
-                yield f"{what} {theirs!r}, not {mine!r}"
+        yield from differing(
+            (
+                ("core", chain.core.name, self.told.core),
+                ("workload", chain.name, self.told.workload),
+                ("objective", self.told.options.objective, self.claim.objective),
+            )
+        )
         if not space.modes or not set(space.modes) <= set(MODES):
             yield f"modes {list(space.modes)}"
         if any(size < 1 for size in (*space.tile_x, *space.tile_y)):
@@ -196,12 +195,7 @@ class _Checker:
         best = self._best()
         if not math.isclose(best, claim.value, rel_tol=CLOSE):
             yield f"value {claim.value}, and of what was costed {best} is the best"
-        proven = claim.lower_bound >= claim.value * (1 - 2 * CLOSE)
-        if claim.lower_bound > claim.value or proven != claim.proven:
-            yield f"lower bound {claim.lower_bound}, value {claim.value}, proven {claim.proven}"
-        gap = 0.0 if proven else 1 - claim.lower_bound / claim.value
-        if not math.isclose(gap, claim.gap, rel_tol=CLOSE, abs_tol=CLOSE):
-            yield f"gap {claim.gap}, not {gap}"
+        yield from contradictions(claim)
         if self._schedules() != claim.schedules_in_space:
             yield f"{claim.schedules_in_space} schedules, not {self._schedules()}"
 

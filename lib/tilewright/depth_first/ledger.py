@@ -38,6 +38,19 @@ class Ledger:
         _add(self.written_words, other.written_words, times)
         _add(self.cycles, other.cycles, times)
 
+    def accesses(self, cause: str) -> list[dict[str, object]]:
+        """Energy and words of each memory and cause, by name, as JSON values; `cause` is the key for the latter."""
+        return [
+            {
+                "memory": memory,
+                cause: why,
+                "energy_pj": self.memory_pj[memory, why],
+                "read_words": self.read_words.get((memory, why), 0.0),
+                "written_words": self.written_words.get((memory, why), 0.0),
+            }
+            for memory, why in sorted(self.memory_pj)
+        ]
+
     def latency_cycles(self, with_offloading: bool = True) -> float:
         """The sum of the parts; that of DeFiNES is without off-loading."""
         left_out = 0.0 if with_offloading else self.cycles["offloading"]

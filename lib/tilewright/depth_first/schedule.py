@@ -120,7 +120,6 @@ class DepthFirstSchedule:
 
 
 def _ledger_object(ledger: Ledger, reading: Reading) -> dict[str, Any]:
-    causes = sorted({*ledger.memory_pj})
     return {
         "tiles": ledger.tile_count,
         "macs": ledger.mac_count,
@@ -128,16 +127,7 @@ def _ledger_object(ledger: Ledger, reading: Reading) -> dict[str, Any]:
         "latency_cycles": ledger.latency_cycles(reading.counts_offloading),
         "cycles": dict(ledger.cycles),
         "terms_pj": dict(ledger.terms_pj),
-        "accesses": [
-            {
-                "memory": memory,
-                "cause": cause,
-                "energy_pj": ledger.memory_pj[memory, cause],
-                "read_words": ledger.read_words.get((memory, cause), 0.0),
-                "written_words": ledger.written_words.get((memory, cause), 0.0),
-            }
-            for memory, cause in causes
-        ],
+        "accesses": ledger.accesses("cause"),
     }
 
 
