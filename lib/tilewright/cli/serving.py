@@ -9,10 +9,11 @@ from tilewright.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.cli.keywords import Named, parameter_keywords, store_of
 from tilewright.cli.options import FILE, common_options, echo_notices, echo_paths, store_options
 from tilewright.cli.parameter_options import Given, parameter_options
-from tilewright.cli.tokens import BLOCK, described_model
+from tilewright.cli.tokens import described_model
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.peers.llmservingsim.releases import MOST_CONTEXT, RELEASES
 from tilewright.search.options import SearchOptions
+from tilewright.workload.language_models.request import DEFAULT_BLOCK
 
 if TYPE_CHECKING:
     from tilewright.search.store import Store
@@ -39,7 +40,7 @@ _COUNT = click.IntRange(min=1)
 @click.option("--max-tokens", type=_COUNT, default=MAX_TOKENS, show_default=True, help="New tokens of a step.")
 @click.option("--max-requests", type=_COUNT, default=MAX_REQUESTS, show_default=True, help="Requests side by side.")
 @click.option("--max-context", type=_COUNT, help="Tokens in a cache; default: 2048, from 1.1 on 16384.")
-@click.option("--key-block", type=_COUNT, default=BLOCK, show_default=True, help="Keys at a time.")
+@click.option("--key-block", type=_COUNT, default=DEFAULT_BLOCK, show_default=True, help="Keys at a time.")
 @click.option("--model-name", default="", help="Of the model in the simulator; default: of its configuration.")
 @click.option("--hardware-name", default="", help="Of the hardware in the simulator; default: of the core.")
 @click.option("--variant", default="", help="Folder of the precision, from 1.1 on; default: by bits, such as int8.")
@@ -100,7 +101,7 @@ def serving(
     max_tokens: int = MAX_TOKENS,
     max_requests: int = MAX_REQUESTS,
     max_context: int | None = None,
-    key_block: int = BLOCK,
+    key_block: int = DEFAULT_BLOCK,
     model_name: str = "",
     hardware_name: str = "",
     variant: str = "",

@@ -15,6 +15,7 @@ from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.parameters import parameters_of
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions, SearchOptions
 from tilewright.token_costs.strategies import BEST, CHOICES
+from tilewright.workload.language_models.request import DEFAULT_BLOCK
 
 if TYPE_CHECKING:
     from tilewright.hardware.system import MultiCoreAccelerator
@@ -30,7 +31,6 @@ TOKENS = "tokens"
 _NUMBER = re.compile(r"([1-9][0-9]*)([kM]?)")
 _SCALES = {"": 1, "k": 1024, "M": 1024 * 1024}
 DEFAULT_CONTEXTS, DEFAULT_BATCHES = "1k:1M:11", "1"
-BLOCK = 1024
 
 
 @click.command()
@@ -44,8 +44,12 @@ BLOCK = 1024
 )
 @click.option("--batches", default=DEFAULT_BATCHES, show_default=True, help="Requests side by side: 1,16,256.")
 @click.option("--prompts/--no-prompts", default=True, show_default=True, help="Times to first tokens, too.")
-@click.option("--key-block", type=click.IntRange(min=1), default=BLOCK, show_default=True, help="Keys at a time.")
-@click.option("--chunk", type=click.IntRange(min=1), default=BLOCK, show_default=True, help="Prompt tokens at a time.")
+@click.option(
+    "--key-block", type=click.IntRange(min=1), default=DEFAULT_BLOCK, show_default=True, help="Keys at a time."
+)
+@click.option(
+    "--chunk", type=click.IntRange(min=1), default=DEFAULT_BLOCK, show_default=True, help="Prompt tokens at a time."
+)
 @click.option(
     "--parallel",
     type=click.Choice(CHOICES),
@@ -117,8 +121,8 @@ def tokens(
     *,
     search: Named[SearchOptions],
     prompts: bool = True,
-    key_block: int = BLOCK,
-    chunk: int = BLOCK,
+    key_block: int = DEFAULT_BLOCK,
+    chunk: int = DEFAULT_BLOCK,
     parallel: str = BEST,
     output: FilePath | None = None,
     threads: int = 1,

@@ -41,6 +41,8 @@ LEAST_GAIN = 0.001
 """Share of the objective that a change saves at least that is said to help."""
 DESIGNS_AT_ONCE = 4
 """Designs that a process searches one after another."""
+OUTERMOST = "is the outermost memory: where it is not on the chip, less of it saves nothing there"
+"""Noted of a memory that could be smaller."""
 
 
 class Outcome(NamedTuple):
@@ -206,9 +208,7 @@ def _outermost(advices: Advices, core: Core) -> list[str]:
     """That who takes away from an outermost memory saves nothing on a chip that does not have it."""
     taken = {one.change.path[1] for _, one in advices.spare if one.change.path[0] == "memories"}
     names = [memory.name for memory, _ in top_memories(core) if memory.name in taken]
-    return [
-        f"{name} is the outermost memory: where it is not on the chip, less of it saves nothing there" for name in names
-    ]
+    return [f"{name} {OUTERMOST}" for name in names]
 
 
 def advice_table(advices: Advices) -> "pandas.DataFrame":

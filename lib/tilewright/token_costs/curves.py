@@ -19,9 +19,8 @@ from tilewright.workload.graph import Workload
 from tilewright.workload.language_models.architecture import Attention
 from tilewright.workload.language_models.model import language_model_workload
 from tilewright.workload.language_models.reader import DescribedModel, beyond_positions
-from tilewright.workload.language_models.request import ABSORBED, EXPANDED, Requests, Step
+from tilewright.workload.language_models.request import ABSORBED, DEFAULT_BLOCK, EXPANDED, Requests, Step
 
-DEFAULT_BLOCK = 1024
 Sums = npt.NDArray[np.float64]
 """Figures of layers, added up; what they are says who makes them."""
 

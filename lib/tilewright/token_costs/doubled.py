@@ -49,7 +49,7 @@ def doubled_parts(accelerator: MultiCoreAccelerator, core_files: Iterable[str]) 
         yield Doubled(WIDTH, LINKS, _with_links(accelerator, others), frozenset())
     for file in files:
         for memory in accelerator.distinct_cores[file].memories:
-            for kind, change in ((WIDTH, _wider), (SIZE, _larger)):
+            for kind, change in ((WIDTH, _wider), (SIZE, larger)):
                 changed = _with_memories(accelerator, file, _only(memory.name, change))
                 yield Doubled(kind, f"{file} {memory.name}", changed, frozenset((file,)))
 
@@ -59,7 +59,8 @@ def _wider(memory: Memory) -> Memory:
     return replace(memory, ports=ports)
 
 
-def _larger(memory: Memory) -> Memory:
+def larger(memory: Memory) -> Memory:
+    """The memory twice as large, at the same energies."""
     return replace(memory, size_bits=2 * memory.size_bits)
 
 

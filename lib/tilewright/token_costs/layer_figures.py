@@ -20,6 +20,7 @@ from tilewright.stages.base import Control
 from tilewright.stages.descriptions import NetworkProblem
 from tilewright.stages.pipeline import Pipeline
 from tilewright.stages.run import map_problem
+from tilewright.token_costs.doubled import larger
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer, part_name
 
@@ -124,9 +125,7 @@ class LayerFigures:
 
     def _larger_latencies(self, union: Workload, name: str) -> dict[str, float]:
         """Layer -> cycles with a memory twice as large, mapped again."""
-        memories = tuple(
-            replace(one, size_bits=2 * one.size_bits) if one.name == name else one for one in self.core.memories
-        )
+        memories = tuple(larger(one) if one.name == name else one for one in self.core.memories)
         accelerator = replace(self.accelerator, cores=(replace(self.core, memories=memories),))
         records = self._mapped(NetworkProblem(union, accelerator, self.mapping))
         return {layer: float(record.latency_cycles) for record in records for layer in record.names}

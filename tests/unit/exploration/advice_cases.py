@@ -11,7 +11,7 @@ import yaml
 from tilewright.cli.evaluate import evaluate
 from tilewright.cli.map import map_workload
 from tilewright.errors import InputError, MappingError
-from tilewright.exploration.advice import Advice, ExplainedRun, Outcome, advices_of
+from tilewright.exploration.advice import OUTERMOST, Advice, ExplainedRun, Outcome, advices_of
 from tilewright.exploration.changes import possible_changes
 from tilewright.exploration.mapping_changes import mapping_changes
 from tilewright.hardware.changed_text import changed_text
@@ -66,7 +66,7 @@ def try_advices(seed: int, count: int = 20, networks: tuple[str, ...] = NETWORKS
     chosen = rng.sample(changes, min(count, len(changes)))
     found = advices_of(run, chosen, search=True)
     tally.counts.update({"runs": 1, f"base: {base}": 1})
-    if notes := [note for note in found.notes if "is the outermost memory" not in note]:
+    if notes := [note for note in found.notes if not note.endswith(OUTERMOST)]:
         tally.wrong.append(f"seed {seed}: {notes}")
     entries = mapping_entries(mapped.records)
     for one in found.found:

@@ -12,6 +12,8 @@ EXPECTED, BALANCED = "expected", "balanced"
 """How tokens spread over experts: as on average where each goes to some at random, or over as many as there can be."""
 DEFAULT_BITS = 8
 DEFAULT_SCALE_BITS = 16
+DEFAULT_BLOCK = 1024
+"""Keys that attention takes at a time, and tokens of a prompt in one step, where costs are wanted for many contexts."""
 
 
 @dataclass(frozen=True)
