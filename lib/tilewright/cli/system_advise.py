@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.artifacts.envelope import is_artifact, read_artifact
 from tilewright.artifacts.files import existing_file
-from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD, DescribedRun, hardware_digest
+from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD, DescribedRun, hardware_digest, mapping_digest
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.steps import ALLOCATION, CN_GRAPH, COSTS, FIXED_MAPPING, SCHEDULE, SUMMARY, cost_table
 from tilewright.workload.network_options import NetworkOptions
@@ -88,12 +88,8 @@ def _paths(run: DescribedRun, given: Given) -> dict[str, Path]:
 
 def _own_mapping(run: DescribedRun) -> Path | None:
     """The mapping file that `tilewright fuse` wrote beside the schedule, if the run is of it."""
-    from tilewright.artifacts.codec import encode
-    from tilewright.artifacts.digests import content_digest
-    from tilewright.sources import parse_mapping
-
     path = run.folder / FIXED_MAPPING
-    is_of_run = path.is_file() and content_digest(encode(parse_mapping(path))) == run.digests.get(MAPPING)
+    is_of_run = path.is_file() and mapping_digest(path) == run.digests.get(MAPPING)
     return path if is_of_run else None
 
 
