@@ -9,6 +9,7 @@ import click
 from tilewright.allocation.options import AllocationOptions
 from tilewright.artifacts.envelope import provenance, write_document
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.cli.csv_text import csv_text
 from tilewright.cli.keywords import Named, parameter_keywords
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.multi_slices import prefetched, read_slice, slice_options
@@ -184,19 +185,6 @@ def _csv_of_generations(result: "AllocationResult") -> str:
 def _csv_of_front(document: dict[str, Any]) -> str:
     """One row for each point; the core ids of the parts, in order, are one text."""
     return csv_text([{**row, "cores": " ".join(map(str, row["cores"]))} for row in document["front"]])
-
-
-def csv_text(rows: list[dict[str, Any]]) -> str:
-    """Rows of equal keys as CSV; '' for none."""
-    import csv  # here, because --help starts faster without
-    import io
-
-    buffer = io.StringIO()
-    if rows:
-        writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    return buffer.getvalue()
 
 
 def _show(

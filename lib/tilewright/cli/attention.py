@@ -14,6 +14,7 @@ from tilewright.artifacts.codec import encode
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.attention.points import Points, read_sizes
 from tilewright.attention.space import ORDERS, Sizes
+from tilewright.cli.csv_text import csv_text, plain
 from tilewright.cli.keywords import Named, parameter_keywords
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, echo_paths
@@ -238,10 +239,5 @@ def _write(found: _Found, options: LayerOptions, folder: Path) -> list[Path]:
     table, data = folder / ATTENTION_TABLE, folder / ATTENTION
     write_atomically(data, document_text(_object(found) | {"options": encode(options)}))
     rows = [row(one, found.points) for one in found.optima]
-    lines = [",".join(rows[0]), *[",".join(_cell(value) for value in one.values()) for one in rows]]
-    write_atomically(table, "\n".join(lines) + "\n")
+    write_atomically(table, csv_text([{name: plain(value) for name, value in one.items()} for one in rows]))
     return [data, table]
-
-
-def _cell(value: object) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

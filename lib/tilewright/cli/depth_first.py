@@ -12,6 +12,7 @@ from tilewright import __version__
 from tilewright.artifacts.canonical import document_text
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.cli.csv_text import csv_text, plain
 from tilewright.cli.keywords import Named, parameter_keywords
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
@@ -263,13 +264,8 @@ def _write(found: _Found, options: TileOptions, folder: Path) -> list[Path]:
     write_atomically(data, document_text(_object(found) | {"options": encode(options)}))
     rows = [schedule.row() for schedule in found.schedules]
     names = list(dict.fromkeys(name for row in rows for name in row))
-    lines = [",".join(names), *[",".join(_cell(row.get(name, 0.0)) for name in names) for row in rows]]
-    write_atomically(table, "\n".join(lines) + "\n")
+    write_atomically(table, csv_text([{name: plain(row.get(name, 0.0)) for name in names} for row in rows]))
     return [data, table]
-
-
-def _cell(value: object) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def table_text(found: "Sequence[DepthFirstSchedule]") -> str:

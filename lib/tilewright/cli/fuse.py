@@ -10,7 +10,7 @@ import click
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.envelope import provenance, write_document
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
-from tilewright.cli.allocate import csv_text
+from tilewright.cli.csv_text import csv_text
 from tilewright.cli.keywords import Named, parameter_keywords
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
