@@ -1,5 +1,8 @@
 """Bounds by phases: by hand, and against schedules of random problems with weights of all kinds."""
 
+from collections.abc import Callable
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,8 +10,14 @@ from hypothesis import strategies as st
 from tilewright.scheduling.bounds.chains import chain_of
 from tilewright.scheduling.bounds.limits import cn_classes, system_limits
 from tilewright.scheduling.bounds.lower_bounds import lower_bounds
+from tilewright.scheduling.bounds.ordered_phases import ordered_phase_problem
 from tilewright.scheduling.bounds.paths import paths_through
-from tilewright.scheduling.bounds.phase_program import PhaseProblem, PhaseWeights, best_weights, bound_cycles
+from tilewright.scheduling.bounds.phase_program import (
+    PhaseProblem,
+    PhaseWeights,
+    best_weights,
+    bound_cycles,
+)
 from tilewright.scheduling.bounds.phases import phase_problem
 from tilewright.scheduling.bounds.work import possible_moves
 from tilewright.scheduling.options import ScheduleOptions
@@ -16,16 +25,29 @@ from tilewright.scheduling.problem import Booleans, SchedulingProblem
 from tilewright.scheduling.simulate import simulate
 
 from tests.unit.scheduling.random_problems import random_problem
-from tests.unit.scheduling.tiny_systems import INPUT, Node, Piece, bus_system, make_problem
+from tests.unit.scheduling.tiny_systems import (
+    INPUT,
+    Link,
+    Memory,
+    Node,
+    Piece,
+    bus_system,
+    make_problem,
+    make_system,
+)
 
 
-def program_of(problem: SchedulingProblem, phases: int, allowed: Booleans | None = None) -> PhaseProblem:
+def program_of(
+    problem: SchedulingProblem,
+    phases: int,
+    allowed: Booleans | None = None,
+    make: Callable[..., PhaseProblem] = phase_problem,
+) -> PhaseProblem:
     """What must be done between the starts of so many CNs at most."""
     classes, limits = cn_classes(problem, allowed), system_limits(problem.system)
     paths = paths_through(problem, classes, limits)
-    return phase_problem(
-        problem, classes, paths, possible_moves(problem, classes, with_streamed=True), chain_of(problem, paths, phases)
-    )
+    moves = possible_moves(problem, classes, with_streamed=True)
+    return make(problem, classes, paths, moves, chain_of(problem, paths, phases))
 
 
 def test_what_does_not_fit_meanwhile_is_written_and_fetched_again() -> None:
@@ -43,7 +65,11 @@ def test_what_does_not_fit_meanwhile_is_written_and_fetched_again() -> None:
     ]
     problem = make_problem(bus_system(1, [100]), pieces, nodes)
     bounds = lower_bounds(problem)
-    assert (bounds.critical_path_cycles, bounds.before_and_after_cycles, bounds.link_traffic_cycles) == (4, 4, 0)
+    assert (
+        bounds.critical_path_cycles,
+        bounds.before_and_after_cycles,
+        bounds.link_traffic_cycles,
+    ) == (4, 4, 0)
     assert bounds.phases_cycles == 13 == bounds.latency_cycles
     assert simulate(problem, np.zeros(4, np.int64)).latency_cycles == 36
 
@@ -54,7 +80,10 @@ def test_a_phase_of_the_link_and_a_phase_of_the_cores_add_up() -> None:
 
     By one CN alone it is the same; by two phases of the link, one before and one behind, it is more.
     """
-    pieces = [*(Piece(100, cn) for cn in range(4)), *(Piece(50, cn) for cn in range(5, 9))]
+    pieces = [
+        *(Piece(100, cn) for cn in range(4)),
+        *(Piece(50, cn) for cn in range(5, 9)),
+    ]
     makers = [Node({0: 1}, layer=0) for _ in range(4)]
     reader = Node({1: 1}, [(piece, INPUT) for piece in range(4)], layer=1)
     workers = [Node({0: 10, 1: 10}, after=[4], layer=2) for _ in range(4)]
@@ -67,6 +96,29 @@ def test_a_phase_of_the_link_and_a_phase_of_the_cores_add_up() -> None:
     assert bounds.phases_cycles <= simulate(problem, allocation).latency_cycles
 
 
+def test_what_is_written_early_may_be_fetched_late() -> None:
+    """CN 0 (core 0) makes 100 bits for CN 3 (core 1); no path is between them, and every way has its own link of 10.
+
+    CN 1 (core 1) waits for CN 0 and 1,000 bits of constants, CN 2 (core 0) waits for it and makes a result of 1,000
+    bits: the link to core 1 is full before CN 1 runs, the one from core 0 after. What CN 0 makes is written before and
+    fetched after, so that both phases take no longer.
+    """
+    links = [Link(10)] * 4
+    paths = {(0, 2): [0], (2, 1): [1], (2, 0): [2], (1, 2): [3]}
+    system = make_system([0, 1, 2], [Memory(), Memory(), Memory(10**9)], links, paths)
+    pieces = [Piece(100, 0), Piece(1000), Piece(1000, 2, is_output=True)]
+    nodes = [
+        Node({0: 1}),
+        Node({1: 1}, [(1, INPUT)], [0], layer=1),
+        Node({0: 1}, after=[1], layer=2),
+        Node({1: 1}, [(0, INPUT)], [1], layer=3),
+    ]
+    problem = make_problem(system, pieces, nodes)
+    assert simulate(problem, np.array([0, 1, 0, 1])).latency_cycles == 202
+    # constants, CN 1, the result
+    assert lower_bounds(problem).phases_cycles == 201
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.integers(0, 10**9),
@@ -76,7 +128,11 @@ def test_a_phase_of_the_link_and_a_phase_of_the_cores_add_up() -> None:
     st.booleans(),
 )
 def test_no_weights_give_more_than_a_schedule_takes(
-    seed: int, phases: int, selection: str, prefetched: tuple[int, ...], of_allocation: bool
+    seed: int,
+    phases: int,
+    selection: str,
+    prefetched: tuple[int, ...],
+    of_allocation: bool,
 ) -> None:
     """The solver's weights, the same disturbed, and any others, over all allocations or for the one scheduled."""
     problem, allocation = random_problem(seed, 25)
@@ -86,33 +142,34 @@ def test_no_weights_give_more_than_a_schedule_takes(
     if of_allocation:
         allowed = np.zeros((len(allocation), problem.system.core_count), np.bool_)
         allowed[np.arange(len(allocation)), allocation] = True
-    program = program_of(problem, phases, allowed)
-    found = best_weights(program)
     draw = np.random.default_rng(seed)
-    shapes = found.resource.shape, found.least.shape, found.room.shape
-    disturbed = PhaseWeights(
-        found.resource * draw.uniform(0.5, 1.5, shapes[0]),
-        found.least * draw.uniform(0.5, 1.5, shapes[1]),
-        found.room * draw.uniform(0.5, 1.5, shapes[2]),
-    )
-    others = PhaseWeights(*(draw.uniform(-0.1, 1.0, shape) ** 4 for shape in shapes))
-    for weights in (found, disturbed, others):
-        assert bound_cycles(program, weights) <= latency
+    for program in (
+        program_of(problem, phases, allowed),
+        program_of(problem, phases, allowed, ordered_phase_problem),
+    ):
+        found = best_weights(program)
+        parts = [getattr(found, part.name) for part in fields(PhaseWeights)]
+        disturbed = PhaseWeights(*(part * draw.uniform(0.5, 1.5, part.shape) for part in parts))
+        others = PhaseWeights(*(draw.uniform(-0.1, 1.0, part.shape) ** 4 for part in parts))
+        for weights in (found, disturbed, others):
+            assert bound_cycles(program, weights) <= latency
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_solver_finds_the_best_weights(seed: int) -> None:
     """No step from the solver's weights, up or down, gives more."""
     problem, _ = random_problem(1000 + seed, 25)
-    program = program_of(problem, 6)
-    found = best_weights(program)
-    best = bound_cycles(program, found)
     draw = np.random.default_rng(seed)
-    for _ in range(50):
-        step = PhaseWeights(
-            *(one * draw.uniform(0.9, 1.1, one.shape) for one in (found.resource, found.least, found.room))
-        )
-        assert bound_cycles(program, step) <= best
+    for program in (
+        program_of(problem, 6),
+        program_of(problem, 6, make=ordered_phase_problem),
+    ):
+        found = best_weights(program)
+        best = bound_cycles(program, found)
+        parts = [getattr(found, part.name) for part in fields(PhaseWeights)]
+        for _ in range(50):
+            step = PhaseWeights(*(one * draw.uniform(0.9, 1.1, one.shape) for one in parts))
+            assert bound_cycles(program, step) <= best
 
 
 def test_what_streams_out_is_fetched_again() -> None:
@@ -122,7 +179,11 @@ def test_what_streams_out_is_fetched_again() -> None:
     reader = Node(1, [(piece, INPUT) for piece in range(3)], layer=1)
     problem = make_problem(bus_system(1), pieces, [*makers, reader])
     bounds = lower_bounds(problem)
-    assert (bounds.critical_path_cycles, bounds.off_chip_traffic_cycles, bounds.link_traffic_cycles) == (21, 30, 0)
+    assert (
+        bounds.critical_path_cycles,
+        bounds.off_chip_traffic_cycles,
+        bounds.link_traffic_cycles,
+    ) == (21, 30, 0)
     assert bounds.phases_cycles == 61 == bounds.before_and_after_cycles
     assert simulate(problem, np.zeros(4, np.int64)).latency_cycles == 61
 
@@ -154,7 +215,9 @@ def test_moves_of_what_streams_at_one_end(seed: int) -> None:
 
     expected = set()
     for cn, piece, operand in zip(
-        problem.need_cn.tolist(), *(one.tolist() for one in problem.fetch_order), strict=True
+        problem.need_cn.tolist(),
+        *(one.tolist() for one in problem.fetch_order),
+        strict=True,
     ):
         maker = int(problem.graph.piece_producer[piece])
         if maker >= 0 and streams(maker, 0) == {True} and streams(cn, operand) == {False}:
@@ -163,8 +226,16 @@ def test_moves_of_what_streams_at_one_end(seed: int) -> None:
             expected.add((piece, -1, maker, False))
     classes = cn_classes(problem, allowed)
     found = [
-        set(zip(*(getattr(moves, name).tolist() for name in ("piece", "reader", "producer", "fetched")), strict=True))
-        for moves in (possible_moves(problem, classes), possible_moves(problem, classes, with_streamed=True))
+        set(
+            zip(
+                *(getattr(moves, name).tolist() for name in ("piece", "reader", "producer", "fetched")),
+                strict=True,
+            )
+        )
+        for moves in (
+            possible_moves(problem, classes),
+            possible_moves(problem, classes, with_streamed=True),
+        )
     ]
     results = {one for one in expected if one[1] < 0 and problem.graph.piece_is_output[one[0]]}
     assert found[1] - found[0] == expected - results

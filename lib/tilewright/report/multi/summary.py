@@ -96,6 +96,7 @@ def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Su
                 "link_traffic": bounds.link_traffic_cycles,
                 "before_and_after": bounds.before_and_after_cycles,
                 "phases": bounds.phases_cycles,
+                "phases_in_order": bounds.ordered_phases_cycles,
             },
             "energy_pj": bounds.energy_pj,
         },

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.scheduling.bounds.limits import SLACK, CnClasses, SystemLimits, cn_classes, system_limits
+from tilewright.scheduling.bounds.ordered_phases import ordered_phases_latency_cycles
 from tilewright.scheduling.bounds.paths import paths_through, split_latency_cycles
 from tilewright.scheduling.bounds.phases import phases_latency_cycles
 from tilewright.scheduling.bounds.work import (
@@ -30,6 +31,8 @@ class LowerBounds:
     """What must be over before some CN starts, its runtime, and what cannot begin before it ends."""
     phases_cycles: int
     """What must be done between the starts of some CNs, with what memories can hold meanwhile."""
+    ordered_phases_cycles: int
+    """The same where nothing is done before what it needs; 0 where that was not looked at."""
     energy_pj: float
 
     @property
@@ -42,6 +45,7 @@ class LowerBounds:
             self.link_traffic_cycles,
             self.before_and_after_cycles,
             self.phases_cycles,
+            self.ordered_phases_cycles,
         )
 
     def latency_gap(self, latency_cycles: int) -> float:
@@ -69,6 +73,7 @@ def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) ->
         link_traffic_cycles=moves.compulsory(np.ones(len(moves.piece), np.bool_)).latency_cycles(),
         before_and_after_cycles=split_latency_cycles(problem, classes, limits, paths, with_streamed),
         phases_cycles=phases_latency_cycles(problem, classes, paths, with_streamed),
+        ordered_phases_cycles=ordered_phases_latency_cycles(problem, classes, paths, with_streamed),
         energy_pj=_energy(problem, classes, limits, bits[fetched], bits[written])
         + moves.core_to_core_energy_pj() * (1 - SLACK),
     )

@@ -32,8 +32,7 @@ def phases_latency_cycles(
     while True:
         chain = chain_of(problem, paths, count)
         program = phase_problem(problem, classes, paths, moves, chain)
-        choices = sum(len(item.loads) * (item.last - item.first + 1) for item in program.items)
-        if choices <= MOST_CHOICES or count <= 1:
+        if program.choices <= MOST_CHOICES or count <= 1:
             break
         count //= 2
     return bound_cycles(program, best_weights(program))
@@ -45,42 +44,55 @@ def phase_problem(
     """What must be done in the phases of a chain."""
     system = problem.system
     on_chip = np.array([core for core in range(system.core_count) if core != system.off_chip_core])
-    memories = _MemorySets(problem, classes)
+    memories = MemorySets(problem, classes)
     items = (*_runs(problem, classes, chain, on_chip), *_moves(problem, moves, chain, memories, len(on_chip)))
+    nothing = np.zeros((0, 2), np.int64), np.zeros((0, 3), np.int64)
+    return PhaseProblem(items, *limits_of_phases(problem, paths, chain, len(on_chip)), *memories.limits(), *nothing)
+
+
+def limits_of_phases(
+    problem: SchedulingProblem, paths: LongestPaths, chain: Chain, cores: int
+) -> tuple[Integers, Floats]:
+    """([phase] cycles that it takes in any case, [phase, resource] that the resource is idle)."""
     last = 2 * len(chain.cns)
     least = np.zeros(last + 1, np.int64)
     least[1::2] = paths.runtime[chain.cns]
     least[0], least[last] = paths.head[chain.cns[0]], paths.tail[chain.cns[-1]]
-    idle = np.zeros((last + 1, len(on_chip) + len(system.link_bits_per_cycle)))
-    idle[0, : len(on_chip)] = float(paths.release.min())
-    idle[last, : len(on_chip)] = float(paths.writing.min())
-    return PhaseProblem(items, least, idle, *memories.limits())
+    idle = np.zeros((last + 1, cores + len(problem.system.link_bits_per_cycle)))
+    idle[0, :cores] = float(paths.release.min())
+    idle[last, :cores] = float(paths.writing.min())
+    return least, idle
 
 
 def _runs(problem: SchedulingProblem, classes: CnClasses, chain: Chain, on_chip: Integers) -> list[Item]:
     """Runs of CNs, each on one of its cores, with what they stream."""
-    system = problem.system
     keys = np.stack((classes.of_cn, chain.first, chain.last), axis=1)
     distinct, counts = np.unique(keys, axis=0, return_counts=True)
     loads: dict[int, Floats] = {}
     items = []
     for (number, first, last), count in zip(distinct.tolist(), counts.tolist(), strict=True):
         if number not in loads:
-            rows = []
-            for place in np.flatnonzero(classes.allowed[number][on_chip]).tolist():
-                core, row = int(on_chip[place]), np.zeros(len(on_chip) + len(system.link_bits_per_cycle))
-                row[place] = classes.runtime[number, core]
-                for operand, bits in enumerate(problem.costs.stream_bits[classes.row[number], core].tolist()):
-                    ends = (core, system.off_chip_core) if operand == 0 else (system.off_chip_core, core)
-                    links = np.unique(system.path(*ends))  # one that stands there twice is taken once
-                    row[len(on_chip) + links] += bits / system.link_bits_per_cycle[links]
-                rows.append(row)
-            loads[number] = np.array(rows)
+            loads[number] = run_loads(problem, classes, on_chip, number)
         items.append(Item(float(count), loads[number], first, last, np.zeros(len(loads[number]), np.bool_)))
     return items
 
 
-class _MemorySets:
+def run_loads(problem: SchedulingProblem, classes: CnClasses, on_chip: Integers, number: int) -> Floats:
+    """[allowed core, 1, resource] cycles of a CN of a class, with what it streams."""
+    system = problem.system
+    rows = []
+    for place in np.flatnonzero(classes.allowed[number][on_chip]).tolist():
+        core, row = int(on_chip[place]), np.zeros(len(on_chip) + len(system.link_bits_per_cycle))
+        row[place] = classes.runtime[number, core]
+        for operand, bits in enumerate(problem.costs.stream_bits[classes.row[number], core].tolist()):
+            ends = (core, system.off_chip_core) if operand == 0 else (system.off_chip_core, core)
+            links = np.unique(system.path(*ends))  # one that stands there twice is taken once
+            row[len(on_chip) + links] += bits / system.link_bits_per_cycle[links]
+        rows.append(row)
+    return np.array(rows)[:, None, :]
+
+
+class MemorySets:
     """Sets of memories in which data may lie, numbered as they come."""
 
     def __init__(self, problem: SchedulingProblem, classes: CnClasses) -> None:
@@ -111,7 +123,7 @@ class _MemorySets:
 
 
 def _moves(
-    problem: SchedulingProblem, moves: PossibleMoves, chain: Chain, memories: _MemorySets, cores: int
+    problem: SchedulingProblem, moves: PossibleMoves, chain: Chain, memories: MemorySets, cores: int
 ) -> list[Item]:
     """Data that must reach its reader, of each piece for one reason."""
     producer, reader = moves.producer, moves.reader
@@ -141,18 +153,19 @@ def _moves(
     items = []
     for row, count in zip(distinct.tolist(), bits.tolist(), strict=True):
         kind, begin, end, to, since_phase, memory_set = row
-        loads, holds = _ways_of(moves, kind, cores, len(problem.system.link_bits_per_cycle))
+        loads, holds = ways_of(moves, kind, cores, len(problem.system.link_bits_per_cycle))
         if len(loads):
             since_or_none = None if since_phase < 0 else since_phase
             items.append(Item(count, loads, begin, end, holds & (memory_set >= 0), memory_set, since_or_none, to))
     return items
 
 
-def _ways_of(moves: PossibleMoves, kind: int, cores: int, links: int) -> tuple[Floats, Booleans]:
-    """([way, resource] cycles of a bit, [way] whether it stays on chip)."""
+def ways_of(moves: PossibleMoves, kind: int, cores: int, links: int) -> tuple[Floats, Booleans]:
+    """([way, leg, resource] cycles of a bit, [way] whether it stays on chip)."""
     evicting = moves.evicting[kind]
-    direct: Sequence[Floats] = [np.zeros(links)] if moves.stays[kind] else list(moves.ways[kind])
+    legs = evicting.shape[1]
+    direct: Sequence[Floats] = [np.zeros((legs, links))] if moves.stays[kind] else list(moves.ways[kind])
     direct = [way for way in direct if not any(np.array_equal(way, other) for other in evicting)]
-    ways = np.array([*direct, *evicting]).reshape(-1, links)
+    ways = np.array([*direct, *evicting]).reshape(-1, legs, links)
     holds = np.arange(len(ways)) < len(direct)
-    return np.concatenate((np.zeros((len(ways), cores)), ways), axis=1), holds
+    return np.concatenate((np.zeros((len(ways), legs, cores)), ways), axis=2), holds

@@ -99,8 +99,8 @@ def off_chip_traffic(classes: CnClasses, traffic: Sequence[TrafficLoad]) -> int:
 
 
 _ROUNDS = 300
-Way = tuple[int, ...]
-"""Links that a piece passes; one that it passes twice is there twice."""
+Way = tuple[tuple[int, ...], ...]
+"""Links that a piece passes, each once: directly, or as it is written off-chip and, at any later time, fetched."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,9 +154,10 @@ class PossibleMoves:
     kind: Integers
     """[reason]"""
     ways: tuple[Floats, ...]
-    """[kind] [way, link] cycles that a bit takes of the link; no ways where nothing needs to move over a link"""
+    """[kind] [way, leg, link] cycles that a bit takes of the link, on the second leg at the same time or later; no ways
+    where nothing needs to move over a link"""
     evicting: tuple[Floats, ...]
-    """[kind] [way, link] the same of the ways by the off-chip memory, for data that could stay on chip too"""
+    """[kind] [way, leg, link] the same of the ways by the off-chip memory, for data that could stay on chip too"""
     stays: Booleans
     """[kind] nothing needs to move: it may be read where it was made"""
     energy_pj: Floats
@@ -182,7 +183,7 @@ class PossibleMoves:
         used = [number for number, table in enumerate(self.ways) if bits[number] and len(table)]
         start = np.zeros(len(used) + 1, np.int64)
         np.cumsum([len(self.ways[number]) for number in used], out=start[1:])
-        tables = [self.ways[number] for number in used]
+        tables = [self.ways[number].sum(axis=1) for number in used]
         return CompulsoryMoves(bits[used], start, np.concatenate(tables) if tables else np.zeros((0, 0)))
 
     def core_to_core_energy_pj(self) -> float:
@@ -231,10 +232,10 @@ def possible_moves(problem: SchedulingProblem, classes: CnClasses, with_streamed
     is_between = (kinds // operands // (outside + 1) != outside) & (kinds // operands % (outside + 1) != outside)
     widths = problem.system.link_bits_per_cycle
     tables, evicting = (
-        [np.array([_load(way, widths) for way in found]).reshape(-1, len(widths)) for found in of_kind]
+        [np.array([_load(way, widths) for way in found]).reshape(-1, _LEGS, len(widths)) for found in of_kind]
         for of_kind in (ways, by_off_chip)
     )
-    longest = np.array([table.sum(axis=1).min() if len(table) else 0.0 for table in tables])
+    longest = np.array([table.sum(axis=(1, 2)).min() if len(table) else 0.0 for table in tables])
     pieces, kind = np.concatenate((piece[kept], results)), kind.reshape(-1)
     order = np.lexsort((-longest[kind], pieces)) if len(pieces) else pieces
     return PossibleMoves(
@@ -252,10 +253,18 @@ def possible_moves(problem: SchedulingProblem, classes: CnClasses, with_streamed
     )
 
 
+_LEGS = 2
+"""Of a way: what is written off-chip may be fetched again much later."""
+
+
 def _load(way: Way, widths: Integers) -> Floats:
-    load = np.zeros(len(widths))
-    np.add.at(load, list(way), 1.0 / widths[list(way)])
-    return load
+    """[leg, link] cycles of a bit; legs over the same links are one leg, any part of which may be later."""
+    loads = np.zeros((_LEGS, len(widths)))
+    for load, links in zip(loads, way, strict=False):
+        load[list(links)] = 1.0 / widths[list(links)]
+    if np.array_equal(loads[0], loads[1]):
+        return np.stack((loads.sum(axis=0), np.zeros(len(widths))))
+    return loads
 
 
 class _Kind(NamedTuple):
@@ -281,7 +290,7 @@ def _kind(system: CoreSystem, sets: Booleans, outside: int, kind: int, operands:
     if found.stays:
         return found
     paths = [path for sender, fetcher, _ in _ends(system, found) for path, _ in _paths(system, sender, fetcher)]
-    return found._replace(stays=any(not path for path in paths))
+    return found._replace(stays=any(not any(path) for path in paths))
 
 
 def _ends(system: CoreSystem, kind: _Kind) -> list[tuple[int, int, int]]:
@@ -297,7 +306,8 @@ def _ways(system: CoreSystem, kind: _Kind) -> dict[Way, float]:
     found: dict[Way, float] = {}
     for sender, fetcher, memory in _ends(system, kind):
         for path, off_chip_pj in _paths(system, sender, fetcher):
-            energy = _energy(system, path, int(system.core_memory[sender, OUTPUT_OPERAND]), memory) + off_chip_pj
+            links = [link for leg in path for link in leg]
+            energy = _energy(system, links, int(system.core_memory[sender, OUTPUT_OPERAND]), memory) + off_chip_pj
             found[path] = min(energy, found.get(path, math.inf))
     return found
 
@@ -314,7 +324,8 @@ def _paths(system: CoreSystem, sender: int, receiver: int) -> list[tuple[Way, fl
     memory = system.off_chip_memory
     paths: list[tuple[Way, float]] = [((), 0.0)] if sender == receiver else []
     if system.path_exists[sender * system.core_count + receiver]:
-        paths.append((_links(system, sender, receiver), 0.0))
+        direct = _links(system, sender, receiver)
+        paths.append(((direct,) if direct else (), 0.0))
     around = _by_off_chip(system, sender, receiver)
     if around is not None:
         written = system.memory_write_energy_pj[memory] / system.memory_write_bits[memory]
@@ -330,16 +341,16 @@ def _by_off_chip(system: CoreSystem, sender: int, receiver: int) -> Way | None:
         return None
     if not (system.path_exists[sender * cores + off] and system.path_exists[off * cores + receiver]):
         return None
-    return _links(system, sender, off) + _links(system, off, receiver)
+    return (_links(system, sender, off), _links(system, off, receiver))
 
 
-def _links(system: CoreSystem, sender: int, receiver: int) -> Way:
+def _links(system: CoreSystem, sender: int, receiver: int) -> tuple[int, ...]:
     """Links of a path, each once: however often one stands there, a transfer takes it for bits / rate cycles."""
     return tuple(dict.fromkeys(system.path(sender, receiver).tolist()))
 
 
-def _energy(system: CoreSystem, path: Way, home: int, wanted: int) -> float:
+def _energy(system: CoreSystem, path: list[int], home: int, wanted: int) -> float:
     """Least energy of a bit: its links, its part of a word at both ends."""
-    links = float(system.link_energy_pj_per_bit[list(path)].sum())
+    links = float(system.link_energy_pj_per_bit[path].sum())
     read = float(system.memory_read_energy_pj[home] / system.memory_read_bits[home])
     return links + read + float(system.memory_write_energy_pj[wanted] / system.memory_write_bits[wanted])
