@@ -18,9 +18,7 @@ from tilewright.scheduling.simulate import simulate
 
 from tests.unit.scheduling.random_networks import random_network
 from tests.unit.scheduling.random_problems import random_problem
-from tests.unit.scheduling.tiny_systems import (
-    CAUSES,
-)
+from tests.unit.scheduling.tiny_systems import CAUSES
 
 FETCH, CORE_TO_CORE = CAUSES.index("off_chip_fetch"), CAUSES.index("core_to_core")
 WRITTEN = (CAUSES.index("eviction"), CAUSES.index("sink_output"))
@@ -94,10 +92,7 @@ def faults(problem: SchedulingProblem, schedule: Schedule, allowed: Booleans | N
     """Orders and stays that a schedule breaks; there must be none."""
     classes = cn_classes(problem, allowed)
     paths = paths_through(problem, classes, system_limits(problem.system))
-    moves, chain = (
-        possible_moves(problem, classes, with_streamed=True),
-        chain_of(problem, paths, count),
-    )
+    moves, chain = (possible_moves(problem, classes, with_streamed=True), chain_of(problem, paths, count))
     made = OrderedPhases(problem, classes, moves, chain)
     program = made.program(paths)
     divided = Divided(problem, schedule, phase_ends(schedule, chain))

@@ -12,12 +12,7 @@ from tilewright.scheduling.bounds.limits import cn_classes, system_limits
 from tilewright.scheduling.bounds.lower_bounds import lower_bounds
 from tilewright.scheduling.bounds.ordered_phases import ordered_phase_problem
 from tilewright.scheduling.bounds.paths import paths_through
-from tilewright.scheduling.bounds.phase_program import (
-    PhaseProblem,
-    PhaseWeights,
-    best_weights,
-    bound_cycles,
-)
+from tilewright.scheduling.bounds.phase_program import PhaseProblem, PhaseWeights, best_weights, bound_cycles
 from tilewright.scheduling.bounds.phases import phase_problem
 from tilewright.scheduling.bounds.work import possible_moves
 from tilewright.scheduling.options import ScheduleOptions
@@ -25,16 +20,7 @@ from tilewright.scheduling.problem import Booleans, SchedulingProblem
 from tilewright.scheduling.simulate import simulate
 
 from tests.unit.scheduling.random_problems import random_problem
-from tests.unit.scheduling.tiny_systems import (
-    INPUT,
-    Link,
-    Memory,
-    Node,
-    Piece,
-    bus_system,
-    make_problem,
-    make_system,
-)
+from tests.unit.scheduling.tiny_systems import INPUT, Link, Memory, Node, Piece, bus_system, make_problem, make_system
 
 
 def program_of(
@@ -65,11 +51,7 @@ def test_what_does_not_fit_meanwhile_is_written_and_fetched_again() -> None:
     ]
     problem = make_problem(bus_system(1, [100]), pieces, nodes)
     bounds = lower_bounds(problem)
-    assert (
-        bounds.critical_path_cycles,
-        bounds.before_and_after_cycles,
-        bounds.link_traffic_cycles,
-    ) == (4, 4, 0)
+    assert (bounds.critical_path_cycles, bounds.before_and_after_cycles, bounds.link_traffic_cycles) == (4, 4, 0)
     assert bounds.phases_cycles == 13 == bounds.latency_cycles
     assert simulate(problem, np.zeros(4, np.int64)).latency_cycles == 36
 
@@ -80,10 +62,7 @@ def test_a_phase_of_the_link_and_a_phase_of_the_cores_add_up() -> None:
 
     By one CN alone it is the same; by two phases of the link, one before and one behind, it is more.
     """
-    pieces = [
-        *(Piece(100, cn) for cn in range(4)),
-        *(Piece(50, cn) for cn in range(5, 9)),
-    ]
+    pieces = [*(Piece(100, cn) for cn in range(4)), *(Piece(50, cn) for cn in range(5, 9))]
     makers = [Node({0: 1}, layer=0) for _ in range(4)]
     reader = Node({1: 1}, [(piece, INPUT) for piece in range(4)], layer=1)
     workers = [Node({0: 10, 1: 10}, after=[4], layer=2) for _ in range(4)]
@@ -128,11 +107,7 @@ def test_what_is_written_early_may_be_fetched_late() -> None:
     st.booleans(),
 )
 def test_no_weights_give_more_than_a_schedule_takes(
-    seed: int,
-    phases: int,
-    selection: str,
-    prefetched: tuple[int, ...],
-    of_allocation: bool,
+    seed: int, phases: int, selection: str, prefetched: tuple[int, ...], of_allocation: bool
 ) -> None:
     """The solver's weights, the same disturbed, and any others, over all allocations or for the one scheduled."""
     problem, allocation = random_problem(seed, 25)
@@ -143,10 +118,7 @@ def test_no_weights_give_more_than_a_schedule_takes(
         allowed = np.zeros((len(allocation), problem.system.core_count), np.bool_)
         allowed[np.arange(len(allocation)), allocation] = True
     draw = np.random.default_rng(seed)
-    for program in (
-        program_of(problem, phases, allowed),
-        program_of(problem, phases, allowed, ordered_phase_problem),
-    ):
+    for program in (program_of(problem, phases, allowed), program_of(problem, phases, allowed, ordered_phase_problem)):
         found = best_weights(program)
         parts = [getattr(found, part.name) for part in fields(PhaseWeights)]
         disturbed = PhaseWeights(*(part * draw.uniform(0.5, 1.5, part.shape) for part in parts))
@@ -160,10 +132,7 @@ def test_the_solver_finds_the_best_weights(seed: int) -> None:
     """No step from the solver's weights, up or down, gives more."""
     problem, _ = random_problem(1000 + seed, 25)
     draw = np.random.default_rng(seed)
-    for program in (
-        program_of(problem, 6),
-        program_of(problem, 6, make=ordered_phase_problem),
-    ):
+    for program in (program_of(problem, 6), program_of(problem, 6, make=ordered_phase_problem)):
         found = best_weights(program)
         best = bound_cycles(program, found)
         parts = [getattr(found, part.name) for part in fields(PhaseWeights)]
@@ -179,11 +148,7 @@ def test_what_streams_out_is_fetched_again() -> None:
     reader = Node(1, [(piece, INPUT) for piece in range(3)], layer=1)
     problem = make_problem(bus_system(1), pieces, [*makers, reader])
     bounds = lower_bounds(problem)
-    assert (
-        bounds.critical_path_cycles,
-        bounds.off_chip_traffic_cycles,
-        bounds.link_traffic_cycles,
-    ) == (21, 30, 0)
+    assert (bounds.critical_path_cycles, bounds.off_chip_traffic_cycles, bounds.link_traffic_cycles) == (21, 30, 0)
     assert bounds.phases_cycles == 61 == bounds.before_and_after_cycles
     assert simulate(problem, np.zeros(4, np.int64)).latency_cycles == 61
 
@@ -215,9 +180,7 @@ def test_moves_of_what_streams_at_one_end(seed: int) -> None:
 
     expected = set()
     for cn, piece, operand in zip(
-        problem.need_cn.tolist(),
-        *(one.tolist() for one in problem.fetch_order),
-        strict=True,
+        problem.need_cn.tolist(), *(one.tolist() for one in problem.fetch_order), strict=True
     ):
         maker = int(problem.graph.piece_producer[piece])
         if maker >= 0 and streams(maker, 0) == {True} and streams(cn, operand) == {False}:
@@ -226,16 +189,8 @@ def test_moves_of_what_streams_at_one_end(seed: int) -> None:
             expected.add((piece, -1, maker, False))
     classes = cn_classes(problem, allowed)
     found = [
-        set(
-            zip(
-                *(getattr(moves, name).tolist() for name in ("piece", "reader", "producer", "fetched")),
-                strict=True,
-            )
-        )
-        for moves in (
-            possible_moves(problem, classes),
-            possible_moves(problem, classes, with_streamed=True),
-        )
+        set(zip(*(getattr(moves, name).tolist() for name in ("piece", "reader", "producer", "fetched")), strict=True))
+        for moves in (possible_moves(problem, classes), possible_moves(problem, classes, with_streamed=True))
     ]
     results = {one for one in expected if one[1] < 0 and problem.graph.piece_is_output[one[0]]}
     assert found[1] - found[0] == expected - results

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.scheduling.bounds.limits import changes
 from tilewright.scheduling.bounds.paths import LongestPaths
-from tilewright.scheduling.problem import Booleans, Integers, SchedulingProblem
+from tilewright.scheduling.problem import Integers, SchedulingProblem
 
 _ALL_OF = 64
 """CNs of a graph up to which all are looked at."""
@@ -93,15 +94,10 @@ def _looked_at(problem: SchedulingProblem, paths: LongestPaths) -> Integers:
     if len(layer) <= _ALL_OF:
         return np.arange(len(layer))
     order = np.lexsort((head, layer))
-    begin = np.flatnonzero(_changes(layer[order]))
+    begin = np.flatnonzero(changes(layer[order]))
     size = np.diff(np.append(begin, len(order)))
     steps = np.arange(_PARTS_OF_LAYER + 1)
     some: Integers = np.unique(order[(begin[:, None] + (size[:, None] - 1) * steps // _PARTS_OF_LAYER)])
     some = some[np.lexsort((some, head[some]))]
     most = int(np.clip(_MOST_EDGES // max(1, len(problem.edges[1])), 1, _MOST_LOOKED_AT))
     return some[np.unique(np.linspace(0, len(some) - 1, most).round().astype(np.int64))] if len(some) > most else some
-
-
-def _changes(values: Integers) -> Booleans:
-    """[place] whether a value is not the one before it."""
-    return np.append(True, values[1:] != values[:-1])

@@ -193,6 +193,13 @@ def _streaming_runtime(problem: SchedulingProblem) -> Floats:
     return runtime
 
 
+def changes(values: Integers) -> Booleans:
+    """[place] whether a value is not the one before it."""
+    found: Booleans = np.ones(len(values), np.bool_)
+    found[1:] = values[1:] != values[:-1]
+    return found
+
+
 def whole_cycles(values: Floats) -> Integers:
     """Bounds on numbers of cycles, rounded up."""
     return np.ceil(values * (1 - SLACK)).astype(np.int64)

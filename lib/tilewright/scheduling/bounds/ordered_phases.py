@@ -10,11 +10,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from tilewright.scheduling.bounds.chains import Chain, chain_of
-from tilewright.scheduling.bounds.limits import CnClasses
+from tilewright.scheduling.bounds.chains import Chain
+from tilewright.scheduling.bounds.limits import CnClasses, changes
 from tilewright.scheduling.bounds.paths import LongestPaths
 from tilewright.scheduling.bounds.phase_program import Item, PhaseProblem, best_weights, bound_cycles
-from tilewright.scheduling.bounds.phases import MemorySets, limits_of_phases, run_loads, ways_of
+from tilewright.scheduling.bounds.phases import MemorySets, limits_of_phases, longest_program, run_loads, ways_of
 from tilewright.scheduling.bounds.work import PossibleMoves
 from tilewright.scheduling.problem import Integers, SchedulingProblem
 
@@ -50,13 +50,14 @@ def ordered_phases_latency_cycles(
     """The best bound by phases in order that is found, in cycles; 0 where the program would be too large."""
     if not len(paths.head) or len(problem.edges[1]) > MOST_EDGES:
         return 0
-    count = MOST_CNS
-    while count:
-        program = ordered_phase_problem(problem, classes, paths, moves, chain_of(problem, paths, count))
-        if program.choices <= MOST_CHOICES:
-            return bound_cycles(program, best_weights(program))
-        count //= 2
-    return 0
+    program = longest_program(
+        lambda chain: ordered_phase_problem(problem, classes, paths, moves, chain),
+        problem,
+        paths,
+        MOST_CNS,
+        MOST_CHOICES,
+    )
+    return bound_cycles(program, best_weights(program)) if program.choices <= MOST_CHOICES else 0
 
 
 def ordered_phase_problem(
@@ -127,7 +128,7 @@ class OrderedPhases:
         chosen = np.flatnonzero(moves.fetched)
         reader = moves.reader[chosen]
         order = np.lexsort((chosen, -paths.head[reader], -chain.first[reader], moves.piece[chosen]))
-        chosen = _first_of_each(moves.piece[chosen[order]], chosen[order])
+        chosen = chosen[order][changes(moves.piece[chosen[order]])]
         reader, producer = moves.reader[chosen], moves.producer[chosen]
         begin = np.where(producer >= 0, chain.first[np.maximum(producer, 0)], 0)
         items = np.array([self.runs.item_of[int(one)] for one in reader], np.int64)
@@ -273,10 +274,7 @@ def _places(problem: SchedulingProblem) -> Integers:
     """[cn] where it lies among those of its layer and group, in at most `MOST_PLACES` places."""
     graph = problem.graph
     order = np.lexsort((np.arange(graph.node_count), graph.group, graph.layer))
-    starts = np.ones(len(order), np.bool_)
-    layer, group = graph.layer[order], graph.group[order]
-    starts[1:] = (layer[1:] != layer[:-1]) | (group[1:] != group[:-1])
-    begin = np.flatnonzero(starts)
+    begin = np.flatnonzero(changes(graph.layer[order]) | changes(graph.group[order]))
     size = np.diff(np.append(begin, len(order)))
     rank, sizes = np.arange(len(order)) - np.repeat(begin, size), np.repeat(size, size)
     place = np.empty(len(order), np.int64)
@@ -293,10 +291,3 @@ def _grouped(keys: Integers, order: Integers) -> Iterator[tuple[list[int], list[
     counts = np.bincount(of_row.reshape(-1), minlength=len(distinct))
     for key, members in zip(distinct.tolist(), np.split(order[by_key], np.cumsum(counts)[:-1]), strict=True):
         yield key, members.tolist()
-
-
-def _first_of_each(values: Integers, chosen: Integers) -> Integers:
-    """Of `chosen`, whose values lie side by side, the first of each value."""
-    is_first = np.ones(len(values), np.bool_)
-    is_first[1:] = values[1:] != values[:-1]
-    return chosen[is_first]

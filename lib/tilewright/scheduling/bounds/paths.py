@@ -10,7 +10,7 @@ import numpy as np
 from tilewright.compiled import native_function
 from tilewright.errors import InputError, Problem
 from tilewright.record_pointer import pointer_to
-from tilewright.scheduling.bounds.limits import CnClasses, SystemLimits, whole_cycles
+from tilewright.scheduling.bounds.limits import CnClasses, SystemLimits, changes, whole_cycles
 from tilewright.scheduling.bounds.paths_kernel import cns_around, longest_paths
 from tilewright.scheduling.bounds.work import ROUNDS, PossibleMoves, TrafficLoad, core_work, traffic_loads
 from tilewright.scheduling.problem import Booleans, Integers, SchedulingProblem
@@ -73,9 +73,7 @@ def paths_through(problem: SchedulingProblem, classes: CnClasses, limits: System
 def _first_of_piece(problem: SchedulingProblem) -> Booleans:
     """[need] the first of its CN's needs of the piece; needs of a piece lie side by side."""
     piece = problem.fetch_order[0]
-    first = np.ones(len(piece), np.bool_)
-    first[1:] = (piece[1:] != piece[:-1]) | (problem.need_cn[1:] != problem.need_cn[:-1])
-    return first
+    return changes(piece) | changes(problem.need_cn)
 
 
 def _release(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:

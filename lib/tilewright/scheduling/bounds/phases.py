@@ -5,12 +5,12 @@ What runs or moves in a phase must fit its length on every core and link, and wh
 next must fit the memories.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from tilewright.scheduling.bounds.chains import Chain, chain_of
-from tilewright.scheduling.bounds.limits import CnClasses
+from tilewright.scheduling.bounds.limits import CnClasses, changes
 from tilewright.scheduling.bounds.paths import LongestPaths
 from tilewright.scheduling.bounds.phase_program import Item, PhaseProblem, best_weights, bound_cycles
 from tilewright.scheduling.bounds.work import PossibleMoves
@@ -28,14 +28,21 @@ def phases_latency_cycles(
     """The best bound by phases that is found, in cycles."""
     if not len(paths.head):
         return 0
-    count = MOST_CNS
-    while True:
-        chain = chain_of(problem, paths, count)
-        program = phase_problem(problem, classes, paths, moves, chain)
-        if program.choices <= MOST_CHOICES or count <= 1:
-            break
-        count //= 2
+    program = longest_program(
+        lambda chain: phase_problem(problem, classes, paths, moves, chain), problem, paths, MOST_CNS, MOST_CHOICES
+    )
     return bound_cycles(program, best_weights(program))
+
+
+def longest_program(
+    make: Callable[[Chain], PhaseProblem], problem: SchedulingProblem, paths: LongestPaths, cns: int, choices: int
+) -> PhaseProblem:
+    """That of the longest chain, of at most so many CNs, that has no more choices; of one CN where each has more."""
+    while True:
+        program = make(chain_of(problem, paths, cns))
+        if program.choices <= choices or cns <= 1:
+            return program
+        cns //= 2
 
 
 def phase_problem(
@@ -140,7 +147,7 @@ def _moves(
     # Of what is fetched the reader that it must stay for longest, else the one that waits least; ties as they come.
     urgency = np.where(moves.fetched, -until, last)
     order = np.lexsort((np.arange(len(urgency)), urgency, moves.piece))
-    order = order[np.append(True, moves.piece[order][1:] != moves.piece[order][:-1])]
+    order = order[changes(moves.piece[order])]
     sets = [
         memories.of(int(producer[one]) if at_home[one] else -1, int(reader[one]), int(moves.operand[one]))
         if is_read[one]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.scheduling.bounds.limits import SLACK, CnClasses, SystemLimits, Weighted, best_by_weights
+from tilewright.scheduling.bounds.limits import SLACK, CnClasses, SystemLimits, Weighted, best_by_weights, changes
 from tilewright.scheduling.problem import OUTPUT_OPERAND, Booleans, CoreSystem, Floats, Integers, SchedulingProblem
 
 ROUNDS = 400
@@ -166,10 +166,7 @@ class PossibleMoves:
     def once(self, kept: Booleans) -> Integers:
         """Of some reasons those that count: the first of each piece."""
         chosen = np.flatnonzero(kept)
-        piece = self.piece[chosen]
-        first = np.ones(len(chosen), np.bool_)
-        first[1:] = piece[1:] != piece[:-1]
-        return chosen[first]
+        return chosen[changes(self.piece[chosen])]
 
     def bits(self, kept: Booleans) -> int:
         """Bits of the pieces that move for some reasons."""
