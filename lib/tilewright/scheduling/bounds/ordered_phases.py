@@ -20,7 +20,7 @@ from tilewright.scheduling.problem import Integers, SchedulingProblem
 
 MOST_CNS = 16
 """CNs whose runs are phases: with more, hardly any bound was larger."""
-MOST_CHOICES = 30_000
+MOST_CHOICES = 40_000
 """Ways times phases of all that runs and moves, above which fewer phases are looked at: some ten seconds."""
 MOST_EDGES = 100_000
 """Of the graph, above which nothing is looked at."""
