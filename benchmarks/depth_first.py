@@ -25,12 +25,11 @@ PROJECT = HERE.parent
 sys.path[:0] = [str(PROJECT), str(PROJECT / "lib")]
 
 from tilewright.depth_first.certificate import Space  # noqa: E402
+from tilewright.depth_first.locations import MODES  # noqa: E402
 from tilewright.depth_first.optimum import find_optimum  # noqa: E402
-from tilewright.depth_first.options import TileOptions  # noqa: E402
-from tilewright.depth_first.reading import READINGS  # noqa: E402
+from tilewright.depth_first.options import READINGS, TileOptions  # noqa: E402
 from tilewright.depth_first.schedule import stack_model  # noqa: E402
 from tilewright.depth_first.stack_cost import StackModel  # noqa: E402
-from tilewright.depth_first.tiles import MODES  # noqa: E402
 from tilewright.objectives import OBJECTIVES  # noqa: E402
 from tilewright.sources import parse_accelerator, parse_mapping, parse_workload, single_core  # noqa: E402
 

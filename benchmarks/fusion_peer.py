@@ -38,7 +38,7 @@ from tilewright.objectives import OBJECTIVES
 from tilewright.scheduling.options import ScheduleSettings
 from tilewright.search.options import CnSearchOptions
 from tilewright.sources import parse_accelerator, parse_workload
-from tilewright.stages.multi.problem import SystemProblem
+from tilewright.stages.multi.items import SystemProblem
 
 SYSTEM = "quad_core"
 OBJECTIVE = "EDP"

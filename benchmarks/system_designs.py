@@ -46,7 +46,7 @@ def evaluator(name: str, mapping: Path | None, options: Any) -> Any:
 def base_of(name: str) -> Any:
     """The content of an accelerator file and its core files."""
     from tilewright.errors import Problems
-    from tilewright.exploration.system_base import system_base
+    from tilewright.exploration.space_reader import system_base
     from tilewright.yamlfile import load_yaml
 
     found = system_base(load_yaml(PROJECT / "config" / "hardware" / "multi" / f"{name}.yaml"), {}, Problems())
@@ -56,7 +56,7 @@ def base_of(name: str) -> Any:
 
 def random_options(rng: random.Random) -> Any:
     """Options of a run that ends soon."""
-    from tilewright.exploration.space_options import SystemOptions
+    from tilewright.exploration.space import SystemOptions
 
     return SystemOptions(
         objective=rng.choice(("energy", "latency", "EDP")),

@@ -48,7 +48,7 @@ def map_layer(
 
 def export_mapping(records: "Sequence[LayerRecord]", hardware: AcceleratorSource | None = None) -> str:
     """The mappings of records as the text of a mapping file that reads back to the same numbers."""
-    from tilewright.report.export import mapping_yaml
+    from tilewright.report.recorded_mappings import mapping_yaml
 
     core = single_core(parse_accelerator(hardware)) if hardware is not None else None
     return mapping_yaml(records, tuple(core.operational_array.size_of) if core else ())
@@ -112,7 +112,7 @@ def run_multi_core(
 
 def cost_table(costed: "CostedCnProblem") -> "pandas.DataFrame":
     """The costs of CNs as a table: a row for each core and each class of CNs that cost the same."""
-    from tilewright.report.multi import cost_table as tables
+    from tilewright.report.multi import cn_tables as tables
 
     return tables.cost_table(costed.costs, [layer.name for layer in costed.graph.layers])
 

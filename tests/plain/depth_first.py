@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from itertools import product
 
+from tilewright.depth_first.locations import MODES
 from tilewright.depth_first.stack_cost import StackModel
-from tilewright.depth_first.tiles import MODES
 from tilewright.errors import MappingError
 
 Choice = tuple[int, int, str, int, int]

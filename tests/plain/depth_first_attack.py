@@ -6,15 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from tilewright.depth_first.bounds import check_boundable, stack_bounds, stack_floor
+from tilewright.depth_first.bounds import check_boundable, quick_bounds, stack_bounds, stack_floor
 from tilewright.depth_first.certificate import Space
 from tilewright.depth_first.chain import Chain
+from tilewright.depth_first.locations import MODES
 from tilewright.depth_first.optimum import find_optimum
 from tilewright.depth_first.options import TileOptions
-from tilewright.depth_first.quick_bounds import quick_bounds
 from tilewright.depth_first.schedule import stack_model
 from tilewright.depth_first.stack_cost import StackModel
-from tilewright.depth_first.tiles import MODES
 from tilewright.errors import InputError, MappingError
 from tilewright.hardware.core import Core, Memory
 from tilewright.objectives import OBJECTIVES

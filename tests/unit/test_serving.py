@@ -12,8 +12,7 @@ from tilewright.errors import InputError
 from tilewright.peers.llmservingsim.points import Limits, MixtureSize
 from tilewright.peers.llmservingsim.releases import BUNDLE, FLAT, PREDICTIONS, points_of
 from tilewright.search.options import SearchOptions
-from tilewright.token_costs.operators import operator_of
-from tilewright.token_costs.serving import ServingProfile, variant_of
+from tilewright.token_costs.serving import ServingProfile, operator_of, variant_of
 from tilewright.workload.language_models.request import Precision
 
 from tests.unit.llmservingsim_reader import Bundle, Flat, Predictions

@@ -14,8 +14,8 @@ from tilewright.errors import InputError
 from tilewright.search.options import SearchOptions
 from tilewright.sources import parse_accelerator, parse_mapping
 from tilewright.stages.base import Control
-from tilewright.token_costs.curves import TokenCurves, spread
 from tilewright.token_costs.layer_figures import ENERGY, LATENCY, MACS, LayerFigures
+from tilewright.token_costs.table import TokenCurves, spread
 from tilewright.workload.language_models.reader import describe_language_model
 from tilewright.workload.language_models.weights import parameter_count
 from tilewright.yamlfile import document_of

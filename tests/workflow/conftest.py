@@ -18,7 +18,7 @@ from snakemake.settings.types import (
     ResourceSettings,
     SchedulingSettings,
 )
-from tilewright.cli.results_place import MARK
+from tilewright.cli.config_files import MARK
 
 PROJECT = Path(__file__).resolve().parents[2]
 TINY = Path(__file__).resolve().parent / "tiny"

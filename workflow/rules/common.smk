@@ -17,10 +17,9 @@ from snakemake.persistence import PersistenceBase
 from tilewright.artifacts.digests import input_digest, named_file
 from tilewright.artifacts.step_code import code_digests
 from tilewright.cli.config import plan_of
-from tilewright.cli.explored_space import ExploredSpace
-from tilewright.cli.multi_digests import read_system
+from tilewright.cli.config_files import ExploredSpace, read_system
 from tilewright.cli.runs import graph_size
-from tilewright.cli.snakemake_hooks import keep_what_failed_jobs_had, name_ended_jobs
+from tilewright.cli.workflow_messages import keep_what_failed_jobs_had, name_ended_jobs
 from tilewright.errors import InputError
 from tilewright.profile import CORRECTED
 from tilewright.steps import (

@@ -1,7 +1,7 @@
 # What a run says when it has ended. A dry run, and one that finds everything up to date, say what Snakemake says.
 import time
 
-from tilewright.cli.run_ending import FILE_VARIABLE, tell_ending
+from tilewright.cli.workflow_messages import FILE_VARIABLE, tell_ending
 
 BEGAN = time.monotonic()
 

@@ -14,8 +14,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from types import TracebackType
 from typing import Any
 
-from tilewright.allocation.point import Evaluation
-from tilewright.allocation.result import SearchProgress
+from tilewright.allocation.result import Evaluation, SearchProgress
 from tilewright.allocation.space import AllocationSpace, Genome
 from tilewright.errors import MappingError
 from tilewright.scheduling.problem import Integers

@@ -6,7 +6,7 @@ from typing import Any
 from tilewright.allocation.space import LayerRequest
 from tilewright.errors import InputError, Problem
 from tilewright.fusion.graph import CnGraph
-from tilewright.fusion.mapped_tiling import dimension_names
+from tilewright.fusion.tiling import dimension_names
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.constraints import WILDCARD, Mapping, MappingConstraints, TilingEntry
 from tilewright.mapping.runnable import core_choice

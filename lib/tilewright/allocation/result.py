@@ -1,21 +1,119 @@
 """What a search over allocations found: as objects, as plain tables, and as `allocation.json`, which is read back here.
 
 Cores are named by their ids in the accelerator file, layers by their numbers in the CN graph.
+
+Evaluated allocations, their Pareto front, and the rule by which one of them is chosen.
+
+What is proven of the best allocation that a search found.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from tilewright.allocation.point import Evaluation
-from tilewright.allocation.proof import Proof
 from tilewright.allocation.space import AllocationSpace, Genome
 from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.objectives import OBJECTIVES
 from tilewright.scheduling.assembly import SystemNames
 from tilewright.scheduling.problem import Booleans, Integers
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """An allocation and what its schedule costs."""
+
+    genome: Genome
+    latency_cycles: int
+    energy_pj: float
+
+    @property
+    def edp(self) -> float:
+        """Energy-delay product in pJ · cycles."""
+        return self.energy_pj * self.latency_cycles
+
+    @property
+    def objectives(self) -> tuple[int, float]:
+        """(latency, energy) as they are compared.
+
+        Energy is taken to 12 significant digits: sums of the same parts in another order are no different energy.
+        """
+        return self.latency_cycles, float(f"{self.energy_pj:.12g}")
+
+
+_Rank = tuple[float, int, float, Genome]
+
+
+def _rank(point: Evaluation, objective: str) -> _Rank:
+    latency, energy = point.objectives
+    value = OBJECTIVES[objective].value(energy, latency)
+    return (float(f"{value:.12g}"), latency, energy, point.genome)
+
+
+def ranked(points: Iterable[Evaluation], objective: str) -> list[Evaluation]:
+    """Points by `objective`, best first, ties as in `choose`."""
+    return sorted(points, key=lambda point: _rank(point, objective))
+
+
+def choose(points: Iterable[Evaluation], objective: str) -> Evaluation:
+    """The best point by `objective`.
+
+    Ties: least latency, then least energy, then the smallest genome (core numbers, first part first), so that the
+    choice does not depend on the order in which allocations were evaluated.
+    """
+    return min(points, key=lambda point: _rank(point, objective))
+
+
+def pareto_front(points: Iterable[Evaluation]) -> tuple[Evaluation, ...]:
+    """Points that no other beats in latency or energy without losing in the other, by rising latency.
+
+    Of points with equal latency and energy the one with the smallest genome stands for all.
+    """
+    front: list[Evaluation] = []
+    for point in ranked(points, "latency"):
+        if not front or point.objectives[1] < front[-1].objectives[1]:
+            front.append(point)
+    return tuple(front)
+
+
+EXHAUSTION = "every allocation was scheduled"
+BOUND = "no schedule is below the lower bound"
+RELAXATION = "no schedule of any allocation meets the relaxation and is better"
+EXCLUSIONS = "no allocation that was not scheduled meets the relaxation and is better"
+EFFORT = "effort"
+"""Why a search ended without a proof: evaluations or effort of the solver were used up."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Whether the best allocation is proven to be the best of its space, and how."""
+
+    is_proven: bool
+    rule: str
+    """By which rule; '' where nothing is proven."""
+    value: float
+    """Of the objective, for the best allocation: cycles, pJ or pJ · cycles."""
+    lower_bound: float
+    """No allocation of the space is below this by these settings of schedules."""
+    of_any_schedule: float
+    """No schedule is below this, whatever its settings."""
+    excluded: int
+    """Blocks of allocations that were scheduled and excluded."""
+    certificate: Mapping[str, Any]
+    """What another program can check of it: docs/allocation.md"""
+
+    @property
+    def gap(self) -> float:
+        """How much smaller, relative to the value, the optimum could be."""
+        return max(0.0, 1.0 - self.lower_bound / self.value) if self.value else 0.0
+
+    def stated(self) -> dict[str, Any]:
+        """As plain data, without the certificate."""
+        names = ("is_proven", "rule", "value", "lower_bound", "of_any_schedule", "excluded")
+        return {name: getattr(self, name) for name in names} | {"gap": self.gap}
+
 
 REASONS_SHOWN = 10
 

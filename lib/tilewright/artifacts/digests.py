@@ -1,10 +1,31 @@
-"""Digests of content. Standard library only: the Snakefile imports this at every parse."""
+"""Digests of content, and JSON in one text form to take them of: keys in the order that the code gives, shortest
+exact floats.
 
+Standard library only: the Snakefile imports this at every parse.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tilewright.artifacts.canonical import JsonValue, canonical_text
 from tilewright.errors import InputError
+
+JsonValue = Mapping[str, Any] | Sequence[Any] | str | int | float | bool | None
+
+
+def canonical_text(value: JsonValue) -> str:
+    """`value` on one line without blanks: the text that is digested and the form of a row.
+
+    Raises ValueError for NaN and infinities, which JSON does not have.
+    """
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def document_text(value: JsonValue) -> str:
+    """`value` indented for people, with a newline at the end: the form of a single-object artifact."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
 
 DIGEST_BYTES = 16
 LANGUAGE_MODEL = "language_model"

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from tilewright import __version__
-from tilewright.artifacts.canonical import canonical_text, document_text
 from tilewright.artifacts.codec import decode
-from tilewright.artifacts.digests import content_digest
+from tilewright.artifacts.digests import canonical_text, content_digest, document_text
 from tilewright.artifacts.files import write_atomically
 from tilewright.errors import ArtifactError, Problem
 

@@ -154,7 +154,7 @@ class StepCode:
 
 DISPATCH = (
     *("tilewright", "tilewright.stages", "tilewright.cli.main", "tilewright.cli.options"),
-    *("tilewright.cli.parameter_options", "tilewright.cli.keywords", "tilewright.cli.planned"),
+    *("tilewright.cli.parameter_options", "tilewright.cli.planned"),
     *("tilewright.configuration", "tilewright.configuration.arguments"),
     *("tilewright.artifacts.step_code", "tilewright.steps", "tilewright.stage_table"),
     *("tilewright.registry", "tilewright.entries"),
@@ -162,7 +162,7 @@ DISPATCH = (
 """Modules that name others and say what can be asked for; they decide no result of any step."""
 _PRINTED = ("tilewright.report.*", "tilewright.peers.zigzag.exports.*")
 _OWN_PIPELINE = "tilewright.stages.multi.pipeline"
-_ONE_CORE_CHECKS = ("tilewright.cli.check_depth_first", "tilewright.cli.check_attention")
+_ONE_CORE_CHECKS = ("tilewright.cli.check_certificates",)
 _MULTI_REPORT = "tilewright.cli.report_multi"
 
 _RECORDS = "tilewright.cost*"
@@ -178,7 +178,7 @@ CODE_OF: dict[str, StepCode] = {
     "split": StepCode(("tilewright.cli.split",), without=_PRINTED),
     "cns": StepCode(("tilewright.cli.cns",), without=(*_PRINTED, _OWN_PIPELINE, _RECORDS)),
     "cost": StepCode(("tilewright.cli.cost", *modules_of(CORE)), without=(*_PRINTED, _OWN_PIPELINE)),
-    "multi_pipeline": StepCode(("tilewright.cli.multi_slices", *modules_of(MULTI, CORE)), without=_PRINTED),
+    "multi_pipeline": StepCode(("tilewright.cli.run_inputs", *modules_of(MULTI, CORE)), without=_PRINTED),
     "allocate": StepCode(("tilewright.cli.allocate",), without=(*_PRINTED, _OWN_PIPELINE)),
     "schedule": StepCode(
         ("tilewright.cli.schedule",),

@@ -14,11 +14,11 @@ from typing import Any
 from tilewright.artifacts.codec import decode, encode
 from tilewright.attention.costs import AttentionCosts
 from tilewright.attention.optimum import Bounds
-from tilewright.attention.points import Points
 from tilewright.attention.program import LayerProblem
 from tilewright.attention.result import plan_object, problem_of
+from tilewright.attention.shape import Points
 from tilewright.attention.space import ORDERS, Plan, Sizes, Space, Tile
-from tilewright.depth_first.claims import CLOSE, contradictions, differing
+from tilewright.depth_first.certificate import CLOSE, contradictions, differing
 from tilewright.depth_first.options import LayerOptions
 from tilewright.errors import InputError, Problem
 from tilewright.objectives import OBJECTIVES

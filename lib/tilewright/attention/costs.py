@@ -21,11 +21,9 @@ from tilewright.attention.program import (
 )
 from tilewright.attention.shape import MOST, SCORES, SUM, VALUES, Attention, layer_nodes, tile_layer
 from tilewright.attention.space import Memories, Plan
-from tilewright.depth_first.copies import Copy, hops_between
-from tilewright.depth_first.ledger import COPY, Cause, Ledger
 from tilewright.depth_first.options import LayerOptions
-from tilewright.depth_first.stack_cost import copy_ledger
-from tilewright.depth_first.tile_costs import best_ledger
+from tilewright.depth_first.schedule import best_ledger
+from tilewright.depth_first.stack_cost import COPY, Cause, Copy, Ledger, copy_ledger, hops_between
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.hardware.core import DIGITAL, Core
 from tilewright.mapping.constraints import GivenReach, Mapping, MappingConstraints

@@ -6,10 +6,10 @@ from typing import Any
 from tilewright.artifacts.codec import encode
 from tilewright.attention.costs import AttentionCosts
 from tilewright.attention.optimum import Optimum
-from tilewright.attention.points import Points
 from tilewright.attention.program import TENSORS, LayerProblem
+from tilewright.attention.shape import Points
 from tilewright.attention.space import Place, Plan, Tile
-from tilewright.depth_first.ledger import LATENCY_PARTS, Ledger
+from tilewright.depth_first.stack_cost import LATENCY_PARTS, Ledger
 from tilewright.units import count_text, energy_text
 
 OUTERMOST, TILE, WHOLE = "outermost", "tile", "whole"

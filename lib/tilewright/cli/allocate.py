@@ -10,13 +10,18 @@ from tilewright.allocation.options import AllocationOptions
 from tilewright.artifacts.envelope import provenance, write_document
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.cli.csv_text import csv_text
-from tilewright.cli.keywords import Named, parameter_keywords
 from tilewright.cli.main import InterruptedRunError
-from tilewright.cli.multi_slices import prefetched, read_slice, slice_options
 from tilewright.cli.options import FILE, PipelineSource, common_options, echo_json, echo_notices, network_keywords
-from tilewright.cli.parameter_options import Given, parameter_options
+from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.planned import plan_option
-from tilewright.cli.run_inputs import descriptions_of_run, input_digests, run_inputs
+from tilewright.cli.run_inputs import (
+    descriptions_of_run,
+    input_digests,
+    prefetched,
+    read_slice,
+    run_inputs,
+    slice_options,
+)
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.scheduling.options import ScheduleSettings
 from tilewright.steps import ALLOCATION, EXPORTS, FIXED_MAPPING, GENERATIONS, PARETO

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright import __version__
-from tilewright.artifacts.canonical import document_text
 from tilewright.artifacts.codec import encode
+from tilewright.artifacts.digests import document_text
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
-from tilewright.attention.points import Points, read_sizes
+from tilewright.attention.shape import Points, read_sizes
 from tilewright.attention.space import ORDERS, Sizes
 from tilewright.cli.csv_text import csv_text, plain
-from tilewright.cli.keywords import Named, parameter_keywords
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, echo_paths
-from tilewright.cli.parameter_options import Given, parameter_options
+from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.tokens import context_list, described_model
 from tilewright.depth_first.options import LayerOptions
 from tilewright.errors import InputError, Problem

@@ -77,12 +77,12 @@ def check(
         step, described = "check_multi", (hardware, workload, mapping)
         checks, digests = check_folder(run, described, network_options or NetworkOptions())
     elif (run / DEPTH_FIRST).is_file():
-        from tilewright.cli.check_depth_first import check_file
+        from tilewright.cli.check_certificates import check_depth_first
 
         step, described = "check", (hardware, workload, mapping)
-        checks, digests = check_file(run / DEPTH_FIRST, described, network_options or NetworkOptions())
+        checks, digests = check_depth_first(run / DEPTH_FIRST, described, network_options or NetworkOptions())
     elif (run / ATTENTION).is_file():
-        from tilewright.cli.check_attention import check_file as check_attention
+        from tilewright.cli.check_certificates import check_attention as check_attention
 
         step, described = "check", (hardware, workload, mapping)
         checks, digests = check_attention(run / ATTENTION, described)

@@ -8,8 +8,6 @@ import click
 
 from tilewright.artifacts.envelope import provenance
 from tilewright.artifacts.files import FilePath, make_folder
-from tilewright.cli.keywords import Named, parameter_keywords
-from tilewright.cli.multi_slices import read_slice, slice_options
 from tilewright.cli.options import (
     FILE,
     PipelineSource,
@@ -19,9 +17,9 @@ from tilewright.cli.options import (
     is_given,
     network_keywords,
 )
-from tilewright.cli.parameter_options import Given, parameter_options
+from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.planned import plan_option
-from tilewright.cli.run_inputs import system_descriptions
+from tilewright.cli.run_inputs import read_slice, slice_options, system_descriptions
 from tilewright.errors import Problems
 from tilewright.fusion.tiling_options import CUTTING, TilingOptions
 from tilewright.steps import CN_COLUMNS, CN_GRAPH
@@ -31,8 +29,7 @@ if TYPE_CHECKING:
     from tilewright.fusion.graph import CnGraph
     from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
     from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.multi.items import CnProblem
-    from tilewright.stages.multi.problem import SystemProblem
+    from tilewright.stages.multi.items import CnProblem, SystemProblem
 
 _MOST_NOTICES = 20
 """Notices told without -v; the artifact has those of the tiling."""
@@ -111,8 +108,7 @@ def _cut(
     from tilewright.stages.multi.items import CnProblem
     from tilewright.stages.multi.slices import Slice
     from tilewright.stages.multi.tiling import GenerateCNWorkloadHybrid
-    from tilewright.stages.preflight.files import read_checked
-    from tilewright.stages.preflight.network import check_cn_graph
+    from tilewright.stages.preflight.network import check_cn_graph, read_checked
 
     told = Problems()
     options, stages = told.attempt(tiling), None
@@ -141,7 +137,7 @@ def _cut(
 
 def _write(folder: Path, problem: "SystemProblem", stated: dict[str, Any], graph: "CnGraph") -> None:
     from tilewright.fusion.graph import write_cn_graph
-    from tilewright.stages.multi.problem import input_digests
+    from tilewright.stages.multi.items import input_digests
 
     make_folder(folder)
     made_by = provenance("cns", input_digests(problem), stated)
@@ -149,7 +145,7 @@ def _write(folder: Path, problem: "SystemProblem", stated: dict[str, Any], graph
 
 
 def _show(problem: "SystemProblem", graph: "CnGraph", output: Path | None, verbose: bool, as_json: bool) -> None:
-    from tilewright.report.multi.cn_table import cn_summary, cn_table_text
+    from tilewright.report.multi.cn_tables import cn_summary, cn_table_text
     from tilewright.report.run_text import coverage_lines
 
     if as_json:

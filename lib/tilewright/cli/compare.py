@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tilewright.artifacts.canonical import document_text
+from tilewright.artifacts.digests import document_text
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically, writing
 from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, keep_font_cache_here
@@ -39,8 +39,7 @@ def command(a: str, b: str, output: Path | None, network: str, verbose: bool, as
 
     Example: tilewright compare results/single/resnet18-tpu_like results/single/resnet18-eyeriss_like -o differences
     """
-    from tilewright.report.two_runs import comparison_object
-    from tilewright.report.two_runs_text import comparison_text
+    from tilewright.report.two_runs import comparison_object, comparison_text
 
     compared = _compared(a, b, network)
     paths = _write(compared, output) if output else []

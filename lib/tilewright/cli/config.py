@@ -1,6 +1,8 @@
 """What config/config.yaml asks for: the runs, with the files and options of each, or everything that is wrong with it.
 
 The Snakefile imports this at every parse: nothing heavier than YAML here.
+
+Which runs on several cores have a plan searched for: those that say so, and those that say nothing.
 """
 
 import itertools
@@ -12,25 +14,38 @@ from typing import Any
 
 from tilewright.cli.config_files import (
     DESCRIPTIONS,
+    KEY,
+    NETWORK_KEYS,
+    RESULTS,
     SPACE,
     Globs,
     expand_choices,
     expand_run,
     find_file,
     is_glob,
+    is_system,
     known_files,
+    logs_folder,
     mapping_for,
     matching,
     name_of,
+    network_arguments,
+    results_folder,
     some_of,
 )
-from tilewright.cli.default_search import FUSION_KEY, OPEN_MAPPING, SEARCHED, says_nothing
-from tilewright.cli.multi_digests import is_system
-from tilewright.cli.network_config import NETWORK_KEYS, network_arguments
-from tilewright.cli.results_place import KEY, RESULTS, logs_folder, results_folder
 from tilewright.configuration.fusion_options import FusionOptions
-from tilewright.configuration.keys import FLOWS, KEYS, KEYS_OF, SEARCH_OF, SETTINGS, flows_of, groups_of
-from tilewright.configuration.run import Plan, Run, Stages
+from tilewright.configuration.keys import (
+    FLOWS,
+    KEYS,
+    KEYS_OF,
+    SEARCH_OF,
+    SETTINGS,
+    Plan,
+    Run,
+    Stages,
+    flows_of,
+    groups_of,
+)
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.file_kinds import CONFIG, refuse_other_kind
 from tilewright.fusion.tiling_options import TilingOptions
@@ -40,6 +55,28 @@ from tilewright.scheduling.options import ScheduleSettings
 from tilewright.search.options import CoreSearchOptions
 from tilewright.steps import MULTI, NAME_PATTERN, SINGLE
 from tilewright.yamlfile import YamlDocument, load_yaml
+
+OPEN_MAPPING = "multi/open"
+"""The mapping file of runs that search for a plan, unless they name one."""
+FUSION_KEY, SEARCHED = "fusion", "search"
+
+
+def says_nothing(entry: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
+    """Whether a run of several cores leaves open how its network is cut and mapped.
+
+    `values` are those of its keys, also from the top of the configuration. It names no mapping file, there is none of
+    the name of its hardware, and no key says anything of `fusion`, of tiles and stacks, of stages, or of schedules that
+    the search could not follow.
+    """
+    if entry.get("mapping") is not None or not isinstance(entry.get("hardware"), str):
+        return False
+    kinds = (FusionOptions, TilingOptions, ScheduleSettings)
+    searched, cutting, schedules = ({parameter.name for parameter in parameters_of(kind)} for kind in kinds)
+    if "pipeline" in entry or values.keys() & ({FUSION_KEY} | cutting | (schedules - searched)):
+        return False
+    is_file = [find_file("mapping", name).is_file() for name in (OPEN_MAPPING, mapping_for(entry["hardware"]))]
+    return is_file == [True, False]
+
 
 DRAWN = frozenset(parameter.name for parameter in parameters_of(ScheduleFigureOptions))
 """Keys that say how a schedule is drawn."""
@@ -141,7 +178,7 @@ class _Reader:
 
     def _check_space(self, file: Path, key: str) -> None:
         # For configurations that have spaces alone.
-        from tilewright.exploration.family_plan import check_space
+        from tilewright.exploration.parts import check_space
         from tilewright.exploration.space_reader import read_space
 
         try:
@@ -366,13 +403,12 @@ def read_stages(
     if pipeline is None:
         return Stages(), []
     # Imported where somebody writes a pipeline: stages know the types of the cost model, which need numpy.
-    from tilewright.artifacts.canonical import canonical_text
-    from tilewright.artifacts.digests import content_digest
+    from tilewright.artifacts.digests import canonical_text, content_digest
     from tilewright.stages.base import is_own
-    from tilewright.stages.identity import code_digests
     from tilewright.stages.multi.pipeline import check_multi_pipeline
     from tilewright.stages.pipeline import check_pipeline
     from tilewright.stages.places import is_of_setting, placed
+    from tilewright.stages.user_stages import code_digests
 
     if settings is None:
         built, problems = check_pipeline(pipeline, options)

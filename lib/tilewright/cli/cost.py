@@ -8,9 +8,7 @@ import click
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.envelope import provenance
 from tilewright.artifacts.files import FilePath, make_folder
-from tilewright.cli.keywords import Named, parameter_keywords, store_of
 from tilewright.cli.main import InterruptedRunError
-from tilewright.cli.multi_slices import read_slice, slice_options
 from tilewright.cli.options import (
     FILE,
     PipelineSource,
@@ -20,8 +18,8 @@ from tilewright.cli.options import (
     network_keywords,
     store_options,
 )
-from tilewright.cli.parameter_options import Given, parameter_options
-from tilewright.cli.run_inputs import given_descriptions, system_descriptions
+from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options, store_of
+from tilewright.cli.run_inputs import given_descriptions, read_slice, slice_options, system_descriptions
 from tilewright.errors import Problems
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions
 from tilewright.steps import CN_GRAPH, cost_table
@@ -205,7 +203,7 @@ def _show(
         + (f", {streaming} of them stream operands from the off-chip memory" if streaming else "")
     )
     if verbose or not output:
-        from tilewright.report.multi import cost_table as tables
+        from tilewright.report.multi import cn_tables as tables
 
         click.echo(tables.cost_table_text(tables.cost_table({core: rows}, [layer.name for layer in graph.layers])))
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright import __version__
-from tilewright.artifacts.canonical import document_text
 from tilewright.artifacts.codec import encode
+from tilewright.artifacts.digests import document_text
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.cli.csv_text import csv_text, plain
-from tilewright.cli.keywords import Named, parameter_keywords
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
     FILE,
@@ -24,9 +23,9 @@ from tilewright.cli.options import (
     network_keywords,
     network_options,
 )
-from tilewright.cli.parameter_options import Given, parameter_options
+from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
+from tilewright.depth_first.locations import MODES
 from tilewright.depth_first.options import TileOptions
-from tilewright.depth_first.tiles import MODES
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.steps import DEPTH_FIRST, DEPTH_FIRST_TABLE
 from tilewright.workload.network_options import NetworkOptions

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.canonical import document_text
 from tilewright.artifacts.codec import encode
-from tilewright.artifacts.digests import content_digest
+from tilewright.artifacts.digests import content_digest, document_text
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically, writing
-from tilewright.cli.bottlenecks_file import made_of
 from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD, DescribedRun, mapping_digest, network_digest
 from tilewright.cli.options import (
     FIGURES,
@@ -27,7 +25,7 @@ from tilewright.cli.options import (
     network_options,
     only_option,
 )
-from tilewright.cli.runs import existing_run, is_multi_run, records_of
+from tilewright.cli.runs import existing_run, is_multi_run, made_of, records_of
 from tilewright.errors import InputError, Problem
 from tilewright.steps import BOTTLENECKS, CN_GRAPH, CORE_CYCLES, LAYERS, PORT_LIMITS, SUMMARY
 from tilewright.workload.network_options import NetworkOptions

@@ -7,7 +7,6 @@ import click
 
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.cli.described_run import OF_DESIGN
-from tilewright.cli.keywords import store_of
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
     DEFAULT_STORE,
@@ -18,13 +17,14 @@ from tilewright.cli.options import (
     echo_paths,
     keep_font_cache_here,
 )
+from tilewright.cli.parameter_options import store_of
 from tilewright.errors import InputError, Problem, nearest_name
 
 if TYPE_CHECKING:
     import pandas
 
     from tilewright.exploration.answer import Answer
-    from tilewright.exploration.sharing import Sharing
+    from tilewright.exploration.design_cost import Sharing
     from tilewright.exploration.space import Space
     from tilewright.search.store import Store
 
@@ -71,9 +71,9 @@ def command(
 
     Example: tilewright explore config/space/edge_sram.yaml -o results/space/edge_sram --jobs 2
     """
-    from tilewright.exploration.sharing import Sharing
+    from tilewright.exploration.design_cost import Sharing
     from tilewright.exploration.space_reader import read_space
-    from tilewright.exploration.text import answer_text
+    from tilewright.exploration.tables import answer_text
 
     read = read_space(space)
     if show is not None:
@@ -112,7 +112,7 @@ def explore(
     In `store` mappings of the tiles of designs of several cores are kept for later ones.
     Raises InputError with everything that is wrong with the space, its networks or its mapping.
     """
-    from tilewright.exploration.sharing import Sharing
+    from tilewright.exploration.design_cost import Sharing
     from tilewright.exploration.space_reader import read_space
     from tilewright.exploration.tables import space_table
 
@@ -143,7 +143,7 @@ def _explored(
     """The answer, which is also written into a folder; None where only a shard is made."""
     from tilewright.exploration import explore as engine
     from tilewright.exploration.answer import answer_of
-    from tilewright.exploration.shard_plan import shards_of
+    from tilewright.exploration.parts import shards_of
 
     _check_shard(space, output, shard, gather)
     with _progress(space, shard, show_progress and not gather) as advance:
@@ -167,7 +167,7 @@ def _explored(
 
 def _check_shard(space: "Space", output: Path | None, shard: int | None, gather: bool) -> None:
     """Raises InputError for options that do not go together, and for a shard that there is not."""
-    from tilewright.exploration.shard_plan import shards_of
+    from tilewright.exploration.parts import shards_of
 
     problems = []
     if (shard is not None or gather) and output is None:
@@ -211,7 +211,7 @@ def _shown(space: "Space", output: Path | None, name: str) -> list[Path]:
 
 def _told_before(space: "Space") -> str:
     """How many designs there are, before anything runs."""
-    from tilewright.exploration.shard_plan import shards_of
+    from tilewright.exploration.parts import shards_of
 
     allowed = space.count_allowed()
     networks = ", ".join(network.name for network in space.networks)
@@ -224,7 +224,7 @@ def _told_before(space: "Space") -> str:
 
 def _progress(space: "Space", shard: int | None, shown: bool) -> Any:
     """Progress over designs."""
-    from tilewright.exploration.shard_plan import shards_of
+    from tilewright.exploration.parts import shards_of
     from tilewright.search.progress import search_progress
 
     total = len(space) if shard is None else shards_of(space)[shard].end - shards_of(space)[shard].first

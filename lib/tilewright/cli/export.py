@@ -116,7 +116,7 @@ def _text(form: str, run: Path, records: "tuple[LayerRecord, ...]", hardware: Fi
 
 
 def _mapping_entries(records: "tuple[LayerRecord, ...]") -> list[dict[str, Any]]:
-    from tilewright.report.export import mapping_entries
+    from tilewright.report.recorded_mappings import mapping_entries
 
     return mapping_entries(records)
 

@@ -41,7 +41,7 @@ def command(space: Path, output: Path, jobs: int, part: int | None, gather: bool
     Example: tilewright front config/space/edge_sram.yaml -o results/front/edge_sram --jobs 2
     """
     from tilewright.exploration.space_reader import read_space
-    from tilewright.exploration.text import answer_text
+    from tilewright.exploration.tables import answer_text
 
     read = read_space(space)
     found = _found(space, read, output, jobs, part, gather, show_progress=not as_json)
@@ -81,7 +81,7 @@ def _found(
     source: Path, space: "Space", output: Path, jobs: int, part: int | None, gather: bool, show_progress: bool = False
 ) -> "CompleteFront | None":
     from tilewright.exploration import front_search
-    from tilewright.exploration.family_plan import check_space, parts_of
+    from tilewright.exploration.parts import check_space, parts_of
 
     check_space(space)
     parts = parts_of(space)

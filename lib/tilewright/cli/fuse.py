@@ -11,7 +11,6 @@ from tilewright.artifacts.codec import encode
 from tilewright.artifacts.envelope import provenance, write_document
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.cli.csv_text import csv_text
-from tilewright.cli.keywords import Named, parameter_keywords
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
     FILE,
@@ -23,7 +22,7 @@ from tilewright.cli.options import (
 from tilewright.cli.options import (
     network_options as network_command_options,
 )
-from tilewright.cli.parameter_options import Given, parameter_options
+from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.planned import SCHEMA
 from tilewright.configuration.fusion_options import FusionOptions
 from tilewright.errors import InputError, Problems
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from tilewright.fusion_search.search import Progress
     from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
     from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.multi.problem import SystemProblem
+    from tilewright.stages.multi.items import SystemProblem
 
 BLANK: tuple[dict[str, str], ...] = ({"name": "default"},)
 """The mapping file that fixes nothing: any core that can run a layer may run it."""
@@ -121,7 +120,7 @@ def _fused(
 ) -> "Fusion":
     """What is found, written if there is an `output`. Raises InputError with everything that is wrong."""
     from tilewright.fusion_search.answer import fused
-    from tilewright.stages.preflight.files import read_checked
+    from tilewright.stages.preflight.network import read_checked
 
     told = Problems()
     chosen = told.attempt(options)
@@ -166,8 +165,7 @@ def _checked(
 def _progress(problem: "SystemProblem", options: FusionOptions, shown: bool) -> Iterator["Progress"]:
     """Shows how far the search is, as that for allocations is shown."""
     from tilewright.allocation.evaluate import allocation_progress
-    from tilewright.allocation.point import Evaluation
-    from tilewright.allocation.result import SearchProgress
+    from tilewright.allocation.result import Evaluation, SearchProgress
 
     with allocation_progress(f"{problem.workload.name} on {problem.accelerator.name}", shown) as tell:
 
@@ -183,7 +181,7 @@ def _write(folder: Path, given: "Descriptions", found: "Fusion", run: bool) -> N
     """The files of the answer, and those of the schedule."""
     from tilewright.fusion_search.answer import tried_rows
     from tilewright.report.multi.fusion_page import fusion_page
-    from tilewright.stages.multi.problem import input_digests
+    from tilewright.stages.multi.items import input_digests
 
     tried = tried_rows(found.found)
     write_atomically(folder / FIXED_MAPPING, found.mapping_text)
@@ -213,7 +211,7 @@ def _write_run(folder: Path, mapping: Path, given: "Descriptions", found: "Fusio
 
 def _text(document: dict[str, Any], in_full: bool) -> str:
     """The answer for people."""
-    from tilewright.report.multi.reloads import reload_lines
+    from tilewright.report.multi.summary import reload_lines
     from tilewright.report.run_tables import edp_text
     from tilewright.report.run_text import power_lines, range_lines
 

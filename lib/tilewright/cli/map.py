@@ -11,7 +11,6 @@ from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import content_digest
 from tilewright.artifacts.envelope import provenance
 from tilewright.artifacts.files import FilePath, make_folder
-from tilewright.cli.keywords import Named, parameter_keywords, store_of
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
     FILE,
@@ -26,7 +25,7 @@ from tilewright.cli.options import (
     read_pipeline,
     store_options,
 )
-from tilewright.cli.parameter_options import Given, parameter_options
+from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options, store_of
 from tilewright.errors import InputError, Problem
 from tilewright.search.options import SearchOptions
 from tilewright.steps import EXPORTS, LAYERS, SUMMARY
@@ -191,7 +190,7 @@ def _made_by(problem: "NetworkProblem", options: SearchOptions, stages: "Pipelin
     }
     told = encode(options)
     if given:
-        from tilewright.stages.identity import identity_of
+        from tilewright.stages.user_stages import identity_of
 
         told["pipeline"] = [identity_of(stage) for stage in stages.search().stages]
     return provenance("map", inputs, told)
@@ -218,8 +217,8 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         f" {summary['latency_cycles']:,.0f} cycles ({summary['layers']} layers, {summary['distinct_layers']} distinct,"
         f" {summary['evaluations']:,} mappings evaluated)"
     )
-    from tilewright.report.proofs import proof_lines
     from tilewright.report.run_text import coverage_lines, locality_lines, power_lines, range_lines
+    from tilewright.report.tables import proof_lines
 
     told = (proof_lines, power_lines, coverage_lines, locality_lines, range_lines)
     for line in (line for lines in told for line in lines(summary)):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import click
 
-from tilewright.artifacts.canonical import canonical_text
+from tilewright.artifacts.digests import canonical_text
 from tilewright.artifacts.files import FilePath, existing_file
 from tilewright.errors import InputError, KeyPath, Problem
 from tilewright.units import LARGEST_WHOLE_NUMBER

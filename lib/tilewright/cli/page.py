@@ -8,9 +8,15 @@ import click
 
 from tilewright.artifacts.envelope import Artifact, read_artifact
 from tilewright.artifacts.files import FilePath, write_atomically, writing
-from tilewright.cli.bottlenecks_file import made_of, read_bottlenecks
 from tilewright.cli.options import FILE, common_options, echo_paths
-from tilewright.cli.runs import read_any_summary, read_unfinished, records_of, run_directories
+from tilewright.cli.runs import (
+    made_of,
+    read_any_summary,
+    read_bottlenecks,
+    read_unfinished,
+    records_of,
+    run_directories,
+)
 from tilewright.errors import InputError, TilewrightError
 from tilewright.steps import BOTTLENECKS, LAYERS, MULTI, RESULTS_PAGE, SUMMARY
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically, writing
-from tilewright.cli.keywords import Named, parameter_keywords
 from tilewright.cli.options import (
     FIGURES,
     FILE,
@@ -18,7 +17,7 @@ from tilewright.cli.options import (
     keep_font_cache_here,
     only_option,
 )
-from tilewright.cli.parameter_options import Given, parameter_options
+from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.runs import is_multi_run, read_records, read_summary
 from tilewright.errors import InputError, Problem
 from tilewright.report.schedule_options import ScheduleFigureOptions

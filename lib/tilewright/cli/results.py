@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.canonical import canonical_text
+from tilewright.artifacts.digests import canonical_text
 from tilewright.artifacts.files import FilePath, write_atomically, writing
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.runs import UNFINISHED_KEYS
@@ -16,7 +16,7 @@ from tilewright.report.run_text import FAILED, STALE
 from tilewright.steps import FRONT, SPACE, SUMMARY
 
 if TYPE_CHECKING:
-    from tilewright.configuration.run import Plan
+    from tilewright.configuration.keys import Plan
 
 
 @click.command()
@@ -65,13 +65,13 @@ def results(
     file `output`; with `spaces` there are `unfinished_spaces` too, explorations and complete fronts. Raises
     InputError with everything that is wrong with the configuration.
     """
-    from tilewright.cli import results_place
+    from tilewright.cli import config_files
     from tilewright.cli.config import read_config
 
     read = read_config(Path(config))
     if claim:
         with writing(read.results):
-            results_place.claim(read.results, [str(config)])
+            config_files.claim(read.results, [str(config)])
     found = [] if plan is None else unfinished_runs(read, Path(plan).read_text("utf-8"))
     if output:
         write_atomically(Path(output), canonical_text(found) + "\n")

@@ -1,4 +1,7 @@
-"""The folder of a run: which flow it is of, and what the steps wrote there, read back."""
+"""The folder of a run: which flow it is of, and what the steps wrote there, read back.
+
+The file that says where energy and cycles of a run go: of which run it is, and what is in it.
+"""
 
 import json
 from pathlib import Path
@@ -11,6 +14,7 @@ from tilewright.steps import ALLOCATION, CN_GRAPH, LAYERS, MULTI, SCHEDULE, SING
 
 if TYPE_CHECKING:
     from tilewright.cost.record import LayerRecord
+
 
 _FLOW_OF = {"tilewright/single-summary": SINGLE, "tilewright/multi-summary": MULTI}
 """Schema of a summary -> flow."""
@@ -113,3 +117,17 @@ def graph_size(file: Path | str) -> int:
         return nodes + sum(int(link["edge_count"]) for link in payload["links"])
     except (ValueError, KeyError, TypeError):
         return 0
+
+
+def made_of(artifact: Artifact) -> dict[str, str]:
+    """What the bottlenecks of a run are made of, as digests: its descriptions, and its records, read as an artifact."""
+    return {**artifact.provenance.get("inputs", {}), LAYERS.partition(".")[0]: artifact.digest}
+
+
+def read_bottlenecks(path: Path) -> dict[str, Any] | None:
+    """What `tilewright explain` wrote as JSON; None where there is no such file, or another one."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None

@@ -13,12 +13,17 @@ import click
 from tilewright.artifacts.digests import content_digest
 from tilewright.artifacts.envelope import Artifact, provenance, read_artifact, write_document
 from tilewright.artifacts.files import FilePath, make_folder
-from tilewright.cli.keywords import Named, parameter_keywords
-from tilewright.cli.multi_slices import prefetched, read_slice, slice_options
 from tilewright.cli.options import FILE, PipelineSource, common_options, echo_json, echo_notices, network_keywords
-from tilewright.cli.parameter_options import Given, parameter_options
+from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.planned import plan_option
-from tilewright.cli.run_inputs import descriptions_of_run, input_digests, run_inputs
+from tilewright.cli.run_inputs import (
+    descriptions_of_run,
+    input_digests,
+    prefetched,
+    read_slice,
+    run_inputs,
+    slice_options,
+)
 from tilewright.errors import Problem, Problems
 from tilewright.objectives import Goal
 from tilewright.scheduling.options import ScheduleSettings

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
-from tilewright.cli.keywords import Named, parameter_keywords, store_of
 from tilewright.cli.options import FILE, common_options, echo_notices, echo_paths, store_options
-from tilewright.cli.parameter_options import Given, parameter_options
+from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options, store_of
 from tilewright.cli.tokens import described_model
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.peers.llmservingsim.releases import MOST_CONTEXT, RELEASES

@@ -7,8 +7,7 @@ from tilewright.parameters import Parameters, parameters_of
 from tilewright.steps import CHECKS, COSTS
 
 if TYPE_CHECKING:
-    from tilewright.exploration.space import Space
-    from tilewright.exploration.space_options import SystemOptions
+    from tilewright.exploration.space import Space, SystemOptions
 
 
 def run_design(space: "Space", network: Path, hardware: Path, run: Path) -> None:
@@ -19,7 +18,7 @@ def run_design(space: "Space", network: Path, hardware: Path, run: Path) -> None
     from tilewright.cli.check import check
     from tilewright.cli.report import report
     from tilewright.exploration.design_cost import NO_MAPPING
-    from tilewright.exploration.space_options import SystemOptions
+    from tilewright.exploration.space import SystemOptions
 
     mapping = NO_MAPPING if space.mapping is None else space.mapping
     if isinstance(space.options, SystemOptions):

@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
-from tilewright.cli.keywords import Named, parameter_keywords
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_keywords, network_options
-from tilewright.cli.parameter_options import Given, parameter_options
+from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.errors import Problem, Problems
-from tilewright.fusion.split_options import SplitOptions
+from tilewright.fusion.tiling_options import SplitOptions
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.fusion.layer_splitting import LayerSplit, SplitNetwork
     from tilewright.sources import AcceleratorSource, MappingSource
     from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.multi.problem import SystemProblem
+    from tilewright.stages.multi.items import SystemProblem
 
 
 @click.command()
@@ -95,8 +94,7 @@ def _split(
 ) -> "tuple[SplitNetwork, SystemProblem]":
     """The split network, and what was read. Raises InputError with everything that is wrong."""
     from tilewright.fusion.layer_splitting import open_model, split_layers
-    from tilewright.stages.preflight.files import read_checked
-    from tilewright.stages.preflight.network import preflight
+    from tilewright.stages.preflight.network import preflight, read_checked
     from tilewright.workload.source import NETWORK, kind_of_source
 
     workload = given.workload

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.artifacts.files import FilePath, file_of, make_folder
-from tilewright.cli.keywords import Named, parameter_keywords, store_of
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, keep_font_cache_here, store_options
-from tilewright.cli.parameter_options import Given, parameter_options
+from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options, store_of
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.parameters import parameters_of
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions, SearchOptions
@@ -156,9 +155,8 @@ def _found(
     from tilewright.hardware.system import MultiCoreAccelerator
     from tilewright.sources import parse_accelerator, parse_mapping
     from tilewright.stages.base import Control
-    from tilewright.token_costs.curves import TokenCurves
     from tilewright.token_costs.layer_figures import LayerFigures
-    from tilewright.token_costs.table import token_costs
+    from tilewright.token_costs.table import TokenCurves, token_costs
 
     workload, hardware, mapping = given
     described = described_model(workload, notices)
@@ -184,10 +182,9 @@ def _found_on_several(
     parallel: str,
     control: "Control",
 ) -> "tuple[TokenCosts, CnSearchOptions]":
-    from tilewright.token_costs.curves import TokenCurves
     from tilewright.token_costs.layer_schedules import LayerSchedules
-    from tilewright.token_costs.system_figures import SystemFigures
-    from tilewright.token_costs.system_table import strategies_of, system_token_costs
+    from tilewright.token_costs.system_table import SystemFigures, strategies_of, system_token_costs
+    from tilewright.token_costs.table import TokenCurves
 
     if parallel not in CHOICES:
         nearest, allowed = nearest_name(parallel, CHOICES), ", ".join(CHOICES)
@@ -235,7 +232,7 @@ def context_list(text: str, block: int = 1) -> list[int]:
         return _list(text, "--contexts")
     if len(parts) != 3:
         raise InputError([Problem("is no range", path="--contexts", value=text, allowed="first:last:how-many")])
-    from tilewright.token_costs.curves import spread
+    from tilewright.token_costs.table import spread
 
     first, last, count = (_number(part, "--contexts") for part in parts)
     return spread(first, last, count, block)

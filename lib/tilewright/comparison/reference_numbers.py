@@ -26,8 +26,7 @@ from tilewright.profile import REFERENCE
 from tilewright.search.evaluate import PreparedProblem, evaluate_prepared, prepare
 from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_layer, map_workload
-from tilewright.workload.equation import parse_equation, parse_relation
-from tilewright.workload.layer import Layer
+from tilewright.workload.layer import Layer, parse_equation, parse_relation
 from tilewright.workload.yaml_reader import read_workload_yaml
 
 TOLERANCE = 1e-9

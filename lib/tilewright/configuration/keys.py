@@ -2,15 +2,21 @@
 
 A field of one of these classes is a key of a run, an option of the verbs, and a row of the documentation: nothing else
 names it. The Snakefile imports this at every parse: nothing heavy here.
+
+The runs of a configuration, and what each says to the verbs of its flow.
+
+The Snakefile imports this at every parse: nothing heavier than YAML here.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
 
 from tilewright.allocation.options import AllocationParameters
-from tilewright.configuration.fusion_options import PlanCount
-from tilewright.fusion.split_options import SplitOptions
-from tilewright.fusion.tiling_options import TilingOptions
+from tilewright.configuration.arguments import arguments_of
+from tilewright.configuration.fusion_options import FusionOptions, PlanCount
+from tilewright.fusion.tiling_options import SplitOptions, TilingOptions
 from tilewright.objectives import Goal
 from tilewright.parameters import Parameter, Parameters, parameters_of
 from tilewright.report.schedule_options import ScheduleFigureOptions
@@ -125,3 +131,127 @@ def flows_of(key: str) -> tuple[str, ...]:
 def groups_of(flow: str, verb: str = "") -> tuple[Group, ...]:
     """The classes of a flow, or those that a verb takes."""
     return tuple(group for group in GROUPS if group.flow == flow and (not verb or verb in group.verbs))
+
+
+COMPANION = "layer_by_layer"
+"""What a run is compared with is a run of its own, named after it."""
+_LAYER_BY_LAYER = {"mode": "lbl"}
+"""Each layer is alone, in parts for several cores at once where the mapping file says so (`inter_core_tiling`)."""
+_WHOLE_LAYERS = _LAYER_BY_LAYER | {"cn_define_mode": 1}
+"""One computation node a layer: for runs whose `hint_loops` stand in place of what the mapping file says."""
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The pipeline of a run, where it is not the default one."""
+
+    pipeline: str = ""
+    """The value of `pipeline` as JSON; '' for the default."""
+    code: str = ""
+    """Digest of the files of the stages that the user wrote; '' if there are none."""
+    exports: bool = False
+    """True if a stage writes files into the folder of exports."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One entry of `runs`, or one combination of a sweep; hardware, workload and mapping are names of files."""
+
+    name: str
+    flow: str
+    hardware: str
+    workload: str
+    mapping: str
+    options: CoreSearchOptions
+    """Of the search on a core; on several cores, objective and seed are also of the search for an allocation."""
+    stages: Stages
+    strict: bool = False
+    """Fail if there is work that is not costed."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """The keys of SETTINGS that are given; none in the single-core flow."""
+    figures: bool = False
+    """Draw figures of it as files."""
+    base: str = ""
+    """The run that this one was made to be compared with; '' for a run of the configuration."""
+
+    @property
+    def splits(self) -> bool:
+        """Whether layers are split in the network before it is cut into computation nodes."""
+        return self.settings.get("split_layers", False) is True
+
+    @property
+    def plan_of(self) -> str:
+        """The run whose plan says how this one is scheduled: itself, or what it is compared with; '' where none is
+        searched."""
+        return self.base or self.name if self.settings.get("fusion") == "search" else ""
+
+    @property
+    def fuses(self) -> bool:
+        """Whether stacks and tiles are searched before the network is cut; not of what a run is compared with."""
+        return self.plan_of == self.name
+
+    @property
+    def companion(self) -> "Run | None":
+        """The same network layer by layer, on the same cores; None if that is not wanted, or is what this run is."""
+        cutting = {parameter.name for kind in (TilingOptions, PlanCount) for parameter in parameters_of(kind)}
+        others = {key: value for key, value in self.settings.items() if key not in cutting}
+        layer_by_layer = others | (_WHOLE_LAYERS if "cn_define_mode" in self.settings else _LAYER_BY_LAYER)
+        is_this = layer_by_layer == self.settings and not self.stages.pipeline
+        if self.flow == SINGLE or self.base or is_this or not self.settings.get("baselines", True):
+            return None
+        return replace(self, name=f"{self.name}.{COMPANION}", settings=layer_by_layer, base=self.name)
+
+    def arguments(self, verb: str) -> list[str]:
+        """The options of a verb for this run, as its command line takes them."""
+        given = {**self.options.as_dict(), **self.settings, "strict": self.strict}
+        if verb == FUSE:  # by count, so that the same files give the same bytes
+            return arguments_of(FusionOptions, {**given, "fusion_time_budget_s": None})
+        # How the network is cut and scheduled stands in the plan, where one was searched.
+        planned = ((TilingOptions,) if self.fuses else ()) + ((ScheduleSettings,) if self.plan_of else ())
+        kinds = [group.kind for group in groups_of(self.flow, verb) if group.kind not in planned]
+        words = [word for kind in kinds for word in arguments_of(kind, given)]
+        if verb == SEARCH and not self.base:
+            words.append("--no-single-core")  # what a run is compared with are schedules layer by layer
+        return [*words, *self.pipeline_arguments(verb)]
+
+    def pipeline_arguments(self, verb: str) -> list[str]:
+        """The pipeline of the run as an option of a verb that runs a part of it; nothing for the default one.
+
+        What a run is compared with is cut layer by layer, whatever stages cut the run.
+        """
+        runs_it = verb in (MAP, COST, SEARCH, SCHEDULE) or (verb == TILING and not self.base)
+        return ["--pipeline", self.stages.pipeline] if runs_it and self.stages.pipeline else []
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All runs, in the order of the configuration, and the file behind each name."""
+
+    every_run: tuple[Run, ...]
+    """Of both flows; one on several cores is followed by the run that it is compared with."""
+    files: Mapping[str, Mapping[str, str]]
+    """Kind -> name -> path."""
+    network_options: Mapping[str, tuple[str, ...]]
+    """Workload name -> what its ONNX file leaves open, as arguments of `tilewright parse workload`."""
+    results: Path
+    """Folder of the results, relative to the project."""
+    logs: Path
+    """Folder of the logs of the jobs."""
+    spaces: Mapping[str, str] = field(default_factory=dict)
+    """Name of a design space to explore -> its file."""
+    fronts: Mapping[str, str] = field(default_factory=dict)
+    """Name of a design space of which the complete fronts are sought -> its file."""
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """Of the single-core flow."""
+        return tuple(run for run in self.every_run if run.flow == SINGLE)
+
+    @property
+    def multi_runs(self) -> tuple[Run, ...]:
+        """Of the multi-core flow."""
+        return tuple(run for run in self.every_run if run.flow == MULTI)
+
+    def without(self, names: Collection[str]) -> "Plan":
+        """The plan without some of its runs, and without what these are compared with."""
+        return replace(self, every_run=tuple(run for run in self.every_run if not {run.name, run.base} & set(names)))

@@ -1,15 +1,18 @@
-"""The full breakdown of one evaluated mapping as a record."""
+"""The full breakdown of one evaluated mapping as a record.
+
+What must hold for every reported result; a violation is a fault of tilewright, never a result.
+"""
 
 import itertools
+import math
 
 import numpy as np
 
-from tilewright.cost.array_work import array_use
-from tilewright.cost.core_figures import core_figures
-from tilewright.cost.energy_terms import energy_term_names
-from tilewright.cost.ledger import LATENCY_TERMS
+from tilewright.cost.energy_terms import array_use, energy_term_names
+from tilewright.cost.ledger import LATENCY_TERMS, ROUNDING
 from tilewright.cost.loading_kernel import computing_transfers
 from tilewright.cost.problem import Problem, port_services
+from tilewright.cost.rates import core_figures
 from tilewright.cost.record import (
     LayerFacts,
     LayerRecord,
@@ -21,15 +24,7 @@ from tilewright.cost.record import (
     number,
     unrolling_record,
 )
-from tilewright.cost.workspace import (
-    ENERGY,
-    IDEAL_TEMPORAL,
-    LATENCY,
-    OFFLOADING,
-    ONLOADING,
-    STALL,
-    Workspace,
-)
+from tilewright.cost.workspace import ENERGY, IDEAL_TEMPORAL, LATENCY, OFFLOADING, ONLOADING, STALL, Workspace
 from tilewright.hardware.core import DIRECTIONS, Core
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.mapping.spatial import ConvertedSpatialMapping
@@ -158,3 +153,40 @@ def _port_records(layer: Layer, core: Core, problem: Problem, ws: Workspace) -> 
         memory = core.memories[k]
         records.append(PortRecord(memory.name, memory.ports[port].name, int(ws.port_stall[p]), tuple(activities)))
     return tuple(records)
+
+
+class InvariantError(RuntimeError):
+    """A result that cannot be: it is not reported."""
+
+
+def verify(problem: Problem | np.void, ws: Workspace | np.void) -> None:
+    """Raise InvariantError if the evaluation in `ws` breaks a physical law.
+
+    No negative access, cycle or energy; everything finite; parts add up to totals; no fewer cycles than the work needs
+    spread over the elements that are in use.
+    """
+    terms = ws["terms"]
+    violations = [
+        name
+        for name, values in (
+            ("word accesses", ws["words"]),
+            ("energies", ws["energy"]),
+            ("transfer cycles", ws["transfer_cycles"]),
+            ("loading cycles", ws["load"]),
+            ("terms of the energy", terms),
+            ("totals", ws["totals"]),
+        )
+        if not (values.min() >= 0 and values.max() < np.inf)  # also where one is no number
+    ]
+    totals = ws["totals"].tolist()
+    accesses = float(ws["energy"][: problem["operand_count"]].sum())
+    parts = totals[IDEAL_TEMPORAL] + totals[STALL] + totals[ONLOADING] + totals[OFFLOADING] + problem["drain_cycles"]
+    for name, total, expected in (
+        ("memory energy", terms[problem["access_term"]], accesses),
+        ("energy", totals[ENERGY], float(terms[: problem["term_count"]].sum())),
+        ("latency", totals[LATENCY], parts),
+    ):
+        if not math.isclose(total, expected, rel_tol=ROUNDING, abs_tol=1e-12):
+            violations.append(f"sum of {name}")
+    if violations:
+        raise InvariantError(f"impossible {', '.join(violations)} in the cost of a mapping")

@@ -1,10 +1,17 @@
 """From cycles and joules to seconds, watts and operations: what follows from energy and latency with a clock.
 
 An operation is half a multiply-accumulate, as everywhere in the field: TOP/s counts two for each, and nothing else.
+
+What a core is, whatever runs on it: its area and its clock period, as records and summaries tell them.
 """
 
 from collections.abc import Mapping
 from typing import Any
+
+from tilewright.hardware.array_model import array_model
+from tilewright.hardware.core import Core
+from tilewright.hardware.system import area_breakdown_mm2, core_area
+from tilewright.profile import ModelProfile
 
 OPERATIONS_A_MAC = 2
 RATES = ("latency_s", "power_w", "static_power_w", "tops", "tops_per_w", "tops_per_mm2")
@@ -49,3 +56,23 @@ def time_and_power(clock_period_ns: float | None, latency_cycles: float, energy_
 def rates_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """The rates of a summary; {} of one without."""
     return {name: row[name] for name in ("clock_frequency_mhz", *RATES) if name in row}
+
+
+def core_figures(core: Core, profile: ModelProfile) -> dict[str, Any]:
+    """Fields of a record: the area in mm2, None if parts have none; parts and delays where the array tells them."""
+    array = core.operational_array
+    model = array_model(array)
+    return {
+        "area_mm2": core_area(core, profile).mm2,
+        "area_breakdown_mm2": area_breakdown_mm2(core, profile),
+        "clock_period_ns": model.clock_period_ns(array),
+        "clock_breakdown_ns": dict(model.clock_breakdown_ns(array)),
+    }
+
+
+def summary_figures(core: Core, profile: ModelProfile) -> dict[str, Any]:
+    """The same as fields of a summary; what says nothing is left out."""
+    area = core_area(core, profile)
+    figures = core_figures(core, profile)
+    told = {name: figures[name] for name in ("area_breakdown_mm2", "clock_period_ns", "clock_breakdown_ns")}
+    return {"area_mm2": area.mm2, "area_note": area.note, **{name: value for name, value in told.items() if value}}

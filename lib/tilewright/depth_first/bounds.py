@@ -1,6 +1,11 @@
 """Lower bounds of what stacks cost depth-first, for all sizes of tiles at once (docs/depth-first.md, "The optimum").
 
 Tiles are bounded many at a time: a few operations on vectors for each layer and each pair of kinds of tiles.
+
+Quick lower bounds of stacks in tiles of all widths and heights: products of a number of each width and one of each
+height (docs/depth-first.md, "The optimum").
+
+Kinds of tiles along an axis, for many sizes of tiles at once.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,17 +15,57 @@ import numpy as np
 
 from tilewright.cost.energy_terms import entered_terms
 from tilewright.depth_first.axes import axis_tiles
-from tilewright.depth_first.axis_kinds import axis_kinds
-from tilewright.depth_first.chain import Chain
-from tilewright.depth_first.copies import hops_between
-from tilewright.depth_first.locations import Places
-from tilewright.depth_first.tile_energy_bounds import least_energy_pj
-from tilewright.depth_first.tile_latency_bounds import least_latency_cycles
-from tilewright.depth_first.tile_loops import ROUNDING, Grid, TileLoops, TileSizes, is_dense
-from tilewright.depth_first.tiles import MODES
+from tilewright.depth_first.chain import AXES, Chain
+from tilewright.depth_first.locations import MODES, Places
+from tilewright.depth_first.stack_cost import hops_between
+from tilewright.depth_first.tile_bounds import cycles_of_passes, least_energy_pj, least_latency_cycles, loading_cycles
+from tilewright.depth_first.tile_loops import (
+    EXACT,
+    ROUNDING,
+    Grid,
+    TileLoops,
+    TileSizes,
+    any_lanes,
+    is_dense,
+    unrolled_factors,
+)
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import DIGITAL
 from tilewright.profile import SWITCHES, ModelProfile
+
+
+@dataclass(frozen=True)
+class AxisKinds:
+    """Kinds of tiles along an axis, those of a size of tiles one after the other."""
+
+    made: np.ndarray
+    """[kind, tensor]"""
+    read: np.ndarray
+    """[kind, layer]"""
+    count: np.ndarray
+    """[kind] tiles of it."""
+    start: np.ndarray
+    """[size of a tile] where its kinds begin, and one more: where the last ones end."""
+
+
+def axis_kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tiles: list[int]) -> AxisKinds:
+    """The kinds of tiles of layers `first` to `last` along an axis; `keeps`: what neighbours need too is kept."""
+    windows = chain.windows(first, last, axis)
+    made: list[tuple[int, ...]] = []
+    read: list[tuple[int, ...]] = []
+    count: list[int] = []
+    start = [0]
+    for tile in tiles:
+        counts: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
+        for one in axis_tiles(windows, tile, keeps):
+            key = (one.made, one.read)
+            counts[key] = counts.get(key, 0) + 1
+        made += [own for own, _ in counts]
+        read += [taken for _, taken in counts]
+        count += counts.values()
+        start.append(len(count))
+    return AxisKinds(np.array(made, float), np.array(read, float), np.array(count, float), np.array(start))
+
 
 PARTS_AT_ONCE = 16384
 """As many as the fast memory of a processor has room for."""
@@ -204,3 +249,70 @@ def _least_bit_pj(chain: Chain, memory: int, reads: bool) -> float:
         if operand in (chain.activation, chain.output) and (direction in ("tl", "th")) == reads
     ]
     return min(found, default=0.0)
+
+
+@dataclass(frozen=True)
+class QuickBounds:
+    """Lower bounds of the layers of a stack in a mode: [layer, width of a tile, height of a tile]."""
+
+    energy_pj: np.ndarray
+    latency_cycles: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Along:
+    """Sums over the tiles of a layer along an axis, for each size of tiles."""
+
+    positions: np.ndarray
+    passes: np.ndarray
+    """[lanes - 1, size]: passes of tiles with so many lanes at most at a time."""
+    tiles: np.ndarray
+    """[lanes - 1, size]: tiles with so many lanes at most at a time."""
+    least_tiles: np.ndarray
+    """[lanes - 1, size]: tiles with so many lanes at least at a time."""
+
+
+def quick_bounds(chain: Chain, first: int, last: int, mode: str, sizes: tuple[np.ndarray, np.ndarray]) -> QuickBounds:
+    """The bounds of layers `first` to `last`; what the fetch of their input costs is left out."""
+    keeps, places = MODES[mode], Places(chain)
+    kinds = [axis_kinds(chain, first, last, axis, keeps[axis], sizes[axis].tolist()) for axis in (0, 1)]
+    energy, latency = (np.zeros((last - first + 1, len(sizes[0]), len(sizes[1]))) for _ in range(2))
+    for i, entry in enumerate(chain.layers[first : last + 1]):
+        lanes = any_lanes(entry)
+        given = [unrolled_factors(entry).get(name, 1) for name in AXES]
+        x, y = (_sums(kinds[axis], i + 1, given[axis]) for axis in (0, 1))
+        nothing = (np.zeros(1), np.zeros(1))
+        one = TileSizes((np.ones(1), np.ones(1)), nothing, first + i == last)
+        alone = least_energy_pj(TileLoops(places, entry, one, 0, is_sum=True), with_weights=False).min()
+        energy[i] = alone * np.outer(x.positions, y.positions)
+        loops = TileLoops(places, entry, TileSizes(lanes, nothing, first + i == last), 0, is_sum=True)
+        each, spared = cycles_of_passes(loops)
+        for cycles, own, other in (
+            (each, x.passes, y.passes),
+            (-spared, x.tiles, y.tiles),
+            (loading_cycles(loops), x.least_tiles, y.least_tiles),
+        ):
+            table = np.broadcast_to(cycles, given[0] * given[1]).reshape(given[1], given[0])
+            latency[i] += own.T @ table.T @ other
+    return QuickBounds(energy * (1 - ROUNDING), latency * (1 - ROUNDING))
+
+
+def _sums(kinds: AxisKinds, tensor: int, factor: int) -> _Along:
+    """What the tiles of a layer that makes a tensor add up to along an axis, with so many lanes at most."""
+    made, count = kinds.made[:, tensor], kinds.count
+    passes = np.ceil(made / np.minimum(factor, np.maximum(made, 1)))
+    lanes = np.divide(made, passes, out=np.zeros_like(made), where=passes > 0)
+    most, least = np.ceil(lanes * (1 - EXACT)), np.floor(lanes * (1 + EXACT))
+    every = range(1, factor + 1)
+    return _Along(
+        _by_size(kinds, made * count),
+        np.array([_by_size(kinds, np.where(most == n, passes * count, 0.0)) for n in every]),
+        np.array([_by_size(kinds, np.where(most == n, count, 0.0)) for n in every]),
+        np.array([_by_size(kinds, np.where(least == n, count, 0.0)) for n in every]),
+    )
+
+
+def _by_size(kinds: AxisKinds, values: np.ndarray) -> np.ndarray:
+    """[size of a tile] the sum over its kinds."""
+    result: np.ndarray = np.add.reduceat(values, kinds.start[:-1])
+    return result

@@ -15,14 +15,12 @@ from typing import Any
 import numpy as np
 
 from tilewright.artifacts.codec import decode
-from tilewright.depth_first.bounds import StackBounds, check_boundable, stack_bounds, stack_floor
-from tilewright.depth_first.certificate import Space
-from tilewright.depth_first.claims import CLOSE, contradictions, differing
+from tilewright.depth_first.bounds import StackBounds, check_boundable, quick_bounds, stack_bounds, stack_floor
+from tilewright.depth_first.certificate import CLOSE, Space, contradictions, differing
+from tilewright.depth_first.locations import MODES
 from tilewright.depth_first.options import TileOptions
-from tilewright.depth_first.quick_bounds import quick_bounds
 from tilewright.depth_first.schedule import stack_model
 from tilewright.depth_first.stack_cost import StackModel
-from tilewright.depth_first.tiles import MODES
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.objectives import OBJECTIVES
 from tilewright.report.checks import Check, result

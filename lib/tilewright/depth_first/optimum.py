@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.depth_first.bounds import StackBounds, check_boundable, stack_bounds, stack_floor
+from tilewright.depth_first.bounds import StackBounds, check_boundable, quick_bounds, stack_bounds, stack_floor
 from tilewright.depth_first.certificate import Costed, Layers, Optimum, Space, Unmappable
 from tilewright.depth_first.options import TileOptions
-from tilewright.depth_first.quick_bounds import quick_bounds
 from tilewright.depth_first.schedule import DepthFirstSchedule, Stack
 from tilewright.depth_first.stack_cost import StackModel
 from tilewright.depth_first.tile_loops import ROUNDING

@@ -1,18 +1,189 @@
-"""Reads the axes of a space: from lists, ranges and choices, or from the columns of a design sheet."""
+"""Reads the axes of a space: from lists, ranges and choices, or from the columns of a design sheet.
 
+The values of a range: from 32 to 2048 by a factor of 2, from 64 to 512 in steps of 64.
+
+Design sheets: tables with one design a row, as people keep them in spreadsheets.
+"""
+
+import csv
+import io
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
-from tilewright.errors import KeyPath, Problem, Problems, nearest_name, shown
-from tilewright.exploration.design_sheet import NAME_COLUMN, Sheet
+from tilewright.errors import InputError, KeyPath, Problem, Problems, nearest_name, shown
 from tilewright.exploration.laws import Value, name_problem
-from tilewright.exploration.ranges import geometric, linear
 from tilewright.exploration.space import ODDS, RESULTS, USES, Axis
 from tilewright.exploration.space_schema import AxisEntry
 from tilewright.hardware.dotted_paths import key_path
-from tilewright.units import FieldError
+from tilewright.steps import NAME_PATTERN
+from tilewright.units import NUMBER_PATTERN, FieldError
 from tilewright.validation import whole
+
+MOST_VALUES = 10_000
+"""Of one range."""
+
+
+def geometric(first: float, last: float, factor: float) -> tuple[int | float, ...]:
+    """first, first x factor, ... up to last; whole numbers where all are whole. Raises FieldError."""
+    if factor <= 1:
+        raise FieldError("factor must be greater than 1")
+    if first <= 0:
+        raise FieldError("a range by factors must begin above 0")
+    return _range(first, last, factor=_exact(factor))
+
+
+def linear(first: float, last: float, step: float) -> tuple[int | float, ...]:
+    """first, first + step, ... up to last; whole numbers where all are whole. Raises FieldError."""
+    if step <= 0:
+        raise FieldError("step must be greater than 0")
+    return _range(first, last, step=_exact(step))
+
+
+def _range(
+    first: float, last: float, factor: Decimal = Decimal(1), step: Decimal = Decimal(0)
+) -> tuple[int | float, ...]:
+    """In decimal numbers, as they are written: 0.1, 0.2, 0.3 and the same on every machine."""
+    if last < first:
+        raise FieldError("`to` is below `from`: the range is empty")
+    found = [_exact(first)]
+    while (following := found[-1] * factor + step) <= _exact(last):
+        found.append(following)
+        if len(found) > MOST_VALUES:
+            raise FieldError("too many values", f"{MOST_VALUES:,}")
+    if all(value == value.to_integral_value() for value in found):
+        return tuple(map(int, found))
+    return tuple(map(float, found))
+
+
+def _exact(number: float) -> Decimal:
+    return Decimal(str(number))
+
+
+NAME_COLUMN = "design"
+LARGEST_SHEET_BYTES = 256 * 2**20
+_TRUTHS = {"true": True, "false": False}
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The content of a design sheet, without the column of names."""
+
+    file: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    names: tuple[str, ...]
+    """Of the designs; () where there is no column for them."""
+    lines: tuple[int, ...]
+    """The line of each row, from 1."""
+
+
+def read_sheet(path: Path) -> Sheet:
+    """The sheet in a file: cells are separated by commas if it ends in .csv, else by tabs. Lines that are empty or
+    begin with # are no rows.
+
+    Raises InputError with every problem, each with its line and column.
+    """
+    file = str(path)
+    heading, lines, cells = _cells(path)
+    problems = list(_heading_problems(file, heading))
+    if not cells:
+        problems.append(Problem("holds no design", file, 1))
+    whole = [(line, row) for line, row in zip(lines, cells, strict=True) if len(row) == len(heading)]
+    for line, row in zip(lines, cells, strict=True):
+        if len(row) != len(heading):
+            problems.append(Problem("a row of another width than the heading", file, line, "", *_widths(row, heading)))
+    lines, rows = [line for line, _ in whole], [row for _, row in whole]
+    columns: dict[str, list[Value]] = {}
+    for place, name in enumerate(heading):
+        texts = [row[place] for row in rows]
+        if name == NAME_COLUMN:
+            problems += _name_problems(file, lines, texts)
+        elif name:
+            columns[name] = [_value(text) for text in texts]
+            problems += _value_problems(file, name, lines, texts, columns[name])
+    designs = list(zip(*columns.values(), strict=True))
+    if columns:
+        problems += _repetitions(file, lines, designs, "the same values as on line {line}")
+    if problems:
+        raise InputError(sorted(problems, key=lambda problem: problem.line))
+    names = tuple(row[heading.index(NAME_COLUMN)] for row in rows) if NAME_COLUMN in heading else ()
+    return Sheet(file, tuple(columns), tuple(designs), names, tuple(lines))
+
+
+def _cells(path: Path) -> tuple[list[str], list[int], list[list[str]]]:
+    """The heading, and line and cells of each row. Raises InputError."""
+    file = str(path)
+    try:
+        if path.stat().st_size > LARGEST_SHEET_BYTES:
+            raise InputError([Problem("the file is too large", file, allowed=f"{LARGEST_SHEET_BYTES} bytes")])
+        text = path.read_bytes().decode("utf-8-sig")
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter="," if path.suffix == ".csv" else "\t")
+        found = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
+    except UnicodeDecodeError as error:
+        raise InputError([Problem("is not UTF-8 text", file, error.object[: error.start].count(b"\n") + 1)]) from None
+    except (OSError, csv.Error) as error:
+        raise InputError([Problem(f"cannot be read: {error}", file)]) from None
+    found = [(line, row) for line, row in found if any(row) and not row[0].startswith("#")]
+    if not found:
+        raise InputError([Problem("the file is empty", file, 1)])
+    return found[0][1], [line for line, _ in found[1:]], [row for _, row in found[1:]]
+
+
+def _heading_problems(file: str, heading: Sequence[str]) -> Iterator[Problem]:
+    for place, name in enumerate(heading):
+        if not name:
+            yield Problem("a column without a name", file, 1, value=f"column {place + 1}")
+        elif name in heading[:place]:
+            yield Problem("two columns of this name", file, 1, name)
+    if not [name for name in heading if name != NAME_COLUMN]:
+        yield Problem("no column says anything of a design", file, 1)
+
+
+def _widths(row: Sequence[str], heading: Sequence[str]) -> tuple[str, str]:
+    return f"{len(row)} cells", str(len(heading))
+
+
+def _value(text: str) -> Value:
+    if re.fullmatch(NUMBER_PATTERN, text):
+        number = text.replace("_", "")
+        return int(number) if re.fullmatch("[+-]?[0-9]+", number) else float(number)
+    return _TRUTHS.get(text.lower(), text)
+
+
+def _value_problems(
+    file: str, column: str, lines: Sequence[int], texts: Sequence[str], values: Sequence[Value]
+) -> Iterator[Problem]:
+    """Cells without a value, and text in a column of numbers."""
+    are_numbers = any(type(value) in (int, float) for value in values)
+    for line, text, value in zip(lines, texts, values, strict=True):
+        if not text:
+            yield Problem("no value", file, line, column)
+        elif isinstance(value, float) and not math.isfinite(value):
+            yield Problem("not a finite number", file, line, column, shown(text))
+        elif are_numbers and type(value) not in (int, float):
+            yield Problem("not a number, as others in this column are", file, line, column, shown(text))
+
+
+def _name_problems(file: str, lines: Sequence[int], names: Sequence[str]) -> Iterator[Problem]:
+    for line, name in zip(lines, names, strict=True):
+        if not re.fullmatch(NAME_PATTERN, name):
+            yield Problem("not a name", file, line, NAME_COLUMN, shown(name), "letters, digits, _ . + -")
+    yield from _repetitions(file, lines, names, "the same name as on line {line}", NAME_COLUMN)
+
+
+def _repetitions(
+    file: str, lines: Sequence[int], things: Sequence[object], message: str, column: str = ""
+) -> Iterator[Problem]:
+    first: dict[object, int] = {}
+    for line, thing in zip(lines, things, strict=True):
+        if first.setdefault(thing, line) != line:
+            yield Problem(message.format(line=first[thing]), file, line, column)
+
 
 RESERVED = (*RESULTS, *USES, *ODDS, NAME_COLUMN, "network")
 """Names of columns beside those of a space."""

@@ -1,8 +1,12 @@
-"""The certificate of complete fronts: for every design its costs, and who dominates it."""
+"""The certificate of complete fronts: for every design its costs, and who dominates it.
+
+The Pareto fronts of a space of which the costs of all designs are known, and who dominates whom.
+"""
 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +15,102 @@ import pandas
 
 from tilewright.artifacts.digests import DIGEST_BYTES
 from tilewright.exploration.family_costs import FamilyCosts, energy_column, latency_column
-from tilewright.exploration.front_points import Points, dominated_by, front_count
-from tilewright.exploration.results import ALL_NETWORKS
+from tilewright.exploration.results import ALL_NETWORKS, OK, read_stamped, write_stamped
 from tilewright.exploration.space import Space
-from tilewright.exploration.stamped_tables import read_stamped, write_stamped
+from tilewright.report.uncertainty import first_dominators, on_front
+
+NOT_COMPARED, ON_FRONT = -2, -1
+"""In place of the index of the design that dominates: it has no results or does not meet a constraint, or none does."""
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """What the designs of a space cost."""
+
+    space: Space
+    index: np.ndarray
+    """int64 [row], ascending."""
+    area_mm2: np.ndarray
+    is_ok: np.ndarray
+    """bool [row, network] it has results."""
+    energy_pj: np.ndarray
+    """float64 [row, network]"""
+    latency_cycles: np.ndarray
+
+    @classmethod
+    def of(cls, space: Space, table: pandas.DataFrame) -> "Points":
+        """From a table of costs."""
+        numbers = range(len(space.networks))
+        return cls(
+            space,
+            table["index"].to_numpy(np.int64),
+            table["area_mm2"].to_numpy(np.float64),
+            np.stack([(table[f"status_{number}"] == OK).to_numpy() for number in numbers], axis=1),
+            np.stack([table[energy_column(number)].to_numpy(np.float64) for number in numbers], axis=1),
+            np.stack([table[latency_column(number)].to_numpy(np.float64) for number in numbers], axis=1),
+        )
+
+    @cached_property
+    def objectives(self) -> tuple[str, ...]:
+        """What designs are compared by: areas only where they are given."""
+        has_no_area = np.isnan(self.area_mm2[self.is_ok.any(axis=1)]).all()
+        return tuple(key for key in self.space.objectives if key != "area_mm2" or not has_no_area)
+
+    @cached_property
+    def row_of(self) -> Mapping[int, int]:
+        """Index of a design -> its row."""
+        return {index: row for row, index in enumerate(self.index.tolist())}
+
+    @cached_property
+    def is_unmet(self) -> np.ndarray:
+        """bool [row, network] its results do not meet a constraint."""
+        found = np.zeros_like(self.is_ok)
+        if self.space.constraints_after:
+            for row in np.flatnonzero(self.is_ok.any(axis=1)).tolist():
+                values = self.space.design(int(self.index[row])).values
+                for number in np.flatnonzero(self.is_ok[row]).tolist():
+                    found[row, number] = bool(self.space.unmet(values, self.results(row, number)))
+        return found
+
+    def results(self, row: int, network: int) -> dict[str, float]:
+        """The results of a design on a network, as constraints name them; without an area that is not given."""
+        energy, latency = float(self.energy_pj[row, network]), float(self.latency_cycles[row, network])
+        area = float(self.area_mm2[row])
+        found = {"energy_pj": energy, "latency_cycles": latency, "edp_pj_cycles": energy * latency}
+        return found if area != area else {**found, "area_mm2": area}
+
+    def front_points(self, front: int) -> tuple[np.ndarray, np.ndarray]:
+        """(rows that are compared in a front, a column for each objective): of a network, or, after these, of all."""
+        count = self.is_ok.shape[1]
+        networks = [front] if front < count else list(range(count))
+        rows = np.flatnonzero((self.is_ok & ~self.is_unmet)[:, networks].all(axis=1))
+        energy, latency, product = np.zeros(len(rows)), np.zeros(len(rows)), np.zeros(len(rows))
+        for network in networks:  # one after the other, as totals are added up elsewhere
+            energy += self.energy_pj[rows, network]
+            latency += self.latency_cycles[rows, network]
+            product += self.energy_pj[rows, network] * self.latency_cycles[rows, network]
+        columns = {
+            "energy_pj": energy,
+            "latency_cycles": latency,
+            "edp_pj_cycles": product,
+            "area_mm2": self.area_mm2[rows],
+        }
+        return rows, np.stack([columns[key] for key in self.objectives], axis=1)
+
+
+def front_count(space: Space) -> int:
+    """Fronts of a space: one for each network, and one for all together where there are several."""
+    return len(space.networks) + (len(space.networks) > 1)
+
+
+def dominated_by(points: Points, front: int) -> np.ndarray:
+    """For each row the first design on a front that dominates it, by index, ON_FRONT or NOT_COMPARED."""
+    rows, values = points.front_points(front)
+    first = first_dominators(values, on_front(values))
+    found = np.full(len(points.index), NOT_COMPARED, np.int64)
+    found[rows] = np.where(first >= 0, points.index[rows[first]], ON_FRONT)
+    return found
+
 
 SCHEMA = "tilewright/front-certificate"
 

@@ -20,15 +20,14 @@ from tilewright.exploration.certificate import (
     front_names,
     read_certificate,
 )
+from tilewright.exploration.explore import SpaceSource, working
 from tilewright.exploration.families import Families
 from tilewright.exploration.family_costs import FamilyCosts, energy_column, latency_column, make_costs
-from tilewright.exploration.family_plan import PartDigests
-from tilewright.exploration.figure_reader import FigureReader
-from tilewright.exploration.pricing import Members, members_of
+from tilewright.exploration.parts import PartDigests
+from tilewright.exploration.pricing import FigureReader, Members, members_of
 from tilewright.exploration.results import INFEASIBLE, INVALID, OK
 from tilewright.exploration.shard import make_rows
 from tilewright.exploration.space import Space
-from tilewright.exploration.workers import SpaceSource, working
 from tilewright.search.progress import Advance
 
 MOST_TOLD = 5

@@ -14,11 +14,17 @@ import numpy as np
 from tilewright.allocation.evaluate import INTERRUPTED
 from tilewright.cost.rates import time_and_power
 from tilewright.errors import InputError, MappingError
-from tilewright.exploration.design_cost import NO_MAPPING, DesignCost, reason_of, reason_of_misfit
+from tilewright.exploration.design_cost import (
+    GRAPHS,
+    NO_MAPPING,
+    TABLES,
+    DesignCost,
+    Sharing,
+    reason_of,
+    reason_of_misfit,
+)
 from tilewright.exploration.results import INFEASIBLE, INVALID, OK
-from tilewright.exploration.sharing import GRAPHS, TABLES, Sharing
-from tilewright.exploration.space import USES
-from tilewright.exploration.space_options import SystemOptions
+from tilewright.exploration.space import USES, SystemOptions
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import CnGraph
 from tilewright.fusion.tiling import Tiling
@@ -35,9 +41,8 @@ from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.multi.allocation import InterCoreMapping
 from tilewright.stages.multi.core_mapping import class_reasons
 from tilewright.stages.multi.costs import IntraCoreMapping
-from tilewright.stages.multi.items import CnProblem, CostedCnProblem
+from tilewright.stages.multi.items import MODEL, CnProblem, CostedCnProblem, SystemProblem, system_problem
 from tilewright.stages.multi.pipeline import multi_pipeline
-from tilewright.stages.multi.problem import MODEL, SystemProblem, system_problem
 from tilewright.stages.multi.result import MultiCoreResult
 from tilewright.stages.multi.tiling import GenerateCNWorkloadHybrid
 from tilewright.stages.preflight.needs import prefetch_problems

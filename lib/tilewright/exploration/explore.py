@@ -1,34 +1,108 @@
 """Exploring a space: the shards that are missing or out of date are made, in one process or in several, and the answer
 is drawn from all there are.
+
+What a comparison of designs takes for granted, in sentences.
+
+Work on a space in several processes: results come in the order of the work, and do not depend on their number.
 """
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pandas
 
 from tilewright.artifacts.files import make_folder
-from tilewright.exploration.assumptions import assumptions
-from tilewright.exploration.parts import Part
-from tilewright.exploration.results import MEASURES, OK, Exploration
-from tilewright.exploration.shard import (
-    Row,
-    ShardContent,
-    ShardMaker,
-    content_of,
-    joined,
-    read_shards,
-    write_shard,
-)
-from tilewright.exploration.shard_plan import SCHEMA, ShardDigests, shards_of
-from tilewright.exploration.sharing import Sharing
-from tilewright.exploration.space import Space
-from tilewright.exploration.stamped_tables import digest_in
-from tilewright.exploration.workers import SpaceSource, working
+from tilewright.exploration.design_cost import Sharing
+from tilewright.exploration.parts import SHARD_SCHEMA, Part, ShardDigests, shards_of
+from tilewright.exploration.results import MEASURES, OK, Exploration, digest_in
+from tilewright.exploration.shard import Row, ShardContent, ShardMaker, content_of, joined, read_shards, write_shard
+from tilewright.exploration.space import Space, SystemOptions
+from tilewright.exploration.space_reader import read_space
+from tilewright.processes import in_processes
+from tilewright.search.options import CoreSearchOptions, SearchOptions
 from tilewright.search.progress import Advance
 from tilewright.search.store import Store
+
+
+def assumptions(space: Space) -> tuple[str, ...]:
+    """What a comparison of the designs of a space takes for granted."""
+    options = space.options
+    model = f"Model profile {options.model}: energies and areas are those of the hardware file and of its laws."
+    mapping = "" if space.mapping is None else " with what the mapping file fixes"
+    search = (
+        f"mapping of least {options.objective} that {_how(options)}{mapping};"
+        f" {_spatial_count(options) or 'all'} spatial mappings are tried where they are open."
+    )
+    if isinstance(options, SystemOptions):
+        return model, f"For each computation node on each core the {search}", *_of_systems(options)
+    return (
+        model,
+        f"For each layer the {search}",
+        _kept(options),
+        "Layers run one after another; a network is the sum of its layers.",
+    )
+
+
+def _how(options: CoreSearchOptions) -> str:
+    engine = options.temporal_mapping_search_engine
+    how = {
+        "loma": f"all orders of at most {options.lpf_limit} loops"
+        if options.lpf_limit
+        else "all orders of all loop prime factors",
+        "salsa": f"simulated annealing, {options.salsa_restarts} x {options.salsa_iteration_number} steps",
+        "exact": f"the exact search, {options.allocation} allocation",
+    }[engine]
+    return f"{engine} finds ({how})"
+
+
+def _spatial_count(options: CoreSearchOptions) -> int:
+    return options.spatial_count(options.temporal_mapping_search_engine == "exact")
+
+
+def _kept(options: SearchOptions) -> str:
+    if options.exploit_data_locality:
+        return "Between layers data stay in the lowest memory that has room for them."
+    return "Every layer takes its data from the topmost memory and leaves them there."
+
+
+def _of_systems(options: SystemOptions) -> tuple[str, str]:
+    cut = (
+        "as the mapping file says" if options.cn_define_mode is None else f"by cn_define_mode {options.cn_define_mode}"
+    )
+    return (
+        f"Layers are cut into computation nodes {cut}, stacks: {options.mode}.",
+        f"The allocation to cores of least {options.objective} among {options.planned_evaluations:,} that a genetic"
+        f" algorithm tries, or among all where they are few, by the {options.schedule_model} schedule.",
+    )
+
+
+SpaceSource = str | Path | dict[str, Any]
+"""A file of a space, or its content."""
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+Maker = Callable[[Space], Callable[[Task], Result]]
+"""A function of a module that makes what does the work; each process calls it once."""
+
+
+@contextlib.contextmanager
+def working(
+    source: SpaceSource, space: Space, maker: Maker[Task, Result], most: int, jobs: int
+) -> Iterator[Callable[[Sequence[Task]], Iterator[Result]]]:
+    """A function that does work, in this process or in `jobs` others; `most` tasks at a time are to be expected."""
+    is_here = min(jobs, most) <= 1
+    make = partial(maker, space) if is_here else partial(_made_of, source, maker)
+    with in_processes(make, most, jobs) as work:
+        yield work
+
+
+def _made_of(source: SpaceSource, maker: Maker[Task, Result]) -> Callable[[Task], Result]:
+    """What does the work, made in a process that has nothing but the source."""
+    return maker(read_space(source))
+
 
 SHARDS = "shards"
 """Folder of the shards, in that of an exploration."""
@@ -55,7 +129,8 @@ def shard_states(space: Space, digests: ShardDigests, folder: Path, only: int | 
     shards = [shard for shard in shards_of(space) if only in (None, shard.number)]
     wanted = {shard.number: digests.of(shard) for shard in shards}
     is_fresh = {
-        shard.number: digest_in(folder / SHARDS / shard.file_name, SCHEMA) == wanted[shard.number] for shard in shards
+        shard.number: digest_in(folder / SHARDS / shard.file_name, SHARD_SCHEMA) == wanted[shard.number]
+        for shard in shards
     }
     return ShardStates(
         tuple(shard for shard in shards if is_fresh[shard.number]),

@@ -9,8 +9,7 @@ import pandas
 
 from tilewright.exploration.evaluate import NetworkEvaluator
 from tilewright.exploration.families import Families
-from tilewright.exploration.figure_reader import FigureReader
-from tilewright.exploration.pricing import FamilyPricer, Members, Prices, members_of
+from tilewright.exploration.pricing import FamilyPricer, FigureReader, Members, Prices, members_of
 from tilewright.exploration.results import INVALID
 from tilewright.exploration.shard import ShardMaker
 from tilewright.exploration.space import Space

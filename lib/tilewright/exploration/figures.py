@@ -12,10 +12,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from tilewright.exploration.answer import Answer, Effect, effects, known_measures, values_text
-from tilewright.exploration.front import ON_FRONT, Front, spread
+from tilewright.exploration.front import ON_FRONT, Front, drawn_rows, order_of_sample, spread
 from tilewright.exploration.results import MEASURES, measure_text, value_text
-from tilewright.exploration.sample import drawn_rows, order_of_sample
-from tilewright.exploration.text import front_line
+from tilewright.exploration.tables import front_line
 from tilewright.report.figure_layout import GREY, Unit, figure_style, save_figure, unit_for
 from tilewright.report.figures import CYCLE_UNITS
 from tilewright.report.pareto_figure import (
@@ -26,7 +25,7 @@ from tilewright.report.pareto_figure import (
     number_points,
     scale_axes,
 )
-from tilewright.report.short_names import short_layer_name
+from tilewright.report.words import short_layer_name
 
 MOST_POINTS = 5000
 """Of one figure: it is drawn point by point."""

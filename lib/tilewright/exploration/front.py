@@ -1,4 +1,7 @@
-"""The Pareto fronts of a space: for each network, and for all networks together where there are several."""
+"""The Pareto fronts of a space: for each network, and for all networks together where there are several.
+
+Which designs are drawn where there are too many for a picture: the front, and a sample of the others.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,16 +11,9 @@ import numpy as np
 import pandas
 
 from tilewright.exploration.front_odds import summed_columns, with_odds
-from tilewright.exploration.results import (
-    ALL_NETWORKS,
-    MEASURES,
-    OK,
-    Exploration,
-    energy_parts,
-    latency_parts,
-)
+from tilewright.exploration.results import ALL_NETWORKS, MEASURES, OK, Exploration, energy_parts, latency_parts
 from tilewright.exploration.space import USES
-from tilewright.report.dominance import first_dominators, on_front
+from tilewright.report.uncertainty import first_dominators, on_front
 
 ON_FRONT, DOMINATED_BY = "pareto", "dominated_by"
 LARGEST_ENERGY, LARGEST_LATENCY = "largest_energy_term", "largest_latency_part"
@@ -146,3 +142,24 @@ def spread(members: pandas.DataFrame, most: int) -> pandas.DataFrame:
     """At most so many rows, evenly over the front, its ends among them."""
     places: Sequence[int] = np.linspace(0, len(members) - 1, min(most, len(members))).round().astype(int).tolist()
     return members.iloc[list(places)]
+
+
+SAMPLE_SEED = 0
+
+
+def order_of_sample(table: pandas.DataFrame) -> pandas.Series:
+    """For each index of a design its place in the order in which designs are taken into a sample."""
+    indices = np.unique(table["index"].to_numpy())
+    return pandas.Series(np.random.default_rng(SAMPLE_SEED).permutation(len(indices)), index=indices)
+
+
+def drawn_rows(front: Front, most: int, order: pandas.Series) -> pandas.DataFrame:
+    """The front and, up to `most` rows, a sample of the other designs, by index; `order` says whom it takes first."""
+    rows = front.rows
+    if len(rows) <= most:
+        return rows
+    members = spread(front.members, most)
+    others = rows[~rows[ON_FRONT]]
+    places = order.loc[others["index"]].to_numpy()
+    taken = others.iloc[np.argsort(places, kind="stable")[: most - len(members)]]
+    return pandas.concat([members, taken]).sort_values("index", kind="stable")

@@ -8,17 +8,21 @@ import numpy as np
 
 from tilewright.artifacts.files import make_folder
 from tilewright.errors import InputError, Problem
-from tilewright.exploration.certificate import Certificate, certificate_of, dominator_column, write_certificate
-from tilewright.exploration.explore import BLOCK_DESIGNS, exploration_of
+from tilewright.exploration.certificate import (
+    ON_FRONT,
+    Certificate,
+    Points,
+    certificate_of,
+    dominator_column,
+    front_count,
+    write_certificate,
+)
+from tilewright.exploration.explore import BLOCK_DESIGNS, SpaceSource, exploration_of, working
 from tilewright.exploration.family_costs import FamilyCosts, joined, make_costs
-from tilewright.exploration.family_plan import MOST_TOGETHER, SCHEMA, PartDigests, check_space, parts_of
-from tilewright.exploration.front_points import ON_FRONT, Points, front_count
-from tilewright.exploration.parts import Part
-from tilewright.exploration.results import OK, Exploration
+from tilewright.exploration.parts import COSTS_SCHEMA, MOST_TOGETHER, Part, PartDigests, check_space, parts_of
+from tilewright.exploration.results import OK, Exploration, digest_in, read_stamped, write_stamped
 from tilewright.exploration.shard import Row, ShardContent, content_of, make_rows
 from tilewright.exploration.space import Space
-from tilewright.exploration.stamped_tables import digest_in, read_stamped, write_stamped
-from tilewright.exploration.workers import SpaceSource, working
 from tilewright.search.progress import Advance
 
 COSTS = "costs"
@@ -37,7 +41,7 @@ class CompleteFront:
 def missing_parts(space: Space, digests: PartDigests, folder: Path, only: int | None = None) -> list[Part]:
     """The parts that are not there or out of date, of all or of `only` one."""
     parts = [part for part in parts_of(space) if only in (None, part.number)]
-    return [part for part in parts if digest_in(folder / COSTS / part.file_name, SCHEMA) != digests.of(part)]
+    return [part for part in parts if digest_in(folder / COSTS / part.file_name, COSTS_SCHEMA) != digests.of(part)]
 
 
 def make_parts(
@@ -55,7 +59,7 @@ def make_parts(
         _remove_others(space, folder)
         advance(sum(part.end - part.first for part in parts_of(space) if part not in missing))
     for part, costs in _found(source, space, missing, jobs, advance):
-        said = {"schema": SCHEMA, "digest": digests.of(part), "excluded": dict(costs.excluded)}
+        said = {"schema": COSTS_SCHEMA, "digest": digests.of(part), "excluded": dict(costs.excluded)}
         path = folder / COSTS / part.file_name
         write_stamped(path, costs.table, {**said, "provenance": digests.made_of})
 
@@ -75,7 +79,7 @@ def front_of_folder(
         raise InputError([Problem(f"{len(missing)} parts are missing or out of date: {names}", str(folder / COSTS))])
     parts = []
     for part in parts_of(space):
-        table, said = read_stamped(folder / COSTS / part.file_name, SCHEMA)
+        table, said = read_stamped(folder / COSTS / part.file_name, COSTS_SCHEMA)
         parts.append(FamilyCosts(table, said["excluded"]))
     costs = joined(parts, space)
     points = Points.of(space, costs.table)

@@ -12,9 +12,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tilewright.cost.breakdown import latency_terms
+from tilewright.cost.breakdown import latency_terms, verify
 from tilewright.cost.energy_terms import entered_terms
-from tilewright.cost.invariants import verify
 from tilewright.cost.problem import MOST_CYCLES, Problem, fill, most_cycles, port_services, problem_frame, term_arrays
 from tilewright.cost.problem_figures import CoreFigures, FigurePlaces
 from tilewright.cost.workspace import Workspace

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas
 
-from tilewright.artifacts.canonical import canonical_text
+from tilewright.artifacts.digests import canonical_text
 from tilewright.artifacts.files import write_atomically
 from tilewright.exploration.answer import (
     Answer,
@@ -24,7 +24,7 @@ from tilewright.exploration.answer import (
     known_measures,
     values_text,
 )
-from tilewright.exploration.front import DOMINATED_BY, ON_FRONT, Front
+from tilewright.exploration.front import DOMINATED_BY, ON_FRONT, Front, drawn_rows, order_of_sample
 from tilewright.exploration.results import (
     ENERGY,
     LATENCY,
@@ -34,9 +34,8 @@ from tilewright.exploration.results import (
     latency_parts,
     measure_text,
 )
-from tilewright.exploration.sample import drawn_rows, order_of_sample
-from tilewright.exploration.text import design_counts_line
-from tilewright.report.html_tables import html_table
+from tilewright.exploration.tables import design_counts_line
+from tilewright.report.text_tables import html_table
 
 FOLDER = Path(__file__).resolve().parent
 PAGE, SCRIPTS = "explore_page.html", ("explore_data.js", "explore_page.js")

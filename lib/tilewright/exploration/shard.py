@@ -1,5 +1,5 @@
 """Shards: the costs of some designs of a space on all its networks, one Parquet file each; in its metadata stands what
-it was made of (shard_plan.py).
+it was made of (parts.py).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,14 +11,11 @@ from typing import Any
 import pandas
 
 from tilewright.errors import InputError, Problem
-from tilewright.exploration.design_cost import DesignCost, DesignEvaluator, reason_of
+from tilewright.exploration.design_cost import DesignCost, DesignEvaluator, Sharing, reason_of
 from tilewright.exploration.front_odds import part_columns
-from tilewright.exploration.results import INVALID
-from tilewright.exploration.shard_plan import SCHEMA
-from tilewright.exploration.sharing import Sharing
-from tilewright.exploration.space import Design, Network, Space
-from tilewright.exploration.space_options import SystemOptions
-from tilewright.exploration.stamped_tables import read_stamped, write_stamped
+from tilewright.exploration.parts import SHARD_SCHEMA
+from tilewright.exploration.results import INVALID, read_stamped, write_stamped
+from tilewright.exploration.space import Design, Network, Space, SystemOptions
 from tilewright.hardware.core import Accelerator
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import MultiCoreAccelerator
@@ -139,13 +136,13 @@ def content_of(space: Space, found: Iterable[tuple[list[Row], str]]) -> ShardCon
 
 def write_shard(path: Path, content: ShardContent, digest: str, made_of: Mapping[str, Any]) -> None:
     """Write a shard; equal content gives equal bytes."""
-    said = {"schema": SCHEMA, "digest": digest, "excluded": dict(content.excluded), "provenance": dict(made_of)}
+    said = {"schema": SHARD_SCHEMA, "digest": digest, "excluded": dict(content.excluded), "provenance": dict(made_of)}
     write_stamped(path, content.table, said)
 
 
 def read_shards(paths: Sequence[Path]) -> list[ShardContent]:
     """The shards in files. Raises InputError for a file that is damaged."""
-    found = (read_stamped(path, SCHEMA) for path in paths)
+    found = (read_stamped(path, SHARD_SCHEMA) for path in paths)
     return [ShardContent(table, said["excluded"]) for table, said in found]
 
 

@@ -1,23 +1,65 @@
-"""A design space: a base accelerator, what is varied in it, what follows from that, and what designs must meet."""
+"""A design space: a base accelerator, what is varied in it, what follows from that, and what designs must meet.
+
+Options of a space: those of the search on one core, or of the whole flow of several cores.
+"""
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.errors import KeyPath, count_of
+from tilewright.allocation.options import AllocationParameters
+from tilewright.artifacts.codec import encode
+from tilewright.errors import KeyPath, Problem, count_of
 from tilewright.exploration.laws import Expression, ExpressionError, Value
-from tilewright.exploration.space_options import SpaceOptions
+from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.hardware.dotted_paths import with_values
+from tilewright.profile import CORRECTED
+from tilewright.scheduling.options import ScheduleSettings
+from tilewright.search.options import CnSearchOptions, SearchOptions
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["ODDS", "RESULTS", "USES", "Axis", "Design", "Formula", "Law", "Network", "Space", "Value"]
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SystemOptions(CnSearchOptions, TilingOptions, AllocationParameters, ScheduleSettings):
+    """Options of designs of several cores: of the search on a core, of how networks are cut, of the search for an
+    allocation and of schedules."""
+
+    def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
+        """Options that exclude each other."""
+        yield from CnSearchOptions.conflicts(self, wrong)
+        yield from TilingOptions.conflicts(self, wrong)
+
+    def stated(self) -> dict[str, Any]:
+        """The options as plain data."""
+        tiling = self.part(TilingOptions).stated()
+        return tiling | {name: encode(value) for name, value in self.as_dict().items() if name not in tiling}
+
+
+SpaceOptions = SearchOptions | SystemOptions
+KINDS: dict[bool, type[SpaceOptions]] = {False: SearchOptions, True: SystemOptions}
+"""Whether designs are of several cores -> their options."""
+DEFAULTS: dict[bool, Mapping[str, Any]] = {
+    False: {"model": CORRECTED.name, "exploit_data_locality": True},
+    True: {},
+}
+"""Where a space differs from a configuration: designs are compared, and without them no memory is worth its size."""
+
+
+def stated_options(options: SpaceOptions) -> dict[str, Any]:
+    """Options as plain data."""
+    if isinstance(options, SystemOptions):
+        return options.stated()
+    found: dict[str, Any] = encode(options)
+    return found
+
+
 RESULTS = ("energy_pj", "latency_cycles", "edp_pj_cycles", "area_mm2")
 """What is known of a design and a network after evaluation: constraints and objectives name them."""
 USES = ("peak_memory_bits", "fullest_memory_share", "fullest_link_share")
@@ -323,3 +365,6 @@ class Space:
 def _as_written(value: Value) -> Value:
     """A value of a law as a file would have it: 16, not 16.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+__all__ = ["ODDS", "RESULTS", "USES", "Axis", "Design", "Formula", "Law", "Network", "Space", "Value"]

@@ -9,7 +9,7 @@ from pydantic import WithJsonSchema as JsonSchema
 
 from tilewright.configuration.schema import parameter_schema
 from tilewright.exploration.laws import Value
-from tilewright.exploration.space_options import DEFAULTS, KINDS
+from tilewright.exploration.space import DEFAULTS, KINDS
 from tilewright.parameters import parameters_of
 from tilewright.steps import NAME_PATTERN
 from tilewright.units import FieldError

@@ -17,7 +17,7 @@ from tilewright.exploration.changes import Change
 from tilewright.exploration.design_cost import reason_of
 from tilewright.exploration.evaluate_system import SystemEvaluator
 from tilewright.exploration.results import OK
-from tilewright.exploration.space_options import SystemOptions
+from tilewright.exploration.space import SystemOptions
 from tilewright.hardware.dotted_paths import with_values
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import MultiCoreAccelerator

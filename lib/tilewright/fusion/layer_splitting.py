@@ -26,9 +26,8 @@ from tilewright.fusion.split_operators import (
     operator_form,
     split_operator,
 )
-from tilewright.fusion.split_options import SplitOptions
-from tilewright.fusion.weight_memories import smallest_weight_memory
-from tilewright.fusion.weights import network_input_operands, weight_bits, weight_operand
+from tilewright.fusion.tiling_options import SplitOptions
+from tilewright.fusion.weights import network_input_operands, smallest_weight_memory, weight_bits, weight_operand
 from tilewright.hardware.core import Memory
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping

@@ -2,12 +2,20 @@
 
 Tensors are made by layers, come from outside, or are constant. Nodes that only move data are passed through: what is
 needed of their outputs is turned into what is needed of their inputs, box by box.
+
+Layers cut by their outer loops: what their tiles need and make, once for all layers that are alike.
+
+What cuts of one network have in common, remembered from one way to cut it to the next: layers cut as before, what
+their tiles need, and the pieces of tensors whose producer and readers are cut as before.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
+from operator import attrgetter
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +32,16 @@ from tilewright.fusion.axis_rows import (
     whole_row,
 )
 from tilewright.fusion.grid import Integers, LayerGrid
+from tilewright.fusion.tiling import LayerTiling
 from tilewright.mapping.runnable import UNSUPPORTED
 from tilewright.workload.access import AxisIndex, IndexMap, Shape, index_range
 from tilewright.workload.dependencies import Boxes, input_boxes
 from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.layer import Layer
+
+if TYPE_CHECKING:
+    from tilewright.fusion.pieces import Cutting
+
 
 _ONE_ROW = np.zeros(1, np.int64)
 
@@ -319,3 +333,119 @@ def split_reductions(name: str, index_map: IndexMap, producer: Producer) -> list
 
 def _kept(index_map: IndexMap) -> set[str]:
     return {name for axis in index_map.output.axes for name, _ in axis.terms}
+
+
+_all_but_name = attrgetter(*[field.name for field in fields(Layer) if field.name != "name"])
+
+
+@dataclass(frozen=True, eq=False)
+class LayerCut:
+    """A layer that is cut; the same object for all layers of a network that differ in names of tensors only."""
+
+    node: WorkloadNode
+    """The first of these layers."""
+    grid: LayerGrid
+    demands: tuple[Demand, ...]
+    """[index map] what the CNs need of the tensor that the map reads"""
+    producers: tuple[tuple[int, Producer], ...]
+    """(index map, how the CNs make the tensor that it writes): the first map of each tensor that the layer makes."""
+
+
+KnownCuts = dict[Hashable, list[LayerCut]]
+"""Sizes of loops -> cuts of layers that have them."""
+
+
+def layer_cuts(
+    nodes: Sequence[WorkloadNode],
+    tilings: Sequence[LayerTiling],
+    network: NetworkTensors,
+    with_sizes: KnownCuts | None = None,
+) -> list[LayerCut]:
+    """The layers of nodes, each cut by outer loops; new cuts are added to `with_sizes`, those of the same network."""
+    # Compared, not hashed, but for what tells most layers apart: that takes less time.
+    with_sizes = {} if with_sizes is None else with_sizes
+    found = []
+    for node, tiling in zip(nodes, tilings, strict=True):
+        assert node.layer is not None
+        known = with_sizes.setdefault(node.layer.loop_sizes, [])
+        cut = next((cut for cut in known if _is_cut_alike(cut, node, tiling, network.shape_of)), None)
+        if cut is None:
+            cut = _layer_cut(node, tiling, network.shape_of)
+            known.append(cut)
+        found.append(cut)
+    return found
+
+
+def _is_cut_alike(cut: LayerCut, node: WorkloadNode, tiling: LayerTiling, shape_of: Mapping[str, Shape]) -> bool:
+    own = cut.grid.tiling
+    loops_are_equal = own.loops == tiling.loops and own.group_loops == tiling.group_loops
+    return loops_are_equal and _are_alike(cut.node, node, shape_of)
+
+
+def _are_alike(node: WorkloadNode, other: WorkloadNode, shape_of: Mapping[str, Shape]) -> bool:
+    """Whether two layers differ in names only."""
+    if len(node.index_maps) != len(other.index_maps) or _all_but_name(node.layer) != _all_but_name(other.layer):
+        return False
+    name_of: dict[str, str] = {}
+    """Output of one layer -> that of the other."""
+    for one, two in zip(node.index_maps, other.index_maps, strict=True):
+        output, source = one.output, one.input
+        if (
+            (output.axes, source.axes, one.loops, one.is_exact)
+            != (two.output.axes, two.input.axes, two.loops, two.is_exact)
+            or shape_of[output.tensor] != shape_of[two.output.tensor]
+            or shape_of[source.tensor] != shape_of[two.input.tensor]
+            or name_of.setdefault(output.tensor, two.output.tensor) != two.output.tensor
+        ):
+            return False
+    return len(set(name_of.values())) == len(name_of)
+
+
+def _layer_cut(node: WorkloadNode, tiling: LayerTiling, shape_of: Mapping[str, Shape]) -> LayerCut:
+    assert node.layer is not None
+    grid = LayerGrid(node.layer.loop_sizes, tiling)
+    demands = []
+    producers: dict[str, tuple[int, Producer]] = {}
+    for number, index_map in enumerate(node.index_maps):
+        output, source = index_map.output, index_map.input.tensor
+        rows = access_rows(output, shape_of[output.tensor], index_map, grid)
+        if output.tensor not in producers:
+            producers[output.tensor] = number, producer_of(rows, grid)
+        demands.append(demand_of_map(index_map, shape_of[source], rows, grid))
+    return LayerCut(node, grid, tuple(demands), tuple(producers.values()))
+
+
+MOST_ENTRIES = 10_000_000
+"""Pieces and needs that are remembered in all: some 160 MB."""
+Needs = dict[tuple[str, str], list[Demand]]
+
+
+class CutMemory:
+    """Of one network. A graph that is built with it is the same as without; it is for one thread."""
+
+    def __init__(self, workload: Workload, most_entries: int = MOST_ENTRIES) -> None:
+        self.network: NetworkTensors = network_tensors(workload)
+        self.cuts: KnownCuts = {}
+        self._most = most_entries
+        self._entries = 0
+        self._needs: dict[tuple[int, LayerCut], Needs] = {}
+        self._pieces: OrderedDict[Hashable, Cutting] = OrderedDict()
+
+    def needs(self, node: WorkloadNode, cut: LayerCut) -> Needs:
+        """What the tiles of a layer need, the same objects for the same cut."""
+        key = node.node_id, cut
+        if key not in self._needs:
+            self._needs[key] = needs_of_layer(node, cut.demands, self.network)
+        return self._needs[key]
+
+    def pieces(self, key: Hashable, cut: "Callable[[], Cutting]") -> "Cutting":
+        """The pieces of a tensor, made by `cut` where they are not known; those used longest ago are forgotten."""
+        found = self._pieces.get(key)
+        if found is None:
+            found = self._pieces[key] = cut()
+            self._entries += found.entries
+            while self._entries > self._most and len(self._pieces) > 1:
+                self._entries -= self._pieces.popitem(last=False)[1].entries
+        else:
+            self._pieces.move_to_end(key)
+        return found

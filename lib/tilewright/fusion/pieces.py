@@ -19,14 +19,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.fusion.axis_rows import NOBODY, owners_of_indices
-from tilewright.fusion.cut_memory import CutMemory
 from tilewright.fusion.flows import Link, flows
 from tilewright.fusion.graph import CnGraph, SmallIntegers, once_a_graph
 from tilewright.fusion.grid import Integers, LayerGrid
-from tilewright.fusion.layer_cuts import LayerCut, layer_cuts
 from tilewright.fusion.needs import (
+    CutMemory,
     Demand,
+    LayerCut,
     Producer,
+    layer_cuts,
     needs_of_outputs,
 )
 from tilewright.fusion.tiling import LayerTiling

@@ -2,6 +2,8 @@
 
 Both dialects of Stream: `cn_define_mode` with `hint_loops` (until 2024), or, without it, the tilings of the mapping
 file and layer stacks (2025). Nothing heavy is imported here: the configuration is checked with this class.
+
+How much of a memory weights may take. Nothing heavy is imported here: the configuration is checked with this.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright.errors import InputError, Problem, Problems
-from tilewright.fusion.split_options import WeightShare
 from tilewright.fusion.tiling import (
     BY_LAYER,
     LAYER_BY_LAYER,
@@ -24,13 +25,42 @@ from tilewright.fusion.tiling import (
     hint_loop_tiling,
     layer_stacks,
 )
-from tilewright.parameters import Parameters, Read, Told, parameters_of
+from tilewright.parameters import Limits, Parameters, Read, Told, parameters_of
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from tilewright.fusion.tiling import Tiling
     from tilewright.hardware.system import MultiCoreAccelerator
     from tilewright.mapping.constraints import Mapping, MappingConstraints
     from tilewright.workload.graph import Workload
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class WeightShare(Parameters):
+    """Room for weights."""
+
+    split_W_percentage: Annotated[  # noqa: N815  the name in Stream
+        float, Limits(above=0, most=1), Told("wrong share", "a share above 0 and at most 1")
+    ] = 1.0
+    """Share of a memory that weights may take, above 0 and at most 1; of `cn_define_mode` 4 and of layer splitting."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SplitOptions(WeightShare):
+    """How much of a memory the weights of a part of a layer may take."""
+
+    split_W_double_buffered: bool = False  # noqa: N815  the name in Stream
+    """Leave room for two parts: the weights of the next are fetched while those of one are used."""
+
+    @property
+    def share(self) -> "Fraction":
+        """The share for one part."""
+        from fractions import Fraction  # here, because commands that split nothing start faster without
+
+        share = Fraction(repr(self.split_W_percentage))
+        return share / 2 if self.split_W_double_buffered else share
+
 
 _LOOPS_FORM = "a list of [DIMENSION, size], with cn_define_mode 3 a list of such lists or a table from layers to them"
 
@@ -160,7 +190,7 @@ def network_tiling(
     With `cn_define_mode` all layers are one stack unless stacks, their ends, or mode lbl are given; mode lbl with
     `cn_define_mode` 1 and no loops is one CN for each layer, whatever the mapping file says.
     """
-    from tilewright.fusion.mapped_tiling import mapped_tiling
+    from tilewright.fusion.tiling import mapped_tiling
 
     if options.cn_define_mode is None:
         entry_of = mapping.constraints_of(workload)
@@ -179,7 +209,7 @@ def _network_stacks(
     accelerator: "MultiCoreAccelerator",
     options: TilingOptions,
 ) -> Stacks:
-    from tilewright.fusion.weight_memories import total_weight_capacity_bits
+    from tilewright.fusion.weights import total_weight_capacity_bits
 
     capacity_bits = total_weight_capacity_bits(workload, entry_of, accelerator)
     return layer_stacks(workload, options.mode, options.layer_stacks, options.stack_cutoffs, capacity_bits)
@@ -193,8 +223,7 @@ def _weight_capacities(
     A layer whose cores are fixed is split into the groups that its list has cores for, so that a mapping file that
     fixes what was found for open cores cuts the layer alike.
     """
-    from tilewright.fusion.weight_memories import weight_capacity_bits
-    from tilewright.fusion.weights import capacity_for_tiles, network_input_operands
+    from tilewright.fusion.weights import capacity_for_tiles, network_input_operands, weight_capacity_bits
 
     if options.cn_define_mode != SPLIT_WEIGHTS:
         return None

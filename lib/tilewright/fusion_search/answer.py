@@ -24,13 +24,12 @@ from tilewright.mapping.constraints import TilingEntry
 from tilewright.mapping.runnable import work_of
 from tilewright.objectives import OBJECTIVES, Goal
 from tilewright.report.multi.cost_ranges import range_fields
-from tilewright.report.multi.reloads import reload_rows
-from tilewright.report.multi.summary import rate_fields
+from tilewright.report.multi.summary import rate_fields, reload_rows
 from tilewright.scheduling.options import ScheduleSettings
 from tilewright.scheduling.result import ScheduleArtifact
 from tilewright.search.options import CnSearchOptions
 from tilewright.stages.multi import run as multi_run
-from tilewright.stages.multi.problem import SystemProblem
+from tilewright.stages.multi.items import SystemProblem
 from tilewright.stages.multi.run import MultiCoreProblem, fixed_mapping_text
 
 MOST_CUTS = 12

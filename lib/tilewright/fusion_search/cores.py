@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tilewright.allocation.search import warm_starts
 from tilewright.allocation.space import AllocationSpace
-from tilewright.allocation.warm_start import warm_starts
 from tilewright.errors import MappingError
 from tilewright.fusion_search.detours import DetourSteps, Layers
 from tilewright.objectives import ranking

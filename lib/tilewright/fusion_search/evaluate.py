@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from tilewright.allocation.evaluate import INTERRUPTED
 from tilewright.allocation.options import AllocationOptions
 from tilewright.errors import InputError, MappingError
-from tilewright.fusion.cut_memory import CutMemory
 from tilewright.fusion.generation import build_cn_graph
+from tilewright.fusion.needs import CutMemory
 from tilewright.fusion.pieces import data_pieces
 from tilewright.fusion.tiling_options import network_tiling
 from tilewright.fusion_search.cores import (
@@ -33,8 +33,7 @@ from tilewright.scheduling.options import ScheduleSettings
 from tilewright.search.options import CnSearchOptions
 from tilewright.stages.multi.core_mapping import KnownRows, map_core
 from tilewright.stages.multi.cost_rows import class_needs
-from tilewright.stages.multi.items import CostedCnProblem
-from tilewright.stages.multi.problem import SystemProblem
+from tilewright.stages.multi.items import CostedCnProblem, SystemProblem
 from tilewright.stages.multi.run import MultiCoreProblem, allocate, multi_core_problem
 
 MOST_NODES = 60_000

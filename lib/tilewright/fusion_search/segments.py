@@ -12,7 +12,7 @@ from tilewright.fusion_search.cores import Figures
 from tilewright.fusion_search.plan import LayerTiles
 from tilewright.fusion_search.space import ALL_ROWS, PartRule, PlanSpace
 from tilewright.mapping.constraints import MappingConstraints
-from tilewright.stages.multi.problem import SystemProblem
+from tilewright.stages.multi.items import SystemProblem
 from tilewright.workload.access import IndexMap
 from tilewright.workload.graph import Workload, WorkloadNode
 

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tilewright.fusion.weight_memories import weight_capacity_bits
-from tilewright.fusion.weights import network_input_operands, weight_bits
+from tilewright.fusion.weights import network_input_operands, weight_bits, weight_capacity_bits
 from tilewright.fusion_search.plan import LayerTiles, Loops, Plan, layers_of
 from tilewright.mapping.constraints import MappingConstraints, TilingEntry
 from tilewright.mapping.runnable import core_choice
 from tilewright.mapping.words import ALL_TILES
-from tilewright.stages.multi.problem import SystemProblem
+from tilewright.stages.multi.items import SystemProblem
 from tilewright.workload.graph import WorkloadNode
 from tilewright.workload.layer import OUTPUT, Layer
 

@@ -16,7 +16,7 @@ from tilewright.objectives import Objective
 from tilewright.scheduling.options import ScheduleSettings
 from tilewright.search.options import CnSearchOptions
 from tilewright.stages.multi.core_mapping import KnownRows
-from tilewright.stages.multi.problem import SystemProblem
+from tilewright.stages.multi.items import SystemProblem
 
 REMEMBERED_PARTS = 8
 """Parts of the network that are kept, for other ways to fuse them."""

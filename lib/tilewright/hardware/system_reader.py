@@ -1,19 +1,21 @@
-"""Reads the file of an accelerator of several cores and the core files that it names."""
+"""Reads the file of an accelerator of several cores and the core files that it names.
 
-from dataclasses import replace
+Reads the connectivity list of an accelerator file (Stream, 2025), with defaults filled in and checked.
+
+The clock of an accelerator of several cores: its schedules count cycles of one clock, whoever names it.
+
+Finds and reads the core files that the file of an accelerator names.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tilewright.errors import Problems
-from tilewright.hardware.connections import default_cost, read_connections
+from tilewright.errors import WRITTEN, InputError, KeyPath, Problem, Problems, TilewrightError, nearest_name
 from tilewright.hardware.core import Core
-from tilewright.hardware.core_files import (
-    CoreFile,
-    NotOneCoreError,
-    contained_core_file,
-    missing_file_problem,
-    read_core_file,
-)
 from tilewright.hardware.core_paths import (
     CoreIds,
     contained_cores,
@@ -22,31 +24,230 @@ from tilewright.hardware.core_paths import (
     core_ids_of,
     find_core_file,
 )
-from tilewright.hardware.memory_sharing import read_sharing
-from tilewright.hardware.paths import check_paths
-from tilewright.hardware.system import COMPUTE, MEMORY, OFFCHIP, CorePlace, Link, MultiCoreAccelerator
+from tilewright.hardware.core_reader import clock_notes, core_entry, core_of, only_stores
+from tilewright.hardware.static_power import CLOCK_KEY, NS_A_CYCLE_AT_1_MHZ, missing_clock
+from tilewright.hardware.system import COMPUTE, MEMORY, OFFCHIP, CorePlace, Link, MultiCoreAccelerator, all_pairs
 from tilewright.hardware.system_checks import (
+    check_energy_keys,
     check_graph,
     check_ids,
     check_unmodelled,
+    core_list,
     note_closed_memories,
     note_silent_ports,
     note_unmodelled,
+    read_sharing,
 )
-from tilewright.hardware.system_clock import read_clock
 from tilewright.hardware.system_links import (
     Connection,
     Graph,
     LinkCost,
+    check_paths,
     connection_links,
     graph_links,
     offchip_links,
     offchip_ports,
     whole_bits,
 )
-from tilewright.hardware.system_schema import MESH, ROLE_KEYS, ConnectivityFile, GraphFile, SystemFile
+from tilewright.hardware.system_schema import MESH, ROLE_KEYS, ConnectionEntry, ConnectivityFile, GraphFile, SystemFile
+from tilewright.hardware.yaml_checks import OFF_CHIP, PART, STORE
 from tilewright.validation import validate
-from tilewright.yamlfile import YamlDocument, table
+from tilewright.yamlfile import YamlDocument, load_yaml, table
+
+
+def read_connections(
+    problems: Problems, entry: ConnectivityFile, ids: CoreIds, sharing: set[tuple[int, int]]
+) -> tuple[Connection, ...]:
+    """The sound entries of the connectivity list; what is wrong with the others is recorded."""
+    connections: list[Connection] = []
+    joined: dict[tuple[int, int], int] = {}
+    for index, written in enumerate(entry.core_connectivity or ()):
+        place = problems.within("core_connectivity", index)
+        bare = None if written is None else _bare_connection(place, written, ids)
+        connection = None if bare is None else _finished(place, written, problems, entry, bare)
+        if connection is None:
+            continue
+        for one in _for_copies(connection, ids):
+            _check_pairs(place, index, one, joined, sharing)
+            connections.append(one)
+    return tuple(connections)
+
+
+def _for_copies(connection: Connection, ids: CoreIds) -> Iterator[Connection]:
+    """The connection of cores and of their copies: a bus joins all of them, of links each pair has its own."""
+    first, *others = connection.core_ids
+    if connection.is_bus and not connection.directed:
+        yield replace(connection, core_ids=ids.with_copies(connection.core_ids))
+    elif connection.is_bus:
+        for sender in ids.with_copies([first]):
+            yield replace(connection, core_ids=(sender, *ids.with_copies(others)))
+    else:
+        for pair in itertools.product(ids.with_copies([first]), ids.with_copies(others)):
+            yield replace(connection, core_ids=pair)
+
+
+def default_cost(entry: ConnectivityFile | ConnectionEntry) -> LinkCost:
+    """What links cost that have no cost of their own."""
+    return LinkCost(entry.unit_energy_cost or 0.0, entry.energy_per_bit)
+
+
+def _bare_connection(problems: Problems, entry: ConnectionEntry | list[int], ids: CoreIds) -> Connection | None:
+    """A connection without bandwidth and cost; None, with problems, if some of it is wrong."""
+    if isinstance(entry, list):
+        found = core_list(problems, (), entry, ids)
+        return Connection(found, len(found) > 2, None, LinkCost()) if found else None
+    is_broken = problems.has()
+    check_energy_keys(problems, entry)
+    found = core_list(problems, ("cores",), entry.cores, ids)
+    if is_broken or found is None:
+        return None
+    if entry.type == "link" and len(found) != 2:
+        problems.at(("cores",), "a link joins two cores; a bus joins more", list(found), "type: bus")
+        return None
+    if entry.duplex is not None and (entry.directed or entry.type == "bus"):
+        what = "a directed link has one direction" if entry.directed else "all transfers share a bus in any case"
+        problems.at(("duplex",), f"{what}, so there is nothing to choose", entry.duplex, "leave the key out")
+        return None
+    return Connection(found, entry.type == "bus", None, LinkCost(), bool(entry.directed), entry.duplex == "half")
+
+
+def _finished(
+    place: Problems, written: ConnectionEntry | list[int], problems: Problems, file: ConnectivityFile, bare: Connection
+) -> Connection | None:
+    """The connection with its bandwidth and cost, its own or those of the file."""
+    own = written if isinstance(written, ConnectionEntry) else ConnectionEntry.model_construct()
+    # A table at the top is of rates of ports.
+    default = None if isinstance(file.bandwidth, dict) else file.bandwidth
+    bandwidth = default if own.bandwidth is None else own.bandwidth
+    if bandwidth is None and file.bandwidth is None and problems.has("bandwidth"):
+        return None
+    if bandwidth is None:
+        place.at((), "has no bandwidth, and the file has none for all", allowed="bandwidth: 64 here or at the top")
+        return None
+    has_cost = own.unit_energy_cost is not None or own.energy_per_bit is not None
+    cost = default_cost(own if has_cost else file)
+    if math.isinf(bandwidth) and cost.energy_pj_per_bit is None and cost.unit_energy_pj_per_cycle:
+        message = "transfers over infinite bandwidth take no cycles, so an energy of busy cycles would count as nothing"
+        place.at((), message, allowed="energy_per_bit, or unit_energy_cost: 0")
+        return None
+    return replace(bare, bandwidth_bits_per_cycle=whole_bits(bandwidth), cost=cost)
+
+
+def _check_pairs(
+    problems: Problems,
+    index: int,
+    connection: Connection,
+    joined: dict[tuple[int, int], int],
+    sharing: set[tuple[int, int]],
+) -> None:
+    """Record a second link between two cores, and one between cores that share memory."""
+    if connection.is_bus:
+        return
+    first, second = connection.core_ids
+    pairs = ((first, second),) if connection.directed else all_pairs(connection.core_ids)
+    if (first, second) in sharing:
+        problems.at((), "these cores share memory, so no link joins them", list(connection.core_ids))
+    for pair in pairs:
+        if pair in joined:
+            message = f"core {pair[0]} has a link to core {pair[1]} already, in entry {joined[pair]}"
+            problems.at((), message, list(connection.core_ids))
+            break
+    joined.update(dict.fromkeys(pairs, index))
+
+
+def read_clock(problems: Problems, entry: SystemFile, cores: Mapping[KeyPath, Core]) -> float:
+    """The frequency in MHz that the file or its cores name, 0 where none does; records cores that differ, and static
+    power without a clock; that of the library of costs is left out then. `cores` are those that could be read, by the
+    place that names their file."""
+    clock = entry.clock_frequency or max((core.clock_frequency_mhz for core in cores.values()), default=0.0)
+    for place, core in cores.items():
+        if core.clock_frequency_mhz not in (0.0, clock):
+            told = (
+                f"{core.name} has a clock of {core.clock_frequency_mhz:g} MHz, another core or this file {clock:g} MHz"
+            )
+            problems.at(place, f"{told}: a schedule counts cycles of one clock", WRITTEN, "one frequency for all cores")
+    leaking = [core.name for core in cores.values() if _leaks_by_its_file(core)]
+    if leaking and not clock:
+        problems.at((CLOCK_KEY,), missing_clock(", ".join(dict.fromkeys(leaking))), allowed="200 MHz, 1.2 GHz")
+    else:
+        _note_clock(problems, clock, cores)
+    return clock
+
+
+def _leaks_by_its_file(core: Core) -> bool:
+    """Whether the file itself gives static power, not only the library of costs."""
+    return bool(core.operational_array.unit_leakage_mw) or any(
+        memory.leakage_mw and (memory.cost_source is None or memory.leakage_mw != memory.cost_source.leakage_mw)
+        for memory in core.memories
+    )
+
+
+def _note_clock(problems: Problems, clock_mhz: float, cores: Mapping[KeyPath, Core]) -> None:
+    """Note once for each core file what its clock leaves out, or is too fast for."""
+    period_ns = NS_A_CYCLE_AT_1_MHZ / clock_mhz if clock_mhz else None
+    told = set()
+    for place, core in cores.items():
+        for path, said in clock_notes(core, period_ns):
+            part = "" if path == (CLOCK_KEY,) else f", {path[-1]}"
+            text = f"{core.name}{part}: {said}"
+            if text not in told:
+                problems.notice(place, text)
+            told.add(text)
+
+
+class NotOneCoreError(TilewrightError):
+    """A core file is the file of an accelerator of several cores."""
+
+
+@dataclass(frozen=True)
+class CoreFile:
+    """A core file as read."""
+
+    path: Path | None
+    """None for a core that the accelerator file has in itself."""
+    name: str
+    """As its place is called: without folder and suffix, unique where all files of an accelerator are known."""
+    core: Core
+    says_operator_types: bool
+    """Whether it says what the core can run; where it does not, the core's own default means nothing."""
+    is_memory: bool = False
+    """Whether it says that the core only stores."""
+
+
+def read_core_file(path: Path, offchip: bool, notices: list[str]) -> CoreFile:
+    """The core in a file. Raises InputError with every problem of it, NotOneCoreError for another kind of file."""
+    return core_file_of(load_yaml(path, notices), path, path.stem, offchip, notices)
+
+
+def contained_core_file(document: YamlDocument, name: str, offchip: bool, notices: list[str]) -> CoreFile:
+    """The core that the file of an accelerator has under `core_files`. Raises as `read_core_file` does."""
+    place: KeyPath = ("core_files", name)
+    lines = {path[2:]: line for path, line in document.lines.items() if path[:2] == place}
+    part = YamlDocument(document.file, document.written(place), lines)
+    try:
+        return core_file_of(part, None, name, offchip, notices)
+    except InputError as error:
+        before = ".".join(map(str, place))
+        paths = [f"{before}.{one.path}" if one.path else before for one in error.problems]
+        raise InputError(replace(one, path=path) for one, path in zip(error.problems, paths, strict=True)) from None
+
+
+def core_file_of(document: YamlDocument, path: Path | None, name: str, offchip: bool, notices: list[str]) -> CoreFile:
+    """The core of a loaded document. Raises as `read_core_file` does."""
+    if "cores" in table(document.data):
+        raise NotOneCoreError("is an accelerator of several cores, the file of one core is needed")
+    is_memory = only_stores(document)
+    entry = core_entry(document, notices, OFF_CHIP if offchip else STORE if is_memory else PART)
+    return CoreFile(path, name, core_of(entry), "operator_types" in entry.model_fields_set, is_memory)
+
+
+def missing_file_problem(name: str, folder: Path) -> Problem:
+    """What is said of a core file that is nowhere."""
+    beside = sorted(path.name for path in folder.glob("*.y*ml")) if folder.is_dir() else []
+    beside += sorted(f"cores/{path.name}" for path in folder.glob("cores/*.y*ml"))
+    near = nearest_name(name.removeprefix("./"), beside)
+    return Problem("no such core file", value=repr(name), allowed=f"a file from {folder} on", nearest=near)
+
 
 Pair = tuple[int, int]
 

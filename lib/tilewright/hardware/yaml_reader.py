@@ -5,8 +5,7 @@ from typing import Any
 
 from tilewright.file_kinds import HARDWARE, refuse_other_kind
 from tilewright.hardware.core import Accelerator
-from tilewright.hardware.core_dialects import only_stores
-from tilewright.hardware.core_reader import areas_without_unit, core_entry, core_of
+from tilewright.hardware.core_reader import areas_without_unit, core_entry, core_of, only_stores
 from tilewright.hardware.yaml_checks import STORE
 from tilewright.yamlfile import YamlDocument, document_of, load_yaml, table
 

@@ -11,7 +11,7 @@ from tilewright.mapping.constraints import WILDCARD, TemporalOrderingEntry, Tili
 from tilewright.mapping.words import ALL_TILES, TemporalMappingType
 from tilewright.units import LARGEST_WHOLE_NUMBER, FieldError
 from tilewright.validation import Count, Entry, Name, TextForm, json_schema
-from tilewright.workload.equation import LOOP_DIMENSION, check_loop_dimension
+from tilewright.workload.layer import LOOP_DIMENSION, check_loop_dimension
 
 _ORDERING_FORM = '[DIMENSION, size], [DIMENSION, "*"] or ["*", "*"]'
 

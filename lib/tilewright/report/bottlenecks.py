@@ -14,10 +14,9 @@ from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.hardware.core import Core
 from tilewright.report.array_use import ArrayUses
 from tilewright.report.pareto import Candidate
-from tilewright.report.port_limits import PortLimit, limit_of_network, port_limit
+from tilewright.report.port_limits import PortLimit, Roofline, limit_of_network, port_limit, roofline
 from tilewright.report.recorded_mappings import recorded_mappings
 from tilewright.report.records import PlacedLayer, memory_energies_pj, other_energies_pj
-from tilewright.report.roofline import Roofline, roofline
 from tilewright.report.run_ledger import ENERGY, LATENCY, QUANTITIES, Place, RunLedger
 from tilewright.report.shown import shown_html
 from tilewright.report.text_tables import NOTHING

@@ -13,11 +13,11 @@ from matplotlib.ticker import NullFormatter
 from tilewright.report.bottlenecks import Bottlenecks, Share
 from tilewright.report.bottlenecks_text import cause_words, has_causes, memory_words
 from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, operand_colour, save_figure
-from tilewright.report.roofline import PortRoof, RooflinePoint
+from tilewright.report.port_limits import PortRoof, RooflinePoint
 from tilewright.report.run_ledger import ENERGY, LATENCY
-from tilewright.report.short_names import short_layer_name
 from tilewright.report.text_tables import share_text
-from tilewright.report.two_runs_text import UNITS, amount, title_of
+from tilewright.report.two_runs import UNITS, amount, title_of
+from tilewright.report.words import short_layer_name
 
 MOST_BARS, MOST_ROOFS, MOST_LABELS = 14, 3, 12
 WIDTH_INCHES, NAME_INCHES, NUMBER_INCHES, BAR_INCHES = 11.0, 2.1, 1.0, 0.2

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from tilewright.cost.ledger import ACCESSES
 from tilewright.errors import count_of
 from tilewright.hardware.core import DIRECTIONS
-from tilewright.report.array_text import array_text
+from tilewright.report.array_use import array_text
 from tilewright.report.bottlenecks import MOVING_DATA, Bottlenecks, Share, limit_words
 from tilewright.report.port_limits import LEAST_SHARE, PortLimit, Widened, saves_enough
 from tilewright.report.run_ledger import AFTER_LAYERS, ENDS_LATER, ENERGY, LATENCY, NO_TERM, words_of_term
-from tilewright.report.short_names import short_layer_name
 from tilewright.report.text_tables import NOTHING, render, share_text, text_table
-from tilewright.report.two_runs_text import UNITS, amount, title_of
+from tilewright.report.two_runs import UNITS, amount, title_of
+from tilewright.report.words import short_layer_name
 from tilewright.units import energy_text
 
 MOST_LAYERS = 60
@@ -72,7 +72,7 @@ def _of_cores(found: Bottlenecks) -> str:
     """Of a run on several cores, what each core does with the latency, and what limits."""
     if found.cores is None:
         return ""
-    from tilewright.report.multi.cores_text import cores_text  # which runs on one core need not load
+    from tilewright.report.multi.cores_report import cores_text  # which runs on one core need not load
 
     return cores_text(found.cores)
 

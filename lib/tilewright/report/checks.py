@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from tilewright.cost.array_work import work_of_record
+from tilewright.cost.energy_terms import work_of_record
 from tilewright.cost.ledger import ACCESSES, ROUNDING, agree, energy_columns, energy_terms, term_phrase, term_words
 from tilewright.cost.record import LayerRecord
 from tilewright.hardware.array_model import array_model

@@ -19,7 +19,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch, Rectangle
 from matplotlib.text import Text
 
-from tilewright.report.short_names import short_layer_name
+from tilewright.report.words import short_layer_name
 
 if TYPE_CHECKING:
     from tilewright.report.records import PlacedLayer

@@ -18,7 +18,7 @@ from tilewright.cost.record import LayerRecord
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.report.figure_layout import GREY, Canvas, figure_style, lighter, operand_colour, save_figure, size_text
 from tilewright.report.records import Summary, layers_in_order, used_unrolling
-from tilewright.report.short_names import short_layer_name
+from tilewright.report.words import short_layer_name
 from tilewright.units import energy_text
 
 ROW_INCHES, EMPTY_INCHES, BAND_INCHES = 0.46, 0.46, 0.2

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from tilewright.operator_groups import MAC_ARRAY, VECTOR_UNIT
 from tilewright.report.figure_layout import GREY, Canvas, figure_style, lighter, make_printable
-from tilewright.report.short_names import short_layer_name
+from tilewright.report.words import short_layer_name
 from tilewright.workload.graph import Workload, WorkloadNode
 
 _ORDER_SWEEPS, _PLACE_SWEEPS = 6, 8

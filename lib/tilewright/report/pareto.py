@@ -15,7 +15,6 @@ import pandas
 
 from tilewright.artifacts.digests import content_digest
 from tilewright.hardware.system import lacks_unit
-from tilewright.report.dominance import dominators
 from tilewright.report.records import Summary
 from tilewright.report.run_text import NOT_SAID, area_text, assumption, could_keep, setting_of, setting_text
 from tilewright.report.text_tables import render, text_table
@@ -23,6 +22,7 @@ from tilewright.report.uncertainty import (
     SAMPLES,
     UncertainRun,
     cost_parts,
+    dominators,
     energy_range_pj,
     front_probabilities,
 )

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.cost.ledger import energy_columns
 from tilewright.cost.rates import rates_of
-from tilewright.report.baseline_words import worse_words
 from tilewright.report.records import Summary
 from tilewright.report.run_text import DONE, range_columns
 from tilewright.report.tables import COSTED_HEADING, costed_text, summary_row
 from tilewright.report.text_tables import TERMINAL_WIDTH, millions, render, text_table
+from tilewright.report.words import worse_words
 from tilewright.scheduling.energy_terms import ON_CORE, further_terms, moved_pj, term_pj, terms_of_summary
 from tilewright.steps import MULTI, SINGLE
 

@@ -1,5 +1,6 @@
-"""Tables as text for the terminal and as files for programs, whatever they are of."""
+"""Tables as text, whatever they are of: for the terminal, as files for programs, and in HTML pages."""
 
+import html
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from tilewright.artifacts.files import write_atomically
 
 if TYPE_CHECKING:
     import pandas
+
 
 TERMINAL_WIDTH = 120
 NOTHING = "-"
@@ -73,3 +75,14 @@ def share_text(part: float, whole: float) -> str:
     if not whole:
         return NOTHING
     return "<0.1%" if 0 < part < SMALLEST_SHOWN * whole else f"{part / whole:.1%}"
+
+
+def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> str:
+    """A table whose first columns are texts and whose others are numbers."""
+    ends = ["" if number < texts else ' class="number"' for number in range(len(heads))]
+    head = "".join(f"<th{end}>{html.escape(cell)}</th>" for end, cell in zip(ends, heads, strict=True))
+    body = "".join(
+        "<tr>" + "".join(f"<td{end}>{html.escape(cell)}</td>" for end, cell in zip(ends, row, strict=True)) + "</tr>\n"
+        for row in rows
+    )
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>'

@@ -10,9 +10,8 @@ from matplotlib.figure import Figure
 
 from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, save_figure
 from tilewright.report.run_ledger import QUANTITIES
-from tilewright.report.short_names import short_layer_name
-from tilewright.report.two_runs import Comparison, Difference
-from tilewright.report.two_runs_text import UNITS, amount, change, share_text, shown, title_of
+from tilewright.report.two_runs import UNITS, Comparison, Difference, amount, change, share_text, shown, title_of
+from tilewright.report.words import short_layer_name
 
 MOST_BARS = 15
 NAME_INCHES, PANEL_INCHES, NUMBER_INCHES, BAR_INCHES = 2.0, 2.6, 1.35, 0.2

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pandas
 
 from tilewright.operator_groups import work_counts
-from tilewright.report.short_names import short_layer_name
 from tilewright.report.text_tables import render, text_table
+from tilewright.report.words import short_layer_name
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.onnx.coverage import Coverage, OperatorCoverage
 

@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.artifacts.canonical import canonical_text
 from tilewright.artifacts.codec import LEFT_OUT, decode, encode
 from tilewright.artifacts.columns import packed, read_columns
+from tilewright.artifacts.digests import canonical_text
 from tilewright.artifacts.envelope import REMEDY, SCHEMA_VERSIONS
 from tilewright.artifacts.files import write_atomically
 from tilewright.errors import ArtifactError, InputError, Problem

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilewright.cost.breakdown import breakdown
-from tilewright.cost.invariants import verify
+from tilewright.cost.breakdown import breakdown, verify
 from tilewright.cost.problem import Problem, build_problem
 from tilewright.cost.record import UNEVEN, Figures, LayerRecord, LoopOrder, MemoryReachRecord
 from tilewright.cost.workspace import (

@@ -13,9 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tilewright.artifacts.canonical import JsonValue, canonical_text
 from tilewright.artifacts.codec import encode
-from tilewright.artifacts.digests import content_digest
+from tilewright.artifacts.digests import JsonValue, canonical_text, content_digest
 from tilewright.artifacts.files import write_atomically
 from tilewright.cost.record import LayerRecord, record_of_row, record_row
 from tilewright.errors import InputError

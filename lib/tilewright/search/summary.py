@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from tilewright.cost.core_figures import summary_figures
 from tilewright.cost.energy_terms import energy_term_names
 from tilewright.cost.ledger import energy_columns
-from tilewright.cost.rates import rates
+from tilewright.cost.rates import rates, summary_figures
 from tilewright.cost.record import LayerRecord, number, times
 from tilewright.hardware.core import Core
 from tilewright.hardware.static_power import clock_period_ns, leakage_mw

@@ -4,9 +4,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from tilewright.silicon.library import CHECKED, Entry
+from tilewright.silicon.library import CACTI, CHECKED, Entry, sram_table
 from tilewright.silicon.memory_cost import CostSource, MemoryCost
-from tilewright.silicon.tables import CACTI, sram_table
 
 
 def entry_row(entry: Entry) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from tilewright.artifacts.files import write_atomically
-from tilewright.silicon.tables import (
+from tilewright.silicon.library import (
     CACTI,
     DATA,
     FEWEST_WORDS,

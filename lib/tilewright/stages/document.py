@@ -13,8 +13,8 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from tilewright.artifacts.canonical import canonical_text
 from tilewright.artifacts.codec import encode
+from tilewright.artifacts.digests import canonical_text
 from tilewright.parameters import field_docs
 from tilewright.search.batch import CostedBatch, OrderBatch
 from tilewright.stage_table import STAGES

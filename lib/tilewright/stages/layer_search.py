@@ -10,9 +10,9 @@ from tilewright.errors import MappingError
 from tilewright.search.progress import search_progress
 from tilewright.search.store import Store
 from tilewright.stages.base import Control, Rest
-from tilewright.stages.identity import is_identified
 from tilewright.stages.items import LayerProblem
 from tilewright.stages.layers import order_total, search_layer, sum_if_known
+from tilewright.stages.user_stages import is_identified
 
 
 @dataclass(frozen=True)

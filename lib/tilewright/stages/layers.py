@@ -14,9 +14,8 @@ from tilewright.errors import MappingError, NothingFitsError
 from tilewright.mapping.constraints import Unrolling
 from tilewright.search.batch import CostedBatch, OrderBatch
 from tilewright.search.evaluate import full_record
-from tilewright.stages.base import Rest, Same, Stage, type_name
+from tilewright.stages.base import Rest, Same, Stage, WrongTypeError, type_name
 from tilewright.stages.items import CandidateTally, Evaluations, LayerProblem, Tally, merged_notes
-from tilewright.stages.user_errors import WrongTypeError
 
 
 def single_row(costs: CostedBatch, row: int) -> CostedBatch:

@@ -4,13 +4,11 @@ from dataclasses import dataclass
 
 from tilewright.errors import Problem, Problems
 from tilewright.hardware.core import Accelerator, Core, several_cores_problem, single_core
-from tilewright.mapping.array_widths import array_width_notices
 from tilewright.mapping.constraints import BETWEEN_CORES, Mapping, MappingConstraints
-from tilewright.mapping.element_fit import element_fit_problems
+from tilewright.mapping.notices import array_width_notices, element_fit_problems, note_unused_entries
 from tilewright.mapping.runnable import restrict_to_core
 from tilewright.mapping.source import given_mapping, names_unknown_to
-from tilewright.mapping.unused_entries import note_unused_entries
-from tilewright.mapping.yaml_checks import document_behind
+from tilewright.mapping.yaml_reader import document_behind
 from tilewright.stages.base import Change
 from tilewright.stages.descriptions import Descriptions, NetworkProblem
 from tilewright.workload.graph import Workload

@@ -7,10 +7,10 @@ from pathlib import Path
 from tilewright.errors import InputError, Problems
 from tilewright.file_kinds import HARDWARE, MAPPING, WORKLOAD, kind_of
 from tilewright.hardware.source import parse_accelerator
-from tilewright.mapping.cut_lanes import cuts_on_core, note_cut_lanes
-from tilewright.mapping.idle_units import note_idle_units
+from tilewright.mapping.notices import note_idle_units
 from tilewright.mapping.source import parse_mapping
-from tilewright.mapping.yaml_checks import document_behind
+from tilewright.mapping.spatial_generation import cuts_on_core, note_cut_lanes
+from tilewright.mapping.yaml_reader import document_behind
 from tilewright.profile import profile_by_name
 from tilewright.stages.base import is_own
 from tilewright.stages.descriptions import NetworkProblem, WrittenFiles

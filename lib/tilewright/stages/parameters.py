@@ -66,7 +66,7 @@ def _construct(kind: type[Stage], values: dict[str, Any], place: KeyPath) -> tup
     except Exception as error:
         if is_own(kind):
             raise
-        from tilewright.stages.user_errors import problem_in_code
+        from tilewright.stages.base import problem_in_code
 
         file = getattr(sys.modules.get(kind.__module__), "__file__", None)
         return None, [moved(problem_in_code(error, None if file is None else Path(file)), place)]

@@ -19,8 +19,7 @@ from tilewright.search.options import CoreSearchOptions, SearchEngine, SearchOpt
 from tilewright.stages.base import Control, Same, Stage, Types, run_stages, type_name
 from tilewright.stages.catalogue import CATALOGUES
 from tilewright.stages.descriptions import Descriptions, NetworkProblem
-from tilewright.stages.entries import Entry, read_entries
-from tilewright.stages.flow import Flow, hands_on
+from tilewright.stages.entries import Entry, Flow, hands_on, read_entries
 from tilewright.stages.items import OrderBatch, SpatialCandidate, TemporalProblem
 from tilewright.stages.parameters import make_stage
 from tilewright.stages.places import moved, placed, problem_at

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tilewright.cost.core_figures import core_figures
+from tilewright.cost.rates import core_figures
 from tilewright.cost.record import LayerRecord
 from tilewright.errors import InputError, MappingError, NothingFitsError, Problem, cause_of, count_of, indented, some_of
 from tilewright.hardware.core import Core
@@ -17,9 +17,9 @@ from tilewright.search.evaluate import with_reach
 from tilewright.stages.base import Change, Rest, Same, Stage
 from tilewright.stages.data_locality import RemoveUnusedMemory
 from tilewright.stages.descriptions import NetworkProblem
-from tilewright.stages.identity import SearchIdentity
 from tilewright.stages.items import Evaluations, LayerProblem
 from tilewright.stages.layer_search import LayerSearch, LayerTask
+from tilewright.stages.user_stages import SearchIdentity
 from tilewright.workload import graph
 
 Failure = tuple[Sequence[str], MappingError]

@@ -15,17 +15,20 @@ from tilewright.artifacts.digests import LANGUAGE_MODEL
 from tilewright.errors import WRITTEN, Problems, nearest_name
 from tilewright.file_kinds import WORKLOAD, refuse_other_kind
 from tilewright.validation import Count, Entry, PositiveCount, TextForm, each, json_schema, names_of, validate, whole
-from tilewright.workload.equation import (
+from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.layer import (
     EQUATION_PATTERN,
+    FINAL_OUTPUT,
     LOOP_DIMENSION,
+    OUTPUT,
     RELATION_PATTERN,
+    DimensionRelation,
+    Layer,
     OperandDimensions,
     check_loop_dimension,
     parse_equation,
     parse_relation,
 )
-from tilewright.workload.graph import Workload, WorkloadNode
-from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, DimensionRelation, Layer
 from tilewright.workload.relevancy import distinct_positions
 from tilewright.yamlfile import YamlDocument, document_of, load_yaml
 

@@ -4,7 +4,7 @@ import itertools
 import random
 from collections.abc import Sequence
 
-from tilewright.allocation.point import Evaluation
+from tilewright.allocation.result import Evaluation
 from tilewright.allocation.search import schedule_judge
 from tilewright.allocation.space import AllocationSpace, allocation_space
 from tilewright.scheduling.problem import SchedulingProblem

@@ -8,10 +8,9 @@ import random
 import numpy as np
 from tilewright.allocation.evaluate import Judge
 from tilewright.allocation.exact.model import NOTHING, Program, wanted
+from tilewright.allocation.exact.moves import OnCore
 from tilewright.allocation.exact.relaxation import Relaxation, relaxation_of, simple_bounds
-from tilewright.allocation.exact.search import search_exactly
-from tilewright.allocation.exact.sums import OnCore
-from tilewright.allocation.exact.symmetry import interchangeable_cores
+from tilewright.allocation.exact.search import interchangeable_cores, search_exactly
 from tilewright.allocation.options import AllocationOptions
 from tilewright.allocation.result import AllocationResult, allowed_cores
 from tilewright.allocation.search import schedule_judge, search_allocation

@@ -2,8 +2,7 @@
 
 import pytest
 from tilewright.allocation import evaluate
-from tilewright.allocation.point import Evaluation
-from tilewright.allocation.result import SearchProgress
+from tilewright.allocation.result import Evaluation, SearchProgress
 
 BEST = Evaluation((0,), 1200, 3.5e6)
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from tilewright.allocation.exact.search import search_exactly
 from tilewright.allocation.options import AllocationOptions
-from tilewright.allocation.proof import RELAXATION
-from tilewright.allocation.result import AllocationResult, SearchProgress, summary
+from tilewright.allocation.result import RELAXATION, AllocationResult, SearchProgress, summary
 from tilewright.allocation.search import schedule_judge
 from tilewright.allocation.space import AllocationSpace, allocation_space
 from tilewright.scheduling.problem import SchedulingProblem

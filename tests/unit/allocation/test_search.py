@@ -7,8 +7,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from tilewright.allocation.options import AllocationOptions
-from tilewright.allocation.point import Evaluation
-from tilewright.allocation.result import AllocationResult, SearchProgress, generation_table, pareto_table, summary
+from tilewright.allocation.result import (
+    AllocationResult,
+    Evaluation,
+    SearchProgress,
+    generation_table,
+    pareto_table,
+    summary,
+)
 from tilewright.allocation.search import Individual, schedule_judge, search_allocation, survivors
 from tilewright.allocation.space import AllocationSpace, LayerRequest, allocation_space
 from tilewright.errors import InputError, MappingError

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from tilewright.allocation.point import Evaluation, choose, pareto_front
+from tilewright.allocation.result import Evaluation, choose, pareto_front
+from tilewright.allocation.search import warm_starts
 from tilewright.allocation.space import AllocationSpace, LayerRequest, allocation_space
-from tilewright.allocation.warm_start import warm_starts
 from tilewright.errors import InputError, MappingError
 from tilewright.scheduling.problem import SchedulingProblem
 from tilewright.scheduling.simulate import simulate

@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tilewright.allocation.exact.relaxation import relaxation_of, simple_bounds
-from tilewright.allocation.exact.search import search_exactly
-from tilewright.allocation.exact.symmetry import interchangeable_cores, limited, renamings
+from tilewright.allocation.exact.search import interchangeable_cores, limited, renamings, search_exactly
 from tilewright.allocation.options import AllocationOptions
 from tilewright.allocation.search import schedule_judge
 from tilewright.allocation.space import LayerRequest, allocation_space

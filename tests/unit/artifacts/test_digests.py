@@ -1,10 +1,18 @@
-"""Digests of what people wrote."""
+"""Digests of what people wrote.
 
+Canonical JSON and atomic writing.
+"""
+
+import math
+import os
 import subprocess
 import sys
 from pathlib import Path
 
-from tilewright.artifacts.digests import input_digest
+import pytest
+from tilewright.artifacts.digests import canonical_text, document_text, input_digest
+from tilewright.artifacts.files import write_atomically
+from tilewright.errors import InputError
 
 
 def digest_of(path: Path, text: str) -> str:
@@ -37,3 +45,42 @@ def test_snakefile_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_text_keeps_the_given_order_and_exact_floats() -> None:
+    """Keys keep the order of the code, floats their shortest exact form."""
+    assert canonical_text({"b": 0.1 + 0.2, "a": [1, True, None]}) == '{"b":0.30000000000000004,"a":[1,true,null]}'
+
+
+def test_document_ends_with_a_newline() -> None:
+    """A document is text with a final newline."""
+    assert document_text({"a": 1}).endswith("}\n")
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_numbers_that_json_lacks_are_refused(value: float) -> None:
+    """NaN and infinities never get into a file."""
+    with pytest.raises(ValueError, match="JSON"):
+        canonical_text({"a": value})
+
+
+def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When writing fails, the old content stays and nothing is left beside it."""
+    path = tmp_path / "a.json"
+    write_atomically(path, "old")
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(InputError, match="cannot be written: disk full"):
+        write_atomically(path, "new")
+    assert path.read_text() == "old"
+    assert [item.name for item in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_written_file_has_ordinary_permissions(tmp_path: Path) -> None:
+    """Files can be read by whoever may read other new files, not only by their writer."""
+    write_atomically(tmp_path / "a", "text")
+    (tmp_path / "b").write_text("text")
+    assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode

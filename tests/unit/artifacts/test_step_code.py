@@ -21,8 +21,8 @@ from tilewright.artifacts.step_code import (
     digest_of,
     module_name,
 )
-from tilewright.stages.identity import search_modules
 from tilewright.stages.run import default_pipeline
+from tilewright.stages.user_stages import search_modules
 
 PROJECT = Path(__file__).resolve().parents[3]
 TREE = SourceTree(PACKAGE)

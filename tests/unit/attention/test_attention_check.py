@@ -12,7 +12,7 @@ import tilewright
 import yaml
 from tilewright.attention.certificate_check import check_certificates, read_certified
 from tilewright.attention.costs import AttentionCosts
-from tilewright.attention.points import Points
+from tilewright.attention.shape import Points
 from tilewright.cli.attention import attention_problems
 from tilewright.cli.main import main
 from tilewright.depth_first.options import LayerOptions

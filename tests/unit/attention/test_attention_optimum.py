@@ -9,8 +9,7 @@ import pytest
 import tilewright
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilewright.attention.floors import floor
-from tilewright.attention.optimum import find_optimum
+from tilewright.attention.optimum import find_optimum, floor
 from tilewright.attention.program import LayerProblem
 from tilewright.attention.space import Sizes, Space, Tile
 from tilewright.errors import InputError

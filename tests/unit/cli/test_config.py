@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 from tilewright.cli.config import TOP_KEYS, plan_of, read_config
-from tilewright.cli.network_config import NETWORK_KEYS
+from tilewright.cli.config_files import NETWORK_KEYS
 from tilewright.configuration.arguments import arguments_of
-from tilewright.configuration.keys import KEYS
-from tilewright.configuration.run import Plan
+from tilewright.configuration.keys import KEYS, Plan
 from tilewright.errors import InputError
 from tilewright.search.options import SearchOptions
 

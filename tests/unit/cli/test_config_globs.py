@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tilewright.cli.config import plan_of
-from tilewright.configuration.run import Plan
+from tilewright.configuration.keys import Plan
 
 from tests.unit.cli.configurations import problems_of
 

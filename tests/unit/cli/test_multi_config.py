@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tilewright.cli.config import RUN_KEYS, TOP_KEYS, plan_of, read_config
-from tilewright.configuration.run import Plan, Run
+from tilewright.configuration.keys import Plan, Run
 from tilewright.errors import InputError
 from tilewright.steps import MULTI
 
@@ -279,7 +279,7 @@ def test_reading_runs_of_several_cores_loads_nothing_heavy() -> None:
     """The Snakefile reads the configuration and digests of hardware at every parse."""
     code = (
         "import sys; from tilewright.cli.config import read_config;"
-        "from tilewright.cli.multi_digests import read_system;"
+        "from tilewright.cli.config_files import read_system;"
         "plan = read_config('config/config.yaml'); assert plan.multi_runs;"
         "read_system('config/hardware/multi/quad_core.yaml').of_cost_table('simd');"
         "print([m for m in ('numpy', 'pandas', 'onnx', 'numba', 'pydantic', 'networkx') if m in sys.modules])"

@@ -5,10 +5,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tilewright.depth_first.copies import Copy, cost_of_copies, hops_between
-from tilewright.depth_first.ledger import Ledger
-from tilewright.depth_first.reading import DEFINES
-from tilewright.depth_first.stack_cost import StackModel, TileProblem
+from tilewright.depth_first.options import DEFINES
+from tilewright.depth_first.stack_cost import Copy, Ledger, StackModel, TileProblem, cost_of_copies, hops_between
 
 from tests.unit.depth_first.fsrcnn import PROJECT, model, rows
 

@@ -12,14 +12,13 @@ import tilewright
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilewright.cli.main import main
-from tilewright.depth_first.bounds import stack_bounds, stack_floor
+from tilewright.depth_first.bounds import quick_bounds, stack_bounds, stack_floor
 from tilewright.depth_first.certificate import Space
+from tilewright.depth_first.locations import MODES
 from tilewright.depth_first.optimum import find_optimum
 from tilewright.depth_first.options import TileOptions
-from tilewright.depth_first.quick_bounds import quick_bounds
 from tilewright.depth_first.schedule import stack_model
 from tilewright.depth_first.stack_cost import StackModel
-from tilewright.depth_first.tiles import MODES
 from tilewright.hardware.core import Core
 from tilewright.objectives import OBJECTIVES
 from tilewright.sources import parse_accelerator, parse_mapping, parse_workload, single_core

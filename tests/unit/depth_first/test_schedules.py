@@ -9,8 +9,8 @@ import pytest
 import tilewright
 import yaml
 from tilewright.cli.main import main
-from tilewright.depth_first.ledger import COPY
-from tilewright.depth_first.tiles import MODES
+from tilewright.depth_first.locations import MODES
+from tilewright.depth_first.stack_cost import COPY
 
 from tests.unit.depth_first.fsrcnn import HARDWARE, MAPPING, PROJECT, WORKLOAD, model
 

@@ -12,11 +12,10 @@ from tilewright.cli.evaluate import evaluate
 from tilewright.cli.map import map_workload
 from tilewright.errors import InputError, MappingError
 from tilewright.exploration.advice import OUTERMOST, Advice, ExplainedRun, Outcome, advices_of
-from tilewright.exploration.changes import possible_changes
-from tilewright.exploration.mapping_changes import mapping_changes
-from tilewright.hardware.changed_text import changed_text
+from tilewright.exploration.changes import mapping_changes, possible_changes
 from tilewright.hardware.core import single_core
-from tilewright.report.export import mapping_entries
+from tilewright.hardware.dotted_paths import changed_text
+from tilewright.report.recorded_mappings import mapping_entries
 from tilewright.report.records import layers_in_order
 from tilewright.search.options import SearchOptions
 from tilewright.sources import parse_accelerator, parse_mapping, parse_workload

@@ -7,8 +7,7 @@ from typing import Any
 
 from tilewright.api import run_multi_core
 from tilewright.errors import InputError, MappingError
-from tilewright.exploration.space import Space
-from tilewright.exploration.space_options import SystemOptions
+from tilewright.exploration.space import Space, SystemOptions
 from tilewright.exploration.space_reader import read_space
 from tilewright.scheduling.energy_terms import term_parts
 from tilewright.workload.graph import Workload

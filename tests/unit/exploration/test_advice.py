@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tilewright.exploration.advice import Advice, Outcome
-from tilewright.exploration.advice_text import _assumed
+from tilewright.exploration.advice import Advice, Outcome, _assumed
 from tilewright.exploration.changes import Change, possible_changes, scaled
 from tilewright.hardware.dotted_paths import key_path
 from tilewright.yamlfile import load_yaml, parse_yaml

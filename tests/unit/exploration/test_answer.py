@@ -6,8 +6,7 @@ from pathlib import Path
 import pandas
 import pytest
 from tilewright.exploration.answer import Cause, answer_of, best_designs, effects
-from tilewright.exploration.tables import front_table, space_table, write_tables
-from tilewright.exploration.text import answer_text
+from tilewright.exploration.tables import answer_text, front_table, space_table, write_tables
 
 from tests.unit.exploration.conftest import costs, exploration, grid
 

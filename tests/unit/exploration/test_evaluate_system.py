@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 from tilewright.errors import InputError
+from tilewright.exploration.design_cost import GRAPHS, TABLES, Sharing
 from tilewright.exploration.evaluate_system import NETWORK_MODEL, SystemEvaluator
 from tilewright.exploration.results import OK
-from tilewright.exploration.sharing import GRAPHS, TABLES, Sharing
-from tilewright.exploration.space import USES
-from tilewright.exploration.space_options import SystemOptions
+from tilewright.exploration.space import USES, SystemOptions
 from tilewright.exploration.space_reader import read_space
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import MultiCoreAccelerator

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilewright.errors import InputError
 from tilewright.exploration.families import MOST_MEMBERS, Families, Figure, figure_of
-from tilewright.exploration.figure_reader import FigureReader
-from tilewright.exploration.pricing import members_of
+from tilewright.exploration.pricing import FigureReader, members_of
 from tilewright.exploration.space import Space
 from tilewright.exploration.space_reader import read_space
 

@@ -116,7 +116,7 @@ def test_pages_of_little(space: Exploration) -> None:
 
 def test_plotly_is_imported_for_the_page_only() -> None:
     """Commands that make no page do not wait for it."""
-    code = "import sys, tilewright.exploration.page, tilewright.exploration.text; assert 'plotly' not in sys.modules"
+    code = "import sys, tilewright.exploration.page, tilewright.exploration.tables; assert 'plotly' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -10,8 +10,7 @@ from tilewright.errors import InputError
 from tilewright.exploration import pricing
 from tilewright.exploration.evaluate import NetworkEvaluator
 from tilewright.exploration.families import Families
-from tilewright.exploration.figure_reader import FigureReader
-from tilewright.exploration.pricing import FamilyPricer, Members, Prices, members_of
+from tilewright.exploration.pricing import FamilyPricer, FigureReader, Members, Prices, members_of
 from tilewright.exploration.results import INFEASIBLE, OK
 from tilewright.exploration.shard import ShardMaker
 from tilewright.exploration.space import Space

@@ -15,10 +15,10 @@ from tilewright.errors import InputError
 from tilewright.exploration import explore
 from tilewright.exploration.answer import answer_of
 from tilewright.exploration.evaluate import NetworkEvaluator
+from tilewright.exploration.parts import SHARD_SCHEMA, ShardDigests, shards_of
+from tilewright.exploration.results import digest_in
 from tilewright.exploration.shard import ShardMaker, read_shards
-from tilewright.exploration.shard_plan import SCHEMA, ShardDigests, shards_of
 from tilewright.exploration.space_reader import read_space
-from tilewright.exploration.stamped_tables import digest_in
 from tilewright.exploration.tables import space_table
 from tilewright.sources import parse_accelerator, parse_workload
 from tilewright.yamlfile import load_yaml
@@ -161,7 +161,7 @@ def test_what_is_damaged_is_made_again(tmp_path: Path) -> None:
     pandas.DataFrame({"a": [1]}).to_parquet(files[1])
     files[2].write_bytes(whole[2][:-20])
     (files[0].parent / "00077.parquet").write_bytes(whole[0])
-    assert [digest_in(path, SCHEMA) for path in files[:3]] == ["", "", ""]
+    assert [digest_in(path, SHARD_SCHEMA) for path in files[:3]] == ["", "", ""]
     with pytest.raises(InputError, match="damaged"):
         read_shards([files[2]])
     assert complete(data, tmp_path / "out") == [0, 1, 2]

@@ -15,8 +15,8 @@ from tilewright.cli.main import main
 from tilewright.errors import InputError
 from tilewright.exploration import explore
 from tilewright.exploration.answer import answer_of
+from tilewright.exploration.design_cost import TABLES, Sharing
 from tilewright.exploration.page import page_data
-from tilewright.exploration.sharing import TABLES, Sharing
 from tilewright.exploration.space import USES
 from tilewright.exploration.space_reader import read_space
 from tilewright.exploration.tables import space_table

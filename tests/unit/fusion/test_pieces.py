@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from onnx.helper import make_node
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import ORDERING, CnGraph
-from tilewright.fusion.layer_cuts import layer_cuts
-from tilewright.fusion.needs import needs_of_layer, network_tensors
+from tilewright.fusion.needs import layer_cuts, needs_of_layer, network_tensors
 from tilewright.fusion.pieces import OUTSIDE, DataPieces, data_pieces
 from tilewright.workload.source import parse_workload
 

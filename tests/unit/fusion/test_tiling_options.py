@@ -11,8 +11,13 @@ from tilewright.errors import InputError
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.tiling import Tiling
 from tilewright.fusion.tiling_options import TilingOptions, network_tiling
-from tilewright.fusion.weight_memories import total_weight_capacity_bits, weight_capacity_bits
-from tilewright.fusion.weights import network_input_operands, weight_bits, weight_operand
+from tilewright.fusion.weights import (
+    network_input_operands,
+    total_weight_capacity_bits,
+    weight_bits,
+    weight_capacity_bits,
+    weight_operand,
+)
 from tilewright.mapping.source import parse_mapping
 from tilewright.workload.source import parse_workload
 

@@ -10,7 +10,7 @@ from tilewright.fusion_search.answer import Fusion
 from tilewright.fusion_search.space import Fixed, PlanSpace, plan_space
 from tilewright.mapping.source import parse_mapping
 from tilewright.sources import parse_accelerator, parse_workload
-from tilewright.stages.multi.problem import SystemProblem
+from tilewright.stages.multi.items import SystemProblem
 
 from tests.unit.cli.multi_core import HARDWARE
 from tests.unit.multi_core.random_cases import RandomNetwork, random_system

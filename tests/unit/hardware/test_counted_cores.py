@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tilewright.cli.multi_digests import read_system
+from tilewright.cli.config_files import read_system
 from tilewright.errors import InputError
 from tilewright.hardware.core_paths import core_files_of, find_core_file
 from tilewright.hardware.dotted_paths import key_path

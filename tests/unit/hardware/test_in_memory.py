@@ -9,7 +9,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilewright.cost.array_work import input_loops
+from tilewright.cost.energy_terms import input_loops
 from tilewright.cost.record import record_row
 from tilewright.errors import MappingError
 from tilewright.hardware.array_model import ArrayWork, Window, array_model, clock_period_ns

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tilewright.cli.main import main
 from tilewright.errors import InputError
-from tilewright.hardware.core_files import read_core_file
+from tilewright.hardware.system_reader import read_core_file
 from tilewright.hardware.yaml_reader import accelerator_of
 from tilewright.yamlfile import parse_yaml
 

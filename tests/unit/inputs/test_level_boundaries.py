@@ -7,7 +7,7 @@ import yaml
 from tilewright.cli.main import main
 from tilewright.errors import InputError, MappingError
 from tilewright.mapping.yaml_reader import read_mapping
-from tilewright.report.export import mapping_yaml
+from tilewright.report.recorded_mappings import mapping_yaml
 from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_layer
 

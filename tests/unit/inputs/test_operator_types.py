@@ -10,7 +10,7 @@ from tilewright.errors import InputError, MappingError
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.mapping.yaml_reader import read_mapping
-from tilewright.report.export import mapping_yaml
+from tilewright.report.recorded_mappings import mapping_yaml
 from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_layer
 

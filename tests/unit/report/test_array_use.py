@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from tilewright.hardware.core import Core, OperationalArray
 from tilewright.mapping.constraints import DEFAULT, Mapping, MappingConstraints, Unrolling
-from tilewright.report.array_text import array_text
-from tilewright.report.array_use import ArrayUses, array_uses
-from tilewright.report.page.limits import array_text as page_text
+from tilewright.report.array_use import ArrayUses, array_text, array_uses
+from tilewright.report.page.columns import array_text as page_text
 from tilewright.report.records import layers_in_order
 from tilewright.search.evaluate import evaluate
 from tilewright.search.options import SearchOptions

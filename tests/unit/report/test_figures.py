@@ -15,8 +15,8 @@ from tilewright.report.figures import (
     write_figures,
 )
 from tilewright.report.records import layers_in_order, memory_energies_pj
-from tilewright.report.short_names import short_layer_name
 from tilewright.report.text_tables import share_text
+from tilewright.report.words import short_layer_name
 
 
 def test_files_have_the_same_bytes_every_time(make_network, tmp_path):

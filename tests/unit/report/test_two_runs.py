@@ -29,10 +29,11 @@ from tilewright.report.two_runs import (
     compare_two,
     comparison_object,
     comparison_table,
+    comparison_text,
+    shown,
     with_own_names,
 )
 from tilewright.report.two_runs_figure import comparison_figure, write_comparison_figure
-from tilewright.report.two_runs_text import comparison_text, shown
 
 MakeNetwork = Callable[[int], tuple[list[LayerRecord], dict[str, Any]]]
 

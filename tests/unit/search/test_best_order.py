@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
-from tilewright.cost.invariants import verify
+from tilewright.cost.breakdown import verify
 from tilewright.errors import MappingError
 from tilewright.objectives import ranking
 from tilewright.profile import REFERENCE, SWITCHES

@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from tilewright.allocation.point import Evaluation, choose
+from tilewright.allocation.result import Evaluation, choose
 from tilewright.objectives import OBJECTIVES, Objective, Powers, ranking
 from tilewright.search.batch import best_row, cost_orders
 from tilewright.search.exact.search import search_exact

@@ -5,8 +5,7 @@ from typing import get_args
 import pytest
 from tilewright.hardware.yaml_schema import DramType
 from tilewright.silicon.library import CHECKED, dram_types, entries
-from tilewright.silicon.memory_cost import MemoryShape, dram_memory, register_file_memory
-from tilewright.silicon.scaling import node_factors
+from tilewright.silicon.memory_cost import MemoryShape, dram_memory, node_factors, register_file_memory
 
 
 def test_there_are_enough_and_each_has_a_source() -> None:

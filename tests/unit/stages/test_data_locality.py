@@ -7,7 +7,7 @@ import pytest
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.yaml_reader import read_mapping
-from tilewright.report.export import mapping_entries
+from tilewright.report.recorded_mappings import mapping_entries
 from tilewright.report.run_text import assumption, could_keep, locality_lines, setting_of, setting_text
 from tilewright.search.options import SearchOptions
 from tilewright.stages.items import MappedWorkload

@@ -15,10 +15,9 @@ from tilewright.cli.main import main
 from tilewright.errors import InputError, MappingError
 from tilewright.hardware.core import Accelerator, Core
 from tilewright.mapping.constraints import Mapping, MappingConstraints
-from tilewright.mapping.yaml_checks import check_mapping_against_core
-from tilewright.mapping.yaml_reader import read_mapping
+from tilewright.mapping.yaml_reader import check_mapping_against_core, read_mapping
 from tilewright.mapping.yaml_writer import as_entry
-from tilewright.report.export import mapping_entries, mapping_yaml
+from tilewright.report.recorded_mappings import mapping_entries, mapping_yaml
 from tilewright.search.evaluate import evaluate_given
 from tilewright.search.options import SearchOptions
 from tilewright.stages.base import Change

@@ -14,14 +14,13 @@ from tilewright.mapping.constraints import Mapping
 from tilewright.search.options import SearchOptions
 from tilewright.search.store import Store
 from tilewright.stages import Change, Control, LayerProblem, NetworkProblem, Rest, Stage
-from tilewright.stages.base import run_stages
+from tilewright.stages.base import WrongTypeError, run_stages
 from tilewright.stages.descriptions import of_core
 from tilewright.stages.layers import order_total
 from tilewright.stages.pipeline import Pipeline
 from tilewright.stages.run import map_layer, map_problem, map_workload
 from tilewright.stages.spatial import SpatialMappingConversion
 from tilewright.stages.temporal import OPEN_ORDER, CostModel, Loma
-from tilewright.stages.user_errors import WrongTypeError
 from tilewright.stages.workload import Workload
 
 from tests.unit.cost.engine_cases import constraints, gemm, network, small_core

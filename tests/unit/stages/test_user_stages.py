@@ -11,8 +11,7 @@ from tilewright.errors import InputError
 from tilewright.search.options import SearchOptions
 from tilewright.search.store import Store
 from tilewright.stages import Pipeline
-from tilewright.stages.identity import identity_of
-from tilewright.stages.user_stages import digest_of_class, is_dotted_path, load_class, local_files
+from tilewright.stages.user_stages import digest_of_class, identity_of, is_dotted_path, load_class, local_files
 
 from tests.unit.stages.stage_cases import OPTIONS, PROJECT, run
 

@@ -19,13 +19,11 @@ from tilewright.scheduling.simulate import simulate
 from tilewright.search.options import CnSearchOptions
 from tilewright.sources import parse_accelerator, parse_mapping
 from tilewright.stages.base import Control
-from tilewright.token_costs.curves import TokenCurves
-from tilewright.token_costs.cuts import cut_layers
-from tilewright.token_costs.layer_networks import layer_network
+from tilewright.token_costs.layer_networks import cut_layers, layer_network
 from tilewright.token_costs.layer_schedules import LayerSchedules
 from tilewright.token_costs.strategies import DATA, PIPELINE, STRATEGIES, TENSOR
-from tilewright.token_costs.system_figures import ENERGY, LATENCY, MACS, SystemFigures
-from tilewright.token_costs.system_table import SystemCurves, shared_ways
+from tilewright.token_costs.system_table import ENERGY, LATENCY, MACS, SystemCurves, SystemFigures, shared_ways
+from tilewright.token_costs.table import TokenCurves
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.language_models.reader import describe_language_model
 from tilewright.workload.source import parse_workload

@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple
 
 from ortools.sat.python import cp_model
 
+from tilewright.allocation.exact.moves import Condition, ConditionalSum, OnCore
 from tilewright.allocation.exact.relaxation import LinkLoad, Relaxation
-from tilewright.allocation.exact.sums import Condition, ConditionalSum, OnCore
 from tilewright.objectives import Powers
 
 TOLERANCE = 1e-9

@@ -1,17 +1,144 @@
 """What must move for an allocation, and what that loads and costs at least: sums over links, and of energy.
 
 Each rule below is proven in docs/allocation.md. The pieces of equal maker, readers and use are one kind.
+
+Links that data passes whatever way it takes: what is certain of moves between cores and memories.
+
+Sums over the parts of a network whose terms depend on the cores that some parts run on: what the relaxation of
+schedules says of links and energy (docs/allocation.md).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.allocation.exact.sums import ConditionalSum, OnCore
-from tilewright.allocation.exact.ways import Ways, common
 from tilewright.allocation.space import AllocationSpace
-from tilewright.scheduling.problem import OUTPUT_OPERAND, Booleans, Integers, SchedulingProblem
+from tilewright.scheduling.problem import OUTPUT_OPERAND, Booleans, CoreSystem, Integers, SchedulingProblem
+
+Links = frozenset[int]
+_NONE: Links = frozenset()
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """The ways of a system; `Links` are those of a path, each once."""
+
+    system: CoreSystem
+
+    @cached_property
+    def fetchers(self) -> tuple[tuple[int, ...], ...]:
+        """[memory] cores that have it: any of them may bring a piece there (rule 10 of docs/scheduling.md)."""
+        memories = range(len(self.system.memory_capacity_bits))
+        return tuple(tuple(np.flatnonzero((self.system.core_memory == m).any(axis=1)).tolist()) for m in memories)
+
+    def path(self, source: int, target: int) -> Links | None:
+        """Links from a core to another one; none within a core, None where there is no path."""
+        if source == target:
+            return _NONE
+        if not self.system.path_exists[source * self.system.core_count + target]:
+            return None
+        return frozenset(self.system.path(source, target).tolist())
+
+    def written(self, core: int) -> Links:
+        """Links that a piece passes which is written off-chip from a core."""
+        return self.path(core, self.system.off_chip_core) or _NONE
+
+    def home(self, core: int) -> int:
+        """Memory in which a core has what it makes."""
+        return int(self.system.core_memory[core, OUTPUT_OPERAND])
+
+    def into(self, source: int, memory: int) -> list[Links]:
+        """The paths from a core over which a piece can come into a memory."""
+        found = (self.path(source, core) for core in self.fetchers[memory])
+        return [path for path in found if path is not None]
+
+    def fetched(self, memory: int) -> list[Links]:
+        """The paths over which a piece can come into a memory from the off-chip memory."""
+        return self.into(self.system.off_chip_core, memory)
+
+    def has_bus(self, core: int) -> bool:
+        """Whether one transfer from a core can serve several memories (rule 13): some path has a bus."""
+        count = self.system.core_count
+        paths = (self.path(core, target) or _NONE for target in range(count))
+        return any(bool(self.system.link_is_broadcast[link]) for path in paths for link in path)
+
+    def link_pj(self, links: Links) -> float:
+        """Energy of a bit over links."""
+        return float(sum(self.system.link_energy_pj_per_bit[link] for link in sorted(links)))
+
+
+def common(paths: list[Links]) -> Links:
+    """Links that all paths have; none where there is no path."""
+    return frozenset.intersection(*paths) if paths else _NONE
+
+
+class OnCore(NamedTuple):
+    """That a part runs on a core."""
+
+    part: int
+    core: int
+
+
+class Condition(NamedTuple):
+    """When a term counts: `owner` holds (None: always), and some of `any_of` hold (None: always)."""
+
+    owner: OnCore | None = None
+    any_of: frozenset[OnCore] | None = None
+
+    def holds(self, part_cores: Sequence[int]) -> bool:
+        """For an allocation, [part] core."""
+        owned = self.owner is None or part_cores[self.owner.part] == self.owner.core
+        return owned and (self.any_of is None or any(part_cores[part] == core for part, core in self.any_of))
+
+
+ALWAYS = Condition()
+
+
+@dataclass
+class ConditionalSum:
+    """Amounts by the condition under which they count."""
+
+    terms: dict[Condition, float] = field(default_factory=dict)
+
+    def add(self, amount: float, owner: OnCore | None = None, any_of: Iterable[OnCore] | None = None) -> None:
+        """Add a term; one whose condition nothing can meet counts nothing."""
+        found = None if any_of is None else frozenset(any_of)
+        if amount and (found is None or found):
+            condition = Condition(owner, found)
+            self.terms[condition] = self.terms.get(condition, 0) + amount
+
+    def add_sum(self, other: "ConditionalSum", factor: float = 1) -> None:
+        """Add all terms of another sum."""
+        for condition, amount in other.terms.items():
+            self.add(amount * factor, *condition)
+
+    def value(self, part_cores: Sequence[int]) -> float:
+        """For an allocation, [part] core."""
+        return sum(amount for condition, amount in self.terms.items() if condition.holds(part_cores))
+
+    def simplified(self, space: AllocationSpace) -> "ConditionalSum":
+        """The same sum, where no condition asks for what every allocation of the space has."""
+        found = ConditionalSum()
+        for (owner, any_of), amount in self.terms.items():
+            if any_of is not None and _is_certain(any_of, owner, space):
+                any_of = None
+            if owner is not None and len(space.choices[owner.part]) == 1:
+                owner = None
+            found.add(amount, owner, any_of)
+        return found
+
+
+def _is_certain(any_of: frozenset[OnCore], owner: OnCore | None, space: AllocationSpace) -> bool:
+    """Whether some of the literals hold in every allocation in which the owner holds."""
+    if owner in any_of:
+        return True
+    cores_of: dict[int, set[int]] = {}
+    for part, core in any_of:
+        cores_of.setdefault(part, set()).add(core)
+    return any(cores >= set(space.choices[part]) for part, cores in cores_of.items())
 
 
 @dataclass(frozen=True)

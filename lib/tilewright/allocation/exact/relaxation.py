@@ -9,9 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.allocation.exact.moves import Moves, moves_of
-from tilewright.allocation.exact.sums import ConditionalSum, OnCore
-from tilewright.allocation.exact.ways import Ways, common
+from tilewright.allocation.exact.moves import ConditionalSum, Moves, OnCore, Ways, common, moves_of
 from tilewright.allocation.result import allowed_cores
 from tilewright.allocation.space import AllocationSpace
 from tilewright.scheduling.bounds.limits import CnClasses, SystemLimits, cn_classes, system_limits, whole_cycles

@@ -19,7 +19,7 @@ from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.objectives import Objective
 from tilewright.scheduling.options import CandidateSelection
 from tilewright.stages.descriptions import Descriptions
-from tilewright.stages.multi.problem import SystemProblem, read_system_problem
+from tilewright.stages.multi.items import SystemProblem, read_system_problem
 from tilewright.validation import Count, Entry, PositiveCount, validate
 from tilewright.yamlfile import YamlDocument, items, load_yaml, table
 

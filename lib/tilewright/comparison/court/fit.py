@@ -1,9 +1,13 @@
 """Fitting the constants of a device: coordinate by coordinate on a grid, so that anybody finds the same numbers.
 
 What is made small is the mean of |log(estimate / measured)| over the rows that the rule of the set chooses.
+
+How much the verdict hangs on which rows the constants are fitted to: the same fit to other draws of as many rows.
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -58,3 +62,66 @@ def loss(cases: Sequence[Case]) -> float:
 def round_digits(value: float) -> float:
     """A number to three digits."""
     return float(f"{value:.{DIGITS}g}")
+
+
+LOW, MIDDLE, HIGH = 10, 50, 90
+"""Quantiles over the draws, in percent."""
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The median error of a part on rows of origins that were not drawn, over all draws."""
+
+    part: str
+    low: float
+    """10 % quantile."""
+    middle: float
+    high: float
+    """90 % quantile."""
+    worse: float
+    """The share of the draws that give a larger error than that which the rule gives."""
+
+
+def redrawn(court_set: CourtSet, rows: Sequence[Prepared], count: int) -> list[Draws]:
+    """What `count` other draws of as many rows as the rule chooses give, by part; [] where nothing is fitted."""
+    if not any(row.is_fitted for row in rows):
+        return []
+    told = _medians(court_set, rows, [row for row in rows if row.is_fitted])
+    found = [_medians(court_set, rows, draw(court_set, rows, number)) for number in range(count)]
+    medians = {part: [one[part] for one in found if part in one] for part in sorted(told)}
+    return [_draws(part, own, told[part]) for part, own in medians.items() if own]
+
+
+def _draws(part: str, medians: Sequence[float], told: float) -> Draws:
+    low, middle, high = np.percentile(medians, (LOW, MIDDLE, HIGH)).tolist()
+    return Draws(part, low, middle, high, float(np.mean(np.array(medians) > told)))
+
+
+def draw(court_set: CourtSet, rows: Sequence[Prepared], number: int) -> list[Prepared]:
+    """As many rows as the rule chooses, or a few less: all of one origin after the other, in the order of a hash."""
+    left = sum(row.is_fitted for row in rows)
+    origins: dict[str, list[Prepared]] = {}
+    for row in rows:
+        if row.drawn_by is not None:
+            origins.setdefault(row.drawn_by, []).append(row)
+    found: list[Prepared] = []
+    for origin in sorted(origins, key=lambda text: _hashed(f"draw {number}|{court_set.name}|{text}")):
+        if len(found) + len(origins[origin]) <= left:
+            found += origins[origin]
+    return found
+
+
+def _hashed(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _medians(court_set: CourtSet, rows: Sequence[Prepared], chosen: Sequence[Prepared]) -> dict[str, float]:
+    """Part -> median error on the rows of other origins, with constants for the chosen rows."""
+    constants = constants_for(court_set, chosen)
+    seen = {row.case(constants).group for row in chosen}
+    errors: dict[str, list[float]] = {}
+    for row in rows:
+        case = row.case(constants)
+        if case.group not in seen:
+            errors.setdefault(case.part, []).append(abs(case.error))
+    return {part: float(np.median(own)) for part, own in errors.items()}

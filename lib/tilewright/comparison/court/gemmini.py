@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tilewright.comparison.court.case import Case, Constant, CourtSet, Published, Values
-from tilewright.comparison.court.gemmini_hardware import DIMENSIONS
+from tilewright.comparison.court.case import Case, Constant, CourtSet, Published, Values, in_hundred, read_rows
 from tilewright.comparison.court.gemmini_reading import (
+    DIMENSIONS,
     Call,
     Work,
     calls_of,
@@ -20,7 +20,6 @@ from tilewright.comparison.court.gemmini_reading import (
     whole_layer_bounds,
     work_of,
 )
-from tilewright.comparison.court.rows import in_hundred, read_rows
 
 NAME, DEVICE = "gemmini-rtl", "gemmini"
 SALT, SHARE = f"court-8|{NAME}", 9

@@ -8,23 +8,171 @@ ExecuteController.scala, DMA.scala, ReservationStation.scala), not fitted:
 * a command computes up to `array` pixels of one row of the output; it takes 4 cycles at least, and the first one after
   new weights as many as the array has rows, since those go in with it;
 * even kernels compute a row and a column more; matrix products are cut into blocks of the array.
+
+Gemmini in tilewright's terms: its core for an array of any size, and the cycles of the array for a tile.
+
+The cost model costs a tile as it costs any layer, with the loop order of the hardware (inner to outer OX, OY, B, C, FX,
+FY, K). Time within the array is its ideal time, spatial stall and temporal stall; weights that come too late are in it.
+
+What Gemmini's DMA asks of memory: requests, beats and cache lines of the rows of a tile.
+
+A row (the channels of a pixel, or the output channels of a weight) is fetched in requests of 16, 32 or 64 bytes that
+begin at a multiple of their size (generator: DMA.scala, StreamReader). Behind the bus are an L2 of 512 KB, an LLC of
+4 MB and DRAM (defaults of the generator and of FireSim's memory model). From which of them a load is served is decided
+by reuse distance: the bytes that the loops between two loads of the same data touch.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 from typing import Any
 
-from tilewright.comparison.court.gemmini_hardware import BUS_BYTES, DIMENSIONS, array_cycles
-from tilewright.comparison.court.gemmini_memory import (
-    LINE_BYTES,
-    RowTraffic,
-    Served,
-    footprint_bytes,
-    row_traffic,
-    served_from,
-)
+import yaml
+
+from tilewright.comparison.court.case import DATA
+from tilewright.hardware.core import Core
+from tilewright.hardware.yaml_reader import read_accelerator
+from tilewright.profile import CORRECTED
+from tilewright.search.evaluate import evaluate
+from tilewright.search.options import SearchOptions
+from tilewright.workload.layer import Layer, parse_equation, parse_relation
+
+HARDWARE = DATA / "hardware" / "gemmini_16.yaml"
+DRAWN_ARRAY = 16
+"""Array of the hardware file; others are scaled from it."""
+BUS_BYTES = 16
+"""Of a beat of the DMA."""
+EQUATION = "O[b][k][oy][ox]+=W[k][c][fy][fx]*I[b][c][iy][ix]"
+DIMENSIONS = ("B", "K", "C", "OY", "OX", "FY", "FX")
+HARDWARE_ORDER = ("OX", "OY", "B", "C", "FX", "FY", "K")
+"""Loops within a tile, inner to outer."""
+LINKS = (("O", "O"), ("W", "I2"), ("I", "I1"))
+
+
+@cache
+def gemmini_core(array: int) -> Core:
+    """The core with `array` x `array` multipliers: rows of scratchpad and accumulators are as wide as the array."""
+    document: dict[str, Any] = yaml.safe_load(HARDWARE.read_text())
+    document["name"] = f"gemmini_{array}"
+    document["operational_array"]["sizes"] = [array, array]
+    memories = document["memories"]
+    memories["accumulator"]["size"] = memories["accumulator"]["size"] * DRAWN_ARRAY // array
+    for port in memories["scratchpad"]["ports"]:
+        port["bandwidth_max"] = 8 * array
+    return read_accelerator(document).cores[0]
+
+
+@cache
+def array_cycles(array: int, sizes: tuple[int, ...], stride: int) -> float:
+    """Cycles in which the array computes a tile or waits for its scratchpad; sizes in the order of DIMENSIONS."""
+    size = dict(zip(DIMENSIONS, sizes, strict=True))
+    layer = Layer(
+        name="tile",
+        operator_type="Conv",
+        operand_dimensions=parse_equation(EQUATION),
+        loop_sizes=tuple(size.items()),
+        relations=(parse_relation(f"ix={stride}*ox+1*fx"), parse_relation(f"iy={stride}*oy+1*fy")),
+        precision_bits=(("W", 8), ("I", 8), ("O", 32), ("O_final", 8)),
+        constant_operands=("W",),
+    )
+    lanes = {name: min(size[name], array) for name in ("K", "C")}
+    unrolling = tuple((side, ((name, lanes[name]),)) for side, name in (("D1", "K"), ("D2", "C")) if lanes[name] > 1)
+    left = {name: -(-size[name] // lanes.get(name, 1)) for name in HARDWARE_ORDER}
+    order = tuple((name, left[name]) for name in HARDWARE_ORDER if left[name] > 1)
+    record = evaluate(layer, gemmini_core(array), LINKS, unrolling, order, SearchOptions(model=CORRECTED.name))
+    parts = record.latency_breakdown_cycles
+    return parts["ideal"] + parts["spatial_stall"] + parts["temporal_stall"]
+
+
+LINE_BYTES = 64
+REQUEST_BYTES = (16, 32, 64)
+L2_BYTES, LLC_BYTES = 512 * 1024, 4 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class RowTraffic:
+    """What a row of a tile costs on average over the tiles of a tensor."""
+
+    beats: float
+    """Of 16 bytes."""
+    lines: float
+    """Cache lines that are touched anew: neighbours share them if the tile has whole rows."""
+
+
+@cache
+def row_traffic(row_bytes: int, tile_bytes: int, most_bytes: int) -> RowTraffic:
+    """Traffic of a row of `tile_bytes` out of rows of `row_bytes`, moved in commands of at most `most_bytes`."""
+    requests = beats = 0.0
+    starts = range(0, row_bytes, tile_bytes)
+    for start in starts:
+        width = min(tile_bytes, row_bytes - start)
+        for offset in range(0, width, most_bytes):
+            one = _aligned(start + offset, row_bytes, min(most_bytes, width - offset))
+            requests, beats = requests + one[0], beats + one[1]
+    whole = tile_bytes >= row_bytes
+    return RowTraffic(beats / len(starts), row_bytes / LINE_BYTES if whole else requests / len(starts))
+
+
+@cache
+def _aligned(start: int, stride: int, count: int) -> tuple[float, float]:
+    """Requests and beats of `count` bytes from `start` on, on average over rows that are `stride` bytes apart."""
+    period = LINE_BYTES // math.gcd(stride, LINE_BYTES)
+    requests = beats = 0
+    for row in range(period):
+        place, left = (start + row * stride) % LINE_BYTES, count
+        while left > 0:
+            got, size = max((min(size - place % size, left), -size) for size in REQUEST_BYTES)
+            requests, beats = requests + 1, beats - size // REQUEST_BYTES[0]
+            place, left = (place + got) % LINE_BYTES, left - got
+    return requests / period, beats / period
+
+
+@dataclass(frozen=True)
+class Served:
+    """Shares of the loads of an operand that L2 misses."""
+
+    llc: float
+    dram: float
+
+
+def served_from(
+    relevant: frozenset[str], loops: Sequence[tuple[str, int]], footprints: Sequence[float], whole: float
+) -> Served:
+    """Where the loads of an operand come from, one load in each iteration of `loops` (inner to outer).
+
+    `footprints[i]` are the bytes that the loops inside of loop i touch. The first load of data finds it where the run
+    before has left it: there is one in these measurements.
+    """
+    total = math.prod(size for _, size in loops)
+    again = 0
+    loads: dict[bool | None, float] = {None: 0.0, False: 0.0, True: 0.0}
+    for place, (name, size) in enumerate(loops):
+        if name in relevant:
+            continue
+        outside = math.prod(other for _, other in loops[place + 1 :])
+        inside = math.prod(other for inner, other in loops[:place] if inner in relevant)
+        count = (size - 1) * outside * inside
+        loads[_level(footprints[place])] += count
+        again += count
+    loads[_level(whole)] += total - again
+    return Served(loads[False] / total, loads[True] / total)
+
+
+def _level(footprint: float) -> bool | None:
+    """None: L2; False: LLC; True: DRAM."""
+    return None if footprint <= L2_BYTES else footprint > LLC_BYTES
+
+
+def footprint_bytes(size: Mapping[str, int], stride: tuple[int, int], inputs: tuple[int, int]) -> float:
+    """Bytes of weights, inputs (of at most `inputs` pixels, x and y) and outputs of a piece of a layer."""
+    weights = size["K"] * size["C"] * size["FX"] * size["FY"]
+    columns = min(inputs[0], (size["OX"] - 1) * stride[0] + size["FX"])
+    rows = min(inputs[1], (size["OY"] - 1) * stride[1] + size["FY"])
+    return weights + size["B"] * size["C"] * columns * rows + size["B"] * size["OX"] * size["OY"] * size["K"]
+
 
 LEAST_COMMAND_CYCLES = 4
 OUTPUT_TRANSFERS = 2

@@ -1,23 +1,226 @@
-"""The set `timeloop-points`: mappings on Gemmini-like architectures as Timeloop and Accelergy cost them."""
+"""The set `timeloop-points`: mappings on Gemmini-like architectures as Timeloop and Accelergy cost them.
 
-from collections.abc import Mapping, Sequence
+What Timeloop and Accelergy count for a mapping on a Gemmini-like architecture: accesses, cycles, energy.
+
+Four memories (register of a weight in each multiplier, an accumulator for each column, scratchpad, DRAM), K over the
+columns and C over the rows. The rules are Timeloop's (Parashar et al., ISPASS 2019; its nest analysis and buffers):
+
+* a tile is moved once in each iteration of the loops above it, from the first loop on that changes it. Of inputs only
+  what is new is moved if the window slides: see `_InputFills`;
+* the first partial sum is not read back; DRAM moves whole blocks of 64 words, the scratchpad whole rows, each of each
+  operand and direction;
+* a memory whose words a cycle exceed its bandwidth slows everything down: cycles = ceil(loops / slowdown), computed in
+  the order of Timeloop's floating-point sums, since the last bit decides over a cycle.
+
+Energy of a byte in a memory of this collection is (97 + 5 KiB) / 199 pJ whatever the memory, registers of one byte too:
+a closed form behind the six digits of the published tables, found here. With it energies are those of the source.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilewright.comparison.court.case import Case, CourtSet, Values
-from tilewright.comparison.court.rows import read_rows
-from tilewright.comparison.court.timeloop_reading import (
-    DIMENSIONS,
-    WEIGHTS,
-    Architecture,
-    Counts,
-    counts_of,
-    cycles,
-    energies_pj,
-    rates,
-)
+from tilewright.comparison.court.case import Case, CourtSet, Values, read_rows
 from tilewright.errors import InputError, Problem
+
+DIMENSIONS = ("B", "K", "C", "OY", "OX", "FY", "FX")
+WEIGHTS, OUTPUTS = frozenset(("K", "C", "FX", "FY")), frozenset(("B", "K", "OY", "OX"))
+REGISTERS, ACCUMULATOR, SCRATCHPAD, DRAM = range(4)
+"""Places of the memories in a mapping."""
+Loops = Sequence[tuple[str, int]]
+Point = tuple[int, int, int, int]
+"""Of the input: batch, channel, row, column."""
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Sizes, bandwidths and energies of one architecture."""
+
+    side: int
+    """Columns, and words of a row of the scratchpad."""
+    accumulator_bytes: int
+    """Of one column."""
+    scratchpad_bytes: int
+    accumulator_words_per_cycle: float
+    scratchpad_words_per_cycle: float
+    dram_words_per_cycle: float
+    dram_block_words: int
+    mac_pj: float
+    dram_pj_per_word: float
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Words that a mapping moves."""
+
+    macs: int
+    loops: int
+    """Product of all temporal loops."""
+    columns: int
+    rows: int
+    """Of the array that are in use."""
+    outputs: int
+    register_fills: int
+    weight_fills: int
+    """Of the scratchpad."""
+    input_fills: int
+    output_moves: int
+    """Written from the accumulators to DRAM."""
+
+    @property
+    def updates(self) -> int:
+        """Partial sums that reach the accumulators."""
+        return self.macs // self.rows
+
+    @property
+    def input_reads(self) -> int:
+        """Of the scratchpad: an input goes to all columns at once."""
+        return self.macs // self.columns
+
+
+def counts_of(layer: Mapping[str, int], mapping: Sequence[Mapping[str, Any]]) -> Counts:
+    """What a mapping moves; memories innermost first, loops inner to outer."""
+    spatial = [(name, size) for memory in mapping for name, size in memory["spatial"]]
+    columns, rows = (math.prod(size for name, size in spatial if name == side) for side in ("K", "C"))
+    temporal: list[list[tuple[str, int]]] = [[(name, size) for name, size in one["temporal"]] for one in mapping]
+    sizes = dict.fromkeys(DIMENSIONS, 1)
+    for name, size in (*spatial, *(loop for place in range(DRAM) for loop in temporal[place])):
+        sizes[name] *= size
+    register_tile = _product(temporal[REGISTERS], WEIGHTS)
+    output_tile = _product((*temporal[REGISTERS], *temporal[ACCUMULATOR]), OUTPUTS)
+    weight_tile = sizes["K"] * sizes["C"] * sizes["FX"] * sizes["FY"]
+    return Counts(
+        macs=math.prod(layer[name] for name in DIMENSIONS),
+        loops=math.prod(size for loops in temporal for _, size in loops),
+        columns=columns,
+        rows=rows,
+        outputs=math.prod(layer[name] for name in OUTPUTS),
+        register_fills=columns * rows * register_tile * _moves(temporal, REGISTERS, WEIGHTS),
+        weight_fills=weight_tile * _moves(temporal, SCRATCHPAD, WEIGHTS),
+        input_fills=_InputFills(layer, sizes, temporal[DRAM]).words(),
+        output_moves=columns * output_tile * _moves(temporal, ACCUMULATOR, OUTPUTS),
+    )
+
+
+def _product(loops: Loops, relevant: frozenset[str]) -> int:
+    return math.prod(size for name, size in loops if name in relevant)
+
+
+def _moves(temporal: Sequence[Loops], memory: int, relevant: frozenset[str]) -> int:
+    """How often the tile in a memory is exchanged: iterations above it, from the first loop on that changes it."""
+    above = [(name, size) for loops in temporal[memory + 1 :] for name, size in loops if size > 1]
+    first = next((place for place, (name, _) in enumerate(above) if name in relevant), len(above))
+    return math.prod(size for _, size in above[first:])
+
+
+class _InputFills:
+    """Words of inputs that DRAM sends.
+
+    Timeloop runs the first two iterations of each loop and takes the second one for all others. Of a tile it moves what
+    the tile before did not have, as long as it goes on in the same direction by the same step; at a change of
+    direction, which standing still is too, everything is moved and the direction is forgotten.
+    """
+
+    def __init__(self, layer: Mapping[str, int], sizes: Mapping[str, int], loops: Loops) -> None:
+        x, y = layer["stride_x"], layer["stride_y"]
+        rows, columns = (sizes["OY"] - 1) * y + sizes["FY"], (sizes["OX"] - 1) * x + sizes["FX"]
+        self.shape = (sizes["B"], sizes["C"], rows, columns)
+        self.steps = list(_steps(dict(sizes), loops, x, y))
+        self.last: Point | None = None
+        self.direction: Point | None = None
+
+    def words(self) -> int:
+        """All of them."""
+        return self._visit(len(self.steps), (0, 0, 0, 0))
+
+    def _visit(self, depth: int, at: Point) -> int:
+        if depth == 0:
+            return self._moved(at)
+        step, size = self.steps[depth - 1]
+        first = self._visit(depth - 1, at)
+        if size == 1:
+            return first
+        b, c, y, x = (one + more for one, more in zip(at, step, strict=True))
+        return first + (size - 1) * self._visit(depth - 1, (b, c, y, x))
+
+    def _moved(self, at: Point) -> int:
+        whole, last = math.prod(self.shape), self.last
+        self.last = at
+        if last is None:
+            return whole
+        way = (at[0] - last[0], at[1] - last[1], at[2] - last[2], at[3] - last[3])
+        axes = [axis for axis in range(4) if way[axis]]
+        slides = not axes or (len(axes) == 1 and abs(way[axes[0]]) <= self.shape[axes[0]])
+        new = sum(whole // self.shape[axis] * abs(way[axis]) for axis in axes) if slides else whole
+        direction = way if slides else None
+        if self.direction in (None, direction):
+            self.direction = direction
+            return new
+        self.direction = None
+        return whole
+
+
+def _steps(sizes: dict[str, int], loops: Loops, x: int, y: int) -> Iterator[tuple[Point, int]]:
+    """How far each loop moves the tile of inputs, with its size, inner to outer."""
+    for name, size in loops:
+        far = sizes[name]
+        sizes[name] *= size
+        rows = {"OY": far * y, "FY": far}.get(name, 0)
+        columns = {"OX": far * x, "FX": far}.get(name, 0)
+        yield (far if name == "B" else 0, far if name == "C" else 0, rows, columns), size
+
+
+def cycles(counts: Counts, architecture: Architecture) -> int:
+    """Cycles as Timeloop has them."""
+    slowest = min((limit / used for _, used, limit in rates(counts, architecture) if used > limit), default=1.0)
+    return math.ceil(counts.loops / slowest)
+
+
+def rates(counts: Counts, architecture: Architecture) -> Iterator[tuple[str, float, float]]:
+    """(memory, words a cycle that it would move at full speed, words a cycle that it can), summed in Timeloop's order.
+
+    Of accumulators: those of one column.
+    """
+    one, columns, loops = counts, counts.columns, counts.loops
+    sums_read, sums_written = (one.updates - one.outputs) / columns, (one.updates + one.output_moves) / columns
+    yield "accumulator", sums_read / loops + sums_written / loops, architecture.accumulator_words_per_cycle
+    read, written = (one.register_fills, one.input_reads), (one.weight_fills, one.input_fills)
+    yield "scratchpad", _rate(read, loops) + _rate(written, loops), architecture.scratchpad_words_per_cycle
+    read_dram = (one.weight_fills, one.input_fills, one.output_moves - one.outputs)
+    yield "DRAM", _rate(read_dram, loops) + one.output_moves / loops, architecture.dram_words_per_cycle
+
+
+def _rate(words: Sequence[int], loops: int) -> float:
+    return sum(one / loops for one in words)
+
+
+def energies_pj(counts: Counts, architecture: Architecture) -> dict[str, float]:
+    """Energy by place."""
+    one, side, block = counts, architecture.side, architecture.dram_block_words
+    scratchpad = sum(
+        _up(words, side) for words in (one.register_fills, one.input_reads, one.weight_fills, one.input_fills)
+    )
+    moved = (one.weight_fills, one.input_fills, one.output_moves, one.output_moves - one.outputs)
+    accumulator = 2 * one.updates - one.outputs + one.output_moves
+    return {
+        "array": one.macs * architecture.mac_pj,
+        "registers": (one.macs + one.register_fills) * byte_pj(1),
+        "accumulator": accumulator * 4 * byte_pj(architecture.accumulator_bytes),
+        "scratchpad": scratchpad * byte_pj(architecture.scratchpad_bytes),
+        "DRAM": sum(_up(words, block) for words in moved) * architecture.dram_pj_per_word,
+    }
+
+
+def byte_pj(size_bytes: int) -> float:
+    """Energy of a byte that is read from or written to a memory of a size."""
+    return (97 + 5 * size_bytes / 1024) / 199
+
+
+def _up(words: int, block: int) -> int:
+    return -(-words // block) * block
+
 
 NAME = "timeloop-points"
 ARCHITECTURES = "architectures.csv"

@@ -1,4 +1,7 @@
-"""`tilewright court`: what we predict beside what others measured."""
+"""`tilewright court`: what we predict beside what others measured.
+
+The sets of the court, in the order in which they are told.
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -9,13 +12,19 @@ import click
 
 from tilewright.artifacts.files import FilePath
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, echo_paths, keep_font_cache_here
+from tilewright.comparison.court.case import CourtSet
+from tilewright.comparison.court.gemmini import GEMMINI
+from tilewright.comparison.court.gpu import GPU
+from tilewright.comparison.court.timeloop import TIMELOOP
+from tilewright.comparison.court.tpu import TPU
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.steps import COURT, COURT_TABLE
 
 if TYPE_CHECKING:
-    from tilewright.comparison.court.case import Case, CourtSet
-    from tilewright.comparison.court.draws import Draws
+    from tilewright.comparison.court.case import Case
+    from tilewright.comparison.court.fit import Draws
     from tilewright.comparison.court.verdict import Part
+
 
 DEFAULT_DATA = Path("../shared/third-party")
 """Where the full sets are looked for if no folder is given."""
@@ -118,8 +127,7 @@ def _folder(data: Path | None) -> Path | None:
 
 def _heard(names: Sequence[str], folder: Path | None, refit: bool, notices: list[str], draws: int) -> list[Heard]:
     """The sets with their verdicts. Raises InputError for everything that is wrong with any of them."""
-    from tilewright.comparison.court.rows import DATA, set_files
-    from tilewright.comparison.court.sets import SETS
+    from tilewright.comparison.court.case import DATA, set_files
 
     problems = [
         Problem(
@@ -146,8 +154,7 @@ def _heard(names: Sequence[str], folder: Path | None, refit: bool, notices: list
 
 
 def _of_set(court_set: "CourtSet", files: list[Path], refit: bool, is_sample: bool, draws: int) -> Heard:
-    from tilewright.comparison.court.draws import redrawn
-    from tilewright.comparison.court.fit import fitted_constants
+    from tilewright.comparison.court.fit import fitted_constants, redrawn
     from tilewright.comparison.court.verdict import parts_of
 
     rows = court_set.prepare(files)
@@ -200,7 +207,7 @@ def _write(found: Sequence[Heard], folder: Path) -> list[Path]:
     keep_font_cache_here()
     import pandas
 
-    from tilewright.artifacts.canonical import document_text
+    from tilewright.artifacts.digests import document_text
     from tilewright.artifacts.files import make_folder, write_atomically
     from tilewright.comparison.court.figures import write_figure
     from tilewright.comparison.court.verdict import table
@@ -218,4 +225,5 @@ def _write(found: Sequence[Heard], folder: Path) -> list[Path]:
     return paths
 
 
-__all__ = ["Heard", "command", "court"]
+SETS: dict[str, CourtSet] = {one.name: one for one in (GEMMINI, TIMELOOP, GPU, TPU)}
+"""By name."""

@@ -33,17 +33,22 @@ from tilewright.workload.onnx.coverage import (
 )
 from tilewright.workload.onnx.macs import CONTROL_FLOW, counted_macs, does_macs
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, OperandRoles, Shape, Shapes
-from tilewright.workload.onnx.resolution.inputs import GivenSizes, ResolvedInputs, missing_size_problems, resolve_inputs
-from tilewright.workload.onnx.resolution.network import resolve_graph
-from tilewright.workload.onnx.resolution.outputs import InnerTensors
-from tilewright.workload.onnx.resolution.stored_shapes import stored_shapes
-from tilewright.workload.onnx.resolution.topology import (
+from tilewright.workload.onnx.resolution.functions import (
     RANDOM_OPERATORS,
     run_order,
     tensor_makers,
     tensors_read,
     unique_names,
 )
+from tilewright.workload.onnx.resolution.inputs import (
+    GivenSizes,
+    ResolvedInputs,
+    missing_size_problems,
+    resolve_inputs,
+    stored_shapes,
+)
+from tilewright.workload.onnx.resolution.network import resolve_graph
+from tilewright.workload.onnx.resolution.outputs import InnerTensors
 
 
 @dataclass(frozen=True)

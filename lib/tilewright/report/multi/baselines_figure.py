@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from tilewright.report.baseline_words import worse_words
 from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, save_figure, three_digits, unit_for
 from tilewright.report.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
 from tilewright.report.multi.energy_figure import THIS_RUN, readable
+from tilewright.report.words import worse_words
 
 Summary = Mapping[str, Any]
 WIDTH_INCHES, NAME_INCHES, PANEL_INCHES, NUMBER_INCHES = 11.0, 1.6, 1.95, 1.05

@@ -1,19 +1,213 @@
-"""What limits a run on several cores: what each core does with the latency, what twice as much of a part would save,
-how full links are.
+"""What limits a run on several cores, as data and as text for the terminal: what each core does with the latency,
+how full links are, and the cores, link or memory of which twice as much would save most, at the same allocation.
+
+For the latter the schedule is played again with that one part doubled, its cost tables and all else as they are.
+What the logs say waits for what is no verdict: something else may be almost as slow. Cores of one file are one part,
+and so are their memories of one name: that is what a hardware file can change.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from tilewright.errors import MappingError
+from tilewright.hardware.system import OFFCHIP_PORT
 from tilewright.report.multi.bars import ScheduleView
-from tilewright.report.multi.core_cycles import CoreCycles, core_cycles
-from tilewright.report.multi.doubled_parts import Limits, schedule_limits
+from tilewright.report.multi.core_cycles import BUSY_CAUSES, CAUSES_OF_CYCLES, WAITS, CoreCycles, core_cycles
+from tilewright.report.text_tables import NOTHING, render, share_text, text_table
+from tilewright.report.words import short_layer_name
+from tilewright.scheduling.assembly import WEIGHT
+from tilewright.scheduling.options import CAUSAL, ScheduleOptions
+from tilewright.scheduling.problem import OUTPUT_OPERAND, CoreSystem, Integers, SchedulingProblem
+from tilewright.scheduling.result import ScheduleArtifact
+from tilewright.scheduling.simulate import Scheduler
 
 if TYPE_CHECKING:
     import pandas
 
     from tilewright.report.multi.result_tables import CoreCosts
+
+
+CORE, LINK, ROOM, WORD = "core", "link", "room", "word"
+WORDS = {
+    CORE: "{}, twice as fast",
+    LINK: "{}, twice as wide",
+    ROOM: "{}, twice the room",
+    WORD: "{}, words twice as wide",
+}
+"""Kinds of parts for people."""
+SHORT = {CORE: "{}", LINK: "{}", ROOM: "room of {}", WORD: "words of {}"}
+"""The same without what is changed."""
+MOST_NODES_PLAYED = 3_000_000
+"""Computation nodes of all schedules together that are played; beyond, nothing is."""
+_LARGEST = 2**60
+
+
+class DoubledPart(NamedTuple):
+    """A part of the system of which there is twice as much."""
+
+    kind: str
+    name: str
+    latency_cycles: int | None
+    """None where the schedule cannot be played then."""
+
+    @property
+    def words(self) -> str:
+        """The part for people."""
+        return WORDS[self.kind].format(self.name)
+
+    @property
+    def short(self) -> str:
+        """The part in a few words."""
+        return SHORT[self.kind].format(self.name)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What limits a schedule."""
+
+    parts: tuple[DoubledPart, ...] = ()
+    """All that were tried, those that save most first; of equal ones cores, then links, then memories, by number."""
+    latency_cycles: int = 0
+    """Of the schedule as it is."""
+    unknown: str = ""
+    """Why nothing was tried; '' where it was."""
+
+    @property
+    def helpful(self) -> tuple[DoubledPart, ...]:
+        """The parts that save cycles: the first is the bottleneck, the second the runner-up."""
+        return tuple(part for part in self.parts if self.gain_cycles(part) > 0)
+
+    def gain_cycles(self, part: DoubledPart) -> int:
+        """What twice as much of it saves; less than 0 where the schedule becomes longer."""
+        return 0 if part.latency_cycles is None else self.latency_cycles - part.latency_cycles
+
+    def as_object(self) -> dict[str, Any]:
+        """As plain data."""
+        rows = [part._asdict() | {"gain_cycles": self.gain_cycles(part)} for part in self.parts]
+        return {"latency_cycles": self.latency_cycles, "doubled": rows, "not_known": self.unknown}
+
+
+def schedule_limits(view: ScheduleView, node_ids: Sequence[int] | None = None) -> Limits:
+    """The parts of a system by what twice as much of each would save; the same allocation, tables and options.
+
+    `node_ids` are those of the layers, as in `cn_graph.json`, which some schedules cannot be played without.
+    """
+    artifact = view.artifact
+    if artifact.schedule_model != CAUSAL:
+        return Limits(unknown=f"schedules of the model {artifact.schedule_model} are not played again")
+    changed = list(_doubled(view))
+    if artifact.graph.node_count * (len(changed) + 1) > MOST_NODES_PLAYED:
+        return Limits(unknown=f"{artifact.graph.node_count:,} computation nodes are too many to be played again")
+    options = options_of(artifact, node_ids)
+    if options is None:
+        return Limits(unknown="what the schedule says of its options does not give it again")
+    latency = artifact.schedule.latency_cycles
+    parts = [DoubledPart(kind, name, _latency(problem, artifact, options)) for kind, name, problem in changed]
+    parts.sort(key=lambda part: latency if part.latency_cycles is None else part.latency_cycles)
+    return Limits(tuple(parts), latency)
+
+
+def options_of(artifact: ScheduleArtifact, node_ids: Sequence[int] | None) -> ScheduleOptions | None:
+    """The options of the scheduler that give this very schedule; None where what it says of them does not.
+
+    Which memory operands are fetched ahead is not written down: those of weights are tried first.
+    """
+    stated = (artifact.provenance or {}).get("options", {})
+    layers = tuple(stated.get("layers_by_off_chip", ()))
+    if layers and (node_ids is None or any(one not in node_ids for one in layers)):
+        return None
+    names = ("scheduler_candidate_selection", "stack_order", "prefetch_results", "share_divisor")
+    given = {name: stated[name] for name in names if name in stated}
+    given["layers_by_off_chip"] = tuple(sorted((node_ids or []).index(one) for one in layers))
+    for operands in _prefetched(artifact) if stated.get("operands_to_prefetch") else [()]:
+        options = ScheduleOptions(**given, operands_to_prefetch=operands)
+        played = Scheduler(artifact.problem, options)(artifact.schedule.allocation)
+        if _is_equal(played.start_cycles, artifact.schedule.start_cycles) and np.array_equal(
+            played.transfers, artifact.schedule.transfers
+        ):
+            return replace(options, record=False)
+    return None
+
+
+def _prefetched(artifact: ScheduleArtifact) -> Iterator[tuple[int, ...]]:
+    """Memory operands that may be fetched ahead: those of weights, then all others."""
+    graph = artifact.graph
+    is_weight = np.array([kind == WEIGHT for kind in artifact.names.tensor_kinds], np.bool_)
+    own = is_weight[artifact.piece_tensor[graph.need_piece]]
+    first = tuple(one for one in np.unique(graph.need_operand[own]).tolist() if one != OUTPUT_OPERAND)
+    operands = range(1, artifact.system.core_memory.shape[1])
+    others = (choice for count in range(1, len(operands) + 1) for choice in itertools.combinations(operands, count))
+    yield from dict.fromkeys((first, *others))
+
+
+def _is_equal(one: Integers, other: Integers) -> bool:
+    return bool(np.array_equal(one, other))
+
+
+def _latency(problem: SchedulingProblem, artifact: ScheduleArtifact, options: ScheduleOptions) -> int | None:
+    try:
+        return Scheduler(problem, options)(artifact.schedule.allocation).latency_cycles
+    except MappingError:
+        return None
+
+
+def _doubled(view: ScheduleView) -> Iterator[tuple[str, str, SchedulingProblem]]:
+    """(kind, name, problem) with twice as much of one part of the system at a time."""
+    problem, system, names = view.artifact.problem, view.system, view.names
+    for name, cores in _core_groups(view).items():
+        runtime = problem.costs.runtime_cycles.copy()
+        runtime[:, cores] = np.where(runtime[:, cores] > 0, -(-runtime[:, cores] // 2), runtime[:, cores])
+        yield CORE, name, replace(problem, costs=replace(problem.costs, runtime_cycles=runtime))
+    carries = view.schedule.link_bits.sum(axis=0) > 0
+    for link, width in enumerate(system.link_bits_per_cycle.tolist()):
+        if width < _LARGEST and carries[link]:
+            wider = _times_two(system, ["link_bits_per_cycle"], [link])
+            if names.link_kinds[link] == OFFCHIP_PORT:  # the port is what makes words of the memory as wide as they are
+                wider = _times_two(wider, _WORD_WIDTHS, [system.off_chip_memory])
+            label = view.link_label(link)
+            yield LINK, label if label[0].isalpha() else f"link {label}", replace(problem, system=wider)
+    for name, memories in _memory_groups(view).items():
+        yield ROOM, name, replace(problem, system=_times_two(system, ["memory_capacity_bits"], memories))
+        yield WORD, name, replace(problem, system=_times_two(system, _WORD_WIDTHS, memories))
+
+
+def _core_groups(view: ScheduleView) -> dict[str, list[int]]:
+    """Name -> cores of one file that run something."""
+    groups: dict[str, list[int]] = {}
+    for core in np.unique(view.schedule.allocation).tolist():
+        groups.setdefault(view.names.core_files[core], []).append(core)
+    ids = view.names.core_ids
+    return {
+        f"core{'s' * (len(cores) > 1)} {', '.join(str(ids[core]) for core in cores)}: {file}": cores
+        for file, cores in groups.items()
+    }
+
+
+def _memory_groups(view: ScheduleView) -> dict[str, list[int]]:
+    """Name -> memories on chip of one name in cores of the same files; those that hold nothing all the time are out."""
+    system, names = view.system, view.names
+    groups: dict[tuple[tuple[str, ...], str], list[int]] = {}
+    for memory in np.unique(system.core_memory).tolist():
+        if memory in (-1, system.off_chip_memory) or not view.schedule.peak_bits[memory]:
+            continue
+        users = np.flatnonzero((system.core_memory == memory).any(axis=1)).tolist()
+        files = tuple(dict.fromkeys(names.core_files[core] for core in users))
+        groups.setdefault((files, names.memory_names[memory].split(": ", 1)[-1]), []).append(memory)
+    return {f"memory {name} of {' and '.join(files)}": memories for (files, name), memories in groups.items()}
+
+
+_WORD_WIDTHS = ("memory_read_bits", "memory_write_bits")
+
+
+def _times_two(system: CoreSystem, names: Sequence[str], places: Sequence[int]) -> CoreSystem:
+    changed = {name: getattr(system, name).copy() for name in names}
+    for values in changed.values():
+        values[places] = np.minimum(2 * values[places], np.maximum(_LARGEST, values[places]))
+    return replace(system, **changed)
 
 
 class LinkUse(NamedTuple):
@@ -93,3 +287,112 @@ def cores_report(
     links = [LinkUse(**{name: link[name] for name in LinkUse._fields}) for link in summary["links"] if link["bits"]]
     links.sort(key=lambda link: (-(link.utilisation or 0.0), -link.busy))
     return CoresReport(view.schedule.latency_cycles, rows, schedule_limits(view, node_ids), tuple(links))
+
+
+MOST_WAITS, MOST_LAYERS, MOST_LINKS, MOST_PARTS = 12, 30, 16, 10
+
+
+def cores_text(report: CoresReport) -> str:
+    """What each core does with the latency, what cores wait for, what twice as much of a part would save, links."""
+    parts = [_cores(report), _waits(report)]
+    if not report.layer:
+        parts += [_limits(report.limits), _links(report), _layers(report)]
+    return "\n".join(part for part in parts if part)
+
+
+def limit_lines(limits: Limits) -> list[str]:
+    """The bottleneck and the runner-up in words."""
+    if limits.unknown:
+        return [f"what limits is not known: {limits.unknown}"]
+    if not limits.helpful:
+        return ["twice as much of one part saves nothing: the nodes wait for one another, or parts are equally slow"]
+    names = ("limited by", "runner-up")
+    return [
+        f"{name}: {_told(limits, part)} saves {limits.gain_cycles(part):,} cycles,"
+        f" {share_text(limits.gain_cycles(part), limits.latency_cycles)}"
+        for name, part in zip(names, limits.helpful, strict=False)
+    ]
+
+
+def wait_words(row: CoreCycles) -> str:
+    """A cause with what it is of."""
+    return f"{row.cause}: {row.what}" if row.what else row.cause
+
+
+def _told(limits: Limits, part: DoubledPart) -> str:
+    equal = sum(limits.gain_cycles(one) == limits.gain_cycles(part) for one in limits.parts) - 1
+    return part.words + (f" (or {equal} other{'s' * (equal > 1)})" if equal else "")
+
+
+def _cores(report: CoresReport) -> str:
+    by_core = report.added(lambda row: (row.core, row.cause))
+    causes = [cause for cause in CAUSES_OF_CYCLES if any(key[1] == cause for key in by_core)]
+    title = f"What each core does with the latency, {report.latency_cycles:,} cycles"
+    if report.layer:
+        title = "Cycles of the cores that run it, or wait before it"
+    table = text_table(title, ("core",), (*causes, *(["cycles"] if report.layer else [])))
+    for core in report.cores:
+        values = [by_core.get((core, cause), 0) for cause in causes]
+        whole = sum(values)
+        shares = (share_text(value, whole) if value else "" for value in values)
+        table.add_row(core, *shares, *([f"{whole:,}"] if report.layer else []))
+    return render(table)
+
+
+def _waits(report: CoresReport) -> str:
+    waits = report.added(wait_words, WAITS)
+    if not waits:
+        return ""
+    table = text_table("What cores wait for, all of them together", ("cause", "most before"), ("cycles", "share"))
+    total = sum(waits.values())
+    of_layers = report.added(lambda row: (wait_words(row), row.layer), WAITS)
+    for words, cycles in list(waits.items())[:MOST_WAITS]:
+        layer = next(layer for name, layer in of_layers if name == words)
+        most = f"{short_layer_name(layer, '', 30)} ({share_text(of_layers[words, layer], cycles)})"
+        table.add_row(words, most, f"{cycles:,}", share_text(cycles, total))
+    rest = len(waits) - MOST_WAITS
+    return render(table) + (f"  {rest} shorter waits are in the tables\n" if rest > 0 else "")
+
+
+def _limits(limits: Limits) -> str:
+    lines = "".join(f"{line}\n" for line in limit_lines(limits))
+    if limits.unknown or not limits.helpful:
+        return lines
+    title = "What twice as much of one part would save, the same allocation and cost tables"
+    table = text_table(title, ("part",), ("cycles", "share"))
+    for part in limits.helpful[:MOST_PARTS]:
+        gain = limits.gain_cycles(part)
+        table.add_row(part.words, f"{gain:,}", share_text(gain, limits.latency_cycles))
+    worse = [part for part in limits.parts if limits.gain_cycles(part) < 0]
+    text = lines + render(table)
+    if worse:
+        text += f"  {len(worse)} would make it longer: the order in which cores take nodes is no longer a good one\n"
+    return text
+
+
+def _links(report: CoresReport) -> str:
+    table = text_table("Links", ("link",), ("width [bit/cycle]", "moved [KiB]", "busy", "of its width"))
+    for link in report.links[:MOST_LINKS]:
+        width = "unlimited" if link.width_bits_per_cycle is None else f"{link.width_bits_per_cycle:,}"
+        used = NOTHING if link.utilisation is None else share_text(link.utilisation, 1.0)
+        table.add_row(link.name, width, f"{link.bits / 8192:,.1f}", share_text(link.busy, 1.0), used)
+    rest = len(report.links) - MOST_LINKS
+    if not report.links:
+        return ""
+    return render(table) + (f"  {rest} links that carry less are in the tables\n" if rest > 0 else "")
+
+
+def _layers(report: CoresReport) -> str:
+    """The layers that take most of the cores' time."""
+    title = "Layers: cycles of all cores that run them, or wait before their nodes"
+    table = text_table(title, ("layer", "waits most for"), ("computing", "waiting"))
+    busy, waits = (report.added(lambda row: row.layer, causes) for causes in (BUSY_CAUSES, WAITS))
+    of_waits = report.added(lambda row: (row.layer, wait_words(row)), WAITS)
+    order = sorted(dict.fromkeys([*busy, *waits]), key=lambda layer: -(busy.get(layer, 0) + waits.get(layer, 0)))
+    for layer in order[:MOST_LAYERS]:
+        most = next((words for name, words in of_waits if name == layer), "")
+        share = f" {share_text(of_waits[layer, most], waits[layer])}" if most else ""
+        told = f"{busy.get(layer, 0):,}", f"{waits.get(layer, 0):,}"
+        table.add_row(short_layer_name(layer, limit=30), f"{most}{share}" or NOTHING, *told)
+    rest = len(order) - MOST_LAYERS
+    return render(table) + (f"  {rest} shorter layers are in the tables\n" if rest > 0 else "")

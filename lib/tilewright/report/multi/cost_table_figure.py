@@ -25,7 +25,7 @@ from tilewright.report.figure_layout import (
     save_figure,
 )
 from tilewright.report.figures import ENERGY_UNIT
-from tilewright.report.multi.cost_table import CostTables
+from tilewright.report.multi.cn_tables import CostTables
 from tilewright.scheduling.core_costs import CoreCostRow
 
 BAR_INCHES = (0.07, 0.2)

@@ -32,7 +32,7 @@ from tilewright.report.figure_layout import (
 from tilewright.report.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
 from tilewright.report.multi.bars import CATEGORIES, CORE, NODE_BAR, ScheduleTable, ScheduleView, schedule_table
 from tilewright.report.schedule_options import ScheduleFigureOptions
-from tilewright.report.short_names import short_layer_name
+from tilewright.report.words import short_layer_name
 from tilewright.scheduling.problem import Integers
 
 Floats = npt.NDArray[np.float64]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.artifacts.canonical import canonical_text
+from tilewright.artifacts.digests import canonical_text
 from tilewright.artifacts.files import write_atomically
 from tilewright.report.figure_layout import layer_colour, text_colour
 from tilewright.report.multi.bars import CATEGORIES, ScheduleTable, ScheduleView, listeners, schedule_table
@@ -23,7 +23,7 @@ from tilewright.report.multi.gantt import CATEGORY_HATCHES, Summary, schedule_ti
 from tilewright.report.multi.memory_figure import memory_curves, most_in_stretches
 from tilewright.report.multi.start_causes import CAUSES as START_CAUSES
 from tilewright.report.multi.start_causes import start_causes
-from tilewright.report.short_names import short_layer_name
+from tilewright.report.words import short_layer_name
 from tilewright.scheduling.energy_terms import CAUSES
 
 FOLDER = Path(__file__).resolve().parent

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tilewright.artifacts.canonical import canonical_text
+from tilewright.artifacts.digests import canonical_text
 from tilewright.artifacts.files import write_atomically
 from tilewright.report.multi.bars import (
     CATEGORIES,
@@ -21,7 +21,7 @@ from tilewright.report.multi.bars import (
     listeners,
     schedule_table,
 )
-from tilewright.report.short_names import short_layer_name
+from tilewright.report.words import short_layer_name
 from tilewright.scheduling.energy_terms import CAUSES
 
 CORES, LINKS, MEMORIES = 1, 2, 3

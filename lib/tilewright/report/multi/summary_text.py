@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.cost.ledger import on_core_terms
-from tilewright.report.baseline_words import worse_words
-from tilewright.report.multi.reloads import reload_lines
+from tilewright.report.multi.summary import reload_lines
 from tilewright.report.multi.use_tables import core_use_rows
 from tilewright.report.run_tables import edp_text
 from tilewright.report.run_text import coverage_lines, power_lines, range_lines
+from tilewright.report.words import worse_words
 from tilewright.scheduling.energy_terms import ON_CORE, term_pj, terms_of_summary
 
 Summary = dict[str, Any]

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilewright.artifacts.canonical import canonical_text
+from tilewright.artifacts.digests import canonical_text
 from tilewright.report.multi.page import schedule_frame
-from tilewright.report.page.columns import area_words, cell, shown_columns
-from tilewright.report.page.limits import cause_text
+from tilewright.report.page.columns import area_words, cause_text, cell, shown_columns
 from tilewright.report.pareto import Candidate, compare
 from tilewright.report.records import Summary
 from tilewright.report.run_tables import ROW_OF

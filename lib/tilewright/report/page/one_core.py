@@ -12,8 +12,7 @@ from tilewright.hardware.core import DIRECTIONS
 from tilewright.report.bottlenecks import Bottlenecks, waited_for
 from tilewright.report.bottlenecks_text import cause_words, has_causes, memory_words
 from tilewright.report.loop_nest import loop_nest_text
-from tilewright.report.page.columns import rounded
-from tilewright.report.page.limits import array_text, cause_text, gain_cycles, limit_text, port_name
+from tilewright.report.page.columns import array_text, cause_text, gain_cycles, limit_text, port_name, rounded
 from tilewright.report.records import (
     PlacedLayer,
     Summary,

@@ -10,10 +10,9 @@ from typing import Any
 from tilewright.report.bottlenecks import Bottlenecks
 from tilewright.report.multi.bars import ScheduleView
 from tilewright.report.multi.core_cycles import BUSY_CAUSES, CAUSES_OF_CYCLES, WAITS
-from tilewright.report.multi.cores_report import CoresReport
-from tilewright.report.multi.cores_text import limit_lines, wait_words
+from tilewright.report.multi.cores_report import CoresReport, limit_lines, wait_words
 from tilewright.report.multi.page import schedule_data_text
-from tilewright.report.multi.reloads import reload_lines
+from tilewright.report.multi.summary import reload_lines
 from tilewright.report.multi.use_tables import core_use_rows, layer_use_rows
 from tilewright.report.page.columns import rounded
 from tilewright.report.page.one_core import MICRO, network_parts

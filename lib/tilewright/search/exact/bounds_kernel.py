@@ -8,8 +8,7 @@ import math
 
 from tilewright.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
-from tilewright.cost.buffers_kernel import BEST_BUFFERS, buffer_wherever_possible, decide_double_buffers
-from tilewright.cost.latency_kernel import stall_of_ports
+from tilewright.cost.latency_kernel import BEST_BUFFERS, buffer_wherever_possible, decide_double_buffers, stall_of_ports
 from tilewright.cost.loading_kernel import (
     PORT_TIME,
     bound_loads,

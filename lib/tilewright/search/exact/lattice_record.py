@@ -107,7 +107,7 @@ MARK_FIELDS = (
 """What holds of memories and boundaries in every mapping. Written by rules_kernel.py (`mark_tables`)."""
 
 LEAST_FIELDS = (
-    ("floor_energy", np.float64),  # of all mappings, known without tables: floor_kernel.py
+    ("floor_energy", np.float64),  # of all mappings, known without tables: rules_kernel.py
     ("least_elements", np.float64, (_L, _S)),  # of a tile
     ("least_tile_bits", np.int64, (_O,)),  # of an innermost tile; one without boundaries: by tables_kernel.py
     ("energy_to_go", np.float64, (_B, _S)),  # energy of this boundary and those above it

@@ -24,8 +24,8 @@ from tilewright.search.batch import SearchStoppedError
 from tilewright.search.evaluate import Boundaries, PreparedProblem
 from tilewright.search.exact.bounds_kernel import TOLERANCE
 from tilewright.search.exact.expansion_kernel import begin, expand_labels, next_generation
-from tilewright.search.exact.floor_kernel import find_floor
 from tilewright.search.exact.lattice_record import LABEL_FIELDS, LABELS, PATH_BITS, PATH_SYMBOLS
+from tilewright.search.exact.rules_kernel import find_floor
 from tilewright.search.exact.tables import TABLE_RECORDS, TABLE_STEPS, new_search, truncates_by_order
 from tilewright.search.loma import best_of_few_loops, write_pattern
 

@@ -18,7 +18,6 @@ from tilewright.objectives import OBJECTIVES
 from tilewright.profile import SWITCHES
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact.expansion_kernel import fill_tables, mark_tables, sum_tables
-from tilewright.search.exact.floor_kernel import find_floor
 from tilewright.search.exact.lattice_record import (
     EXACT_DTYPE,
     MAX_BOUNDARIES,
@@ -27,6 +26,7 @@ from tilewright.search.exact.lattice_record import (
     MAX_PLACED,
     MAX_SYMBOLS,
 )
+from tilewright.search.exact.rules_kernel import find_floor
 
 
 def order_sensitive_dimensions(problem: Problem, search: np.record) -> set[int]:

@@ -8,8 +8,7 @@ from typing import Any
 
 from tilewright.allocation.evaluate import EVERYTHING, INTERRUPTED, Evaluator, allocation_progress
 from tilewright.allocation.options import EXACT, AllocationOptions, AllocationParameters
-from tilewright.allocation.point import Evaluation, choose, pareto_front
-from tilewright.allocation.result import AllocationResult
+from tilewright.allocation.result import AllocationResult, Evaluation, choose, pareto_front
 from tilewright.allocation.search import schedule_judge
 from tilewright.allocation.space import Genome
 from tilewright.artifacts.files import make_folder

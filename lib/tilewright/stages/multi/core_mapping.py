@@ -20,7 +20,6 @@ from tilewright.scheduling.core_costs import CoreCostRow, CostClass, CostClasses
 from tilewright.search.options import CoreSearchOptions
 from tilewright.search.store import Store
 from tilewright.stages.base import Control, Rest, Stage
-from tilewright.stages.identity import SearchIdentity
 from tilewright.stages.items import LayerProblem
 from tilewright.stages.layer_search import LayerSearch, LayerTask
 from tilewright.stages.multi.cost_rows import (
@@ -35,6 +34,7 @@ from tilewright.stages.multi.cost_rows import (
     with_off_chip_memory,
 )
 from tilewright.stages.run import below_workload, default_pipeline
+from tilewright.stages.user_stages import SearchIdentity
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 

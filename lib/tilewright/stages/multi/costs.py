@@ -8,23 +8,21 @@ from typing import Any
 
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.fusion.graph import CnGraph
-from tilewright.mapping.cut_lanes import cuts_by_array, note_cut_lanes
 from tilewright.mapping.runnable import core_choice
-from tilewright.mapping.yaml_checks import document_behind
+from tilewright.mapping.spatial_generation import cuts_by_array, note_cut_lanes
+from tilewright.mapping.yaml_reader import document_behind
 from tilewright.scheduling.core_costs import CoreCostRow, cost_classes
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions
 from tilewright.stage_table import CORE
 from tilewright.stages.base import Control, Rest, Stage, is_own
 from tilewright.stages.catalogue import CATALOGUES
-from tilewright.stages.entries import Entry
-from tilewright.stages.flow import Flow
+from tilewright.stages.entries import Entry, Flow
 from tilewright.stages.items import Evaluations, LayerProblem
 from tilewright.stages.layer_search import LayerTask
 from tilewright.stages.layers import model_of
 from tilewright.stages.multi.core_mapping import map_core
 from tilewright.stages.multi.cost_rows import class_needs
-from tilewright.stages.multi.items import CnProblem, CostedCnProblem
-from tilewright.stages.multi.problem import SystemProblem
+from tilewright.stages.multi.items import CnProblem, CostedCnProblem, SystemProblem
 from tilewright.stages.multi.slices import Slice
 from tilewright.stages.pipeline import REDUCTION_OF, Pipeline, search_entries
 from tilewright.stages.reductions import Reduction

@@ -20,8 +20,7 @@ from tilewright.artifacts.envelope import read_artifact
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.sources import FilePath
 from tilewright.stages.descriptions import Descriptions
-from tilewright.stages.multi.items import CnProblem, CostedCnProblem
-from tilewright.stages.multi.problem import SystemProblem, input_digests, read_system_problem
+from tilewright.stages.multi.items import CnProblem, CostedCnProblem, SystemProblem, input_digests, read_system_problem
 from tilewright.stages.preflight.needs import offchip_problems, prefetch_problems
 from tilewright.steps import CN_COLUMNS, CN_GRAPH, cost_table
 from tilewright.workload.graph import Workload

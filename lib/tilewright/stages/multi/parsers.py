@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tilewright.errors import InputError
 from tilewright.stages.base import Change
 from tilewright.stages.descriptions import Descriptions
-from tilewright.stages.multi.problem import MODEL, SystemProblem, system_problem
+from tilewright.stages.multi.items import MODEL, SystemProblem, system_problem
 from tilewright.stages.workload_parsers import NetworkParser
 from tilewright.workload.graph import Workload
 from tilewright.workload.source import LAYERS, NETWORK, read_layers, read_network

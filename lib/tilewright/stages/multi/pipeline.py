@@ -13,17 +13,15 @@ from tilewright.search.options import CnSearchOptions, CoreSearchOptions
 from tilewright.stages.base import Control, Same, Stage, is_own
 from tilewright.stages.catalogue import CATALOGUES
 from tilewright.stages.descriptions import Descriptions
-from tilewright.stages.entries import Entry
-from tilewright.stages.flow import Flow, hands_on
-from tilewright.stages.identity import identity_of
+from tilewright.stages.entries import Entry, Flow, hands_on
 from tilewright.stages.multi.allocation import CoreAllocation
-from tilewright.stages.multi.items import CnProblem, CostedCnProblem
-from tilewright.stages.multi.problem import SystemProblem
+from tilewright.stages.multi.items import CnProblem, CostedCnProblem, SystemProblem
 from tilewright.stages.multi.result import MultiCoreResult
 from tilewright.stages.multi.slices import Slice, only_result
 from tilewright.stages.pipeline import Pipeline, check_pipeline
 from tilewright.stages.places import is_of_setting, placed, problem_at
 from tilewright.stages.preflight.needs import prefetch_problems
+from tilewright.stages.user_stages import identity_of
 
 if TYPE_CHECKING:
     from tilewright.yamlfile import YamlDocument

@@ -8,9 +8,8 @@ from functools import cached_property
 from tilewright.allocation.options import EXACT, GENETIC, AllocationOptions
 from tilewright.allocation.requests import fixed_entries, layer_requests
 from tilewright.allocation.result import AllocationResult, SearchProgress, SingleCore, allowed_cores, layer_cores
-from tilewright.allocation.search import schedule_judge, search_allocation
+from tilewright.allocation.search import on_one_core, schedule_judge, search_allocation
 from tilewright.allocation.space import AllocationSpace, Genome, allocation_space
-from tilewright.allocation.warm_start import on_one_core
 from tilewright.artifacts.codec import encode
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.hardware.system import COMPUTE

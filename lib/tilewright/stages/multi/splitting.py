@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from tilewright.artifacts.files import make_folder, write_atomically
 from tilewright.errors import InputError
 from tilewright.fusion.layer_splitting import SplitNetwork, open_model, split_layers
-from tilewright.fusion.split_options import SplitOptions
+from tilewright.fusion.tiling_options import SplitOptions
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.source import parse_mapping
 from tilewright.stages.base import Change
 from tilewright.stages.descriptions import Descriptions
-from tilewright.stages.multi.problem import MODEL
+from tilewright.stages.multi.items import MODEL
 from tilewright.workload.source import NETWORK, kind_of_source, read_network
 
 if TYPE_CHECKING:

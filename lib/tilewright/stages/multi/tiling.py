@@ -6,8 +6,7 @@ from typing import Any
 
 from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.stages.base import Change, Rest
-from tilewright.stages.multi.items import CnProblem
-from tilewright.stages.multi.problem import SystemProblem
+from tilewright.stages.multi.items import CnProblem, SystemProblem
 from tilewright.stages.preflight.network import checked_cn_graph
 
 

@@ -12,9 +12,9 @@ from tilewright.hardware.core_paths import core_paths
 from tilewright.hardware.system import MEMORY, OFFCHIP, MultiCoreAccelerator
 from tilewright.hardware.yaml_checks import is_usual_loop
 from tilewright.mapping.constraints import DEFAULT, Mapping, MappingConstraints
+from tilewright.mapping.notices import note_unused_entries
 from tilewright.mapping.runnable import COMPUTES_NOTHING, CoreChoice, core_choice
-from tilewright.mapping.unused_entries import note_unused_entries
-from tilewright.stages.multi.problem import SystemProblem, has_lines
+from tilewright.stages.multi.items import SystemProblem, has_lines
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.yamlfile import YamlDocument, load_yaml, table
 

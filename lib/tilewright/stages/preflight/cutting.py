@@ -11,25 +11,26 @@ from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
 from tilewright.errors import InputError, KeyPath, Problem, Problems
-from tilewright.fusion.mapped_tiling import dimension_names, fixed_cores_mismatch
 from tilewright.fusion.tiling import (
     BY_LAYER,
     LAYER_BY_LAYER,
     HintLoop,
     HintLoopOptions,
     Tiling,
+    dimension_names,
+    fixed_cores_mismatch,
     hint_loop_problems,
     hints_for,
     layer_stacks,
 )
 from tilewright.fusion.tiling_options import TilingOptions, network_tiling
-from tilewright.hardware.paths import PathTable, path_table
 from tilewright.hardware.system import MultiCoreAccelerator
+from tilewright.hardware.system_links import PathTable, path_table
 from tilewright.hardware.yaml_checks import is_usual_loop
 from tilewright.mapping.constraints import Mapping, MappingConstraints, TilingEntry
 from tilewright.mapping.runnable import core_choice
 from tilewright.mapping.words import ALL_TILES
-from tilewright.stages.multi.problem import SystemProblem
+from tilewright.stages.multi.items import SystemProblem
 from tilewright.stages.preflight.cores import layers_of_entries
 from tilewright.workload.graph import Workload, WorkloadNode
 

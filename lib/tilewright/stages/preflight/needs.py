@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tilewright.errors import Problem, nearest_name
-from tilewright.stages.multi.problem import SystemProblem, has_lines
+from tilewright.stages.multi.items import SystemProblem, has_lines
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import OUTPUT
 

@@ -1,14 +1,22 @@
 """Attention of one block: projections, positions, the cache of keys and values, and for each group of requests what
-`attended` makes of the pieces of queries and keys."""
+`attended` makes of the pieces of queries and keys.
+
+Latent attention (DeepSeek's MLA): the cache has one latent vector and one turned key for each token.
+
+ABSORBED, the up-projections of keys and values go to the queries and the outputs: attention runs on the latent vectors,
+with one key head. EXPANDED, keys and values of all heads are made of the latent vectors of all tokens that are seen,
+those of the cache included. Both have the same result; which is less work depends on the numbers of tokens.
+"""
 
 from collections.abc import Iterator
 
+from tilewright.operator_groups import MAC_ARRAY
 from tilewright.workload.access import AxisIndex, IndexMap, affine
-from tilewright.workload.language_models.architecture import Attention
+from tilewright.workload.language_models.architecture import RMS_NORM, Attention, LatentAttention
 from tilewright.workload.language_models.attended import Heads, Kept, attend
 from tilewright.workload.language_models.builder import Builder, at
-from tilewright.workload.language_models.request import Requests, Step
-from tilewright.workload.language_models.visible_keys import Piece, first_position, visible_pieces
+from tilewright.workload.language_models.request import ABSORBED, Requests, Step
+from tilewright.workload.language_models.visible_keys import Piece, first_position, split, visible_pieces
 
 
 def attention(builder: Builder, source: str, attention: Attention, step: Step) -> str:
@@ -113,3 +121,182 @@ def join_rows(builder: Builder, parts: list[str], shape: tuple[int, int], name: 
         maps.append(IndexMap(loops, at(target, affine(("D", 1), offset=first), "K"), at(part, "D", "K")))
         first += rows
     return builder.move(name, "Concat", *maps)
+
+
+def latent_attention(builder: Builder, source: str, attention: LatentAttention, step: Step) -> str:
+    """The output of attention, [rows, hidden], from the normalised hidden states."""
+    rows, hidden = builder.shape(source)
+    query = _queries(builder, source, attention)
+    latent, turned = _latent(builder, source, attention)
+    weight = builder.weight(
+        "kv_b_proj.weight", attention.rank, attention.heads, attention.width + attention.value_width
+    )
+    groups, absorbed = step.groups, step.latent == ABSORBED
+    if absorbed:
+        query = _joined_query(
+            builder, _into_latent(builder, query, attention, weight), query, attention, attention.rank
+        )
+    else:
+        query = _joined_query(builder, query, query, attention, attention.width)
+    outputs, first = [], 0
+    for place, group in enumerate(groups):
+        with builder.scope(f"requests{place}" if len(groups) > 1 else ""):
+            cache = _cache(builder, (latent, turned), first, group, attention)
+            if absorbed:
+                (keys, values), key_heads = _absorbed(cache, attention), 1
+            else:
+                (keys, values), key_heads = _expanded(builder, cache, attention, weight, step), attention.heads
+            heads = Heads(query, first, group, keys, values, key_heads, attention.heads // key_heads)
+            outputs.append(attend(builder, heads, pieces_of(group, step)))
+        first += group.rows
+    width = attention.rank if absorbed else attention.value_width
+    joined = join_rows(builder, outputs, (rows, attention.heads * width))
+    if absorbed:
+        joined = _out_of_latent(builder, joined, attention, weight)
+    return builder.linear("o_proj", joined, hidden, has_bias=attention.has_bias)
+
+
+def _queries(builder: Builder, source: str, attention: LatentAttention) -> str:
+    """[rows, heads * (width + turned width)], with the turned part still as it was projected."""
+    outputs = attention.heads * (attention.width + attention.rotary_width)
+    if attention.query_rank is None:
+        return builder.linear("q_proj", source, outputs)
+    low = builder.linear("q_a_proj", source, attention.query_rank, has_bias=attention.has_bias)
+    return builder.linear("q_b_proj", builder.norm("q_a_norm", low, RMS_NORM), outputs)
+
+
+def _latent(builder: Builder, source: str, attention: LatentAttention) -> tuple[str, str]:
+    """(latent vectors, turned keys) of the new tokens, as they are cached."""
+    both = builder.linear(
+        "kv_a_proj_with_mqa", source, attention.rank + attention.rotary_width, has_bias=attention.has_bias
+    )
+    latent = builder.norm("kv_a_norm", both, RMS_NORM, width=attention.rank, bits=builder.precision.cache)
+    turned = builder.rotary(
+        "k_rotary",
+        both,
+        1,
+        attention.rotary_width,
+        (attention.rank + attention.rotary_width, attention.rank),
+        builder.precision.cache,
+    )
+    return latent, turned
+
+
+def _into_latent(builder: Builder, query: str, attention: LatentAttention, weight: str) -> str:
+    """The part of the queries that is not turned, times the up-projection of keys: [rows, heads * rank]."""
+    rows = builder.shape(query)[0]
+    pitch = attention.width + attention.rotary_width
+    target = builder.tensor("q_absorbed.out", (rows, attention.heads * attention.rank))
+    return builder.nest(
+        "q_absorbed",
+        "MatMul",
+        (("C", attention.width), ("D", rows), ("K", attention.rank), ("G", attention.heads)),
+        at(target, "D", affine(("G", attention.rank), ("K", 1))),
+        {"I": at(query, "D", affine(("G", pitch), ("C", 1))), "W": at(weight, "K", "G", "C")},
+        unit=MAC_ARRAY,
+    )
+
+
+def _out_of_latent(builder: Builder, latent: str, attention: LatentAttention, weight: str) -> str:
+    """Weighted latent vectors times the up-projection of values: [rows, heads * value width]."""
+    rows = builder.shape(latent)[0]
+    target = builder.tensor("v_absorbed.out", (rows, attention.heads * attention.value_width))
+    column = affine(("K", 1), offset=attention.width)
+    return builder.nest(
+        "v_absorbed",
+        "MatMul",
+        (("C", attention.rank), ("D", rows), ("K", attention.value_width), ("G", attention.heads)),
+        at(target, "D", affine(("G", attention.value_width), ("K", 1))),
+        {"I": at(latent, "D", affine(("G", attention.rank), ("C", 1))), "W": at(weight, "C", "G", column)},
+        unit=MAC_ARRAY,
+    )
+
+
+def _joined_query(builder: Builder, plain: str, source: str, attention: LatentAttention, width: int) -> str:
+    """Queries of `width` channels a head with their turned part behind: [rows, heads * (width + turned width)]."""
+    rows, heads, extra = builder.shape(source)[0], attention.heads, attention.rotary_width
+    pitch = attention.width + extra
+    turned = builder.rotary("q_rotary", source, heads, extra, (pitch, attention.width), None)
+    target = builder.tensor("query", (rows, heads * (width + extra)))
+    own = builder.shape(plain)[1] // heads
+    outer = (("D", rows), ("G", heads))
+    read = at(plain, "D", affine(("G", own), ("K", 1)))
+    whole = width + extra
+    return builder.move(
+        "query",
+        "Concat",
+        IndexMap((*outer, ("K", width)), at(target, "D", affine(("G", whole), ("K", 1))), read),
+        IndexMap(
+            (*outer, ("K", extra)),
+            at(target, "D", affine(("G", whole), ("K", 1), offset=width)),
+            at(turned, "D", affine(("G", extra), ("K", 1))),
+        ),
+    )
+
+
+def _cache(builder: Builder, new: tuple[str, str], first: int, group: Requests, attention: LatentAttention) -> str:
+    """Latent vectors and turned keys of all tokens, side by side: [requests, 1, tokens, rank + turned width]."""
+    cached = cached_tokens(group)
+    rank, extra = attention.rank, attention.rotary_width
+    latent = kept(builder, "latent_cache", new[0], first, group, cached, (1, rank))
+    turned = kept(builder, "turned_cache", new[1], first, group, cached, (1, extra))
+    tokens = cached + group.tokens
+    whole = builder.tensor("latent_keys", (group.count, 1, tokens, rank + extra), builder.precision.cache)
+    outer = (("B", group.count), ("D", tokens))
+    maps = [
+        IndexMap((*outer, ("K", size)), at(whole, "B", _ZERO, "D", affine(("K", 1), offset=start)), read)
+        for size, start, read in (
+            (rank, 0, at(latent.tensor, "B", _ZERO, "D", "K")),
+            (extra, rank, at(turned.tensor, "B", _ZERO, "D", "K")),
+        )
+    ]
+    return builder.move("latent_keys", "Concat", *maps)
+
+
+_ZERO = AxisIndex()
+
+
+def _absorbed(cache: str, attention: LatentAttention) -> tuple[Kept, Kept]:
+    """Keys and values of all heads: what is cached, and of it the latent vectors."""
+    return Kept(cache, attention.rank + attention.rotary_width), Kept(cache, attention.rank)
+
+
+def _expand(builder: Builder, keys: str, both: str, attention: LatentAttention, weight: str, step: Step) -> None:
+    """Keys and values of all tokens; in blocks of tokens that stand once for all of them, where keys are in blocks."""
+    count, heads, tokens, width = builder.shape(both)
+    block = None if step.is_written_out else step.key_block
+    for number, (first, size, repeats) in enumerate(split(tokens, block)):
+        row = affine(("D", 1), offset=first)
+        with builder.scope("", repeats):
+            builder.nest(
+                f"kv_b_proj.{number}" if number else "kv_b_proj",
+                "MatMul",
+                (("C", attention.rank), ("D", size), ("K", width), ("B", count), ("G", heads)),
+                at(both, "B", "G", row, "K"),
+                {"I": at(keys, "B", _ZERO, row, "C"), "W": at(weight, "C", "G", "K")},
+                sizes={"I": (count, 1, size, attention.rank)},
+                unit=MAC_ARRAY,
+            )
+
+
+def _expanded(builder: Builder, keys: str, attention: LatentAttention, weight: str, step: Step) -> tuple[Kept, Kept]:
+    """Keys and values of every head, made of the latent vectors of all tokens."""
+    count, _, tokens, _ = builder.shape(keys)
+    heads, width, extra = attention.heads, attention.width, attention.rotary_width
+    bits = builder.precision.activations
+    both = builder.tensor("kv_b_proj.out", (count, heads, tokens, width + attention.value_width), bits)
+    _expand(builder, keys, both, attention, weight, step)
+    joined = builder.tensor("expanded_keys", (count, heads, tokens, width + extra), bits)
+    outer = (("B", count), ("G", heads), ("D", tokens))
+    shared = at(keys, "B", _ZERO, "D", affine(("K", 1), offset=attention.rank))
+    builder.move(
+        "expanded_keys",
+        "Concat",
+        IndexMap((*outer, ("K", width)), at(joined, "B", "G", "D", "K"), at(both, "B", "G", "D", "K")),
+        IndexMap((*outer, ("K", extra)), at(joined, "B", "G", "D", affine(("K", 1), offset=width)), shared),
+    )
+    values = builder.tensor("expanded_values", (count, heads, tokens, attention.value_width), bits)
+    read = at(both, "B", "G", "D", affine(("K", 1), offset=width))
+    loops = (*outer, ("K", attention.value_width))
+    builder.move("expanded_values", "Slice", IndexMap(loops, at(values, "B", "G", "D", "K"), read))
+    return Kept(joined, width + extra), Kept(values, attention.value_width)

@@ -2,8 +2,19 @@
 
 Blocks of one kind are there once, standing for all of them, in the order in which the kinds first come; written out,
 every block is there, in its place.
+
+The feed-forward part of a block: matrix products with an activation function, or a mixture of experts of them.
+
+A selective state space (Mamba): projections, a short causal convolution, and the recurrence of its state.
+
+The recurrence h = decay * h + input, y = C * h is computed token by token: each of its steps reads the state and writes
+it, and stands as often as a request has tokens. What does not depend on the state is computed for all tokens at once.
 """
 
+import math
+from collections import Counter
+
+from tilewright.operator_groups import MAC_ARRAY
 from tilewright.workload.access import AxisIndex, IndexMap, affine
 from tilewright.workload.graph import Workload
 from tilewright.workload.language_models.architecture import (
@@ -12,16 +23,254 @@ from tilewright.workload.language_models.architecture import (
     Architecture,
     Attention,
     Block,
+    FeedForward,
     LatentAttention,
     Mixture,
+    StateSpace,
 )
 from tilewright.workload.language_models.attended import AttentionSite
-from tilewright.workload.language_models.attention import attention
+from tilewright.workload.language_models.attention import attention, join_rows, latent_attention
 from tilewright.workload.language_models.builder import Builder, at
-from tilewright.workload.language_models.feed_forward import feed_forward, mixture_of_experts
-from tilewright.workload.language_models.latent_attention import latent_attention
-from tilewright.workload.language_models.request import ALL, Step
-from tilewright.workload.language_models.state_space import state_space
+from tilewright.workload.language_models.request import ALL, EXPECTED, Requests, Step
+
+
+def feed_forward(builder: Builder, source: str, part: FeedForward) -> str:
+    """down(activation(gate(x)) * up(x)), or down(activation(up(x))) without a gate: [rows, hidden]."""
+    hidden = builder.shape(source)[1]
+    up = builder.linear("up_proj", source, part.width, has_bias=part.has_bias)
+    if part.is_gated:
+        gate = builder.linear("gate_proj", source, part.width, has_bias=part.has_bias)
+        inner = builder.elementwise("gated", "Mul", builder.elementwise("activation", part.activation, gate), up)
+    else:
+        inner = builder.elementwise("activation", part.activation, up)
+    return builder.linear("down_proj", inner, hidden, has_bias=part.has_bias)
+
+
+def expert_loads(mixture: Mixture, tokens: int, load: str | tuple[int, ...]) -> dict[int, int]:
+    """Tokens of an expert -> how many experts get so many, the most first; experts without any are left out.
+
+    BALANCED uses as many experts as there can be. EXPECTED uses as many as on average meet some token, where each
+    token goes to experts at random: experts * (1 - (1 - chosen / experts) ** tokens), rounded. Both spread tokens
+    evenly over them. Otherwise `load` has the tokens of each expert.
+    """
+    if not isinstance(load, str):
+        counts = Counter(tokens for tokens in load if tokens)
+        return dict(sorted(counts.items(), reverse=True))
+    chosen, experts = mixture.experts_per_token, mixture.experts
+    pairs = tokens * chosen
+    used = min(experts, pairs)
+    if load == EXPECTED:
+        share = 1 - chosen / experts
+        met = experts * -math.expm1(tokens * math.log(share)) if share > 0 else experts
+        used = max(chosen, min(used, round(met)))
+    each, more = divmod(pairs, used)
+    return {size: count for size, count in ((each + 1, more), (each, used - more)) if size and count}
+
+
+def mixture_of_experts(
+    builder: Builder, source: str, mixture: Mixture, load: str | tuple[int, ...], *, is_written_out: bool
+) -> str:
+    """The weighted sum of the experts of each token, and what all tokens go through: [rows, hidden]."""
+    rows, hidden = builder.shape(source)
+    scores = builder.linear("router", source, mixture.experts)
+    if mixture.uses_sigmoid:
+        shares = builder.elementwise("router_scores", "Sigmoid", scores)
+        bias = builder.weight("router_scores.bias", mixture.experts)
+        corrected = builder.tensor("router_corrected.out", (rows, mixture.experts))
+        loops = (("D", rows), ("K", mixture.experts))
+        inputs = {"I": at(shares, "D", "K"), "W": at(bias, "K")}
+        shares = builder.nest("router_corrected", "Add", loops, at(corrected, "D", "K"), inputs)
+    else:
+        shares = builder.softmax("router_scores", scores)
+    chosen = _chosen(builder, shares, mixture.experts_per_token)
+    total = builder.table("zeros", rows, hidden)  # what weighted outputs are added to, as they come
+    if mixture.shared is not None:
+        with builder.scope("shared_experts"):
+            total = feed_forward(builder, source, mixture.shared)
+    number = 0
+    for size, count in expert_loads(mixture, rows, load).items():
+        for _ in range(count if is_written_out else 1):
+            with builder.scope(f"experts.{number}", 1 if is_written_out else count):
+                total = _expert(builder, source, mixture.expert, size, chosen, total)
+            number += 1
+    return total
+
+
+def _chosen(builder: Builder, shares: str, count: int) -> str:
+    """The shares of the chosen experts, normalised: [rows, chosen]."""
+    rows, experts = builder.shape(shares)
+    best = builder.tensor("router_choice.out", (rows, count))
+    loops = (("D", rows), ("C", experts))
+    output = at(best, "D", affine())
+    builder.nest("router_choice", "TopK", loops, output, {"I": at(shares, "D", "C")}, superset=("I",))
+    total = builder.tensor("router_total.out", (rows,))
+    inner = (("D", rows), ("K", count))
+    builder.nest("router_total", "ReduceSum", inner, at(total, "D"), {"I": at(best, "D", "K")})
+    target = builder.tensor("router_shares.out", (rows, count))
+    inputs = {"I": at(best, "D", "K"), "W": at(total, "D")}
+    return builder.nest("router_shares", "Div", inner, at(target, "D", "K"), inputs)
+
+
+def _expert(builder: Builder, source: str, expert: FeedForward, rows: int, chosen: str, total: str) -> str:
+    """An expert on `rows` of the tokens, weighted and added to what there is: [all rows, hidden]."""
+    tokens, hidden = builder.shape(source)
+    picked = builder.tensor("tokens", (rows, hidden))
+    found = feed_forward(builder, builder.move("tokens", "Gather", builder.any_of(picked, source)), expert)
+    loops = (("D", rows), ("K", hidden))
+    weighted = builder.tensor("weighted.out", (rows, hidden))
+    inputs = {"I": at(found, "D", "K"), "W": at(chosen, "D", affine())}
+    builder.nest("weighted", "Mul", loops, at(weighted, "D", "K"), inputs, superset=("W",))
+    target = builder.tensor("sum.out", (tokens, hidden))
+    output = at(target, "D", "K")
+    inputs = {"I": at(weighted, "D", "K"), "W": at(total, "D", "K")}
+    return builder.nest("sum", "Add", loops, output, inputs, superset=("I", "W"))
+
+
+def state_space(
+    builder: Builder, source: str, mixer: StateSpace, groups: tuple[Requests, ...], *, is_written_out: bool
+) -> str:
+    """The output of the mixer, [rows, hidden], from the normalised hidden states."""
+    rows, hidden = builder.shape(source)
+    both = builder.linear("in_proj", source, 2 * mixer.width, has_bias=mixer.has_bias)
+    parts, first = [], 0
+    for place, group in enumerate(groups):
+        with builder.scope(f"requests{place}" if len(groups) > 1 else ""):
+            parts.append(_convolution(builder, both, first, group, mixer))
+        first += group.rows
+    inner = builder.elementwise(
+        "conv1d_activation", "Silu", join_rows(builder, parts, (rows, mixer.width), "convolved")
+    )
+    chosen = builder.linear("x_proj", inner, mixer.rank + 2 * mixer.state)
+    steps = builder.product("dt_proj", chosen, (rows, mixer.rank, mixer.width), has_bias=True)
+    steps = builder.elementwise("step", "Softplus", steps)
+    decays, updates = _discrete(builder, inner, chosen, steps, mixer)
+    outputs, first = [], 0
+    for place, group in enumerate(groups):
+        with builder.scope(f"requests{place}" if len(groups) > 1 else ""):
+            outputs.append(_recurrence(builder, (decays, updates, chosen), first, group, mixer, is_written_out))
+        first += group.rows
+    found = join_rows(builder, outputs, (rows, mixer.width), "scanned")
+    found = _with_skip(builder, found, inner, mixer)
+    gate = builder.tensor("gate.out", (rows, mixer.width))
+    loops = (("D", rows), ("K", mixer.width))
+    read = at(both, "D", affine(("K", 1), offset=mixer.width))
+    builder.nest("gate", "Silu", loops, at(gate, "D", "K"), {"I": read})
+    return builder.linear("out_proj", builder.elementwise("gated", "Mul", found, gate), hidden, has_bias=mixer.has_bias)
+
+
+def _convolution(builder: Builder, both: str, first: int, group: Requests, mixer: StateSpace) -> str:
+    """Each channel by itself, along the tokens of a request; the last tokens before them are kept: [rows, width]."""
+    before, tokens, bits = mixer.kernel - 1, group.tokens, builder.precision.cache
+    padded = builder.tensor("conv_window", (group.count, before + tokens, mixer.width))
+    loops = (("B", group.count), ("D", tokens), ("K", mixer.width))
+    row = AxisIndex((("B", tokens), ("D", 1)), first)
+    maps = [IndexMap(loops, at(padded, "B", affine(("D", 1), offset=before), "K"), at(both, row, "K"))]
+    if before:
+        state = builder.network_input("conv_state.before", (group.count, before, mixer.width), bits)
+        old = (("B", group.count), ("D", before), ("K", mixer.width))
+        maps.append(IndexMap(old, at(padded, "B", "D", "K"), at(state, "B", "D", "K")))
+    builder.move("conv_window", "Concat", *maps)
+    if before:
+        after = builder.tensor("conv_state", (group.count, before, mixer.width), bits)
+        old = (("B", group.count), ("D", before), ("K", mixer.width))
+        read = at(padded, "B", affine(("D", 1), offset=tokens), "K")
+        builder.move("conv_state", "Slice", IndexMap(old, at(after, "B", "D", "K"), read))
+        builder.outputs.append(after)
+    weight = builder.weight("conv1d.weight", mixer.width, mixer.kernel)
+    others = [at(builder.weight("conv1d.bias", mixer.width), "G")] if mixer.has_kernel_bias else []
+    target = builder.tensor("conv1d.out", (group.rows, mixer.width))
+    # A group for each channel, as in convolutions of one channel a group.
+    return builder.nest(
+        "conv1d",
+        "Conv",
+        (("B", group.count), ("G", mixer.width), ("OX", tokens), ("FX", mixer.kernel)),
+        at(target, AxisIndex((("B", tokens), ("OX", 1))), "G"),
+        {"I": at(padded, "B", affine(("OX", 1), ("FX", 1)), "G"), "W": at(weight, "G", "FX")},
+        others=others,
+        unit=MAC_ARRAY,
+    )
+
+
+def _discrete(builder: Builder, inner: str, chosen: str, steps: str, mixer: StateSpace) -> tuple[str, str]:
+    """(decay of each number of the state, what is added to it) for each token: [rows, width, state]."""
+    rows = builder.shape(inner)[0]
+    shape = (rows, mixer.width, mixer.state)
+    loops = (("D", rows), ("K", mixer.width), ("C", mixer.state))
+    rates = builder.weight("A_log", mixer.width, mixer.state)
+    scaled = builder.tensor("decay_rate.out", shape)
+    inputs = {"I": at(steps, "D", "K"), "W": at(rates, "K", "C")}
+    builder.nest("decay_rate", "Mul", loops, at(scaled, "D", "K", "C"), inputs)
+    decays = builder.tensor("decay.out", shape)
+    builder.nest("decay", "Exp", loops, at(decays, "D", "K", "C"), {"I": at(scaled, "D", "K", "C")})
+    weighted = builder.elementwise("step_input", "Mul", inner, steps)
+    updates = builder.tensor("update.out", shape)
+    column = affine(("C", 1), offset=mixer.rank)
+    inputs = {"I": at(weighted, "D", "K"), "W": at(chosen, "D", column)}
+    builder.nest("update", "Mul", loops, at(updates, "D", "K", "C"), inputs)
+    return decays, updates
+
+
+def _recurrence(
+    builder: Builder,
+    sources: tuple[str, str, str],
+    first: int,
+    group: Requests,
+    mixer: StateSpace,
+    is_written_out: bool,
+) -> str:
+    """The outputs of the recurrence, [rows of the group, width]; the state is read before and kept after it."""
+    shape = (group.count, mixer.width, mixer.state)
+    state = builder.network_input("state.before", shape, builder.precision.cache)
+    outputs = builder.tensor("scan", (group.rows, mixer.width))
+    maps = []
+    for token in range(group.tokens if is_written_out else 1):
+        name = f"scan.{token}" if is_written_out else "scan"
+        with builder.scope(name, 1 if is_written_out else group.tokens):
+            state, found = _step(builder, sources, state, (first + token, group.tokens), shape, mixer)
+        loops = (("B", group.count), ("K", mixer.width))
+        row = AxisIndex((("B", group.tokens),), token)
+        if is_written_out:
+            maps.append(IndexMap(loops, at(outputs, row, "K"), at(found, "B", "K")))
+        else:
+            maps.append(builder.any_of(outputs, found))
+    builder.outputs.append(state)
+    return builder.move("scan", "Concat", *maps)
+
+
+def _step(
+    builder: Builder,
+    sources: tuple[str, str, str],
+    state: str,
+    row: tuple[int, int],
+    shape: tuple[int, int, int],
+    mixer: StateSpace,
+) -> tuple[str, str]:
+    """(new state, output [requests, width]) of one token of each request; `row` is (the first, pitch of requests)."""
+    decays, updates, chosen = sources
+    index = AxisIndex((("B", row[1]),), row[0])
+    loops = (("B", shape[0]), ("K", shape[1]), ("C", shape[2]))
+    decayed = builder.tensor("decayed.out", shape)
+    inputs = {"I": at(decays, index, "K", "C"), "W": at(state, "B", "K", "C")}
+    builder.nest("decayed", "Mul", loops, at(decayed, "B", "K", "C"), inputs)
+    after = builder.tensor("state", shape, builder.precision.cache)
+    inputs = {"I": at(decayed, "B", "K", "C"), "W": at(updates, index, "K", "C")}
+    builder.nest("state", "Add", loops, at(after, "B", "K", "C"), inputs)
+    found = builder.tensor("output.out", shape[:2])
+    column = affine(("C", 1), offset=mixer.rank + mixer.state)
+    inputs = {"I": at(after, "B", "K", "C"), "W": at(chosen, index, column)}
+    inner = (("C", shape[2]), ("K", shape[1]), ("B", shape[0]))
+    builder.nest("output", "MatMul", inner, at(found, "B", "K"), inputs, unit=MAC_ARRAY)
+    return after, found
+
+
+def _with_skip(builder: Builder, found: str, inner: str, mixer: StateSpace) -> str:
+    """y + D * x."""
+    rows = builder.shape(inner)[0]
+    loops = (("D", rows), ("K", mixer.width))
+    skip = builder.tensor("skip.out", (rows, mixer.width))
+    inputs = {"I": at(inner, "D", "K"), "W": at(builder.weight("D", mixer.width), "K")}
+    builder.nest("skip", "Mul", loops, at(skip, "D", "K"), inputs)
+    return builder.elementwise("with_skip", "Add", found, skip)
 
 
 def language_model_workload(model: Architecture, step: Step, name: str = "") -> Workload:

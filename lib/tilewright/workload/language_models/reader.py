@@ -261,7 +261,7 @@ def _check_size(
     """Written out, a large model has more layers than anybody can use; so has a step of very many kinds of requests."""
     if not groups:
         return
-    from tilewright.workload.language_models.feed_forward import expert_loads
+    from tilewright.workload.language_models.model import expert_loads
 
     rows = sum(group.rows for group in groups)
     if not entry.written_out:

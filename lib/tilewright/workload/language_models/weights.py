@@ -1,4 +1,7 @@
-"""The weights of a language model, tensor by tensor, and how many parameters they are."""
+"""The weights of a language model, tensor by tensor, and how many parameters they are.
+
+What a model keeps of the tokens of a request from one step to the next.
+"""
 
 import math
 from collections.abc import Iterator
@@ -160,3 +163,21 @@ def _mixture_weights(mixture: Mixture, hidden: int) -> Iterator[Weight]:
         yield weight._replace(copies=mixture.experts)
     if mixture.shared is not None:
         yield from _feed_forward_weights("shared_experts", mixture.shared, hidden)
+
+
+def kept_numbers(model: Architecture, tokens: int) -> int:
+    """Numbers that are kept of a request with so many tokens: keys and values, latent vectors, or states.
+
+    Behind a window those of the tokens that the next one will see besides itself.
+    """
+    total = 0
+    for block, count in model.kinds.items():
+        mixer = block.mixer
+        if isinstance(mixer, Attention):
+            seen = tokens if mixer.window is None else min(tokens, max(1, mixer.window - 1))
+            total += count * seen * 2 * mixer.key_heads * mixer.width
+        elif isinstance(mixer, LatentAttention):
+            total += count * tokens * (mixer.rank + mixer.rotary_width)
+        else:
+            total += count * mixer.width * (mixer.state + mixer.kernel - 1)
+    return total

@@ -19,8 +19,14 @@ from tilewright.workload.graph import Tensor
 from tilewright.workload.layer import OUTPUT, Layer
 from tilewright.workload.network_options import ASSUMED
 from tilewright.workload.onnx.coverage import APPROXIMATED, MODELLED, PASS_THROUGH, UNSUPPORTED
-from tilewright.workload.onnx.node import OnnxNode, Shape
-from tilewright.workload.onnx.precision import SELECTING, overridden_bits, partial_sum_bits, tensor_precision
+from tilewright.workload.onnx.node import (
+    SELECTING,
+    OnnxNode,
+    Shape,
+    overridden_bits,
+    partial_sum_bits,
+    tensor_precision,
+)
 
 if TYPE_CHECKING:
     from tilewright.workload.onnx.resolution.network import ResolvedGraph, TensorFacts

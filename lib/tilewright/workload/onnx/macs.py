@@ -8,7 +8,7 @@ import onnx
 from tilewright.errors import InputError
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shape, Shapes
 from tilewright.workload.onnx.products import conv_geometry, matrix_product
-from tilewright.workload.onnx.resolution.stored_shapes import stored_shapes
+from tilewright.workload.onnx.resolution.inputs import stored_shapes
 
 CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
 

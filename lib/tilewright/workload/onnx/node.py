@@ -1,12 +1,21 @@
-"""One operator of an ONNX graph, with typed access to its attributes."""
+"""One operator of an ONNX graph, with typed access to its attributes.
+
+Bits per element: from attributes that a person adds to an ONNX node, from quantisation, or from element types.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import onnx
 
 from tilewright.errors import InputError, Problem
+from tilewright.workload.network_options import ASSUMED
+
+if TYPE_CHECKING:
+    from tilewright.workload.onnx.resolution.network import TensorFacts
+
 
 Shape = tuple[int, ...]
 Shapes = Mapping[str, Shape]
@@ -119,3 +128,108 @@ class OperandRoles:
     def weight_is_constant(self) -> bool:
         """Whether W is known before run time."""
         return "W" in self.constant_operands
+
+
+_DEFAULT_BITS = 8
+_FLOATS: Mapping[int, int] = {
+    onnx.TensorProto.FLOAT: 32,
+    onnx.TensorProto.DOUBLE: 64,
+    onnx.TensorProto.FLOAT16: 16,
+    onnx.TensorProto.BFLOAT16: 16,
+    onnx.TensorProto.COMPLEX64: 64,
+    onnx.TensorProto.COMPLEX128: 128,
+}
+_OTHERS: Mapping[int, int] = {
+    onnx.TensorProto.UINT8: 8,
+    onnx.TensorProto.INT8: 8,
+    onnx.TensorProto.BOOL: 8,
+    onnx.TensorProto.UINT16: 16,
+    onnx.TensorProto.INT16: 16,
+    onnx.TensorProto.INT32: 32,
+    onnx.TensorProto.UINT32: 32,
+    onnx.TensorProto.INT64: 64,
+    onnx.TensorProto.UINT64: 64,
+    onnx.TensorProto.FLOAT8E4M3FN: 8,
+    onnx.TensorProto.FLOAT8E4M3FNUZ: 8,
+    onnx.TensorProto.FLOAT8E5M2: 8,
+    onnx.TensorProto.FLOAT8E5M2FNUZ: 8,
+    onnx.TensorProto.INT4: 4,
+    onnx.TensorProto.UINT4: 4,
+    onnx.TensorProto.FLOAT4E2M1: 4,
+}
+SELECTING = frozenset(
+    {"MaxPool", "GlobalMaxPool", "MaxRoiPool", "ReduceMax", "ReduceMin", "ArgMax", "ArgMin", "TopK", "Hardmax"}
+)
+"""Operators that choose one of many values: what they have so far is no wider than a result."""
+_WIDEST_ACCUMULATOR_BITS = 32
+"""Accumulators of stored formats up to this width have it."""
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Bits per element and where they come from: override, quantisation, element type or assumed."""
+
+    bits: int
+    source: str
+
+
+def tensor_precision(facts: "TensorFacts", policy: str) -> Precision:
+    """The precision of a tensor without overrides. `policy` is ASSUMED or FILE.
+
+    Quantisation that the file states holds under both; integers count as stored; a float counts as 8 bits if ASSUMED.
+    """
+    if facts.quantised_bits is not None:
+        return Precision(facts.quantised_bits, "quantisation")
+    if facts.element_type in _FLOATS and policy == ASSUMED:
+        return Precision(_DEFAULT_BITS, "assumed")
+    bits = _FLOATS.get(facts.element_type) or _OTHERS.get(facts.element_type)
+    return Precision(bits, "element type") if bits else Precision(_DEFAULT_BITS, "assumed")
+
+
+def partial_sum_bits(node: OnnxNode, operand_bits: int, final_bits: int, accumulates: bool, policy: str) -> int:
+    """Bits of partial sums: the node's `output_size`; else, where results are summed up, twice the widest input if
+    ASSUMED and a 32-bit accumulator (or the input's own width, if larger) for formats of the FILE; else the result's.
+    What is chosen here is never narrower than the result, which is the last of the sums: a product of bytes that is
+    stored as INT32 adds up in 32 bits.
+
+    Raises InputError for an `output_size` that is not positive.
+    """
+    if node.has("output_size"):
+        return _bits(node, "output_size", 0)
+    if not accumulates:
+        return final_bits
+    chosen = 2 * operand_bits if policy == ASSUMED else max(_WIDEST_ACCUMULATOR_BITS, operand_bits)
+    return max(chosen, final_bits)
+
+
+def overridden_bits(node: OnnxNode, *, is_weight: bool) -> int | None:
+    """The bits that the node's `weight_size` (of constant operands) or `act_size` (of all else) states, or None.
+
+    Raises InputError for a value that is not positive.
+    """
+    attribute = "weight_size" if is_weight else "act_size"
+    return _bits(node, attribute, 0) if node.has(attribute) else None
+
+
+def precision_bits(node: OnnxNode, *, weight_is_activation: bool = False) -> tuple[tuple[str, int], ...]:
+    """Bits of W, I, O_final and O (partial sums) by the attributes weight_size, act_size and output_size.
+
+    Defaults are 8, 8 and twice act_size, as in zigzag-dse 3.9.1; ONNX element types are not looked at. A W that is an
+    activation has the activation's bits. Raises InputError for values that are not positive integers.
+    """
+    activation = _bits(node, "act_size", _DEFAULT_BITS)
+    weight = _bits(node, "weight_size", _DEFAULT_BITS)
+    partial_sum = _bits(node, "output_size", 2 * activation)
+    return (
+        ("W", activation if weight_is_activation else weight),
+        ("I", activation),
+        ("O_final", activation),
+        ("O", partial_sum),
+    )
+
+
+def _bits(node: OnnxNode, attribute: str, default: int) -> int:
+    bits = node.integer(attribute, default)
+    if bits < 1:
+        raise node.error(f"attribute '{attribute}' (bits)", str(bits), "integer >= 1")
+    return bits

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from tilewright.errors import InputError, Problem
 from tilewright.profile import ModelProfile
 from tilewright.workload.layer import DimensionRelation, Layer
-from tilewright.workload.onnx.node import OnnxNode, OperandRoles, Shape, Shapes
-from tilewright.workload.onnx.precision import precision_bits
+from tilewright.workload.onnx.node import OnnxNode, OperandRoles, Shape, Shapes, precision_bits
 
 WEIGHT_INPUT = {"Conv": 1, "QLinearConv": 3}
 """Which input of each operator holds the weights."""

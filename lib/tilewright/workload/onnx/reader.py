@@ -21,9 +21,8 @@ from tilewright.workload.onnx.coverage import PASS_THROUGH, UNSUPPORTED, Coverag
 from tilewright.workload.onnx.loading import load_model
 from tilewright.workload.onnx.lowering import LoweredNode, Lowering, file_tensor, lower, moved_bits, operation_count
 from tilewright.workload.onnx.macs import counted_macs
-from tilewright.workload.onnx.node import OnnxNode
+from tilewright.workload.onnx.node import OnnxNode, overridden_bits
 from tilewright.workload.onnx.operators import register_operators
-from tilewright.workload.onnx.precision import overridden_bits
 from tilewright.workload.onnx.resolution.control_flow import UNROLLED
 from tilewright.workload.onnx.resolution.inference_guard import start_inference
 from tilewright.workload.onnx.resolution.network import ResolvedGraph, TensorFacts, resolve_graph

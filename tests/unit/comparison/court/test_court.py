@@ -8,12 +8,10 @@ import pandas
 import pytest
 from tilewright import court
 from tilewright.cli.main import main
-from tilewright.comparison.court.case import Case
+from tilewright.comparison.court.case import DATA, Case, set_files
 from tilewright.comparison.court.document import FULL, SAMPLE, blocks, with_blocks
-from tilewright.comparison.court.draws import draw, redrawn
-from tilewright.comparison.court.fit import fitted_constants
-from tilewright.comparison.court.rows import DATA, set_files
-from tilewright.comparison.court.sets import SETS
+from tilewright.comparison.court.fit import draw, fitted_constants, redrawn
+from tilewright.comparison.court.verb import SETS
 from tilewright.comparison.court.verdict import parts_of, table
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "court.md"

@@ -6,11 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tilewright.comparison.court.case import DATA, read_rows, set_files
 from tilewright.comparison.court.gemmini import COLUMNS, GEMMINI, prepare
-from tilewright.comparison.court.gemmini_hardware import array_cycles, gemmini_core
-from tilewright.comparison.court.gemmini_memory import row_traffic, served_from
-from tilewright.comparison.court.gemmini_reading import call_count, calls_of, work_of
-from tilewright.comparison.court.rows import DATA, read_rows, set_files
+from tilewright.comparison.court.gemmini_reading import (
+    array_cycles,
+    call_count,
+    calls_of,
+    gemmini_core,
+    row_traffic,
+    served_from,
+    work_of,
+)
 
 FILES = set_files(DATA / GEMMINI.name, GEMMINI.patterns)
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilewright.cli.main import main
-from tilewright.comparison.court.gpu import GPU, prepare
-from tilewright.comparison.court.gpu_reading import SPLITS, TILES, gpus, product
-from tilewright.comparison.court.rows import DATA, set_files
+from tilewright.comparison.court.case import DATA, set_files
+from tilewright.comparison.court.gpu import GPU, SPLITS, TILES, gpus, prepare, product
 
 IDEAL = {"launch_us": 0.0, "tensor_efficiency": 1.0, "memory_efficiency": 1.0, "step_us": 0.0}
 SIZES = st.integers(1, 4096)

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 from tilewright.cli.main import main
-from tilewright.comparison.court.rows import DATA, set_files
-from tilewright.comparison.court.timeloop import TIMELOOP, last_digit, prepare
-from tilewright.comparison.court.timeloop_reading import byte_pj, counts_of
+from tilewright.comparison.court.case import DATA, set_files
+from tilewright.comparison.court.timeloop import TIMELOOP, byte_pj, counts_of, last_digit, prepare
 
 Loops = list[tuple[str, int]]
 

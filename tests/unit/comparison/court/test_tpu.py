@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tilewright.comparison.court.rows import DATA, set_files
+from tilewright.comparison.court.case import DATA, set_files
 from tilewright.comparison.court.tpu import DEVICE, TPU, prepare, tpu
 
 IDEAL = {DEVICE: {"matrix_efficiency": 1.0, "memory_efficiency": 1.0}}

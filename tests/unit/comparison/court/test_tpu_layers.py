@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from tilewright.comparison.court.rows import DATA
+from tilewright.comparison.court.case import DATA
 from tilewright.workload.language_models.model import language_model_workload
 from tilewright.workload.language_models.request import Precision, Requests, Step
 

@@ -23,7 +23,7 @@ from tilewright.report.multi.core_cycles import (
     TURN,
     core_cycles,
 )
-from tilewright.report.multi.doubled_parts import CORE, LINK, ROOM, WORD, options_of, schedule_limits
+from tilewright.report.multi.cores_report import CORE, LINK, ROOM, WORD, options_of, schedule_limits
 from tilewright.report.multi.start_causes import (
     DATA,
     StartCauses,

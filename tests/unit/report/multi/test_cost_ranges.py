@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tilewright.api import run_multi_core
 from tilewright.exploration.evaluate_system import NETWORK_MODEL, SystemEvaluator
-from tilewright.exploration.space_options import SystemOptions
+from tilewright.exploration.space import SystemOptions
 from tilewright.hardware.source import parse_accelerator
 from tilewright.report.multi.cost_ranges import schedule_cost_parts
 from tilewright.report.multi.summary_text import summary_text

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
-from tilewright.report.multi.cost_table import cost_table, cost_table_text
+from tilewright.report.multi.cn_tables import cost_table, cost_table_text
 from tilewright.report.multi.cost_table_figure import MOST_CLASSES, cost_table_figure, write_cost_table_figure
 from tilewright.scheduling.core_costs import CoreCostRow, Stream
 

@@ -10,8 +10,8 @@ from tilewright.cli.main import main
 from tilewright.errors import InputError, TilewrightError
 from tilewright.search.store import Store
 from tilewright.stages import Control, Pipeline
-from tilewright.stages.identity import code_digests
 from tilewright.stages.multi.pipeline import run_whole
+from tilewright.stages.user_stages import code_digests
 
 from tests.unit.cli.multi_core import CORES, given, inputs, write_network
 from tests.unit.stages.multi.multi_cases import GA, built, descriptions, run

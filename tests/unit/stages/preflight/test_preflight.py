@@ -16,7 +16,7 @@ from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.source import parse_mapping
 from tilewright.stages.descriptions import Descriptions
-from tilewright.stages.multi.problem import SystemProblem, part_digest, read_system_problem
+from tilewright.stages.multi.items import SystemProblem, part_digest, read_system_problem
 from tilewright.stages.preflight.cutting import layer_pairs
 from tilewright.stages.preflight.needs import prefetch_problems
 from tilewright.stages.preflight.network import checked_cn_graph, preflight

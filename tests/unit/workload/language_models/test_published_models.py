@@ -6,11 +6,9 @@ import pytest
 from tilewright.operator_groups import MAC_ARRAY
 from tilewright.workload.graph import Workload
 from tilewright.workload.language_models.architecture import Mixture
-from tilewright.workload.language_models.feed_forward import expert_loads
-from tilewright.workload.language_models.kept import kept_numbers
-from tilewright.workload.language_models.model import language_model_workload
+from tilewright.workload.language_models.model import expert_loads, language_model_workload
 from tilewright.workload.language_models.request import ABSORBED, BALANCED, EXPANDED, Requests, Step
-from tilewright.workload.language_models.weights import active_parameter_count, parameter_count
+from tilewright.workload.language_models.weights import active_parameter_count, kept_numbers, parameter_count
 
 from tests.unit.workload.language_models.models import FOLDER, PUBLISHED, fields_of, model_of
 from tests.unit.workload.language_models.plain_counts import kept_numbers as plain_kept

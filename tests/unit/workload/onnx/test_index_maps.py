@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilewright.workload.onnx.affine_pieces import NOWHERE, TooManyPiecesError, axis_pieces, grid_pieces
-from tilewright.workload.onnx.index_maps import Ends, reshape_maps, separable_maps
+from tilewright.workload.onnx.index_maps import (
+    NOWHERE,
+    Ends,
+    TooManyPiecesError,
+    axis_pieces,
+    grid_pieces,
+    reshape_maps,
+    separable_maps,
+)
 
 from tests.unit.workload.dependency_tables import influences
 

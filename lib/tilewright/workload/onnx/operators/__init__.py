@@ -18,7 +18,6 @@ _FAMILIES = (
     "tilewright.workload.onnx.operators.resize",
     "tilewright.workload.onnx.operators.movement",
     "tilewright.workload.onnx.operators.gather",
-    "tilewright.workload.onnx.operators.scatter",
     "tilewright.workload.onnx.operators.embedding_microsoft",
     "tilewright.workload.onnx.operators.experts",
     "tilewright.workload.onnx.operators.not_modelled",

@@ -6,8 +6,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.workload.access import IndexMap
-from tilewright.workload.onnx.affine_pieces import NOWHERE, AxisPiece, TooManyPiecesError, axis_pieces
-from tilewright.workload.onnx.index_maps import Ends, Stride, reshape_maps, separable_maps, strided_map
+from tilewright.workload.onnx.index_maps import (
+    NOWHERE,
+    AxisPiece,
+    Ends,
+    Stride,
+    TooManyPiecesError,
+    axis_pieces,
+    reshape_maps,
+    separable_maps,
+    strided_map,
+)
 from tilewright.workload.onnx.lowering import Lowering, lowers, whole_map
 from tilewright.workload.onnx.node import Shape
 

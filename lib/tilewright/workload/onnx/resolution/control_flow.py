@@ -16,9 +16,15 @@ from onnx import numpy_helper
 
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.workload.onnx.node import OnnxNode
-from tilewright.workload.onnx.resolution.functions import Expander, PendingNode, graph_constants
+from tilewright.workload.onnx.resolution.functions import (
+    RANDOM_OPERATORS,
+    Expander,
+    PendingNode,
+    captured_names,
+    graph_constants,
+    tensors_read,
+)
 from tilewright.workload.onnx.resolution.tensors import KnownTensors
-from tilewright.workload.onnx.resolution.topology import RANDOM_OPERATORS, captured_names, tensors_read
 
 THEN, ELSE = "then", "else"
 EVERY_BRANCH = "*"

@@ -6,7 +6,7 @@ import onnx
 
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shape
-from tilewright.workload.onnx.resolution.consistency import check_consistency
+from tilewright.workload.onnx.resolution.checks import check_consistency
 from tilewright.workload.onnx.resolution.evaluation import Values, constant_tensor, evaluate, keeps_values, shape_values
 from tilewright.workload.onnx.resolution.functions import PendingNode, tensor_names
 from tilewright.workload.onnx.resolution.inference import Inference, Sizes, known_shape
@@ -15,11 +15,11 @@ from tilewright.workload.onnx.resolution.inputs import (
     SIZES_ALLOWED,
     WILDCARD,
     GivenSizes,
+    StoredShape,
     is_size,
     network_inputs,
     tensor_of,
 )
-from tilewright.workload.onnx.resolution.stored_shapes import StoredShape
 from tilewright.workload.onnx.resolution.tensors import AssumedTensor, KnownTensors, quantised_bits
 
 _SAME_ELEMENTS = frozenset(

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx.reference.ops.op_resize import Resize
-from tilewright.workload.onnx.affine_pieces import NOWHERE
-from tilewright.workload.onnx.operators.resize_taps import ResizedAxis, ResizeRules, axis_taps
+from tilewright.workload.onnx.index_maps import NOWHERE
+from tilewright.workload.onnx.operators.resize import ResizedAxis, ResizeRules, axis_taps
 
 from tests.unit.workload.onnx.dependency_checks import lower_model
 from tests.unit.workload.onnx.operators.vector_cases import Case, check_case, check_layers, layers_of

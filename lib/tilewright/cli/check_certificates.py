@@ -1,0 +1,53 @@
+"""`tilewright check` for certificates of optima: depth-first schedules and fused attentions."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilewright.artifacts.digests import bytes_digest
+from tilewright.errors import InputError, Problem
+from tilewright.workload.network_options import NetworkOptions
+
+if TYPE_CHECKING:
+    from tilewright.report.checks import Check
+
+
+def check_depth_first(
+    file: Path, described: tuple[Path | None, Path | None, Path | None], network_options: NetworkOptions
+) -> "tuple[list[Check], dict[str, str]]":
+    """The checks of a certificate in a file for hardware, workload and mapping, and its digest.
+
+    Raises InputError where one of them is missing, or the file is no certificate.
+    """
+    from tilewright.cli.depth_first import described_problem
+    from tilewright.depth_first.certificate_check import check_certificate, read_certified
+
+    check_complete(described)
+    told = read_certified(file)
+    problem = described_problem(described, told.options, network_options)
+    return check_certificate(told, problem), {"certificate": bytes_digest(file)}
+
+
+def check_complete(described: tuple[Path | None, Path | None, Path | None]) -> None:
+    """Raises InputError naming each of hardware, workload and mapping that is missing."""
+    missing = [name for name, path in zip(("hardware", "workload", "mapping"), described, strict=True) if path is None]
+    if missing:
+        raise InputError(
+            [Problem("is needed: a certificate is checked against all three", path=name) for name in missing]
+        )
+
+
+def check_attention(
+    file: Path, described: tuple[Path | None, Path | None, Path | None]
+) -> "tuple[list[Check], dict[str, str]]":
+    """The checks of the certificates in a file for hardware, workload and mapping, and its digest.
+
+    Raises InputError where one of them is missing, or the file has no certificates.
+    """
+    from tilewright.attention.certificate_check import check_certificates, read_certified
+    from tilewright.cli.attention import attention_problems
+
+    check_complete(described)
+    told = read_certified(file)
+    hardware, workload, mapping = described
+    name, problems = attention_problems((workload, hardware, mapping), told.points, told.options, [])
+    return check_certificates(told, name, problems), {"certificate": bytes_digest(file)}

@@ -1,0 +1,228 @@
+"""What the Snakefile says: of jobs that end, and of a run at its end, where the results are, how long it took, what
+was reused, or which jobs failed, with what their logs say; and what Snakemake knows of files that it puts back where
+a job fails.
+
+The Snakefile imports this at every parse: standard library only.
+"""
+
+import logging
+import os
+import re
+import shutil
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+from tilewright.steps import FRONT, MULTI, REPORT, RESULTS_PAGE, SINGLE, SPACE
+
+FILE_VARIABLE = "TILEWRIGHT_ENDING"
+"""Environment variable: a file to write the text into, for a caller that says more before it."""
+LAST_LINES = 5
+"""Of a log without a message."""
+MOST_NAMED = 3
+"""Runs that are named where not all of them were made."""
+_MESSAGE = re.compile(r"(internal )?error:")
+_NOT_COUNTED = ("all", "across_runs")
+"""Rules that only name others."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job of the run that ends."""
+
+    name: str
+    """What it said when it began, which names its run."""
+    run: str = ""
+    """The run that it is a part of; '' if it is of none, or of several."""
+    logs: tuple[str, ...] = ()
+    was_needed: bool = True
+    """Whether anything had to be made."""
+    is_done: bool = True
+    has_failed: bool = False
+
+    @classmethod
+    def of(cls, job: Any, dag: Any, failed: Iterable[Any]) -> "Job":
+        """A job of Snakemake's."""
+        values = job.wildcards_dict
+        about = [str(values[name]) for name in sorted(values)]
+        run = str(values.get("run", ""))
+        done = dag.noneedrun_finished(job)
+        logs = tuple(map(str, job.log))
+        return cls(" ".join([job.rule.name, *about]), run, logs, dag.needrun(job), done, job in failed)
+
+
+def jobs_of(workflow: Any) -> list[Job]:
+    """The jobs of a workflow of Snakemake's that has ended."""
+    dag, failed = workflow.dag, getattr(workflow.scheduler, "failed", ())
+    counted = (job for job in dag.jobs if job.rule.name not in _NOT_COUNTED)
+    return sorted((Job.of(job, dag, failed) for job in counted), key=lambda job: job.name)
+
+
+def tell_ending(workflow: Any, seconds: float, results: Path, write: Callable[[str], object], file: str | None) -> None:
+    """Say how a workflow has ended: into a `file`, or else with `write`."""
+    text = ending_text(jobs_of(workflow), seconds, results)
+    if file:
+        Path(file).write_text(text + "\n", "utf-8")
+    else:
+        write(text)
+
+
+def ending_text(jobs: Sequence[Job], seconds: float, results: Path) -> str:
+    """What a run with these jobs says at its end; `results` is the folder of its results."""
+    if any(not job.is_done for job in jobs):
+        return "\n".join(failure_lines(jobs))
+    return "\n".join((made_line(jobs, seconds), results_line(results), *explain_line(results)))
+
+
+def made_line(jobs: Sequence[Job], seconds: float) -> str:
+    """How long it took, how much was made and how much was there."""
+    made = [job for job in jobs if job.was_needed]
+    runs = {job.run for job in jobs if job.run}
+    new = sorted({job.run for job in made if job.run})
+    kept = len(jobs) - len(made)
+    of_runs = ""
+    if runs:
+        of_runs = f" of {_count(len(runs), 'run')}" if len(new) == len(runs) else f" of {len(new)} of {len(runs)} runs"
+        of_runs += f" ({', '.join(new)})" if new and len(new) < min(len(runs), MOST_NAMED + 1) else ""
+    reused = f"reused: {_count(kept, 'job')} whose results were up to date" if kept else "there was nothing to reuse"
+    return f"done in {duration(seconds)}: {_count(len(made), 'job')}{of_runs}; {reused}"
+
+
+def results_line(results: Path) -> str:
+    """Where what people look at first lies, of what there is."""
+    found = [str(results / name) for name in (RESULTS_PAGE, "summary.csv") if (results / name).is_file()]
+    found += [f"{results / flow}/<run>/{REPORT}/" for flow in (SINGLE, MULTI) if (results / flow).is_dir()]
+    found += [f"{results / kind}/" for kind in (SPACE, FRONT) if (results / kind).is_dir()]
+    return f"results: {', '.join(found) or f'{results}/'}"
+
+
+def explain_line(results: Path) -> list[str]:
+    """How to ask what limits a run, if there are runs."""
+    flows = [flow for flow in (SINGLE, MULTI) if (results / flow).is_dir()]
+    return [f"what limits a run: .venv/bin/tilewright explain {results / flows[0]}/<run>"] if flows else []
+
+
+def failure_lines(jobs: Sequence[Job]) -> list[str]:
+    """What failed, each cause once, with what its log says; or that the run was stopped."""
+    failed = [job for job in jobs if job.has_failed]
+    waiting = sum(not job.is_done and not job.has_failed for job in jobs)
+    if not failed:
+        return [f"stopped: {_count(waiting, 'job')} left; the same command goes on from there"]
+    said: dict[str, str] = {}
+    for job in failed:
+        for log in job.logs or ("",):
+            for line in log_lines(log) or [f"{job.name} failed, and its log says nothing: was it killed?"]:
+                said.setdefault(line, f"{log}:{line}" if log else line)
+    rest = [f"{_count(waiting, 'job')} that needed what they make did not run"] if waiting else []
+    return ["Why jobs failed:", *said.values(), *rest]
+
+
+def log_lines(log: str) -> list[str]:
+    """The messages in a log; of one without any its last lines."""
+    try:
+        lines = [line for line in Path(log).read_text("utf-8", "replace").splitlines() if line.strip()]
+    except OSError:
+        return []
+    return [line for line in lines if _MESSAGE.match(line)] or lines[-LAST_LINES:]
+
+
+def duration(seconds: float) -> str:
+    """A time for people: 4.2 s, 3 min 5 s, 2 h 10 min."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+_IS_HOOK = "_keeps_what_was"
+
+
+class NamedJobs(logging.Filter):
+    """Snakemake's line for a job that has ended says a number and a rule; here it says what the message of the job said
+    when it began, which names its run. Records that look otherwise than expected stay as they are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.message_of: dict[Any, str] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Always true: nothing is left out."""
+        said = record.__dict__
+        if said.get("rule_msg") and "jobid" in said:
+            self.message_of[said["jobid"]] = str(said["rule_msg"])
+        event = getattr(said.get("event"), "value", "")
+        if event == "job_finished" and said.get("job_id") in self.message_of:
+            record.msg = f"Finished job {said['job_id']}: {self.message_of[said['job_id']]}"
+        return True
+
+
+def name_ended_jobs(logger: logging.Logger) -> None:
+    """Have the logger of Snakemake name jobs that have ended; once, however often a Snakefile is read."""
+    for old in [found for found in logger.filters if isinstance(found, NamedJobs)]:
+        logger.removeFilter(old)
+    logger.addFilter(NamedJobs())
+
+
+def keep_what_failed_jobs_had(persistence: Any) -> None:
+    """Have a job that fails leave its files as old as they were, with what is known of how they were made.
+
+    Snakemake copies files of an `update` output back without their age, and notes the failed job as the one that made
+    them: the next run would take results of before a change for up to date. `persistence` is Snakemake's class of that
+    name.
+    """
+    if not getattr(persistence.restore_output, _IS_HOOK, False):
+        persistence.backup_output = _with_age(persistence.backup_output)
+        persistence.restore_output = _noting_what_was(persistence.restore_output)
+        persistence.finished = _restoring_what_was(persistence.finished)
+
+
+def _with_age(backup: Callable[[Any, Path], None]) -> Callable[[Any, Path], None]:
+    @wraps(backup)
+    def backup_output(self: Any, path: Path) -> None:
+        backup(self, path)
+        shutil.copystat(path, self._get_backup_path(path))
+
+    return backup_output
+
+
+def _noting_what_was(restore: Callable[[Any, Path], bool]) -> Callable[[Any, Path], bool]:
+    @wraps(restore)
+    def restore_output(self: Any, path: Path) -> bool:
+        copy_of = self._get_backup_path(path)
+        age = copy_of.stat() if copy_of.exists() else None
+        is_restored = restore(self, path)
+        if is_restored and age:
+            os.utime(path, ns=(age.st_atime_ns, age.st_mtime_ns))
+            _put_back(self).add(str(path))
+        return is_restored
+
+    setattr(restore_output, _IS_HOOK, True)
+    return restore_output
+
+
+def _restoring_what_was(finish: Callable[[Any, Any], Awaitable[None]]) -> Callable[[Any, Any], Awaitable[None]]:
+    @wraps(finish)
+    async def finished(self: Any, job: Any) -> None:
+        known = {file: copy(self.metadata(file)) for file in job.output if str(file) in _put_back(self)}
+        await finish(self, job)
+        for file, record in known.items():
+            _put_back(self).discard(str(file))
+            if record is None:
+                self.cleanup_metadata(file)
+            else:
+                self._write_record(self._get_key(file), record)
+
+    return finished
+
+
+def _put_back(persistence: Any) -> set[str]:
+    """Files that were put back and whose job has not ended yet."""
+    found: set[str] = persistence.__dict__.setdefault("_files_put_back", set())
+    return found

@@ -1,0 +1,166 @@
+"""What is told of a mapping file beside its faults, on a core and a network: entries that select no layer, sides of
+the array of which some units never work, layers whose numbers are wider than an in-memory array is built for (it
+costs what its own width costs), and memories that cannot hold a single element of what layers keep there: no mapping
+of those fits.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tilewright.artifacts.envelope import is_artifact
+from tilewright.artifacts.files import file_of
+from tilewright.errors import InputError, Problem, Problems, count_of, nearest_name, some_of
+from tilewright.hardware.core import DIGITAL, Core
+from tilewright.hardware.system import IN_CELLS
+from tilewright.mapping.constraints import DEFAULT, LAYER_KINDS, Mapping
+from tilewright.operator_groups import KNOWN_TYPES, bare_type
+from tilewright.workload.graph import Workload
+from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
+from tilewright.yamlfile import YamlDocument, load_yaml
+
+TooSmall = tuple[str, str, int]
+"""(memory, layer operand, bits of one element)."""
+
+
+def too_small_memories(layer: Layer, core: Core, mapping: Mapping) -> list[TooSmall]:
+    """The memories of a core that have no room for one element of an operand of the layer."""
+    link = dict(mapping.constraints_for(layer).memory_operand_links)
+    found = []
+    for operand in layer.operands:
+        bits = layer.bits_of[operand]
+        if operand == OUTPUT:
+            bits = min(bits, layer.bits_of[FINAL_OUTPUT])
+        holders = [memory for memory in core.memories if link.get(operand) in memory.operands]
+        found += [(memory.name, operand, bits) for memory in holders if bits > memory.size_bits]
+    return found
+
+
+def element_fit_problems(layers: Iterable[Layer], core: Core, mapping: Mapping, source: object) -> list[Problem]:
+    """A problem for each such memory, with the layers that it hits, on its line in the file of the core.
+
+    `source` is what the core was read from: problems have lines where that is a file that a person wrote.
+    """
+    elements: dict[str, dict[str, None]] = {}
+    hit: dict[str, dict[str, None]] = {}
+    for layer in layers:
+        for memory, operand, bits in too_small_memories(layer, core, mapping):
+            elements.setdefault(memory, {})[f"of {operand} has {bits:,}"] = None
+            hit.setdefault(memory, {})[layer.name] = None
+    problems = Problems(hardware_document(source, core))
+    sizes = {memory.name: count_of(memory.size_bits, "bit") for memory in core.memories}
+    for memory, names in hit.items():
+        where = f"{count_of(len(names), 'layer')}: {some_of(list(names))}"
+        message = f"holds {sizes[memory]}, and one element {', '.join(elements[memory])} (in {where})"
+        problems.at(("memories", memory, "size"), message)
+    return problems.found
+
+
+def hardware_document(source: object, core: Core) -> YamlDocument:
+    """The file that a core was read from, for lines; without lines if a person did not write it."""
+    file = file_of(source)
+    if file and not is_artifact(Path(file)):
+        try:
+            return load_yaml(file)
+        except InputError:
+            pass
+    return YamlDocument(file or core.name, {})
+
+
+ACTIVATIONS, WEIGHTS = "activations", "weights"
+
+
+def array_width_notices(layers: Iterable[Layer], core: Core, mapping: Mapping, source: object) -> list[str]:
+    """A notice for each width that is exceeded, with the layers, on its line of the file of the core.
+
+    zigzag-dse has the cycles and the energy of the array's own width there, and so have all models here. `source` is
+    what the core was read from.
+    """
+    array = core.operational_array
+    if array.kind == DIGITAL:
+        return []
+    built = dict(array.parameters)
+    most = {ACTIVATIONS: int(built["activation_bits"]), WEIGHTS: int(built["weight_bits"])}
+    hit: dict[tuple[str, int], list[str]] = {}
+    for layer in layers:
+        link = dict(mapping.constraints_for(layer).memory_operand_links)
+        for operand in layer.input_operands:
+            role = WEIGHTS if link.get(operand) == IN_CELLS else ACTIVATIONS
+            if layer.bits_of[operand] > most[role]:
+                hit.setdefault((role, layer.bits_of[operand]), []).append(layer.name)
+    if not hit:
+        return []
+    problems = Problems(hardware_document(source, core))
+    for (role, bits), names in hit.items():
+        where = f"{count_of(len(names), 'layer')}: {some_of(names)}"
+        told = f"energy and cycles are those of {role} of {most[role]} bits, and {role} have {bits} (in {where})"
+        problems.notice(("operational_array", "input_precision"), told)
+    return problems.notices
+
+
+def note_idle_units(problems: Problems, mapping: Mapping, core: Core, workload: Workload | None = None) -> None:
+    """Note each such side once, at the entry that takes most of it. `problems` are of the document of the mapping.
+
+    With a network only the entries count that its layers have.
+    """
+    whose = "no entry of this file" if workload is None else f"no entry that layers of {workload.name} have"
+    for side, place, lanes in _idle_sides(mapping, core, _places(mapping, workload)):
+        units = core.operational_array.size_of[side]
+        message = (
+            f"{whose} takes more than {lanes} of the {units} units of {side} of {core.name}: the others never work"
+        )
+        problems.notice((place, "spatial_mapping", side), message)
+
+
+def _places(mapping: Mapping, workload: Workload | None) -> list[int]:
+    place_of = {id(entry): place for place, entry in enumerate(mapping.entries)}
+    if workload is None:
+        return list(place_of.values())
+    layers = (node.layer for node in workload.nodes if node.layer is not None)
+    return sorted({place_of[id(mapping.constraints_for(layer))] for layer in layers})
+
+
+def _idle_sides(mapping: Mapping, core: Core, places: Iterable[int]) -> Iterator[tuple[str, int, int]]:
+    """(side, entry that takes most lanes of it, how many) of the sides that all entries fix, and none fills."""
+    entries = [(place, dict(mapping.entries[place].spatial_mapping)) for place in places]
+    for side, units in core.operational_array.dimensions:
+        lanes = [(math.prod(n for _, n in fixed[side]), place) for place, fixed in entries if side in fixed]
+        if lanes and len(lanes) == len(entries):
+            most = max(count for count, _ in lanes)
+            if most < units:
+                yield side, next(place for count, place in lanes if count == most), most
+
+
+def note_unused_entries(problems: Problems, mapping: Mapping, workload: Workload) -> None:
+    """Note entries that are for no layer, unless they are for operators that other networks may have, and those that
+    others come before in every layer. `problems` are of the document of the mapping."""
+    selected: set[int] = set()
+    used: set[int] = set()
+    for node in workload.nodes:
+        if node.layer is not None:
+            entries = [id(entry) for entry in mapping.entries_for(node.layer)]
+            selected.update(entries)
+            used.update(entries[:1])
+    # A node without a layer in this model profile has one in others.
+    names = {node.name for node in workload.nodes}
+    for index, entry in enumerate(mapping.entries):
+        if id(entry) in used or is_for_any_network(entry.name):
+            continue
+        if id(entry) in selected:
+            problems.notice((index, "name"), "plays no part: other entries come first for all layers that it selects")
+        elif entry.name not in names:
+            near = "" if any(sign in entry.name for sign in "*?[") else _nearest(entry.name, workload)
+            meant = f" (did you mean '{near}'?)" if near else ""
+            problems.notice((index, "name"), f"selects no layer of {workload.name}{meant}")
+
+
+def is_for_any_network(name: str) -> bool:
+    """Whether an entry is the default, or for a kind of layers or an operator, which other networks may have."""
+    return name == DEFAULT or (name.startswith("@") and name[1:] in LAYER_KINDS) or bare_type(name) in KNOWN_TYPES
+
+
+def _nearest(name: str, workload: Workload) -> str:
+    """The layer or operator type that was meant."""
+    layers = [node.layer for node in workload.nodes if node.layer is not None]
+    known = dict.fromkeys([*(layer.name for layer in layers), *(layer.operator_type for layer in layers), DEFAULT])
+    return nearest_name(name, list(known))

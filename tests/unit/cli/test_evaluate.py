@@ -1,0 +1,121 @@
+"""Points files for `tilewright evaluate`: what is read, and what is said about the rest."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tilewright.cli.evaluate import read_points
+from tilewright.cli.main import main
+from tilewright.errors import InputError
+from tilewright.sources import parse_workload
+from tilewright.workload.layer import Layer
+
+TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny"
+GOOD = {"layer": "second", "spatial_mapping": {"D1": {"K": 2}}, "loop_order": [["K", 4], ["C", 16]]}
+
+BOUNDS = {"O": [2], "W": [1, 2], "I": [2]}
+
+
+@pytest.fixture
+def layers() -> list[Layer]:
+    """The layers of the tiny network."""
+    network = parse_workload(str(TINY / "workload" / "two_layers.yaml"))
+    return [node.layer for node in network.nodes if node.layer]
+
+
+def test_points_are_evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One record a line, in the order of the file; a byte order mark and blank lines do not matter."""
+    path = tmp_path / "points.jsonl"
+    path.write_text(f"\ufeff{json.dumps(GOOD)}\n\n{json.dumps(GOOD)}\n", "utf-8")
+    hardware, workload = TINY / "hardware" / "narrow.yaml", TINY / "workload" / "two_layers.yaml"
+    given = ["--hardware", str(hardware), "--workload", str(workload), "--points", str(path)]
+    assert main(["evaluate", *given, "--json"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == second
+    assert json.loads(first)["loop_order"] == GOOD["loop_order"]
+
+
+def test_boundaries_of_points_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two weights that stay in their register while OX goes on are fetched a third as often as one that does not; a
+    number of levels that the operand does not have is told."""
+    path = tmp_path / "points.jsonl"
+    hardware, workload = TINY / "hardware" / "narrow.yaml", TINY / "workload" / "two_layers.yaml"
+    given = ["--hardware", str(hardware), "--workload", str(workload), "--points", str(path)]
+    order = [["OX", 2], ["C", 2], ["OX", 3], ["C", 2], ["OY", 6], ["FX", 3], ["FY", 3], ["K", 4]]
+    point = {"layer": "first", "spatial_mapping": {"D1": {"K": 2}}, "loop_order": order}
+    energies = []
+    for loops_of_register in (1, 3):
+        bounds = {"O": [8], "I": [8], "W": [loops_of_register, 8]}
+        path.write_text(json.dumps(point | {"level_boundaries": bounds}))
+        assert main(["evaluate", *given, "--json"]) == 0
+        record = json.loads(capsys.readouterr().out)
+        assert record["level_boundaries"] == bounds
+        energies.append(record["energy_breakdown_pj"]["W"][1])
+    assert sum(energies[0].values()) == 3 * sum(energies[1].values())
+    path.write_text(json.dumps(GOOD | {"level_boundaries": BOUNDS | {"W": [2]}}))
+    assert main(["evaluate", *given]) == 2
+    assert "operand W has 2 memory levels, its level boundaries are [2]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"layer": "secnd"}, "layer: no such layer, got \"secnd\" (did you mean 'second'?)"),
+        ({"layer": ["second"]}, "layer: no such layer"),
+        ({"loop_ordr": []}, "loop_ordr: unknown key"),
+        ({"loop_order": [["K", True]]}, "loop_order[0]: must be a whole number from 1 to 2^53, got true"),
+        ({"loop_order": [["K", 4.0]]}, "loop_order[0]: must be a whole number from 1 to 2^53, got 4.0"),
+        ({"loop_order": [["K", "4"]]}, 'loop_order[0]: must be a whole number from 1 to 2^53, got "4"'),
+        ({"loop_order": [["K", 2**60]]}, "must be a whole number from 1 to 2^53"),
+        ({"loop_order": [["K"]]}, "loop_order[0]: must be [dimension, size]"),
+        ({"loop_order": "K4"}, "loop_order: must be a list"),
+        ({"spatial_mapping": []}, "spatial_mapping: must be a table"),
+        ({"spatial_mapping": {"D1": 2}}, "spatial_mapping.D1: must be a table"),
+        ({"spatial_mapping": {"D1": {"K": 1e999}}}, "spatial_mapping.D1.K: must be a whole number"),
+        ({"memory_operand_links": ["O"]}, "memory_operand_links: must be a table"),
+        ({"memory_operand_links": {"Q": "O"}}, "memory_operand_links.Q: no such operand (allowed: O, "),
+        ({"memory_operand_links": {"O": 1}}, "memory_operand_links.O: must be the name of a memory operand"),
+        ({"level_boundaries": [0]}, "level_boundaries: must be a table of layer operand to a list"),
+        ({"level_boundaries": {"O": [2], "W": [1, 2]}}, "level_boundaries.I: needs the numbers of loops"),
+        ({"level_boundaries": BOUNDS | {"Q": [2]}}, "level_boundaries.Q: no such operand (allowed: O, W, I)"),
+        ({"level_boundaries": BOUNDS | {"O": 2}}, "level_boundaries.O: must be a list of whole numbers"),
+        ({"level_boundaries": BOUNDS | {"O": []}}, "level_boundaries.O: must be a list of whole numbers"),
+        ({"level_boundaries": BOUNDS | {"O": [True]}}, "level_boundaries.O: must be a list of whole numbers"),
+        ({"level_boundaries": BOUNDS | {"W": [2, 1]}}, "level_boundaries.W: must not fall from memory to memory"),
+        ({"level_boundaries": BOUNDS | {"I": [3]}}, "nor be more than the 2 loops of loop_order, got [3]"),
+        ({"level_boundaries": BOUNDS | {"I": [-1]}}, "level_boundaries.I: must not fall"),
+    ],
+)
+def test_wrong_points_are_told(tmp_path: Path, layers: list[Layer], change: dict, told: str) -> None:
+    """Every value is checked as it stands; nothing is converted."""
+    path = tmp_path / "points.jsonl"
+    path.write_text(json.dumps(GOOD) + "\n" + json.dumps({**GOOD, **change}) + "\n")
+    with pytest.raises(InputError) as caught:
+        read_points(path, layers)
+    assert f"{path}:2 " in str(caught.value)
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "holds no point"),
+        (b"\n \n", "holds no point"),
+        (b"\xff\xfe", "is not UTF-8 text"),
+        (b"{", "is not JSON:"),
+        (b"3", "is not a JSON object"),
+        (b"{}", "layer: required key is missing"),
+        (b"[" * 100_000, "is not JSON that can be read"),
+        (b'{"layer": ' + b"1" * 5000 + b"}", "is not JSON that can be read"),
+        (b'{"layer": "second", "layer": "first", "spatial_mapping": {}, "loop_order": []}', "a key is given twice"),
+        (b'{"layer": "\xe2\x80\xa8"}', "no such layer"),
+    ],
+)
+def test_odd_files_are_told(tmp_path: Path, layers: list[Layer], content: bytes, told: str) -> None:
+    """Whatever the bytes are, the answer is in our words."""
+    path = tmp_path / "points.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        read_points(path, layers)
+    assert told in str(caught.value)
+    assert "Error" not in str(caught.value)

@@ -1,0 +1,203 @@
+"""What a run says at its end.
+
+What the Snakefile changes of Snakemake: names of jobs that end, and what is known of files that are put back.
+"""
+
+import asyncio
+import logging
+import os
+from enum import Enum
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tilewright.cli.workflow_messages import (
+    Job,
+    NamedJobs,
+    duration,
+    ending_text,
+    jobs_of,
+    keep_what_failed_jobs_had,
+    log_lines,
+    name_ended_jobs,
+    tell_ending,
+)
+
+
+def job(name: str, run: str = "", **others: Any) -> Job:
+    """A job of that name."""
+    return Job(f"map_single {name}", run, **others)
+
+
+def test_times_are_for_people() -> None:
+    """In the two largest units."""
+    assert [duration(seconds) for seconds in (4.21, 59.94, 60, 185, 3599.6, 7805)] == [
+        *("4.2 s", "59.9 s", "1 min 0 s", "3 min 5 s", "1 h 0 min", "2 h 10 min")
+    ]
+
+
+def test_a_first_run_says_where_its_results_are(tmp_path: Path) -> None:
+    """Of what there is."""
+    (tmp_path / "single").mkdir()
+    (tmp_path / "summary.csv").touch()
+    text = ending_text([job("a", "a"), job("b", "b")], 61.0, tmp_path)
+    assert text.splitlines() == [
+        "done in 1 min 1 s: 2 jobs of 2 runs; there was nothing to reuse",
+        f"results: {tmp_path}/summary.csv, {tmp_path}/single/<run>/report/",
+        f"what limits a run: .venv/bin/tilewright explain {tmp_path}/single/<run>",
+    ]
+    assert ending_text([], 1, tmp_path / "none").endswith(f"results: {tmp_path}/none/")
+
+
+def test_what_is_reused_is_counted() -> None:
+    """Runs that were made again are named, where they are few."""
+    kept = [job(name, name, was_needed=False) for name in "abc"]
+    text = ending_text([*kept, job("d", "d"), job("parse")], 2, Path("results"))
+    assert text.startswith("done in 2.0 s: 2 jobs of 1 of 4 runs (d); reused: 3 jobs whose results were up to date\n")
+    made = [job(name, name) for name in "defg"]
+    assert "4 jobs of 4 of 7 runs; reused" in ending_text([*kept, *made], 2, Path("results"))
+    assert "1 job of 0 of 3 runs; reused" in ending_text([*kept, job("summary")], 2, Path("results"))
+
+
+def test_what_failed_is_told_once_with_its_message(tmp_path: Path) -> None:
+    """Or with the last lines of its log; or that there are none."""
+    texts = {
+        "one": "note: x\nerror: too small\n",
+        "two": "error: too small\n",
+        "three": "a\n\nb\nc\nd\ne\nf\n",
+        "four": "",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    failed = [job(name, is_done=False, has_failed=True, logs=(str(tmp_path / name),)) for name in (*texts, "five")]
+    text = ending_text([*failed, job("six", is_done=False), job("seven")], 2, Path("results"))
+    assert text.splitlines() == [
+        "Why jobs failed:",
+        f"{tmp_path}/one:error: too small",
+        *(f"{tmp_path}/three:{line}" for line in "bcdef"),
+        f"{tmp_path}/four:map_single four failed, and its log says nothing: was it killed?",
+        f"{tmp_path}/five:map_single five failed, and its log says nothing: was it killed?",
+        "1 job that needed what they make did not run",
+    ]
+    assert log_lines(str(tmp_path / "one")) == ["error: too small"]
+
+
+def test_a_run_that_was_stopped_goes_on() -> None:
+    """Nothing failed, and something is left."""
+    text = ending_text([job("a"), job("b", is_done=False)], 2, Path("results"))
+    assert text == "stopped: 1 job left; the same command goes on from there"
+
+
+@pytest.mark.parametrize("file", [None, "ending"])
+def test_jobs_are_those_of_snakemake(file: str | None, tmp_path: Path) -> None:
+    """With what each is about; rules that only name others do not count."""
+    rules = {"map_single": {"run": "mine"}, "parse_hardware": {"hardware": "wide"}, "all": {}}
+    made = [
+        SimpleNamespace(rule=SimpleNamespace(name=name), wildcards_dict=about, log=[f"{name}.log"])
+        for name, about in rules.items()
+    ]
+    dag = SimpleNamespace(
+        jobs=made, needrun=lambda one: one is made[0], noneedrun_finished=lambda one: one is not made[0]
+    )
+    workflow = SimpleNamespace(dag=dag, scheduler=SimpleNamespace(failed=[made[0]]))
+    mapped, parsed = jobs_of(workflow)
+    assert mapped == Job("map_single mine", "mine", ("map_single.log",), is_done=False, has_failed=True)
+    assert parsed == Job("parse_hardware wide", "", ("parse_hardware.log",), was_needed=False)
+    said: list[str] = []
+    target = None if file is None else str(tmp_path / file)
+    tell_ending(workflow, 1.0, tmp_path, said.append, target)
+    assert (said or [(tmp_path / "ending").read_text()])[0].startswith("Why jobs failed:\n")
+    assert bool(said) is (file is None)
+
+
+class Event(Enum):
+    """As Snakemake names them."""
+
+    BEGINS, ENDS = "job_info", "job_finished"
+
+
+def record(text: str, **fields: Any) -> logging.LogRecord:
+    """A record with the fields that Snakemake adds."""
+    made = logging.LogRecord("snakemake", logging.INFO, "", 0, text, None, None)
+    made.__dict__.update(fields)
+    return made
+
+
+def test_a_job_that_ends_says_what_it_said_when_it_began() -> None:
+    """Others, and records without these fields, stay as they are."""
+    names = NamedJobs()
+    begins = record("x", event=Event.BEGINS, jobid=3, rule_msg="map_single mine")
+    ends = [record("Finished jobid: 3", event=Event.ENDS, job_id=number) for number in (3, 4)]
+    assert all(names.filter(one) for one in (begins, *ends, record("plain")))
+    assert [one.msg for one in ends] == ["Finished job 3: map_single mine", "Finished jobid: 3"]
+    logger = logging.getLogger("tilewright.tests.named")
+    for _ in range(3):
+        name_ended_jobs(logger)
+    assert len(logger.filters) == 1
+
+
+def persistence(folder: Path) -> Any:
+    """A class like Snakemake's: it copies files without their age and notes every job that ends as their maker."""
+
+    class Persistence:
+        def __init__(self) -> None:
+            self.notes: dict[str, Any] = {}
+
+        def _get_key(self, file: Any) -> str:
+            return str(file)
+
+        def _get_backup_path(self, path: Path) -> Path:
+            return folder / f"{path.name}.backup"
+
+        def backup_output(self, path: Path) -> None:
+            self._get_backup_path(path).write_bytes(path.read_bytes())
+
+        def restore_output(self, path: Path) -> bool:
+            copy = self._get_backup_path(path)
+            if not copy.exists():
+                return False
+            path.write_bytes(copy.read_bytes())
+            copy.unlink()
+            return True
+
+        def metadata(self, file: Any) -> Any:
+            return self.notes.get(str(file))
+
+        def cleanup_metadata(self, file: Any) -> None:
+            self.notes.pop(str(file), None)
+
+        def _write_record(self, key: str, note: Any) -> None:
+            self.notes[key] = note
+
+        async def finished(self, job: Any) -> None:
+            self.notes |= {str(file): "made by the job that failed" for file in job.output}
+
+    return Persistence
+
+
+def test_a_failed_job_leaves_its_files_as_they_were(tmp_path: Path) -> None:
+    """Content, age and what is known of them; a job that succeeds afterwards is noted as ever."""
+    kind = persistence(tmp_path)
+    for _ in range(2):
+        keep_what_failed_jobs_had(kind)
+    snakemake, file, unknown = kind(), tmp_path / "a.json", tmp_path / "b.json"
+    for path in (file, unknown):
+        path.write_text("before")
+        os.utime(path, (1000, 1000))
+        snakemake.backup_output(path)
+        path.write_text("half")
+    snakemake.notes[str(file)] = "made before"
+    assert snakemake.restore_output(file)
+    assert snakemake.restore_output(unknown)
+    job = SimpleNamespace(output=[file, unknown, tmp_path / "c.json"])
+    asyncio.run(snakemake.finished(job))
+    assert [path.read_text() for path in (file, unknown)] == ["before", "before"]
+    assert [path.stat().st_mtime for path in (file, unknown)] == [1000, 1000]
+    assert snakemake.notes == {
+        str(file): "made before",
+        str(tmp_path / "c.json"): "made by the job that failed",
+    }
+    asyncio.run(snakemake.finished(job))
+    assert set(snakemake.notes.values()) == {"made by the job that failed"}
+    assert not snakemake.restore_output(tmp_path / "c.json")

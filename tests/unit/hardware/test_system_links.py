@@ -1,0 +1,209 @@
+"""Paths between cores: tables worked out by hand, and brute force on random small accelerators."""
+
+from fractions import Fraction
+from itertools import pairwise, permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tilewright.errors import InputError
+from tilewright.hardware.core import Core, OperationalArray
+from tilewright.hardware.system import CorePlace, Link, MultiCoreAccelerator, all_pairs
+from tilewright.hardware.system_links import path_table
+
+from tests.unit.hardware.system_cases import SHARED, connected, mesh, read
+
+Pair = tuple[int, int]
+
+
+def names(accelerator: MultiCoreAccelerator) -> dict[Pair, str]:
+    """The paths between different cores, as the names of their links."""
+    table = path_table(accelerator).items()
+    return {
+        pair: " ".join(accelerator.links[index].name for index in path.links)
+        for pair, path in table
+        if pair[0] != pair[1]
+    }
+
+
+def test_mesh_of_two_by_two(tmp_path: Path) -> None:
+    """Cores 0 1 below each other, 2 3 beside them; the diagonals go over the smaller core, never over the DRAM (4).
+
+    0 - 2
+    |   |
+    1 - 3
+    """
+    found = names(read(tmp_path, mesh(2, 2)))
+    direct = {
+        pair: f"{pair[0]}->{pair[1]}"
+        for one, other in [(0, 1), (0, 2), (1, 3), (2, 3)]
+        for pair in [(one, other), (other, one)]
+    }
+    diagonal = {(0, 3): "0->1 1->3", (3, 0): "3->1 1->0", (1, 2): "1->0 0->2", (2, 1): "2->0 0->1"}
+    memory = {pair: "port of 4" for core in range(4) for pair in [(core, 4), (4, core)]}
+    assert found == direct | diagonal | memory
+
+
+def test_pooling_and_simd_cores_of_a_mesh_are_no_way_through(tmp_path: Path) -> None:
+    """A row of three cores: from end to end over the middle, although the free SIMD core is next to both."""
+    special = {"pooling_core_id": 3, "simd_core_id": 4, "offchip_core_id": 5}
+    found = names(read(tmp_path, mesh(1, 3, special)))
+    assert found[0, 2] == "0->1 1->2"
+    assert (found[0, 4], found[4, 3], found[3, 4]) == ("0->4", "4->3", "3->4")
+
+
+def test_bus(tmp_path: Path) -> None:
+    """Every pair of cores goes over the one bus, the memory over its port."""
+    found = names(read(tmp_path, connected(3, ["0, 1, 2"])))
+    assert found == {pair: "port of 3" if 3 in pair else "bus 0,1,2" for pair in permutations(range(4), 2)}
+
+
+def test_chain_with_private_links_to_the_memory(tmp_path: Path) -> None:
+    """One way down the chain; back only by way of the memory, which is no path and is told."""
+    chain = [{"type": "link", "cores": [core, core + 1], "directed": True} for core in range(2)]
+    private = [{"type": "link", "cores": [3, core], "duplex": "half"} for core in range(3)]
+    notices: list[str] = []
+    accelerator = read(tmp_path, connected(3, [*chain, *private]), notices)
+    expected = {(0, 1): "0->1", (1, 2): "1->2", (0, 2): "0->1 1->2"}
+    expected |= {pair: f"3<->{core}" for core in range(3) for pair in [(core, 3), (3, core)]}
+    assert names(accelerator) == expected
+    assert [notice for notice in notices if "only over the off-chip memory" in notice and "1 to 0; 2 to 0, 1" in notice]
+    with pytest.raises(InputError, match="no path from core 2 to core 0"):
+        path_table(accelerator).path(2, 0)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the reference inputs are not part of the repository")
+def test_the_published_chain_never_passes_the_memory() -> None:
+    """AiMC: 0 to 4 takes the four links of the chain."""
+    from tilewright.sources import parse_accelerator
+
+    accelerator = parse_accelerator(SHARED / "validation" / "aimc" / "accelerator.yaml")
+    assert isinstance(accelerator, MultiCoreAccelerator)
+    assert names(accelerator)[0, 4] == "0->1 1->2 2->3 3->4"
+
+
+def test_two_wide_links_go_before_a_narrow_one_and_one_link_before_two_of_its_width(tmp_path: Path) -> None:
+    """Two links of 128 b/cycle in a row against a direct one: only at 128 is it as fast, and shorter."""
+    for width, expected in ((127, "0->1 1->2"), (128, "0->2"), (129, "0->2")):
+        entries: list[Any] = [{"type": "link", "cores": [one, one + 1], "bandwidth": 128} for one in (0, 1)]
+        entries.append({"type": "link", "cores": [0, 2], "bandwidth": width})
+        assert names(read(tmp_path, connected(3, entries)))[0, 2] == expected
+
+
+def test_only_the_narrowest_link_of_a_path_counts(tmp_path: Path) -> None:
+    """A wide first link gives nothing before a narrow second one: over 1 and over 2 take the same time, 1 is smaller.
+
+    0 -16- 1 -16- 3,  0 -128- 2 -16- 3
+    """
+    ends = [((0, 1), 16), ((1, 3), 16), ((0, 2), 128), ((2, 3), 16)]
+    entries: list[Any] = [{"type": "link", "cores": list(pair), "bandwidth": width} for pair, width in ends]
+    assert names(read(tmp_path, connected(4, entries)))[0, 3] == "0->1 1->3"
+
+
+def test_the_faster_of_link_and_bus_is_taken_and_the_first_of_equal_ones(tmp_path: Path) -> None:
+    """A link and a bus join 0 and 1."""
+    for width, expected in ((16, "bus 0,1,2"), (32, "0->1"), (64, "0->1")):
+        entries: list[Any] = [{"type": "link", "cores": [0, 1], "bandwidth": width}, "0, 1, 2"]
+        assert names(read(tmp_path, connected(3, entries)))[0, 1] == expected
+
+
+def test_any_core_of_a_shared_memory_can_send_and_receive(tmp_path: Path) -> None:
+    """0 and 1 share memory and only 1 has a link to 2: data of 0 leave through 1."""
+    data = connected(3, ["1, 2", "2, 3", "1, 3"], core_memory_sharing=["0, 1"])
+    accelerator = read(tmp_path, data)
+    found = names(accelerator)
+    assert (found[0, 2], found[2, 0], found[0, 1], found[3, 0]) == ("1->2", "2->1", "", "3->1")
+    assert path_table(accelerator).path(0, 2).core_ids == (1, 2)
+
+
+def test_bandwidth_and_energy_of_a_path(tmp_path: Path) -> None:
+    """The narrowest link counts for the bandwidth, all links for the energy."""
+    entries = [
+        {"type": "link", "cores": [0, 1], "bandwidth": 128, "energy_per_bit": 0.25},
+        {"type": "link", "cores": [1, 2], "bandwidth": "inf", "energy_per_bit": 0.5},
+    ]
+    accelerator = read(tmp_path, connected(3, entries))
+    path = path_table(accelerator).path(0, 2)
+    assert path.bandwidth_bits_per_cycle(accelerator.links) == 128
+    assert path.energy_pj_per_bit(accelerator.links) == 0.75
+    assert path_table(accelerator).path(1, 2).bandwidth_bits_per_cycle(accelerator.links) is None
+
+
+CORE = Core("core", OperationalArray((("D1", 1),), 0.0), ())
+WIDTHS = st.sampled_from([1, 2, 3, 4, 6, 7, 64, None])
+
+
+@st.composite
+def accelerators(draw: st.DrawFn) -> MultiCoreAccelerator:
+    """Up to five cores, some of them routers, some sharing memory, with random links and a bus."""
+    count = draw(st.integers(2, 5))
+    pairs = all_pairs(tuple(range(count)))
+    links = [
+        Link(f"{pair}", "link", (pair,), draw(WIDTHS), 0.0)
+        for pair in draw(st.lists(st.sampled_from(pairs), max_size=9))
+    ]
+    if draw(st.booleans()):
+        members = draw(st.lists(st.sampled_from(range(count)), min_size=2, unique=True))
+        links.insert(draw(st.integers(0, len(links))), Link("bus", "bus", all_pairs(tuple(members)), draw(WIDTHS), 0.0))
+    places = tuple(CorePlace(core, "core", is_router=draw(st.booleans())) for core in range(count))
+    sharing = ((0, 1),) if count > 2 and draw(st.booleans()) else ()
+    return MultiCoreAccelerator("random", (CORE,) * count, places, tuple(links), sharing)
+
+
+def best_by_brute_force(accelerator: MultiCoreAccelerator, sender: int, receiver: int) -> tuple[int, ...] | None:
+    """Of all sequences of different cores and links between them the preferred one; its links."""
+    routers = {place.core_id for place in accelerator.places if place.is_router}
+    starts, ends = accelerator.sharers_of(sender), accelerator.sharers_of(receiver)
+    best = None
+    for length in range(2, len(accelerator.cores) + 1):
+        for cores in permutations(accelerator.core_ids, length):
+            if cores[0] not in starts or cores[-1] not in ends or not routers.issuperset(cores[1:-1]):
+                continue
+            time, taken = Fraction(0), []
+            for step in pairwise(cores):
+                times = [
+                    (
+                        Fraction(1, link.bandwidth_bits_per_cycle) if link.bandwidth_bits_per_cycle else Fraction(0),
+                        index,
+                    )
+                    for index, link in enumerate(accelerator.links)
+                    if step in link.edges
+                ]
+                if not times:
+                    break
+                time, taken = max(time, min(times)[0]), [*taken, min(times)[1]]
+            else:
+                label = (time, length, cores, tuple(taken))
+                best = label if best is None else min(best, label)
+    return None if best is None else best[3]
+
+
+@settings(max_examples=150, deadline=None)
+@given(accelerators())
+def test_paths_are_the_best_of_all(accelerator: MultiCoreAccelerator) -> None:
+    """Least time, then fewest links, then smallest core ids; no way through a core that is no router."""
+    table = path_table(accelerator)
+    for sender, receiver in all_pairs(accelerator.core_ids):
+        if receiver in accelerator.sharers_of(sender):
+            assert table.path(sender, receiver).links == ()
+            continue
+        expected = best_by_brute_force(accelerator, sender, receiver)
+        assert table.has_path(sender, receiver) == (expected is not None)
+        if expected is not None:
+            assert table.path(sender, receiver).links == expected
+
+
+def test_a_large_mesh_takes_the_shortest_ways() -> None:
+    """8 x 8 cores: as many links as rows and columns apart."""
+    at = {core: divmod(core, 8) for core in range(64)}
+    near = [
+        pair
+        for pair in all_pairs(tuple(at))
+        if sum(abs(a - b) for a, b in zip(at[pair[0]], at[pair[1]], strict=True)) == 1
+    ]
+    links = tuple(Link(f"{pair}", "link", (pair,), 64, 0.0) for pair in near)
+    places = tuple(CorePlace(core, "core") for core in at)
+    for (one, other), path in path_table(MultiCoreAccelerator("mesh", (CORE,) * 64, places, links)).items():
+        assert len(path.links) == sum(abs(a - b) for a, b in zip(at[one], at[other], strict=True))

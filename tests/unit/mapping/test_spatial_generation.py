@@ -1,0 +1,89 @@
+"""Lanes that a mapping file asks for and layers do not get: told once for each cause, with the layers that it hits."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tilewright.hardware.core import Core
+from tilewright.hardware.yaml_reader import accelerator_of
+from tilewright.mapping.spatial_generation import cuts_on_core, spatial_candidates
+from tilewright.mapping.yaml_reader import read_mapping
+from tilewright.profile import profile_by_name
+from tilewright.workload.layer import Layer
+from tilewright.workload.yaml_reader import workload_of
+from tilewright.yamlfile import parse_yaml
+
+TPU = Path("config/hardware/tpu_like.yaml").read_text()
+
+
+def layer(**sizes: int) -> Layer:
+    """A matrix product over K, C and OX."""
+    text = (
+        "- {id: 0, name: net, operator_type: Conv, equation: 'O[k][ox] += W[k][c] * I[c][ox]', loop_dims: [K, C, OX],"
+        f" loop_sizes: [{sizes['K']}, {sizes['C']}, {sizes['OX']}],"
+        " operand_precision: {W: 8, I: 8, O: 16, O_final: 8}}"
+    )
+    (node,) = workload_of(parse_yaml(text), "net").nodes
+    assert node.layer is not None
+    return node.layer
+
+
+def core(text: str) -> Core:
+    """The core of a hardware file."""
+    return accelerator_of(parse_yaml(text)).cores[0]
+
+
+def cuts(
+    text: str, unrolling: dict[str, list[str]], model: str = "zigzag-3.9.1", **sizes: int
+) -> list[tuple[str, str]]:
+    """What is told of a layer."""
+    (entry,) = read_mapping([{"name": "default", "spatial_mapping": unrolling}]).entries
+    return list(cuts_on_core(layer(**sizes), core(text), entry, profile_by_name(model)))
+
+
+LARGE: dict[str, int] = {"K": 128, "C": 64, "OX": 10}
+
+
+def test_the_array_is_smaller() -> None:
+    """By the product of all loops of an array dimension; that a layer is smaller is what a mapping for many means."""
+    told = ("D1", "takes 64 lanes, and the array of tpu_like has 32 here: the others are cut")
+    assert cuts(TPU, {"D1": ["K, 64"], "D2": ["C, 32"]}, **LARGE) == [told]
+    assert cuts(TPU, {"D1": ["K, 8", "OX, 8"], "D2": ["C, 32"]}, **LARGE) == [told]
+    assert cuts(TPU, {"D1": ["K, 64"]}, K=32, C=64, OX=10) == []
+    assert cuts(TPU, {"D1": ["K, 32"], "D2": ["C, 32"]}, **LARGE) == []
+
+
+def test_a_port_is_narrower() -> None:
+    """Elements that an inner memory hands on in a cycle are the most lanes, unless the profile keeps what is given."""
+    narrow = TPU.replace("served_dimensions: []", "served_dimensions: [D1]", 1)
+    narrow = narrow.replace("bandwidth_min: 8, bandwidth_max: 8", "bandwidth_min: 8, bandwidth_max: 64")
+    told = ("D1", "K is cut to 8: a port of rf_128B moves 8 elements of W a cycle")
+    assert cuts(narrow, {"D1": ["K, 32"], "D2": ["C, 32"]}, **LARGE) == [told]
+    assert cuts(narrow, {"D1": ["K, 32"], "D2": ["C, 32"]}, "corrected", **LARGE) == []
+
+
+def test_a_memory_is_smaller() -> None:
+    """It must hold what its lanes need at once."""
+    small = TPU.replace("served_dimensions: []", "served_dimensions: [D1]", 1).replace("size: 1024", "size: 128")
+    small = small.replace("bandwidth_min: 8, bandwidth_max: 8", "bandwidth_min: 8, bandwidth_max: 1024")
+    told = ("D1", "lanes are cut to those for which rf_128B has room")
+    assert cuts(small, {"D1": ["K, 32"], "D2": ["C, 32"]}, **LARGE) == [told]
+
+
+def test_a_loop_is_left_out() -> None:
+    """Where two array dimensions take more of a loop than there is."""
+    found = cuts(TPU, {"D1": ["K, 32"], "D2": ["K, 32"]}, **LARGE)
+    assert [text.partition(":")[0] for _, text in found] == ["K is left out"]
+
+
+@pytest.mark.parametrize("model", ["zigzag-3.9.1", "corrected"])
+@pytest.mark.parametrize(
+    "unrolling", [{"D1": ["K, 64"]}, {"D1": ["K, 32"]}, {"D1": ["K, 8", "OX, 8"]}, {"D1": ["K, 4"]}]
+)
+@pytest.mark.parametrize("text", [TPU, TPU.replace("sizes: [32, 32]", "sizes: [16, 16]")])
+def test_told_if_and_only_if_lanes_are_missing(text: str, unrolling: dict[str, Any], model: str) -> None:
+    """What the search gets has all lanes of the file if nothing is told, and fewer if something is."""
+    both = {**unrolling, "D2": ["C, 16"]}
+    (entry,) = read_mapping([{"name": "default", "spatial_mapping": both}]).entries
+    (given,) = spatial_candidates(layer(**LARGE), core(text), entry, profile_by_name(model))
+    assert bool(cuts(text, both, model, **LARGE)) == (given != entry.spatial_mapping)
