@@ -348,13 +348,13 @@ def register_file_memory(shape: MemoryShape, node_nm: float) -> MemoryCost:
         told = f"energy × {factors.energy:.4g}, area × {factors.area:.4g}; leakage is not scaled"
         steps.append(f"from {entry.node_nm:g} to {node_nm:g} nm by the law of {LAW}: {told}")
     steps.append(f"{shape.read_bits} bits read, {shape.write_bits} bits written, {shape.size_bits} bits of area")
-    leakage = None if is_scaled else _rounded(shape.size_bits * entry.leakage_mw)
+    leakage = None if is_scaled else _as_in_cacti(shape.size_bits * entry.leakage_mw)
     source = CostSource(f"{REGISTER_FILE} {node_nm:g} nm", entry.sources[0].publication, tuple(steps), leakage)
     remarks = ("register file: multiplexers and wires are not in its figures",)
     return MemoryCost(
-        _rounded(shape.read_bits * energy),
-        _rounded(shape.write_bits * energy),
-        _rounded(shape.size_bits * area * 1e-6),
+        _as_in_cacti(shape.read_bits * energy),
+        _as_in_cacti(shape.write_bits * energy),
+        _as_in_cacti(shape.size_bits * area * 1e-6),
         source,
         remarks + (tuple(steps[1:2]) if is_scaled else ()),
     )
@@ -377,7 +377,8 @@ def dram_memory(shape: MemoryShape, dram_type: str) -> MemoryCost:
     publications = "; ".join(source.publication for source in entry.sources)
     energy = entry.energy_pj
     source = CostSource(f"{DRAM} {dram_type}", publications, steps, relative_range=(low / energy, high / energy))
-    return MemoryCost(_rounded(shape.read_bits * energy), _rounded(shape.write_bits * energy), 0.0, source, remarks)
+    read, write = (_as_in_cacti(bits * energy) for bits in (shape.read_bits, shape.write_bits))
+    return MemoryCost(read, write, 0.0, source, remarks)
 
 
 def _widths(shape: MemoryShape) -> tuple[int, ...]:
@@ -402,10 +403,6 @@ def _remarks(found: dict[int, SramCost]) -> tuple[str, ...]:
         told += [step for step in cost.steps if "beyond the table" in step or LAW in step]
         told.append("interpolated between memories of CACTI (docs/costs.md)")
     return tuple(dict.fromkeys(told))
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.6g}")
 
 
 __all__ = [
