@@ -15,7 +15,6 @@ from tilewright.exploration.results import (
     MEASURES,
     OK,
     Exploration,
-    measure_text,
     uniform,
     value_text,
 )
@@ -174,11 +173,6 @@ def effects(front: Front, axis_names: tuple[str, ...]) -> tuple[Effect, ...]:
 def values_text(row: dict[str, Any], names: tuple[str, ...]) -> str:
     """The values of a design in one line."""
     return ", ".join(f"{name} {value_text(row[name])}" for name in names)
-
-
-def measures_text(row: dict[str, Any]) -> str:
-    """The measures of a design in one line."""
-    return ", ".join(f"{MEASURES[key].words} {measure_text(key, row[key])} {MEASURES[key].unit}" for key in MEASURES)
 
 
 def _effect(front: Front, axis: str) -> pandas.DataFrame:

@@ -9,7 +9,7 @@ import numpy as np
 from tilewright.allocation.evaluate import Judge
 from tilewright.allocation.exact.model import NOTHING, Program, wanted
 from tilewright.allocation.exact.moves import OnCore
-from tilewright.allocation.exact.relaxation import Relaxation, relaxation_of, simple_bounds
+from tilewright.allocation.exact.relaxation import Relaxation, relaxation_of
 from tilewright.allocation.exact.search import interchangeable_cores, search_exactly
 from tilewright.allocation.options import AllocationOptions
 from tilewright.allocation.result import AllocationResult, allowed_cores
@@ -24,6 +24,7 @@ from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import SchedulingProblem
 
 from tests.plain.tally import Tally
+from tests.unit.allocation.simple_bounds import simple_bounds
 from tests.unit.scheduling.random_networks import random_network, random_network_on_equal_cores
 
 EQUAL_CORES = 0.25

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tilewright.allocation.exact.relaxation import relaxation_of, simple_bounds
+from tilewright.allocation.exact.relaxation import relaxation_of
 from tilewright.allocation.exact.search import interchangeable_cores, limited, renamings, search_exactly
 from tilewright.allocation.options import AllocationOptions
 from tilewright.allocation.search import schedule_judge
@@ -14,6 +14,7 @@ from tilewright.scheduling.problem import SchedulingProblem
 
 from tests.unit.allocation.cases import brute_force
 from tests.unit.allocation.exact_attack import bounds_of
+from tests.unit.allocation.simple_bounds import simple_bounds
 from tests.unit.scheduling.random_networks import random_network_on_equal_cores
 from tests.unit.scheduling.tiny_systems import Link, Memory, Node, make_problem, make_system
 

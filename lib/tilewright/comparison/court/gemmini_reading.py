@@ -357,11 +357,6 @@ def _served(work: Work) -> tuple[Served, Served, Served]:
     return weights, inputs, outputs
 
 
-def call_count(calls: Sequence[Call]) -> int:
-    """Calls in all."""
-    return sum(call.count for call in calls)
-
-
 def whole_layer_bounds(work: Work) -> tuple[int, int]:
     """What array and bus need for a matrix product however it is tiled: all blocks, each operand once."""
     size, array = work.size, work.array
