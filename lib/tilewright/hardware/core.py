@@ -15,6 +15,8 @@ DIRECTIONS = ("tl", "fl", "th", "fh")
 written by high."""
 TL, FL, TH, FH = range(4)
 DIGITAL = "digital"
+IN_MEMORY = "in-memory"
+"""Last word of the kinds of arrays that compute where weights are stored."""
 """The usual kind of array."""
 MM2, NO_UNIT = "mm2", "none"
 """What the areas of a core are in: NO_UNIT where its file does not say."""
@@ -93,6 +95,11 @@ class OperationalArray:
     def size_of(self) -> dict[str, int]:
         """Array dimension -> size."""
         return dict(self.dimensions)
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether it computes where weights are stored."""
+        return self.kind.endswith(f" {IN_MEMORY}")
 
     @property
     def unit_count(self) -> int:

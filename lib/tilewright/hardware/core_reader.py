@@ -13,7 +13,7 @@ from typing import Any
 from tilewright.errors import InputError, KeyPath, Problem, Problems
 from tilewright.file_kinds import HARDWARE, refuse_other_kind
 from tilewright.hardware.array_model import array_model
-from tilewright.hardware.core import DIGITAL, MM2, NO_UNIT, Core, Dataflow, Memory, OperationalArray, Port
+from tilewright.hardware.core import MM2, NO_UNIT, Core, Dataflow, Memory, OperationalArray, Port
 from tilewright.hardware.in_memory_circuits import precharging_energy_pj
 from tilewright.hardware.memory_costs import is_from_library, library_cost
 from tilewright.hardware.static_power import CLOCK_KEY, clock_period_ns, leakage_mw
@@ -215,7 +215,7 @@ def area_unit(entry: HardwareFile) -> str:
     if entry.area_unit is not None:
         return entry.area_unit
     given = [area for area in _areas(entry) if area.amount > 0]
-    is_said = any(area.has_unit for area in _areas(entry)) or array_kind(entry.operational_array) != DIGITAL
+    is_said = any(area.has_unit for area in _areas(entry)) or entry.operational_array.is_imc
     return MM2 if is_said or not given else NO_UNIT
 
 

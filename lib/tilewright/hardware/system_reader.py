@@ -285,7 +285,8 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
     if isinstance(entry, ConnectivityFile):
         note_unmodelled(problems, entry, links)
     places = _places(entry, ids, files, sharing)
-    cores = tuple(files[core_id].core for core_id in ids.known)
+    # One clock for all: a term of the energy of a layer may need it, and is given a core alone.
+    cores = tuple(replace(files[core_id].core, clock_frequency_mhz=clock) for core_id in ids.known)
     shares = shared.sharing_groups, shared.shared_memories
     accelerator = MultiCoreAccelerator(entry.name, cores, places, links, *shares, clock_frequency_mhz=clock)
     check_paths(problems, accelerator, ("graph",) if is_graph else ("core_connectivity",))

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from tilewright.errors import WRITTEN, Problems, nearest_name
-from tilewright.hardware.core import DIGITAL, DIRECTIONS, MEMORY_OPERANDS
+from tilewright.hardware.core import DIGITAL, DIRECTIONS, IN_MEMORY, MEMORY_OPERANDS
 from tilewright.hardware.hierarchy import hierarchy_of
 from tilewright.hardware.memory_costs import check_library_cost, is_from_library
 from tilewright.hardware.static_power import CLOCK_KEY, missing_clock
@@ -308,7 +308,7 @@ def _check_array(problems: Problems, array: ArrayEntry) -> None:
 
 def array_kind(array: ArrayEntry) -> str:
     """The kind of an array, under which there may be a model of it (`hardware.array_model`)."""
-    return f"{array.imc_type} in-memory" if array.is_imc else DIGITAL
+    return f"{array.imc_type} {IN_MEMORY}" if array.is_imc else DIGITAL
 
 
 def _check_dimensions(problems: Problems, key: str, names: list[str], known: list[str]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tilewright.artifacts.envelope import is_artifact
 from tilewright.artifacts.files import file_of
 from tilewright.errors import InputError, Problem, Problems, count_of, nearest_name, some_of
-from tilewright.hardware.core import DIGITAL, Core
+from tilewright.hardware.core import Core
 from tilewright.hardware.system import IN_CELLS
 from tilewright.mapping.constraints import DEFAULT, LAYER_KINDS, Mapping
 from tilewright.operator_groups import KNOWN_TYPES, bare_type
@@ -77,7 +77,7 @@ def array_width_notices(layers: Iterable[Layer], core: Core, mapping: Mapping, s
     what the core was read from.
     """
     array = core.operational_array
-    if array.kind == DIGITAL:
+    if not array.is_in_memory:
         return []
     built = dict(array.parameters)
     most = {ACTIVATIONS: int(built["activation_bits"]), WEIGHTS: int(built["weight_bits"])}

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tilewright.hardware.core import DIGITAL, Core
+from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import top_memories
 from tilewright.hardware.system import MEMORY, OFFCHIP, POOLING, SIMD, CorePlace, MultiCoreAccelerator
 from tilewright.mapping.constraints import MappingConstraints
@@ -87,7 +87,7 @@ def can_run(core: Core, node: WorkloadNode) -> bool:
     that needs no particular unit (those of a YAML file) counts as one for multipliers. In-memory arrays run nothing
     without weights.
     """
-    if core.operational_array.kind != DIGITAL and node.operator_type in WITHOUT_WEIGHTS:
+    if core.operational_array.is_in_memory and node.operator_type in WITHOUT_WEIGHTS:
         return False
     listed = core.operator_types
     if ALL in listed or (VECTOR if node.unit == VECTOR_UNIT else MAC) in listed:
@@ -104,7 +104,7 @@ def restrict_to_core(workload: Workload, core: Core) -> tuple[Workload, tuple[Un
     left_out = {node.node_id for node in workload.nodes if node.layer is not None and not can_run(core, node)}
     if not left_out:
         return workload, ()
-    in_memory = core.operational_array.kind != DIGITAL
+    in_memory = core.operational_array.is_in_memory
     nodes = tuple(
         replace(
             node,

@@ -1,13 +1,17 @@
 """A kind of array in one file: bit-serial units, two cycles an operation, two terms of energy, banks of powers of two.
 Whatever costs, checks, tabulates or draws arrays has it."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tilewright.errors import MappingError
-from tilewright.hardware.array_model import ARRAY_MODELS, ArrayWork
+from tilewright.hardware import core_reader
+from tilewright.hardware.array_model import ARRAY_MODELS, ArrayWork, Digital
 from tilewright.hardware.core import OperationalArray
+from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import core_area
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.objectives import OBJECTIVES
@@ -20,8 +24,10 @@ from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_layer, map_workload
 
 from tests.unit.cost.engine_cases import LINKS, constraints, gemm, network, register_core
+from tests.unit.multi_core.runs import done
 
-ENTRIES = {ARRAY_MODELS.owner: {"serial": f"{__name__}:Serial"}}
+ENTRIES = {ARRAY_MODELS.owner: {"serial": f"{__name__}:Serial", "doubled": f"{__name__}:Doubled"}}
+EXAMPLES = Path(__file__).parents[3] / "config"
 LAYER = gemm(C=4, D=6, K=4)
 DIGITAL = register_core()
 ARRAY = replace(DIGITAL.operational_array, kind="serial", parameters=(("converter_pj", 3.0), ("area_mm2", 0.5)))
@@ -72,6 +78,17 @@ class _Serial:
 
 
 Serial = _Serial()
+
+
+class _Doubled(Digital):
+    """Units that do each operation twice, and compare."""
+
+    def energies_pj(self, array: OperationalArray, work: ArrayWork) -> tuple[float, ...]:
+        """Twice that of a digital array."""
+        return tuple(2 * energy for energy in super().energies_pj(array, work))
+
+
+Doubled = _Doubled()
 
 
 @pytest.fixture(autouse=True)
@@ -141,3 +158,35 @@ def test_the_exact_search_finds_the_optimum(objective: str, size: dict[str, int]
         for record in (exact, *tried)
     ]
     assert found[0] == pytest.approx(min(found[1:]), rel=1e-12)
+
+
+LAYERS = """
+- {id: 0, name: product, operator_type: Conv, equation: "O[d][k]+=I[d][c]*W[c][k]", loop_dims: [D, K, C],
+   loop_sizes: [4, 8, 6], operand_precision: {O: 16, O_final: 8, I: 8, W: 8}, operand_source: {I: 0, W: 0}}
+- {id: 1, name: sum, operator_type: Add, equation: "O[d][k]+=I[d][k]*W[d][k]", loop_dims: [D, K],
+   loop_sizes: [4, 8], operand_precision: {O: 16, O_final: 8, I: 8, W: 8}, operand_source: {I: 0, W: 1}}
+"""
+
+
+def test_a_file_of_a_further_kind_runs_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither digital nor in memory: its layers without weights run, its areas stay without a unit, its files, checks
+    and exports have the same numbers as those of a digital array, but for the energy of operations."""
+    (tmp_path / "net.yaml").write_text(LAYERS)
+    hardware, mapping = str(EXAMPLES / "hardware/tpu_like.yaml"), str(EXAMPLES / "mapping/tpu_like.yaml")
+    inputs = ["--hardware", hardware, "--workload", str(tmp_path / "net.yaml")]
+    found = []
+    for kind in ("digital", "doubled"):
+        monkeypatch.setattr(core_reader, "array_kind", lambda _, kind=kind: kind)
+        run = tmp_path / kind
+        done(["map", *inputs, "--mapping", mapping, "--lpf-limit", "3", "-o", str(run)])
+        done(["check", str(run), "--hardware", hardware])
+        done(["report", str(run), "-o", str(run / "report")])
+        for form in ("complete-json", "simple-json"):
+            done(["export", str(run), "--format", form, *inputs, "-o", str(run / form)])
+        (core,) = parse_accelerator(Path(hardware)).cores
+        found.append((json.loads((run / "summary.json").read_text())["payload"], core.area_unit))
+    (digital, digital_unit), (doubled, doubled_unit) = found
+    assert doubled["mac_energy_pj"] == 2 * digital["mac_energy_pj"] > 0
+    assert doubled_unit == digital_unit
+    for name in ("memory_energy_pj", "latency_cycles", "area_mm2"):
+        assert doubled.get(name) == digital.get(name)

@@ -105,6 +105,9 @@ def test_cores_of_a_system_have_one_clock(tmp_path: Path) -> None:
     """One that another core or the file contradicts is refused; one core that names it names it for all."""
     named = read(tmp_path, connected(2, ["0, 1"]), small=leaky(clock_frequency="250 MHz"), dram=offchip())
     assert named.clock_frequency_mhz == 250.0
+    assert {core.clock_frequency_mhz for core in named.cores} == {250.0}  # a term of the energy is given a core alone
+    only_here = read(tmp_path, connected(2, ["0, 1"], clock_frequency="1 GHz"), small=leaky(), dram=offchip())
+    assert {clock_period_ns(core) for core in only_here.cores} == {1.0}
     data = connected(2, ["0, 1"], clock_frequency="1 GHz")
     with pytest.raises(InputError, match="a schedule counts cycles of one clock"):
         read(tmp_path, data, small=leaky(clock_frequency="250 MHz"), dram=offchip())

@@ -17,7 +17,7 @@ from typing import Any
 
 from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.record import LayerRecord
-from tilewright.hardware.core import DIGITAL, DIRECTIONS, Core, Memory, OperationalArray
+from tilewright.hardware.core import DIRECTIONS, Core, Memory, OperationalArray
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.report.records import Summary, layers_in_order
 from tilewright.workload.layer import Layer
@@ -340,7 +340,7 @@ def _accelerator(core: Core) -> JsonObject:
 
 
 def _array(array: OperationalArray) -> JsonObject:
-    if array.kind != DIGITAL:
+    if array.is_in_memory:
         return in_memory_array(array)
     return {
         "operational_unit": {"energy_cost": array.unit_energy_pj, "area": array.unit_area_mm2},
