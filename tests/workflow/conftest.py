@@ -19,9 +19,16 @@ from snakemake.settings.types import (
     SchedulingSettings,
 )
 from tilewright.cli.config_files import MARK
+from tilewright.steps import SINGLE, STEPS
 
 PROJECT = Path(__file__).resolve().parents[2]
 TINY = Path(__file__).resolve().parent / "tiny"
+ON_REQUEST = {"figures"}
+"""Steps of a run that the configurations here do not ask for."""
+SINGLE_RULES = [
+    f"{name}_single" for name, step in STEPS.items() if step.folder == f"{SINGLE}/{{run}}" and name not in ON_REQUEST
+]
+"""Rules that make the files of a run on one core."""
 
 
 class Project:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tilewright.cli.main import main
 
-from tests.workflow.conftest import PROJECT, Project
+from tests.workflow.conftest import PROJECT, SINGLE_RULES, Project
 from tests.workflow.multi_projects import COMPANION, RUN, after_costs, create_multi, jobs_of_runs
 
 Edit = Callable[[Path, str, str], None]
@@ -106,7 +106,7 @@ def test_an_added_run_leaves_the_others(multi: Project, edit: Edit) -> None:
     """A run of one core beside those of several runs alone, with what compares runs."""
     new = "runs:\n  alone: {workload: net, hardware: config/hardware/cores/left.yaml, mapping: duo}\n"
     edit(multi.root / "config" / "config.yaml", "runs:\n", new)
-    jobs = [f"{rule} alone" for rule in ("map_single", "check_single", "explain_single", "report_single")]
+    jobs = [f"{rule} alone" for rule in SINGLE_RULES]
     jobs += ["parse_hardware left", "draw_hardware left", "parse_workload net", "page", "pareto", "summary"]
     assert multi.would_run() == sorted(jobs)
 

@@ -3,16 +3,15 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.workflow.conftest import Project
+from tests.workflow.conftest import SINGLE_RULES, Project
 
 Edit = Callable[[Path, str, str], None]
-AFTER_MAPPING = ["check_single", "explain_single", "map_single", "report_single"]
 ACROSS_RUNS = ["page", "pareto", "summary"]
 
 
 def for_run(run: str) -> list[str]:
     """The jobs that follow from a new mapping of one run."""
-    return [f"{rule} {run}" for rule in AFTER_MAPPING]
+    return [f"{rule} {run}" for rule in SINGLE_RULES]
 
 
 BOTH_RUNS = sorted([*for_run("two_layers-narrow"), *for_run("two_layers-wide"), *ACROSS_RUNS])

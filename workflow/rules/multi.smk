@@ -17,6 +17,7 @@ rule split_multi:
         "<logs>/multi/{run}/split.log",
     wildcard_constraints:
         run=runs_that(PLAN.multi_runs, lambda run: run.splits and not run.base),
+    localrule: True
     conda:
         "../../environment.yml"
     params:
@@ -45,6 +46,7 @@ rule parse_split_multi:
         "<logs>/multi/{run}/parse_split.log",
     wildcard_constraints:
         run=runs_that(PLAN.multi_runs, lambda run: run.splits and not run.base),
+    localrule: True
     conda:
         "../../environment.yml"
     params:
@@ -398,6 +400,7 @@ rule draw_system:
         ),
     log:
         "<logs>/hardware/{hardware}.draw_system.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:

@@ -18,6 +18,7 @@ rule pareto:
         ),
     log:
         "<logs>/pareto.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:
@@ -48,6 +49,7 @@ rule draw_hardware:
         ),
     log:
         "<logs>/hardware/{hardware}.draw.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:

@@ -12,6 +12,7 @@ rule parse_hardware:
         update("<results>/hardware/{hardware}/accelerator.json"),
     log:
         "<logs>/hardware/{hardware}.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:
@@ -32,6 +33,7 @@ rule parse_core:
         update("<results>/hardware/{hardware}/core/{core}.json"),
     log:
         "<logs>/hardware/{hardware}/{core}.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:
@@ -53,6 +55,7 @@ rule parse_workload:
         coverage=update("<results>/workload/{workload}/{model}/coverage.json"),
     log:
         "<logs>/workload/{workload}/{model}.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:
@@ -74,6 +77,7 @@ rule parse_mapping:
         update("<results>/mapping/{mapping}/mapping.json"),
     log:
         "<logs>/mapping/{mapping}.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:

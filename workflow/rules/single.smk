@@ -79,6 +79,7 @@ rule check_single:
         update("<results>/single/{run}/checks.json"),
     log:
         "<logs>/single/{run}/check.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:
@@ -106,6 +107,7 @@ rule report_single:
         nests="<results>/single/{run}/report/loop_nests.txt",
     log:
         "<logs>/single/{run}/report.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:
@@ -141,6 +143,7 @@ rule explain_single:
         ),
     log:
         "<logs>/single/{run}/explain.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:
@@ -192,6 +195,7 @@ rule figures_single:
         ),
     log:
         "<logs>/single/{run}/figures.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:

@@ -25,6 +25,7 @@ rule across_runs:
     """What shows all runs beside each other."""
     input:
         ACROSS_RUNS,
+    localrule: True
     message:
         "all runs are compared"
 
@@ -43,6 +44,7 @@ rule summary:
         parquet="<results>/summary.parquet",
     log:
         "<logs>/summary.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:
@@ -73,6 +75,7 @@ rule page:
         ),
     log:
         "<logs>/page.log",
+    localrule: True
     conda:
         "../../environment.yml"
     params:
@@ -84,25 +87,3 @@ rule page:
         "{rule} of all runs"
     shell:
         "python -m tilewright page {params.directories:q} {params.left_out:q} -o {output:q} &> {log:q}"
-
-
-# On a cluster what takes seconds and little memory is not worth a job. What has a graph of computation nodes to read is:
-# that may be large.
-localrules:
-    all,
-    across_runs,
-    parse_hardware,
-    parse_workload,
-    parse_mapping,
-    parse_core,
-    check_single,
-    report_single,
-    explain_single,
-    figures_single,
-    summary,
-    page,
-    pareto,
-    draw_hardware,
-    split_multi,
-    parse_split_multi,
-    draw_system,
