@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from tilewright.mapping.constraints import TemporalOrderingEntry
 from tilewright.mapping.temporal import loop_multiset
+from tilewright.objectives import OBJECTIVES as POWERS
 from tilewright.search.batch import OrderBatch, boundary_shape, cost_orders
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact.search import ExactParameters, ExactResult, search_exact
@@ -20,7 +21,7 @@ from tilewright.search.loma_kernel import BATCH_ORDERS
 
 Order = tuple[tuple[str, int], ...]
 Ordering = tuple[TemporalOrderingEntry, ...]
-OBJECTIVES = ("latency", "energy", "EDP")
+OBJECTIVES = tuple(POWERS)
 ALLOCATIONS = ("greedy", "free")
 LARGEST_FREE_SPACE = 12000
 """Mappings that brute force looks at, so that the tests take seconds."""
@@ -46,9 +47,8 @@ class Mappings:
 
     def values(self, objective: str) -> np.ndarray:
         """The objective of each mapping."""
-        if objective == "EDP":
-            return np.where(self.fits, self.energy_pj, 1.0) * self.latency_cycles
-        return self.energy_pj if objective == "energy" else self.latency_cycles
+        energy_pj = np.where(self.fits, self.energy_pj, 1.0)
+        return np.where(self.fits, POWERS[objective].value(energy_pj, self.latency_cycles), math.inf)
 
 
 def distinct_orders(counts: dict[tuple[str, int], int]) -> Iterator[Order]:
