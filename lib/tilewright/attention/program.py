@@ -4,6 +4,8 @@ How often tiles of each size run, and how often their tensors change: counted ov
 
 Tiles are whole ones from the first query and key on; the last of an axis is what is left. A tile runs where one of its
 queries sees one of its keys, and then as a whole.
+
+One module, since counts mean something only beside the layers and copies that they multiply.
 """
 
 from collections import Counter

@@ -3,6 +3,8 @@
 The Snakefile imports this at every parse: nothing heavier than YAML here.
 
 Which runs on several cores have a plan searched for: those that say so, and those that say nothing.
+
+Most of it is one reader: what a run may say depends on what was read before, and its methods share that.
 """
 
 import itertools

@@ -2,6 +2,8 @@
 line.
 
 Points: mappings that are given one by one, each a table that names its layer; in a file one JSON object a line.
+
+Points stand with the verb that alone reads them, and tells what is wrong with each by its line.
 """
 
 import json

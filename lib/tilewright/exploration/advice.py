@@ -7,6 +7,8 @@ A change is a design: the hardware file with another number. Its new search is t
 search is the same, on the hardware of the run.
 
 What would help a run, as text for the terminal.
+
+What is searched, ranked and told are the same few values, so they stand together.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +22,7 @@ from tilewright.exploration.changes import BANDWIDTH, LEFT_OUT, SIZE, SPATIAL, C
 from tilewright.exploration.design_cost import reason_of
 from tilewright.exploration.evaluate import NetworkEvaluator
 from tilewright.exploration.results import OK
-from tilewright.hardware.core import DIGITAL, Core, single_core
+from tilewright.hardware.core import Core, single_core
 from tilewright.hardware.dotted_paths import with_values
 from tilewright.hardware.hierarchy import top_memories
 from tilewright.hardware.source import parse_accelerator
@@ -196,7 +198,7 @@ def advices_of(
             "a new search of the unchanged hardware does not find the costs of the run: gains are over the run"
         )
     of_array = any(change.key.startswith("operational_array.") for change in changes)
-    if core.operational_array.kind != DIGITAL and of_array:
+    if core.operational_array.is_in_memory and of_array:
         notes.append("latencies are in cycles: another array has another clock period, too")
     found = [
         Advice(change, one, searched[place + 1] if searched else None)

@@ -2,6 +2,8 @@
 (docs/fronts.md).
 
 The cores of a family from their figures: one hardware file is read, and of the others only what is different.
+
+Figures are read into members of a family only to be priced here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

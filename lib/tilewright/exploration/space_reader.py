@@ -1,6 +1,8 @@
 """Reads the file of a design space, and finds everything that is wrong with it before anything is evaluated.
 
 The base of a space of systems: the file of an accelerator of several cores and its core files as one table.
+
+Most of it is one reader: a check of one key needs what was read of the others.
 """
 
 import math

@@ -5,6 +5,8 @@ What computation nodes (CNs) read that no layer makes: weights and inputs of the
 Classes of computation nodes (CNs) that cost the same.
 
 These are CNs that have equal loop sizes, windows, relations and precisions, whatever their names.
+
+One module, since columns that are read and classes of shapes are parts of the same graph, built over the same arrays.
 """
 
 from collections import Counter

@@ -7,6 +7,8 @@ Layers cut by their outer loops: what their tiles need and make, once for all la
 
 What cuts of one network have in common, remembered from one way to cut it to the next: layers cut as before, what
 their tiles need, and the pieces of tensors whose producer and readers are cut as before.
+
+One module, since what is needed, what is made and what is remembered of both are the same boxes.
 """
 
 import math

@@ -4,6 +4,8 @@
 Stacks, which say what is fused with what, are the dialect of Stream of 2025, hint loops that of Stream until 2024.
 
 Tiling by the mapping file: `intra_core_tiling`, `inter_core_tiling` and layer stacks, the dialect of 2025.
+
+Both dialects are here, since they end in the same tilings and are told off for the same loops.
 """
 
 from collections.abc import Hashable, Mapping, Sequence

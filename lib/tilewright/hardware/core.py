@@ -15,9 +15,9 @@ DIRECTIONS = ("tl", "fl", "th", "fh")
 written by high."""
 TL, FL, TH, FH = range(4)
 DIGITAL = "digital"
+"""The usual kind of array."""
 IN_MEMORY = "in-memory"
 """Last word of the kinds of arrays that compute where weights are stored."""
-"""The usual kind of array."""
 MM2, NO_UNIT = "mm2", "none"
 """What the areas of a core are in: NO_UNIT where its file does not say."""
 Dataflow = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]

@@ -5,6 +5,8 @@ Reads the connectivity list of an accelerator file (Stream, 2025), with defaults
 The clock of an accelerator of several cores: its schedules count cycles of one clock, whoever names it.
 
 Finds and reads the core files that the file of an accelerator names.
+
+One module, since it is one file, whose problems are told together.
 """
 
 import itertools

@@ -17,6 +17,8 @@ last layer stands for the time after the network. Operators that only pass data 
 no time: one with a single input is applied where its output is read; one that joins several (Add, Concat) makes new
 data as soon as its inputs are there, in their place if nothing else reads them. A join whose output size is not known
 is applied where it is read, too, and its inputs are kept until then.
+
+The life of data stands here, since where they may be kept follows from it, and nothing else asks for it.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -7,6 +7,8 @@ From one node to another, where there are no figures: the law of Stillmaker and 
 It fits inverters in simulations with predictive technology models from 180 to 7 nm. Between the nodes that it has,
 factors are interpolated by logarithms. It is of logic: figures of SRAM that were measured improve much less below 22 nm
 (docs/costs.md), which is why whoever asks is told that it was used.
+
+One module, since a figure goes these steps in turn, and each names where the one before had it from.
 """
 
 import math

@@ -6,6 +6,8 @@ Attention takes keys in blocks, and a prompt comes in chunks. So the layers of a
 often they repeat: the cost of one more token is linear in the blocks of its context, and the cost of a chunk is affine
 in the chunks before it, from the chunk on that no window shortens any more (`affine_from`): a prompt is a polynomial of
 degree two. Points that are no whole blocks or chunks have layers of their own for what is left.
+
+Columns stand with the curves that fill them: each is a sum over these.
 """
 
 import math

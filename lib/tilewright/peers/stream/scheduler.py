@@ -6,6 +6,8 @@ over the CNs in decision order. Transfers move whole outputs of CNs, over the pa
 one transfer at a time.
 
 What is taken over time: links, by one transfer at a time, and memories, in the order of decisions.
+
+The pass and the times that it books are one module: its rules read from top to bottom.
 """
 
 import heapq

@@ -4,6 +4,8 @@ Which fields a family has, and what they are where they are missing, is as in th
 `LlamaConfig`, ...). Fields that nobody knows are refused: they could change what a model costs.
 
 The fields of a model's configuration, read one by one: what is missing, wrong or not known is told by its name.
+
+Families are a few lines each, in the words of the reader of fields above them.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -3,6 +3,8 @@
 Arrays of indices as few affine pieces.
 
 A piece is a box of places on which the index is an affine function of the place.
+
+All three are here, since they end in the same pieces.
 """
 
 import math

@@ -47,8 +47,7 @@ class Mappings:
 
     def values(self, objective: str) -> np.ndarray:
         """The objective of each mapping."""
-        energy_pj = np.where(self.fits, self.energy_pj, 1.0)
-        return np.where(self.fits, POWERS[objective].value(energy_pj, self.latency_cycles), math.inf)
+        return POWERS[objective].value(self.energy_pj, self.latency_cycles)
 
 
 def distinct_orders(counts: dict[tuple[str, int], int]) -> Iterator[Order]:

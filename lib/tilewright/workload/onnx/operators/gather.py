@@ -1,4 +1,7 @@
-"""Operators that read or write at places which a tensor of indices says."""
+"""Operators that read or write at places which a tensor of indices says.
+
+Both directions are one module, since they share indices and pieces.
+"""
 
 import math
 from collections.abc import Sequence

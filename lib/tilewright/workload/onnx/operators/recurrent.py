@@ -2,6 +2,8 @@
 
 A step depends on the steps before it. Where an operator has so many steps that its parts would be too many, some steps
 in a row are one block: the state inside a block then counts as depending on all inputs of the block.
+
+The three are one module, since they differ in a step alone.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -4,6 +4,8 @@ An output element reads the product of the taps along its axes: 1 for `nearest`,
 more with antialiasing. Where the taps of every axis are affine in loops (whole factors, strides) the operator is one
 nest. Otherwise moves without cost gather the taps axis by axis, and a nest sums them up; it counts as reading
 one element for each of the output, because neighbours share their taps.
+
+Taps and nests are one module, since the rule of rounding decides which nest is possible.
 """
 
 import math

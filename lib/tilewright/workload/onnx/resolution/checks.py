@@ -5,6 +5,8 @@ The inference computes with 64-bit integers and does not look for overflow, so s
 Operands that have to agree (channels, gates, biases, indices), which the inference of onnx does not compare.
 
 A network in which they do not agree runs nowhere, and its shapes would still look right. Source: Operators.md of ONNX.
+
+A check is a few lines; all stand together, since they share how operands and sizes are named to the user.
 """
 
 import functools

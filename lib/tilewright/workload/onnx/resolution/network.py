@@ -6,6 +6,8 @@ stores for inner tensors and outputs are not used (they are stale as soon as a s
 else tells, and then a notice says so.
 
 Sequences whose tensors are known one by one: what makes and reads them is replaced by operators on the tensors.
+
+Most of it is one pass, whose methods share the shapes and values that are known so far.
 """
 
 from collections.abc import Callable, Collection, Mapping
