@@ -24,6 +24,8 @@ ALIKE_PROBABILITY = 0.4
 """That layers like one are given to other cores with it."""
 DETOUR_PROBABILITY = 0.5
 """That a step of a search with detours changes these, not cores."""
+RECUT_PROBABILITY = 0.6
+"""That a step begins at a part of a layer whose parts are not those of the plan before."""
 SPREAD_STARTS = 5
 """Warm starts that spread the work; those behind them put everything on one core."""
 
@@ -71,7 +73,7 @@ def starts(space: AllocationSpace, known: LayerCores | None, thorough: bool) -> 
     spread = [space.part_cores(genome) for genome in warm_starts(space)]
     if known is not None:
         balanced = _balanced_start(spread)
-        for other in (balanced, spread[-1]):
+        for other in (None, balanced, spread[-1]):
             yield handed_on(space, known, other)
         if not thorough:
             yield balanced
@@ -83,9 +85,9 @@ def _balanced_start(spread: Sequence[PartCores]) -> PartCores:
     return spread[min(2, len(spread) - 1)]
 
 
-def handed_on(space: AllocationSpace, known: LayerCores, other: PartCores) -> PartCores:
+def handed_on(space: AllocationSpace, known: LayerCores, other: PartCores | None) -> PartCores:
     """The known cores for the parts of another plan: parts of parts stay together; what may not run there, or has no
-    like, gets the core of the `other` allocation."""
+    like, gets the core of the `other` allocation. Without another one the cores of a layer keep their shares of it."""
     counts: dict[int, int] = {}
     for layer, _ in space.parts:
         counts[layer] = counts.get(layer, 0) + 1
@@ -93,9 +95,22 @@ def handed_on(space: AllocationSpace, known: LayerCores, other: PartCores) -> Pa
     for part, (layer, group) in enumerate(space.parts):
         before = known[layer] if layer < len(known) else ()
         core = before[group * len(before) // counts[layer]] if before else -1
+        if other is None:
+            found.append(core if core in space.choices[part] else space.choices[part][0])
+            continue
         is_like = len(before) % counts[layer] == 0 or counts[layer] % max(len(before), 1) == 0
         found.append(core if is_like and len(before) > 1 and core in space.choices[part] else other[part])
     return tuple(found)
+
+
+def recut_parts(space: AllocationSpace, known: LayerCores | None) -> tuple[int, ...]:
+    """The parts of layers that have another number of parts than the known cores are for; none where none are known."""
+    if known is None:
+        return ()
+    counts = [0] * len(known)
+    for layer, _ in space.parts:
+        counts[layer] += 1
+    return tuple(part for part in space.flexible if len(known[layer := space.parts[part][0]]) != counts[layer])
 
 
 def layer_cores(space: AllocationSpace, cores: PartCores, layers: int) -> LayerCores:
@@ -117,8 +132,10 @@ class CoreSearch:
         draw: random.Random,
         clock: Clock = time.monotonic,
         by_off_chip: Layers = (),
+        recut: Sequence[int] = (),
     ) -> None:
         self.space, self.objective, self._judge, self._draw, self._clock = space, objective, judge, draw, clock
+        self._recut = recut
         self.best: PartCores | None = None
         self.by_off_chip = by_off_chip
         self.figures: Figures | None = None
@@ -164,7 +181,8 @@ class CoreSearch:
         """One part elsewhere, two parts of a layer exchanged, its parts in turn by one core, or the parts of a layer,
         or of several that are like it, spread over other cores."""
         draw, changed = self._draw, list(cores)
-        part = draw.choice(self.space.flexible)
+        is_recut = self._recut and draw.random() < RECUT_PROBABILITY
+        part = draw.choice(self._recut if is_recut else self.space.flexible)
         layer = self.space.parts[part][0]
         members = self._parts_of[layer]
         kind = draw.random()

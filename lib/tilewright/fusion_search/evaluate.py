@@ -22,6 +22,7 @@ from tilewright.fusion_search.cores import (
     PartCores,
     SchedulingJudge,
     layer_cores,
+    recut_parts,
     starts,
 )
 from tilewright.fusion_search.detours import detour_steps
@@ -139,7 +140,8 @@ class PlanEvaluator:
         draw = random.Random(zlib.crc32(repr((task.seed, task.plan)).encode()))
         by_off_chip = problem.options.layers_by_off_chip
         judge = SchedulingJudge(problem)
-        search = CoreSearch(problem.space, judge, self.objective, draw, self._clock, by_off_chip)
+        recut = recut_parts(problem.space, task.cores)
+        search = CoreSearch(problem.space, judge, self.objective, draw, self._clock, by_off_chip, recut)
         for start in starts(problem.space, task.cores, task.thorough):
             search.look_at(start)
         end = None if task.time_left_s is None else start_s + task.time_left_s

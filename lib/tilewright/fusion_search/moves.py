@@ -28,6 +28,8 @@ DETOURS = "detours"
 """Steps that send results by way of the off-chip memory, or no longer."""
 RELOADS = "reloads"
 """Steps that cut a layer otherwise whose data moves more than once."""
+MERGED = "merged"
+"""Steps that cut layers in fewer parts that run on fewer cores than they have parts."""
 Change = Callable[["PlanMoves", Plan], Plan | None]
 
 
@@ -62,7 +64,8 @@ class PlanMoves:
         if space.fixed.stacks is None and len(space.layers) > 1:
             self.kinds |= {"cut": PlanMoves._other_cut}
         alone = ("cores", DETOURS) if space.fixed.by_off_chip is None and space.is_on_several_cores else ("cores",)
-        self.gain = dict.fromkeys((*self.kinds, RELOADS, *alone), FIRST_GAIN)
+        self.of_outcome = {RELOADS: self._fewer_reloads, MERGED: self._merged_parts}
+        self.gain = dict.fromkeys((*self.kinds, *self.of_outcome, *alone), FIRST_GAIN)
         self.cost = dict.fromkeys(self.gain, 1.0)
         # Parts are for layers that several cores may run; those with much work come more often.
         divisible = [place for place, one in enumerate(space.layers) if one.between is None and one.cores > 1]
@@ -84,8 +87,8 @@ class PlanMoves:
         if kind == DETOURS:
             return kind, Task(parent.plan, parent.cores, MANY_TRIES, seed=seed, detours=True)
         if kind != "cores":
-            is_reload = kind == RELOADS
-            changed = self._fewer_reloads(parent) if is_reload else self.kinds[kind](self, parent.plan)
+            by_outcome = self.of_outcome.get(kind)
+            changed = self.kinds[kind](self, parent.plan) if by_outcome is None else by_outcome(parent)
             if changed is not None and changed != parent.plan:
                 return kind, Task(changed, parent.cores, FEW_TRIES, seed=seed)
         return "cores", Task(parent.plan, parent.cores, MANY_TRIES, seed=seed)
@@ -179,6 +182,30 @@ class PlanMoves:
                 if plan.tiles[other] == now
             ]
         return plan.with_tiles(dict.fromkeys(alike, tiles))
+
+    def _merged_parts(self, parent: Outcome) -> Plan | None:
+        """One part of all layers whose parts run on one core, or fewer parts of any layer that has more than cores."""
+        used = {
+            place: len(set(parent.cores[place]))
+            for place in self._divisible
+            if len(parent.cores[place]) > len(set(parent.cores[place]))
+        }
+        on_one = [place for place, cores in used.items() if cores == 1]
+        if on_one and self.draw.random() < 0.5:
+            counts = dict.fromkeys(on_one, 1)
+        elif used:
+            place = self.draw.choice(list(used))
+            now = len(parent.cores[place])
+            fewer = [one for one in self.space.layers[place].part_counts if used[place] <= one < now]
+            counts = {place: self.draw.choice(fewer)} if fewer else {}
+        else:
+            counts = {}
+        return parent.plan.with_tiles(
+            {
+                place: LayerTiles(self._parts(parent.plan, place, count, False), parent.plan.tiles[place].within)
+                for place, count in counts.items()
+            }
+        )
 
     def _parts_by_rule(self, plan: Plan) -> Plan:
         rule, changed = self.draw.choice(PART_RULES), {}

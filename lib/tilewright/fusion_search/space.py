@@ -9,6 +9,7 @@ from functools import cached_property
 
 from tilewright.fusion.weights import network_input_operands, weight_bits, weight_capacity_bits
 from tilewright.fusion_search.plan import LayerTiles, Loops, Plan, layers_of
+from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import MappingConstraints, TilingEntry
 from tilewright.mapping.runnable import core_choice
 from tilewright.mapping.words import ALL_TILES
@@ -28,8 +29,10 @@ ALL_ROWS = 1 << 30
 """More tiles than any layer has rows: single rows."""
 TILE_COUNTS = (1, 2, 4, 7, 8, 14, 16, 28, 32, 56, ALL_ROWS)
 """Numbers of tiles that are tried along rows."""
-MOST_PARTS = 16
+MOST_PARTS = 32
 """Parts between cores, for each core that may run the layer."""
+SPREAD = 4
+"""How many times the fewest parts work is spread over, where these fill arrays better."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,8 @@ class LayerSpace:
     weight_bits: int
     weight_room_bits: int
     """What the smallest of its cores has for weights; 0 where that is not known."""
+    units: tuple[int, ...] = ()
+    """Of the first channels, how many the array of each core takes at a time."""
     between: Loops | None = None
     """Parts that the mapping file fixes."""
     within: Loops | None = None
@@ -88,16 +93,29 @@ class LayerSpace:
 
     @cached_property
     def part_counts(self) -> tuple[int, ...]:
-        """Numbers of parts along channels that make sense, ascending."""
+        """Numbers of parts along channels that make sense, ascending: one, two, as many as cores, twice as many and so
+        on, and those whose parts fill an array."""
         if self.between is not None or not self.channels:
             return (1,)
         size = self.size(self.channels[0])
-        counts = {1}
+        most = min(size, MOST_PARTS * max(self.cores, 1))
+        counts = {1, min(2, most)}
         step = max(self.cores, 2)
-        while step <= min(size, MOST_PARTS * max(self.cores, 1)):
+        while step <= most:
             counts.add(step)
             step *= 2
+        counts.update(count for count in range(2, most + 1) if self._fills_an_array(count))
         return tuple(sorted(counts))
+
+    def _fills_an_array(self, parts: int) -> bool:
+        """Whether so many parts along channels leave no units idle, but for the last part."""
+        part = self._part_size(parts)
+        no_fewer_are_like_it = math.ceil(self.size(self.channels[0]) / part) == parts
+        return no_fewer_are_like_it and any(part % unit == 0 for unit in self.units if unit > 1)
+
+    def _part_size(self, parts: int) -> int:
+        """Channels of each part but the last."""
+        return math.ceil(self.size(self.channels[0]) / parts)
 
     @cached_property
     def tile_counts(self) -> tuple[int, ...]:
@@ -140,14 +158,23 @@ class LayerSpace:
         return self.tiles(self.parts_for(rule), tiles)
 
     def parts_for(self, rule: PartRule) -> int:
-        """The fewest parts that a rule allows."""
-        counts = self.part_counts
-        if not self.weight_bits or not self.weight_room_bits:
-            is_cut = rule.spreads and self.cores > 1
-            return counts[min(1, len(counts) - 1)] if is_cut else counts[0]
-        wanted = math.ceil(self.weight_bits / (self.weight_room_bits * rule.share))
-        least = max(wanted, min(self.cores, counts[-1])) if rule.spreads else wanted
-        return next((count for count in counts if count >= least), counts[-1])
+        """How many parts a rule asks for: the fewest whose weights fit, or, where work is spread, those that leave
+        fewest units of arrays and fewest cores idle."""
+        fewest = 1
+        if self.weight_bits and self.weight_room_bits:
+            fewest = math.ceil(self.weight_bits / (self.weight_room_bits * rule.share))
+        counts = [count for count in self.part_counts if count >= fewest] or [self.part_counts[-1]]
+        if not rule.spreads:
+            return counts[0]
+        few = [count for count in counts if count <= SPREAD * max(counts[0], self.cores)]
+        return min(few, key=lambda count: (self._taken_units(count), count))
+
+    def _taken_units(self, parts: int) -> int:
+        """Channels that so many parts take on the arrays, idle units included: as many parts as they are, and as if
+        each core had as many as the one that has most."""
+        part = self._part_size(parts)
+        most = math.ceil(parts / self.cores) * self.cores
+        return (parts + most) * sum(math.ceil(part / unit) * unit for unit in self.units or (1,))
 
 
 @dataclass(frozen=True)
@@ -241,8 +268,32 @@ def _layer_space(problem: SystemProblem, node: WorkloadNode) -> LayerSpace:
         cores,
         bits,
         room,
+        tuple(
+            _unit(layer, entry, problem.accelerator.core_of[one], channels[0]) for one in choice.core_ids if channels
+        ),
         *_fixed_loops(entry, cores),
     )
+
+
+def _units(
+    layer: Layer, entry: MappingConstraints, cores: Sequence[Core], dimensions: Sequence[str]
+) -> tuple[int, ...]:
+    """[core] how many of a dimension it takes at a time, where there is one."""
+    return tuple(_unit(layer, entry, core, dimension) for dimension in dimensions for core in cores)
+
+
+def _unit(layer: Layer, entry: MappingConstraints, core: Core, dimension: str) -> int:
+    """How many of a dimension a core takes at a time: as the mapping file or the core says, or, where what they
+    unroll is not in the layer, as many as a side of the array has."""
+    unrollings = (entry.spatial_mapping,) if entry.spatial_mapping else core.dataflows
+    for unrolling in unrollings:
+        factors = [factor for _, loops in unrolling for name, factor in loops if name == dimension]
+        if factors:
+            return math.prod(factors)
+    unrolled = {name for unrolling in unrollings for _, loops in unrolling for name, _ in loops}
+    if any(layer.size_of.get(name, 1) > 1 for name in unrolled):
+        return 1
+    return max((size for _, size in core.operational_array.dimensions), default=1)
 
 
 def _fixed_loops(entry: MappingConstraints, cores: int) -> tuple[Loops | None, Loops | None]:
