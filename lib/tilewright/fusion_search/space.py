@@ -105,13 +105,11 @@ class LayerSpace:
             counts.add(step)
             step *= 2
         counts.update(count for count in range(2, most + 1) if self._fills_an_array(count))
-        return tuple(sorted(counts))
+        return tuple(sorted({math.ceil(size / self._part_size(count)) for count in counts}))
 
     def _fills_an_array(self, parts: int) -> bool:
         """Whether so many parts along channels leave no units idle, but for the last part."""
-        part = self._part_size(parts)
-        no_fewer_are_like_it = math.ceil(self.size(self.channels[0]) / part) == parts
-        return no_fewer_are_like_it and any(part % unit == 0 for unit in self.units if unit > 1)
+        return any(self._part_size(parts) % unit == 0 for unit in self.units if unit > 1)
 
     def _part_size(self, parts: int) -> int:
         """Channels of each part but the last."""
@@ -164,7 +162,7 @@ class LayerSpace:
         if self.weight_bits and self.weight_room_bits:
             fewest = math.ceil(self.weight_bits / (self.weight_room_bits * rule.share))
         counts = [count for count in self.part_counts if count >= fewest] or [self.part_counts[-1]]
-        if not rule.spreads:
+        if not rule.spreads or len(counts) == 1:
             return counts[0]
         few = [count for count in counts if count <= SPREAD * max(counts[0], self.cores)]
         return min(few, key=lambda count: (self._taken_units(count), count))
