@@ -185,6 +185,8 @@ class PlanMoves:
 
     def _merged_parts(self, parent: Outcome) -> Plan | None:
         """One part of all layers whose parts run on one core, or fewer parts of any layer that has more than cores."""
+        if not parent.cores:
+            return None
         used = {
             place: len(set(parent.cores[place]))
             for place in self._divisible
