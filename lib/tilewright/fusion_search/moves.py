@@ -13,7 +13,7 @@ from tilewright.fusion_search.space import SELECTIONS, LayerSpace, PlanSpace
 from tilewright.mapping.constraints import TilingEntry
 from tilewright.mapping.words import ALL_TILES
 
-FEW_TRIES, MANY_TRIES = 6, 40
+FEW_TRIES, MANY_TRIES = 10, 80
 """Allocations that are looked at, step by step, for a new plan, and for one whose cores alone are to be better."""
 PLAN_COST = 20
 """What cutting and costing a plan takes, in schedules."""
