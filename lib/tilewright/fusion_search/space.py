@@ -171,7 +171,8 @@ class LayerSpace:
         """Channels that so many parts take on the arrays, idle units included: as many parts as they are, and as if
         each core had as many as the one that has most."""
         part = self._part_size(parts)
-        most = math.ceil(parts / self.cores) * self.cores
+        cores = max(self.cores, 1)
+        most = math.ceil(parts / cores) * cores
         return (parts + most) * sum(math.ceil(part / unit) * unit for unit in self.units or (1,))
 
 
@@ -245,8 +246,8 @@ def _layer_space(problem: SystemProblem, node: WorkloadNode) -> LayerSpace:
     assert layer is not None
     entry = problem.mapping.constraints_for(layer)
     output = [name for name in dict(layer.operand_dimensions)[OUTPUT] if layer.size_of.get(name, 1) > 1]
-    choice = core_choice(node, entry, problem.accelerator)
-    cores = len(choice.core_ids)
+    runs_on = [problem.accelerator.core_of[one] for one in core_choice(node, entry, problem.accelerator).core_ids]
+    cores = len(runs_on)
     bits = weight_bits(layer, network_input_operands(node, problem.workload))
 
     def channel_order(name: str) -> tuple[bool, int]:
@@ -266,18 +267,9 @@ def _layer_space(problem: SystemProblem, node: WorkloadNode) -> LayerSpace:
         cores,
         bits,
         room,
-        tuple(
-            _unit(layer, entry, problem.accelerator.core_of[one], channels[0]) for one in choice.core_ids if channels
-        ),
+        tuple(_unit(layer, entry, core, name) for name in channels[:1] for core in runs_on),
         *_fixed_loops(entry, cores),
     )
-
-
-def _units(
-    layer: Layer, entry: MappingConstraints, cores: Sequence[Core], dimensions: Sequence[str]
-) -> tuple[int, ...]:
-    """[core] how many of a dimension it takes at a time, where there is one."""
-    return tuple(_unit(layer, entry, core, dimension) for dimension in dimensions for core in cores)
 
 
 def _unit(layer: Layer, entry: MappingConstraints, core: Core, dimension: str) -> int:

@@ -96,6 +96,7 @@ def test_layers_without_channels_are_whole() -> None:
     """Such as a sum over all that is."""
     one = layer("stage6.1.add")
     assert LayerSpace(one.node, "", "", (), 2, 0, 0).parts_for(PartRule(0.5, True)) == 1
+    assert LayerSpace(one.node, "", "", ("K",), 0, 0, 0).parts_for(PartRule(0.5, True)) == 1, "no core runs it"
 
 
 def space_of(counts: list[int], choices: tuple[int, ...] = (0, 1, 2)) -> AllocationSpace:
