@@ -2,6 +2,7 @@
 
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -88,18 +89,15 @@ def _balanced_start(spread: Sequence[PartCores]) -> PartCores:
 def handed_on(space: AllocationSpace, known: LayerCores, other: PartCores | None) -> PartCores:
     """The known cores for the parts of another plan: parts of parts stay together; what may not run there, or has no
     like, gets the core of the `other` allocation. Without another one the cores of a layer keep their shares of it."""
-    counts: dict[int, int] = {}
-    for layer, _ in space.parts:
-        counts[layer] = counts.get(layer, 0) + 1
+    counts = _part_counts(space)
     found = []
     for part, (layer, group) in enumerate(space.parts):
         before = known[layer] if layer < len(known) else ()
         core = before[group * len(before) // counts[layer]] if before else -1
-        if other is None:
-            found.append(core if core in space.choices[part] else space.choices[part][0])
-            continue
         is_like = len(before) % counts[layer] == 0 or counts[layer] % max(len(before), 1) == 0
-        found.append(core if is_like and len(before) > 1 and core in space.choices[part] else other[part])
+        stays = other is None or (is_like and len(before) > 1)
+        instead = space.choices[part][0] if other is None else other[part]
+        found.append(core if stays and core in space.choices[part] else instead)
     return tuple(found)
 
 
@@ -107,10 +105,13 @@ def recut_parts(space: AllocationSpace, known: LayerCores | None) -> tuple[int, 
     """The parts of layers that have another number of parts than the known cores are for; none where none are known."""
     if known is None:
         return ()
-    counts = [0] * len(known)
-    for layer, _ in space.parts:
-        counts[layer] += 1
+    counts = _part_counts(space)
     return tuple(part for part in space.flexible if len(known[layer := space.parts[part][0]]) != counts[layer])
+
+
+def _part_counts(space: AllocationSpace) -> Counter[int]:
+    """Layer -> how many parts it has."""
+    return Counter(layer for layer, _ in space.parts)
 
 
 def layer_cores(space: AllocationSpace, cores: PartCores, layers: int) -> LayerCores:

@@ -30,7 +30,7 @@ RELOADS = "reloads"
 """Steps that cut a layer otherwise whose data moves more than once."""
 MERGED = "merged"
 """Steps that cut layers in fewer parts that run on fewer cores than they have parts."""
-Change = Callable[["PlanMoves", Plan], Plan | None]
+Change = Callable[["PlanMoves", Outcome], Plan | None]
 
 
 def written_tiles(one: LayerSpace, tiles: LayerTiles) -> int:
@@ -64,8 +64,8 @@ class PlanMoves:
         if space.fixed.stacks is None and len(space.layers) > 1:
             self.kinds |= {"cut": PlanMoves._other_cut}
         alone = ("cores", DETOURS) if space.fixed.by_off_chip is None and space.is_on_several_cores else ("cores",)
-        self.of_outcome = {RELOADS: self._fewer_reloads, MERGED: self._merged_parts}
-        self.gain = dict.fromkeys((*self.kinds, *self.of_outcome, *alone), FIRST_GAIN)
+        self.kinds |= {RELOADS: PlanMoves._fewer_reloads, MERGED: PlanMoves._merged_parts}
+        self.gain = dict.fromkeys((*self.kinds, *alone), FIRST_GAIN)
         self.cost = dict.fromkeys(self.gain, 1.0)
         # Parts are for layers that several cores may run; those with much work come more often.
         divisible = [place for place, one in enumerate(space.layers) if one.between is None and one.cores > 1]
@@ -87,8 +87,7 @@ class PlanMoves:
         if kind == DETOURS:
             return kind, Task(parent.plan, parent.cores, MANY_TRIES, seed=seed, detours=True)
         if kind != "cores":
-            by_outcome = self.of_outcome.get(kind)
-            changed = self.kinds[kind](self, parent.plan) if by_outcome is None else by_outcome(parent)
+            changed = self.kinds[kind](self, parent)
             if changed is not None and changed != parent.plan:
                 return kind, Task(changed, parent.cores, FEW_TRIES, seed=seed)
         return "cores", Task(parent.plan, parent.cores, MANY_TRIES, seed=seed)
@@ -108,8 +107,9 @@ class PlanMoves:
         count = min(self.draw.randint(1, LONGEST_RUN), len(self.blocks) - first)
         return range(self.blocks[first][0], self.blocks[first + count - 1][1] + 1)
 
-    def _other_tiles(self, plan: Plan) -> Plan | None:
+    def _other_tiles(self, parent: Outcome) -> Plan | None:
         """Finer or coarser rows in a run of layers, or as many tiles in each of them."""
+        plan = parent.plan
         target = self.draw.choice((None, None, 1, 2, 4, 7, 8, 14, 16, 28, 1 << 30))
         step = self.draw.choice((-1, 1))
         changed = {}
@@ -120,9 +120,10 @@ class PlanMoves:
             changed[place] = LayerTiles(tiles.between, one.rows_within(min(wanted, max(one.tile_counts))))
         return plan.with_tiles(changed)
 
-    def _other_parts(self, plan: Plan) -> Plan | None:
+    def _other_parts(self, parent: Outcome) -> Plan | None:
         """More or fewer parts between cores of a layer, or of all that are like it, or parts along rows or
         columns; or the parts of a run of layers by a rule."""
+        plan = parent.plan
         if self.draw.random() < 0.3:
             return self._parts_by_rule(plan)
         if not self._divisible:
@@ -192,16 +193,16 @@ class PlanMoves:
             for place in self._divisible
             if len(parent.cores[place]) > len(set(parent.cores[place]))
         }
+        if not used:
+            return None
         on_one = [place for place, cores in used.items() if cores == 1]
         if on_one and self.draw.random() < 0.5:
             counts = dict.fromkeys(on_one, 1)
-        elif used:
+        else:
             place = self.draw.choice(list(used))
             now = len(parent.cores[place])
             fewer = [one for one in self.space.layers[place].part_counts if used[place] <= one < now]
             counts = {place: self.draw.choice(fewer)} if fewer else {}
-        else:
-            counts = {}
         return parent.plan.with_tiles(
             {
                 place: LayerTiles(self._parts(parent.plan, place, count, False), parent.plan.tiles[place].within)
@@ -217,8 +218,9 @@ class PlanMoves:
                 changed[place] = LayerTiles(one.cut_by(rule, 1).between, plan.tiles[place].within)
         return plan.with_tiles(changed)
 
-    def _other_within(self, plan: Plan) -> Plan | None:
+    def _other_within(self, parent: Outcome) -> Plan | None:
         """Tiles along columns or channels besides those along rows, or none of these."""
+        plan = parent.plan
         place = self.draw.randrange(len(self.space.layers))
         one, tiles = self.space.layers[place], plan.tiles[place]
         if one.within is not None:
@@ -240,8 +242,9 @@ class PlanMoves:
         counts = [loop.tiles for loop in tiles.between if loop.dimension == dimension]
         return counts[0] if counts and isinstance(counts[0], int) else 1
 
-    def _other_schedule(self, plan: Plan) -> Plan | None:
+    def _other_schedule(self, parent: Outcome) -> Plan | None:
         """The other candidate rule, or constants or results fetched ahead or not."""
+        plan = parent.plan
         fixed, options = self.space.fixed, []
         if fixed.selection is None:
             options.append(replace(plan, selection=next(one for one in SELECTIONS if one != plan.selection)))
@@ -251,8 +254,9 @@ class PlanMoves:
             options.append(replace(plan, prefetch_results=not plan.prefetch_results))
         return self.draw.choice(options) if options else None
 
-    def _other_cut(self, plan: Plan) -> Plan | None:
+    def _other_cut(self, parent: Outcome) -> Plan | None:
         """A stack that ends elsewhere, two stacks made one, one made two, or the layers of a run alone."""
+        plan = parent.plan
         ends = set(self.space.ends_of(plan)) - {len(self.space.layers) - 1}
         kind = self.draw.random()
         if kind < 0.3:

@@ -13,6 +13,7 @@ from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import MappingConstraints, TilingEntry
 from tilewright.mapping.runnable import core_choice
 from tilewright.mapping.words import ALL_TILES
+from tilewright.stages.multi.core_mapping import constraints_on_core
 from tilewright.stages.multi.items import SystemProblem
 from tilewright.workload.graph import WorkloadNode
 from tilewright.workload.layer import OUTPUT, Layer
@@ -273,15 +274,14 @@ def _layer_space(problem: SystemProblem, node: WorkloadNode) -> LayerSpace:
 
 
 def _unit(layer: Layer, entry: MappingConstraints, core: Core, dimension: str) -> int:
-    """How many of a dimension a core takes at a time: as the mapping file or the core says, or, where what they
-    unroll is not in the layer, as many as a side of the array has."""
-    unrollings = (entry.spatial_mapping,) if entry.spatial_mapping else core.dataflows
-    for unrolling in unrollings:
+    """How many of a dimension a core takes at a time: as the first spatial mapping that it is to try says, or, where
+    none unrolls what the layer has, as many as a side of the array has."""
+    tried = [one.spatial_mapping for one in constraints_on_core(entry, layer, core)]
+    for unrolling in tried:
         factors = [factor for _, loops in unrolling for name, factor in loops if name == dimension]
         if factors:
             return math.prod(factors)
-    unrolled = {name for unrolling in unrollings for _, loops in unrolling for name, _ in loops}
-    if any(layer.size_of.get(name, 1) > 1 for name in unrolled):
+    if any(layer.size_of.get(name, 1) > 1 for unrolling in tried for _, loops in unrolling for name, _ in loops):
         return 1
     return max((size for _, size in core.operational_array.dimensions), default=1)
 

@@ -22,16 +22,17 @@ CONFIG = Path(__file__).resolve().parents[3] / "config"
 
 
 @cache
-def mobilenet(mapping_text: str = "") -> PlanSpace:
+def mobilenet(array_dimension: str = "", unrolling: str = "") -> PlanSpace:
     """Of mobilenetv2 on unlike cores, of which each convolution has the choice of four."""
-    entries = [{"name": "stage5.1.project", "spatial_mapping": {"D1": [mapping_text]}}] if mapping_text else []
+    entry = {"name": "stage5.1.project", "spatial_mapping": {array_dimension: [unrolling]}}
+    entries = [entry] if array_dimension else []
     network, system = CONFIG / "workload" / "mobilenetv2.onnx", CONFIG / "hardware" / "multi" / "heterogeneous.yaml"
     return plan_space(system_problem(network, system, [*entries, *BLANK]), Fixed())
 
 
-def layer(name: str, mapping_text: str = "") -> LayerSpace:
+def layer(name: str, *spatial_mapping: str) -> LayerSpace:
     """One of its layers."""
-    return next(one for one in mobilenet(mapping_text).layers if one.node.name == name)
+    return next(one for one in mobilenet(*spatial_mapping).layers if one.node.name == name)
 
 
 @pytest.mark.parametrize(
@@ -48,8 +49,9 @@ def test_what_arrays_take_at_a_time(name: str, units: tuple[int, ...]) -> None:
 
 
 def test_the_mapping_file_says_it_before_the_cores() -> None:
-    """Where it unrolls another number of the channels."""
-    assert layer("stage5.1.project", "K, 8").units == (8, 8, 8, 8)
+    """Where it unrolls another number of the channels; not on cores without the array dimension that it names."""
+    assert layer("stage5.1.project", "D1", "K, 8").units == (8, 8, 8, 8)
+    assert layer("stage5.1.project", "D3", "K, 3").units == (16, 16, 16, 3)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +136,7 @@ def test_parts_of_one_core_are_made_one() -> None:
     moves = PlanMoves(space, blocks(space), random.Random(0))
     seen = set()
     for _ in range(40):
-        changed = moves.of_outcome["merged"](Outcome(plan, None, cores))
+        changed = moves.kinds["merged"](moves, Outcome(plan, None, cores))
         assert isinstance(changed, Plan)
         assert changed.stacks == plan.stacks
         for place, now in enumerate(changed.tiles):
